@@ -10,8 +10,6 @@ import dataclasses, json, math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-import pandas as pd
-
 # %% ../../nbs/core/records.ipynb #records-badinput
 class BadInput(ValueError):
     "Something the caller gave can't be used: one clear sentence says what and what to do about it."
@@ -91,10 +89,13 @@ Example.to_dict = _to_dict
 Example.from_dict = classmethod(_from_dict)
 
 # %% ../../nbs/core/records.ipynb #records-frame
-def _is_missing(x): return x is None or x is pd.NA or isinstance(x, float) and math.isnan(x)
+def _is_missing(x):
+    "None, NaN and pandas' NA; not an empty list or dict."
+    return x is None or type(x).__name__ in ('NAType', 'NaTType') or isinstance(x, float) and math.isnan(x)
 
 def _to_frame(cls, records): # `records`: an iterable of this class
     "One row a record, one column a field, in the order given."
+    import pandas as pd # here, because importing pandas takes longer than the rest of factlib
     rows = [r.to_dict() for r in records]
     return pd.DataFrame({f.name: pd.Series([r[f.name] for r in rows], dtype=object) for f in dataclasses.fields(cls)})
 
