@@ -54,11 +54,12 @@ def scores(
     replies:'DataFrame', # With `reply` and `finish_reason`
     metrics:list=('fluency', 'coherence'), # Asked for by name
     low:float=1, high:float=5, # The scale
+    take:str='first', # Which of several scores counts; the thesis took the first
 )->'DataFrame': # The other columns, and `metric`, `value` (None when absent), `absence` (None when there)
     "One row a reply and metric, parsed by `factlib.llm.replies.likert`: exactly as many rows as replies times metrics."
     import pandas as pd
     need_columns(replies, ['reply', 'finish_reason'], 'The table of replies')
-    parsed = [likert(reply, metrics, low, high, finish_reason=finish) for reply, finish in zip(replies.reply, replies.finish_reason)]
+    parsed = [likert(reply, metrics, low, high, finish_reason=finish, take=take) for reply, finish in zip(replies.reply, replies.finish_reason)]
     keys = replies.drop(columns=['reply', 'finish_reason'])
     def one(metric):
         found = [p[metric] for p in parsed]

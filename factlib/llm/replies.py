@@ -144,7 +144,7 @@ def _from_json(text, metric):
         if found: return str(found[0])
         layers = [v for d in layers for v in (d.values() if isinstance(d, dict) else d) if isinstance(v, (dict, list))][:50]
 
-def _read_metric(text, metric, low, high, step, alone):
+def _read_metric(text, metric, low, high, step, alone, take):
     "The metric's score in an answer, or None if there is nothing that looks like one."
     written = _from_json(text, metric)
     if written is not None:
@@ -153,7 +153,7 @@ def _read_metric(text, metric, low, high, step, alone):
     patterns = [_label(metric, final=True), _label(metric, final=False)] + (_bare(low, high) if alone else [])
     for pattern in patterns:
         matches = list(pattern.finditer(text))
-        if matches: return _score(matches[-1], low, high, step)
+        if matches: return _score(matches[0 if take == 'first' else -1], low, high, step)
 
 def likert(
     text:str|None, # A raw reply; None if none arrived
@@ -161,13 +161,15 @@ def likert(
     low:float=1, high:float=5, # Ends of the scale
     step:float|None=None, # E.g. 0.5 where only half points are allowed; None allows every number between the ends
     finish_reason:str|None=None, # Tells `truncated` and `filtered` apart from `malformed`
+    take:str='last', # Which of several scores labelled alike counts: 'last' or 'first'
 )->dict: # Metric -> float or Absence, in the order asked
-    """The score of each metric on a scale from `low` to `high`. Names match whatever their case; a FINAL score outranks others, of several the last one counts,
+    """The score of each metric on a scale from `low` to `high`. Names match whatever their case; a FINAL score outranks others, of several the last one counts (`take`),
     and scores named while reasoning do not. A reply cut off (`finish_reason` "length") keeps the FINAL scores it had reached."""
     metrics = [metrics] if isinstance(metrics, str) else list(metrics)
     if not metrics or not all(isinstance(m, str) and m.strip() for m in metrics): raise BadInput('likert needs the name of at least one metric.')
+    if take not in ('first', 'last'): raise BadInput(f"take is 'first' or 'last', not {take!r}.")
     said = answer(text) if isinstance(text, str) else ''
-    scores = {m: _read_metric(said, m, low, high, step, alone=len(metrics) == 1) for m in metrics}
+    scores = {m: _read_metric(said, m, low, high, step, len(metrics) == 1, take) for m in metrics}
     if any(s is None for s in scores.values()): why = why_absent(text if isinstance(text, str) else None, finish_reason)
     return {m: why if s is None else s for m, s in scores.items()}
 
