@@ -138,6 +138,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                     'factlib/report/judgememo.py'),
                                           'factlib.report.judgememo.t_statistics': ( 'report/judgememo.html#t_statistics',
                                                                                      'factlib/report/judgememo.py'),
+                                          'factlib.report.judgememo.thesis_models': ( 'report/judgememo.html#thesis_models',
+                                                                                      'factlib/report/judgememo.py'),
                                           'factlib.report.judgememo.wrong_configuration': ( 'report/judgememo.html#wrong_configuration',
                                                                                             'factlib/report/judgememo.py')},
             'factlib.report.published': { 'factlib.report.published.Published': ( 'report/published.html#published',

@@ -178,12 +178,13 @@ _VERDICT = re.compile(r'(?:\[result\]|\b(?:verdict|answer|label|result|judge?men
 _NOT = re.compile(r"(?:\b(?:not|never|no|neither|hardly)|n['’]t)[\s\"'*_`]+(?:\w+ly\s+)?\Z", re.IGNORECASE)
 
 def _options_at(text, options):
-    "Each option that stands in the text as a word of its own, with its start, the longest first at every place."
+    "Each option that stands in the text as a word of its own, with its start, the longest first at every place. A letter must not be an article: it ends a line or has a mark beside it."
     names = '|'.join(re.escape(o) for o in sorted(options, key=len, reverse=True))
     letters = all(len(o) == 1 for o in options)
-    pattern = re.compile(rf'(?<!\w)(?:{names})(?!\w)', 0 if letters else re.IGNORECASE)
+    after = r'(?=[^\S\n]*(?:$|[)\]"\'*_`.:;,–—-]|(?:because|since|as|is)\b))' if letters else ''
+    pattern = re.compile(rf'(?<!\w)(?:{names})(?!\w){after}', re.MULTILINE | (0 if letters else re.IGNORECASE))
     exact = {o if letters else o.lower(): o for o in options}
-    return [(m.start(), exact[m.group() if letters else m.group().lower()]) for m in pattern.finditer(text)]
+    return [(m.start(), exact[m.group() if letters else m.group().lower()]) for m in pattern.finditer(text) if (m.group() if letters else m.group().lower()) in exact]
 
 def verdict(
     text:str|None, # A raw reply
