@@ -149,12 +149,12 @@ def kappa(
 def _asymptotic(value, table, weights, level, about):
     "With statsmodels' standard errors."
     from statsmodels.stats.inter_rater import cohens_kappa
-    r = cohens_kappa(table, wt=weights)
+    with np.errstate(all='ignore'): r = cohens_kappa(table, wt=weights) # divides by errors that may be 0
     se, se0 = math.sqrt(max(0, r.var_kappa)), math.sqrt(max(0, r.var_kappa0))
     half = scipy.stats.norm.isf((1 - level)/2)*se
     z = value/se0 if se0 > 1e-12 else None
     return Result(value, z, None if z is None else 2*scipy.stats.norm.sf(abs(z)), (value - half, min(1, value + half)) if se > 1e-12 else None,
-                  note='' if se > 1e-12 else 'no spread, so no CI', **about)
+                  note='' if min(se, se0) > 1e-12 else 'no spread, so an asymptotic error is unknown', **about)
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-claims
 def same_claim(

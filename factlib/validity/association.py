@@ -89,7 +89,7 @@ def _per_group(kind, x, y, groups, level, n_resamples, seed):
     about['definition'] = (f'{NAMES[kind]} within each group, then the mean over groups; p by sign flips of the groups, '
                            f'{percent(level)} CI by percentile bootstrap of the groups, {n_resamples} resamples, seed {seed}')
     if not known: return Result(None, note='no group with at least two items and variation in both', **about)
-    r = bootstrap(np.mean, known, n_resamples=n_resamples, level=level, seed=seed)
+    r = bootstrap(np.mean, known, groups=range(len(known)), n_resamples=n_resamples, level=level, seed=seed)
     p, _ = sign_flip(np.array(known), 9999, seed)
     return Result(r.estimate, p=p, ci=r.ci, note='; '.join(filter(None, [lost, r.note])), **about)
 
@@ -220,7 +220,7 @@ def _swap_p(kind, x1, x2, y, codes, n_resamples, seed):
     return permutation_p(count_extreme(values, difference(np.zeros(len(y), bool)), 'two-sided', 1e-12), len(values), exact), exact
 
 def _williams(x1, x2, y):
-    "t, df. Williams (1959), in the form of Steiger (1980, eq 7), recommended there."
+    "t, df. Williams (1959), in the form that Steiger (1980) recommends."
     n, r1, r2, r12 = len(y), _pearson(x1, y), _pearson(x2, y), _pearson(x1, x2)
     determinant = max(0, 1 - r1*r1 - r2*r2 - r12*r12 + 2*r1*r2*r12)
     below = 2*determinant*(n - 1)/(n - 3) + ((r1 + r2)/2)**2*(1 - r12)**3

@@ -13,8 +13,8 @@ import numpy as np
 import scipy
 
 from ..core.records import BadInput
-from .base import (ALTERNATIVES, Result, bootstrap, check_choice, check_count, check_share, complete, count_groups, numbers,
-                                   percent, sign_flip)
+from .base import (ALTERNATIVES, Result, bootstrap, check_choice, check_count, check_share, complete, count_groups, least_tail,
+                                   numbers, percent, sign_flip)
 
 # %% ../../nbs/validity/paired.ipynb #paired-t
 def _standard_error(d, codes):
@@ -150,7 +150,8 @@ def _bootstrap_noninferiority(d, codes, mean, margin, level, n_resamples, seed, 
     r = bootstrap(counted, d, groups=codes, n_resamples=n_resamples, level=2*level - 1, seed=seed)
     about |= dict(note=r.note, definition=about['definition'].rsplit(';', 1)[0] + f', {n_resamples} resamples of {"items" if codes is None else "groups"}, seed {seed}')
     # The first draw is the mean of the data; in its place one more counts against us, so that p is never 0.
-    return Result(mean, p=sum(x <= -margin for x in draws[1:] + [-margin])/len(draws), ci=r.ci, **about)
+    p = sum(x <= -margin for x in draws[1:] + [-margin])/len(draws)
+    return Result(mean, p=max(p, least_tail(r.groups or r.n)), ci=r.ci, **about)
 
 def equivalence(
     d, # One difference an item, None for missing

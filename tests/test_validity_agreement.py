@@ -1,0 +1,124 @@
+"validity.agreement against krippendorff, scikit-learn, statsmodels and brute force."
+import itertools, math, warnings
+
+import krippendorff
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import cohen_kappa_score
+from statsmodels.stats.inter_rater import cohens_kappa
+
+from factlib.core.records import BadInput
+from factlib.validity.agreement import LEVELS, alpha, claim_overlap, kappa, same_claim
+
+close = lambda a, b: math.isclose(a, b, rel_tol=1e-10, abs_tol=1e-10)
+
+
+def table(seed, units=25, annotators=4, missing=.3, values=5):
+    "Annotators who partly agree, with gaps; some units have one value or none."
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, values, units)
+    return [[None if rng.random() < missing else float(np.clip(t + rng.integers(-1, 2), 0, values - 1)) for _ in range(annotators)] for t in truth]
+
+
+@pytest.mark.parametrize('level', LEVELS)
+@pytest.mark.parametrize('seed', range(10))
+def test_alpha_is_krippendorffs(level, seed):
+    t = table(seed, annotators=2 + seed % 4, missing=.1*(seed % 5))
+    r = alpha(t, level, n_resamples=8)
+    x = np.array([[np.nan if v is None else v for v in row] for row in t])
+    assert close(r.estimate, krippendorff.alpha(reliability_data=x.T, level_of_measurement=level))
+    assert r.n == sum(sum(v is not None for v in row) > 1 for row in t) and r.asked == 25
+    assert alpha(x, level, n_resamples=8) == r == alpha(pd.DataFrame(x), level, n_resamples=8)
+
+
+def test_alpha_published():
+    "Krippendorff's (2011) worked example: 4 observers, 12 units, and his four values."
+    nan = None
+    observers = [[1, 2, 3, 3, 2, 1, 4, 1, 2, nan, nan, nan], [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, nan, 3], [nan, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, nan], [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, nan]]
+    for level, value in dict(nominal=.743, ordinal=.815, interval=.849, ratio=.797).items():
+        assert round(alpha(list(zip(*observers)), level, n_resamples=0).estimate, 3) == value
+
+
+def test_alpha_of_words_scales_and_bootstrap():
+    t = table(1)
+    words = [[None if v is None else 'abcde'[int(v)] for v in row] for row in t]
+    assert alpha(words, n_resamples=0).estimate == alpha(t, n_resamples=0).estimate
+    scaled = lambda a, b: [[None if v is None else a*v + b for v in row] for row in t]
+    assert close(alpha(scaled(1e-200, 0), 'interval', n_resamples=0).estimate, alpha(t, 'interval', n_resamples=0).estimate)
+    assert close(alpha(scaled(1e90, 0), 'ratio', n_resamples=0).estimate, alpha(t, 'ratio', n_resamples=0).estimate)
+    assert math.isclose(alpha(scaled(1, 1e9), 'interval', n_resamples=0).estimate, alpha(t, 'interval', n_resamples=0).estimate, rel_tol=1e-6)
+    few = lambda *args, **kw: alpha(*args, n_resamples=200, **kw)
+    r = few(t, 'interval')
+    assert r.ci[0] < r.estimate < r.ci[1] and few(t, 'interval', groups=range(25)).ci == r.ci
+    assert alpha(t, 'interval', n_resamples=0).ci is None
+    assert np.ptp(few(t*4, 'interval', groups=list(range(25))*4).ci) > 1.5*np.ptp(few(t*4, 'interval').ci)
+
+
+@pytest.mark.parametrize('level', LEVELS)
+def test_alpha_undefined(level):
+    for t in ([], [[]], [[1, None]], [[None, None]], [[1, 1], [1, 1]], [[0, 0], [0, None]], [[1], [2]]):
+        r = alpha(t, level)
+        assert r.estimate is None and r.note and r.ci is None
+    assert alpha([[1, 2]], level).ci is None      # one unit: nothing to resample
+
+
+@pytest.mark.parametrize('bad', [lambda: alpha([[1, 2], [3]]), lambda: alpha('ab'), lambda: alpha([1, 2]), lambda: alpha([['a', 'b']], 'interval'), lambda: alpha([[1, -2]], 'ratio'),
+                                 lambda: alpha([[1, 2]], 'metric'), lambda: alpha(None), lambda: alpha([[1, [2]]]), lambda: kappa([1], [1, 2]), lambda: kappa([1, 2], [1, 2], 'cubic'),
+                                 lambda: kappa(['a', 'b'], ['a', 'b'], 'linear'), lambda: kappa(['a'], ['b'], labels=['a']), lambda: kappa('ab', 'ab'),
+                                 lambda: claim_overlap('ab', ['a']), lambda: claim_overlap([1], [2]), lambda: claim_overlap(['a'], ['a'], match=lambda x, y: .7),
+                                 lambda: claim_overlap(['a'], ['a'], threshold='x')])
+def test_bad_input(bad):
+    with pytest.raises(BadInput): bad()
+
+
+@pytest.mark.parametrize('weights', [None, 'linear', 'quadratic'])
+@pytest.mark.parametrize('seed', range(8))
+def test_kappa_is_sklearns(weights, seed):
+    a, b = zip(*table(seed, 60, 2, .15, 4))
+    pairs = [(x, y) for x, y in zip(a, b) if x is not None and y is not None]
+    x, y = zip(*pairs)
+    r = kappa(a, b, weights)
+    assert close(r.estimate, cohen_kappa_score(x, y, weights=weights)) and (r.n, r.asked) == (len(pairs), 60)
+    order = sorted(set(x + y))
+    cells = np.array([[pairs.count((i, j)) for j in order] for i in order])
+    s = cohens_kappa(cells, wt=weights)
+    assert np.allclose(r.ci, (s.kappa_low, min(1, s.kappa_upp)), atol=1e-9) and close(r.p, s.pvalue_two_sided)
+    grouped = kappa(a, b, weights, groups=range(60))
+    assert close(grouped.estimate, r.estimate) and np.allclose(grouped.ci, r.ci, atol=.08)
+    words = lambda v: [None if i is None else 'dcba'[int(i)] for i in v]
+    assert close(kappa(words(a), words(b), weights, labels='d c b a'.split()).estimate, cohen_kappa_score(x, y, weights=weights, labels=[0, 1, 2, 3]))
+
+
+def test_kappa_edges():
+    assert kappa([], []).estimate is None and kappa([None], [1]).estimate is None and kappa(['a'], ['a']).estimate is None
+    r = kappa([1, 2, 2], [1, 2, 2])
+    assert r.estimate == 1 and r.ci is None and r.note
+    assert kappa([1, 2], [2, 1]).estimate == -1
+    # 5 is one category from 2, unless the categories between them are named.
+    assert kappa([1, 2, 5], [1, 5, 5], 'linear').estimate != kappa([1, 2, 5], [1, 5, 5], 'linear', labels=[1, 2, 3, 4, 5]).estimate
+
+
+@pytest.mark.parametrize('seed', range(12))
+def test_largest_matching(seed):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(1, 6, 2)
+    fits = rng.random((n, m)) < .4
+    r = claim_overlap(range(n), range(m), match=lambda x, y: fits[x, y])
+    short, long = (fits, m) if n <= m else (fits.T, n)
+    best = max(sum(short[i, j] for i, j in enumerate(columns)) for columns in itertools.permutations(range(long), len(short)))
+    assert r.matched == best == len(r.pairs) and all(fits[i, j] for i, j in r.pairs)
+    assert len({i for i, _ in r.pairs}) == len({j for _, j in r.pairs}) == best
+    assert close(r.jaccard, best/(n + m - best)) and close(r.precision, best/n) and close(r.recall, best/m)
+    if best: assert close(r.f1, 2*r.precision*r.recall/(r.precision + r.recall))
+    other = claim_overlap(range(n), range(m), match=lambda x, y: .8 if fits[x, y] else .2, threshold=.5)
+    assert other.matched == best
+
+
+def test_claims():
+    assert same_claim('  The FOX ran.', 'the fox, ran') and not same_claim('The fox ran', 'The fox runs') and same_claim('Straße', 'STRASSE') and not same_claim('+', '-')
+    empty, half = claim_overlap([], []), claim_overlap([], ['a'])
+    assert empty.jaccard is empty.precision is empty.recall is empty.f1 is None and empty.note
+    assert (half.jaccard, half.precision, half.recall, half.f1) == (0, None, 0, 0) and half.note == 'no claims in a'
+    assert claim_overlap(['a', 'a'], ['a', 'a']).jaccard == 1 and claim_overlap(['a', 'a'], ['a']).jaccard == .5
+    assert claim_overlap(['a'], ['b'], match=lambda x, y: None, threshold=.1).matched == 0

@@ -1,0 +1,160 @@
+"validity.detection against scikit-learn, brute force and enumeration."
+import itertools, math, warnings
+
+import numpy as np
+import pytest
+import scipy.stats
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, roc_auc_score
+from statsmodels.stats.proportion import proportion_confint
+
+from factlib.core.records import BadInput
+from factlib.validity.base import bounds_mean
+from factlib.validity.detection import accuracy, auc, auc_ci, auc_test, balanced_accuracy, bounds_auc, macro_f1, right
+
+close = lambda a, b: math.isclose(a, b, rel_tol=0, abs_tol=1e-10)
+
+
+def ties_and_gaps(rng, n, missing=.2):
+    "Scores from 1 to 5 by halves, some missing."
+    return [None if rng.random() < missing else v for v in rng.integers(2, 11, n)/2]
+
+
+def known(x): return np.array([v for v in x if v is not None], float)
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_auc_is_sklearns(seed):
+    rng = np.random.default_rng(seed)
+    pos, neg = ties_and_gaps(rng, 30), ties_and_gaps(rng, 50)
+    x, y = known(pos), known(neg)
+    r = auc(pos, neg)
+    assert close(r.estimate, roc_auc_score([1]*len(x) + [0]*len(y), np.r_[x, y])) and (r.n, r.asked) == (len(x) + len(y), 80)
+    assert close(auc_ci(pos, neg).estimate, r.estimate)
+    assert close(auc_ci(pos, neg, 'cluster', range(80), n_resamples=5).estimate, r.estimate)
+
+
+def test_auc_of_offsets_and_extremes():
+    pos, neg = [2, 3, 3, 9], [1, 3, 4]
+    expected = auc(pos, neg).estimate
+    assert auc(np.array(pos)*5e-324, np.array(neg)*5e-324).estimate == expected == auc(np.array(pos) + 1e9, np.array(neg) + 1e9).estimate
+    assert auc(neg, pos).estimate == pytest.approx(1 - expected) and auc([1], [1]).estimate == .5
+
+
+def components(pos, neg):
+    "Structural components by the definition, O(n^2)."
+    wins = np.array([[(p > n) + (p == n)/2 for n in neg] for p in pos])
+    return wins.mean(1), wins.mean(0)
+
+
+@pytest.mark.parametrize('seed', range(10))
+def test_delong_by_definition(seed):
+    rng = np.random.default_rng(seed)
+    pos, neg = ties_and_gaps(rng, 15), ties_and_gaps(rng, 25)
+    v10, v01 = components(known(pos), known(neg))
+    se = math.sqrt(np.var(v10, ddof=1)/len(v10) + np.var(v01, ddof=1)/len(v01))
+    r = auc_ci(pos, neg, level=.9)
+    assert close(r.statistic, (v10.mean() - .5)/se) and close(r.p, 2*scipy.stats.norm.sf(abs(r.statistic)))
+    assert close(r.ci[0], max(0, v10.mean() - scipy.stats.norm.ppf(.95)*se)) and close(r.ci[1], min(1, v10.mean() + scipy.stats.norm.ppf(.95)*se))
+
+
+@pytest.mark.parametrize('seed', range(10))
+def test_delong_test_by_definition(seed):
+    rng = np.random.default_rng(seed)
+    pos_a, pos_b, neg_a, neg_b = (ties_and_gaps(rng, n, .1) for n in (20, 20, 30, 30))
+    pos = np.array([(a, b) for a, b in zip(pos_a, pos_b) if a is not None and b is not None], float)
+    neg = np.array([(a, b) for a, b in zip(neg_a, neg_b) if a is not None and b is not None], float)
+    a10, a01 = components(pos[:, 0], neg[:, 0])
+    b10, b01 = components(pos[:, 1], neg[:, 1])
+    s10, s01 = np.cov(a10, b10), np.cov(a01, b01)      # the paper's matrices S10 and S01
+    contrast = np.array([1, -1])
+    se = math.sqrt(contrast @ (s10/len(pos) + s01/len(neg)) @ contrast)
+    r = auc_test(pos_a, neg_a, pos_b, neg_b)
+    assert close(r.estimate, a10.mean() - b10.mean()) and close(r.statistic, r.estimate/se) and (r.n, r.asked) == (len(pos) + len(neg), 50)
+    swapped = auc_test(pos_b, neg_b, pos_a, neg_a)
+    assert close(swapped.estimate, -r.estimate) and close(swapped.p, r.p)
+
+
+def test_cluster_bootstrap_equals_a_plain_loop():
+    rng = np.random.default_rng(2)
+    pos, neg = rng.integers(1, 6, 12).astype(float), rng.integers(1, 5, 48).astype(float)
+    groups_pos, groups_neg = np.arange(12), np.repeat(np.arange(12), 4)
+    r = auc_ci(pos, neg, 'cluster', (groups_pos, groups_neg), n_resamples=200, seed=3)
+    draw, values = np.random.default_rng(3), []
+    for _ in range(200):
+        chosen = draw.integers(0, 12, 12)
+        x, y = np.concatenate([pos[groups_pos == g] for g in chosen]), np.concatenate([neg[groups_neg == g] for g in chosen])
+        values.append(roc_auc_score([1]*len(x) + [0]*len(y), np.r_[x, y]))
+    assert np.allclose(r.ci, np.quantile(values, [.025, .975]), atol=1e-12, rtol=0) and r.groups == 12
+
+
+def test_cluster_of_independent_items_is_like_delong():
+    rng = np.random.default_rng(0)
+    pos, neg = rng.normal(.5, 1, 150), rng.normal(0, 1, 150)
+    a, b = auc_ci(pos, neg), auc_ci(pos, neg, 'cluster', range(300))
+    assert np.allclose(a.ci, b.ci, atol=.012)
+    other = pos + rng.normal(size=150), neg + rng.normal(size=150)
+    a, b = auc_test(pos, neg, *other), auc_test(pos, neg, *other, groups=range(300))
+    assert a.estimate == pytest.approx(b.estimate, abs=1e-12) and np.allclose(a.ci, b.ci, atol=.012)
+
+
+def test_cluster_coverage_of_duplicates():
+    "Every item five times: DeLong believes in five times the evidence, the groups do not."
+    rng = np.random.default_rng(0)
+    pos, neg = np.repeat(rng.normal(.5, 1, 40), 5), np.repeat(rng.normal(0, 1, 40), 5)
+    clustered = auc_ci(pos, neg, 'cluster', np.repeat(np.arange(80), 5))
+    honest = auc_ci(pos[::5], neg[::5])
+    assert np.ptp(clustered.ci) == pytest.approx(np.ptp(honest.ci), rel=.15) and np.ptp(auc_ci(pos, neg).ci) < .6*np.ptp(honest.ci)
+
+
+def test_auc_undefined():
+    for r in (auc([], [1]), auc([None], [1]), auc_ci([], []), auc_ci([1], [None]), auc_test([1], [None], [1], [2])): assert r.estimate is None and r.note
+    assert auc_ci([1], [2, 3]).ci is None and auc_ci([4, 5], [1, 2]).note.startswith('no spread')
+    assert auc_ci([4, 5], [1, 2], 'cluster', [1, 2, 3, 4]).note
+    assert auc_test([3, 2], [1, 2], [3, 2], [1, 2]).p is None
+
+
+@pytest.mark.parametrize('bad', [lambda: auc_ci([1], [2], 'cluster'), lambda: auc_ci([1], [2], groups=['a', 'b']), lambda: auc_ci([1], [2], 'bootstrap'),
+                                 lambda: auc_ci([1, 2], [2], 'cluster', ['a', 'b']), lambda: auc_ci([1, 2], [2], 'cluster', (['a', 'b'], ['a', 'b'])),
+                                 lambda: auc_test([1], [2], [1, 2], [2]), lambda: auc(['a'], [1]), lambda: auc(None, [1]), lambda: auc_ci([1], [2], level=95),
+                                 lambda: bounds_auc([9], [1], 1, 5), lambda: right([1], []), lambda: accuracy([[1]], [1]), lambda: macro_f1([1, 2], [1])])
+def test_bad_input(bad):
+    with pytest.raises(BadInput): bad()
+
+
+def test_bounds_by_trying_everything():
+    pos, neg, scale = [3, None, 5], [2, None, 4, None], [1, 2, 3, 4, 5]
+    fills = lambda x: itertools.product(*[[v] if v is not None else scale for v in x])
+    values = [auc(p, n).estimate for p in fills(pos) for n in fills(neg)]
+    r = bounds_auc(pos, neg, 1, 5)
+    assert r.ci == pytest.approx((min(values), max(values))) and r.estimate == auc(pos, neg).estimate
+    open_scale = bounds_auc(pos, neg)
+    scale = [-9, 1, 2, 3, 4, 5, 99]
+    values = [auc(p, n).estimate for p in fills(pos) for n in fills(neg)]
+    assert open_scale.ci == pytest.approx((min(values), max(values)))
+    assert bounds_auc([None], [None]).ci == (0, 1) and bounds_auc([], [1]).ci is None
+
+
+@pytest.mark.parametrize('seed', range(10))
+def test_classes_are_sklearns(seed):
+    rng = np.random.default_rng(seed)
+    pick = lambda n, options, missing: [None if rng.random() < missing else str(v) for v in rng.choice(options, n)]
+    predicted, truth = pick(60, list('abcd'), .2), pick(60, list('abc'), .1)
+    p, t = zip(*[(p, t) for p, t in zip(predicted, truth) if p is not None and t is not None])
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        expected = accuracy_score(t, p), balanced_accuracy_score(t, p), f1_score(t, p, average='macro')
+    for f, e in zip((accuracy, balanced_accuracy, macro_f1), expected):
+        r = f(predicted, truth, groups=np.repeat(range(20), 3), n_resamples=50)
+        assert close(r.estimate, e) and (r.n, r.asked) == (len(p), 60) and r.ci[0] < e < r.ci[1]
+        assert close(f(predicted, truth).estimate, e)
+    r = accuracy(predicted, truth, level=.9)
+    assert np.allclose(r.ci, proportion_confint(sum(a == b for a, b in zip(p, t)), len(p), .1, 'wilson'), atol=1e-12)
+
+
+def test_accuracy_edges():
+    assert accuracy(['a']*5, ['a']*5).ci[1] == 1 and accuracy([None], ['a']).estimate is None and accuracy([], []).note == 'no items'
+    assert balanced_accuracy([None], ['a']).estimate is None and macro_f1([], []).estimate is None
+    # A class that only occurs where the verdict is missing is not a class.
+    assert macro_f1(['a', None], ['a', 'b']).estimate == 1
+    assert 'resamples' in balanced_accuracy(['a', 'a', 'b'], ['a', 'a', 'b']).note
+    assert bounds_mean(right(['a', None, 'b'], ['a', 'a', 'a']), 0, 1).ci == (1/3, 2/3)

@@ -1,0 +1,189 @@
+"validity.paired against scipy, statsmodels and enumeration."
+import itertools, math
+
+import numpy as np
+import pytest
+import scipy.stats
+import statsmodels.api as sm
+from statsmodels.stats.contingency_tables import mcnemar as sm_mcnemar
+from statsmodels.stats.power import TTestPower
+from statsmodels.stats.weightstats import ttost_paired
+
+from factlib.core.records import BadInput
+from factlib.validity.base import bootstrap
+from factlib.validity.paired import effect_size, equivalence, mcnemar, mcnemar_pairs, noninferiority, paired_t, permutation_test, power, sample_size
+
+ALTERNATIVES = ['two-sided', 'greater', 'less']
+close = lambda a, b: math.isclose(a, b, rel_tol=1e-10, abs_tol=1e-10)
+
+
+def differences(seed, n=40, missing=.15):
+    rng = np.random.default_rng(seed)
+    return [None if rng.random() < missing else v for v in rng.integers(-4, 6, n)/2]
+
+
+def known(d): return np.array([v for v in d if v is not None], float)
+
+
+@pytest.mark.parametrize('alternative', ALTERNATIVES)
+@pytest.mark.parametrize('seed', range(6))
+def test_t_is_scipys(seed, alternative):
+    d = differences(seed)
+    r, s = paired_t(d, alternative, level=.9), scipy.stats.ttest_1samp(known(d), 0, alternative=alternative)
+    assert close(r.statistic, s.statistic) and close(r.p, s.pvalue) and r.df == s.df
+    assert np.allclose(r.ci, scipy.stats.ttest_1samp(known(d), 0).confidence_interval(.9), atol=1e-10)
+    single = paired_t(d, alternative, groups=range(len(d)), level=.9)
+    assert close(single.statistic, r.statistic) and close(single.p, r.p) and single.df == r.df
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_clustered_t_is_statsmodels(seed):
+    d, groups = differences(seed), np.random.default_rng(seed).integers(0, 9, 40)
+    keep = np.array([v is not None for v in d])
+    fit = sm.OLS(known(d), np.ones(keep.sum())).fit(cov_type='cluster', cov_kwds=dict(groups=groups[keep]), use_t=True)
+    r = paired_t(d, groups=groups)
+    assert close(r.statistic, fit.tvalues[0]) and close(r.p, fit.pvalues[0]) and np.allclose(r.ci, fit.conf_int()[0], atol=1e-10)
+    assert r.groups == len(set(groups[keep])) == r.df + 1
+
+
+def test_t_with_an_offset():
+    # Means of 1e9 with a spread of 1 keep about 7 digits of the spread in floating point; the t is good to that.
+    base = np.array([1., 2., 4., 8.])
+    assert math.isclose(paired_t(base + 1e9).statistic*(base.std(ddof=1)/2)/1e9, 1 + base.mean()/1e9, rel_tol=1e-6)
+    tiny = paired_t([1e-120, 2e-120, 4e-120, 8e-120])
+    assert math.isclose(tiny.statistic, paired_t(base).statistic, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize('d', [[], [None], [3], [0, 0], [.1, .1, .1], [.3 - .2, .4 - .3], [1e9, 1e9], [5e-324, 1e-323]])
+def test_t_undefined(d):
+    for r in (paired_t(d), effect_size(d), noninferiority(d, 1), noninferiority(d, 1, 'bootstrap'), equivalence(d, 1)):
+        assert r.statistic is None and r.p is None and r.ci is None and r.note
+
+
+def test_groups_that_cancel():
+    assert paired_t([-1, 1, -2, 2], groups=list('aabb')).statistic is None and paired_t([1, 2], groups=list('aa')).note.startswith('only one group')
+
+
+@pytest.mark.parametrize('b,c', itertools.product([0, 1, 2, 7, 30], repeat=2))
+def test_mcnemar_is_scipys(b, c):
+    r = mcnemar(b, c)
+    assert close(r.p, sm_mcnemar([[5, b], [c, 5]], exact=True).pvalue if b + c else 1)
+    if b + c:
+        assert close(r.p, scipy.stats.binomtest(min(b, c), b + c).pvalue) and r.estimate == b/(b + c)
+        assert np.allclose(r.ci, scipy.stats.binomtest(b, b + c).proportion_ci(.95, 'exact'), atol=1e-10)
+
+
+def test_mcnemar_pairs():
+    rng = np.random.default_rng(0)
+    a, b = ([None if v == 2 else v for v in rng.choice([0, 1, 2], 50, p=[.3, .5, .2])] for _ in range(2))
+    pairs = [(x, y) for x, y in zip(a, b) if x is not None and y is not None]
+    expected = mcnemar(sum(x > y for x, y in pairs), sum(x < y for x, y in pairs))
+    r = mcnemar_pairs(a, b)
+    assert (r.p, r.estimate, r.ci, r.n) == (expected.p, expected.estimate, expected.ci, expected.n) and r.asked == 50 and f'{50 - len(pairs)} of 50' in r.note
+
+
+@pytest.mark.parametrize('alternative', ALTERNATIVES)
+@pytest.mark.parametrize('seed', range(4))
+def test_permutation_enumerates(seed, alternative):
+    "Exact, with ties, missing values and groups, against integer arithmetic."
+    d = differences(seed, 12)
+    groups = list('abcdef')*2
+    doubled = [round(2*v) for v in d if v is not None]
+    labels = [g for v, g in zip(d, groups) if v is not None]
+    def expected(labels):
+        units = sorted(set(labels))
+        sums = [sum(v for v, g in zip(doubled, labels) if g == u) for u in units]
+        totals = [sum(s*v for s, v in zip(signs, sums)) for signs in itertools.product([1, -1], repeat=len(units))]
+        seen = sum(sums)
+        hit = dict(greater=lambda t: t >= seen, less=lambda t: t <= seen).get(alternative, lambda t: abs(t) >= abs(seen))
+        return sum(map(hit, totals))/len(totals)
+    assert permutation_test(d, alternative=alternative).p == expected(range(len(doubled)))
+    assert permutation_test(d, groups, alternative=alternative).p == expected(labels)
+    assert permutation_test(d, range(12), alternative=alternative).p == permutation_test(d, alternative=alternative).p
+
+
+def test_permutation_sampled():
+    d = known(differences(1, 60))
+    s = scipy.stats.permutation_test((d,), np.mean, permutation_type='samples', n_resamples=9999, rng=np.random.default_rng(0))
+    r = permutation_test(d)
+    assert math.isclose(r.p, s.pvalue, rel_tol=.5) and r.p*10_000 == pytest.approx(round(r.p*10_000)) and r == permutation_test(d, groups=None)
+    assert permutation_test(np.ones(60), n_resamples=99).p == 1/100 and permutation_test([0, 0, 0]).p == 1
+    assert permutation_test(d).p == permutation_test(d, groups=range(len(d))).p      # the same flips
+
+
+@pytest.mark.parametrize('seed', range(6))
+@pytest.mark.parametrize('margin', [.1, .5, 2])
+def test_noninferiority_and_tost(seed, margin):
+    d = differences(seed)
+    r, s = noninferiority(d, margin, level=.9), scipy.stats.ttest_1samp(known(d), -margin, alternative='greater')
+    assert close(r.statistic, s.statistic) and close(r.p, s.pvalue) and (r.p < .1) == (r.ci[0] > -margin)
+    assert close(r.ci[0], s.confidence_interval(.9).low)
+    e, (p, _, _) = equivalence(d, margin), ttost_paired(known(d), np.zeros(len(known(d))), -margin, margin)
+    assert close(e.p, p) and (e.p < .05) == (-margin < e.ci[0] and e.ci[1] < margin)
+
+
+def test_noninferiority_bootstrap():
+    d, groups = differences(3, 80), list(range(20))*4
+    for g in (None, groups):
+        r = noninferiority(d, .3, 'bootstrap', level=.9, groups=g, n_resamples=2000)
+        assert r.ci == bootstrap(np.mean, d, groups=g, level=.8, n_resamples=2000).ci
+        assert r.p == pytest.approx(noninferiority(d, .3, level=.9, groups=g).p, abs=.02)
+    assert noninferiority(range(5, 15), .1, 'bootstrap', n_resamples=99).p == 1/100 and noninferiority([5, 6, 7], .1, 'bootstrap', n_resamples=99).p == 1/27
+
+
+@pytest.mark.parametrize('bad', [lambda: noninferiority([1, 2], 0), lambda: noninferiority([1, 2], -1), lambda: noninferiority([1, 2], math.inf), lambda: noninferiority([1, 2], None),
+                                 lambda: noninferiority([1, 2], 1, level=.4), lambda: noninferiority([1, 2], 1, 'z'), lambda: equivalence([1, 2], 0), lambda: paired_t([1, 2], 'larger'),
+                                 lambda: mcnemar(-1, 2), lambda: mcnemar(1.5, 2), lambda: mcnemar('1', 2), lambda: mcnemar_pairs([2], [1]), lambda: power(.5, 1), lambda: power(math.nan, 9),
+                                 lambda: power(.5, 9, alpha=0), lambda: sample_size(0), lambda: sample_size(.5, 1), lambda: sample_size(-.5, alternative='greater'),
+                                 lambda: effect_size([1, 2], 'd'), lambda: permutation_test([1, 2], n_resamples=0), lambda: paired_t([1, 2], groups=['a'])])
+def test_bad_input(bad):
+    with pytest.raises(BadInput): bad()
+
+
+@pytest.mark.parametrize('effect,n', itertools.product([-.8, -.1, 0, .1, .5, 1.2], [2, 5, 20, 80]))
+@pytest.mark.parametrize('alternative,side', [('two-sided', 'two-sided'), ('greater', 'larger'), ('less', 'smaller')])
+def test_power_is_statsmodels(effect, n, alternative, side):
+    oracle = TTestPower().power(effect, n, .05, alternative=side)
+    if math.isnan(oracle): assert alternative == 'less' and effect == 1.2 and n == 80      # where it underflows to NaN
+    assert close(power(effect, n, alternative=alternative).estimate, 0 if math.isnan(oracle) else oracle)
+
+
+def test_power_by_simulation():
+    d = np.random.default_rng(0).normal(.5, 1, (4000, 20))
+    rejected = np.mean(scipy.stats.ttest_1samp(d, 0, axis=1).pvalue < .05)
+    assert rejected == pytest.approx(power(.5, 20).estimate, abs=.03)
+
+
+def test_power_far_out():
+    for effect, n in itertools.product([100, 20, 10, 5, -3], [2, 3, 5, 10, 100, 10**7]):
+        for alternative in ALTERNATIVES: assert 0 <= power(effect, n, alternative=alternative).estimate <= 1
+    assert power(100, 100).estimate == 1 and power(100, 100, alternative='less').estimate == 0
+
+
+@pytest.mark.parametrize('effect', [.05, .2, .5, .8, 3, 50])
+@pytest.mark.parametrize('alternative', ['two-sided', 'greater'])
+def test_sample_size(effect, alternative):
+    n = sample_size(effect, .9, alternative=alternative)
+    assert power(effect, n, alternative=alternative).estimate >= .9 and (n == 2 or power(effect, n - 1, alternative=alternative).estimate < .9)
+    if effect <= .8: assert n == math.ceil(TTestPower().solve_power(effect, None, .05, .9, {'two-sided': 'two-sided', 'greater': 'larger'}[alternative]))
+    assert sample_size(-effect, .9, alternative='two-sided' if alternative == 'two-sided' else 'less') == n
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_effect_size(seed):
+    d = known(differences(seed))
+    r, g = effect_size(d), effect_size(d, 'gz')
+    df, t = len(d) - 1, scipy.stats.ttest_1samp(d, 0).statistic
+    assert close(r.estimate, d.mean()/d.std(ddof=1))
+    assert [scipy.stats.nct.cdf(t, df, end*math.sqrt(len(d))) for end in r.ci] == pytest.approx([.975, .025], abs=1e-9)
+    factor = scipy.special.gamma(df/2)/(math.sqrt(df/2)*scipy.special.gamma((df - 1)/2))
+    assert g.estimate == pytest.approx(factor*r.estimate) and g.ci == pytest.approx([factor*end for end in r.ci])
+    clustered = effect_size(d, groups=range(len(d)))
+    assert close(clustered.estimate, r.estimate) and np.allclose(clustered.ci, r.ci, atol=.2)
+
+
+def test_effect_size_edges():
+    assert effect_size([1, 2], 'gz').estimate is None and effect_size([1e9, 1e9 + 1, 1e9 + 3]).ci is None
+    # From 100 and 101 with one degree of freedom nearly anything follows: between chi-square bounds of the sd.
+    low, high = effect_size([100, 101]).ci
+    assert low == pytest.approx(142.1*math.sqrt(scipy.stats.chi2.ppf(.025, 1)), rel=.02) and high == pytest.approx(142.1*math.sqrt(scipy.stats.chi2.ppf(.975, 1)), rel=.02)
