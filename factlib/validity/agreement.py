@@ -10,18 +10,17 @@ import math, re
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import scipy
 
 from ..core.records import BadInput
-from .base import (Result, bootstrap, check_choice, check_count, check_share, complete, encode, flat, is_missing, numbers, percent)
+from .base import (Result, bootstrap, check_choice, check_count, check_share, complete, encode, flat, no_value, numbers, percent)
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-alpha
 LEVELS = ('nominal', 'ordinal', 'interval', 'ratio')
 
 def _rows(table):
     "The table as a list of equally long rows."
-    if isinstance(table, pd.DataFrame): table = table.astype(object).to_numpy()
+    if hasattr(table, 'columns'): table = table.astype(object).to_numpy() # a DataFrame
     if isinstance(table, (str, bytes, dict)) or not hasattr(table, '__iter__'): raise BadInput('The table must have units in rows and annotators in columns: a list of lists, an array or a DataFrame.')
     rows = [flat(row, 'rows of the table') for row in table]
     if len({len(row) for row in rows}) > 1: raise BadInput('The rows of the table differ in length: give every annotator a column, with None where a value is missing.')
@@ -182,7 +181,7 @@ def _pairs(a, b, match, threshold):
     "A largest one-to-one matching of the claims that match."
     def fits(x, y):
         value = match(x, y)
-        if threshold is not None: return not is_missing(value) and float(value) >= threshold
+        if threshold is not None: return not no_value(value) and float(value) >= threshold
         if isinstance(value, (bool, np.bool_)): return bool(value)
         raise BadInput(f'match gave {value!r}: it must give True or False, or a similarity when there is a threshold.')
     edges = [[fits(x, y) for y in b] for x in a]

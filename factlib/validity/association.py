@@ -9,7 +9,6 @@ __all__ = ['COEFFICIENTS', 'NAMES', 'pearson', 'spearman', 'kendall', 'partial',
 import math
 
 import numpy as np
-import pandas as pd
 import scipy
 
 from ..core.records import BadInput
@@ -147,7 +146,7 @@ def kendall(
 # %% ../../nbs/validity/association.ipynb #association-partial
 def _controls(control):
     "One or several columns as a list."
-    if isinstance(control, pd.DataFrame): return [control[c] for c in control.columns]
+    if hasattr(control, 'columns'): return [control[c] for c in control.columns] # a DataFrame
     control = flat(control, 'control')
     several = bool(control) and all(hasattr(c, '__iter__') and not isinstance(c, (str, bytes, dict)) for c in control)
     return control if several else [control]

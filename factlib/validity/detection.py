@@ -13,7 +13,7 @@ import scipy
 
 from ..core.records import BadInput
 from .base import (Result, bootstrap, check_choice, check_count, check_share, complete, count_groups, encode, flat,
-                                   is_missing, numbers, percent)
+                                   no_value, numbers, percent)
 
 # %% ../../nbs/validity/detection.ipynb #detection-auc
 AUC = 'AUC = P(pos > neg) + P(tie)/2'
