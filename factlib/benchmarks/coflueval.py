@@ -80,16 +80,19 @@ def deltas(
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-test
 def test_row(
     d, # One difference a document, empty for missing
-    spread:float, # A missing difference lies between minus this and this
+    spread:float|None, # A missing difference lies between minus this and this; None where the scale has no ends
     alpha:float=.05, # Level of the one-sided test, as in the thesis
 )->dict: # A row of a table
     "Eq 5.1: t = mean / (sd / sqrt(n)), sd with ddof 1, over the documents that have both scores; with effect size d_z and worst-case bounds."
     d = list(d)
-    t, size, worst = paired_t(d), effect_size(d), bounds_paired(d, [0]*len(d), -spread, spread)
-    ci = lambda r: r.ci or (None, None)
+    t, size = paired_t(d), effect_size(d)
+    worst = None if spread is None else bounds_paired(d, [0]*len(d), -spread, spread)
+    ci = lambda r: (None, None) if r is None or r.ci is None else r.ci
     return dict(asked=t.asked, scored=t.n, missing=t.asked - t.n, mean=t.estimate, ci_low=ci(t)[0], ci_high=ci(t)[1], worst_low=ci(worst)[0], worst_high=ci(worst)[1],
                 t=t.statistic, df=t.df, p=t.p, critical=critical_t(t.n - 1, alpha, 'greater') if t.n > 1 else None,
                 effect=size.estimate, effect_low=ci(size)[0], effect_high=ci(size)[1], note=t.note)
+
+def _width(scale, times=1): return None if scale is None else times*(scale[1] - scale[0])
 
 def _tests(rows, by, column, spread):
     "A row of tests for each combination of `by`, in the order of appearance, with Holm's p over the whole table."
@@ -102,10 +105,10 @@ def _tests(rows, by, column, spread):
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-effect
 def effectiveness(
     table:'DataFrame', # A table of scores
-    low:float=1, high:float=5, # The scale, for the worst-case bounds
+    scale:tuple|None=(1, 5), # Its ends, for the worst-case bounds; None: without bounds
 )->'DataFrame': # One row for each evaluator, length, manipulation and metric; `target`: is this the metric that the manipulation was made to hurt?
     "Eq 5.2: is the mean delta below 0? A t below minus the critical value says that the judge noticed."
-    rows = _tests(deltas(table), ['evaluator', 'level', 'variant', 'metric'], 'delta', high - low)
+    rows = _tests(deltas(table), ['evaluator', 'level', 'variant', 'metric'], 'delta', _width(scale))
     rows.insert(4, 'target', [TASKS.get(v) == m for v, m in zip(rows.variant, rows.metric)])
     return rows
 
@@ -113,14 +116,14 @@ def effectiveness(
 def length_effect(
     table:'DataFrame', # A table of scores
     short:str='2000', long:str='full', # Levels that are compared
-    low:float=1, high:float=5, # The scale, for the worst-case bounds
+    scale:tuple|None=(1, 5), # Its ends, for the worst-case bounds; None: without bounds
 )->'DataFrame': # One row for each evaluator, manipulation and metric
     "Eq 5.3: mean over documents of delta(short) - delta(long). Below 0: the manipulation costs more in the short text, so the judge notices it less in the long one."
     keys = ['evaluator', 'variant', 'metric', 'group']
     d = deltas(table).set_index(keys)
     rows = d[d.level == short][['delta']].join(d[d.level == long][['delta']], how='outer', lsuffix='_short', rsuffix='_long').reset_index()
     rows['difference'] = rows.delta_short - rows.delta_long
-    tests = _tests(rows, keys[:3], 'difference', 2*(high - low))
+    tests = _tests(rows, keys[:3], 'difference', _width(scale, 2))
     tests.insert(3, 'target', [TASKS.get(v) == m for v, m in zip(tests.variant, tests.metric)])
     return tests
 
@@ -128,14 +131,14 @@ def length_effect(
 def gold_scores(
     table:'DataFrame', # A table of scores
     short:str='2000', long:str='full', # Levels that are compared
-    low:float=1, high:float=5, # The scale, for the worst-case bounds
+    scale:tuple|None=(1, 5), # Its ends, for the worst-case bounds; None: without bounds
 )->'DataFrame': # One row for each evaluator and metric: `mean_short`, `mean_long` over the documents scored there; the rest about the paired difference
     "Mean gold score of the short and of the long version, and the mean over documents of their difference (short minus long)."
     check_scores(table)
     gold = table[table.variant == 'gold'].set_index(['evaluator', 'metric', 'group'])
     rows = gold[gold.level == short][['value']].join(gold[gold.level == long][['value']], how='outer', lsuffix='_short', rsuffix='_long').reset_index()
     rows['difference'] = rows.value_short - rows.value_long
-    tests = _tests(rows, ['evaluator', 'metric'], 'difference', high - low)
+    tests = _tests(rows, ['evaluator', 'metric'], 'difference', _width(scale))
     means = rows.groupby(['evaluator', 'metric'], sort=False)[['value_short', 'value_long']].agg(['mean', 'count'])
     for i, (part, name) in enumerate([('value_short', 'short'), ('value_long', 'long')]):
         tests.insert(2 + 2*i, f'mean_{name}', means[(part, 'mean')].to_numpy())

@@ -6,7 +6,7 @@
 __all__ = ['BadInput', 'Absence', 'check_score', 'Example', 'is_missing', 'Usage', 'Judgement', 'signature']
 
 # %% ../../nbs/core/records.ipynb #records-imports
-import dataclasses, json, math
+import dataclasses, json, math, numbers
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -93,7 +93,7 @@ def is_missing(
     x, # A cell of a frame, or any value
 )->bool: # Whether there is nothing in it
     "None, NaN, or pandas' NA and NaT (told by their types' names, because importing pandas takes long). An empty string, list or dict is something."
-    return x is None or type(x).__name__ in ('NAType', 'NaTType') or isinstance(x, float) and math.isnan(x)
+    return x is None or type(x).__name__ in ('NAType', 'NaTType') or isinstance(x, numbers.Real) and x != x
 
 def _to_frame(cls, records): # `records`: an iterable of this class
     "One row a record, one column a field, in the order given."
