@@ -94,13 +94,29 @@ def test_row(
 
 def _width(scale, times=1): return None if scale is None else times*(scale[1] - scale[0])
 
+def _in_order(table, by):
+    "Rows sorted by the columns `by`: manipulations in the order of `TASKS`, everything else in the order of appearance."
+    import pandas as pd
+    order = {c: [*(TASKS if c == 'variant' else ()), *dict.fromkeys(table[c])] for c in by}
+    codes = pd.DataFrame({c: table[c].map({x: i for i, x in reversed(list(enumerate(order[c])))}) for c in by})
+    return table.loc[codes.sort_values(by, kind='stable').index].reset_index(drop=True)
+
 def _tests(rows, by, column, spread):
-    "A row of tests for each combination of `by`, in the order of appearance, with Holm's p over the whole table."
+    "A row of tests for each combination of `by`, with Holm's p over the whole table."
     import pandas as pd
     found = [dict(zip(by, key)) | test_row(group[column], spread) for key, group in rows.groupby(by, sort=False)]
-    table = pd.DataFrame(found, columns=[*by, *test_row([], spread)])
+    table = _in_order(pd.DataFrame(found, columns=[*by, *test_row([], spread)]), by)
     table.insert(table.columns.get_loc('p') + 1, 'p_holm', holm(table.p))
     return table.astype({c: 'float64' for c in table.columns if c not in [*by, 'asked', 'scored', 'missing', 'note']})
+
+def _side_by_side(table, keys, value, short, long):
+    "One row a document: `short`, `long` and their `difference`, empty where one is missing."
+    import pandas as pd
+    both = table[table.level.isin([short, long])]
+    wide = both.pivot(index=keys, columns='level', values=value).reindex(columns=[short, long]).set_axis(['short', 'long'], axis=1)
+    wide = wide.reindex(pd.MultiIndex.from_frame(both[keys].drop_duplicates())).reset_index()
+    wide['difference'] = wide.short - wide.long
+    return wide
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-effect
 def effectiveness(
@@ -120,9 +136,7 @@ def length_effect(
 )->'DataFrame': # One row for each evaluator, manipulation and metric
     "Eq 5.3: mean over documents of delta(short) - delta(long). Below 0: the manipulation costs more in the short text, so the judge notices it less in the long one."
     keys = ['evaluator', 'variant', 'metric', 'group']
-    d = deltas(table).set_index(keys)
-    rows = d[d.level == short][['delta']].join(d[d.level == long][['delta']], how='outer', lsuffix='_short', rsuffix='_long').reset_index()
-    rows['difference'] = rows.delta_short - rows.delta_long
+    rows = _side_by_side(deltas(table), keys, 'delta', short, long)
     tests = _tests(rows, keys[:3], 'difference', _width(scale, 2))
     tests.insert(3, 'target', [TASKS.get(v) == m for v, m in zip(tests.variant, tests.metric)])
     return tests
@@ -134,15 +148,14 @@ def gold_scores(
     scale:tuple|None=(1, 5), # Its ends, for the worst-case bounds; None: without bounds
 )->'DataFrame': # One row for each evaluator and metric: `mean_short`, `mean_long` over the documents scored there; the rest about the paired difference
     "Mean gold score of the short and of the long version, and the mean over documents of their difference (short minus long)."
+    import pandas as pd
     check_scores(table)
-    gold = table[table.variant == 'gold'].set_index(['evaluator', 'metric', 'group'])
-    rows = gold[gold.level == short][['value']].join(gold[gold.level == long][['value']], how='outer', lsuffix='_short', rsuffix='_long').reset_index()
-    rows['difference'] = rows.value_short - rows.value_long
+    rows = _side_by_side(table[table.variant == 'gold'], ['evaluator', 'metric', 'group'], 'value', short, long)
     tests = _tests(rows, ['evaluator', 'metric'], 'difference', _width(scale))
-    means = rows.groupby(['evaluator', 'metric'], sort=False)[['value_short', 'value_long']].agg(['mean', 'count'])
-    for i, (part, name) in enumerate([('value_short', 'short'), ('value_long', 'long')]):
-        tests.insert(2 + 2*i, f'mean_{name}', means[(part, 'mean')].to_numpy())
-        tests.insert(3 + 2*i, f'n_{name}', means[(part, 'count')].to_numpy())
+    means = rows.groupby(['evaluator', 'metric'])[['short', 'long']].agg(['mean', 'count']).reindex(pd.MultiIndex.from_frame(tests[['evaluator', 'metric']]))
+    for i, side in enumerate(('short', 'long')):
+        tests.insert(2 + 2*i, f'mean_{side}', means[(side, 'mean')].to_numpy())
+        tests.insert(3 + 2*i, f'n_{side}', means[(side, 'count')].to_numpy())
     return tests
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-absent

@@ -586,7 +586,7 @@ def t_bars(
     for name, ax in panels.items():
         part = data[[v == name for v in data.facet]]
         _band(ax, [(at, row) for a, at, j, row in slots if a is ax], part.critical, half)
-        ax.margins(x=.13 * across)
+        ax.margins(x=.18 * across) # room for the numbers
         _zero(ax, 0, 'x')
         _lines(ax, names, part.t, 't statistics', data.t.isna().all())
     _outer(panels, across, label, '')
@@ -702,7 +702,7 @@ def delta_lines(
     names[1], at = _along(names[1], order_x)
     colours = palette(names[2], colours)
     direct = len(names[0]) == 1 and len(names[2]) <= 6
-    across, height = min(3, len(names[0])), 3.3
+    across, height = 2 if len(names[0]) == 4 else min(3, len(names[0])), 3.3
     turn, more = _tilt(names[1], at, across)
     fig, panels = _panels(names[0], height + more, across=across)
     apart = min(np.diff(at), default=1) * (.04 if low else 0)
