@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 from factlib.core.records import BadInput
 from factlib.core.text import paragraphs
-from factlib.perturb.quality import ANACHRONISMS, MANIPULATIONS, NEIGHBOURS, Refusal, eligible, manipulate, operations
+from factlib.perturb.quality import ANACHRONISMS, MANIPULATIONS, NEIGHBOURS, Refusal, eligible, manipulate, operations, seeded
 
 def story(n=40, words=30, tag='w'):
     "`n` (up to 100) different paragraphs of `words` tokens each."
@@ -65,6 +65,9 @@ def test_realised_is_asked(n, seed):
     assert len(made(story(), '17', intensity=n, seed=seed).edits) == n
     assert len(made(story(), '24', intensity=n, seed=seed).edits) == n
     assert len(made(story(), '41', intensity=n/30, seed=seed).edits) == round(n/30*1200)
+
+def test_kinds_hit_different_places():
+    assert len({seeded('a', kind).random() for kind in MANIPULATIONS}) == len(MANIPULATIONS)
 
 def test_exchange_takes_foreign_paragraphs_once():
     m = made(story(), '17', intensity=20)

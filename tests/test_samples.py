@@ -189,3 +189,7 @@ def test_whole_groups_are_drawn(groups, n, seed):
     kept = {e.group for e in drawn}
     assert len(kept) == min(n, len(set(groups))) and drawn == [e for e in items if e.group in kept]
     assert {e.group for e in sample_groups(items[::-1], n + 1, seed)} >= kept
+
+def test_seeds_draw_different_groups():
+    items = [Example(g, target='x') for g in 'abcdefgh']
+    assert len({tuple(e.id for e in sample_groups(items, 3, seed)) for seed in range(12)}) > 6

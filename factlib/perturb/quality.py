@@ -121,8 +121,7 @@ def _deal(pools, n, rng):
     dealt = {}
     while len(dealt) < n and any(shuffled):
         for pool in shuffled:
-            while pool and pool[-1] in dealt: pool.pop() # two donors may share a paragraph
-            if pool and len(dealt) < n: dealt[pool.pop()] = True
+            if pool and len(dealt) < n: dealt[pool.pop()] = True # two donors may share a paragraph, which counts once
     return list(dealt)
 
 # %% ../../nbs/perturb/quality.ipynb #quality-17
