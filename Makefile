@@ -16,7 +16,7 @@ reproduce: $(VENV)/ready ## run the main job: experiments, figures, outputs/inde
 	@$(RUN) factlib reproduce outputs
 
 test: $(VENV)/ready ## run all tests: notebooks, pytest, sync of exports and README, the wheel
-	@$(RUN) python -m pytest
+	@$(RUN) python -m pytest -n 2 --dist loadfile
 
 notebooks: $(VENV)/ready ## for developers: export, run and clean all notebooks, make the README and its picture
 	@$(RUN) sh tests/refresh_notebooks.sh

@@ -32,9 +32,10 @@ def find_experiment(
 def parameters_of(
     notebook:Path,
 )->dict: # Name -> papermill's description: name, default, help, inferred_type_name
-    "The parameters of an experiment, with their defaults and what their comments say."
+    "The parameters of an experiment, with their defaults and what their comments say. A file that is no experiment is a `BadInput`."
     import papermill
-    return papermill.inspect_notebook(str(notebook))
+    try: return papermill.inspect_notebook(str(notebook))
+    except Exception as e: raise BadInput(f'{str(notebook)!r} can\'t be read as an experiment: {type(e).__name__}: {e}') from None
 
 # %% ../nbs/cli.ipynb #cli-execute
 def execute(

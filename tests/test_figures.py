@@ -313,3 +313,8 @@ def test_colours_are_stable_and_apart():
 def test_importing_is_light():
     code = 'import sys, factlib.report.figures, factlib.report.tables; print([m for m in ("matplotlib", "seaborn", "IPython", "jinja2", "scipy") if m in sys.modules])'
     assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True).stdout.strip() == '[]'
+
+def test_a_panel_without_any_row_is_drawn_as_such():
+    frame = pd.DataFrame([dict(x='a', m='M', y=1.0, p='P'), dict(x='b', m='M', y=2.0, p='P')])
+    fig = delta_lines(frame, 'x', 'y', 'm', facet='p', order_facets=['P', 'Q'])
+    assert 'no data' in svg(fig)

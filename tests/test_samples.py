@@ -193,3 +193,12 @@ def test_whole_groups_are_drawn(groups, n, seed):
 def test_seeds_draw_different_groups():
     items = [Example(g, target='x') for g in 'abcdefgh']
     assert len({tuple(e.id for e in sample_groups(items, 3, seed)) for seed in range(12)}) > 6
+
+def test_ones_own_texts(tmp_path):
+    with pytest.raises(BadInput, match='not a folder with .txt files'): samples.texts_in(tmp_path/'none')
+    (tmp_path/'a.txt').write_bytes(b'\xff\xfe\x00')
+    with pytest.raises(BadInput, match='not UTF-8'): samples.texts_in(tmp_path)
+    (tmp_path/'a.txt').write_text('One short text.')
+    examples, refused = quick_sweep(texts=samples.texts_in(tmp_path), kinds=('17',))
+    assert [e.variant for e in examples] == ['gold', 'gold'] and all('no other text' in r.reason for r in refused) and len(refused) == 2
+    with pytest.raises(BadInput, match='ask for 1 to 1'): quick_sweep(2, texts=samples.texts_in(tmp_path))

@@ -23,7 +23,8 @@ class Span(NamedTuple):
     def of(self, text:str)->str: return text[self.start:self.end]
 
 # %% ../../nbs/core/text.ipynb #text-paragraphs
-_BLANK = re.compile(r'(?:\r\n|\r|\n)[^\S\r\n]*(?:(?:\r\n|\r|\n)[^\S\r\n]*)+')
+_EOL = r'(?:\r\n|\r(?!\n)|\n)'
+_BLANK = re.compile(rf'{_EOL}[^\S\r\n]*(?:{_EOL}[^\S\r\n]*)+')
 
 def _trim(text, start, end):
     "The span without white space at its ends; None if nothing is left."
@@ -58,7 +59,8 @@ def token_counter(
     if Path(counter).suffix == '.json' and Path(counter).is_file():
         from tokenizers import Tokenizer
         tokenizer = Tokenizer.from_file(str(counter))
-        tokenizer.no_truncation() # a stored limit would make every long text look short
+        tokenizer.no_truncation() # a stored limit would make every long text look short,
+        tokenizer.no_padding()    # and stored padding every short one long
         return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
     raise BadInput(f'No token counter {counter!r}: give one of {", ".join(COUNTERS)}, the path of a tokenizer.json, or a function.')
 

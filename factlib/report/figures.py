@@ -603,7 +603,7 @@ def _along(labels, order):
 
 def _block(part, names):
     "The points of one panel: for each line a frame with one row a place, NaN where there is nothing."
-    lines = {who: part[[v == who for v in part.line]] for who in names[2]}
+    lines = {who: part.loc[[v == who for v in part.line]] for who in names[2]}
     full = lambda own: own.set_axis([names[1].index(v) for v in own.x]).reindex(range(len(names[1])), columns=['y', 'low', 'high'])
     return {who: full(own) for who, own in lines.items()}
 

@@ -1,0 +1,174 @@
+"The experiments as a user runs them: papermill, the command line, bad input, the page in a browser."
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import recordings
+from factlib.report.tables import read_table
+
+ROOT = Path(__file__).resolve().parent.parent
+EXPERIMENTS = sorted((ROOT/'nbs'/'experiments').glob('*.ipynb'))
+
+def factlib(*arguments, cwd, data=None):
+    env = {k: v for k, v in os.environ.items() if k != 'FACTLIB_DATA'} | ({'FACTLIB_DATA': str(data)} if data else {})
+    return subprocess.run([sys.executable, '-c', 'from factlib.cli import main; main()', *map(str, arguments)], cwd=cwd, env=env | {'PYTHONPATH': str(ROOT)}, capture_output=True, text=True)
+
+def files(folder): return sorted(str(p.relative_to(folder)) for p in folder.rglob('*') if p.is_file())
+
+@pytest.mark.parametrize('notebook', EXPERIMENTS, ids=[p.stem for p in EXPERIMENTS])
+def test_all_experiments_have_the_same_leading_parameters(notebook):
+    import papermill
+    from factlib.report.results import LEADING
+    found = papermill.inspect_notebook(str(notebook))
+    assert list(found)[:len(LEADING)] == list(LEADING) and all(p['help'] for p in found.values())
+    assert {name: found[name]['inferred_type_name'] for name in LEADING} == {name: kind.__name__ for name, kind in LEADING.items()}
+
+@pytest.fixture(scope='module')
+def sweep(tmp_path_factory):
+    "The quick sweep on three stories, by the command line, from a folder that is not the checkout."
+    here = tmp_path_factory.mktemp('sweep')
+    done = factlib('run', 'quick_sweep', '-p', 'n', 3, '--out', here/'out'/'quick_sweep', cwd=here)
+    assert done.returncode == 0, done.stderr
+    return here/'out'
+
+def test_sweep_writes_what_it_says(sweep):
+    out = sweep/'quick_sweep'
+    result = json.loads((out/'result.json').read_text())
+    assert sorted(result['files'] + ['result.json', 'notebook.ipynb', 'notebook.html']) == files(out)
+    assert result['parameters']['n'] == 3 and set(result['evaluators']) == {'out_of_vocabulary', 'adjacent_similarity', 'length', 'random'}
+    assert all(e['asked'] == e['scored'] == 3*2*4 for e in result['evaluators'].values())
+    tests = read_table(out/'tables'/'tests.csv')
+    assert len(tests) == 4*3*2 and set(tests.scored) == {3}
+
+def test_sweep_numbers_come_from_the_texts(sweep):
+    "One delta recomputed from scratch: the share of known words in the first story with and without typos."
+    from factlib.benchmarks.samples import background_text, quick_sweep
+    from factlib.evaluators.floors import WORD, normalise, vocabulary_of
+    known = vocabulary_of([background_text()], min_count=2)
+    def share(text):
+        words = [w for w in WORD.findall(text) if w == w.lower() and w != w.upper()]
+        return sum(normalise(w) in known for w in words)/len(words)
+    texts = {e.id: e.target for e in quick_sweep(3)[0]}
+    deltas = [share(texts[f'holmes-{i:02}/full/41']) - share(texts[f'holmes-{i:02}/full/gold']) for i in (1, 2, 3)]
+    tests = read_table(sweep/'quick_sweep'/'tables'/'tests.csv').set_index(['evaluator', 'level', 'variant'])
+    assert tests.loc[('out_of_vocabulary', 'full', '41'), 'mean'] == pytest.approx(sum(deltas)/3, abs=1e-12)
+
+def test_sweep_again_gives_the_same_tables_and_leaves_no_old_file(sweep, tmp_path):
+    copy = tmp_path/'quick_sweep'
+    shutil.copytree(sweep/'quick_sweep', copy)
+    old = json.loads((copy/'result.json').read_text())
+    (copy/'tables'/'stale.csv').write_text('x')
+    (copy/'mine.txt').write_text('kept')
+    (copy/'result.json').write_text(json.dumps(old | dict(files=old['files'] + ['tables/stale.csv'])))
+    before = {f: (copy/f).read_bytes() for f in old['files']}
+    done = factlib('run', 'quick_sweep', '-p', 'n', 3, '--out', copy, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {f: (copy/f).read_bytes() for f in before} == before # tables and figures, byte for byte
+    assert not (copy/'tables'/'stale.csv').exists() and (copy/'mine.txt').read_text() == 'kept'
+
+def test_ones_own_texts_by_plain_papermill(tmp_path):
+    folder = tmp_path/'texts'
+    folder.mkdir()
+    story = 'The fox went down to the river in the evening and looked for the hen for a long time.'
+    for name in ('one', 'two', 'three'): (folder/f'{name}.txt').write_text('\n\n'.join(f'{story} It was day {i} of {name}.' for i in range(60)), encoding='utf-8')
+    command = [sys.executable, '-m', 'papermill', str(ROOT/'nbs'/'experiments'/'quick_sweep.ipynb'), str(tmp_path/'done.ipynb'), '-p', 'dataset', str(folder), '-p', 'n', '0', '-p', 'out', str(tmp_path/'out'),
+               '--no-progress-bar']
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | {'PYTHONPATH': str(ROOT)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    texts = read_table(tmp_path/'out'/'tables'/'texts.csv')
+    assert set(texts.texts) == {3}
+
+BAD = [(['-p', 'sead', '1'], "no parameter 'sead'"), (['-p', 'n', '-1'], "n is -1, but it can't be negative"), (['-p', 'n', 'three'], 'of type int'),
+       (['-p', 'dataset', 'no-such-folder'], 'not a folder with .txt files')]
+
+@pytest.mark.parametrize('arguments, words', BAD, ids=[a[1] + '=' + a[2] for a, _ in BAD])
+def test_bad_input_is_one_sentence_and_exit_2(arguments, words, tmp_path):
+    done = factlib('run', 'quick_sweep', *arguments, '--out', tmp_path/'out'/'x', cwd=tmp_path)
+    assert done.returncode == 2
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith('Error: ') and words in last and 'Traceback' not in done.stderr
+    assert files(tmp_path) == []
+
+def test_an_empty_document(tmp_path):
+    (tmp_path/'texts').mkdir()
+    (tmp_path/'texts'/'a.txt').write_bytes(b' \n')
+    done = factlib('run', 'quick_sweep', '-p', 'dataset', tmp_path/'texts', '-p', 'n', 0, '--out', tmp_path/'out', cwd=tmp_path)
+    assert done.returncode == 2 and 'is empty' in done.stderr.splitlines()[-1] and files(tmp_path) == ['texts/a.txt']
+
+def test_recordings_without_a_column(tmp_path):
+    rows = [('LI', length, v, d, 4, 4) for length in ('2000', 'full') for v in ('gold', '43') for d in 'ab']
+    home = recordings.write(tmp_path/'data', vanilla=rows, judgememo=rows)
+    path = home/'judgememo'/'responses_judgememo.parquet'
+    pd.read_parquet(path).drop(columns='overlap').to_parquet(path)
+    done = factlib('run', 'judgememo', '--out', tmp_path/'out'/'x', cwd=tmp_path, data=home)
+    assert done.returncode == 2 and "lacks the column 'overlap'" in done.stderr.splitlines()[-1] and not (tmp_path/'out'/'x').exists()
+
+def test_no_recordings(tmp_path):
+    done = factlib('run', 'judgememo', '--out', tmp_path/'x', cwd=tmp_path)
+    assert done.returncode == 2 and 'set the environment variable FACTLIB_DATA' in done.stderr.splitlines()[-1] and files(tmp_path) == []
+
+def test_failed_runs_leave_the_old_result_and_show_the_notebook(tmp_path):
+    import nbformat
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("out: str = ''", metadata=dict(tags=['parameters'])), nbformat.v4.new_code_cell('1/0')], metadata=dict(kernelspec=dict(name='python3', display_name='Python', language='python')))
+    nbformat.write(nb, tmp_path/'mine.ipynb')
+    (tmp_path/'out').mkdir()
+    (tmp_path/'out'/'result.json').write_text('{}')
+    done = factlib('run', tmp_path/'mine.ipynb', '--out', tmp_path/'out', cwd=tmp_path)
+    assert done.returncode == 1 and 'ZeroDivisionError' in done.stderr and 'out.failed.ipynb' in done.stderr
+    assert files(tmp_path) == ['mine.ipynb', 'out.failed.ipynb', 'out/result.json']
+
+def test_commands_teach():
+    shown = factlib('--help', cwd=ROOT)
+    assert shown.returncode == 0 and all(word in shown.stdout for word in ('list', 'run', 'page', 'reproduce', 'FACTLIB_DATA'))
+    assert 'quick_sweep' in factlib('list', cwd=ROOT).stdout and 'Another seed' in factlib('list', 'quick_sweep', cwd=ROOT).stdout
+    wrong = factlib('run', 'no_such', cwd=ROOT)
+    assert wrong.returncode == 2 and 'quick_sweep' in wrong.stderr
+    assert factlib('page', 'no-such-folder', cwd=ROOT).returncode == 2
+
+def test_replication_on_made_up_recordings(tmp_path):
+    "Every cell of the notebook runs with one model, two tasks, three documents, and no JudgeMemo replies for one of them."
+    rows = [('LI', length, v, d, 4 - .5*(v == '43')*i, 4 - .5*(v == '17')*(2 - i)) for length in ('2000', 'full') for v in ('gold', '43', '17') for i, d in enumerate('abc')]
+    home = recordings.write(tmp_path/'data', vanilla=rows, judgememo=[r for r in rows if r[3] != 'c'])
+    done = factlib('run', 'judgememo', '--out', tmp_path/'out'/'judgememo', cwd=tmp_path, data=home)
+    assert done.returncode == 0, done.stderr[-3000:]
+    audit = read_table(tmp_path/'out'/'judgememo'/'tables'/'audit.csv')
+    assert list(audit.columns) == ['table', 'cell', 'published', 'by_definition', 'by_recipe', 'status', 'note'] and len(audit) == 416
+    assert audit.set_index(['table', 'cell']).by_definition[('5.1', 'LI|2000|fluency')] == 4
+    # fluency deltas of [43] are 0, -0.5, -1
+    effect = read_table(tmp_path/'out'/'judgememo'/'tables'/'effectiveness.csv').set_index(['setup', 'level', 'variant', 'metric'])
+    assert effect.loc[('vanilla', '2000', '43', 'fluency'), 'mean'] == -.5 and effect.loc[('vanilla_30', '2000', '43', 'fluency'), 'mean'] == -.25
+
+@pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: the recorded replies are not here')
+def test_replication_on_the_real_recordings(tmp_path):
+    done = factlib('run', 'judgememo', '--out', tmp_path/'out'/'judgememo', cwd=tmp_path, data=os.environ['FACTLIB_DATA'])
+    assert done.returncode == 0, done.stderr[-3000:]
+    result = json.loads((tmp_path/'out'/'judgememo'/'result.json').read_text())
+    assert len(read_table(tmp_path/'out'/'judgememo'/'tables'/'audit.csv')) == 416 and len(result['findings']) >= 8
+
+CHROME = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
+
+@pytest.mark.skipif(not CHROME or not shutil.which('chromedriver'), reason='no Chromium with ChromeDriver is installed')
+def test_the_page_in_a_browser(sweep):
+    "The page works from the disk: pictures drawn, nothing asked of the network, links leading to the cell that they name."
+    from selenium import webdriver
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROME
+    for a in ('--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-quic'): options.add_argument(a)
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which('chromedriver')))
+    try:
+        driver.get((sweep/'index.html').as_uri())
+        assert driver.execute_script('return [...document.images].every(i => i.complete && i.naturalWidth > 300) && document.images.length') == 2
+        assert driver.execute_script("return performance.getEntriesByType('resource').filter(r => !r.name.startsWith('data:')).length") == 0
+        assert driver.execute_script('return document.documentElement.scrollWidth <= window.innerWidth')
+        links = driver.execute_script('return [...document.querySelectorAll("a")].map(a => a.href).filter(h => h.includes("#cell-id="))')
+        assert len(links) >= 8
+        for link in dict.fromkeys(links):
+            driver.get(link)
+            assert driver.execute_script('return document.getElementById(decodeURIComponent(location.hash.slice(1))) !== null'), link
+    finally: driver.quit()

