@@ -1,10 +1,13 @@
-# For developers, after a notebook was edited: export the library, run every notebook and keep its outputs, make the README.
+# For developers, after a notebook was edited: export the library, run every notebook and keep its outputs, make the README and its picture.
 # Experiments that need real data are run where FACTLIB_DATA is set; elsewhere their outputs stay as they are.
 set -eu
 nbdev-export
 nbdev-test nbs --save --n-workers 0 --skip-folder-re '^experiments$'
-run() { papermill "$1" "$1" --cwd . --no-progress-bar >/dev/null && echo "$1"; }
-run nbs/experiments/quick_sweep.ipynb
-[ -z "${FACTLIB_DATA:-}" ] || run nbs/experiments/judgememo.ipynb
+run() { papermill "nbs/experiments/$1.ipynb" "nbs/experiments/$1.ipynb" --no-progress-bar >/dev/null && echo "ran $1"; }
+run quick_sweep
+if [ -n "${FACTLIB_DATA:-}" ]; then
+    run judgememo
+    mkdir -p outputs/gallery && cp outputs/judgememo/figures/noticed_2k.png outputs/gallery/
+fi
 nbdev-clean
 sh tests/make_readme.sh README.md

@@ -586,7 +586,7 @@ def t_bars(
     for name, ax in panels.items():
         part = data[[v == name for v in data.facet]]
         _band(ax, [(at, row) for a, at, j, row in slots if a is ax], part.critical, half)
-        ax.margins(x=.18 * across) # room for the numbers
+        ax.margins(x=.24 * across) # room for the numbers
         _zero(ax, 0, 'x')
         _lines(ax, names, part.t, 't statistics', data.t.isna().all())
     _outer(panels, across, label, '')

@@ -62,6 +62,7 @@ def _load(folder):
     try: result = json.loads((folder/'result.json').read_text(encoding='utf-8'))
     except ValueError: raise BadInput(f'{str(folder/"result.json")!r} can\'t be read: run the experiment again.') from None
     for s in result['shown']:
+        if s['kind'] == 'table': s['html'] = (folder/s['file']).with_suffix('.html').read_text(encoding='utf-8')
         if s['kind'] == 'figure': s['data'] = 'data:image/png;base64,' + base64.b64encode((folder/s['file']).read_bytes()).decode()
     return result | dict(name=folder.name)
 

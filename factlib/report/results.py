@@ -69,14 +69,17 @@ def table(self:Experiment,
           digits:int|dict=3, # Decimals when shown
           columns:dict|None=None, # Column -> heading: only these are shown; None shows all
           on_page:bool=True, # Also on the page, or only in the notebook and as a file?
+          rows:int=24, # So many of a longer table's rows are shown in the notebook
          ): # For display
     "Add a table."
     self._add(f'tables/{name}.csv', to_csv(frame).encode('utf-8'))
     shown = frame if columns is None else frame[list(columns)]
     digits = {c: d for c, d in digits.items() if c in shown.columns} if isinstance(digits, dict) else digits
-    html = to_html(shown, digits=digits, names=columns, caption=caption)
-    if on_page: self.shown.append(dict(kind='table', file=f'tables/{name}.csv', caption=caption, cell=cell, html=html))
-    return _Shown(html)
+    html = lambda part, caption: to_html(part, digits=digits, names=columns, caption=caption)
+    self._add(f'tables/{name}.html', html(shown, caption).encode('utf-8'))
+    if on_page: self.shown.append(dict(kind='table', file=f'tables/{name}.csv', caption=caption, cell=cell))
+    if len(shown) <= rows: return _Shown(html(shown, caption))
+    return _Shown(html(shown[:rows], f'{caption} (The first {rows} of {len(shown)} rows; all of them are in tables/{name}.csv.)'))
 
 Experiment.table = table
 
