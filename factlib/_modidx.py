@@ -336,6 +336,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                         'factlib.report.figures._paint': ('report/figures.html#_paint', 'factlib/report/figures.py'),
                                         'factlib.report.figures._panels': ('report/figures.html#_panels', 'factlib/report/figures.py'),
                                         'factlib.report.figures._pick': ('report/figures.html#_pick', 'factlib/report/figures.py'),
+                                        'factlib.report.figures._png': ('report/figures.html#_png', 'factlib/report/figures.py'),
                                         'factlib.report.figures._points': ('report/figures.html#_points', 'factlib/report/figures.py'),
                                         'factlib.report.figures._room': ('report/figures.html#_room', 'factlib/report/figures.py'),
                                         'factlib.report.figures._room_below': ( 'report/figures.html#_room_below',

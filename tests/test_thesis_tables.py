@@ -48,5 +48,8 @@ def test_definitions_follow_the_replies(tables):
     after = matrix.matrix_cells(worse, matrix.plan(), tables, clips)['heatmaps']
     changed = {c for c in before if before[c] != after[c]}
     assert changed == {'24|coherence|2000|2'}
-    # every delta of 20 documents moves by 0 or -1: the mean by -0.5; it was at or below 0
-    assert after['24|coherence|2000|2'].definition == pytest.approx(before['24|coherence|2000|2'].definition + .5)
+    # ten of 20 deltas move by -1, so their mean moves by -0.5; the cell is its size
+    key = dict(variant='24/paragraph/2', level='2000', metric='coherence')
+    plain = table.set_index(['variant', 'level', 'metric', 'group']).value
+    signed = sum(plain[(key['variant'], '2000', 'coherence', d)] - plain[('gold', '2000', 'coherence', d)] for d in table.group.unique())/20
+    assert before['24|coherence|2000|2'].definition == pytest.approx(abs(signed)) and after['24|coherence|2000|2'].definition == pytest.approx(abs(signed - .5))

@@ -57,28 +57,38 @@ def _figure(draw):
             return fig
     return wrapped
 
-def _show(fig, dpi=150):
+def _show(fig):
     "Shows the figure as a cell's output, through no global state."
     from IPython.display import display
-    picture = base64.b64encode(figure_bytes(fig, 'png', dpi)).decode()
+    picture = base64.b64encode(figure_bytes(fig, 'png')).decode()
     said = ' '.join(fig.texts[0].get_text().split()) if fig.texts else 'without a title'
     display({'image/png': picture, 'text/plain': f'Figure: {said}'}, metadata={'image/png': {'width': int(100 * fig.get_figwidth())}}, raw=True)
+
+def _png(fig, dpi):
+    "A PNG in 256 colours, unless one would change visibly."
+    from PIL import Image
+    file, small = io.BytesIO(), io.BytesIO()
+    with _style(): fig.savefig(file, format='png', dpi=dpi, metadata={'Software': None})
+    full = Image.open(file).convert('RGB')
+    few = full.quantize(256, dither=Image.Dither.NONE)
+    moved = np.abs(np.asarray(full, int) - np.asarray(few.convert('RGB'), int)).max()
+    (few if moved <= 40 else full).save(small, 'png', optimize=True, dpi=(dpi, dpi))
+    return small.getvalue()
 
 def figure_bytes(
     fig, # A figure from here, or any matplotlib `Figure`
     kind:str, # "svg" or "png"
-    dpi:int=150, # Pixels per inch of a PNG
+    dpi:int|None=None, # Pixels per inch of a PNG; None: 150, or as many down to 100 as give less than 100 kB
 )->bytes: # The content of a file, the same each time
-    "The figure as a file's content, without dates and versions, a PNG in 256 colours where nobody would see the difference."
+    "The figure as a file's content, without dates and versions."
+    if kind == 'png':
+        for choice in (dpi,) if dpi else (150, 125, 100):
+            data = _png(fig, choice)
+            if len(data) < 100_000: break
+        return data
     file = io.BytesIO()
-    with _style(): fig.savefig(file, format=kind, dpi=dpi, metadata={'svg': {'Date': None, 'Creator': None}, 'png': {'Software': None}}[kind])
-    if kind == 'svg': return file.getvalue()
-    from PIL import Image
-    full = Image.open(file).convert('RGB')
-    few, small = full.quantize(256, dither=Image.Dither.NONE), io.BytesIO()
-    moved = np.abs(np.asarray(full, int) - np.asarray(few.convert('RGB'), int)).max()
-    (few if moved <= 40 else full).save(small, 'png', optimize=True, dpi=(dpi, dpi)) # fewer colours, fewer bytes, unless one would change visibly
-    return small.getvalue()
+    with _style(): fig.savefig(file, format='svg', metadata={'Date': None, 'Creator': None})
+    return file.getvalue()
 
 # %% ../../nbs/report/figures.ipynb #figures-checks
 def _numbers(values, column):
@@ -341,7 +351,8 @@ def heatmap(
     about_n, vary = _n_note(ns[~np.isnan(values)], 'cell')
     texts = np.array([_texts(v, k, fmt, vary) for v, k in zip(values, ns)])
     width, height, across, turn = _room(names, texts, annotate)
-    limits, cmap = _limits(values, center, limits), 'Blues' if center is None else 'RdBu'
+    import matplotlib
+    limits, cmap = _limits(values, center, limits), matplotlib.colormaps['Blues' if center is None else 'RdBu'].resampled(21) # few colours make small files
     fig, panels = _panels(names[0], height, width, across)
     for ax, block, text in zip(panels.values(), values, texts):
         _paint(ax, block, text if annotate else None, cmap, limits)
@@ -725,7 +736,7 @@ def delta_lines(
 def save_figure(
     fig, # A figure from here, or any matplotlib `Figure`
     stem, # Path without a suffix: `out/figures/main` gives main.svg and main.png
-    dpi:int=150, # Pixels per inch of the PNG
+    dpi:int|None=None, # Pixels per inch of the PNG, see `figure_bytes`
 )->list: # The two paths
     "Writes SVG and PNG, each file whole or not at all. A PNG above 100 kB is written and warned about."
     data = {kind: figure_bytes(fig, kind, dpi) for kind in ('svg', 'png')}

@@ -59,11 +59,13 @@ Parameters: {% for k, v in r.parameters.items() if v not in ('', None) and k != 
 # %% ../../nbs/report/page.ipynb #page-build
 def _load(folder):
     "The `result.json` of a folder with its pictures; a broken one is a `BadInput`."
-    try: result = json.loads((folder/'result.json').read_text(encoding='utf-8'))
-    except ValueError: raise BadInput(f'{str(folder/"result.json")!r} can\'t be read: run the experiment again.') from None
-    for s in result['shown']:
-        if s['kind'] == 'table': s['html'] = (folder/s['file']).with_suffix('.html').read_text(encoding='utf-8')
-        if s['kind'] == 'figure': s['data'] = 'data:image/png;base64,' + base64.b64encode((folder/s['file']).read_bytes()).decode()
+    try:
+        result = json.loads((folder/'result.json').read_text(encoding='utf-8'))
+        for s in result['shown']:
+            if s['kind'] == 'table': s['html'] = (folder/s['file']).with_suffix('.html').read_text(encoding='utf-8')
+            else: s['data'] = 'data:image/png;base64,' + base64.b64encode((folder/s['file']).read_bytes()).decode()
+    except (ValueError, KeyError, TypeError, OSError) as e:
+        raise BadInput(f'The results in {str(folder)!r} can\'t be read ({type(e).__name__}: {e}): run the experiment again, or remove the folder.') from None
     return result | dict(name=folder.name)
 
 def build_page(
