@@ -96,13 +96,15 @@ def list_experiments(name):
         click.echo(f"{p['name']:10} {p['inferred_type_name']:5} = {p['default']:24} {p['help']}")
 
 # %% ../nbs/cli.ipynb #cli-run
+def _truth(value): return {'true': True, 'false': False, '1': True, '0': False, 'yes': True, 'no': False}[value.lower()]
+
 def _typed(values, known):
     "Values from the shell, as the type that the notebook's parameter has."
     typed = {}
     for name, value in values:
         kind = known.get(name, {}).get('inferred_type_name', 'str')
-        try: typed[name] = {'int': int, 'float': float}.get(kind, str)(value)
-        except ValueError: raise BadInput(f'The parameter {name} has to be of type {kind}, not {value!r}.') from None
+        try: typed[name] = {'int': int, 'float': float, 'bool': _truth}.get(kind, str)(value)
+        except (ValueError, KeyError): raise BadInput(f'The parameter {name} has to be of type {kind}, not {value!r}.') from None
     return typed
 
 @app.command()

@@ -69,15 +69,23 @@ def json_values(
         if isinstance(value, (dict, list)) and value not in found: found.append(value)
     return found
 
+def _is_json(text):
+    "Is the whole answer JSON, with or without a fence?"
+    fenced = re.fullmatch(r'```[a-zA-Z]*\s*(.*?)\s*```', text.strip(), re.DOTALL)
+    try: return isinstance(json.loads(fenced[1] if fenced else text), (dict, list))
+    except (ValueError, RecursionError): return False
+
 # %% ../../nbs/llm/replies.ipynb #replies-number
 _FRACTIONS = {'½': .5, '¼': .25, '¾': .75}
-_NUMBER = r'[-−]?\d{1,9}(?:[.,]\d{1,9})?[½¼¾]?|[-−]?[½¼¾]'
+_NUMBER = r'[-−]?\d{1,30}(?:[.,]\d{1,30})?(?:[^\S\n]?[½¼¾]|[^\S\n]+[123]/[24](?!\d))?|[-−]?[½¼¾]'
 
 def _to_float(written):
-    "A number as people write it: decimal comma, real minus sign, ½, digits of any script."
-    fraction = _FRACTIONS.get(written[-1], 0)
-    digits = written.rstrip('½¼¾').replace(',', '.').replace('−', '-')
-    return float(digits) + math.copysign(fraction, -1 if digits.startswith('-') else 1) if digits.strip('-') else fraction
+    "A number as people write it: decimal comma, real minus sign, ½ or 1/2 behind it, digits of any script."
+    whole, _, part = written.replace('−', '-').partition(' ')
+    fraction = _FRACTIONS.get(whole[-1], 0) + (int(part[0])/int(part[2]) if '/' in part else _FRACTIONS.get(part.strip(), 0))
+    digits = whole.rstrip('½¼¾').replace(',', '.')
+    if not digits.strip('-'): return -fraction if digits else fraction
+    return float(digits) + (-fraction if digits.startswith('-') else fraction)
 
 def on_scale(
     x:float,
@@ -90,7 +98,8 @@ def on_scale(
     return float(x)
 
 # %% ../../nbs/llm/replies.ipynb #replies-written
-_WRITTEN = rf'(?P<number>{_NUMBER})(?!\d)(?P<rest>[^\S\n]*(?:(?:/|out of|of)[^\S\n]*\d[\d.]*|(?:-|–|—|to|or)[^\S\n]*\d[\d.,]*)?)'
+_WRITTEN = (rf'(?P<number>{_NUMBER})(?![.,]?\d)(?P<rest>[^\S\n]*(?:(?:/|out of|of)[^\S\n]*\d[\d.]*|(?:(?:to|or)[^\S\n]*|[-–—])\d[\d.,]*|[-–—][^\S\n]*\d[\d.,]*(?=[^\S\n]*(?:$|\n)))?)'
+            r'(?![^\S\n]*(?:issues?|typos?|errors?|problems?|mistakes?)\b)')
 
 def _score(match, low, high, step):
     "The score that a match of `_WRITTEN` stands for."
@@ -101,21 +110,33 @@ def _score(match, low, high, step):
     return Absence.malformed if (x, end) == (low, high) else Absence.off_menu
 
 # %% ../../nbs/llm/replies.ipynb #replies-label
-def _label(metric, final):
-    "Pattern of a score labelled with the metric's name."
-    name = r'[\s_-]+'.join(re.escape(part) for part in re.split(r'[\s_-]+', metric.strip()))
-    before = r'\bfinal\b[\s*_]*' + r'(?:score|rating)?[\s*_]*(?:for)?[\s*_]*' if final else ''
-    between = r'["\'*_`]*(?:[\s_]*(?:score|rating|grade))?["\'*_`]*(?:[^\S\n]*\([^)\n]{0,60}\))?["\'*_`]*'
-    separator = r'[\s*_`"\']*(?::|：|=|\||>|->|→|–|—|-(?=[\s*])|\bis\b|\bof\b)' + ('?' if final else '')
-    return re.compile(rf'{before}(?<!\w){name}(?!\w){between}{separator}[\s*_`"\'\[(|>:]*{_WRITTEN}', re.IGNORECASE)
+def _label(metric, form):
+    "Pattern of a score labelled with the metric's name: 'final', 'labelled', or 'line' (the name as a heading, or alone on a line with the number)."
+    name = r'(?<![^\W_])' + r'[\s_-]+'.join(re.escape(part) for part in re.split(r'[\s_-]+', metric.strip())) + r'(?![^\W_])'
+    if form == 'line': return re.compile(rf'^[^\S\n]*+[#>*_-]*+[^\S\n]*+(?:\d{{1,3}}[.)][^\S\n]*+)?[*_]*+(?P<name>{name})[*_:]*+(?:[^\S\n]*+\n\s*+[*_]*+|[^\S\n]++){_WRITTEN}[*_]*+[^\S\n]*$', re.IGNORECASE | re.MULTILINE)
+    before = r'\bfinal\b[\s*_]*+(?:(?:score|rating)[\s*_]*+)?(?:for[\s*_]*+)?' if form == 'final' else ''
+    # Possessive quantifiers: a line of a thousand asterisks must not be tried in a thousand ways.
+    between = r'["\'*_`]*+(?:[\s_-]*(?:score|rating|grade)(?![^\W_]))?["\'*_`]*+(?:[^\S\n]*\([^)\n]{0,60}\))?["\'*_`]*+'
+    separator = r'[\s*_`"\']*+(?::|：|=|\||>|->|→|–|—|-(?=[\s*])|\bis\b|\bof\b)' + ('?' if form == 'final' else '')
+    return re.compile(rf'{before}(?P<name>{name}){between}{separator}[\s*_`"\'\[(|>:]*+{_WRITTEN}', re.IGNORECASE)
 
-def _bare(low, high):
-    "Patterns of a score that names no metric, the most explicit first."
-    return [re.compile(p, re.IGNORECASE) for p in (
-        rf'\[result\][\s*:]*{_WRITTEN}',
-        rf'\b(?:final|overall)[\s*_]*(?:score|rating|grade)[\s*_]*[:=][\s*_\[(]*{_WRITTEN}',
-        rf'\b(?:score|rating|grade)[\s*_]*(?::|=|\bis\b)[\s*_\[(]*{_WRITTEN}',
-        rf'\A[\s*_\[(]*{_WRITTEN}[\s*_\]).]*\Z')]
+_BARE = [re.compile(p, re.IGNORECASE | re.MULTILINE) for p in ( # a score that names no metric, the most explicit first
+    rf'(?:\[result\][\s*:(]*+|\\boxed\{{|<score>\s*){_WRITTEN}',
+    rf'\b(?:final|overall)[\s*_]*(?:score|rating|grade|answer)[\s*_]*(?:\([^)\n]{{0,20}}\))?[\s*_]*+[:=][\s*_\[(]*+{_WRITTEN}',
+    rf'\b(?:score|rating|grade)[\s*_]*(?:\([^)\n]{{0,20}}\))?[\s*_]*+(?::|=|\bis\b)[\s*_\[(]*+{_WRITTEN}',
+    rf'(?:\A|\n)[^\S\n]*+[*_\["(]*+{_WRITTEN}[*_\])".]*+\s*\Z',
+    rf'\A[*_\["(]*+{_WRITTEN}[*_\])".]*+[^\S\n]*$')]
+
+# %% ../../nbs/llm/replies.ipynb #replies-own
+_HARMLESS = set('final overall the score rating grade for of and is its text my your total a in as to with'.split())
+_WORD_BEFORE = re.compile(r'([^\W\d_]+)[^\S\n]+[*_"\'`]*\Z')
+
+def _own(match, text):
+    "Does the matched name stand for itself, and is its number a score?"
+    before = _WORD_BEFORE.search(text, max(0, text.rfind('\n', 0, match.start('name')) + 1, match.start('name') - 60), match.start('name'))
+    if before and before[1].lower() not in _HARMLESS and not match.group().lower().startswith('final'): return False
+    line = text[match.end():text.find('\n', match.end()) if '\n' in text[match.end():match.end() + 2000] else match.end() + 2000]
+    return not (match['number'] == '1' and line.startswith(('.', ')')) and re.search(r'(?<!\d)2[.)]\s', line))
 
 # %% ../../nbs/llm/replies.ipynb #replies-why-absent
 _REFUSAL = re.compile(r"\A\W*(?:i['’]?m sorry|i am sorry|sorry|i apologi[sz]e|i can(?:no|['’])?t|i am unable|i['’]?m unable|as an ai)\b", re.IGNORECASE)
@@ -132,29 +153,51 @@ def why_absent(
     if finish_reason == 'length' or finish_reason is None and unfinished: return Absence.truncated
     return Absence.refused if _REFUSAL.search(answer(text)) else Absence.malformed
 
-# %% ../../nbs/llm/replies.ipynb #replies-likert
-def _from_json(text, metric):
-    "The metric's value in the JSON of a reply, as text; None without one."
-    key = lambda k: re.sub(r'[\W_]+', '', str(k).lower()).removeprefix('final')
-    wanted = {key(metric), key(metric) + 'score', key(metric) + 'rating'}
-    layers = json_values(text)
-    while layers:
-        found = [v for d in layers if isinstance(d, dict) for k, v in d.items() if key(k) in wanted]
-        found = [v.get('score', v.get('rating', v.get('value'))) if isinstance(v, dict) else v for v in found]
-        if found: return str(found[0])
-        layers = [v for d in layers for v in (d.values() if isinstance(d, dict) else d) if isinstance(v, (dict, list))][:50]
+# %% ../../nbs/llm/replies.ipynb #replies-from-json
+_plain_key = lambda k: re.sub(r'[\W_]+', '', str(k).lower()).removeprefix('final')
 
-def _read_metric(text, metric, low, high, step, alone, take):
+def _json_score(value, low, high, step):
+    "A score from a JSON value: a number, a number written as text, or an object that holds one. None if it is none of these."
+    if isinstance(value, dict): return next((s for k, v in value.items() if _plain_key(k) in ('score', 'rating', 'value') and (s := _json_score(v, low, high, step)) is not None), None)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value: return on_scale(value, low, high, step) if abs(value) < 1e300 else Absence.off_menu
+    match = re.fullmatch(_WRITTEN, value.strip()) if isinstance(value, str) and len(value) < 100 else None
+    return _score(match, low, high, step) if match else None
+
+def _from_json(values, metric, alone, low, high, step):
+    "The metric's score in JSON values; `malformed` if its key holds none, None if it has no key."
+    key = _plain_key(metric)
+    wanted = [key + 'score', key + 'rating', key] + (['score', 'rating', 'value', 'result'] if alone else [])
+    named = lambda d: any(_plain_key(k) in ('metric', 'name', 'criterion', 'dimension') and _plain_key(v) == key for k, v in d.items() if isinstance(v, str))
+    layers, depth, there = values, 0, False
+    while layers and depth < 4:
+        dicts = [d for d in layers if isinstance(d, dict)]
+        found = [d for d in dicts if named(d)] + [v for w in wanted for d in dicts for k, v in d.items() if _plain_key(k) == w]
+        there = there or bool(found)
+        for value in found:
+            score = _json_score(value, low, high, step)
+            if score is not None: return score
+        layers = [v for d in layers for v in (d.values() if isinstance(d, dict) else d) if isinstance(v, (dict, list))][:200]
+        depth += 1
+    return Absence.malformed if there else None
+
+# %% ../../nbs/llm/replies.ipynb #replies-read
+def _read_metric(text, metric, low, high, step, alone, take, values, whole):
     "The metric's score in an answer, or None if there is nothing that looks like one."
-    written = _from_json(text, metric)
-    if written is not None:
-        match = re.fullmatch(_WRITTEN + r'(?:\.0+)?', written.strip())
-        return _score(match, low, high, step) if match else Absence.malformed
-    patterns = [_label(metric, final=True), _label(metric, final=False)] + (_bare(low, high) if alone else [])
-    for pattern in patterns:
-        matches = list(pattern.finditer(text))
-        if matches: return _score(matches[0 if take == 'first' else -1], low, high, step)
+    def labelled(form):
+        found = [m for m in _label(metric, form).finditer(text) if _own(m, text)]
+        return _score(found[0 if take == 'first' else -1], low, high, step) if found else None
+    def bare():
+        for pattern in _BARE:
+            found = list(pattern.finditer(text))
+            if found: return _score(found[0 if take == 'first' else -1], low, high, step)
+    from_json = lambda anonymous: _from_json(values, metric, anonymous, low, high, step)
+    ways = [lambda: labelled('final'), lambda: from_json(False), lambda: labelled('labelled'), lambda: labelled('line')]
+    ways += [lambda: from_json(True), bare] if alone else []
+    for way in [lambda: from_json(alone)] if whole else ways:
+        score = way()
+        if score is not None: return score
 
+# %% ../../nbs/llm/replies.ipynb #replies-likert
 def likert(
     text:str|None, # A raw reply; None if none arrived
     metrics:list|str, # Names, e.g. ['fluency', 'coherence']
@@ -169,56 +212,74 @@ def likert(
     if not metrics or not all(isinstance(m, str) and m.strip() for m in metrics): raise BadInput('likert needs the name of at least one metric.')
     if take not in ('first', 'last'): raise BadInput(f"take is 'first' or 'last', not {take!r}.")
     said = answer(text) if isinstance(text, str) else ''
-    scores = {m: _read_metric(said, m, low, high, step, len(metrics) == 1, take) for m in metrics}
+    values, whole = json_values(said), _is_json(said)
+    scores = {m: _read_metric(said, m, low, high, step, len(metrics) == 1, take, values, whole) for m in metrics}
     if any(s is None for s in scores.values()): why = why_absent(text if isinstance(text, str) else None, finish_reason)
     return {m: why if s is None else s for m, s in scores.items()}
 
 # %% ../../nbs/llm/replies.ipynb #replies-verdict
-_VERDICT = re.compile(r'(?:\[result\]|\b(?:verdict|answer|label|result|judge?ment|decision|category|conclusion|choice)\b)["\'*_`\s]*(?::|=|\bis\b|(?<=\]))[\s"\'*_`(\[]*', re.IGNORECASE)
+_LABELS = r'(?:verdict|answer|label|result|judge?ment|decision|category|conclusion|choice)'
+_EXPLICIT = re.compile(rf'(?:\[result\][\s:]*+|\\boxed\{{|<{_LABELS}>|\b{_LABELS}["\'*_`]*+[^\S\n]*+[:=]|^[#*_ \t]*+{_LABELS}[*_]*+[^\S\n]*+$)[\s"\'*_`(\[]*+(?:option[^\S\n]+)?', re.IGNORECASE | re.MULTILINE)
+_IMPLICIT = re.compile(rf'\b{_LABELS}[^\S\n]+is[\s"\'*_`(\[]*+', re.IGNORECASE)
 _NOT = re.compile(r"(?:\b(?:not|never|no|neither|hardly)|n['’]t)[\s\"'*_`]+(?:\w+ly\s+)?\Z", re.IGNORECASE)
 
 def _options_at(text, options):
     "Each option that stands in the text as a word of its own, with its start, the longest first at every place. A letter must not be an article: it ends a line or has a mark beside it."
     names = '|'.join(re.escape(o) for o in sorted(options, key=len, reverse=True))
     letters = all(len(o) == 1 for o in options)
-    after = r'(?=[^\S\n]*(?:$|[)\]"\'*_`.:;,–—-]|(?:because|since|as|is)\b))' if letters else ''
+    after = r'(?=[^\S\n]*(?:$|[)\]}<"\'*_`.:;,–—-]|(?:because|since|as|is)\b))' if letters else ''
     pattern = re.compile(rf'(?<!\w)(?:{names})(?!\w){after}', re.MULTILINE | (0 if letters else re.IGNORECASE))
     exact = {o if letters else o.lower(): o for o in options}
     return [(m.start(), exact[m.group() if letters else m.group().lower()]) for m in pattern.finditer(text) if (m.group() if letters else m.group().lower()) in exact]
+
+def _behind(labels, said, options):
+    "The option behind the last label that has one: at its start, or the only one in its first sentence without a \"not\"."
+    for label in reversed(labels):
+        rest = said[label.end():label.end() + 400]
+        found = _options_at(rest, options)
+        if found and found[0][0] == 0: return found[0][1]
+        sentence = re.split(r'[.;\n]', rest, maxsplit=1)[0]
+        inside = [(start, o) for start, o in found if start < len(sentence)]
+        if len({o for _, o in inside}) == 1 and not _NOT.search(rest[:inside[0][0]]): return inside[0][1]
 
 def verdict(
     text:str|None, # A raw reply
     options:list, # E.g. ['supported', 'contradicted'] or ['A', 'B']; single letters have to be written as given
     finish_reason:str|None=None,
 )->str|Absence: # One of `options`
-    """The option that the reply chooses: the last one behind a label such as "Verdict:", else the only one it names without a "not" before it.
+    """The option that the reply chooses: the one behind the last label such as "Verdict:", else behind "the answer is", else the only one it names without a "not" before it.
     Another word behind the label, or several options without a choice, are `off_menu`."""
     options = list(options)
     if not options or not all(isinstance(o, str) and o for o in options): raise BadInput('verdict needs at least one option, and each has to be a non-empty string.')
     said = answer(text) if isinstance(text, str) else ''
     if not said: return why_absent(text if isinstance(text, str) else None, finish_reason)
-    labels = list(_VERDICT.finditer(said))
-    if labels:
-        rest = said[labels[-1].end():]
-        first = _options_at(rest, options)
-        if first and first[0][0] == 0: return first[0][1]
-    found = [(start, o) for start, o in _options_at(said, options)]
+    explicit, implicit = list(_EXPLICIT.finditer(said)), list(_IMPLICIT.finditer(said))
+    chosen = _behind(explicit, said, options) or (None if explicit else _behind(implicit, said, options))
+    if chosen or explicit: return chosen or Absence.off_menu
+    found = _options_at(said, options)
     if any(_NOT.search(said[max(0, start-40):start]) for start, _ in found): return Absence.off_menu
     named = {o for _, o in found}
-    if len(named) == 1 and not labels: return named.pop()
-    return Absence.off_menu if named or labels else why_absent(text, finish_reason)
+    if len(named) == 1: return named.pop()
+    return Absence.off_menu if named else why_absent(text, finish_reason)
 
 # %% ../../nbs/llm/replies.ipynb #replies-items
-_MARK = re.compile(r'^[^\S\n]*(?:[-*•–]|\(?\d{1,4}[.):](?!\d)|\(?[a-z][.)])[^\S\n]+(?=\S)')
+_MARK = re.compile(r'^[^\S\n]*(?:[-*•–][^\S\n]+|\(?\d{1,4}[.):](?!\d)[^\S\n]*|\(?[a-z][.)][^\S\n]+)(?=\S)')
+
+def _item_text(x):
+    "An item of a JSON list as text: of an object, its claim, fact, event, text or statement."
+    if isinstance(x, dict): x = next((x[k] for k in x if _plain_key(k) in ('claim', 'fact', 'event', 'text', 'statement', 'item')), x)
+    return str(x).strip()
 
 def items(
     text:str|None, # A raw reply
 )->list: # Strings in order, without marks; empty if there is no list
     "The items of a list: JSON, numbered or bulleted. Text before the first item and after a blank line is not part of it."
     said = answer(text) if isinstance(text, str) else ''
-    for value in json_values(said):
-        lists = [value] if isinstance(value, list) else [v for v in value.values() if isinstance(v, list)]
-        if len(lists) == 1: return [str(x).strip() for x in lists[0]]
+    fenced = _FENCE.search(said)
+    if _is_json(said) or fenced and json_values(fenced[0]) or not any(_MARK.match(line) for line in said.split('\n')):
+        for value in json_values(said):
+            lists = [value] if isinstance(value, list) else [v for v in value.values() if isinstance(v, list)]
+            if len(lists) == 1: return [_item_text(x) for x in lists[0]]
     found, open_item = [], False
     for line in said.split('\n'):
         mark = _MARK.match(line)
@@ -234,7 +295,7 @@ class Issue(NamedTuple):
     label: str       # As in `[GRAMMAR]`, upper case
     text: str        # What it says
 
-_HEADING = re.compile(r'^\W*(?:\d+[).:]?)?\W*([A-Za-z]+)[\s*_]+(?:issues|problems|errors)\b', re.IGNORECASE)
+_HEADING = re.compile(r'^\W*(?:\d+\W*)?([A-Za-z]+)[\s*_]+(?:issues|problems|errors)\b', re.IGNORECASE)
 _ISSUE = re.compile(r'(?:^|(?<=\s))[-*•][^\S\n]+[*_`]*\[([A-Za-z][A-Za-z /&-]{1,40})\][*_`:]*')
 _END = re.compile(r'\bfinal\b[\s*_]*\w*[\s*_]*\bscore', re.IGNORECASE)
 
