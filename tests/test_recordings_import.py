@@ -50,7 +50,8 @@ ENTRY = dict(issues=dict(fluency={'[GRAMMAR]': ['a', 'b'], '[SPELLING]': ['c']},
              section_summary='They met.')
 
 def source(i, genre=True):
-    return {'id': f'JM-{i}', 'gold_text': f'/data/x/PG-{i}.txt', 'gold_source': {'dataset': 'Project Gutenberg', 'source_id': str(i), 'title': f'Book {i}', 'author': 'Ann Önn', 'year': 1900 + i,
+    "An entry of the metadata."
+    return {'id': f'JM-{i}', 'gold_text': f'/data/x/PG-{i}.txt', 'gold_source': {'dataset': 'Project Gutenberg', 'source_id': str(i), 'title': f'Book {i}', 'author': 'Ann Önn', 'year': 1900 + i if isinstance(i, int) else 1900,
                                                                                    'gutenberg': {'num': i} | ({'genre': 'Arts'} if genre else {})}}
 
 def edits(i, **params):
@@ -150,6 +151,10 @@ FAULTS = { # path -> (content, a part of the reason)
     HARD + '/memory/memory_file-JM-7.json': (json.dumps({'section_01': ENTRY | dict(issues=dict(fluency={'[A]': 'one'}, coherence={}))}), 'another form'),
     HARD + '/memory/memory_file-JM-8.json': ('[' * 100_000, ''),
     HARD + '/sec_evaluations/sec_evaluation_JM-2/section_x.txt': (ended('x'), 'layout'),
+    HARD + '/memory/memory_file-JM-9.json': (json.dumps({'section_01': ENTRY | dict(section_summary='half a \ud83d')}), 'surrogate'),
+    HARD + '/memory/memory_file-JM-10.json': (json.dumps({'section_01': ENTRY | dict(scores=dict(fluency=10**400, coherence=4))}), 'another form'),
+    'experiments/m\n/project_gutenberg_v6-3/gold_pg-1900_full/eval_exp_1_JM-5.txt': (ended('x'), 'odd characters'),
+    'data/project_gutenberg/manipulated_pg-1900_2000/F/4/41/exp_2/JM-2.txt': ('x', 'layout'),
     'data/project_gutenberg/manipulated_pg-1900_2000/F/4/43/exp_1/JM-2.txt': (b'\xff', 'not UTF-8'),
     'data/project_gutenberg/manipulated_pg-1900_2000/F/4/43/exp_1/JM-77.txt': ('x', 'metadata know no such'),
     'data/sub_sample/manipulated_full_20/C/1/17/section/exp_2_meta.json': ('{}', 'not a list'),
@@ -168,15 +173,23 @@ def test_every_planted_fault_is_said_and_costs_nothing_else(tree):
 
 def test_faults_of_the_metadata(tree):
     (tree/'data/JM-sub-sample/gold_pg-1900_meta_2000.json').unlink()
-    put(tree/'data/project_gutenberg/gold_pg-1900_meta_full.json', json.dumps([source(2), {'id': 'JM-1'}, source(4)]))
+    put(tree/'data/project_gutenberg/gold_pg-1900_meta_full.json', json.dumps([source(2), {'id': 'JM-1'}, source(4), source(10**400), source('\ud83d')]))
     put(tree/'data/sub_sample/gold_sanity_meta_3000.json', '[')
     r = import_recordings(tree, progress=False)
     reasons = '\n'.join(f'{p}: {w}' for p, w in zip(r.skipped.path, r.skipped.reason))
     assert r.documents.in_jm30.isna().all() and reasons.count('in_jm30 is unknown') == 2 # can't be told: neither true nor false
     assert r.documents.in_sub20.dtype == bool
-    assert 'gold_pg-1900_meta_full.json: entry 1 is of another form' in reasons and 'the gold text of JM-4, length full, is not there' in reasons
+    assert all(f'gold_pg-1900_meta_full.json: entry {i} is of another form' in reasons for i in (1, 3, 4)) and 'the gold text of JM-4, length full, is not there' in reasons
     assert 'gold_sanity_meta_3000.json: not JSON' in reasons and 'no texts of length 3000' in reasons
     assert list(zip(r.documents.doc_id, r.documents.length)) == [('JM-2', '2000'), ('JM-1', '2000'), ('JM-1', '2000'), ('JM-2', 'full')] and '3000' not in set(r.documents_sub20.length)
+
+def test_a_name_that_is_not_utf_8(tree):
+    folder = os.fsencode(tree/'experiments/m/project_gutenberg_v6-3/gold_pg-1900_2000')
+    try:
+        with open(folder + b'/caf\xe9.txt', 'wb') as f: f.write(b'x')
+    except OSError: pytest.skip('this file system has UTF-8 names only')
+    r = import_recordings(tree, progress=False)
+    assert skipped(r)['experiments/m/project_gutenberg_v6-3/gold_pg-1900_2000/caf\\udce9.txt'] == 'a name with odd characters' and len(r.vanilla) == 4
 
 def test_without_data_the_replies_are_there(tree):
     import shutil

@@ -33,13 +33,18 @@ class FetchError(RuntimeError):
 def _github(repository, commit='HEAD'): return f'https://github.com/{repository}/archive/{commit}.zip'
 
 ARCHIVES = {a.name: a for a in [
-    Archive('judgememo', _github('hkleiner/JudgeMemo'), 'CC BY-NC-SA 4.0; the texts are Project Gutenberg\'s', 'About 90,000 recorded replies of judges, and the texts they judged (Kleiner 2025)',
+    Archive('judgememo', _github('hkleiner/JudgeMemo'), 'CC BY-NC-SA 4.0; the texts are Project Gutenberg\'s',
+            'About 90,000 recorded replies of judges, and the texts they judged (Kleiner 2025)',
             convert='factlib.benchmarks.recordings:import_recordings'),
-    Archive('trutheval', _github('GiovanniGatti/trutheval', 'c2b30c4403853891697bd49a8f19a18306ed862f'), 'MIT; questions and answers come from Google Natural Questions and Wikipedia (CC BY-SA 3.0)',
+    Archive('trutheval', _github('GiovanniGatti/trutheval', 'c2b30c4403853891697bd49a8f19a18306ed862f'),
+            'MIT; questions and answers come from Google Natural Questions and Wikipedia (CC BY-SA 3.0)',
             '100 questions with answers at five levels of factual perturbation, and human preferences'),
-    Archive('storysumm', _github('melaniesubbiah/storysumm'), 'MIT', '96 summaries of 32 stories with human labels, and recorded evaluators; storysumm.json has a stray quote that has to be repaired'),
-    Archive('fables', _github('mungg/FABLES'), 'MIT', '3,158 claims of summaries of 26 novels with human labels, as a zip in the archive; keep its canary string out of training data'),
-    Archive('begin', _github('google/BEGIN-dataset', '6e65f0d5a1ed1b9574643a7640ff1678d4e979b5'), 'Wizard of Wikipedia part CC BY 4.0; CMU DoG part festvox licence; Topical-Chat part CDLA-Sharing 1.0',
+    Archive('storysumm', _github('melaniesubbiah/storysumm'), 'MIT',
+            '96 summaries of 32 stories with human labels, and recorded evaluators; storysumm.json has a stray quote that has to be repaired'),
+    Archive('fables', _github('mungg/FABLES'), 'MIT',
+            '3,158 claims of summaries of 26 novels with human labels, as a zip in the archive; keep its canary string out of training data'),
+    Archive('begin', _github('google/BEGIN-dataset', '6e65f0d5a1ed1b9574643a7640ff1678d4e979b5'),
+            'Wizard of Wikipedia part CC BY 4.0; CMU DoG part festvox licence; Topical-Chat part CDLA-Sharing 1.0',
             'Dialogue turns annotated for attribution to a background text'),
     Archive('faithdial', _github('McGill-NLP/FaithDial'), 'MIT; underlying Wizard of Wikipedia CC BY 4.0, CMU DoG, Topical-Chat CDLA-Sharing 1.0',
             'The audit of some 2,400 dialogue turns; not the FaithDial dialogues themselves, which are on the Hugging Face hub'),
@@ -278,8 +283,9 @@ def _bring(archive, store, kept, folder, known, progress):
     part.with_name(part.name + '.json').unlink(missing_ok=True) # a whole file is nothing to be continued
     try:
         if known is not None and found != known:
-            raise FetchError(f'The archive at {archive.url} has the checksum {found[:12]}..., not {known[:12]}... as expected, so it was not taken: the transfer or the source is faulty, or the source '
-                             f'has changed' + ('.' if archive.sha256 else f'; to take what is there now, remove the entry {archive.name!r} from {store/"manifest.json"} and call again.'))
+            raise FetchError(f'The archive at {archive.url} has the checksum {found[:12]}..., not {known[:12]}... as expected, so it was not taken: '
+                             'the transfer or the source is faulty, or the source has changed' 
+                             + ('.' if archive.sha256 else f'; to take what is there now, remove the entry {archive.name!r} from {store/"manifest.json"} and call again.'))
         odd = unpack(part, folder)
         size = part.stat().st_size
         os.replace(part, kept)

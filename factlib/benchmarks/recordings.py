@@ -66,15 +66,21 @@ def read_memory(
 )->dict: # Section number -> start, end, author_fluency, author_coherence, author_n_flu_issues, author_n_coh_issues, summary_text
     "The sections in a memory file. Anything but the expected form is a `ValueError`."
     try: return {int(re.fullmatch(r'section_(\d{1,6})', name)[1]): _memory_row(entry) for name, entry in json.loads(text).items()}
-    except (KeyError, TypeError, AttributeError, RecursionError) as e: raise ValueError(f'a memory of another form ({type(e).__name__}: {e})') from None
+    except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as e: raise ValueError(f'a memory of another form ({type(e).__name__}: {e})') from None
 
 def _memory_row(entry):
     n = {metric: sum(len(_checked(found, list)) for found in entry['issues'][metric].values()) for metric in ('fluency', 'coherence')}
-    score = {metric: _checked(entry['scores'][metric], (int, float, type(None))) for metric in ('fluency', 'coherence')}
+    score = {metric: _number(entry['scores'][metric]) for metric in ('fluency', 'coherence')}
     start, end = (_checked(entry[name], int) for name in ('section_start_char_incl', 'section_end_char_excl'))
     if not 0 <= start <= end < 2**31: raise ValueError(f'a section from {start} to {end}')
     return dict(start=start, end=end, author_fluency=score['fluency'], author_coherence=score['coherence'], author_n_flu_issues=n['fluency'],
-                author_n_coh_issues=n['coherence'], summary_text=_checked(entry['section_summary'], (str, type(None))))
+                author_n_coh_issues=n['coherence'], summary_text=_text(entry['section_summary']))
+
+def _number(value): return None if value is None else float(_checked(value, (int, float)))
+
+def _text(value):
+    if value is not None: _checked(value, str).encode('utf-8') # JSON can escape halves of characters, which no table can hold
+    return value
 
 def _checked(value, kinds):
     "The value, if it is of one of the kinds."
@@ -136,7 +142,9 @@ def _listed(root, folder):
     if not (root/folder).is_dir(): return found, skipped
     for at, folders, names in os.walk(root/folder, onerror=lambda e: skipped.append((str(e.filename), 'the folder can\'t be listed'))):
         folders[:] = [f for f in folders if not f.startswith('.')]
-        found += [(Path(at)/name).relative_to(root).as_posix() for name in names if not name.startswith('.')]
+        for path in ((Path(at)/name).relative_to(root).as_posix() for name in names if not name.startswith('.')):
+            if path.isprintable(): found.append(path)
+            else: skipped.append((path.encode('utf-8', 'backslashreplace').decode(), 'a name with odd characters')) # undecodable bytes are among them
     return sorted(found), skipped
 
 def _reason(error):
@@ -180,6 +188,10 @@ def _json(root, path, what, skipped):
     except (OSError, ValueError, RecursionError) as e: skipped.append((path, f'{_reason(e)}: {what}'))
     return None
 
+def _int(value):
+    if abs(_checked(value, int)) >= 2**31: raise ValueError(f'{value} is out of range')
+    return value
+
 def _metadata(root, path, what, skipped):
     "Id -> what the metadata say about a text, in their order; None if they can't be read."
     entries = _json(root, path, what, skipped)
@@ -188,8 +200,8 @@ def _metadata(root, path, what, skipped):
     for i, entry in enumerate(entries):
         try:
             source = entry['gold_source']
-            found[str(entry['id'])] = dict(doc_id=str(entry['id']), meta_order=i, title=str(source['title']), author=str(source['author']), year=int(source['year']),
-                                           genre=source['gutenberg'].get('genre'), gutenberg_id=int(source['gutenberg']['num']))
+            found[str(entry['id'])] = dict(doc_id=str(entry['id']), meta_order=i, title=_text(source['title']), author=_text(source['author']), year=_int(source['year']),
+                                           genre=_text(source['gutenberg'].get('genre')), gutenberg_id=_int(source['gutenberg']['num']))
         except (KeyError, TypeError, ValueError, AttributeError) as e: skipped.append((path, f'entry {i} is of another form ({type(e).__name__}: {e})'))
     return found
 
@@ -205,10 +217,13 @@ def _member(root, name, paths, skipped):
 # %% ../../nbs/benchmarks/recordings.ipynb #recordings-documents
 _MANIPULATED = r'/[CF]/\d/(?P<variant>\d\d)(?:/(?P<level>paragraph|section|chapter|document))?/exp_(?P<exp>\d{1,6})/(?P<doc_id>JM-\d+)\.txt'
 _TEXTS = {
-    'documents': (r'data/project_gutenberg/gold_dataset(?:_(?P<length>2000))?/PG-(?P<doc_id>\d+)\.txt', r'data/project_gutenberg/manipulated_pg-1900_(?P<length>2000|full)' + _MANIPULATED,
+    'documents': (r'data/project_gutenberg/gold_dataset(?:_(?P<length>2000))?/PG-(?P<doc_id>\d+)\.txt',
+                  r'data/project_gutenberg/manipulated_pg-1900_(?P<length>2000|full)' + _MANIPULATED,
                   lambda length: f'data/project_gutenberg/gold_pg-1900_meta_{length}.json', ('2000', 'full')),
-    'documents_sub20': (r'data/sub_sample/gold_(?:sanity_(?P<length>\d+)|full_20)/PG-(?P<doc_id>\d+)\.txt', r'data/sub_sample/manipulated_(?:sanity_(?P<length>\d+)|full_20)' + _MANIPULATED,
-                        lambda length: 'data/sub_sample/gold_full_meta_20.json' if length == 'full' else f'data/sub_sample/gold_sanity_meta_{length}.json', ('1000', '2000', '3000', 'full'))}
+    'documents_sub20': (r'data/sub_sample/gold_(?:sanity_(?P<length>\d+)|full_20)/PG-(?P<doc_id>\d+)\.txt',
+                        r'data/sub_sample/manipulated_(?:sanity_(?P<length>\d+)|full_20)' + _MANIPULATED,
+                        lambda length: 'data/sub_sample/gold_full_meta_20.json' if length == 'full' else f'data/sub_sample/gold_sanity_meta_{length}.json',
+                        ('1000', '2000', '3000', 'full'))}
 
 def _text_row(path, gold, manipulated):
     "What the path of a text says; None if it is none."
@@ -282,7 +297,7 @@ def import_recordings(
     """The recorded replies and the texts of the JudgeMemo thesis, from a clone of its public repository.
 
     What is assumed, from the layout of the repository and the tables derived from it: files are UTF-8; everything about a reply but its finish reason is said by its path; the dataset's
-    and the prompt's names are parted by the last `_v` and a digit; a folder `..._context` means context-aware prompts; all JudgeMemo runs used prompt v6-3, experiment 1 and `s2t-True`, so that
+    and the prompt's names are parted by the first `_v` with a digit after it; a folder `..._context` means context-aware prompts; all JudgeMemo runs used prompt v6-3, experiment 1 and `s2t-True`, so that
     others are out of place; texts under `data` outside the two sets, among them those of the 5-document set, are not taken. Of a section the reply or the memory may be missing, not both.
 
     A file that is broken or out of place is skipped and said. A folder that is no such clone, or has no reply that can be read, is a `BadInput`."""
