@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['NEEDS', 'experiments', 'find_experiment', 'parameters_of', 'execute', 'app', 'main', 'list_experiments', 'run',
-           'make_page', 'reproduce']
+           'make_page', 'reproduce', 'fetch_archive', 'import_clone']
 
 # %% ../nbs/cli.ipynb #cli-imports
 import json, os, sys
@@ -158,3 +158,31 @@ def reproduce(outputs):
         execute(experiments()[name], {}, outputs/name)
         for found in json.loads((outputs/name/'result.json').read_text(encoding='utf-8'))['findings']: click.echo(f"- {found['text']}")
     click.echo(f'\nPage: {build_page(outputs, missing)}')
+
+# %% ../nbs/cli.ipynb #cli-fetch
+@app.command('fetch')
+@click.argument('name', default='')
+@click.option('--home', type=click.Path(path_type=Path, file_okay=False), help='The data folder; by default the one FACTLIB_DATA names.')
+@click.option('--url', help='Another address of the same archive, such as a mirror.')
+def fetch_archive(name, home, url):
+    """Bring the public archive NAME into the data folder; without NAME, list what there is.
+
+    The source and the licence are shown first. A transfer that broke off goes on where it stopped."""
+    from factlib.benchmarks.fetch import ARCHIVES, fetch
+    if name: return fetch(name, home, url)
+    for a in ARCHIVES.values(): click.echo(f'{a.name:10} {a.about}.\n{"":10} Licence: {a.licence}.')
+
+# %% ../nbs/cli.ipynb #cli-import
+@app.command('import')
+@click.argument('path', type=click.Path(path_type=Path))
+@click.option('--out', type=click.Path(path_type=Path, file_okay=False), help='The data folder that gets judgememo/*.parquet; by default the one FACTLIB_DATA names.')
+def import_clone(path, out):
+    """Make the tables of recorded replies from PATH, a clone of github.com/hkleiner/JudgeMemo.
+
+    What is broken or out of place there is left out, and listed in OUT/judgememo/skipped.csv."""
+    from factlib.benchmarks.recordings import import_recordings
+    out = out or data_home()
+    if out is None: raise BadInput('There is no place for the tables: set the environment variable FACTLIB_DATA to an existing folder, or give one as --out.')
+    made = import_recordings(path, out)
+    click.echo(f'{made!r}\nTables in {out/"judgememo"}')
+    for reason, n in made.skipped.reason.value_counts().head(5).items(): click.echo(f'skipped {n}: {reason}')
