@@ -38,6 +38,14 @@ def parameters_of(
     except Exception as e: raise BadInput(f'{str(notebook)!r} can\'t be read as an experiment: {type(e).__name__}: {e}') from None
 
 # %% ../nbs/cli.ipynb #cli-execute
+def _make_folder(folder):
+    "Make a folder; gives the folders that were new, the innermost first. A `BadInput` if it can't be made."
+    new = [f for f in (folder, *folder.parents) if not f.exists()]
+    try: folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e: raise BadInput(f'The folder {str(folder)!r} can\'t be made ({e.strerror}): name another one.') from None
+    if not os.access(folder, os.W_OK): raise BadInput(f'The folder {str(folder)!r} can\'t be written to: name another one.')
+    return new
+
 def execute(
     notebook:Path, # An experiment
     values:dict, # Parameter -> value; what is left out has the notebook's default
@@ -51,7 +59,8 @@ def execute(
     known = parameters_of(notebook)
     for name in values:
         if name not in known: raise BadInput(f'The experiment {notebook.stem} has no parameter {name!r}; it has {", ".join(known)}.')
-    out.parent.mkdir(parents=True, exist_ok=True)
+    made = _make_folder(out.parent)
+    if out.exists() and not out.is_dir(): raise BadInput(f'{str(out)!r} is a file: name a folder for the results.')
     part, failed = out.parent/f'.{out.name}.part.ipynb', out.parent/f'{out.name}.failed.ipynb'
     try:
         papermill.execute_notebook(str(notebook), str(part), parameters=values | dict(out=str(out)), progress_bar=progress, kernel_name='python3',
@@ -62,7 +71,10 @@ def execute(
         if e.ename == 'BadInput': raise BadInput(e.evalue) from None
         os.replace(part, failed)
         raise RuntimeError(f'{notebook.stem} failed with {e.ename}: {e.evalue} The notebook with the error is {failed}.') from None
-    finally: part.unlink(missing_ok=True)
+    finally:
+        part.unlink(missing_ok=True)
+        for folder in made: # those that were made for a run that left nothing
+            if folder.is_dir() and not any(folder.iterdir()): folder.rmdir()
     notebook_html(out/'notebook.ipynb', out/'notebook.html')
     return out/'notebook.ipynb'
 

@@ -152,5 +152,5 @@ def holmes(
     if split is not None: raise BadInput(f'The benchmark "holmes" has no splits, so none called {split!r}.')
     unknown = [name for name in options if name not in ('lengths', 'kinds', 'mode')]
     if unknown: raise BadInput(f'The benchmark "holmes" takes no {unknown[0]!r}; it takes n, seed, lengths, kinds and mode.')
-    examples, refused = quick_sweep(n, seed, **options)
+    examples, refused = quick_sweep(None if n is None else min(n, len(stories())), seed, **options) # like every benchmark, all if there are no more
     return Benchmark('holmes', examples, 'label', CARD, tuple(refused))

@@ -126,6 +126,11 @@ Usage.to_dict = _to_dict
 Usage.from_dict = classmethod(_from_dict)
 
 # %% ../../nbs/core/records.ipynb #records-judgement
+def _absence(x, who):
+    "The Absence of this name."
+    try: return Absence(x)
+    except ValueError: raise BadInput(f'The {who} has the absence {x!r}; it can be {", ".join(Absence)}.') from None
+
 @dataclass(frozen=True)
 class Judgement:
     "An evaluator's score of one example: a value with its evidence, or a typed absence."
@@ -141,7 +146,7 @@ class Judgement:
         who = f'score of {self.example_id!r} by {self.evaluator!r}'
         if (self.value is None) == (self.absence is None):
             raise BadInput(f'The {who} needs either a value or an absence, and not both.')
-        if self.absence is not None: object.__setattr__(self, 'absence', Absence(self.absence))
+        if self.absence is not None: object.__setattr__(self, 'absence', _absence(self.absence, who))
         else: object.__setattr__(self, 'value', check_score(self.value, who))
         kinds = set(Absence)
         parts = {k: Absence(v) if isinstance(v, str) and v in kinds else check_score(v, f'{k} {who}') for k, v in self.parts.items()}

@@ -12,7 +12,7 @@ __all__ = ['TABLES', 'gold_cells', 'score_cells', 't_statistics', 'thesis_models
 import math
 import statistics
 
-from ..benchmarks.coflueval import TASKS, effectiveness, gold_scores, length_effect
+from ..benchmarks.coflueval import DOCUMENTS, TASKS, effectiveness, gold_scores, length_effect
 from ..llm.recorded import MODELS
 from .published import Published
 
@@ -56,10 +56,10 @@ def thesis_models(
     "The set-ups with the thesis's models only: it has no cells for others."
     return {name: table[table.evaluator.isin(MODELS.values())] for name, table in setups.items()}
 
-def _needed(table):
-    "The models that a mean over models is over: the thesis's, without those that never gave a score."
-    scored = table.groupby('evaluator').value.count()
-    return [m for m in MODELS.values() if scored.get(m, 1) > 0]
+def _needed(setup, table):
+    "The models that a mean over models is over: the thesis's five; under JudgeMemo without Qwen3-32B without reasoning, which gave no score there."
+    silent = setup == 'judgememo' and not table[table.evaluator == 'Q-noT'].value.notna().any()
+    return [m for m in MODELS.values() if not (silent and m == 'Q-noT')]
 
 # %% ../../nbs/report/judgememo.ipynb #judgememo-average
 def average_cells(
@@ -95,7 +95,7 @@ def by_definition(
             continue
         t[name] = t_statistics(table, '5.2' if name in ('A.12', 'A.14') else '5.3')
         single = score_cells(table) if name in ('A.12', 'A.14') else {f't|{v}|{TASKS[v]}|{m}': x for (v, m), x in t[name].items()}
-        cells[name] = single | average_cells(t[name], _needed(table))
+        cells[name] = single | average_cells(t[name], _needed(setup, table))
     cells['fig5.2'] = {f'5.2{panel}|{m}|{v}': x for panel, name in _PANELS.items() for (v, m), x in t[name].items()}
     return cells
 
@@ -227,7 +227,7 @@ def by_recipe(
         table = setups[_SETUP[name]]
         t[name] = recipe_t(table, name)
         single = score_cells(printed_labels(table, _SETUP[name])) if name in ('A.12', 'A.14') else {f't|{v}|{TASKS[v]}|{m}': x for (v, m), x in t[name].items()}
-        cells[name] = single | printed_averages(name, t[name], tables[name], _needed(table))
+        cells[name] = single | printed_averages(name, t[name], tables[name], _needed(_SETUP[name], table))
     cells['fig5.2'] = {f'5.2{panel}|{m}|{v}': x for panel, name in _PANELS.items() for (v, m), x in t[name].items()}
     return cells
 
@@ -265,7 +265,8 @@ def known_reason(
 )->str: # A sentence, or '' if none is known
     "Why neither number gives the print, where that is known."
     setup, table, model, metric, variant, full = _parts(name, cell)
-    if model == 'Q-noT' and setup == 'vanilla': return 'The recorded 2K replies for gold, [41] and [42] are evidently not the ones tabulated (sampled at temperature 0.7, so another run differs).'
+    rerun = not (cell.split('|')[1] == 'full' or cell.startswith('score') and variant not in ('gold', '41', '42')) # all but these have 2K gold, [41] or [42] in them
+    if setup == 'vanilla' and rerun and (model == 'Q-noT' or cell.startswith(('tavg', 'tstd'))): return 'The recorded 2K replies for gold, [41] and [42] are evidently not the ones tabulated (sampled at temperature 0.7, so another run differs).'
     if recorded and recorded[0] < recorded[1]: return f'Only {recorded[0]} of {recorded[1]} documents were recorded.'
     return ''
 
@@ -273,7 +274,7 @@ def _recorded(setups):
     "(setup, model, variant) -> fewest documents recorded at a length, and the set-up's number of documents."
     found = {}
     for setup, table in setups.items():
-        documents = table.group.nunique()
+        documents = DOCUMENTS[setup]
         sizes = table.groupby(['evaluator', 'variant', 'level']).group.nunique()
         for (model, variant, _), n in sizes.items():
             found[setup, model, variant] = (min(n, found.get((setup, model, variant), (n,))[0]), documents)

@@ -76,6 +76,7 @@ def build_page(
     import jinja2
     from factlib import __version__
     outputs = Path(outputs)
+    if outputs.exists() and not outputs.is_dir(): raise BadInput(f'{str(outputs)!r} is a file: name the folder that holds the results.')
     folders = sorted(p.parent for p in outputs.glob('*/result.json'))
     if not folders: raise BadInput(f'There are no results in {str(outputs)!r} yet: run an experiment first, e.g. `factlib run quick_sweep`.')
     results = sorted((_load(f) for f in folders), key=lambda r: (r['name'] != 'quick_sweep', r['name']))

@@ -134,7 +134,12 @@ def kappa(
 
     Without groups the interval and z are asymptotic (Fleiss, Cohen & Everitt 1969, by statsmodels), items independent; with groups whole groups are resampled."""
     if weights not in WEIGHTS: raise BadInput(f'weights is {weights!r}; it can be None, "linear" or "quadratic".')
-    level, order = check_share(level, 'level'), _order(a, b, weights, labels)
+    level = check_share(level, 'level')
+    both = [(x, y) for x, y in zip(flat(a, 'labels'), flat(b, 'labels')) if not no_value(x) and not no_value(y)]
+    # A category that only a dropped item has must not count as a step of the weights.
+    order = _order(a, b, weights, labels) if labels is not None or len(flat(a, 'labels')) != len(flat(b, 'labels')) else _order([x for x, _ in both], [y for _, y in both], weights, labels)
+    drop = lambda column, other: [None if no_value(x) or no_value(y) else x for x, y in zip(column, other)] if labels is None else column
+    a, b = (drop(a, b), drop(b, a)) if len(flat(a, 'labels')) == len(flat(b, 'labels')) else (a, b)
     (x, y), _ = encode(a, b, labels=order)
     name = "Cohen's kappa" + (f', {weights} weights over {len(order)} categories' if weights else '')
     statistic = lambda x, y: _kappa(_cells(x, y, len(order)), weights)

@@ -147,6 +147,7 @@ def kendall(
 def _controls(control):
     "One or several columns as a list."
     if hasattr(control, 'columns'): return [control[c] for c in control.columns] # a DataFrame
+    if getattr(control, 'ndim', 1) == 2: control = list(control.T) # an array with a column for each
     control = flat(control, 'control')
     several = bool(control) and all(hasattr(c, '__iter__') and not isinstance(c, (str, bytes, dict)) for c in control)
     return control if several else [control]
