@@ -6,7 +6,7 @@ nbdev-test nbs --save --n-workers 0 --skip-folder-re '^experiments$'
 run() { papermill "nbs/experiments/$1.ipynb" "nbs/experiments/$1.ipynb" --no-progress-bar >/dev/null && echo "ran $1"; }
 run quick_sweep
 if [ -n "${FACTLIB_DATA:-}" ]; then
-    run judgememo
+    for name in what_the_recordings_say judgememo ablations matrix intervals prompts failure_gallery dataset_statistics; do run $name; done
     mkdir -p outputs/gallery && cp outputs/judgememo/figures/noticed_2k.png outputs/gallery/
 fi
 nbdev-clean

@@ -72,13 +72,14 @@ def build_page(
     outputs:Path, # Holds a folder for each experiment
     missing:list=(), # Of dicts `title`, `why`: experiments that could not be run
 )->Path: # outputs/index.html
-    "Gather the results of all experiments in a folder on one page, the shortest introduction first."
+    "Gather the results of all experiments in a folder on one page: the sweep, the answers in plain words, the replication, then the others by name."
     import jinja2
     from factlib import __version__
     outputs = Path(outputs)
     if outputs.exists() and not outputs.is_dir(): raise BadInput(f'{str(outputs)!r} is a file: name the folder that holds the results.')
     folders = sorted(p.parent for p in outputs.glob('*/result.json'))
     if not folders: raise BadInput(f'There are no results in {str(outputs)!r} yet: run an experiment first, e.g. `factlib run quick_sweep`.')
-    results = sorted((_load(f) for f in folders), key=lambda r: (r['name'] != 'quick_sweep', r['name']))
+    first = ['quick_sweep', 'what_the_recordings_say', 'judgememo']
+    results = sorted((_load(f) for f in folders), key=lambda r: (first.index(r['name']) if r['name'] in first else len(first), r['name']))
     environment = jinja2.Environment(autoescape=True)
     return write_atomic(outputs/'index.html', environment.from_string(_PAGE).render(results=results, missing=missing, version=__version__))
