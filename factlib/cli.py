@@ -154,7 +154,7 @@ def _why_not(name):
     "Why an experiment of the main job can't run here; empty if it can."
     if not MAIN_JOB[name]: return ''
     home = data_home()
-    if home is None: return 'It needs recorded replies, which are not part of factlib: set FACTLIB_DATA to a folder that has them.'
+    if home is None: return 'They need recorded replies, which are not part of factlib: set FACTLIB_DATA to a folder that has them.'
     absent = [f for f in MAIN_JOB[name] if not (home/f).is_file()]
     return f'FACTLIB_DATA has no {absent[0]}.' if absent else ''
 
@@ -163,16 +163,17 @@ def _why_not(name):
 def reproduce(outputs):
     "The main job: the offline quick sweep, and the replication of the JudgeMemo thesis where FACTLIB_DATA has the recordings. Then the page."
     from factlib.report.page import build_page
-    missing = []
+    absent = {}
     for name in MAIN_JOB:
         why = _why_not(name)
         if why:
-            click.echo(f'\n{name}: not run. {why}')
-            missing.append(dict(title=name, why=why))
+            absent.setdefault(why, []).append(name)
             continue
         click.echo(f'\n{name}')
         execute(experiments()[name], {}, outputs/name)
         for found in json.loads((outputs/name/'result.json').read_text(encoding='utf-8'))['findings']: click.echo(f"- {found['text']}")
+    for why, names in absent.items(): click.echo(f'\nNot run: {", ".join(names)}. {why}')
+    missing = [dict(title='Not run: ' + ', '.join(names), why=why) for why, names in absent.items()]
     click.echo(f'\nPage: {build_page(outputs, missing)}')
 
 # %% ../nbs/cli.ipynb #cli-fetch
