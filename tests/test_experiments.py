@@ -10,16 +10,11 @@ import pandas as pd
 import pytest
 
 import recordings
+from command import factlib, files
 from factlib.report.tables import read_table
 
 ROOT = Path(__file__).resolve().parent.parent
 EXPERIMENTS = sorted((ROOT/'nbs'/'experiments').glob('*.ipynb'))
-
-def factlib(*arguments, cwd, data=None):
-    env = {k: v for k, v in os.environ.items() if k != 'FACTLIB_DATA'} | ({'FACTLIB_DATA': str(data)} if data else {})
-    return subprocess.run([sys.executable, '-c', 'from factlib.cli import main; main()', *map(str, arguments)], cwd=cwd, env=env | {'PYTHONPATH': str(ROOT)}, capture_output=True, text=True)
-
-def files(folder): return sorted(str(p.relative_to(folder)) for p in folder.rglob('*') if p.is_file())
 
 @pytest.mark.parametrize('notebook', EXPERIMENTS, ids=[p.stem for p in EXPERIMENTS])
 def test_all_experiments_have_the_same_leading_parameters(notebook):
@@ -130,30 +125,6 @@ def test_commands_teach():
     wrong = factlib('run', 'no_such', cwd=ROOT)
     assert wrong.returncode == 2 and 'quick_sweep' in wrong.stderr
     assert factlib('page', 'no-such-folder', cwd=ROOT).returncode == 2
-
-def test_replication_on_made_up_recordings(tmp_path):
-    "Every cell of the notebook runs with one model, two tasks, three documents, and no JudgeMemo replies for one of them."
-    rows = [('LI', length, v, d, 4 - .5*(v == '43')*i, 4 - .5*(v == '17')*(2 - i)) for length in ('2000', 'full') for v in ('gold', '43', '17') for i, d in enumerate('abc')]
-    home = recordings.write(tmp_path/'data', vanilla=rows, judgememo=[r for r in rows if r[3] != 'c'])
-    done = factlib('run', 'judgememo', '--out', tmp_path/'out'/'judgememo', cwd=tmp_path, data=home)
-    assert done.returncode == 0, done.stderr[-3000:]
-    audit = read_table(tmp_path/'out'/'judgememo'/'tables'/'audit.csv')
-    assert list(audit.columns) == ['table', 'cell', 'published', 'by_definition', 'by_recipe', 'status', 'note'] and len(audit) == 416
-    assert audit.set_index(['table', 'cell']).by_definition[('5.1', 'LI|2000|fluency')] == 4
-    # fluency deltas of [43] are 0, -0.5, -1
-    effect = read_table(tmp_path/'out'/'judgememo'/'tables'/'effectiveness.csv').set_index(['setup', 'level', 'variant', 'metric'])
-    assert effect.loc[('vanilla', '2000', '43', 'fluency'), 'mean'] == -.5 and effect.loc[('vanilla_30', '2000', '43', 'fluency'), 'mean'] == -.25
-
-RECORDED = {'judgememo': 416, 'matrix': 270, 'ablations': 176, 'prompts': 640, 'dataset_statistics': 16, 'intervals': None, 'failure_gallery': None, 'what_the_recordings_say': None} # cells of the audit
-
-@pytest.mark.parametrize('name', RECORDED)
-@pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: the recorded replies are not here')
-def test_replication_on_the_real_recordings(name, tmp_path):
-    done = factlib('run', name, '--no-page', '--out', tmp_path/'out'/name, cwd=tmp_path, data=os.environ['FACTLIB_DATA'])
-    assert done.returncode == 0, done.stderr[-3000:]
-    result = json.loads((tmp_path/'out'/name/'result.json').read_text())
-    assert len(result['findings']) >= 2 and not any('nan' in f['text'] for f in result['findings'])
-    if RECORDED[name]: assert len(read_table(tmp_path/'out'/name/'tables'/'audit.csv')) == RECORDED[name]
 
 def test_the_main_job_is_all_experiments():
     from factlib.cli import MAIN_JOB
