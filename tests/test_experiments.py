@@ -108,6 +108,13 @@ def test_no_recordings(tmp_path):
     done = factlib('run', 'judgememo', '--out', tmp_path/'x', cwd=tmp_path)
     assert done.returncode == 2 and 'set the environment variable FACTLIB_DATA' in done.stderr.splitlines()[-1] and files(tmp_path) == []
 
+def test_an_out_that_is_no_folder(tmp_path):
+    (tmp_path/'taken').write_text('x')
+    for out in ('taken', 'taken/x'):
+        done = factlib('run', 'quick_sweep', '--out', tmp_path/out, cwd=tmp_path)
+        assert done.returncode == 2 and 'name a' in done.stderr.splitlines()[-1] and files(tmp_path) == ['taken']
+    assert factlib('reproduce', tmp_path/'taken', cwd=tmp_path).returncode == 2
+
 def test_failed_runs_leave_the_old_result_and_show_the_notebook(tmp_path):
     import nbformat
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("out: str = ''", metadata=dict(tags=['parameters'])), nbformat.v4.new_code_cell('1/0')], metadata=dict(kernelspec=dict(name='python3', display_name='Python', language='python')))

@@ -122,3 +122,9 @@ def test_claims():
     assert (half.jaccard, half.precision, half.recall, half.f1) == (0, None, 0, 0) and half.note == 'no claims in a'
     assert claim_overlap(['a', 'a'], ['a', 'a']).jaccard == 1 and claim_overlap(['a', 'a'], ['a']).jaccard == .5
     assert claim_overlap(['a'], ['b'], match=lambda x, y: None, threshold=.1).matched == 0
+
+def test_kappa_ignores_categories_of_dropped_items():
+    "The 3 stands only beside a missing label, so the weights go from 1 over 2 to 4, as for scikit-learn on the complete pairs."
+    a, b = [1, 2, 4, 4, 2, 3], [1, 4, 4, 2, 2, None]
+    assert kappa(a, b, weights='linear').estimate == pytest.approx(cohen_kappa_score(a[:5], b[:5], weights='linear'), abs=1e-12) == .5
+    assert kappa(a, b, weights='linear').asked == 6 and kappa(a, b, weights='linear').n == 5
