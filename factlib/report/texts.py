@@ -67,8 +67,7 @@ def general_cells(
 def entity_cells(
     counted:'DataFrame', # `length` and the columns of `entity_counts`
 )->dict: # Cell of Table 3.5 -> `Cell`
-    "Table 3.5: entity mentions. Its multi-token column counts all mentions, those of one token included."
+    "Table 3.5: entity mentions. Its multi-token column counts all mentions, those of one token included; its single-token columns come close but not equal, which mentions count as one token is not said."
     names = {'person_single': 'PERSON single', 'place_single': 'LOC/FAC/GPE/ORG single', 'place_all': 'LOC/FAC/GPE/ORG multi'}
     means = counted.groupby('length')[list(names)].mean()
-    reason = 'Close, but no rule tried gives the print: which mentions count as one token is not said.'
-    return {f'{length}|{name}': Cell(means.loc[length, column], reason=reason) for length in means.index if length != 'full' for column, name in names.items()}
+    return {f'{length}|{name}': Cell(means.loc[length, column]) for length in means.index if length != 'full' for column, name in names.items()}
