@@ -111,7 +111,9 @@ def _tests(rows, by, column, spread):
     found = [dict(zip(by, key)) | test_row(group[column], spread) for key, group in rows.groupby(by, sort=False)]
     table = _in_order(pd.DataFrame(found, columns=[*by, *test_row([], spread)]), by)
     table.insert(table.columns.get_loc('p') + 1, 'p_holm', holm(table.p))
-    return table.astype({c: 'float64' for c in table.columns if c not in [*by, 'asked', 'scored', 'missing', 'note']})
+    table = table.astype({c: 'float64' for c in table.columns if c not in [*by, 'asked', 'scored', 'missing', 'note']})
+    if 'variant' in by: table.insert(len(by), 'target', [TASKS.get(v) == m for v, m in zip(table.variant, table.metric)])
+    return table
 
 def _side_by_side(table, keys, value, short, long):
     "One row a document: `short`, `long` and their `difference`, empty where one is missing."
@@ -128,9 +130,7 @@ def effectiveness(
     scale:tuple|None=(1, 5), # Its ends, for the worst-case bounds; None: without bounds
 )->'DataFrame': # One row for each evaluator, length, manipulation and metric; `target`: is this the metric that the manipulation was made to hurt?
     "Eq 5.2: is the mean delta below 0? A t below minus the critical value says that the judge noticed."
-    rows = _tests(deltas(table), ['evaluator', 'level', 'variant', 'metric'], 'delta', _width(scale))
-    rows.insert(4, 'target', [TASKS.get(v) == m for v, m in zip(rows.variant, rows.metric)])
-    return rows
+    return _tests(deltas(table), ['evaluator', 'level', 'variant', 'metric'], 'delta', _width(scale))
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-length
 def length_effect(
@@ -141,9 +141,7 @@ def length_effect(
     "Eq 5.3: mean over documents of delta(short) - delta(long). Below 0: the manipulation costs more in the short text, so the judge notices it less in the long one."
     keys = ['evaluator', 'variant', 'metric', 'group']
     rows = _side_by_side(deltas(table), keys, 'delta', short, long)
-    tests = _tests(rows, keys[:3], 'difference', _width(scale, 2))
-    tests.insert(3, 'target', [TASKS.get(v) == m for v, m in zip(tests.variant, tests.metric)])
-    return tests
+    return _tests(rows, keys[:3], 'difference', _width(scale, 2))
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-gold
 def gold_scores(

@@ -11,7 +11,7 @@ import math
 
 from ..benchmarks.coflueval import TASKS, deltas, effectiveness, length_effect, recorded_scores
 from .audit import Cell
-from .judgememo import previous_row_sd, printed_labels, right_sd
+from .judgememo import by_document, previous_row_sd, printed_labels
 
 # %% ../../nbs/report/ablations.ipynb #ablations-scores
 CONFIGURATION = ['context_dir', 'section_size', 'overlap', 'section_summary', 'report_mode']
@@ -51,17 +51,6 @@ def mixed_bars(
     return (metric,)*4
 
 # %% ../../nbs/report/ablations.ipynb #ablations-bars
-def _series(table):
-    "(level, variant, metric) -> scores by document."
-    return {key: r.set_index('group').value for key, r in table.groupby(['level', 'variant', 'metric'])}
-
-def _special_bar(scores, metrics):
-    "Task [32] with the other metric's gold score, over the plain standard deviation of [17]."
-    get = lambda level, variant, metric: scores[level, variant, metric]
-    d = ((get('2000', '32', metrics[0]) - get('2000', 'gold', metrics[1])) - (get('full', '32', metrics[2]) - get('full', 'gold', metrics[3]))).dropna()
-    plain = ((get('2000', '17', 'coherence') - get('2000', 'gold', 'coherence')) - (get('full', '17', 'coherence') - get('full', 'gold', 'coherence'))).dropna()
-    return d.mean()/(plain.std()/math.sqrt(len(d)))
-
 def bar_cells(
     printed:dict, # Cells of Figures 5.4 and A.31
     table:'DataFrame', # From `ablation_scores`
@@ -74,11 +63,12 @@ def bar_cells(
         if key not in done:
             part = configuration(table, **where)
             t = length_effect(part)
-            done[key] = (t[t.target].set_index('variant').t.to_dict(), _series(printed_labels(part, 'judgememo')))
+            done[key] = (t[t.target].set_index('variant').t.to_dict(), by_document(printed_labels(part, 'judgememo')))
         t, scores = done[key]
         if task not in t or math.isnan(t[task]): continue
         metrics = mixed_bars(where, task)
-        recipe = _special_bar(scores, metrics) if len(set(metrics)) > 1 and metrics[0] == metrics[2] == metrics[1] else previous_row_sd(scores, task, metrics)
+        above = None if metrics[0] != metrics[1] else (metrics[0],)*4 # a mixed Full gold score alone is not in the row above
+        recipe = previous_row_sd(scores, task, metrics, above)
         mixed = '' if len(set(metrics)) == 1 else ' Scores of one metric minus scores of the other.'
         cells[cell] = Cell(t[task], recipe, 'Fluency and coherence are exchanged in print. Divided by the standard deviation of the task before.' + mixed)
     return cells
@@ -92,7 +82,7 @@ def context_cells(
     cells = {}
     for context, short in (('context', 'ctx'), ('base', 'no')):
         part = configuration(table, context_dir=context, section_size=2000, overlap=.1, section_summary=False, report_mode='report_only')
-        scores, labelled = part.groupby(['variant', 'level', 'metric']).value.mean(), _series(printed_labels(part, 'judgememo'))
+        scores, labelled = part.groupby(['variant', 'level', 'metric']).value.mean(), by_document(printed_labels(part, 'judgememo'))
         t = effectiveness(part).set_index(['variant', 'level', 'metric']).t
         for task in ('24', '17', '32'):
             for level in ('2000', 'full'):

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['TABLES', 'gold_cells', 'score_cells', 't_statistics', 'thesis_models', 'average_cells', 'by_definition',
            'printed_labels', 'rounded_difference', 'wrong_configuration', 'copied_row', 'recipe_gold', 'mixed_term',
-           'previous_row_sd', 'right_sd', 'recipe_t', 'printed_averages', 'by_recipe', 'recipe_words', 'known_reason',
-           'notes']
+           'by_document', 'previous_row_sd', 'right_sd', 'recipe_t', 'printed_averages', 'by_recipe', 'recipe_words',
+           'known_reason', 'notes']
 
 # %% ../../nbs/report/judgememo.ipynb #judgememo-imports
 import math
@@ -167,14 +167,21 @@ def _differences(scores, row, metrics):
     return delta, None if delta is None or long is None or gold_long is None else delta - (long - gold_long)
 
 # %% ../../nbs/report/judgememo.ipynb #judgememo-previous
+def by_document(
+    table:'DataFrame', # Scores of one model in one set-up, labels as printed
+)->dict: # (level, variant, metric) -> scores by document
+    "The columns of the sheet."
+    return {key: rows.set_index('group').value for key, rows in table.groupby(['level', 'variant', 'metric'])}
+
 def previous_row_sd(
     scores:dict, # (level, variant, metric as printed) -> scores by document, of one model
     variant:str,
     metrics:tuple, # From `mixed_term`
+    above_metrics:tuple|None=None, # Likewise for the row above, where its mixture is another one
 )->float|None: # The t statistic as printed in A.13 and A.15
     "Eq 5.3 is divided by the standard deviation of the row above (the task before), over the square root of this row's n."
     d = _differences(scores, variant, metrics)[1]
-    above = _differences(scores, _ROWS[_ROWS.index(variant) - 1], metrics)[1]
+    above = _differences(scores, _ROWS[_ROWS.index(variant) - 1], above_metrics or metrics)[1]
     if d is None or above is None: return None
     d, sd = d.dropna(), above.dropna().std()
     return d.mean()/(sd/math.sqrt(len(d))) if len(d) > 1 and sd > 0 else None
@@ -198,7 +205,7 @@ def recipe_t(
     rule = right_sd if name in ('A.12', 'A.14') else previous_row_sd
     t = {}
     for model, rows in labelled.groupby('evaluator', sort=False):
-        scores = {key: r.set_index('group').value for key, r in rows.groupby(['level', 'variant', 'metric'])}
+        scores = by_document(rows)
         for variant, metric in TASKS.items():
             x = rule(scores, variant, mixed_term(name, model, metric))
             if x is not None: t[variant, model] = x
