@@ -29,9 +29,11 @@ def seconds(function, repeats=3):
 
 def speeds(docs, parsed):
     "Prints a row for each kind."
-    from factlib.core.text import load_spacy, parse
-    from factlib.benchmarks.build import donors_of
-    from factlib.perturb.quality import MANIPULATIONS, manipulate
+    from factlib.text.models import load_spacy
+    from factlib.text.parse import parse
+    from factlib.benchmarks.coflueval import donors_of
+    from factlib.perturb.base import MANIPULATIONS
+    from factlib.perturb.quality import manipulate
     load_spacy()
     texts = {d.id: d.text for d in docs}
     chosen = docs[:parsed]
@@ -52,7 +54,7 @@ def speeds(docs, parsed):
 
 def whole(docs, workers):
     "Prints how long the benchmark takes. Gives whether that is within the limit."
-    from factlib.benchmarks.build import build
+    from factlib.benchmarks.coflueval import build
     cpu = lambda: sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
     start, before = time.perf_counter(), cpu()
     built = build(docs, workers=workers)

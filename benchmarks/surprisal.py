@@ -1,4 +1,4 @@
-"""The surprisal of the recorded benchmark's documents at 2,000 tokens, for experiment offline_judges, which is far too slow to compute it itself.
+"""The surprisal of the recorded benchmark's documents at 2,000 tokens, for experiment offline_against_recorded, which is far too slow to compute it itself.
 
     python benchmarks/surprisal.py                    ten minutes: intact texts and two faults of fluency, document after document
     python benchmarks/surprisal.py                    again: goes on where the first run stopped
@@ -10,10 +10,14 @@ Surprisal reads up to 8,192 tokens, the most that the model was made for; a long
 import argparse
 from pathlib import Path
 
-from factlib.benchmarks.coflueval import KEYS, NAMES, TASKS, effectiveness
+from factlib.metaeval.scores import KEYS
+from factlib.perturb.quality import NAMES, TASKS
+from factlib.metaeval.damage import effectiveness
 from factlib.core.records import BadInput
 from factlib.evaluators.base import get
-from factlib.report.offline_judges import precompute, precomputed, recorded_documents, single_scores
+from factlib.runs.precompute import precompute, precomputed
+from factlib.papers.judgememo.recordings import recorded_documents
+from factlib.metaeval.scores import single_scores
 
 MAX_TOKENS = 8192
 OUT = 'outputs/precomputed/surprisal.jsonl'

@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 from sklearn.metrics import cohen_kappa_score
 
-from factlib.benchmarks.annotation import CRITERIA, Answers, annotation_agreement, annotation_sheets, annotation_table, read_sheets, save_sheets
+from factlib.papers.montagelie.sheets import Answers, CRITERIA, annotation_agreement, annotation_sheets, annotation_table, read_sheets, save_sheets
 from factlib.core.records import BadInput, Example
 from factlib.report.published import published
 

@@ -5,12 +5,12 @@ import random
 import pytest
 
 from command import factlib
-from factlib.benchmarks import load
-from factlib.benchmarks.build import NotMade, Task, build, coflueval, donors_of, dose, grid, load_built, save, sha256
+from factlib.benchmarks.base import load
+from factlib.benchmarks.coflueval import NotMade, Task, build, coflueval, donors_of, dose, grid, load_built, save, sha256
 from factlib.benchmarks.gutenberg import Document
 from factlib.benchmarks.samples import quick_sweep, stories
 from factlib.core.records import BadInput
-from factlib.perturb.quality import MANIPULATIONS
+from factlib.perturb.base import MANIPULATIONS
 
 PLACES = ('London', 'Paris', 'Vienna', 'Rome', 'Berlin')
 PEOPLE = ('John', 'Mary', 'Peter', 'Alice')
@@ -55,7 +55,7 @@ def test_two_processes_give_the_same(documents):
     assert one == two and json.dumps(one.manifest) == json.dumps(two.manifest)
 
 def test_the_parse_is_made_once(documents, monkeypatch):
-    from factlib.benchmarks import build as room
+    from factlib.benchmarks import coflueval as room
     calls, real = [], room.parsed
     monkeypatch.setattr(room, 'parsed', lambda text, **more: calls.append(text) or real(text, **more))
     build(documents[:2], grid(('21', '22', '31', '32', '42', '43')), (300, None), progress=False)
@@ -161,8 +161,9 @@ def test_command(tmp_path):
 def test_the_matrix_with_a_judge(tmp_path):
     "One parameter makes it a model's matrix: a stub that sees anachronisms."
     from factlib.llm.stub import StubServer
-    from factlib.report.screening import dosed_tasks, judge_all, matrix_cells
-    from factlib.benchmarks.coflueval import judged_scores
+    from factlib.metaeval.screening import dosed_tasks, matrix_cells
+    from factlib.runs.judges import judge_all
+    from factlib.metaeval.scores import judged_scores
     tasks = dosed_tasks(['24', '41'], [1])
     built = build([story('ann'), story('bob')], list(tasks), (300,), progress=False)
     strange = [x.after.strip() for e in built.benchmark if e.variant == '24@3' for x in built.edits[e.id]]

@@ -247,13 +247,13 @@ def test_thesis_the_other_tables_raise_no_alarm_by_themselves():
 
 @pytest.fixture(scope='module')
 def setups():
-    from factlib.benchmarks.coflueval import main_setups
+    from factlib.papers.judgememo.recordings import main_setups
     return main_setups()
 
 @recordings
 def test_thesis_exchanged_labels(setups):
     "Fluency and coherence: for all models but LI in 5.1, for all in 5.2 and A.14. Q-noT's 2K replies are of another run, so not all its cells fit."
-    from factlib.report.judgememo import by_definition
+    from factlib.papers.judgememo.main_tables import by_definition
     definition = by_definition(setups)
     found = {name: check_against(split(name), definition[name], names=['model', 'length', 'metric']) for name in ('5.1', '5.2')}
     present = [m for m in ('LN-noT', 'LN-T', 'Q-noT', 'Q-T', 'LI') if m in set(setups['vanilla'].evaluator)]
@@ -323,7 +323,7 @@ def flat(cells, row):
 @recordings
 def test_thesis_copied_counts_against_the_replies():
     "A.9 row v5-1: its own counts are 0. Six of its cells are wrong, and v5-2 is the best explanation; but counts of 0, 1 and 4 are too coarse to rule out chance."
-    from factlib.benchmarks.coflueval import recorded_scores
+    from factlib.papers.judgememo.recordings import recorded_scores
     rows = recorded_scores('vanilla', dataset='test').query('evaluator == "Q-T"')
     prompt, asked = rows.prompt_version.str.split('_').str[0], rows.prompt_version.str.split('_').str[1]
     rows = rows.assign(prompt=prompt, kind=np.where(rows.variant == 'gold', 'gold', 'manipulated'), missing=rows.absence.notna())[asked.isna() | (asked == rows.metric)]
@@ -338,7 +338,7 @@ def test_thesis_copied_counts_against_the_replies():
 @recordings
 def test_thesis_exchanged_scopes():
     "A.4 [14] at 2K: the rows of paragraph and section."
-    from factlib.benchmarks.coflueval import recorded_scores
+    from factlib.papers.judgememo.recordings import recorded_scores
     rows = recorded_scores('vanilla', dataset='sub_sample', exp=1, variant=['gold', '13', '14'], length=['1000', '2000']).query('evaluator == "LI"')
     gold = rows[rows.variant == 'gold'].set_index(['metric', 'level', 'group']).value
     rows = rows[rows.variant != 'gold'].assign(delta=lambda r: r.value - gold.reindex(pd.MultiIndex.from_frame(r[['metric', 'level', 'group']])).to_numpy())

@@ -11,9 +11,12 @@ from fact_server import ATTACKS, LONG, asked, example, honest, prompt, rule, run
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput, Example, Usage
 from factlib.evaluators.base import EVALUATORS, EvaluationError, evaluate, get
-from factlib.evaluators.claims import (EventDecomposer, FActScore, Fact, FactDecomposer, ModelChecker, Outcome, ScoreChecker, SentenceDecomposer, event_or_description, numbered, read_verdicts,
-                                       supported_share, word_support)
-from factlib.evaluators.dove import DoveScore
+from factlib.evaluators.claims.decompose import EventDecomposer, FactDecomposer, SentenceDecomposer, event_or_description
+from factlib.evaluators.claims.factscore import FActScore
+from factlib.evaluators.claims.parts import Fact, Outcome, numbered, supported_share
+from factlib.evaluators.claims.check import ModelChecker, ScoreChecker, word_support
+from factlib.evaluators.claims.asking import read_verdicts
+from factlib.evaluators.claims.dovescore import DoveScore
 from factlib.llm.cache import Cache
 from factlib.llm.chat import Chat, ReplayMiss
 from factlib.llm.costs import dry_run

@@ -9,9 +9,10 @@ from hypothesis import given, settings, strategies as st
 from spacy.tokens import Doc, Span as Mention
 
 from factlib.core.records import BadInput
-from factlib.core.text import paragraphs
+from factlib.text.spans import paragraphs
 from factlib.perturb.base import MANIPULATIONS, due_in, parsed, place, seeded, separator, units
-from factlib.perturb.quality import NAMES, manipulate
+from factlib.perturb.plot import NAMES
+from factlib.perturb.quality import manipulate
 
 LETTERS = 'abcdefghij'
 TEXT = '\n\n'.join(c * 60 for c in LETTERS) # ten paragraphs of 60 characters, one token each

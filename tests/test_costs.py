@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factlib.core.records import Absence, BadInput, Example, Usage
-from factlib.core.text import COUNTERS
+from factlib.text.spans import COUNTERS
 from factlib.evaluators.base import Evaluator, evaluate
 from factlib.llm.cache import Cache, request_key
 from factlib.llm.chat import Chat

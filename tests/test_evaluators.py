@@ -7,9 +7,12 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from factlib.core.records import Absence, BadInput, Example, Judgement, Usage, signature
-from factlib.core.text import Span
+from factlib.text.spans import Span
 from factlib.evaluators.base import EVALUATORS, EvaluationError, Evaluator, evaluate, get, register, summary
-from factlib.evaluators.floors import LEAST_KNOWN, WORD, AdjacentSimilarity, Length, OutOfVocabulary, Random, blocks, normalise, unreadable, vocabulary_of
+from factlib.text.words import LEAST_KNOWN, WORD, normalise, unreadable, vocabulary_of
+from factlib.evaluators.offline.cohesion import AdjacentSimilarity, blocks
+from factlib.evaluators.controls import Length, Random
+from factlib.evaluators.offline.fluency import OutOfVocabulary
 
 def examples(n, **more): return [Example(f'e{i}', target=f'text {i}', **more) for i in range(n)]
 def run(evaluator, items, **more): return evaluate(evaluator, items, progress=False, **more)

@@ -19,7 +19,7 @@ EXPERIMENTS = sorted((ROOT/'nbs'/'experiments').glob('*.ipynb'))
 @pytest.mark.parametrize('notebook', EXPERIMENTS, ids=[p.stem for p in EXPERIMENTS])
 def test_all_experiments_have_the_same_leading_parameters(notebook):
     import papermill
-    from factlib.report.results import LEADING
+    from factlib.runs.parameters import LEADING
     found = papermill.inspect_notebook(str(notebook))
     assert list(found)[:len(LEADING)] == list(LEADING) and all(p['help'] for p in found.values())
     assert {name: found[name]['inferred_type_name'] for name in LEADING} == {name: kind.__name__ for name, kind in LEADING.items()}
@@ -44,7 +44,7 @@ def test_sweep_writes_what_it_says(sweep):
 def test_sweep_numbers_come_from_the_texts(sweep):
     "One delta recomputed from scratch: the share of known words in the first story with and without typos."
     from factlib.benchmarks.samples import background_text, quick_sweep
-    from factlib.evaluators.floors import WORD, normalise, vocabulary_of
+    from factlib.text.words import WORD, normalise, vocabulary_of
     known = vocabulary_of([background_text()], min_count=2)
     def share(text):
         words = [w for w in WORD.findall(text) if w == w.lower() and w != w.upper()]
@@ -84,13 +84,13 @@ def test_the_notebooks_on_ones_own_texts(tmp_path):
     texts = tmp_path/'texts'
     texts.mkdir()
     for who in ('Ann', 'Bob'): (texts/f'{who}.txt').write_text('\n\n'.join(f'On day {i} {who} went to London with the lamp and stayed there, and nobody said anything about it.' for i in range(40)), encoding='utf-8')
-    for name, more in {'taxonomy': (), 'manipulation_matrix': ('-p', 'kinds', '11 41', '-p', 'lengths', '300 5000', '-p', 'doses', '1 2')}.items():
+    for name, more in {'judgememo_taxonomy': (), 'screening': ('-p', 'kinds', '11 41', '-p', 'lengths', '300 5000', '-p', 'doses', '1 2')}.items():
         done = factlib('run', name, '-p', 'dataset', texts, *more, '--no-page', '--out', tmp_path/name, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     read = lambda name: json.loads((tmp_path/name/'result.json').read_text())
-    said = [f['text'] for f in read('manipulation_matrix')['findings']]
+    said = [f['text'] for f in read('screening')['findings']]
     assert any(s.startswith('out_of_vocabulary (fluency) notices [41] Typos from dose 1') for s in said) and '2 of 12 examples could not be made.' in said
-    assert {'tables/taxonomy.csv', 'figures/places.png', 'tables/settings.csv'} <= set(read('taxonomy')['files'])
+    assert {'tables/taxonomy.csv', 'figures/places.png', 'tables/settings.csv'} <= set(read('judgememo_taxonomy')['files'])
 
 BAD = [(['-p', 'sead', '1'], "no parameter 'sead'"), (['-p', 'n', '-1'], "n is -1, but it can't be negative"), (['-p', 'n', 'three'], 'of type int'),
        (['-p', 'dataset', 'no-such-folder'], 'not a folder with .txt files')]
@@ -145,10 +145,6 @@ def test_commands_teach():
     wrong = factlib('run', 'no_such', cwd=ROOT)
     assert wrong.returncode == 2 and 'quick_sweep' in wrong.stderr
     assert factlib('page', 'no-such-folder', cwd=ROOT).returncode == 2
-
-def test_the_main_job_is_all_experiments():
-    from factlib.cli import MAIN_JOB
-    assert set(MAIN_JOB) == {p.stem for p in EXPERIMENTS}
 
 CHROME = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
 

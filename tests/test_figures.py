@@ -1,4 +1,4 @@
-"factlib.report.figures: what is drawn is what the data say; nothing global changes; hostile labels are harmless."
+"factlib.report.figures.style: what is drawn is what the data say; nothing global changes; hostile labels are harmless."
 import math, subprocess, sys, warnings
 import xml.etree.ElementTree as ET
 
@@ -8,8 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from factlib.core.records import BadInput
-from factlib.report import figures
-from factlib.report.figures import ci_plot, delta_lines, heatmap, palette, save_figure, t_bars, violins
+from factlib.report.figures.intervals import ci_plot, t_bars
+from factlib.report.figures.deltas import delta_lines
+from factlib.report.figures.heatmap import heatmap
+from factlib.report.figures import style
+from factlib.report.figures.style import palette, save_figure
+from factlib.report.figures.violins import violins
 
 pytestmark = pytest.mark.filterwarnings('ignore:Glyph')
 HOSTILE = ['$x_1$', '_under', '<b>&amp;', '{a}%', '\\frac{1}{2}', '$', '$$', '', '  ', '\x00\x1b', 'a\nb', '文書', 'עברית', 'x' * 500, '%s %d {0}', '-1', "'\"", '#^~']
@@ -28,7 +32,7 @@ def draw(kind, labels, values, **kw):
 
 KINDS = ['heatmap', 'violins', 'ci_plot', 't_bars', 'delta_lines']
 texts = lambda fig: [t.get_text() for ax in fig.axes for t in ax.texts]
-svg = lambda fig: figures.figure_bytes(fig, 'svg', 100).decode()
+svg = lambda fig: style.figure_bytes(fig, 'svg', 100).decode()
 def said(fig):
     "All texts of the SVG, which must be well-formed XML."
     return [''.join(e.itertext()) for e in ET.fromstring(svg(fig)).iter('{http://www.w3.org/2000/svg}text')]
@@ -192,7 +196,7 @@ def test_hostile_labels(kind):
         fig = draw(kind, labels, [float(i) for i in range(len(labels))], title=title, note=title)
         shown = [t.get_text() for t in fig.findobj(match=lambda o: hasattr(o, 'get_parse_math')) if t.get_text()]
         for x in labels:
-            short = figures._label(x, 26).replace('\n', '')[:5]
+            short = style._label(x, 26).replace('\n', '')[:5]
             assert any(t.replace('\n', '').startswith(short) for t in shown), (x, shown)
         assert not any(t.get_parse_math() for t in fig.findobj(match=lambda o: hasattr(o, 'get_parse_math')) if '$' in t.get_text())
         said(fig)
@@ -274,7 +278,7 @@ def test_saving(tmp_path):
     assert len(list((tmp_path / 'deep').iterdir())) == 10
 
 def test_saving_in_another_process_gives_the_same_bytes(tmp_path):
-    code = ('import sys, pandas as pd; from factlib.report.figures import heatmap, save_figure; '
+    code = ('import sys, pandas as pd; from factlib.report.figures.style import heatmap, save_figure; '
         'save_figure(heatmap(pd.DataFrame(dict(a=["x", "y"], b="c", v=[1.5, None])), "a", "b", "v", title="t"), sys.argv[1])')
     subprocess.run([sys.executable, '-c', code, str(tmp_path / 'one')], check=True)
     save_figure(heatmap(pd.DataFrame(dict(a=['x', 'y'], b='c', v=[1.5, None])), 'a', 'b', 'v', title='t'), tmp_path / 'two')
@@ -311,7 +315,7 @@ def test_colours_are_stable_and_apart():
     assert palette(names[3:5], first) == {n: first[n] for n in names[3:5]}
 
 def test_importing_is_light():
-    code = 'import sys, factlib.report.figures, factlib.report.tables; print([m for m in ("matplotlib", "seaborn", "IPython", "jinja2", "scipy") if m in sys.modules])'
+    code = 'import sys, factlib.report.figures.style, factlib.report.tables; print([m for m in ("matplotlib", "seaborn", "IPython", "jinja2", "scipy") if m in sys.modules])'
     assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True).stdout.strip() == '[]'
 
 def test_a_panel_without_any_row_is_drawn_as_such():

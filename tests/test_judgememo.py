@@ -7,10 +7,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from factlib.benchmarks import coflueval
+from factlib.metaeval.damage import effectiveness, gold_scores
+from factlib.metaeval.scores import missing_scores
+from factlib.papers.judgememo.recordings import HARD, VANILLA, main_setups, recorded_scores
 from factlib.core.records import BadInput
 from factlib.report.audit import audit, counts, status
-from factlib.report.judgememo import TABLES, by_definition, by_recipe, notes
+from factlib.papers.judgememo.main_tables import TABLES, by_definition
+from factlib.papers.judgememo.misprints import by_recipe, notes
 from factlib.report.published import published
 
 import recordings
@@ -28,7 +31,7 @@ def rows(model='LI', drop=(), change=None):
     return [r for r in made if (r[1], r[2], r[3]) not in drop]
 
 def setups(folder, **kw):
-    return coflueval.main_setups(recordings.write(folder, vanilla=rows(**kw), judgememo=rows(**kw)))
+    return main_setups(recordings.write(folder, vanilla=rows(**kw), judgememo=rows(**kw)))
 
 def test_by_definition_equals_hand_worked_values(tmp_path):
     cells = by_definition(setups(tmp_path))
@@ -59,12 +62,12 @@ def test_dropped_replies_leave_their_pairs_only(tmp_path):
 
 def test_a_reply_cut_off_counts_as_missing_and_keeps_what_it_said(tmp_path):
     s = setups(tmp_path, change={('2000', '43', 'a'): (None, 1), ('full', '43', 'a'): (None, None)})['vanilla']
-    e = coflueval.effectiveness(s).set_index(['level', 'metric'])
+    e = effectiveness(s).set_index(['level', 'metric'])
     assert (e.loc[('2000', 'fluency'), 'asked'], e.loc[('2000', 'fluency'), 'scored']) == (3, 2)
     assert (e.loc[('2000', 'coherence'), 'asked'], e.loc[('2000', 'coherence'), 'scored']) == (3, 3)
     # deltas -0.5, -2 and one anywhere in -4..4: mean of three between (-2.5 - 4)/3 and (-2.5 + 4)/3
     assert e.loc[('2000', 'fluency'), 'worst_low'] == pytest.approx(-6.5/3) and e.loc[('2000', 'fluency'), 'worst_high'] == pytest.approx(1.5/3)
-    m = coflueval.missing_scores(s)
+    m = missing_scores(s)
     assert sorted(zip(m.level, m.metric, m.absence, m.missing)) == [('2000', 'fluency', 'truncated', 1), ('full', 'coherence', 'truncated', 1), ('full', 'fluency', 'truncated', 1)]
 
 def test_swapped_replies_change_the_numbers(tmp_path):
@@ -78,13 +81,13 @@ def test_swapped_replies_change_the_numbers(tmp_path):
 
 def test_recipes_do_what_they_say(tmp_path):
     s = setups(tmp_path, model='LN-noT')
-    recipe = by_recipe(s, coflueval.recorded_scores('judgememo', tmp_path, overlap=0.0), published('judgememo'))
+    recipe = by_recipe(s, recorded_scores('judgememo', tmp_path, overlap=0.0), published('judgememo'))
     definition = by_definition(s)
     assert recipe['5.1']['LN-noT|2000|coherence'] == definition['5.1']['LN-noT|2000|fluency'] # labels exchanged
     # Eq 5.3 with the sd of the row above: printed fluency is coherence. Row 43: (1-3) - (5-2) = -5 three times; row gold: 3-2 = 1 three times, so sd 0 and no number
     assert 't|43|fluency|LN-noT' not in recipe['A.13']
     s = setups(tmp_path, model='LN-noT', change={('2000', 'gold', 'a'): (4, 4)})
-    recipe = by_recipe(s, coflueval.recorded_scores('judgememo', tmp_path, overlap=0.0), published('judgememo'))
+    recipe = by_recipe(s, recorded_scores('judgememo', tmp_path, overlap=0.0), published('judgememo'))
     # Row gold: 2, 1, 1: sd sqrt(1/3). Row 43: (1-4) - 3 = -6, -5, -5: mean -16/3, n 3
     assert recipe['A.13']['t|43|fluency|LN-noT'] == pytest.approx((-16/3)/(math.sqrt(1/3)/math.sqrt(3)), abs=1e-12)
 
@@ -92,7 +95,7 @@ def test_recipes_do_what_they_say(tmp_path):
 def test_recipes_never_read_the_number_they_explain(tmp_path, kind):
     "All published cells of a kind are replaced by nonsense, and their own by_recipe stays as it was."
     s, tables = setups(tmp_path), published('judgememo')
-    hard = coflueval.recorded_scores('judgememo', tmp_path, overlap=0.0)
+    hard = recorded_scores('judgememo', tmp_path, overlap=0.0)
     before = by_recipe(s, hard, tables)
     for name in TABLES: tables[name].cells.update({cell: 12345. for cell in tables[name].cells if cell.startswith(kind)})
     after = by_recipe(s, hard, tables)
@@ -101,7 +104,7 @@ def test_recipes_never_read_the_number_they_explain(tmp_path, kind):
 
 def run_audit(s, home=None, hard=None):
     tables = published('judgememo')
-    if hard is None: hard = coflueval.recorded_scores('judgememo', home, **coflueval.HARD)
+    if hard is None: hard = recorded_scores('judgememo', home, **HARD)
     audited, definition, recipe = [tables[n] for n in TABLES], by_definition(s), by_recipe(s, hard, tables)
     return audit(audited, definition, recipe, *notes(audited, definition, recipe, s))
 
@@ -115,7 +118,7 @@ def test_audit_has_exactly_the_published_keys(tmp_path):
 
 def test_no_recordings_of_a_setup_at_all(tmp_path):
     home = recordings.write(tmp_path, vanilla=rows())
-    found = run_audit(coflueval.main_setups(home), home)
+    found = run_audit(main_setups(home), home)
     assert set(found[found.table == 'A.15'].status) == {'no_data'} and len(found) == 416
 
 def test_a_model_of_the_users_own_is_carried_along(tmp_path):
@@ -123,16 +126,16 @@ def test_a_model_of_the_users_own_is_carried_along(tmp_path):
     path = home/'judgememo'/'responses_vanilla.parquet'
     table = pd.read_parquet(path)
     pd.concat([table, table.assign(model='my-model')]).to_parquet(path)
-    s = coflueval.main_setups(home)
-    assert set(coflueval.effectiveness(s['vanilla']).evaluator) == {'LI', 'my-model'}
+    s = main_setups(home)
+    assert set(effectiveness(s['vanilla']).evaluator) == {'LI', 'my-model'}
     assert len(run_audit(s, home)) == 416 # the audit has the thesis's cells, no more
 
 def test_duplicate_scores_and_missing_columns_are_refused(tmp_path):
     home = recordings.write(tmp_path, vanilla=rows() + rows()[:1])
-    with pytest.raises(BadInput, match='two scores for'): coflueval.main_setups(home)
+    with pytest.raises(BadInput, match='two scores for'): main_setups(home)
     path = home/'judgememo'/'responses_vanilla.parquet'
     pd.read_parquet(path).drop(columns='response').to_parquet(path)
-    with pytest.raises(BadInput, match="lacks the column 'response'"): coflueval.main_setups(home)
+    with pytest.raises(BadInput, match="lacks the column 'response'"): main_setups(home)
 
 needs_data = pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: the recorded replies are not here')
 
@@ -140,7 +143,7 @@ needs_data = pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACT
 def test_reproduced_cells_on_the_real_recordings():
     """At least as many cells as counted when the recordings were first studied, for the models that are here. Counted there, of all five models: 5.1 26, 5.2 22, A.12 48,
     A.14 55 and one off by one, A.13 48, A.15 42, Fig 5.2 87. Nemotron with reasoning (6, 6, 11, 11, 9, 9 and 24 cells of these) and the averages over models (12 in each A table) are not here."""
-    s = coflueval.main_setups()
+    s = main_setups()
     if set(s['vanilla'].evaluator) != {'LI', 'LN-noT', 'Q-noT', 'Q-T'}: pytest.skip('other models than those counted here')
     c = counts(run_audit(s)).set_index('table')
     reproduced = (c.agrees + c.recipe_only).to_dict()
@@ -151,9 +154,9 @@ def test_reproduced_cells_on_the_real_recordings():
 def test_the_recordings_give_what_grep_gives():
     "The mean gold scores of Nemotron without reasoning at 2K, straight from the text of the replies."
     import re
-    from factlib.llm.recorded import recorded
-    r = recorded('vanilla', model='LN-noT', length='2000', variant='gold', **coflueval.VANILLA)
+    from factlib.papers.judgememo.recordings import recorded
+    r = recorded('vanilla', model='LN-noT', length='2000', variant='gold', **VANILLA)
     for metric in ('Fluency', 'Coherence'):
         plain = [float(re.search(rf'FINAL {metric} Score\W*([\d.]+)', text)[1]) for text in r.reply]
-        g = coflueval.gold_scores(coflueval.main_setups()['vanilla']).set_index(['evaluator', 'metric'])
+        g = gold_scores(main_setups()['vanilla']).set_index(['evaluator', 'metric'])
         assert g.loc[('LN-noT', metric.lower()), 'mean_short'] == pytest.approx(sum(plain)/len(plain), abs=1e-12)

@@ -8,7 +8,9 @@ from hypothesis import assume, given, settings, strategies as st
 
 import factlib.perturb.language as language
 from factlib.core.records import BadInput
-from factlib.core.text import load_spacy, paragraphs, parse
+from factlib.text.models import load_spacy
+from factlib.text.spans import paragraphs
+from factlib.text.parse import parse
 from factlib.perturb.base import MANIPULATIONS, SPACY_MODEL
 from factlib.perturb.language import change_tense
 from factlib.perturb.quality import manipulate
@@ -312,7 +314,7 @@ def test_odd_long_texts_are_linear(text):
     assert time.process_time() - start < 8
 
 def test_long_texts_are_parsed_in_pieces(nlp, monkeypatch):
-    import factlib.core.text as core
+    import factlib.text.parse as core
     monkeypatch.setattr(core, '_PIECE', 400)
     doc = parse(LONG)
     assert doc.text == LONG
@@ -323,7 +325,7 @@ def test_long_texts_are_parsed_in_pieces(nlp, monkeypatch):
 @given(text=hostile, limit=st.integers(1, 60))
 @settings(max_examples=100, deadline=None)
 def test_pieces_are_the_text(text, limit):
-    import factlib.core.text as core
+    import factlib.text.parse as core
     old, core._PIECE = core._PIECE, limit
     try: pieces = core._pieces(text, True)
     finally: core._PIECE = old

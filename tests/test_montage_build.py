@@ -6,11 +6,12 @@ import pytest
 from click.testing import CliRunner
 
 from fact_server import ATTACKS, between, prompt
-from factlib.benchmarks import load
-from factlib.benchmarks.montage_build import DIFFICULTIES, MontageBuilder, build_montages, missing_parts, order_evidence, save_montages, true_pairs
+from factlib.benchmarks.base import load
+from factlib.benchmarks.montagelie import DIFFICULTIES
+from factlib.benchmarks.montage_writer import MontageBuilder, build_montages, missing_parts, order_evidence, save_montages, true_pairs
 from factlib.cli import app
 from factlib.core.records import Absence, BadInput, Example
-from factlib.evaluators.claims import SentenceDecomposer, event_or_description
+from factlib.evaluators.claims.decompose import SentenceDecomposer, event_or_description
 from factlib.llm.cache import Cache
 from factlib.llm.chat import Chat, ReplayMiss
 from factlib.llm.costs import dry_run

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from factlib.benchmarks import BENCHMARKS, load
-from factlib.benchmarks.montagelie import (CONTROLS, CUES, DIFFICULTIES, LEVELS, cue_alarms, cue_of, false_alarms, flashback, lies, order_aucs, order_tests, reordered, summary, text_key)
+from factlib.benchmarks.base import BENCHMARKS, load
+from factlib.benchmarks.montagelie import CONTROLS, CUES, DIFFICULTIES, LEVELS, cue_of, flashback, lies, reordered, summary, text_key
+from factlib.metaeval.order import cue_alarms, false_alarms, order_aucs, order_tests
 from factlib.benchmarks.samples import Refused, stories
 from factlib.core.files import shipped
 from factlib.core.records import BadInput, Example

@@ -4,7 +4,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from factlib.core.records import BadInput
-from factlib.report.montagelie import best_cells, claims, hanley_mcneil, headline, montagelie_audit, nearest_share, table_3
+from factlib.papers.montagelie.tables import best_cells, claims, hanley_mcneil, headline, montagelie_audit, nearest_share, table_3
 from factlib.report.published import published
 
 def test_the_print():

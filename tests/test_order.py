@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from factlib.core.records import BadInput
 from factlib.perturb.order import BANDS, band_inversions, count_permutations, inversions, montage, most_inversions, permutation, shuffle_degree
-from factlib.perturb.quality import Refusal
+from factlib.perturb.base import Refusal
 
 def naive(order): return sum(a > b for a, b in itertools.combinations(order, 2))
 

@@ -12,7 +12,10 @@ import time_cues
 from factlib.core.loop import run_sync
 from factlib.core.records import BadInput, Example
 from factlib.evaluators.base import evaluate, get
-from factlib.evaluators.ordering import OrderPath, OrderShare, likeness, path_evidence, pieces, share_in_order, steps_back, stems, told_order, turns_back, window_places
+from factlib.evaluators.offline.order import OrderPath, OrderShare, likeness, path_evidence, share_in_order, window_places
+from factlib.text.spans import pieces
+from factlib.evaluators.offline.cues import steps_back, told_order, turns_back
+from factlib.text.words import stems
 from factlib.perturb.order import shuffle_degree
 
 def judge(target, source, evaluator=None): return run_sync((evaluator or OrderPath()).judge(Example('x', target=target, source=source)))
@@ -225,7 +228,7 @@ def test_stems_join_what_unicode_writes_in_two_ways(): assert stems('Cafe\u0301'
 def test_the_aims_on_the_holmes_summaries():
     "Three draws of the lies, none picked: a mean AUC above 0.90 on average, in each draw far above the floor and at most 5 % false alarms."
     from factlib.benchmarks.base import load
-    from factlib.benchmarks.montagelie import false_alarms, order_aucs
+    from factlib.metaeval.order import false_alarms, order_aucs
     reached = []
     for seed in range(3):
         examples = load('holmes_order', seed=seed).examples
@@ -241,7 +244,7 @@ def test_what_is_reached_on_storysumm_in_every_draw():
     """Six draws of the lies, none picked. In each the mean and the extreme AUC are above .924 and .737, which a naive aligner had reached, and no more than one true summary in twenty is called a lie.
     How many flashbacks are depends on their cues, of which it knows a few: heeding cues must help over the draws together, and no number is promised."""
     from factlib.benchmarks.base import load
-    from factlib.benchmarks.montagelie import false_alarms, order_aucs
+    from factlib.metaeval.order import false_alarms, order_aucs
     flashbacks = []
     for seed in range(6):
         examples = load('storysumm_order', seed=seed).examples

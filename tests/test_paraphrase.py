@@ -7,7 +7,8 @@ import statsmodels.api as sm
 from sklearn.metrics import roc_auc_score
 from statsmodels.stats.weightstats import DescrStatsW
 
-from factlib.benchmarks.montagelie import DIFFICULTIES, LEVELS, paraphrase_aucs, paraphrase_tests
+from factlib.benchmarks.montagelie import DIFFICULTIES, LEVELS
+from factlib.metaeval.order import paraphrase_aucs, paraphrase_tests
 from factlib.core.records import BadInput
 
 def frame(scores, evaluator='e', groups=None):

@@ -10,9 +10,12 @@ from hypothesis import assume, given, settings, strategies as st
 
 from factlib.core.records import BadInput
 from factlib.benchmarks.samples import stories
-from factlib.core.text import cut, paragraphs
+from factlib.text.spans import cut, paragraphs
 from factlib.perturb.base import amount, parsed
-from factlib.perturb.quality import ANACHRONISMS, MANIPULATIONS, NEIGHBOURS, Refusal, eligible, manipulate, operations, seeded
+from factlib.perturb.plot import ANACHRONISMS
+from factlib.perturb.base import MANIPULATIONS, Refusal, eligible, operations, seeded
+from factlib.perturb.typos import NEIGHBOURS
+from factlib.perturb.quality import manipulate
 
 def story(n=40, words=30, tag='w'):
     "`n` (up to 100) different paragraphs of `words` tokens each."

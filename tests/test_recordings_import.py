@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from factlib.benchmarks.recordings import FILES, import_recordings, place, read_memory, read_reply
+from factlib.papers.judgememo.importer import FILES, import_recordings, place, read_memory, read_reply
 from factlib.core.records import BadInput
-from factlib.llm.recorded import recorded, scores
+from factlib.papers.judgememo.recordings import recorded, scores
 
 LINE = '-' * 28
 CATEGORY = {'1': 'C/1', '2': 'C/2', '3': 'C/3', '4': 'F/4'} # by the first digit of a manipulation's id
@@ -215,7 +215,7 @@ def test_what_is_written_is_what_recorded_reads(tree, tmp_path):
     assert len(pd.read_parquet(out/'judgememo/responses_judgememo.parquet')) == 2
 
 def test_a_failed_write_leaves_the_old(tree, tmp_path, monkeypatch):
-    import factlib.benchmarks.recordings as room
+    import factlib.papers.judgememo.importer as room
     import_recordings(tree, out=tmp_path/'home', progress=False)
     before = {p.name: p.read_bytes() for p in (tmp_path/'home/judgememo').iterdir()}
     def full(path, content): raise OSError(28, 'No space left on device')

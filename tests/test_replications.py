@@ -21,7 +21,7 @@ def test_replication_on_made_up_recordings(tmp_path):
     effect = read_table(tmp_path/'out'/'judgememo'/'tables'/'effectiveness.csv').set_index(['setup', 'level', 'variant', 'metric'])
     assert effect.loc[('vanilla', '2000', '43', 'fluency'), 'mean'] == -.5 and effect.loc[('vanilla_30', '2000', '43', 'fluency'), 'mean'] == -.25
 
-RECORDED = {'judgememo': 416, 'matrix': 270, 'ablations': 176, 'prompts': 640, 'dataset_statistics': 16, 'intervals': None, 'failure_gallery': None, 'what_the_recordings_say': None} # cells of the audit
+RECORDED = {'judgememo': 416, 'judgememo_matrix_analysis': 270, 'judgememo_ablations': 176, 'judgememo_prompts': 640, 'judgememo_dataset_statistics': 16, 'judgememo_intervals': None, 'judgememo_failure_gallery': None, 'what_the_recordings_say': None} # cells of the audit
 
 @pytest.mark.parametrize('name', RECORDED)
 @pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: the recorded replies are not here')
@@ -37,7 +37,7 @@ def test_rule_or_final_call_with_all_setups(tmp_path):
     "Every recorded configuration of one judge, on three documents at one length."
     out = tmp_path/'out'/'rule'
     given = dict(setups='all', model='LI', n=3, lengths='2000', resamples=20)
-    done = factlib('run', 'rule_or_final_call', '--no-page', '--out', out, *[x for k, v in given.items() for x in ('-p', k, v)], cwd=tmp_path, data=os.environ['FACTLIB_DATA'])
+    done = factlib('run', 'judgememo_rule_or_final_call', '--no-page', '--out', out, *[x for k, v in given.items() for x in ('-p', k, v)], cwd=tmp_path, data=os.environ['FACTLIB_DATA'])
     assert done.returncode == 0, done.stderr[-3000:]
     gains, findings = read_table(out/'tables'/'gains.csv'), json.loads((out/'result.json').read_text())['findings']
     assert gains.evaluator.nunique() > 20 and set(gains.rule) == {'mean', 'worst', 'mean - .1 an issue'} and gains.documents.max() == 3

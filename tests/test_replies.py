@@ -149,7 +149,7 @@ def test_a_final_score_is_found_behind_any_text(f, c, before):
 @pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: the recorded replies are not here')
 def test_sections_agree_with_the_authors_own_parser():
     "On every recorded section that has both a reply and the author's scores, and with either rule for repeated scores."
-    from factlib.llm.recorded import recorded
+    from factlib.papers.judgememo.recordings import recorded
     sections = recorded('sections')
     both = sections[sections.reply.notna() & sections.author_fluency.notna() & sections.author_coherence.notna()]
     assert len(both) > 1000

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import factlib.benchmarks.samples as samples
-from factlib.benchmarks import BENCHMARKS, Benchmark, load
+from factlib.benchmarks.base import BENCHMARKS, Benchmark, load
 from factlib.benchmarks.base import sample_groups
 from factlib.benchmarks.samples import background_text, quick_sweep, stories
 from factlib.core.records import BadInput, Example
-from factlib.core.text import paragraphs, sentences
+from factlib.text.spans import paragraphs, sentences
 from factlib.perturb.quality import manipulate
 
 TITLES = ['A Scandal in Bohemia', 'The Red-Headed League', 'A Case of Identity', 'The Boscombe Valley Mystery', 'The Five Orange Pips', 'The Man with the Twisted Lip',

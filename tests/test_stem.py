@@ -5,7 +5,7 @@ from hypothesis import example, given, settings, strategies as st
 from nltk.stem.porter import PorterStemmer
 
 from factlib.benchmarks.samples import background_text, stories
-from factlib.core.stem import porter
+from factlib.text.stem import porter
 
 stem = PorterStemmer().stem
 

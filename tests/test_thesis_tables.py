@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from factlib.core.files import shipped
-from factlib.report import ablations, matrix, prompts
+from factlib.papers.judgememo import ablations, matrix_analysis, prompts, recordings
 from factlib.report.audit import Cell, audit_cells, counts
 from factlib.report.published import published
 
@@ -21,7 +21,7 @@ def reproduced(tables, names, cells):
 
 def test_matrix(tables):
     clips = json.loads(shipped('data/published/judgememo.json').read_text())['tables']['heatmaps']['clip_max']
-    found, c = reproduced(tables, matrix.MATRIX_TABLES, matrix.matrix_cells(matrix.matrix_scores(), matrix.plan(), tables, clips))
+    found, c = reproduced(tables, matrix_analysis.MATRIX_TABLES, matrix_analysis.matrix_cells(recordings.matrix_scores(), recordings.plan(), tables, clips))
     assert all(found[n] >= least for n, least in {'3.4': 6, 'A.4': 38, 'A.5': 14, 'heatmaps': 180}.items()), found
     assert c.unexplained.sum() == 1 and c.no_data.sum() == 0
 
@@ -39,13 +39,13 @@ def test_prompts(tables):
 
 def test_definitions_follow_the_replies(tables):
     "Ten replies made worse by one point change exactly the cells that they are in."
-    table = matrix.matrix_scores()
+    table = recordings.matrix_scores()
     clips = json.loads(shipped('data/published/judgememo.json').read_text())['tables']['heatmaps']['clip_max']
-    before = matrix.matrix_cells(table, matrix.plan(), tables, clips)['heatmaps']
+    before = matrix_analysis.matrix_cells(table, recordings.plan(), tables, clips)['heatmaps']
     hit = table.index[(table.variant == '24/paragraph/2') & (table.level == '2000') & (table.metric == 'coherence')][:10]
     worse = table.copy()
     worse.loc[hit, 'value'] -= 1
-    after = matrix.matrix_cells(worse, matrix.plan(), tables, clips)['heatmaps']
+    after = matrix_analysis.matrix_cells(worse, recordings.plan(), tables, clips)['heatmaps']
     changed = {c for c in before if before[c] != after[c]}
     assert changed == {'24|coherence|2000|2'}
     # ten of 20 deltas move by -1, so their mean moves by -0.5; the cell is its size

@@ -9,7 +9,7 @@ import statsmodels.api as sm
 
 from factlib.core.records import BadInput
 from factlib.validity.association import COEFFICIENTS, correlation_test, kendall, partial, pearson, spearman
-from factlib.validity.base import bootstrap
+from factlib.validity.resampling import bootstrap
 
 THREE = dict(pearson=pearson, spearman=spearman, kendall=kendall)
 SCIPY = dict(pearson=scipy.stats.pearsonr, spearman=scipy.stats.spearmanr, kendall=scipy.stats.kendalltau)

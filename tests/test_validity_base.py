@@ -7,8 +7,9 @@ import pytest
 import scipy.stats
 
 from factlib.core.records import Absence, BadInput
-from factlib.validity.base import (Result, bootstrap, bounds_mean, bounds_paired, complete, critical_t, encode, flips, group_codes, holm,
-                                   is_constant, numbers, resamples, sign_flip)
+from factlib.validity.base import Result, complete, critical_t, encode, group_codes, holm, is_constant, numbers
+from factlib.validity.resampling import bootstrap, flips, resamples, sign_flip
+from factlib.validity.bounds import bounds_mean, bounds_paired
 
 
 @pytest.mark.parametrize('bad', [dict(estimate=math.nan), dict(estimate=1, p=math.inf), dict(estimate=1, ci=(0, math.nan)), dict(estimate=1, ci=(2, 1)),

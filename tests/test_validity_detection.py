@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, r
 from statsmodels.stats.proportion import proportion_confint
 
 from factlib.core.records import BadInput
-from factlib.validity.base import bounds_mean
+from factlib.validity.bounds import bounds_mean
 from factlib.validity.detection import accuracy, auc, auc_ci, auc_test, balanced_accuracy, bounds_auc, macro_f1, mean_auc_test, right
 
 close = lambda a, b: math.isclose(a, b, rel_tol=0, abs_tol=1e-10)

@@ -10,7 +10,7 @@ from statsmodels.stats.power import TTestPower
 from statsmodels.stats.weightstats import ttost_paired
 
 from factlib.core.records import BadInput
-from factlib.validity.base import bootstrap
+from factlib.validity.resampling import bootstrap
 from factlib.validity.paired import effect_size, equivalence, mcnemar, mcnemar_pairs, noninferiority, paired_t, permutation_test, power, sample_size
 
 ALTERNATIVES = ['two-sided', 'greater', 'less']

@@ -6,7 +6,7 @@
 __all__ = ['ARCHIVES', 'Archive', 'FetchError', 'unpack', 'Fetched', 'sha256', 'fetch']
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-imports
-import errno, hashlib, http.client, json, lzma, os, re, shutil, stat, struct, tarfile, tempfile, time, urllib.error, urllib.request, zipfile, zlib
+import errno, hashlib, http.client, json, lzma, os, re, shutil, stat, struct, tarfile, tempfile, time, urllib.request, zipfile, zlib
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -25,7 +25,7 @@ class Archive:
     licence: str
     about: str              # What is in it
     sha256: str|None = None # None: recorded on the first fetch
-    convert: str = ''       # 'module:function' that makes tables of the unpacked folder; the command `factlib import` calls it
+    imported: bool = False  # Whether `factlib import` makes tables of the unpacked folder
 
 class FetchError(RuntimeError):
     "An archive can't be had: one clear sentence says why and what to do about it."
@@ -35,7 +35,7 @@ def _github(repository, commit='HEAD'): return f'https://github.com/{repository}
 ARCHIVES = {a.name: a for a in [
     Archive('judgememo', _github('hkleiner/JudgeMemo'), 'CC BY-NC-SA 4.0; the texts are Project Gutenberg\'s',
             'About 90,000 recorded replies of judges, and the texts they judged (Kleiner 2025)',
-            convert='factlib.benchmarks.recordings:import_recordings'),
+            imported=True),
     Archive('trutheval', _github('GiovanniGatti/trutheval', 'c2b30c4403853891697bd49a8f19a18306ed862f'),
             'MIT; questions and answers come from Google Natural Questions and Wikipedia (CC BY-SA 3.0)',
             '100 questions with answers at five levels of factual perturbation, and human preferences'),
@@ -271,7 +271,7 @@ def fetch(
     fresh = known is None or not kept.is_file() or sha256(kept) != known
     if fresh: known, odd = _bring(archive, store, kept, folder, known, progress)
     else: odd = entry.get('left_out', 0) if folder.is_dir() else unpack(kept, folder)
-    then = f'make the tables with: factlib import {folder}' if archive.convert else f'the files are in {folder}'
+    then = f'make the tables with: factlib import {folder}' if archive.imported else f'the files are in {folder}'
     print(f'{"Fetched" if fresh else "Already there, and checked"}: {folder}' + (f' ({odd} links were left out)' if odd else '') + f'. Next: {then}')
     return Fetched(name, folder, known, fresh, odd, then)
 

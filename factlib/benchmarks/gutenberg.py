@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..core.files import data_file, read_parquet
 from ..core.records import BadInput
-from ..core.text import CHAPTER, Span, cut, paragraphs, sentences
+from ..text.spans import CHAPTER, Span, cut, paragraphs, sentences
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-frame
 _START = re.compile(r'^[ \t]*\*{3}[ \t]*START OF TH(?:E|IS) PROJECT GUTENBERG E-?(?:BOOK|TEXT)(?:(?:[^*\n]|\n(?!\s*\n)){0,300}?\*{3}[^\n]*|[^\n]*)', re.IGNORECASE | re.MULTILINE)

@@ -4,25 +4,19 @@
 
 # %% auto #0
 __all__ = ['DIFFICULTIES', 'LEVELS', 'CONTROLS', 'OPENING', 'CUES', 'STORYSUMM', 'HOLMES', 'RELEASED', 'reordered', 'lies',
-           'cue_of', 'flashback', 'storysumm_order', 'summary', 'holmes_order', 'text_key', 'montagelie', 'order_aucs',
-           'order_tests', 'false_alarms', 'cue_alarms', 'paraphrase_tests', 'paraphrase_aucs']
+           'cue_of', 'flashback', 'storysumm_order', 'summary', 'holmes_order', 'text_key', 'flat_items',
+           'texts_of_row', 'text_fault', 'tuple_rows', 'montagelie']
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-imports
-import hashlib
-import json
-import math
-import re
+import hashlib, json, re
 from pathlib import Path
 
 from .base import Benchmark, sample_groups
 from .samples import Refused, stories
-from ..core.files import data_file, data_home, json_lines, need_columns, read_parquet, shipped
+from ..core.files import data_file, data_home, json_lines, read_parquet, shipped
 from ..core.records import BadInput, Example
 from ..perturb.base import Refusal, seeded
 from ..perturb.order import BANDS, montage, shuffle_degree
-from ..validity.base import bootstrap, check_share, holm, is_constant, no_value, numbers
-from ..validity.detection import auc, auc_ci, mean_auc_test
-from ..validity.paired import equivalence, paired_t
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-levels
 DIFFICULTIES = tuple(BANDS)            # easy, medium, hard, extreme
@@ -186,23 +180,23 @@ def text_key(
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-rows
 _LABEL = {('source',): 'source'} | {(v, d): f'{d} {"target" if d == "true" else "lie"}{"" if v == "original" else ", paraphrased"}' for v in ('original', 'paraphrase') for d in LEVELS}
 
-def _flat(row, above=''):
+def flat_items(row, above=''):
     "Nested objects as one, keys joined by a dot."
     for key, value in row.items():
-        if isinstance(value, dict): yield from _flat(value, f'{above}{key}.')
+        if isinstance(value, dict): yield from flat_items(value, f'{above}{key}.')
         else: yield above + str(key), value
 
-def _texts(row):
+def texts_of_row(row):
     "Text by what it is, and the rest of the row. Two keys for one text are a `BadInput`."
     texts, keys, rest = {}, {}, {}
-    for key, value in _flat(row):
+    for key, value in flat_items(row):
         what = text_key(key)
         if what is None: rest[key] = value
         elif what in texts: raise BadInput(f'the {_LABEL[what]} is given twice, as {keys[what]!r} and as {key!r}')
         else: texts[what], keys[what] = value, key
     return texts, rest
 
-def _wrong(texts, what):
+def text_fault(texts, what):
     "Why this is no text, or None."
     if what not in texts: return f'the {_LABEL[what]} is missing'
     if not isinstance(texts[what], str): return f'the {_LABEL[what]} is no text but a {type(texts[what]).__name__}'
@@ -225,16 +219,16 @@ def _row_examples(row, number, part=None):
     "The examples of one row, and refusals."
     item, where = f'montagelie-{number:04}', f'Row {number}'
     if not isinstance(row, dict): return [Refused(f'{item}/row/row', f'{where}: {row}' if isinstance(row, BadInput) else f'{where}: it must be a JSON object, not a {type(row).__name__}.')]
-    try: texts, rest = _texts(row)
+    try: texts, rest = texts_of_row(row)
     except BadInput as e: return [Refused(f'{item}/row/row', f'{where}: {e}.')]
-    wrong = _wrong(texts, ('source',))
-    if wrong: return [Refused(f'{item}/row/row', f'{where}: {wrong}; its keys are {", ".join(k for k, _ in _flat(row)) or "none"}.')]
+    wrong = text_fault(texts, ('source',))
+    if wrong: return [Refused(f'{item}/row/row', f'{where}: {wrong}; its keys are {", ".join(k for k, _ in flat_items(row)) or "none"}.')]
     source, made = texts['source',], []
     rest |= dict(row=number) | ({} if part is None else dict(part=part))
     group = 'montagelie-' + hashlib.sha256(source.encode('utf-8', 'surrogatepass')).hexdigest()[:12] # two rows may have the same source
     paraphrased = any(variant == 'paraphrase' for variant, *_ in texts)
     for what in (w for w in _LABEL if len(w) == 2 and (paraphrased or w[0] == 'original')):
-        wrong = _wrong(texts, what)
+        wrong = text_fault(texts, what)
         made.append(Refused(f'{item}/{what[0]}/{what[1]}', f'{where}: {wrong}{_why_absent(rest, *what)}.') if wrong else _example(item, *what, source, texts[what], group, rest | _order_told(rest, *what)))
     return made
 
@@ -267,7 +261,7 @@ def _named_rows(path):
     if not isinstance(data, (list, dict)): raise BadInput(f'{str(path)!r} must hold a list of rows, not a {type(data).__name__}.')
     return _parts(data)
 
-def _rows(path): return [row for _, row in _named_rows(path)]
+def tuple_rows(path): return [row for _, row in _named_rows(path)]
 
 def _released_file(path):
     "The file that is meant: the path, or the one in the data folder."
@@ -293,216 +287,3 @@ def montagelie(
     made = [x for number, (part, row) in enumerate(_named_rows(file), 1) for x in _row_examples(row, number, part)]
     if not any(isinstance(x, Example) for x in made): raise BadInput(f'{str(file)!r} holds no row of MontageLie.' + (f' {made[0].reason}' if made else ''))
     return _benchmark('montagelie', made, RELEASED, n, seed)
-
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-auc
-def _pairs(frame, difficulty):
-    "The true targets that have a lie of this difficulty, and these lies, in the same order."
-    items = frame.assign(item=[i.rsplit('/', 1)[0] for i in frame.example_id]).set_index('item')
-    true, lie = items[items.level == 'true'], items[items.level == difficulty]
-    both = lie.index[lie.index.isin(true.index)]
-    return true.loc[both], lie.loc[both]
-
-def _judgements(frame, variant):
-    "The judgements of one variant (both when None), without controls. No table of judgements, none of this variant, or two of the same text by the same evaluator are a `BadInput`."
-    need_columns(frame, ['example_id', 'evaluator', 'value', 'group', 'variant', 'level'], 'The table of judgements')
-    twice = frame[frame.duplicated(['evaluator', 'example_id'])]
-    if len(twice): raise BadInput(f'The table has two judgements of {twice.example_id.iloc[0]!r} by {twice.evaluator.iloc[0]!r}: keep one, or compare benchmarks one at a time.')
-    frame = frame[~frame.variant.isin(CONTROLS) & (frame.variant.eq(variant) if variant else True)]
-    if frame.empty: raise BadInput(f'There are no judgements of the variant {variant!r}.' if variant else 'There are no judgements of originals or paraphrases.')
-    return frame
-
-def _all_pairs(frame, evaluator):
-    "The pairs of each difficulty that has any."
-    found = {d: sides for d in DIFFICULTIES for sides in [_pairs(frame, d)] if len(sides[1])}
-    if not found: raise BadInput(f'{evaluator!r} has judged no lie whose true text it has judged too, so it has no AUC.')
-    return found
-
-def _distinct(pairs, side=None):
-    "The different texts of one side of some pairs; of both when None."
-    import pandas as pd
-    return pd.concat([x for sides in pairs for x in (sides if side is None else sides[side:side + 1])]).drop_duplicates('example_id')
-
-def _mean_auc(frame, n_resamples, seed):
-    "The mean of the four AUCs, with its interval."
-    def mean(value, kind):
-        each = [auc(value[kind == 2*i], value[kind == 2*i + 1]).estimate for i in range(4)]
-        return None if None in each else sum(each)/4
-    sides = [side.assign(kind=2*i + j) for i, d in enumerate(DIFFICULTIES) for j, side in enumerate(_pairs(frame, d))]
-    stack = {c: [x for side in sides for x in side[c]] for c in ('value', 'kind', 'group')}
-    return bootstrap(mean, stack['value'], stack['kind'], groups=stack['group'], n_resamples=n_resamples, seed=seed, definition='mean of the AUCs of the four difficulties')
-
-def order_aucs(
-    frame:'DataFrame', # From `evaluate`, of one evaluator or several
-    variant:str|None='original', # Or "paraphrase"; both when None
-    n_resamples:int=500, # For the intervals
-    seed:int=0,
-)->'DataFrame': # evaluator, difficulty (and "mean"), auc, ci_low, ci_high, true and lies (different texts asked), scored (of both), groups
-    "AUC of true targets against lies (MontageLie, section 3.3). Controls are left out. Texts without a score are left out and counted."
-    import pandas as pd
-    rows = []
-    for evaluator, part in _judgements(frame, variant).groupby('evaluator', sort=False):
-        found = _all_pairs(part, evaluator)
-        results = {d: auc_ci(t.value, l.value, method='cluster', groups=(t.group, l.group), n_resamples=n_resamples, seed=seed) for d, (t, l) in found.items()}
-        if len(results) == 4: results['mean'] = _mean_auc(part, n_resamples, seed)
-        for d, r in results.items():
-            low, high = r.ci or (None, None)
-            pairs = list(found.values()) if d == 'mean' else [found[d]]
-            rows.append(dict(evaluator=evaluator, difficulty=d, auc=r.estimate, ci_low=low, ci_high=high, true=len(_distinct(pairs, 0)), lies=len(_distinct(pairs, 1)),
-                             scored=int(_distinct(pairs).value.notna().sum()), groups=r.groups))
-    return pd.DataFrame(rows).astype(dict(auc='float64', ci_low='float64', ci_high='float64'))
-
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-tests
-def _compared(mine, pairs, options):
-    "The test of one evaluator against another one on these pairs, which hold the other's scores."
-    mine = mine.set_index('example_id').value
-    sets = [(*(list(mine.reindex(side.example_id)) for side in (t, l)), list(t.value), list(l.value), list(t.group), list(l.group)) for t, l in pairs]
-    r, texts = mean_auc_test(sets, **options), _distinct(pairs)
-    low, high = r.ci or (None, None)
-    both = texts.value.notna().to_numpy() & mine.reindex(texts.example_id).notna().to_numpy()
-    return dict(difference=r.estimate, ci_low=low, ci_high=high, p=r.p, scored=int(both.sum()), groups=r.groups)
-
-def order_tests(
-    frame:'DataFrame', # From `evaluate`, of several evaluators on the same examples
-    against:str, # The evaluator that the others are compared with
-    variant:str|None='original', # Or "paraphrase"; both when None
-    n_resamples:int=500, # For the intervals
-    n_flips:int=9999, # For p, which can't be smaller than 1/(n_flips + 1) nor 2/2^groups
-    seed:int=0,
-)->'DataFrame': # evaluator, difficulty (and "mean"), difference (of AUCs: this one minus `against`), ci_low, ci_high, p, p_holm (over the evaluators of a difficulty), family (how many these are), scored (different texts with both scores), groups
-    "Paired tests of AUCs between evaluators. Controls are left out. An evaluator whose difference is undefined on the scores at hand has no p, and is the only kind not in the family."
-    import pandas as pd
-    judged, rows = dict(list(_judgements(frame, variant).groupby('evaluator', sort=False))), []
-    if against not in judged: raise BadInput(f'There are no judgements by {against!r} to compare with; there are some by {", ".join(judged)}.')
-    found = _all_pairs(judged[against], against)
-    for d, pairs in ({d: [sides] for d, sides in found.items()} | ({'mean': list(found.values())} if len(found) == 4 else {})).items():
-        tests = [dict(evaluator=name, difficulty=d) | _compared(part, pairs, dict(n_resamples=n_resamples, n_flips=n_flips, seed=seed)) for name, part in judged.items() if name != against]
-        family = sum(test['p'] is not None for test in tests)
-        rows += [test | dict(p_holm=p, family=family) for test, p in zip(tests, holm([test['p'] for test in tests]))]
-    return pd.DataFrame(rows, columns=['evaluator', 'difficulty', 'difference', 'ci_low', 'ci_high', 'p', 'p_holm', 'family', 'scored', 'groups'])
-
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-alarms
-def _threshold(scored, evaluator, difficulty, caught):
-    "The lowest score that catches such a share of the lies of this difficulty."
-    share = numbers([caught], 'caught')[0]
-    if not 0 < share <= 1: raise BadInput(f'caught is {caught!r}: it must be a share of the lies, above 0 and at most 1.')
-    lie = sorted(scored.value[(scored.level == difficulty) & (scored.variant == 'original')])
-    if not lie: raise BadInput(f'{evaluator!r} has no score of a lie of the difficulty {difficulty!r}.')
-    return lie[math.ceil(share*len(lie) - 1e-9) - 1]
-
-def false_alarms(
-    frame:'DataFrame', # From `evaluate`, of one evaluator or several
-    difficulty:str='easy', # Lies that have to be caught
-    caught:float=.9, # Such a share of them
-)->'DataFrame': # evaluator, threshold, missing (texts without a score), then for each variant of true texts: n and the share that scores at or below the threshold
-    "The share of true texts that are called lies, at the lowest threshold that catches the given share of lies of the variant \"original\". Texts without a score are left out and counted."
-    import pandas as pd
-    need_columns(frame, ['evaluator', 'value', 'variant', 'level'], 'The table of judgements')
-    rows = []
-    for evaluator, part in frame.groupby('evaluator', sort=False):
-        scored = part.dropna(subset=['value'])
-        row = dict(evaluator=evaluator, threshold=_threshold(scored, evaluator, difficulty, caught), missing=len(part) - len(scored))
-        for variant, true in scored[scored.level == 'true'].groupby('variant', sort=False): row |= {f'{variant}_n': len(true), variant: float((true.value <= row['threshold']).mean())}
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-cues
-def cue_alarms(
-    frame:'DataFrame', # From `evaluate`, of one evaluator or several
-    examples:list, # What was judged; a flashback's meta names its cue
-    difficulty:str='easy', # Lies that have to be caught
-    caught:float=.9, # Such a share of them
-)->'DataFrame': # evaluator, cue, n (flashbacks that have a score), accused (how many score at or below the threshold), share
-    "The flashbacks that are called lies, at the threshold of `false_alarms`, by the sentence that goes back."
-    import pandas as pd
-    need_columns(frame, ['example_id', 'evaluator', 'value', 'variant', 'level'], 'The table of judgements')
-    cues, rows = {e.id: e.meta['cue'] for e in examples if 'cue' in e.meta}, []
-    for evaluator, part in frame.groupby('evaluator', sort=False):
-        scored = part.dropna(subset=['value'])
-        threshold, told = _threshold(scored, evaluator, difficulty, caught), scored.assign(cue=scored.example_id.map(cues)).dropna(subset=['cue'])
-        rows += [dict(evaluator=evaluator, cue=cue, n=len(some), accused=int((some.value <= threshold).sum()), share=float((some.value <= threshold).mean())) for cue, some in told.groupby('cue')]
-    return pd.DataFrame(rows, columns=['evaluator', 'cue', 'n', 'accused', 'share'])
-
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-retold
-def _item(example_id): return example_id.rsplit('/', 2)[0]
-
-def _retold(frame, variant):
-    "Scores of originals (value) and of their re-tellings (again), side by side."
-    need_columns(frame, ['example_id', 'evaluator', 'value', 'group', 'variant', 'level'], 'The table of judgements')
-    if variant not in set(frame.variant) - {'original'}: raise BadInput(f'There are no re-tellings of the variant {variant!r}; there are {", ".join(sorted(set(frame.variant) - {"original"})) or "none"}.')
-    frame = frame.assign(item=[_item(i) for i in frame.example_id])
-    again = frame[frame.variant == variant][['evaluator', 'item', 'level', 'value']].rename(columns=dict(value='again'))
-    return frame[frame.variant == 'original'].merge(again, on=['evaluator', 'item', 'level'])
-
-def _margin(evaluator, values, margin, share):
-    "The margin of an evaluator; None where its scores don't vary."
-    if isinstance(margin, dict) and evaluator not in margin: raise BadInput(f'There is no margin for {evaluator!r}; there are some for {", ".join(map(repr, margin)) or "none"}.')
-    if margin is not None: return margin[evaluator] if isinstance(margin, dict) else margin
-    values = values.dropna().astype(float)
-    return share*values.std() if len(values) > 1 and values.std() > 0 else None
-
-def _reading(row, alpha, constant):
-    "What the two tests say together."
-    if constant and row['scored'] > 1: return 'constant shift' if row['difference'] else 'identical'
-    if row['p_holm'] is None: return 'open'
-    within = row['p_same_holm'] is not None and row['p_same_holm'] < alpha
-    if row['p_holm'] >= alpha: return 'the same within the margin' if within else 'open'
-    return 'differs, within the margin' if within else 'differs'
-
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-retold-tests
-def paraphrase_tests(
-    frame:'DataFrame', # From `evaluate`, of one evaluator or several
-    variant:str='paraphrase', # Or "flashback"
-    margin:float|dict|None=None, # A mean difference up to this doesn't matter, in the evaluator's units; or a dict, evaluator -> margin
-    share:float=.1, # Without a margin: this share of the standard deviation (n - 1) of the evaluator's scores of originals
-    level:float=.95, # Of the interval; 1 - level is the tests' level
-)->'DataFrame': # evaluator, level, asked, scored (pairs), groups, difference, ci_low, ci_high, p, margin, p_same (of equivalence), p_holm and p_same_holm (over the evaluators of a level), reading
-    """Re-telling minus original of the same text: t-test and equivalence test (TOST), both with errors that are robust to clusters (sources). Pairs without both scores are left out and counted.
-    The reading is "differs", "differs, within the margin", "the same within the margin", "identical" (every difference is 0), "constant shift" (every one is the same, so that there is no error to test it by), or "open"."""
-    import pandas as pd
-    pairs, rows = _retold(frame, variant), []
-    margins = {e: _margin(e, part.value[part.variant == 'original'], margin, check_share(share, 'share')) for e, part in frame.groupby('evaluator', sort=False)}
-    for which in (x for x in LEVELS if x in set(pairs.level)):
-        tests = []
-        for evaluator, part in pairs[pairs.level == which].groupby('evaluator', sort=False):
-            d = [None if no_value(a) or no_value(b) else b - a for a, b in zip(part.value, part.again)]
-            r = paired_t(d, groups=list(part.group), level=level)
-            same = equivalence(d, margins[evaluator], level, groups=list(part.group)) if margins[evaluator] is not None else None
-            low, high = r.ci or (None, None)
-            tests.append(dict(evaluator=evaluator, level=which, constant=is_constant(numbers([x for x in d if x is not None])), asked=r.asked, scored=r.n, groups=r.groups, difference=r.estimate, ci_low=low, ci_high=high, p=r.p, margin=margins[evaluator], p_same=same and same.p))
-        adjusted = zip(tests, holm([t['p'] for t in tests]), holm([t['p_same'] for t in tests]))
-        rows += [t | dict(p_holm=p, p_same_holm=q) for t, p, q in adjusted]
-    return pd.DataFrame([row | dict(reading=_reading(row, 1 - level, constant)) for row in rows for constant in [row.pop('constant')]])
-
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-retold-aucs
-def _sides_of(part, variant, difficulty):
-    "Values of (re-told true, re-told lie, true, lie) and the groups, of the items that have all four texts; and whether the lies were re-told."
-    part = part.assign(item=[_item(i) for i in part.example_id])
-    texts = {k: t.set_index('item') for k, t in part.groupby(['variant', 'level'])}
-    retold = (variant, difficulty) in texts
-    keys = (variant, 'true'), (variant if retold else 'original', difficulty), ('original', 'true'), ('original', difficulty)
-    if any(k not in texts for k in keys): return None, [], retold
-    items = [i for i in texts[keys[0]].index if all(i in texts[k].index for k in keys)]
-    return [texts[k].value.loc[items].tolist() for k in keys], texts[keys[0]].group.loc[items].tolist(), retold
-
-def paraphrase_aucs(
-    frame:'DataFrame', # From `evaluate`, of one evaluator or several
-    variant:str='paraphrase', # Or "flashback"
-    n_resamples:int=500, # Of sources, for the interval
-    seed:int=0,
-)->'DataFrame': # evaluator, difficulty, lies ("retold" or "original"), auc, auc_retold, difference (re-told minus original), ci_low, ci_high, p, p_holm (over the evaluators of a difficulty), asked and scored (texts and their re-tellings, in pairs), groups
-    "AUC of true texts against lies, for re-tellings and for originals, on the same items."
-    import pandas as pd
-    _retold(frame, variant)
-    rows = []
-    for difficulty in DIFFICULTIES:
-        tests = []
-        for evaluator, part in frame.groupby('evaluator', sort=False):
-            values, groups, retold = _sides_of(part, variant, difficulty)
-            if not groups: continue
-            r = mean_auc_test([(*values, groups, groups)], n_resamples=n_resamples, seed=seed) # p by flips of the sources, as in `order_tests`
-            both = [[(a, b) for a, b in zip(values[i], values[i + 2]) if not no_value(a) and not no_value(b)] for i in (0, 1)]
-            again, first = (auc([x[j] for x in both[0]], [x[j] for x in both[1]]).estimate for j in (0, 1))
-            low, high = r.ci or (None, None)
-            tests.append(dict(evaluator=evaluator, difficulty=difficulty, lies='retold' if retold else 'original', auc=first, auc_retold=again, difference=r.estimate, ci_low=low, ci_high=high, p=r.p, asked=r.asked, scored=r.n, groups=r.groups))
-        rows += [row | dict(p_holm=p) for row, p in zip(tests, holm([row['p'] for row in tests]))]
-    return pd.DataFrame(rows)

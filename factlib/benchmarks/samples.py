@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from .base import Benchmark
 from ..core.records import BadInput, Example
-from ..core.text import cut
-from ..perturb.quality import MANIPULATIONS, manipulate
+from ..perturb.base import MANIPULATIONS
+from ..perturb.quality import manipulate
+from ..text.spans import cut
 
 # %% ../../nbs/benchmarks/samples.ipynb #samples-file
 BIG_SHA256 = 'fa066c7d40f0f201ac4144e652aa62430e58a6b3805ec70650f678da5804e87b'

@@ -6,7 +6,7 @@
 __all__ = ['BadInput', 'Absence', 'check_score', 'Example', 'is_missing', 'Usage', 'Judgement', 'signature']
 
 # %% ../../nbs/core/records.ipynb #records-imports
-import dataclasses, json, math, numbers
+import dataclasses, math, numbers
 from dataclasses import dataclass, field
 from enum import StrEnum
 

@@ -6,17 +6,30 @@
 __all__ = []
 
 # %% ../../nbs/evaluators/registry.ipynb #evaluators-rooms
-import factlib.evaluators.claims
-import factlib.evaluators.combination
-import factlib.evaluators.dove
-import factlib.evaluators.entailment
-import factlib.evaluators.entailment_models
-import factlib.evaluators.family
-import factlib.evaluators.floors
+import factlib.evaluators.claims.factscore
+
+import factlib.evaluators.offline.combination
+
+import factlib.evaluators.claims.dovescore
+
+import factlib.evaluators.entailment.summac
+
+import factlib.evaluators.entailment.models
+
+import factlib.evaluators.prompt_family
+
+import factlib.evaluators.controls
+
 import factlib.evaluators.judge
-import factlib.evaluators.memo
-import factlib.evaluators.offline
-import factlib.evaluators.offline_models
-import factlib.evaluators.ordering
+
+import factlib.evaluators.memo.judgememo
+
+import factlib.evaluators.offline.cohesion
+
+import factlib.evaluators.offline.fluency
+
+import factlib.evaluators.offline.order
+
 import factlib.evaluators.overlap
-import factlib.evaluators.surprisal
+
+import factlib.evaluators.offline.surprisal

@@ -10,8 +10,8 @@ import re
 from collections import Counter
 
 from ..core.records import Absence, BadInput, Example, Judgement, signature
-from ..core.stem import porter
 from .base import Evaluator, register
+from ..text.stem import porter
 
 # %% ../../nbs/evaluators/overlap.ipynb #overlap-words
 _WORD = re.compile('[a-z0-9]+')

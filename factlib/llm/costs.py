@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 from ..core.records import BadInput, Example, Usage, is_missing
-from ..core.text import token_counter
+from ..text.spans import token_counter
 
 # %% ../../nbs/llm/costs.ipynb #costs-tokens
 def estimate_tokens(

@@ -9,8 +9,8 @@ __all__ = ['PLACES', 'ARTICLES', 'TERMS', 'Phrase']
 from typing import NamedTuple
 
 from ..core.records import BadInput
-from ..core.text import CHAPTER
 from .base import SPACY_MODEL, manipulation, need, need_language, parsed
+from ..text.spans import CHAPTER
 
 # %% ../../nbs/perturb/anaphora.ipynb #anaphora-mentions
 PLACES = ('LOC', 'GPE', 'FAC', 'ORG')

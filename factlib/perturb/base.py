@@ -16,7 +16,9 @@ from typing import Callable
 import numpy as np
 
 from ..core.records import BadInput
-from ..core.text import CHAPTER, Span, paragraphs, parse, revert_edits
+from ..text.edits import revert_edits
+from ..text.parse import parse
+from ..text.spans import CHAPTER, Span, paragraphs
 
 # %% ../../nbs/perturb/base.ipynb #base-refusal
 class Refusal(str):

@@ -10,8 +10,8 @@ from functools import partial
 from itertools import islice
 
 from ..core.records import BadInput
-from ..core.text import CHAPTER, Span, paragraphs, sentences
 from .base import eligible, manipulation, need, operations, place, separator, units
+from ..text.spans import CHAPTER, Span, paragraphs, sentences
 
 # %% ../../nbs/perturb/flow.ipynb #flow-11
 @manipulation('11', 'Swap content', 'coherence', 'Passages of the text change places in pairs.',

@@ -11,8 +11,8 @@ import re, string, unicodedata
 import numpy as np
 
 from ..core.records import BadInput
-from ..core.text import Span, paragraphs, sentences
 from .base import SPACY_MODEL, manipulation, need, need_language, parsed, place
+from ..text.spans import Span, paragraphs, sentences
 
 # %% ../../nbs/perturb/language.ipynb #language-42-be
 _BE = {('VBD', 'I'): 'am', ('VBD', 'singular'): 'is', ('VBD', 'plural'): 'are', ('VBP', 'I'): 'was', ('VBP', 'plural'): 'were', ('VBZ', 'singular'): 'was'} # tag and subject -> new form

@@ -7,8 +7,7 @@ __all__ = ['tie_rates', 'chance_equal', 'equal_rows', 'check_arithmetic', 'check
            'chance_match', 'scopes', 'check_against']
 
 # %% ../../nbs/report/checks.ipynb #checks-imports
-import math
-import warnings
+import math, warnings
 from collections import Counter
 
 import numpy as np

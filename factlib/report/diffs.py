@@ -9,7 +9,6 @@ __all__ = ['Diff', 'diff_html']
 from html import escape
 
 from ..core.records import BadInput
-from ..perturb.base import Manipulated
 
 # %% ../../nbs/report/diffs.ipynb #diffs-html
 _OLD = '<del style="background:#f8514940;text-decoration:line-through">{}</del>'
@@ -28,7 +27,7 @@ def _between(text, context, first, last):
 
 # %% ../../nbs/report/diffs.ipynb #diffs-diff
 def diff_html(
-    manipulated:Manipulated, # As `manipulate` gives it
+    manipulated, # What `manipulate` gives: text, edits, refused
     context:int|None=80, # Characters to show around each edit; the whole text when None
 )->Diff: # HTML, without scripts and styles from elsewhere
     "A coloured diff. A refusal shows its reason instead."

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from ..core.checks import check_choice, check_count
 from ..core.records import BadInput
-from .base import (Result, bootstrap, check_choice, check_count, check_share, complete, encode, flat, no_value, numbers, percent)
+from .base import Result, check_share, complete, encode, flat, no_value, numbers, percent
+from .resampling import bootstrap
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-alpha
 LEVELS = ('nominal', 'ordinal', 'interval', 'ratio')

@@ -11,9 +11,10 @@ import math
 import numpy as np
 import scipy
 
+from ..core.checks import check_choice, check_count
 from ..core.records import BadInput
-from .base import (Result, bootstrap, check_choice, check_count, check_share, complete, count_extreme, count_groups, flat, flips,
-                                   is_constant, percent, permutation_p, sign_flip)
+from .base import Result, check_share, complete, count_groups, flat, is_constant, percent
+from .resampling import bootstrap, count_extreme, flips, permutation_p, sign_flip
 
 # %% ../../nbs/validity/association.ipynb #association-kinds
 def _centred(x):

@@ -13,9 +13,10 @@ from dataclasses import replace
 import numpy as np
 import scipy
 
+from ..core.checks import check_choice, check_count
 from ..core.records import BadInput
-from .base import (Result, bootstrap, check_choice, check_count, check_share, complete, count_groups, encode, flat,
-                                   no_value, numbers, percent, sign_flip)
+from .base import Result, check_share, complete, encode, flat, numbers, percent
+from .resampling import bootstrap, sign_flip
 
 # %% ../../nbs/validity/detection.ipynb #detection-auc
 AUC = 'AUC = P(pos > neg) + P(tie)/2'

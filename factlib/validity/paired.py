@@ -12,9 +12,10 @@ import math
 import numpy as np
 import scipy
 
+from ..core.checks import check_choice, check_count
 from ..core.records import BadInput
-from .base import (ALTERNATIVES, Result, bootstrap, check_choice, check_count, check_share, complete, count_groups, least_tail,
-                                   numbers, percent, sign_flip)
+from .base import ALTERNATIVES, Result, check_share, complete, count_groups, numbers, percent
+from .resampling import bootstrap, least_tail, sign_flip
 
 # %% ../../nbs/validity/paired.ipynb #paired-t
 def _standard_error(d, codes):

@@ -7,9 +7,12 @@ torch = pytest.importorskip('torch', reason='torch is not installed; `make test-
 
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import evaluate, get
-from factlib.evaluators.claims import FActScore
-from factlib.evaluators.entailment import AlignScoreLike, ConvWeights, NliChecker, SummaCConv, SummaCZS
-from factlib.evaluators.entailment_models import CATEGORIES, TransformersEntailment
+from factlib.evaluators.claims.factscore import FActScore
+from factlib.evaluators.entailment.alignscore import AlignScoreLike
+from factlib.evaluators.entailment.summac import ConvWeights, SummaCConv, SummaCZS
+from factlib.evaluators.claims.check import NliChecker
+from factlib.evaluators.entailment.base import CATEGORIES
+from factlib.evaluators.entailment.models import TransformersEntailment
 
 WORDS = 'the a hare tortoise fox slept won lost ran race and . , it was never three two in leeds'.split()
 PREMISES = ['The hare slept.', 'The tortoise won the race, and the fox never ran.', 'It was a fox.']
