@@ -1,4 +1,4 @@
-"factlib.report.figures.style: what is drawn is what the data say; nothing global changes; hostile labels are harmless."
+"factlib.report.figures: what is drawn is what the data say; nothing global changes; hostile labels are harmless."
 import math, subprocess, sys, warnings
 import xml.etree.ElementTree as ET
 
@@ -278,7 +278,7 @@ def test_saving(tmp_path):
     assert len(list((tmp_path / 'deep').iterdir())) == 10
 
 def test_saving_in_another_process_gives_the_same_bytes(tmp_path):
-    code = ('import sys, pandas as pd; from factlib.report.figures.style import heatmap, save_figure; '
+    code = ('import sys, pandas as pd; from factlib.report.figures.heatmap import heatmap; from factlib.report.figures.style import save_figure; '
         'save_figure(heatmap(pd.DataFrame(dict(a=["x", "y"], b="c", v=[1.5, None])), "a", "b", "v", title="t"), sys.argv[1])')
     subprocess.run([sys.executable, '-c', code, str(tmp_path / 'one')], check=True)
     save_figure(heatmap(pd.DataFrame(dict(a=['x', 'y'], b='c', v=[1.5, None])), 'a', 'b', 'v', title='t'), tmp_path / 'two')

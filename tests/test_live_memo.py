@@ -60,7 +60,7 @@ def test_modes_on_ones_own_texts(tmp_path, texts):
         asked = [r['messages'][-1]['content'] for r in server.requests]
         usage = table(out, 'usage').set_index('evaluator')
         # 6 texts (3, each as it is and with typos) of so many sections
-        sections, different = usage.requests['aggregate'], len({a for a in asked if '<section>' in a}) # a section that was not spoilt is the same in both versions of a text
+        sections, different = usage.requests['judgememo_aggregate'], len({a for a in asked if '<section>' in a}) # a section that was not spoilt is the same in both versions of a text
         assert 12 < different <= sections and list(usage.index) == list(COMPARED['modes'])
         assert list(usage.requests) == list(usage.requests_planned) == [6, sections + 6, sections + 6, sections + 12, sections]
         assert list(usage.sent) == list(usage.new_planned) == [6, different + 6, 6, 12, 0] and usage.sent.sum() == len(asked)
@@ -79,8 +79,8 @@ def test_modes_on_ones_own_texts(tmp_path, texts):
 def check_memories(out):
     "One file a text, named in result.json; judged again by rule, each gives the score in the table, and an edit changes it."
     kept, files = table(out, 'memories'), json.loads((out/'result.json').read_text())['files']
-    scores = table(out, 'scores').query('evaluator == "aggregate" and metric == "fluency"')
-    assert len(kept) == 6 and set(kept.evaluators) == {'report_only, report_original, report_summary, aggregate'}
+    scores = table(out, 'scores').query('evaluator == "judgememo_aggregate" and metric == "fluency"')
+    assert len(kept) == 6 and set(kept.evaluators) == {'judgememo_report_only, judgememo_report_original, judgememo_report_summary, judgememo_aggregate'}
     assert sorted(kept.file) == [f for f in files if f.startswith('memories/')] == sorted(f'memories/{p.name}' for p in (out/'memories').iterdir())
     assert not any(str(out.parent) in (out/f).read_text(encoding='utf-8') for f in kept.file)
     judge = JudgeMemo(Chat('rule', 'http://127.0.0.1:9/v1', api_key='none', mode='off'), 'aggregate')
@@ -94,7 +94,7 @@ def check_memories(out):
         assert after == pytest.approx(3.25) and after != pytest.approx(again[-1])
     assert sorted(again) == pytest.approx(sorted(scores.value))
 
-@pytest.mark.parametrize('what, judges, sent', [('sections', 'hard,stride +summaries unaware', None), ('prompts', 'v1,v4-2,v6-4', 2 + 3 + 4)])
+@pytest.mark.parametrize('what, judges, sent', [('sections', 'judgememo_hard,judgememo_stride_summaries_unaware', None), ('prompts', 'prompt_v1,prompt_v4-2,prompt_v6-4', 2 + 3 + 4)])
 def test_sections_and_prompts(tmp_path, texts, what, judges, sent):
     out = tmp_path/'out'
     with StubServer(rule) as server:
@@ -107,7 +107,7 @@ def test_sections_and_prompts(tmp_path, texts, what, judges, sent):
     assert table(out, 'scores').value.notna().all()
 
 @pytest.mark.parametrize('mode', ['live', 'record', 'off'])
-@pytest.mark.parametrize('what, judges', [('sections', 'hard +summaries'), ('modes', 'report_only,aggregate,report_summary'), ('prompts', 'v1,v4-2,v6-4')])
+@pytest.mark.parametrize('what, judges', [('sections', 'judgememo_hard_summaries'), ('modes', 'judgememo_report_only,judgememo_aggregate,judgememo_report_summary'), ('prompts', 'prompt_v1,prompt_v4-2,prompt_v6-4')])
 def test_planned_is_sent(tmp_path, mode, what, judges):
     "Two texts that differ in their last section. Without a cache all requests are sent; with one, sections that are the same, after the same summary, are sent once."
     sentences = [f'{STORY} It was day {i % 20}.' for i in range(30)]
@@ -125,8 +125,8 @@ def test_planned_is_sent(tmp_path, mode, what, judges):
         first = 2*(2*n + 1) - 2*shared if what == 'sections' else 2*(n + 1) - shared
         assert n > 2 and usage.sent[0] == first < usage.requests[0]
 
-@pytest.mark.parametrize('given, words', [(dict(what='all'), 'can be modes, prompts, sections'), (dict(judges='vanila'), 'vanila'), (dict(judges='vanilla,vanilla'), 'at most once'), (dict(generation='fast'), "'plain' or 'thinking'"),
-                                          (dict(generation='plain'), 'Table A.6'), (dict(model='', judges='report_only'), 'embedded model'), (dict(model='', what='sections'), 'embedded model')])
+@pytest.mark.parametrize('given, words', [(dict(what='all'), 'can be modes, sections, prompts'), (dict(judges='vanila'), 'vanila'), (dict(judges='vanilla,vanilla'), 'at most once'), (dict(generation='fast'), "'plain' or 'thinking'"),
+                                          (dict(generation='plain'), 'Table A.6'), (dict(model='', judges='judgememo_report_only'), 'embedded model'), (dict(model='', what='sections'), 'embedded model')])
 def test_what_cannot_be_compared(given, words):
     chat = Chat('m', 'http://127.0.0.1:9/v1', api_key='none', mode='off')
     with pytest.raises(BadInput, match=words): memo_judges(dict(model='m', what='modes', judges='', size=200, max_tokens=0, generation='') | given, chat)

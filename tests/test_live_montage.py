@@ -7,7 +7,7 @@ import pytest
 from factlib.core.records import BadInput, Example
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
-from factlib.runs.judges import JUDGES, montage_judges
+from factlib.runs.judges import judges_for
 from factlib.runs.costs import document_costs
 
 from command import factlib
@@ -52,16 +52,16 @@ def test_scores_and_costs_of_the_model_rows(tmp_path, released):
 def test_document_costs_by_hand():
     chat = Chat('m', 'http://127.0.0.1:1/v1', mode='off')
     told = Example('x', source='A bell rang. ' * 800, target=' '.join(f'Then bell {i} rang in the tower.' for i in range(20)))
-    table = document_costs(montage_judges(list(JUDGES), chat), [told, Example('y', target='No source.')]).set_index('judge')
+    table = document_costs(judges_for('consistency factscore_single factscore dovescore_single dovescore dovescore_pairs_single dovescore_pairs', chat), [told, Example('y', target='No source.')]).set_index('judge')
     assert set(table.documents) == {1}
     assert dict(table.requests) == dict(consistency=1, factscore_single=21, factscore=2, dovescore_single=23, dovescore=4, dovescore_pairs_single=1 + 20 + 2*190, dovescore_pairs=2 + 2*10)
     assert table.tokens_ratio['factscore'] < .2 and pd.isna(table.tokens_ratio['consistency']) and table.tokens_ratio['factscore_single'] == 1
 
 def test_judges_that_cannot_be_had():
     chat = Chat('m', 'http://127.0.0.1:1/v1', mode='off')
-    with pytest.raises(BadInput, match="'nobody'"): montage_judges(['consistency', 'nobody'], chat)
-    with pytest.raises(BadInput, match='once'): montage_judges(['dovescore', 'dovescore'], chat)
-    with pytest.raises(BadInput, match='source and target'): document_costs(montage_judges(['dovescore'], chat), [Example('y', target='No source.')])
+    with pytest.raises(BadInput, match="'nobody'"): judges_for(['consistency', 'nobody'], chat)
+    with pytest.raises(BadInput, match='once'): judges_for(['dovescore', 'dovescore'], chat)
+    with pytest.raises(BadInput, match='source and target'): document_costs(judges_for(['dovescore'], chat), [Example('y', target='No source.')])
 
 def test_a_misspelt_judge_is_found_before_anything_runs(tmp_path):
     done = factlib('run', 'montagelie', '-p', 'judges', 'dovescores', '--out', tmp_path/'x', cwd=tmp_path)

@@ -12,7 +12,7 @@ def test_notebook(notebook, monkeypatch):
     from nbdev.test import test_nb as run_notebook
     from factlib.benchmarks.base import BENCHMARKS
     from factlib.evaluators.base import EVALUATORS
-    from factlib.perturb.quality import MANIPULATIONS
+    from factlib.perturb.base import MANIPULATIONS
     monkeypatch.delenv('FACTLIB_DATA', raising=False) # the examples do without real data
     with patch.dict(EVALUATORS), patch.dict(BENCHMARKS), patch.dict(MANIPULATIONS): # a notebook defines its module's classes once more, and registers those; the tests after it are to meet the module's
         passed, seconds = run_notebook(notebook, basepath=NBS.parent)

@@ -137,7 +137,7 @@ def test_importing_the_package_imports_no_benchmark():
     code = 'import sys; from factlib.benchmarks import BENCHMARKS, load; print([m for m in ("factlib.benchmarks.samples", "numpy", "pandas") if m in sys.modules])'
     out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent).stdout
     assert out == '[]\n'
-    for room in ('benchmarks.samples', 'perturb.quality', 'evaluators.base', 'evaluators.floors'):
+    for room in ('benchmarks.samples', 'perturb.quality', 'evaluators.base', 'evaluators.controls'):
         code = f'import sys, factlib.{room}; print([m for m in ("pandas", "scipy", "tqdm", "spacy") if m in sys.modules])'
         assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent).stdout == '[]\n', room
 

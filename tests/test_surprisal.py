@@ -8,7 +8,7 @@ import scipy
 from hypothesis import given, settings, strategies as st
 
 from factlib.core.records import Absence, BadInput, Example
-from factlib.evaluators.offline.surprisal import surprisal as room
+import factlib.evaluators.offline.surprisal as room
 from factlib.evaluators.base import EVALUATORS, evaluate, get
 from factlib.evaluators.offline.surprisal import LONGEST_TOKEN, Surprisal, TooLong, surprisal
 from factlib.llm.local import LocalServer, local_available

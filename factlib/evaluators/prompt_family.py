@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..core.loop import on_background
 from ..core.records import Absence, BadInput, Example, Judgement, Usage, signature
-from .base import Evaluator, missing_field, register
+from .base import Evaluator, missing_field, register, register_variant
 from .judge import Scale, read_scores
 from ..llm.costs import Planned
 from ..llm.prompts import load_prompt
@@ -156,3 +156,10 @@ async def _judge(self, example:Example)->Judgement:
     return Judgement(example.id, self.name, value, parts, evidence, sum((r.usage for r in replies), usage), missing)
 
 PromptFamily.judge = _judge
+
+# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-variants
+def _enter_versions():
+    for version in VERSIONS: register_variant(f'prompt_{version}', PromptFamily, version=version)
+    register_variant('vanilla', PromptFamily, version='v6-3')
+
+_enter_versions()

@@ -16,6 +16,7 @@ from typing import Callable
 import numpy as np
 
 from ..core.records import BadInput
+from ..core.registry import Registry
 from ..text.edits import revert_edits
 from ..text.parse import parse
 from ..text.spans import CHAPTER, Span, paragraphs
@@ -87,7 +88,7 @@ class Manipulation:
         return shared + [name for name in self.parameters if name not in shared]
 
 # %% ../../nbs/perturb/base.ipynb #base-register
-MANIPULATIONS = {}
+MANIPULATIONS = Registry('factlib.perturb')
 
 def manipulation(id, name, metric, description, **more): # The fields of `Manipulation`
     "Decorator that enters a kind's function into `MANIPULATIONS`."

@@ -7,7 +7,6 @@ __all__ = ['TASKS', 'NAMES', 'manipulate']
 
 # %% ../../nbs/perturb/quality.ipynb #quality-imports
 from ..core.records import BadInput
-from . import anaphora, flow, language, plot, typos # each family enters its kinds into MANIPULATIONS
 from .base import MANIPULATIONS, Manipulated, Unfit, due_in, seeded
 from ..text.edits import apply_edits
 

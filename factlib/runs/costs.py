@@ -12,6 +12,7 @@ from pathlib import Path
 from ..core.records import BadInput
 from ..llm.chat import Chat
 from ..llm.costs import once_each, prompt_tokens
+from .judges import judges_for, memo_judges
 from .parameters import ANSWERS, asked_temperature, cache_of, closing, live_examples
 
 # %% ../../nbs/runs/costs.ipynb #costs-examples-costs
@@ -19,17 +20,14 @@ def estimate(
     parameters:dict, # Of the experiment live_judge or judgememo_live
 )->'DryRun': # Shows itself as a table
     "What a live experiment will ask for and cost, without asking."
-    from factlib.evaluators.base import get
     from factlib.llm.costs import dry_run
     there = Path(os.environ.get('FACTLIB_CACHE', '').strip() or Path(parameters['out'])/ANSWERS).exists() # an estimate makes no file
     kept = there and parameters['mode'] in ('live', 'replay')
     from factlib.llm.local import MODEL
     smoke = not parameters['model']
     with closing(Chat(parameters['model'] or MODEL, parameters['base_url'] or None, endpoint=f'local/{MODEL}' if smoke else None, cache=cache_of(parameters) if kept else None, mode='live' if kept else 'off')) as chat:
-        if 'what' in parameters:
-            from factlib.runs.judges import memo_judges
-            judge = memo_judges(parameters, chat)
-        else: judge = get(parameters['judge'], chat=chat, max_tokens=parameters['max_tokens'] or (100 if smoke else 2048), temperature=asked_temperature(parameters['temperature']))
+        if 'what' in parameters: judge = memo_judges(parameters, chat)
+        else: judge, = judges_for(parameters['judge'], chat, max_tokens=parameters['max_tokens'] or (100 if smoke else 2048), temperature=asked_temperature(parameters['temperature']))
         return dry_run(judge, live_examples(parameters)[0], reply_tokens=150, prices=parameters['prices'] or None)
 
 # %% ../../nbs/runs/costs.ipynb #costs-planned
@@ -76,7 +74,7 @@ def summaries(
 
 # %% ../../nbs/runs/costs.ipynb #costs-costs
 def document_costs(
-    judges:list, # Evaluators with a method `plan`, as from `montage_judges`
+    judges:list, # Evaluators with a method `plan`, as from `judges_for`
     examples:list, # `Example`s, the documents
 )->'DataFrame': # judge, documents, requests, prompt_tokens (means per document; estimated as in `llm.costs.estimate_tokens`), requests_ratio, tokens_ratio (to the judge with "_single" in its name; None if it isn't there)
     "Requests and prompt tokens per document, counted without asking."

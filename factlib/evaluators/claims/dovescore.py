@@ -14,12 +14,12 @@ from itertools import combinations
 import numpy as np
 
 from ...core.records import Absence, BadInput, Example, Judgement, signature
-from ..base import Evaluator, missing_field, register
+from ..base import Evaluator, missing_field, register, register_variant
 from .check import ModelChecker, ScoreChecker, word_support
 from .decompose import EventDecomposer, SentenceDecomposer, event_or_description
 from .parts import Outcome, check_rules, component_for, fact_rows, supported_share
 from .parts import together, total_usage
-from .sort import ModelSorter, PlaceSorter, Places
+from .sort import ModelSorter, PairSorter, PlaceSorter, Places
 
 # %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-order
 def inverted_pairs(
@@ -182,6 +182,16 @@ def _put_together(self, facts, verdicts, by_source, by_target): # Value, parts, 
     return dove_score(events, descriptions, s_e, s_eo, s_d), dict(zip(self.parts, (s_e, s_eo, s_d))), evidence
 
 DoveScore._put_together = _put_together
+
+# %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-variants
+def _in_pairs(chat, batch=20, **options):
+    "DoveScore whose sorter is asked about pairs of events."
+    return DoveScore(chat, batch=batch, sorter=PairSorter(chat, batch=batch), **options)
+
+_in_pairs.requires = DoveScore.requires
+register_variant('dovescore_single', DoveScore, batch=1)
+register_variant('dovescore_pairs', _in_pairs)
+register_variant('dovescore_pairs_single', _in_pairs, batch=1)
 
 # %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-plan
 def _plan(self, example:Example)->list: # Of `llm.costs.Planned`; empty if a required field is missing

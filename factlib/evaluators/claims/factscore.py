@@ -7,7 +7,7 @@ __all__ = ['FActScore']
 
 # %% ../../../nbs/evaluators/claims/factscore.ipynb #factscore-imports
 from ...core.records import Absence, Example, Judgement, signature
-from ..base import Evaluator, missing_field, register
+from ..base import Evaluator, missing_field, register, register_variant
 from .check import ModelChecker, ScoreChecker, word_support
 from .decompose import FactDecomposer, SentenceDecomposer
 from .parts import check_rules, component_for, fact_rows, share_bounds, supported_share
@@ -58,3 +58,6 @@ def _plan(self, example:Example)->list: # Of `llm.costs.Planned`; empty if a req
     return self.decomposer.plan(example.target) + self.checker.plan(facts, example.source, note)
 
 FActScore.judge, FActScore.plan = _judge, _plan
+
+# %% ../../../nbs/evaluators/claims/factscore.ipynb #factscore-single
+register_variant('factscore_single', FActScore, batch=1)

@@ -111,6 +111,7 @@ class EntityContinuity(Evaluator):
     """How much neighbouring blocks of paragraphs share, weighted by rarity: 0 to 1, higher is more coherent. Parts: `coherence`, the same value, and `names`, the share of pairs with a name in common (inapplicable where the text has none).
     The evidence holds the number of `blocks` and the pairs with the `lowest` share, with their spans. A text with fewer than two blocks that have content words is inapplicable, and so is one in another language than the background (see `floors.unreadable`)."""
     name, offline = 'entity_continuity', True
+    background = dict(background=BlockWeights)
 
     def __init__(self,
         background:Iterable, # Texts, independent of those that are judged, or their `BlockWeights`
