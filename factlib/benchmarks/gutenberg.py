@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.files import data_file, read_parquet
+from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..text.spans import CHAPTER, Span, cut, paragraphs, sentences
 
@@ -297,7 +298,7 @@ def statistics(
     documents, # A `Corpus`, or a list of documents
     lengths:tuple=(None,), # In tokens; None is the whole text
     language:str='en', # ISO code
-)->'DataFrame': # One row a document and length; a length that a document doesn't reach has no row
+)->DataFrame: # One row a document and length; a length that a document doesn't reach has no row
     "Characters, tokens (between white space), sentences, paragraphs and chapters."
     import pandas as pd
     rows = []

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .montagelie import DIFFICULTIES, LEVELS, flat_items, text_fault, texts_of_row, tuple_rows
 from ..core.files import write_atomic
+from ..core.frames import DataFrame
 from ..core.loop import run_sync
 from ..core.records import Absence, BadInput, Example, Usage, signature
 from ..evaluators.base import check_examples
@@ -261,7 +262,7 @@ def save_montages(
 
 def missing_parts(
     montages:list, # From `build_montages`
-)->'DataFrame': # part, absence, how often, and an example: its id and why
+)->DataFrame: # part, absence, how often, and an example: its id and why
     "What could not be made, counted by part and reason."
     import pandas as pd
     rows = pd.DataFrame([(name, a.value, m.id, why) for m in montages for name, (a, why) in m.absent.items()], columns=['part', 'absence', 'id', 'why'])

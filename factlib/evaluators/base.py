@@ -10,6 +10,7 @@ __all__ = ['EVALUATORS', 'Evaluator', 'register', 'get', 'register_variant', 'of
 import asyncio, dataclasses, inspect, time
 from functools import wraps
 
+from ..core.frames import DataFrame
 from ..core.loop import run_sync
 from ..core.records import Absence, BadInput, Example, Judgement
 from ..core.registry import Registry
@@ -180,7 +181,7 @@ def _part(judgements, name):
 def judgements_frame(
     judgements:list, # `Judgement`s
     examples:list, # Their `Example`s, in the same order
-)->'DataFrame': # Laid out as `evaluate` says
+)->DataFrame: # Laid out as `evaluate` says
     "One row a judgement, with its example's group, variant and level."
     import pandas as pd
     text = lambda values: pd.Series(list(values), dtype=object)
@@ -217,7 +218,7 @@ def evaluate(
     *,
     concurrency:int=16, # At most so many examples (or groups) at a time
     progress:bool=True, # Show a bar
-)->'DataFrame':
+)->DataFrame:
     """Judge all examples, from a script or in a notebook: one row an example, in the order given.
 
     The columns are `example_id`, `evaluator`, `value` and `absence` (the name of an `Absence`, or None); then one for each part, followed by `<part>_absence` if that part is absent
@@ -267,8 +268,8 @@ def _summary_row(rows, column):
 
 # %% ../../nbs/evaluators/base.ipynb #base-summary
 def summary(
-    frame:'DataFrame', # From `evaluate`, or several of those concatenated
-)->'DataFrame':
+    frame:DataFrame, # From `evaluate`, or several of those concatenated
+)->DataFrame:
     """One row for each evaluator's value and for each of its parts: `asked`, `scored`, `mean`, `sd` (n - 1 in the denominator; None for fewer than two scores), and a column of counts for each
     type of absence that occurs. `not_given` counts the examples for which an evaluator says nothing about a part that it gives elsewhere. So `asked` is always `scored` and the absences together.
     Columns that you add to the frame are taken for parts, so add them after."""

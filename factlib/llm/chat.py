@@ -9,6 +9,7 @@ __all__ = ['MODES', 'Reply', 'Stats', 'ReplayMiss', 'Chat']
 import asyncio, json, math, os, re, threading, time, warnings
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..core.loop import on_background, run_sync
@@ -129,7 +130,7 @@ class Chat:
                  base_url:str|None=None, # Of an OpenAI-compatible endpoint, usually ending in /v1; OPENAI_BASE_URL, then OpenAI's, when None
                  api_key:str|None=None, # Never stored or shown; OPENAI_API_KEY when None
                  concurrency:int=16, # Requests under way at a time
-                 cache:'str|Path|Cache|None'=None, # Where answers are kept; the file or folder FACTLIB_CACHE names when None; without either nothing is kept
+                 cache:str|Path|Cache|None=None, # Where answers are kept; the file or folder FACTLIB_CACHE names when None; without either nothing is kept
                  mode:str='live', # See above
                  *,
                  endpoint:str|None=None, # Logical name in the cache's key and in signatures; the base URL when None

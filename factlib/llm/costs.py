@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, NamedTuple
 
+from ..core.frames import DataFrame
 from ..core.records import BadInput, Example, Usage, is_missing
 from ..text.spans import token_counter
 
@@ -225,7 +226,7 @@ class DryRun:
     total: Estimate
     assumptions: tuple # Sentences
 
-    def table(self)->'DataFrame': # Texts: two columns an evaluator, in all and per judgement
+    def table(self)->DataFrame: # Texts: two columns an evaluator, in all and per judgement
         "The table as it is shown."
         import pandas as pd
         names, columns = Counter(e.evaluator for e in self.estimates), {}

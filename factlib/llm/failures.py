@@ -9,6 +9,7 @@ __all__ = ['KINDS', 'failure', 'excerpt', 'failures']
 import re
 
 from ..core.files import need_columns
+from ..core.frames import DataFrame
 from ..core.records import Absence
 from .replies import answer, issues, likert, looped
 
@@ -50,9 +51,9 @@ def excerpt(
 
 # %% ../../nbs/llm/failures.ipynb #failures-table
 def failures(
-    replies:'DataFrame', # From `factlib.llm.recorded.recorded`, or any with `reply`
+    replies:DataFrame, # From `factlib.llm.recorded.recorded`, or any with `reply`
     metrics:list=('fluency', 'coherence'), # That were asked for
-)->'DataFrame': # The rows without all scores, with `kind` and `excerpt`
+)->DataFrame: # The rows without all scores, with `kind` and `excerpt`
     "The replies that lack a score, each with its kind. A reply that never arrived has no kind and is not among them."
     need_columns(replies, ['reply'], 'The table of replies')
     kinds = [failure(r, metrics) for r in replies.reply]

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from ..core.frames import DataFrame
 from .damage import deltas, length_effect
 from .scores import on_target
 from ..perturb.quality import TASKS
@@ -40,12 +41,12 @@ def dz_difference(
 
 # %% ../../nbs/metaeval/contests.ipynb #contests-contests
 def contests(
-    table:'DataFrame', # A table of scores on target, one level
+    table:DataFrame, # A table of scores on target, one level
     judges:list, # Their names
     opponents:dict, # Manipulation -> the name of the judge that the others are compared with
     n_resamples:int=1000,
     seed:int=0,
-)->'DataFrame': # One row a judge and manipulation: opponent, dz, dz_opponent (on the documents that both have), difference, ci_low, ci_high, n, asked, note
+)->DataFrame: # One row a judge and manipulation: opponent, dz, dz_opponent (on the documents that both have), difference, ci_low, ci_high, n, asked, note
     "Each judge against the opponent, by manipulation. A judge that was not asked about a manipulation has no row."
     import pandas as pd
     wide = deltas(table).pivot(index='group', columns=['variant', 'evaluator'], values='delta')
@@ -62,7 +63,7 @@ def contests(
     return pd.DataFrame(rows, columns=columns).astype({c: 'float64' for c in columns[3:8]})
 
 def most_noticing(
-    tests:'DataFrame', # From `coflueval.effectiveness`
+    tests:DataFrame, # From `coflueval.effectiveness`
     judges:list, # Among these
 )->dict: # Manipulation -> name
     "The judge with the lowest d_z on each manipulation. It is chosen on the documents at hand, so its d_z flatters it a little."
@@ -71,8 +72,8 @@ def most_noticing(
 
 # %% ../../nbs/metaeval/contests.ipynb #contests-lengths
 def across_lengths(
-    table:'DataFrame', # A table of scores on target, with the levels "2000" and "full"
-)->'DataFrame': # One row a judge and manipulation: `dz_short`, `dz_long` (each over all its documents), then the test of Eq 5.3 as from `length_effect`
+    table:DataFrame, # A table of scores on target, with the levels "2000" and "full"
+)->DataFrame: # One row a judge and manipulation: `dz_short`, `dz_long` (each over all its documents), then the test of Eq 5.3 as from `length_effect`
     "Eq 5.3 for each judge that was asked at both lengths; the others have no row. p_holm is over this table."
     both = table.groupby('evaluator')['level'].transform('nunique') == 2
     rows = table[both & table.level.isin(['2000', 'full'])]

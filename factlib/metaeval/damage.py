@@ -6,6 +6,7 @@
 __all__ = ['deltas', 'test_row', 'effectiveness', 'length_effect', 'gold_scores']
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-imports
+from ..core.frames import DataFrame
 from .scores import KEYS, check_scores
 from ..perturb.quality import TASKS
 from ..validity.base import critical_t, holm
@@ -14,8 +15,8 @@ from ..validity.paired import effect_size, paired_t
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-deltas
 def deltas(
-    table:'DataFrame', # A table of scores
-)->'DataFrame': # One row for each manipulated document: the keys, `value`, `gold`, `delta` (empty if either is missing)
+    table:DataFrame, # A table of scores
+)->DataFrame: # One row for each manipulated document: the keys, `value`, `gold`, `delta` (empty if either is missing)
     "Score of the manipulated document minus score of its gold document, by evaluator, length and metric (Eq 3.22). Negative: the judge noticed."
     import pandas as pd
     check_scores(table)
@@ -71,18 +72,18 @@ def _side_by_side(table, keys, value, short, long):
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-effect
 def effectiveness(
-    table:'DataFrame', # A table of scores
+    table:DataFrame, # A table of scores
     scale:tuple|None=(1, 5), # Its ends, for the worst-case bounds; None: without bounds
-)->'DataFrame': # One row for each evaluator, length, manipulation and metric; `target`: is this the metric that the manipulation was made to hurt?
+)->DataFrame: # One row for each evaluator, length, manipulation and metric; `target`: is this the metric that the manipulation was made to hurt?
     "Eq 5.2: is the mean delta below 0? A t below minus the critical value says that the judge noticed."
     return _tests(deltas(table), ['evaluator', 'level', 'variant', 'metric'], 'delta', _width(scale))
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-length
 def length_effect(
-    table:'DataFrame', # A table of scores
+    table:DataFrame, # A table of scores
     short:str='2000', long:str='full', # Levels that are compared
     scale:tuple|None=(1, 5), # Its ends, for the worst-case bounds; None: without bounds
-)->'DataFrame': # One row for each evaluator, manipulation and metric
+)->DataFrame: # One row for each evaluator, manipulation and metric
     "Eq 5.3: mean over documents of delta(short) - delta(long). Below 0: the manipulation costs more in the short text, so the judge notices it less in the long one."
     keys = ['evaluator', 'variant', 'metric', 'group']
     rows = _side_by_side(deltas(table), keys, 'delta', short, long)
@@ -90,10 +91,10 @@ def length_effect(
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-gold
 def gold_scores(
-    table:'DataFrame', # A table of scores
+    table:DataFrame, # A table of scores
     short:str='2000', long:str='full', # Levels that are compared
     scale:tuple|None=(1, 5), # Its ends, for the worst-case bounds; None: without bounds
-)->'DataFrame': # One row for each evaluator and metric: `mean_short`, `mean_long` over the documents scored there; the rest about the paired difference
+)->DataFrame: # One row for each evaluator and metric: `mean_short`, `mean_long` over the documents scored there; the rest about the paired difference
     "Mean gold score of the short and of the long version, and the mean over documents of their difference (short minus long)."
     import pandas as pd
     check_scores(table)

@@ -6,6 +6,7 @@
 __all__ = ['small_matrix']
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-imports
+from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..evaluators.base import evaluate
 from .truth import agreement_with_truth
@@ -25,7 +26,7 @@ def _cell(judge, benchmark):
 def small_matrix(
     judges:list, # Evaluators
     benchmarks:list, # `Benchmark`s
-)->'DataFrame': # benchmark, evaluator, asked, scored, seconds, statistic, estimate, ci_low, ci_high, note
+)->DataFrame: # benchmark, evaluator, asked, scored, seconds, statistic, estimate, ci_low, ci_high, note
     "Every evaluator on every benchmark."
     import pandas as pd
     return pd.DataFrame([row for b in benchmarks for j in judges for row in _cell(j, b)])

@@ -10,6 +10,7 @@ import math
 
 from ..benchmarks.montagelie import CONTROLS, DIFFICULTIES, LEVELS
 from ..core.files import need_columns
+from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..validity.base import check_share, holm, is_constant, no_value, numbers
 from ..validity.detection import auc, auc_ci, mean_auc_test
@@ -54,11 +55,11 @@ def _mean_auc(frame, n_resamples, seed):
     return bootstrap(mean, stack['value'], stack['kind'], groups=stack['group'], n_resamples=n_resamples, seed=seed, definition='mean of the AUCs of the four difficulties')
 
 def order_aucs(
-    frame:'DataFrame', # From `evaluate`, of one evaluator or several
+    frame:DataFrame, # From `evaluate`, of one evaluator or several
     variant:str|None='original', # Or "paraphrase"; both when None
     n_resamples:int=500, # For the intervals
     seed:int=0,
-)->'DataFrame': # evaluator, difficulty (and "mean"), auc, ci_low, ci_high, true and lies (different texts asked), scored (of both), groups
+)->DataFrame: # evaluator, difficulty (and "mean"), auc, ci_low, ci_high, true and lies (different texts asked), scored (of both), groups
     "AUC of true targets against lies (MontageLie, section 3.3). Controls are left out. Texts without a score are left out and counted."
     import pandas as pd
     rows = []
@@ -84,13 +85,13 @@ def _compared(mine, pairs, options):
     return dict(difference=r.estimate, ci_low=low, ci_high=high, p=r.p, scored=int(both.sum()), groups=r.groups)
 
 def order_tests(
-    frame:'DataFrame', # From `evaluate`, of several evaluators on the same examples
+    frame:DataFrame, # From `evaluate`, of several evaluators on the same examples
     against:str, # The evaluator that the others are compared with
     variant:str|None='original', # Or "paraphrase"; both when None
     n_resamples:int=500, # For the intervals
     n_flips:int=9999, # For p, which can't be smaller than 1/(n_flips + 1) nor 2/2^groups
     seed:int=0,
-)->'DataFrame': # evaluator, difficulty (and "mean"), difference (of AUCs: this one minus `against`), ci_low, ci_high, p, p_holm (over the evaluators of a difficulty), family (how many these are), scored (different texts with both scores), groups
+)->DataFrame: # evaluator, difficulty (and "mean"), difference (of AUCs: this one minus `against`), ci_low, ci_high, p, p_holm (over the evaluators of a difficulty), family (how many these are), scored (different texts with both scores), groups
     "Paired tests of AUCs between evaluators. Controls are left out. An evaluator whose difference is undefined on the scores at hand has no p, and is the only kind not in the family."
     import pandas as pd
     judged, rows = dict(list(_judgements(frame, variant).groupby('evaluator', sort=False))), []
@@ -112,10 +113,10 @@ def _threshold(scored, evaluator, difficulty, caught):
     return lie[math.ceil(share*len(lie) - 1e-9) - 1]
 
 def false_alarms(
-    frame:'DataFrame', # From `evaluate`, of one evaluator or several
+    frame:DataFrame, # From `evaluate`, of one evaluator or several
     difficulty:str='easy', # Lies that have to be caught
     caught:float=.9, # Such a share of them
-)->'DataFrame': # evaluator, threshold, missing (texts without a score), then for each variant of true texts: n and the share that scores at or below the threshold
+)->DataFrame: # evaluator, threshold, missing (texts without a score), then for each variant of true texts: n and the share that scores at or below the threshold
     "The share of true texts that are called lies, at the lowest threshold that catches the given share of lies of the variant \"original\". Texts without a score are left out and counted."
     import pandas as pd
     need_columns(frame, ['evaluator', 'value', 'variant', 'level'], 'The table of judgements')
@@ -129,11 +130,11 @@ def false_alarms(
 
 # %% ../../nbs/metaeval/order.ipynb #order-cues
 def cue_alarms(
-    frame:'DataFrame', # From `evaluate`, of one evaluator or several
+    frame:DataFrame, # From `evaluate`, of one evaluator or several
     examples:list, # What was judged; a flashback's meta names its cue
     difficulty:str='easy', # Lies that have to be caught
     caught:float=.9, # Such a share of them
-)->'DataFrame': # evaluator, cue, n (flashbacks that have a score), accused (how many score at or below the threshold), share
+)->DataFrame: # evaluator, cue, n (flashbacks that have a score), accused (how many score at or below the threshold), share
     "The flashbacks that are called lies, at the threshold of `false_alarms`, by the sentence that goes back."
     import pandas as pd
     need_columns(frame, ['example_id', 'evaluator', 'value', 'variant', 'level'], 'The table of judgements')
@@ -172,12 +173,12 @@ def _reading(row, alpha, constant):
 
 # %% ../../nbs/metaeval/order.ipynb #order-retold-tests
 def paraphrase_tests(
-    frame:'DataFrame', # From `evaluate`, of one evaluator or several
+    frame:DataFrame, # From `evaluate`, of one evaluator or several
     variant:str='paraphrase', # Or "flashback"
     margin:float|dict|None=None, # A mean difference up to this doesn't matter, in the evaluator's units; or a dict, evaluator -> margin
     share:float=.1, # Without a margin: this share of the standard deviation (n - 1) of the evaluator's scores of originals
     level:float=.95, # Of the interval; 1 - level is the tests' level
-)->'DataFrame': # evaluator, level, asked, scored (pairs), groups, difference, ci_low, ci_high, p, margin, p_same (of equivalence), p_holm and p_same_holm (over the evaluators of a level), reading
+)->DataFrame: # evaluator, level, asked, scored (pairs), groups, difference, ci_low, ci_high, p, margin, p_same (of equivalence), p_holm and p_same_holm (over the evaluators of a level), reading
     """Re-telling minus original of the same text: t-test and equivalence test (TOST), both with errors that are robust to clusters (sources). Pairs without both scores are left out and counted.
     The reading is "differs", "differs, within the margin", "the same within the margin", "identical" (every difference is 0), "constant shift" (every one is the same, so that there is no error to test it by), or "open"."""
     import pandas as pd
@@ -207,11 +208,11 @@ def _sides_of(part, variant, difficulty):
     return [texts[k].value.loc[items].tolist() for k in keys], texts[keys[0]].group.loc[items].tolist(), retold
 
 def paraphrase_aucs(
-    frame:'DataFrame', # From `evaluate`, of one evaluator or several
+    frame:DataFrame, # From `evaluate`, of one evaluator or several
     variant:str='paraphrase', # Or "flashback"
     n_resamples:int=500, # Of sources, for the interval
     seed:int=0,
-)->'DataFrame': # evaluator, difficulty, lies ("retold" or "original"), auc, auc_retold, difference (re-told minus original), ci_low, ci_high, p, p_holm (over the evaluators of a difficulty), asked and scored (texts and their re-tellings, in pairs), groups
+)->DataFrame: # evaluator, difficulty, lies ("retold" or "original"), auc, auc_retold, difference (re-told minus original), ci_low, ci_high, p, p_holm (over the evaluators of a difficulty), asked and scored (texts and their re-tellings, in pairs), groups
     "AUC of true texts against lies, for re-tellings and for originals, on the same items."
     import pandas as pd
     _retold(frame, variant)

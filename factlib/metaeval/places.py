@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..evaluators.memo.memory import Memory
 from ..perturb.quality import TASKS
@@ -196,12 +197,12 @@ def _row(documents, deals, rng):
 
 # %% ../../nbs/metaeval/places.ipynb #places-table
 def localisation(
-    memories:'DataFrame', # From `report.memories.rebuilt`, with places; one configuration for each `model` (or `evaluator`)
+    memories:DataFrame, # From `report.memories.rebuilt`, with places; one configuration for each `model` (or `evaluator`)
     texts:dict, # (doc_id, length, variant) -> text
     longest:float=1.05, # A manipulated text that is longer than its gold text by more than this factor is left out, unless its paragraphs were exchanged
     deals:int=999, # Of labels to sections, for `p_place`
     seed:int=0,
-)->'DataFrame': # documents, left_out, errors; labelled, by_place, p_place (one-sided), in_gold, lift, quoted with 95 % intervals
+)->DataFrame: # documents, left_out, errors; labelled, by_place, p_place (one-sided), in_gold, lift, quoted with 95 % intervals
     """Issue localisation. `labelled`: share of injected errors that lie in a section with a matching label; `by_place`: the share expected if the document's labels were dealt to its sections at random; `in_gold`: the share whose place in the gold text is labelled too;
     `lift` = labelled - in_gold; `quoted`: the share that an issue quotes in words the gold text lacks; `quoted_by_chance`: the share expected if each quotation fell anywhere in its section."""
     import pandas as pd

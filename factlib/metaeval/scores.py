@@ -7,6 +7,7 @@ __all__ = ['KEYS', 'check_scores', 'judged_scores', 'missing_scores', 'on_target
 
 # %% ../../nbs/metaeval/scores.ipynb #scores-imports
 from ..core.files import need_columns
+from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..perturb.quality import TASKS
 
@@ -14,8 +15,8 @@ from ..perturb.quality import TASKS
 KEYS = ['evaluator', 'group', 'variant', 'level', 'metric']
 
 def check_scores(
-    table:'DataFrame', # One row a score
-)->'DataFrame': # The same
+    table:DataFrame, # One row a score
+)->DataFrame: # The same
     "The table, if it has the columns and no score twice; else a `BadInput`."
     need_columns(table, [*KEYS, 'value'], 'The table of scores')
     twice = table[table.duplicated(KEYS)]
@@ -24,8 +25,8 @@ def check_scores(
 
 # %% ../../nbs/metaeval/scores.ipynb #scores-judged
 def judged_scores(
-    frame:'DataFrame', # From `factlib.evaluators.base.evaluate`; the examples' variant and level say what was judged
-)->'DataFrame': # A table of scores
+    frame:DataFrame, # From `factlib.evaluators.base.evaluate`; the examples' variant and level say what was judged
+)->DataFrame: # A table of scores
     "One row a judgement and part."
     import pandas as pd
     columns = list(frame.columns)
@@ -37,8 +38,8 @@ def judged_scores(
 
 # %% ../../nbs/metaeval/scores.ipynb #scores-absent
 def missing_scores(
-    table:'DataFrame', # A table of scores with `absence`
-)->'DataFrame': # One row for each evaluator, level, variant, metric and absence, those without a missing score left out
+    table:DataFrame, # A table of scores with `absence`
+)->DataFrame: # One row for each evaluator, level, variant, metric and absence, those without a missing score left out
     "How many scores are missing, where, and why."
     need_columns(table, [*KEYS, 'absence'], 'The table of scores')
     keys = ['evaluator', 'level', 'variant', 'metric']
@@ -48,15 +49,15 @@ def missing_scores(
 
 # %% ../../nbs/metaeval/scores.ipynb #scores-target
 def on_target(
-    table:'DataFrame', # A table of scores with both metrics
-)->'DataFrame': # Without the scores on the metric that a manipulation was not made to hurt
+    table:DataFrame, # A table of scores with both metrics
+)->DataFrame: # Without the scores on the metric that a manipulation was not made to hurt
     "The scores that count: gold scores, and each manipulation's on its metric."
     return table[(table.variant == 'gold') | (table.variant.map(TASKS) == table.metric)].reset_index(drop=True)
 
 def single_scores(
-    frame:'DataFrame', # From `evaluate`
+    frame:DataFrame, # From `evaluate`
     name:str|None=None, # Of the judge in the table, if not the evaluator's own
-)->'DataFrame': # A table of scores
+)->DataFrame: # A table of scores
     "An evaluator's values as a table of scores, under the name of each metric."
     import pandas as pd
     rows = frame[['evaluator', 'group', 'variant', 'level', 'absence']].assign(value=frame.value.astype('float64'))

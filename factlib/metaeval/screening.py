@@ -7,6 +7,7 @@ __all__ = ['dosed_tasks', 'matrix_cells', 'matrix_figure']
 
 # %% ../../nbs/metaeval/screening.ipynb #screening-imports
 from ..benchmarks.coflueval import dose, grid
+from ..core.frames import DataFrame
 from ..core.records import BadInput
 from .damage import deltas
 from ..perturb.base import MANIPULATIONS
@@ -28,9 +29,9 @@ def dosed_tasks(
 
 # %% ../../nbs/metaeval/screening.ipynb #screening-cells
 def matrix_cells(
-    scores:'DataFrame', # A table of scores, see `coflueval.judged_scores`
+    scores:DataFrame, # A table of scores, see `coflueval.judged_scores`
     tasks:dict, # From `dosed_tasks`
-)->'DataFrame': # One row for each evaluator, metric, kind, length and factor
+)->DataFrame: # One row for each evaluator, metric, kind, length and factor
     "asked, scored, mean delta, and how many of the texts scored lower (`lower`) and higher (`higher`) than untouched."
     import pandas as pd
     known = {t.variant: (t.kind, factor) for t, factor in tasks.items()}
@@ -45,7 +46,7 @@ def matrix_cells(
 
 # %% ../../nbs/metaeval/screening.ipynb #screening-figure
 def matrix_figure(
-    table:'DataFrame', # From `matrix_cells`, of one evaluator and metric
+    table:DataFrame, # From `matrix_cells`, of one evaluator and metric
     title:str,
     times:float=1, # The deltas are multiplied by this, for scores in small units
     label:str='mean delta',

@@ -8,14 +8,15 @@ __all__ = ['agreement_with_truth']
 # %% ../../nbs/metaeval/truth.ipynb #truth-imports
 import math
 
+from ..core.frames import DataFrame
 from ..core.records import BadInput
 
 # %% ../../nbs/metaeval/truth.ipynb #truth-truth
 def agreement_with_truth(
-    frame:'DataFrame', # From `evaluate`
+    frame:DataFrame, # From `evaluate`
     examples:list, # With a truth: a number, or one of two labels
     high:str|None=None, # The label that deserves the higher scores; the second in alphabetical order when None
-)->'DataFrame': # One row a statistic
+)->DataFrame: # One row a statistic
     "How far an evaluator's values go along with the truth. Examples without a truth are left out and counted in `no_truth`."
     import pandas as pd
     truth = {e.id: e.truth for e in examples}

@@ -9,6 +9,7 @@ __all__ = ['STATUSES', 'status', 'audit', 'Cell', 'audit_cells', 'counts', 'chec
 import math
 from typing import NamedTuple
 
+from ..core.frames import DataFrame
 from ..core.records import BadInput
 from .published import Published
 
@@ -40,7 +41,7 @@ def audit(
     by_recipe:dict, # Likewise
     notes:dict, # Likewise, sentences
     explained:dict|None=None, # Likewise, True where the note says why neither number fits
-)->'DataFrame': # table, cell, published, by_definition, by_recipe, status, note
+)->DataFrame: # table, cell, published, by_definition, by_recipe, status, note
     "One row for each published cell."
     import pandas as pd
     rows = []
@@ -66,7 +67,7 @@ def audit_cells(
     tables:list, # Of `Published`
     cells:dict, # Table's name -> cell -> `Cell`
     absent:str='Not all the replies that this number needs are among the recordings.', # The note of a cell that is not in `cells`
-)->'DataFrame': # As from `audit`
+)->DataFrame: # As from `audit`
     "The audit of tables given as `Cell`s."
     notes = {}
     for t in tables:
@@ -82,8 +83,8 @@ def audit_cells(
 
 # %% ../../nbs/report/audit.ipynb #audit-counts
 def counts(
-    found:'DataFrame', # From `audit`
-)->'DataFrame': # One row a table: cells, then one column a status
+    found:DataFrame, # From `audit`
+)->DataFrame: # One row a table: cells, then one column a status
     "How many cells of each table have which status."
     import pandas as pd
     order = list(dict.fromkeys(found.table))

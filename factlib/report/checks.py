@@ -13,6 +13,7 @@ from collections import Counter
 import numpy as np
 import scipy
 
+from ..core.frames import DataFrame
 from ..core.records import BadInput
 
 # %% ../../nbs/report/checks.ipynb #checks-shared
@@ -107,11 +108,11 @@ _HOW = { # name -> (function of the source cells, how much errors of size 1 in a
 }
 
 def check_arithmetic(
-    table:'DataFrame', # Numbers, labelled
+    table:DataFrame, # Numbers, labelled
     derived:dict, # Column -> (how, its source columns); how: 'mean', 'sum', 'difference' (first minus second), 'sd' (of the population), 'sample sd'
     decimals:int=3, # Printed decimals
     tolerance:float|None=None, # For numbers read off a figure: how far off they may be
-)->'DataFrame': # kind, where, evidence, cells, chance (0: rounding can't do it)
+)->DataFrame: # kind, where, evidence, cells, chance (0: rounding can't do it)
     "The cells that don't follow from the cells they are declared to follow from. Rows with a missing cell can't be checked; `.attrs['unchecked']` counts them. For rows that follow from rows give `table.T`."
     values, half = _values(table), _half_width(decimals, tolerance)
     at, found, unchecked = {c: j for j, c in enumerate(table.columns)}, [], 0
@@ -135,12 +136,12 @@ def check_arithmetic(
 
 # %% ../../nbs/report/checks.ipynb #checks-table
 def check_table(
-    table:'DataFrame', # Numbers; the index and the columns are labels
+    table:DataFrame, # Numbers; the index and the columns are labels
     derived:dict|None=None, # As in `check_arithmetic`
     decimals:int=3, # Printed decimals
     tolerance:float|None=None, # For numbers read off a figure: how far off they may be
     alpha:float=.01, # The chance of any false alarm in a table without faults; 1 lists everything with its chance
-)->'DataFrame': # kind, where, evidence, cells (that agree or are wrong), chance (for the whole table), the least likely first
+)->DataFrame: # kind, where, evidence, cells (that agree or are wrong), chance (for the whole table), the least likely first
     "What looks wrong in a table by itself: rows or columns too equal to be different, cells that don't follow from others. Two rows that are rightly the same (the same thing measured twice) are found too: a table can't tell."
     _check_alpha(alpha)
     values, half = _values(table), _half_width(decimals, tolerance)
@@ -308,7 +309,7 @@ def check_against(
     decimals:int=3, # Printed decimals
     tolerance:float|None=None, # For numbers read off a figure: how far off they may be
     alpha:float=.01, # The chance of a false alarm in the table; with 1, the best explanation of what differs, however weak
-)->'DataFrame': # kind, where, evidence, cells (explained by it alone), chance (for the whole table); `.attrs` has the counts before and after
+)->DataFrame: # kind, where, evidence, cells (explained by it alone), chance (for the whole table); `.attrs` has the counts before and after
     "Which exchange, shift or copy turns the recomputed numbers into the printed ones? Matches are at printed precision: numbers of another run, which are only close, explain nothing."
     _check_alpha(alpha)
     half, shown = _half_width(decimals, tolerance), table_cells(printed)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..core.files import write_atomic
+from ..core.frames import DataFrame
 from ..core.records import BadInput
 from .figures.style import figure_bytes
 from .tables import to_csv, to_html
@@ -41,7 +42,7 @@ class _Shown:
     def __repr__(self): return 'a table'
 
 def table(self:Experiment,
-          frame:'DataFrame',
+          frame:DataFrame,
           name:str, # File name without ending
           caption:str, # One sentence
           cell:str, # Id of the cell that calls this, for links

@@ -9,18 +9,18 @@ __all__ = ['estimate', 'planned', 'with_usage', 'summaries', 'document_costs']
 import os
 from pathlib import Path
 
+from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..llm.chat import Chat
-from ..llm.costs import once_each, prompt_tokens
+from ..llm.costs import DryRun, dry_run, once_each, prompt_tokens
 from .judges import judges_for, memo_judges
 from .parameters import ANSWERS, asked_temperature, cache_of, closing, live_examples
 
 # %% ../../nbs/runs/costs.ipynb #costs-examples-costs
 def estimate(
     parameters:dict, # Of the experiment live_judge or judgememo_live
-)->'DryRun': # Shows itself as a table
+)->DryRun: # Shows itself as a table
     "What a live experiment will ask for and cost, without asking."
-    from factlib.llm.costs import dry_run
     there = Path(os.environ.get('FACTLIB_CACHE', '').strip() or Path(parameters['out'])/ANSWERS).exists() # an estimate makes no file
     kept = there and parameters['mode'] in ('live', 'replay')
     from factlib.llm.local import MODEL
@@ -38,7 +38,7 @@ def _key(chat, p):
 def planned(
     judges:list, # In the order in which they will be asked
     examples:list,
-)->'DataFrame': # evaluator, requests_planned, new_planned, prompt_planned (tokens)
+)->DataFrame: # evaluator, requests_planned, new_planned, prompt_planned (tokens)
     "What each judge will ask for. To be called before they judge."
     import pandas as pd
     seen, rows = set(), []
@@ -51,9 +51,9 @@ def planned(
     return pd.DataFrame(rows)
 
 def with_usage(
-    plan:'DataFrame', # From `planned`
+    plan:DataFrame, # From `planned`
     frames:list, # From `evaluate`, one a judge
-)->'DataFrame': # With requests, sent (not found in the cache), prompt_tokens, completion_tokens
+)->DataFrame: # With requests, sent (not found in the cache), prompt_tokens, completion_tokens
     "Plan and usage. Tokens are those of all requests, also of answers from the cache."
     import pandas as pd
     names = ['requests', 'cached', 'prompt_tokens', 'completion_tokens']
@@ -64,7 +64,7 @@ def with_usage(
 # %% ../../nbs/runs/costs.ipynb #costs-summaries
 def summaries(
     frames:list, # From `evaluate`, one a judge
-)->'DataFrame': # As `evaluators.base.summary`
+)->DataFrame: # As `evaluators.base.summary`
     "All summaries as one table."
     import pandas as pd
     from factlib.evaluators.base import summary
@@ -76,7 +76,7 @@ def summaries(
 def document_costs(
     judges:list, # Evaluators with a method `plan`, as from `judges_for`
     examples:list, # `Example`s, the documents
-)->'DataFrame': # judge, documents, requests, prompt_tokens (means per document; estimated as in `llm.costs.estimate_tokens`), requests_ratio, tokens_ratio (to the judge with "_single" in its name; None if it isn't there)
+)->DataFrame: # judge, documents, requests, prompt_tokens (means per document; estimated as in `llm.costs.estimate_tokens`), requests_ratio, tokens_ratio (to the judge with "_single" in its name; None if it isn't there)
     "Requests and prompt tokens per document, counted without asking."
     import pandas as pd
     rows = []

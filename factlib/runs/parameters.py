@@ -10,6 +10,7 @@ __all__ = ['ANSWERS', 'LEADING', 'cache_of', 'chat_for', 'asked_temperature', 'c
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..llm.cache import default_cache
 from ..llm.chat import Chat
@@ -72,7 +73,7 @@ def live_examples(
     return quick_sweep(n, parameters['seed'], lengths=(parameters['length'] or None,), kinds=tuple(parameters['kinds'].split()), texts=texts)
 
 def why_none(
-    frame:'DataFrame', # From `evaluate`, with absences
+    frame:DataFrame, # From `evaluate`, with absences
 )->str: # One sentence
     "The commonest absence, how often it occurs, and what was said the first time."
     name = frame.absence.value_counts().index[0]

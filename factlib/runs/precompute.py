@@ -10,6 +10,7 @@ import hashlib, json, time
 from pathlib import Path
 
 from ..core.files import json_lines, write_atomic
+from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..evaluators.base import evaluate
 
@@ -56,7 +57,7 @@ def precompute(
 def precomputed(
     path:str, # A file that `precompute` has written, or none
     examples:list, # `Example`s
-)->'DataFrame': # evaluator, signature, group, variant, level, text, value, absence, tokens, seconds: a row for each example that has a score in the file
+)->DataFrame: # evaluator, signature, group, variant, level, text, value, absence, tokens, seconds: a row for each example that has a score in the file
     "Scores from a file. Of several methods only that of the last line counts."
     import pandas as pd
     rows = _kept(path)

@@ -64,6 +64,8 @@ def _number_of(self:Result)->float:
 Result.__str__ = Result.__repr__ = _show
 Result.__float__ = _number_of
 Result.to_dict = dataclasses.asdict
+Result.low = property(lambda self: None if self.ci is None else self.ci[0]) # End of the interval; None without one
+Result.high = property(lambda self: None if self.ci is None else self.ci[1])
 
 # %% ../../nbs/validity/base.ipynb #base-numbers
 def no_value(

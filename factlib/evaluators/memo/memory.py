@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.files import write_atomic
+from ...core.frames import DataFrame
 from ...core.records import Absence, BadInput
 from ...llm.replies import Issue, issues, likert, on_scale
 
@@ -233,7 +234,7 @@ def _file_name(memory):
 
 def kept_memories(
     frames:list, # From `evaluate`, one a judge
-)->'DataFrame': # document, evaluators, sections, issues, file, memory (as JSON text); no rows if no judge keeps a memory
+)->DataFrame: # document, evaluators, sections, issues, file, memory (as JSON text); no rows if no judge keeps a memory
     "The different memories in the evidence of judgements."
     import pandas as pd
     found = {}

@@ -8,6 +8,7 @@ __all__ = ['CONFIGURATION', 'ABLATION_TABLES', 'mixed_bars', 'bar_cells', 'conte
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-imports
 import math
 
+from ...core.frames import DataFrame
 from ...metaeval.damage import deltas, effectiveness, length_effect
 from .misprints import by_document, previous_row_sd, printed_labels
 from .recordings import configuration
@@ -40,7 +41,7 @@ def mixed_bars(
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-bars
 def bar_cells(
     printed:dict, # Cells of Figures 5.4 and A.31
-    table:'DataFrame', # From `ablation_scores`
+    table:DataFrame, # From `ablation_scores`
 )->dict: # Cell -> `Cell`
     "t statistics of Eq 5.3 for every configuration."
     cells, done = {}, {}
@@ -63,7 +64,7 @@ def bar_cells(
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-context
 def context_cells(
     printed:dict, # Cells of Table 5.3
-    table:'DataFrame', # From `ablation_scores`
+    table:DataFrame, # From `ablation_scores`
 )->dict: # Cell -> `Cell`
     "Table 5.3: stride mode, report only, with and without prompts that speak of the context."
     cells = {}
@@ -83,7 +84,7 @@ def context_cells(
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-text
 def quoted_cells(
     printed:dict, # Cells quoted in section 5.5
-    table:'DataFrame', # From `ablation_scores`
+    table:DataFrame, # From `ablation_scores`
 )->dict: # Cell -> `Cell`
     "The numbers that section 5.5 quotes on the scan range: Full documents, hard mode, report only."
     cells = {}
@@ -100,7 +101,7 @@ def quoted_cells(
     return cells
 
 def ablation_cells(
-    table:'DataFrame', # From `ablation_scores`
+    table:DataFrame, # From `ablation_scores`
     tables:dict, # Table's name -> `Published`
 )->dict: # Table's name -> cell -> `Cell`
     "All cells of the ablations."

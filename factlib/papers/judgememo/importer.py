@@ -13,6 +13,7 @@ from io import BytesIO
 from pathlib import Path
 
 from ...core.files import write_atomic
+from ...core.frames import DataFrame
 from ...core.records import BadInput
 
 # %% ../../../nbs/papers/judgememo/importer.ipynb #importer-places
@@ -91,12 +92,12 @@ def _checked(value, kinds):
 @dataclass(frozen=True)
 class Recordings:
     "Recorded replies and texts as tables, with the columns and types of the files that `factlib.llm.recorded` reads."
-    vanilla: 'DataFrame'         # One row a reply of the single-prompt judge
-    judgememo: 'DataFrame'       # One row a final reply
-    sections: 'DataFrame'        # One row a section: its reply (missing if none was saved) and what the memory says (missing if there is none)
-    documents: 'DataFrame'       # The 65 texts and their manipulations
-    documents_sub20: 'DataFrame' # The 20 screening texts and theirs; `variant` is the repository's folder, where 21 and 22 are the reverse of the thesis
-    skipped: 'DataFrame'         # path, reason
+    vanilla:DataFrame         # One row a reply of the single-prompt judge
+    judgememo:DataFrame       # One row a final reply
+    sections:DataFrame        # One row a section: its reply (missing if none was saved) and what the memory says (missing if there is none)
+    documents:DataFrame       # The 65 texts and their manipulations
+    documents_sub20:DataFrame # The 20 screening texts and theirs; `variant` is the repository's folder, where 21 and 22 are the reverse of the thesis
+    skipped:DataFrame         # path, reason
     aside: dict                  # Kind -> number of files left aside: filled prompts, reports, other texts
 
     def __repr__(self)->str:

@@ -9,6 +9,7 @@ __all__ = ['TABLES', 'SETUP', 'PANELS', 'OTHER_METRIC', 'gold_cells', 'score_cel
 # %% ../../../nbs/papers/judgememo/main_tables.ipynb #main-tables-imports
 import math, statistics
 
+from ...core.frames import DataFrame
 from ...metaeval.damage import effectiveness, gold_scores, length_effect
 from .recordings import MODELS
 from ...perturb.quality import TASKS
@@ -24,7 +25,7 @@ OTHER_METRIC = {'fluency': 'coherence', 'coherence': 'fluency'}
 
 # %% ../../../nbs/papers/judgememo/main_tables.ipynb #main-tables-gold
 def gold_cells(
-    table:'DataFrame', # A table of scores
+    table:DataFrame, # A table of scores
 )->dict: # Cell -> number
     "The cells of Table 5.1 or 5.2: mean gold scores, and the mean difference over the documents that have both."
     cells = {}
@@ -34,7 +35,7 @@ def gold_cells(
     return cells
 
 def score_cells(
-    table:'DataFrame', # A table of scores
+    table:DataFrame, # A table of scores
 )->dict: # Cell -> number
     "The mean scores in Tables A.12 and A.14: all 2K documents of a kind that have a score."
     means = table[table.level == '2000'].groupby(['variant', 'metric', 'evaluator']).value.mean()
@@ -43,7 +44,7 @@ def score_cells(
 
 # %% ../../../nbs/papers/judgememo/main_tables.ipynb #main-tables-t
 def t_statistics(
-    table:'DataFrame', # A table of scores
+    table:DataFrame, # A table of scores
     equation:str, # '5.2': within the 2K documents; '5.3': 2K against Full
 )->dict: # (variant, model) -> t on the metric that the variant was made to hurt
     "The t statistics of one set-up; where t is undefined there is none."

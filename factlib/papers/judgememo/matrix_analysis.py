@@ -6,6 +6,7 @@
 __all__ = ['RERUN', 'MATRIX_TABLES', 'gold_cells', 'against_printed_gold', 'deselected_cells', 'heatmap_cells', 'matrix_cells']
 
 # %% ../../../nbs/papers/judgememo/matrix_analysis.ipynb #matrix-analysis-imports
+from ...core.frames import DataFrame
 from ...metaeval.damage import deltas
 from ...report.audit import Cell
 
@@ -68,7 +69,7 @@ def heatmap_cells(
     clips:dict, # `variant|metric` -> end of the colour bar
     gold:dict, # Cells of Table 3.4 as printed
     mean:dict, delta:dict, # By (level, variant, metric)
-    runs:'DataFrame', # From `plan`
+    runs:DataFrame, # From `plan`
 )->dict: # Cell -> `Cell`
     "Figures 3.9, 3.10 and A.14 to A.22."
     cells = {}
@@ -86,8 +87,8 @@ def heatmap_cells(
 MATRIX_TABLES = ('3.4', 'A.4', 'A.5', 'heatmaps')
 
 def matrix_cells(
-    table:'DataFrame', # From `matrix_scores`
-    runs:'DataFrame', # From `plan`
+    table:DataFrame, # From `matrix_scores`
+    runs:DataFrame, # From `plan`
     tables:dict, # Table's name -> `Published`
     clips:dict, # `variant|metric` -> end of a heatmap's colour bar
 )->dict: # Table's name -> cell -> `Cell`

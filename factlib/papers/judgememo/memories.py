@@ -12,6 +12,7 @@ from typing import Callable
 import numpy as np
 
 from ...core.files import need_columns
+from ...core.frames import DataFrame
 from ...core.records import Absence, is_missing
 from ...evaluators.memo.memory import Memory, Note, aggregate, read_section
 from ...evaluators.memo.scan import scan
@@ -27,9 +28,9 @@ from ...validity.resampling import bootstrap
 def _place(x): return None if is_missing(x) else int(x)
 
 def rebuilt(
-    sections:'DataFrame', # From `recorded_sections`
+    sections:DataFrame, # From `recorded_sections`
     metrics:tuple=('fluency', 'coherence'),
-)->'DataFrame': # One row a document and configuration: `CONFIGURATION`, length, variant, doc_id, memory
+)->DataFrame: # One row a document and configuration: `CONFIGURATION`, length, variant, doc_id, memory
     "The memory of every recorded document."
     import pandas as pd
     need_columns(sections, [*CONFIGURATION, *TEXT_KEYS, 'section', 'start', 'end', 'reply', 'finish_reason', 'summary_text'], 'The table of sections')
@@ -45,9 +46,9 @@ def rebuilt(
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-scores
 def rule_scores(
-    memories:'DataFrame', # From `rebuilt`
+    memories:DataFrame, # From `rebuilt`
     **options, # Of `evaluators.memory.aggregate`: how, weights, per_issue, least
-)->'DataFrame': # A table of scores, with `absence` and the configuration's columns
+)->DataFrame: # A table of scores, with `absence` and the configuration's columns
     "The aggregator's score of every memory and metric."
     import pandas as pd
     table = memories.drop(columns='memory').rename(columns=dict(model='evaluator', doc_id='group', length='level'))
@@ -59,8 +60,8 @@ def rule_scores(
     return pd.concat([one(m) for m in metrics], ignore_index=True)
 
 def named_setups(
-    table:'DataFrame', # A table of scores with the configuration's columns
-)->'DataFrame': # With `evaluator` such as "LI context hard 2000 report_only"
+    table:DataFrame, # A table of scores with the configuration's columns
+)->DataFrame: # With `evaluator` such as "LI context hard 2000 report_only"
     "The configuration as part of the evaluator's name, so that several stand in one table."
     summaries = table.section_summary.map({True: ' +summaries', False: ''})
     name = table.evaluator + ' ' + table.context_dir + ' ' + table.scan_mode + ' ' + table.section_size.astype(str) + ' ' + table.report_mode + summaries
@@ -91,10 +92,10 @@ def _dz_gain(final, rule):
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-compare
 def compared(
-    final:'DataFrame', # Table of scores of the final call
-    rule:'DataFrame', # Table of scores by rule, of the same evaluators
+    final:DataFrame, # Table of scores of the final call
+    rule:DataFrame, # Table of scores by rule, of the same evaluators
     n_resamples:int=2000,
-)->'DataFrame': # One row for each evaluator, level and manipulation (in its target metric)
+)->DataFrame: # One row for each evaluator, level and manipulation (in its target metric)
     """Eq 5.2 for both: `points_*` mean delta, `t_*`, `effect_*` d_z (negative: noticed); `gain` = d_z of the final call minus d_z of the rule, above 0 where the rule notices better, with a bootstrap interval over documents.
     Where no delta of a side differs from 0 its d_z counts as 0 in the gain; where all its deltas are the same other number there is no d_z and no gain."""
     import pandas as pd
@@ -118,9 +119,9 @@ def _effects(final, rule):
 def _mean(values): return math.fsum(values)/len(values) if values else None
 
 def overall(
-    final:'DataFrame', rule:'DataFrame', # As for `compared`
+    final:DataFrame, rule:DataFrame, # As for `compared`
     n_resamples:int=1000,
-)->'DataFrame': # One row for each evaluator and level
+)->DataFrame: # One row for each evaluator and level
     """The mean d_z of both over the `manipulations` (their number) for which both have one, and the `gain`, with an interval that resamples documents (a document's manipulations stay together) and in each resample averages over what has a d_z there.
     d_z is 0 by convention where no delta differs from 0. `left_out` names the manipulations of which a side has no d_z: fewer than two documents, or all deltas the same number other than 0."""
     import pandas as pd
@@ -141,9 +142,9 @@ def overall(
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-length
 def compared_lengths(
-    final:'DataFrame', rule:'DataFrame', # As for `compared`
+    final:DataFrame, rule:DataFrame, # As for `compared`
     short:str='2000', long:str='full', # Levels that are compared
-)->'DataFrame': # One row for each evaluator and manipulation (in its target metric)
+)->DataFrame: # One row for each evaluator and manipulation (in its target metric)
     "Eq 5.3 for both on the same documents; `difference`: rule minus final call, with a 95 % t interval."
     import pandas as pd
     wide = _paired_deltas(final, rule).pivot(index=['evaluator', 'variant', 'metric', 'group'], columns='level', values=['final', 'rule'])
@@ -159,7 +160,7 @@ def compared_lengths(
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-agreement
 def scanner_agreement(
-    sections:'DataFrame', # With CONFIGURATION's `section_size`, length, variant, doc_id, section, start, end
+    sections:DataFrame, # With CONFIGURATION's `section_size`, length, variant, doc_id, section, start, end
     texts:dict, # (doc_id, length, variant) -> text
     counter:str|Callable|None=None, finder:Callable=sentences, # As for `scan`
 )->dict: # texts, same_number, identical (texts); ends (recorded, last ones left out), found, mean_tokens_off is not known without their tokenizer; median_off and largest_off in characters

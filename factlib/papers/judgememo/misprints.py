@@ -10,6 +10,7 @@ __all__ = ['printed_labels', 'rounded_difference', 'wrong_configuration', 'copie
 # %% ../../../nbs/papers/judgememo/misprints.ipynb #misprints-imports
 import math
 
+from ...core.frames import DataFrame
 from .main_tables import OTHER_METRIC, PANELS, SETUP, average_cells, gold_cells
 from .main_tables import needed_models, score_cells, thesis_models
 from .recordings import DOCUMENTS, MODELS
@@ -18,9 +19,9 @@ from ...report.published import Published
 
 # %% ../../../nbs/papers/judgememo/misprints.ipynb #misprints-swap
 def printed_labels(
-    table:'DataFrame', # A table of scores
+    table:DataFrame, # A table of scores
     setup:str, # 'vanilla' or 'judgememo'
-)->'DataFrame': # The same with the labels as printed
+)->DataFrame: # The same with the labels as printed
     "Fluency is printed as coherence and the other way round: for all models but Llama-3.3-70B under vanilla, and for all models under JudgeMemo."
     exchanged = (table.evaluator != 'LI') | (setup == 'judgememo')
     return table.assign(metric=table.metric.where(~exchanged, table.metric.map(OTHER_METRIC)))
@@ -37,7 +38,7 @@ def rounded_difference(
 def _known(cells): return {k: v for k, v in cells.items() if v is not None and not math.isnan(v)}
 
 def wrong_configuration(
-    hard:'DataFrame', # Scores of Llama-3.3-70B in hard mode (overlap 0), with prompts that speak of the context
+    hard:DataFrame, # Scores of Llama-3.3-70B in hard mode (overlap 0), with prompts that speak of the context
 )->dict: # Cells of Table 5.2
     "The 2K columns of Llama-3.3-70B hold the Full gold means of another configuration: hard mode in place of stride mode."
     full = _known(gold_cells(printed_labels(hard, 'judgememo')))
@@ -51,7 +52,7 @@ def copied_row(
 
 def recipe_gold(
     setups:dict, # As for `by_definition`
-    hard:'DataFrame', # As for `wrong_configuration`
+    hard:DataFrame, # As for `wrong_configuration`
 )->dict: # '5.1' and '5.2' -> cell -> number
     "Tables 5.1 and 5.2 by recipe."
     cells = {name: _known(gold_cells(printed_labels(setups[SETUP[name]], SETUP[name]))) for name in ('5.1', '5.2')}
@@ -85,7 +86,7 @@ def _differences(scores, row, metrics):
 
 # %% ../../../nbs/papers/judgememo/misprints.ipynb #misprints-previous
 def by_document(
-    table:'DataFrame', # Scores of one model in one set-up, labels as printed
+    table:DataFrame, # Scores of one model in one set-up, labels as printed
 )->dict: # (level, variant, metric) -> scores by document
     "The columns of the sheet."
     return {key: rows.set_index('group').value for key, rows in table.groupby(['level', 'variant', 'metric'])}
@@ -114,7 +115,7 @@ def right_sd(
 
 # %% ../../../nbs/papers/judgememo/misprints.ipynb #misprints-recipe-t
 def recipe_t(
-    table:'DataFrame', # A table of scores
+    table:DataFrame, # A table of scores
     name:str, # 'A.12', 'A.13', 'A.14' or 'A.15'
 )->dict: # (variant, model) -> t
     "The t statistics of one table by recipe."
@@ -141,7 +142,7 @@ def printed_averages(
 # %% ../../../nbs/papers/judgememo/misprints.ipynb #misprints-by-recipe
 def by_recipe(
     setups:dict, # As for `by_definition`
-    hard:'DataFrame', # As for `wrong_configuration`
+    hard:DataFrame, # As for `wrong_configuration`
     tables:dict, # Table's name -> `Published`
 )->dict: # Table's name -> cell -> number
     "Every audited cell that the recordings give, by the rules that reproduce the print."

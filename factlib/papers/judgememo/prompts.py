@@ -6,6 +6,7 @@
 __all__ = ['PROMPT_TABLES', 'BY_HAND', 'copied_prompt', 'issue_cells', 'prompt_means']
 
 # %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-imports
+from ...core.frames import DataFrame
 from ...metaeval.damage import deltas
 from ...report.audit import Cell
 
@@ -23,7 +24,7 @@ def copied_prompt(
     return cells.get(cell.replace('|v5-1|', '|v5-2|'))
 
 def issue_cells(
-    table:'DataFrame', # From `prompt_scores`
+    table:DataFrame, # From `prompt_scores`
 )->dict: # Table's name -> cell -> `Cell`
     "Tables A.7 to A.11: replies cut off without a score, by prompt, gold or manipulated, length and metric."
     lost = table.assign(kind=table.variant.where(table.variant == 'gold', 'manipulated'), lost=table.value.isna() & (table.finish_reason == 'length'))
@@ -36,8 +37,8 @@ def issue_cells(
 
 # %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-means
 def prompt_means(
-    table:'DataFrame', # From `prompt_scores`
-)->'DataFrame': # prompt, evaluator, level, metric, gold (mean), n_gold, delta (mean over manipulations and documents that have both scores), n_delta, asked
+    table:DataFrame, # From `prompt_scores`
+)->DataFrame: # prompt, evaluator, level, metric, gold (mean), n_gold, delta (mean over manipulations and documents that have both scores), n_delta, asked
     "Figures 4.1, 4.2, A.26 and A.27: mean gold score and mean delta of each prompt and model."
     keys = ['prompt', 'evaluator', 'level', 'metric']
     gold = table[table.variant == 'gold'].groupby(keys).value.agg(gold='mean', n_gold='count')

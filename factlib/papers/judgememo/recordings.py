@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 
 from ...core.files import data_file, need_columns, read_parquet
+from ...core.frames import DataFrame
 from ...core.records import Absence, BadInput, Example
 from ...llm.replies import likert
 from ...metaeval.scores import check_scores
@@ -41,7 +42,7 @@ def recorded(
     name:str, # 'vanilla': one prompt a document; 'judgememo': the final call; 'sections': JudgeMemo's section calls
     home:Path|None=None, # The data folder; None: `FACTLIB_DATA`
     **where, # Column -> value, or list of values: only these rows
-)->'DataFrame': # `model` (short), the set's own columns, `finish_reason`, `reply` (None if none was saved)
+)->DataFrame: # `model` (short), the set's own columns, `finish_reason`, `reply` (None if none was saved)
     "The recorded replies of one set, in the order recorded. A missing file or column, or an unknown column in `where`, is a `BadInput`; a value that does not occur gives an empty table."
     if name not in _SETS: raise BadInput(f'There is no set {name!r} of recorded replies: give one of {", ".join(_SETS)}.')
     file, columns = _SETS[name]
@@ -57,11 +58,11 @@ def recorded(
 
 # %% ../../../nbs/papers/judgememo/recordings.ipynb #recordings-scores
 def scores(
-    replies:'DataFrame', # With `reply` and `finish_reason`
+    replies:DataFrame, # With `reply` and `finish_reason`
     metrics:list=('fluency', 'coherence'), # Asked for by name
     low:float=1, high:float=5, # The scale
     take:str='first', # Which of several scores counts; the thesis took the first
-)->'DataFrame': # The other columns, and `metric`, `value` (None when absent), `absence` (None when there)
+)->DataFrame: # The other columns, and `metric`, `value` (None when absent), `absence` (None when there)
     "One row a reply and metric, parsed by `factlib.llm.replies.likert`: exactly as many rows as replies times metrics."
     import pandas as pd
     need_columns(replies, ['reply', 'finish_reason'], 'The table of replies')
@@ -86,7 +87,7 @@ def recorded_scores(
     name:str, # 'vanilla' or 'judgememo', see `factlib.llm.recorded`
     home=None, # The data folder; None: `FACTLIB_DATA`
     **where, # Which replies, e.g. `**VANILLA` or `**BASELINE`
-)->'DataFrame': # A table of scores, with `absence` and the configuration's columns
+)->DataFrame: # A table of scores, with `absence` and the configuration's columns
     "The scores in the recorded replies, parsed with the thesis's rule: the first FINAL score of each metric."
     table = scores(recorded(name, home, **where), metrics=('fluency', 'coherence'))
     return table.rename(columns=dict(model='evaluator', doc_id='group', level='scope', length='level'))
@@ -104,14 +105,14 @@ def main_setups(
 def ablation_scores(
     home=None, # The data folder; None: `FACTLIB_DATA`
     model:str='LI', # The model that was ablated
-)->'DataFrame': # A table of scores for each configuration
+)->DataFrame: # A table of scores for each configuration
     "All recorded final scores of one model under JudgeMemo."
     return recorded_scores('judgememo', home, model=model)
 
 def configuration(
-    table:'DataFrame', # From `ablation_scores`
+    table:DataFrame, # From `ablation_scores`
     **where, # Column -> value
-)->'DataFrame': # One table of scores
+)->DataFrame: # One table of scores
     "The scores of one configuration."
     for column, value in where.items(): table = table[table[column] == value]
     return table
@@ -131,7 +132,7 @@ _THESIS_ID = {'21': '22', '22': '21'} # folder -> the thesis's number
 
 def plan(
     home=None, # The data folder; None: `FACTLIB_DATA`
-)->'DataFrame': # One row a run: variant (the thesis's number), level, scope, exp, intensity, dense, refilled
+)->DataFrame: # One row a run: variant (the thesis's number), level, scope, exp, intensity, dense, refilled
     "Which intensity each run of the screening had, read from its documents' parameters."
     from pathlib import Path
     path = data_file('judgememo/documents_sub20.parquet') if home is None else Path(home)/'judgememo'/'documents_sub20.parquet'
@@ -148,7 +149,7 @@ def plan(
 # %% ../../../nbs/papers/judgememo/recordings.ipynb #recordings-scores-more
 def matrix_scores(
     home=None, # The data folder; None: `FACTLIB_DATA`
-)->'DataFrame': # A table of scores; `variant` is "gold" or number/scope/run, e.g. "17/paragraph/2"
+)->DataFrame: # A table of scores; `variant` is "gold" or number/scope/run, e.g. "17/paragraph/2"
     "The screening's scores: twenty texts, prompt v1, one judge."
     table = recorded_scores('vanilla', home, dataset='sub_sample', prompt_version='v1')
     run = table.variant.map(lambda v: _THESIS_ID.get(v, v)) + '/' + table.scope + '/' + table.exp.astype(str)
@@ -170,7 +171,7 @@ def with_places(rows, places):
 def recorded_sections(
     home=None, # The data folder; None: `FACTLIB_DATA`
     **where, # Which, e.g. `**BASELINE`; see `factlib.llm.recorded`
-)->'DataFrame': # As `recorded('sections')`
+)->DataFrame: # As `recorded('sections')`
     "The recorded section replies, with the places of their sections as far as they are known."
     models = {} if 'model' not in where else dict(model=where['model'])
     sizes = {} if 'section_size' not in where else dict(section_size=where['section_size'])
@@ -193,7 +194,7 @@ def recorded_documents(
 # %% ../../../nbs/papers/judgememo/recordings.ipynb #recordings-scores-record-more
 def prompt_scores(
     home=None, # The data folder; None: `FACTLIB_DATA`
-)->'DataFrame': # A table of scores with `prompt` and `finish_reason`; a metric that a prompt does not ask for has no row
+)->DataFrame: # A table of scores with `prompt` and `finish_reason`; a metric that a prompt does not ask for has no row
     "The recorded scores of the prompt engineering: five texts, six manipulations, 2K and Full."
     import pandas as pd
     replies = recorded('vanilla', home, dataset='test')
@@ -205,9 +206,9 @@ def prompt_scores(
 
 # %% ../../../nbs/papers/judgememo/recordings.ipynb #recordings-v1
 def screening_v1(
-    table:'DataFrame', # From `prompt_scores`, for the documents
+    table:DataFrame, # From `prompt_scores`, for the documents
     home=None, # The data folder; None: `FACTLIB_DATA`
-)->'DataFrame': # Rows like those of `prompt_scores`, all runs of the screening on these documents
+)->DataFrame: # Rows like those of `prompt_scores`, all runs of the screening on these documents
     "The screening's replies to prompt v1 on the documents of the prompt engineering."
     import pandas as pd
     replies = recorded('vanilla', home, dataset='sub_sample', prompt_version='v1', length=['2000', 'full'], doc_id=sorted(set(table.group)))
@@ -218,7 +219,7 @@ def screening_v1(
 def gold_texts(
     file:str='documents', # 'documents': 65 texts at 2000 and full; 'documents_sub20': the 20 of the screening at 1000, 2000, 3000 and full
     home=None, # The data folder; None: `FACTLIB_DATA`
-)->'DataFrame': # doc_id, length, title, author, year, genre, text
+)->DataFrame: # doc_id, length, title, author, year, genre, text
     "The untouched documents."
     from pathlib import Path
     path = data_file(f'judgememo/{file}.parquet') if home is None else Path(home)/'judgememo'/f'{file}.parquet'

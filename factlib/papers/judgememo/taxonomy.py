@@ -8,6 +8,7 @@ __all__ = ['FAMILIES', 'PRINTED_UNITS', 'said_intensity', 'taxonomy', 'taxonomy_
 
 # %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-imports
 from ...core.files import data_file, read_parquet
+from ...core.frames import DataFrame
 from ...perturb.base import MANIPULATIONS
 from ...perturb.quality import TASKS
 from ...report.figures.style import FAINT, FIXED, INK, MUTED, _compose, _figure, _swatches
@@ -23,7 +24,7 @@ def said_intensity(
     if callable(kind.intensity): return f'tokens/1,000 + {kind.intensity.keywords["bias"]} {kind.unit}'
     return f'{kind.intensity} {kind.unit}' if isinstance(kind.intensity, int) else f'{100*kind.intensity:g} % of {kind.unit}'
 
-def taxonomy()->'DataFrame': # One row a kind, sorted by id
+def taxonomy()->DataFrame: # One row a kind, sorted by id
     "Everything the registry says."
     import pandas as pd
     rows = [dict(id=m.id, name=m.name, family=FAMILIES[m.id[0]], metric=m.metric, what=m.description, intensity=said_intensity(m), per_1000=m.rate, scope=' / '.join(m.scopes), density=' / '.join(m.densities),
@@ -84,7 +85,7 @@ def where_figure(
 PRINTED_UNITS = {'17': 'tokens', '24': 'tokens', '32': 'mentions of places and organisations', '41': 'tokens', '42': 'sentences', '43': 'verbs'}
 _THEIR_UNITS = PRINTED_UNITS | {'42': 'verbs', '43': 'sentences'}
 
-def settings_table()->'DataFrame': # One row for each of the six
+def settings_table()->DataFrame: # One row for each of the six
     "Table 3.7: intensity, unit, scope and density, as printed and as it should be."
     import pandas as pd
     def row(m):
@@ -115,7 +116,7 @@ def changed_sentences(
 def exchange_audit(
     n:int=6, # So many documents, the first by id
     home=None, # The data folder; None: `FACTLIB_DATA`
-)->'DataFrame': # One row a document
+)->DataFrame: # One row a document
     "The recorded [42] and [43] of the short texts: what was changed, beside 5 % of the verbs and 5 % of the sentences."
     import pandas as pd
     from pathlib import Path

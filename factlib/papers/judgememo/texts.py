@@ -6,14 +6,15 @@
 __all__ = ['PLACES', 'quick_counts', 'sentence_counts', 'entity_counts', 'general_cells', 'entity_cells']
 
 # %% ../../../nbs/papers/judgememo/texts.ipynb #texts-imports
+from ...core.frames import DataFrame, Series
 from ...report.audit import Cell
 from ...text.models import load_spacy
 from ...text.spans import paragraphs
 
 # %% ../../../nbs/papers/judgememo/texts.ipynb #texts-read
 def quick_counts(
-    table:'DataFrame', # With `text`
-)->'DataFrame': # The same without the text: `characters`, `words` (white-space tokens), `spacy_tokens`, `paragraphs`
+    table:DataFrame, # With `text`
+)->DataFrame: # The same without the text: `characters`, `words` (white-space tokens), `spacy_tokens`, `paragraphs`
     "What can be counted without a model. spaCy's tokens come from its rules."
     nlp = load_spacy()
     counted = table.drop(columns='text')
@@ -24,15 +25,15 @@ def quick_counts(
 PLACES = ('LOC', 'FAC', 'GPE', 'ORG')
 
 def sentence_counts(
-    table:'DataFrame', # With `text`
-)->'Series': # Sentences by spaCy's parser
+    table:DataFrame, # With `text`
+)->Series: # Sentences by spaCy's parser
     "Sentences as spaCy's parser finds them: about two seconds for a text of 12,000 words."
     nlp = load_spacy(enable=('tok2vec', 'parser'))
     return table.text.map(lambda t: len(list(nlp(t).sents)))
 
 def entity_counts(
-    table:'DataFrame', # With `text`
-)->'DataFrame': # `person_single`, `place_single` (mentions of one token), `place_all` (all mentions)
+    table:DataFrame, # With `text`
+)->DataFrame: # `person_single`, `place_single` (mentions of one token), `place_all` (all mentions)
     "Mentions of persons, and of places and organisations, by spaCy's entity finder."
     import pandas as pd
     nlp = load_spacy(enable=('tok2vec', 'ner'))
@@ -44,8 +45,8 @@ def entity_counts(
 
 # %% ../../../nbs/papers/judgememo/texts.ipynb #texts-cells
 def general_cells(
-    full:'DataFrame', # From `quick_counts`, the 65 full documents
-    sentences:'Series|None'=None, # From `sentence_counts`, if they were counted
+    full:DataFrame, # From `quick_counts`, the 65 full documents
+    sentences:Series|None=None, # From `sentence_counts`, if they were counted
 )->dict: # Cell of Table 3.1 -> `Cell`
     "Table 3.1: general statistics."
     means = full[['characters', 'words', 'spacy_tokens', 'paragraphs']].mean()
@@ -55,7 +56,7 @@ def general_cells(
     return cells | {'sentences (as labelled)': Cell(sentences.mean(), means.paragraphs, swapped), 'paragraphs (as labelled)': Cell(means.paragraphs, sentences.mean(), swapped)}
 
 def entity_cells(
-    counted:'DataFrame', # `length` and the columns of `entity_counts`
+    counted:DataFrame, # `length` and the columns of `entity_counts`
 )->dict: # Cell of Table 3.5 -> `Cell`
     "Table 3.5: entity mentions. Its multi-token column counts all mentions, those of one token included; its single-token columns come close but not equal, which mentions count as one token is not said."
     names = {'person_single': 'PERSON single', 'place_single': 'LOC/FAC/GPE/ORG single', 'place_all': 'LOC/FAC/GPE/ORG multi'}

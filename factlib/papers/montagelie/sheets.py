@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ...benchmarks.montagelie import DIFFICULTIES
 from ...core.checks import check_count
 from ...core.files import write_atomic
+from ...core.frames import DataFrame
 from ...core.records import BadInput
 from ...metaeval.order import item_of
 from ...perturb.base import seeded
@@ -132,7 +133,7 @@ def _lines(path):
 # %% ../../../nbs/papers/montagelie/sheets.ipynb #annot-read-sheets
 class Answers(NamedTuple):
     "What came back."
-    frame: 'DataFrame' # One row for each annotator, text and criterion: annotator, id, criterion, answer (1, 0 or None), kind, level, item, group, shared
+    frame:DataFrame # One row for each annotator, text and criterion: annotator, id, criterion, answer (1, 0 or None), kind, level, item, group, shared
     faults: list       # Sentences, one for each row that can't be used; its answers count as missing
 
 def read_sheets(
@@ -169,7 +170,7 @@ def annotation_table(
     level:float=.95, # Of the intervals
     n_resamples:int=2000, # For the rows "all"
     seed:int=0,
-)->'DataFrame': # level (difficulty, or "all"), criterion, asked, answered, yes, percent, ci_low, ci_high, and cell: its name in the published table
+)->DataFrame: # level (difficulty, or "all"), criterion, asked, answered, yes, percent, ci_low, ci_high, and cell: its name in the published table
     "Percentages of yes. Missing answers are left out and counted."
     import pandas as pd
     frame, rows = answers.frame[~answers.frame.shared], []
@@ -195,7 +196,7 @@ def annotation_agreement(
     level:float=.95, # Of the interval
     n_resamples:int=1000, # Of sources
     seed:int=0,
-)->'DataFrame': # criterion, texts (shared), pairs (of answers), percent (of pairs that agree), alpha, ci_low, ci_high, kappa (of two annotators), note, cell
+)->DataFrame: # criterion, texts (shared), pairs (of answers), percent (of pairs that agree), alpha, ci_low, ci_high, kappa (of two annotators), note, cell
     "Krippendorff's alpha (nominal) with an interval over sources, Cohen's kappa if there are two annotators, and the percentage, for each criterion."
     import pandas as pd
     shared, rows = answers.frame[answers.frame.shared], []

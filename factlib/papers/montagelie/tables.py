@@ -9,6 +9,7 @@ __all__ = ['DIFFICULTIES', 'table_3', 'layout', 'mean_cells', 'best_cells', 'nea
 # %% ../../../nbs/papers/montagelie/tables.ipynb #tables-imports
 import math
 
+from ...core.frames import DataFrame
 from ...core.records import BadInput
 from ...perturb.order import BANDS
 from ...report.audit import Cell, audit_cells
@@ -18,7 +19,7 @@ from ...report.published import published
 DIFFICULTIES = tuple(BANDS)
 
 # %% ../../../nbs/papers/montagelie/tables.ipynb #rmontagelie-table
-def table_3()->'DataFrame': # AUC in percent; group and evaluator by difficulty, and mean
+def table_3()->DataFrame: # AUC in percent; group and evaluator by difficulty, and mean
     "Table 3 as a frame."
     import pandas as pd
     rows = [(*cell.split('|'), x) for cell, x in published('montagelie')['3'].cells.items()]
@@ -28,8 +29,8 @@ def table_3()->'DataFrame': # AUC in percent; group and evaluator by difficulty,
 
 # %% ../../../nbs/papers/montagelie/tables.ipynb #rmontagelie-layout
 def layout(
-    aucs:'DataFrame', # From `benchmarks.montagelie.order_aucs`
-)->'DataFrame': # evaluator, then easy ... extreme and mean as text: AUC in percent and its interval
+    aucs:DataFrame, # From `benchmarks.montagelie.order_aucs`
+)->DataFrame: # evaluator, then easy ... extreme and mean as text: AUC in percent and its interval
     "AUCs as in Table 3, one row an evaluator."
     import pandas as pd
     cell = lambda r: 'none' if pd.isna(r.auc) else f'{100*r.auc:.1f}' + ('' if pd.isna(r.ci_low) else f' [{100*r.ci_low:.1f}, {100*r.ci_high:.1f}]')
@@ -69,7 +70,7 @@ def share_cells()->dict: # Table's name -> cell -> `Cell`
             '3.2.2': {k: Cell(nearest_share(x, 20), nearest_share(x, 40), words) for k, x in tables['3.2.2'].cells.items()}}
 
 # %% ../../../nbs/papers/montagelie/tables.ipynb #rmontagelie-audit
-def montagelie_audit()->'DataFrame': # As from `report.audit.audit`
+def montagelie_audit()->DataFrame: # As from `report.audit.audit`
     "Published against what follows from the rest of the print, for Tables 1 to 4 and the differences in the text."
     tables = published('montagelie')
     one, mean = tables['1'].cells, {k: x for k, x in tables['3'].cells.items() if k.endswith('|mean')}
@@ -79,7 +80,7 @@ def montagelie_audit()->'DataFrame': # As from `report.audit.audit`
     return audit_cells(list(tables.values()), cells, 'Nothing else in print implies this number, and the scores are not public.')
 
 # %% ../../../nbs/papers/montagelie/tables.ipynb #rmontagelie-claims
-def claims()->'DataFrame': # claim, means (does it hold for the averages?), cells (for every cell?), against (the worst cell)
+def claims()->DataFrame: # claim, means (does it hold for the averages?), cells (for every cell?), against (the worst cell)
     "The paper's comparisons, checked on its own tables."
     import pandas as pd
     printed, dove = table_3(), published('montagelie')['4'].cells
@@ -105,7 +106,7 @@ def hanley_mcneil(
     variance = (auc*(1 - auc) + (n_pos - 1)*(both_pos - auc**2))/(n_pos*n_neg*sets) + (n_neg - 1)*(both_neg - auc**2)/(n_pos*n_neg)
     return math.sqrt(variance)
 
-def headline()->'DataFrame': # DoveScore's mean against others: the difference in points, and in standard errors (from .. to) for originals only or with paraphrases
+def headline()->DataFrame: # DoveScore's mean against others: the difference in points, and in standard errors (from .. to) for originals only or with paraphrases
     "How many standard errors of its mean DoveScore is ahead."
     import pandas as pd
     dove, best = published('montagelie')['4'].cells['DoveScore|mean'], best_cells()
