@@ -110,9 +110,9 @@ def reproduce(outputs):
     make_folder(outputs)
     failed, absent = run_all(outputs, main_job(), click.echo)
     for why, names in absent.items(): click.echo(f'\nNot run: {", ".join(names)}. {why}')
-    missing = [dict(title=f'Failed: {name}', why=why) for name, why in failed.items()]
-    missing += [dict(title='Not run: ' + ', '.join(names), why=why) for why, names in absent.items()]
-    click.echo(f'\nPage: {build_page(outputs, missing)}')
+    faults = [dict(title=f'Failed: {name}', why=why) for name, why in failed.items()]
+    missing = [dict(title='Not run: ' + ', '.join(names), why=why) for why, names in absent.items()]
+    click.echo(f'\nPage: {build_page(outputs, missing, faults)}')
     if failed: raise RuntimeError(f'{len(failed)} of the experiments failed: {", ".join(failed)}. The others are on the page.')
 
 # %% ../nbs/cli.ipynb #cli-fetch
