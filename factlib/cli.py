@@ -22,7 +22,8 @@ from .runs.execute import parameters_of, run_all
 def app():
     """factlib: can this evaluator be trusted, and how would you know?
 
-    Start with `factlib reproduce`, then open outputs/index.html. Real data are found in the folder that the environment variable FACTLIB_DATA names."""
+    Start with `factlib reproduce`, then open outputs/index.html. Real data are found in the folder that the
+    environment variable FACTLIB_DATA names."""
 
 def main()->None:
     "The entry point of the command `factlib`."
@@ -106,9 +107,11 @@ def run(name, parameter, out, page):
 @click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE',
               help='A parameter of the experiment; may be given several times.')
 def say_cost(name, parameter):
-    """Say what a live experiment will ask for, without asking: requests, tokens, and the price if -p prices FILE names a table.
+    """Say what a live experiment will ask for, without asking: requests, tokens, and the price
+    if -p prices FILE names a table.
 
-    For example: factlib cost live_judge -p model M -p n 12 -p length 2000 -p prices prices.csv, where prices.csv has the columns model, input, output (per million tokens) and currency."""
+    For example: factlib cost live_judge -p model M -p n 12 -p length 2000 -p prices prices.csv, where
+    prices.csv has the columns model, input, output (per million tokens) and currency."""
     from factlib.runs.costs import estimate
     known = parameters_of(find_experiment(name))
     values, unknown = _typed(parameter, known), [n for n, _ in parameter if n not in known]
@@ -130,8 +133,9 @@ def make_page(outputs):
 def reproduce(outputs):
     """The main job: every experiment that runs here, then the page OUTPUTS/index.html.
 
-    Without real data these are the offline ones; with FACTLIB_DATA also the replications of published tables. An experiment that fails
-    doesn't stop the others: it is named at the end and on the page, and the exit code is 1."""
+    Without real data these are the offline ones; with FACTLIB_DATA also the replications of published tables.
+    An experiment that fails doesn't stop the others: it is named at the end and on the page, and the exit
+    code is 1."""
     from factlib.report.page import build_page
     make_folder(outputs)
     failed, absent = run_all(outputs, main_job(), click.echo)
@@ -249,7 +253,9 @@ def build_benchmark(folder, out, metadata, tokens, years, genre, language, as_is
                     mode, workers, format):
     """Make a benchmark like CoFluEval-LC from the .txt files in FOLDER.
 
-    Each text is cleaned (Project Gutenberg's wrapping, notes, asterisks), cut to each length, and damaged in each way. The same texts and settings always give the same benchmark; manifest.json holds the hash of every text.
+    Each text is cleaned (Project Gutenberg's wrapping, notes, asterisks), cut to each length, and damaged in
+    each way. The same texts and settings always give the same benchmark; manifest.json holds the hash of
+    every text.
 
     \b
     factlib build texts --out mine
@@ -262,7 +268,8 @@ def build_benchmark(folder, out, metadata, tokens, years, genre, language, as_is
 # %% ../nbs/cli.ipynb #cli-montages-make
 def _build_montages(chat, texts, out, n, sentences, cost, prices, concurrency, **options):
     "Estimate, or make, save, report."
-    from factlib.benchmarks.montage_writer import MontageBuilder, build_montages, missing_parts, save_montages, true_pairs
+    from factlib.benchmarks.montage_writer import MontageBuilder, build_montages, missing_parts
+    from factlib.benchmarks.montage_writer import save_montages, true_pairs
     from factlib.evaluators.claims.decompose import SentenceDecomposer
     from factlib.llm.costs import dry_run
     pairs = true_pairs(texts)[:n]
@@ -299,7 +306,8 @@ def _build_montages(chat, texts, out, n, sentences, cost, prices, concurrency, *
 @click.option('--prices',
               help='With --cost: a CSV file with the columns model, input, output (per million tokens) and currency.')
 def build_montagelie(texts, out, model, base_url, concurrency, **options):
-    """Make lies by order, and paraphrases, of the true summaries in TEXTS: a .jsonl file, each line an object with source, true, and perhaps an id.
+    """Make lies by order, and paraphrases, of the true summaries in TEXTS: a .jsonl file, each line an object
+    with source, true, and perhaps an id.
 
     \b
     factlib build-montagelie pairs.jsonl --out mine.jsonl --model NAME --base-url https://HOST/v1 --cost

@@ -59,7 +59,7 @@ def _remove_empty(folders):
 
 # %% ../../nbs/runs/execute.ipynb #execute-papermill
 def _papermill(notebook, part, out, values, progress):
-    "Run a notebook into the file `part`. What it calls a `BadInput` is one here; else the notebook with the error is kept."
+    "Run a notebook into `part`. Its `BadInput` is one here; for other errors the notebook that shows them is kept."
     import papermill
     from papermill.exceptions import PapermillExecutionError
     failed, name = out.parent/f'{out.name}.failed.ipynb', notebook.stem
@@ -81,7 +81,7 @@ def execute(
     out:Path, # Folder of the results; also gets notebook.ipynb and notebook.html
     progress:bool=True, # A bar that counts cells
 )->Path: # The executed notebook
-    "Run an experiment. Bad input is a `BadInput`; any other error is a RuntimeError, and left to see in `OUT.failed.ipynb`."
+    "Run an experiment. Its `BadInput` is one here; any other error is a RuntimeError, shown in `OUT.failed.ipynb`."
     from factlib.report.page import notebook_html
     known = parameters_of(notebook)
     for name in values:

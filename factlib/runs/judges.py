@@ -21,7 +21,7 @@ from .parameters import chat_for
 
 # %% ../../nbs/runs/judges.ipynb #judges-names
 def names_in(
-    names:str|list, # Names of evaluators: a list, or with spaces or commas between; 'offline' stands for all that ask no model
+    names:str|list, # Of evaluators: a list, or with spaces or commas between; 'offline': all that ask no model
     slow:bool=False, # With 'offline': also the slow ones
 )->list[str]:
     "The names, each once. An unknown one, or one that is given twice, is a `BadInput`."

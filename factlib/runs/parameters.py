@@ -70,7 +70,7 @@ def chat_for(
     parameters:dict, # Of an experiment: model, base_url, out; mode and concurrency if it has them
     **options, # More for `Chat`
 ): # Gives a `Chat`
-    "The chat that the parameters mean, for a `with` block that stops the embedded server and closes the cache in the end."
+    "The chat that the parameters mean, for a `with` block that closes the cache (and the embedded server) at its end."
     settings = dict(mode=parameters.get('mode', 'live'), concurrency=parameters.get('concurrency', 16)) | options
     model, base_url = parameters['model'], parameters['base_url']
     if base_url and not model:

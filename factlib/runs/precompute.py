@@ -45,9 +45,10 @@ def precompute(
     seconds:float|None=None, # Time for all of it; the first text is always done
     say:Callable=print, # Called with a line on each text
 )->int: # Examples that are still without a score
-    """Score examples one after the other and write each score at once. With `seconds`, no text is begun that would not be
-    done by then if it took as long as the slowest so far. What failed on the way (`transport`) is not written, so that it
-    is tried again the next time."""
+    """Score examples one after the other and write each score at once.
+
+    With `seconds`, no text is begun that would not be done by then if it took as long as the slowest so far.
+    What failed on the way (`transport`) is not written, so that it is tried again the next time."""
     rows, start, slowest, done = _kept(path), time.perf_counter(), 0, 0
     scored = {(r['signature'], r['text']) for r in rows}
     left = [e for e in examples if (evaluator.signature, _mark(e)) not in scored]
