@@ -101,6 +101,12 @@ def test_importing_is_light():
     code = f'import importlib, sys\nfor n in {names!r}: importlib.import_module(n)\nprint([h for h in {heavy!r} if h in sys.modules])'
     assert run(sys.executable, '-c', code, cwd=ROOT).strip() == '[]'
 
+def test_overlap_brings_little_along():
+    "ROUGE needs no chat and no data: importing it loads at most ten modules of factlib's."
+    code = "import sys, factlib.evaluators.overlap\nprint(*sorted(m for m in sys.modules if m.split('.')[0] == 'factlib'))"
+    loaded = run(sys.executable, '-c', code, cwd=ROOT).split()
+    assert 'factlib.evaluators.overlap' in loaded and len(loaded) <= 10, loaded
+
 def test_wheel_in_an_empty_environment(tmp_path):
     "The wheel, built from a clean copy and installed unpinned outside the checkout, imports every module and finds its data; the sdist builds the same."
     there = copy(tmp_path/'source')
