@@ -6,7 +6,7 @@
 __all__ = ['SELECTED', 'CARD', 'SPLITS', 'Task', 'grid', 'dose', 'donors_of', 'parse_for', 'NotMade', 'Settings', 'Built',
            'sha256', 'build', 'save', 'load_built', 'coflueval']
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-imports
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-imports
 import hashlib, importlib.metadata, json, multiprocessing
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -25,7 +25,7 @@ from ..perturb.quality import TASKS, manipulate
 from ..text.edits import Edit, revert_edits
 from ..text.models import load_spacy
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-task
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-task
 class Task(NamedTuple):
     "One way to damage a text."
     kind: str # Of `MANIPULATIONS`
@@ -40,7 +40,7 @@ class Task(NamedTuple):
         amount = '' if self.intensity is None else f'@{"-".join(map(str, self.intensity)) if isinstance(self.intensity, (tuple, list)) else self.intensity}'
         return f'{self.kind}{amount}' + ''.join(f':{x}' for x in (self.scope, self.density) if x) + ('' if self.seed is None else f'#{self.seed}')
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-grid
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-grid
 SELECTED = tuple(sorted(TASKS)) # the six that the thesis chose
 
 def grid(
@@ -56,7 +56,7 @@ def grid(
     fits = lambda kind, scope, density: (scope is None or scope in MANIPULATIONS[kind].scopes) and (density is None or density in MANIPULATIONS[kind].densities)
     return [Task(k, x, s, d, seed) for k in kinds for x in (intensities or {}).get(k, (None,)) for s in scopes for d in densities if fits(k, s, d) for seed in seeds]
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-dose
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-dose
 def dose(
     kind:str,
     factor:float, # 1 is the thesis's intensity
@@ -68,7 +68,7 @@ def dose(
     paper = m.intensity(2000) if callable(m.intensity) else m.intensity
     return max(1, m.least, round(factor * paper)) if isinstance(paper, int) else min(1., round(factor * paper, 6))
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-donors
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-donors
 def donors_of(
     id:str, # The document
     texts:dict, # Id -> text, of all documents
@@ -78,7 +78,7 @@ def donors_of(
     draw = lambda other: hashlib.sha256(f'{id}\n{other}'.encode('utf-8', 'surrogatepass')).digest()
     return [texts[other] for other in sorted(sorted((o for o in texts if o != id), key=draw)[:most])]
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-parse
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-parse
 @lru_cache(maxsize=None)
 def _needs_parse(kind, model):
     "Whether a kind looks at the parse: always, or only where the writing has no words between blanks."
@@ -93,7 +93,7 @@ def parse_for(
     "The parse that a text's manipulations share."
     return parsed(text, model=model, needs=()) if any(_needs_parse(kind, model) for kind in kinds) else None
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-records
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-records
 class NotMade(NamedTuple):
     "An example that could not be made."
     id: str     # It would have had
@@ -119,7 +119,7 @@ def _example(doc, level, variant, text, edits, task=None, seed=None):
     if task: own = dict(kind=task.kind, metric=MANIPULATIONS[task.kind].metric, intensity=variant.partition('@')[2].partition(':')[0].partition('#')[0] or None, scope=task.scope, density=task.density, seed=str(seed))
     return Example(f'{doc.id}/{level}/{variant}', target=text, truth='manipulated' if task else 'gold', group=doc.id, variant=variant, level=level, meta=known | dict(tokens=len(text.split()), edits=edits) | own)
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-one
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-one
 def _damage(doc, text, task, level, settings, donors, parse):
     "One example with its edits, or a `NotMade`."
     kind, name = MANIPULATIONS[task.kind], f'{doc.id}/{level}/{task.variant}'
@@ -142,7 +142,7 @@ def _document(doc, length, texts, settings):
     made = [_damage(doc, text, task, level, settings, donors, parse) for task in settings.tasks]
     return [(_example(doc, level, 'gold', text, 0), [])] + [m for m in made if not isinstance(m, NotMade)], [m for m in made if isinstance(m, NotMade)]
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-run
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-run
 _SHARED = {} # in a process of the pool: what all jobs need
 
 def _share(**shared): _SHARED.update(shared)
@@ -166,7 +166,7 @@ def _all(jobs, texts, settings, workers, progress):
 
 def _start(shared): _share(**shared)
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-built
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-built
 @dataclass(frozen=True)
 class Built:
     "A benchmark with everything that was done for it."
@@ -184,7 +184,7 @@ class Built:
 
     def __repr__(self): return repr(self.benchmark).replace('Benchmark', 'Built', 1)
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-manifest
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-manifest
 def sha256(text:str)->str: # 64 hexadecimal digits
     "The hash of a text's UTF-8 bytes."
     return hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()
@@ -205,7 +205,7 @@ def _manifest(name, documents, examples, refused, settings, left_out):
     return dict(name=name, versions=_versions(settings), settings=settings._asdict() | dict(tasks=tasks, lengths=list(settings.lengths)), documents=[source(d) for d in documents],
                 left_out=[x._asdict() for x in left_out], examples=made, refused=[r._asdict() for r in refused])
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-check
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-check
 def _check(documents, settings, workers, only):
     "Whether a benchmark can be made of this."
     if not documents: raise BadInput('There are no documents to build a benchmark from.')
@@ -219,14 +219,14 @@ def _check(documents, settings, workers, only):
     wrong = [x for x in settings.lengths if x is not None and (isinstance(x, bool) or not isinstance(x, int) or x < 1)]
     if wrong: raise BadInput(f'A length is a whole number of tokens, or None for the whole text, not {wrong[0]!r}.')
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-lengths
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-lengths
 def _lengths(documents, settings):
     "Length -> document id -> text, and a `NotMade` for each length that a document doesn't reach."
     cuts = {(d.id, length): at_length(d, length, settings.language) for d in documents for length in settings.lengths}
     texts = {length: {i: t for (i, l), t in cuts.items() if l == length and isinstance(t, str)} for length in settings.lengths}
     return texts, [NotMade(f'{i}/{level_of(l)}', t.reason, t.said) for (i, l), t in cuts.items() if not isinstance(t, str)]
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-card
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-card
 CARD = '''{n} documents, damaged by factlib in known ways: {tasks}. Lengths: {lengths}. The group is the document, the level its length, the variant "gold" or the task; the truth is "gold" or "manipulated".
 Made after the design of CoFluEval-LC; what each example is and what could not be made is in the manifest. The licence is that of the texts.'''
 
@@ -236,7 +236,7 @@ def _benchmark(manifest, examples):
     card = CARD.format(n=len({e.group for e in examples}), tasks=', '.join(f'[{t["variant"]}]' for t in settings['tasks']), lengths=', '.join(map(level_of, settings['lengths'])))
     return Benchmark(manifest['name'], examples, 'label', card, tuple(NotMade(**r) for r in manifest['refused']))
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-build
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-build
 def build(
     documents, # A `Corpus`, or a list of anything with id, title and text, such as `stories()` gives
     tasks:list|None=None, # From `grid`; the six of the thesis when None
@@ -266,7 +266,7 @@ def build(
     manifest = _manifest(name, everyone, examples, refused, settings, getattr(documents, 'left_out', []))
     return Built(_benchmark(manifest, examples), {e.id: edits for e, edits in pairs if e.variant != 'gold'}, manifest)
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-save
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-save
 def save(
     built:Built,
     folder:Path, # Gets examples.jsonl (or .parquet), edits.jsonl and manifest.json
@@ -284,7 +284,7 @@ def save(
     write_atomic(folder/'manifest.json', json.dumps(built.manifest, indent=1, ensure_ascii=False) + '\n')
     return folder
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-load
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-load
 def load_built(
     folder:Path, # From `save`
 )->Built:
@@ -299,7 +299,7 @@ def load_built(
     rows = map(json.loads, json_lines((folder/'edits.jsonl').read_text(encoding='utf-8')))
     return Built(_benchmark(manifest, examples), {r['id']: [Edit(*e) for e in r['edits']] for r in rows}, manifest)
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-sets
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-sets
 SPLITS = {None: (2000, None), 'LC': (None,), 'SC': (2000,)}
 
 @benchmark("Your own texts (folder=...) or the thesis's 65, damaged in six ways; splits LC (whole) and SC (2,000 tokens)",
