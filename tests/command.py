@@ -42,7 +42,8 @@ def shell_engine():
                 for i, cell in enumerate(manager.nb.cells):
                     manager.cell_start(cell, i)
                     if cell.cell_type == 'code' and cell.source.strip():
-                        cell.outputs = [nbformat.from_dict(dict(output)) for output in shell.run(cell.source)]
+                        shown = [dict(output) for output in shell.run(cell.source)]
+                        cell.outputs = [nbformat.from_dict(o) for o in shown if o.get('data', True)] # empty: it showed itself
                         if shell.exc is not None:
                             manager.cell_exception(cell, i, exception=shell.exc)
                             return

@@ -61,10 +61,12 @@ def test_sweep_again_gives_the_same_tables_and_leaves_no_old_file(sweep, tmp_pat
     (copy/'tables'/'stale.csv').write_text('x')
     (copy/'mine.txt').write_text('kept')
     (copy/'result.json').write_text(json.dumps(old | dict(files=old['files'] + ['tables/stale.csv'])))
-    before = {f: (copy/f).read_bytes() for f in old['files']}
+    judged = pd.read_parquet(copy/'judgements.parquet')
+    before = {f: (copy/f).read_bytes() for f in old['files'] if f != 'judgements.parquet'}
     done = factlib_inside('run', 'quick_sweep', '-p', 'n', 3, '--out', copy, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert {f: (copy/f).read_bytes() for f in before} == before # tables and figures, byte for byte
+    assert set(old['files']) - set(before) == {'judgements.parquet'} and pd.read_parquet(copy/'judgements.parquet').drop(columns='seconds').equals(judged.drop(columns='seconds')) # it took another time
     assert not (copy/'tables'/'stale.csv').exists() and (copy/'mine.txt').read_text() == 'kept'
 
 def test_ones_own_texts_by_plain_papermill(tmp_path):
@@ -147,6 +149,26 @@ def test_commands_teach():
     assert wrong.returncode == 2 and 'quick_sweep' in wrong.stderr
     assert factlib_inside('page', 'no-such-folder', cwd=ROOT).returncode == 2
 
+# The main job, run once for all that look at it
+
+def test_every_experiment_that_can_run_here_does(reproduced):
+    "And those that can't are named on the page, with what they lack."
+    from factlib.runs.execute import main_job, needs_of, why_not
+    here = {name for name, notebook in main_job().items() if not why_not(needs_of(notebook))}
+    assert {p.parent.name for p in reproduced.glob('*/result.json')} == here >= {'quick_sweep', 'judgememo_taxonomy', 'screening', 'small_matrix', 'montagelie'}
+    page = (reproduced/'index.html').read_text(encoding='utf-8')
+    assert all(f'<section id="{name}">' in page for name in here) and all(name in page for name in main_job())
+    for name in here:
+        result = json.loads((reproduced/name/'result.json').read_text())
+        assert result['findings'] and not any('nan' in f['text'].split() for f in result['findings']), name
+        assert sorted([*result['files'], 'result.json', 'notebook.ipynb', 'notebook.html']) == files(reproduced/name)
+
+def test_experiments_stay_small(reproduced):
+    "Processor seconds of each: 15 without data (40 for the small matrix), 60 with."
+    seconds = {p.parent.name: json.loads(p.read_text())['cpu_seconds'] for p in reproduced.glob('*/result.json')}
+    limit = lambda name: 60 if os.environ.get('FACTLIB_DATA') else 40 if name == 'small_matrix' else 15
+    assert len(seconds) >= 5 and not {name: s for name, s in seconds.items() if not 0 < s <= limit(name)}, seconds
+
 CHROME = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
 
 @pytest.mark.skipif(not CHROME or not shutil.which('chromedriver'), reason='no Chromium with ChromeDriver is installed')
@@ -159,7 +181,7 @@ def test_the_page_in_a_browser(sweep):
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which('chromedriver')))
     try:
         driver.get((sweep/'index.html').as_uri())
-        assert driver.execute_script('return [...document.images].every(i => i.complete && i.naturalWidth > 300) && document.images.length') == 2
+        assert driver.execute_script('return [...document.images].every(i => i.complete && i.naturalWidth > 300) && document.images.length') == 3 # the two figures, and the one that opens the page
         assert driver.execute_script("return performance.getEntriesByType('resource').filter(r => !r.name.startsWith('data:')).length") == 0
         assert driver.execute_script('return document.documentElement.scrollWidth <= window.innerWidth')
         links = driver.execute_script('return [...document.querySelectorAll("a")].map(a => a.href).filter(h => h.includes("#cell-id="))')

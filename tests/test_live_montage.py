@@ -29,6 +29,7 @@ def released(tmp_path):
     (folder/'montagelie.json').write_text(json.dumps([row(i) for i in range(3)]), encoding='utf-8')
     return tmp_path/'data'
 
+@pytest.mark.slow
 def test_scores_and_costs_of_the_model_rows(tmp_path, released):
     "Each lie's facts are supported; of DoveScore S_EO alone falls, by the share of inverted pairs (Eq 5 with alpha = 1: the product with S_E)."
     def answer(request): return '{"consistency": 4}' if '"consistency"' in prompt(request) else rule(request)

@@ -25,12 +25,10 @@ RECORDED = {'judgememo': 416, 'judgememo_matrix_analysis': 270, 'judgememo_ablat
 
 @pytest.mark.parametrize('name', RECORDED)
 @pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: the recorded replies are not here')
-def test_replication_on_the_real_recordings(name, tmp_path):
-    done = factlib_inside('run', name, '--no-page', '--out', tmp_path/'out'/name, cwd=tmp_path, data=os.environ['FACTLIB_DATA'])
-    assert done.returncode == 0, done.stderr[-3000:]
-    result = json.loads((tmp_path/'out'/name/'result.json').read_text())
+def test_replication_on_the_real_recordings(name, reproduced):
+    result = json.loads((reproduced/name/'result.json').read_text())
     assert len(result['findings']) >= 2 and not any('nan' in f['text'] for f in result['findings'])
-    if RECORDED[name]: assert len(read_table(tmp_path/'out'/name/'tables'/'audit.csv')) == RECORDED[name]
+    if RECORDED[name]: assert len(read_table(reproduced/name/'tables'/'audit.csv')) == RECORDED[name]
 
 @pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: the recorded replies are not here')
 def test_rule_or_final_call_with_all_setups(tmp_path):
