@@ -19,7 +19,7 @@ FLOORS = {'core': 1, 'text': 2, 'validity': 2, 'report': 2, 'llm': 3, 'perturb':
 # What stands lower and is kept out all the same: evaluators know nothing of damage nor of statistics, benchmarks hold no statistics, report shows what it is given.
 APART = {('evaluators', 'perturb'), ('evaluators', 'validity'), ('perturb', 'validity'), ('benchmarks', 'validity'), ('papers', 'runs')} | {('report', other) for other in FLOORS if other not in ('core', 'report')}
 # Faults of rhythm that are left: these numbers may only fall.
-ALLOWED = {'long line': 2097, 'no example': 359, 'long cell': 446, 'private import': 66, 'stray self': 121, 'method by assignment': 118, 'long line in an experiment': 68, 'definition in an experiment': 4}
+ALLOWED = {'long line': 1459, 'long cell': 320, 'no example': 319, 'stray self': 66, 'method by assignment': 56, 'private import': 0, 'long line in an experiment': 68, 'definition in an experiment': 4}
 MODULES = sorted(p for p in (ROOT/'factlib').rglob('*.py') if p.name != '_modidx.py')
 NAMES = ['.'.join(p.relative_to(ROOT).with_suffix('').parts).removesuffix('.__init__') for p in MODULES]
 NOTEBOOKS = sorted(p for p in (ROOT/'nbs').rglob('*.ipynb') if not p.name.startswith(('.', '_')) and '.ipynb_checkpoints' not in p.parts)
@@ -215,6 +215,12 @@ def test_importing_is_light():
         assert loaded == '[]'
         seconds.append(float(said))
     assert min(seconds) < 1
+
+def test_overlap_brings_little_along():
+    "ROUGE needs no chat and no data: importing it loads at most ten modules of factlib's."
+    code = "import sys, factlib.evaluators.overlap\nprint(*sorted(m for m in sys.modules if m.split('.')[0] == 'factlib'))"
+    loaded = run(sys.executable, '-c', code, cwd=ROOT).split()
+    assert 'factlib.evaluators.overlap' in loaded and len(loaded) <= 10, loaded
 
 @pytest.mark.slow
 def test_wheel_in_an_empty_environment(tmp_path):
