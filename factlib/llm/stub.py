@@ -14,8 +14,6 @@ from fastcore.basics import patch
 from ..core.records import BadInput
 
 # %% ../../nbs/llm/stub.ipynb #stub-completion
-_PARTS = ('content', 'refusal', 'finish_reason', 'logprobs', 'usage', 'model', 'reasoning_content') # of a rule's reply
-
 def _completion(request, reply):
     "What a server would send for a rule's reply. Tokens are counted as words."
     text = reply.get('content', '')
@@ -24,7 +22,8 @@ def _completion(request, reply):
     usage['total_tokens'] = sum(usage.values())
     message = dict(role='assistant', content=text, refusal=reply.get('refusal'))
     if 'reasoning_content' in reply: message['reasoning_content'] = reply['reasoning_content']
-    choice = dict(index=0, message=message, finish_reason=reply.get('finish_reason', 'stop'), logprobs=reply.get('logprobs'))
+    finish_reason = reply.get('finish_reason', 'stop')
+    choice = dict(index=0, message=message, finish_reason=finish_reason, logprobs=reply.get('logprobs'))
     return dict(id='stub', object='chat.completion', created=0, model=reply.get('model', request['model']),
                 choices=[choice], usage=reply.get('usage', usage))
 
@@ -104,6 +103,7 @@ async def _handle(server, http, web):
     if response is None: http.transport.abort()
     return response or web.Response()
 
+# %% ../../nbs/llm/stub.ipynb #stub-route
 async def _route(server, http, web):
     "A chat completion, the list of models, or 404."
     if http.path == '/v1/chat/completions': return await _handle(server, http, web)
@@ -123,6 +123,7 @@ async def _listen(server, web):
     server.base_url = f'http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1'
     return listening, counting
 
+# %% ../../nbs/llm/stub.ipynb #stub-serve
 async def _serve(server, web, ready, stop):
     "Serve until told to stop."
     listening, counting = await _listen(server, web)

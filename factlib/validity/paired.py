@@ -199,7 +199,7 @@ def noninferiority(
 # %% ../../nbs/validity/paired.ipynb #paired-equivalence
 def equivalence(
     d, # One difference an item, None for missing
-    margin:float, # Differences up to this do not matter, in units of d; above 0
+    margin:float, # Differences up to this do not matter; above 0
     level:float=.95, # Confidence; alpha is 1 - level
     groups=None, # One label an item
 )->Result: # estimate: the mean; p; statistic: the t of that p; ci: the two-sided 2*level - 1 interval
