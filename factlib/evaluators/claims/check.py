@@ -36,13 +36,14 @@ class ModelChecker(BatchAsker):
 class ScoreChecker(Component):
     "A fact is supported if its score reaches a threshold."
     def __init__(self,
-                 score:Callable, # (fact's text, source) -> a number, or None where it can't tell; may be async
+                 score:Callable, # (fact's text, source) -> a number, or None where it can't tell; may be async, and have a `version`
                  threshold:float, # A fact with this score or a higher one is supported
                  name:str|None=None, # For the signature; the function's own if None
                 ):
         if not callable(score): raise BadInput(f'A checker needs a function from a fact and a source to a number, not a {type(score).__name__}.')
         self.score, self.threshold = score, check_score(threshold, 'threshold')
-        self.signature = signature(name or getattr(score, '__name__', type(score).__name__), 1, threshold=threshold).replace('|', ';')
+        name, version = name or getattr(score, '__name__', type(score).__name__), getattr(score, 'version', 1)
+        self.signature = signature(name, version, threshold=threshold).replace('|', ';')
 
     async def check(self, facts:list, source:str)->Outcome: # Id -> True, False or Absence
         scores = {}
@@ -61,6 +62,8 @@ def word_support(
     needed = content_stems(fact)
     return len(needed & content_stems(source))/len(needed) if needed else None
 
+word_support.version = 2 # 1 had another list of words without content
+
 # %% ../../../nbs/evaluators/claims/check.ipynb #check-checker
 class NliChecker(Component):
     "A fact is supported if the highest entailment by a window of the source reaches a threshold."
@@ -69,7 +72,7 @@ class NliChecker(Component):
         threshold:float=.5, # A fact with this entailment or a higher one is supported
         words:int=100, # At most so many in a window of whole sentences
     ):
-        self.entailment, self.threshold, self.words = entailment or RuleEntailment(), check_score(threshold, 'threshold'), check_optional_count(words, 'words')
+        self.entailment, self.threshold, self.words = entailment or RuleEntailment(), check_score(threshold, 'threshold'), check_optional_count(words, 'words', 1)
         self.signature = signature('nli', 1, entailment=self.entailment.signature, threshold=threshold, words=words).replace('|', ';')
 
     async def check(self, facts:list, source:str)->Outcome: # Id -> True, False or Absence

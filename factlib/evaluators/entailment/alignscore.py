@@ -40,7 +40,7 @@ class AlignScoreLike(SentenceEntailment):
         caps:Caps|None=None, # None: nothing is dropped
         shown:int=3, # So many sentences go into the evidence
     ):
-        self.words = check_optional_count(words, 'words')
+        self.words = check_optional_count(words, 'words', 1)
         super().__init__(entailment, caps, shown, words=words)
 
     def chunks(self, source): return word_chunks(source, self.words)
