@@ -16,14 +16,12 @@ from ..core.files import digest
 
 # %% ../../nbs/llm/transport.ipynb #transport-failure
 class Failure(Exception):
-    """Why no completion came back. `kind` is one of
+    """Why no completion came back, by `kind`.
 
-    - `rate` (429), `server` (5xx and the like), `connection`, `timeout`, `garbled` (no completion in the body):
-      worth another try;
-    - `rejected` (any other 4xx), `too_long` (the prompt does not fit the model's context), `filtered` (a content
-      filter): would only happen again."""
+    - worth another try: `rate` (429), `server` (5xx and others), `connection`, `timeout`, `garbled` (no completion);
+    - would only happen again: `too_long` (for the context), `filtered`, `rejected` (any other 4xx)."""
     def __init__(self, kind:str, message:str, status:int|None=None, retry_after:float|None=None):
-        "`retry_after` is the wait in seconds that the server asks for."
+        "`retry_after` is in seconds."
         super().__init__(message)
         self.kind, self.message, self.status, self.retry_after = kind, message, status, retry_after
 
@@ -57,6 +55,7 @@ _TOO_LONG = re.compile(
 _FILTERED = re.compile(r'content[ _-]?(?:filter|management policy|policy_violation)|responsible_?ai', re.IGNORECASE)
 _QUOTA = re.compile(r'insufficient_quota|billing|credit balance', re.IGNORECASE)
 
+# %% ../../nbs/llm/transport.ipynb #transport-message
 def _message(body):
     "The message and the code in an error's body, in the forms that servers give it."
     error = body.get('error', body) if isinstance(body, dict) else body
@@ -124,23 +123,24 @@ class SdkTransport:
         "Close the connections."
         await self.client.close()
 
-    async def _create(self, body, timeout):
-        "Send by the client. Its own time-out is for each read, and a slow trickle never ends it: so there are two."
-        fields = {name: value for name, value in body.items() if name not in ('model', 'messages')}
-        create = self.client.chat.completions.create
-        async with asyncio.timeout(timeout):
-            return await create(model=body['model'], messages=body['messages'], extra_body=fields, timeout=timeout)
-
 # %% ../../nbs/llm/transport.ipynb #transport-sdk-send
+async def _create(client, body, timeout):
+    "Send by the client. Its own time-out is for each read, and a slow trickle never ends it: so there are two."
+    fields = {name: value for name, value in body.items() if name not in ('model', 'messages')}
+    create = client.chat.completions.create
+    async with asyncio.timeout(timeout):
+        return await create(model=body['model'], messages=body['messages'], extra_body=fields, timeout=timeout)
+
+# %% ../../nbs/llm/transport.ipynb #transport-sdk-errors
 @patch
 async def send(
     self:SdkTransport,
     body:dict, # Of a chat completion request
     timeout:float, # Seconds
-)->'ChatCompletion':
+): # OpenAI's `ChatCompletion`
     "Send a request and wait for its completion; a `Failure` if there is none."
     import openai
-    try: return _checked(await self._create(body, timeout))
+    try: return _checked(await _create(self.client, body, timeout))
     except TimeoutError as e: raise _lost(e, timeout) from None
     except openai.APIStatusError as e: raise failure(e.status_code, e.body, e.response.headers) from None
     except openai.APIConnectionError as e: raise _lost(_root(e), timeout) from None
@@ -163,28 +163,13 @@ class LeanTransport:
         "Close the connections."
         await self.session.close()
 
-    async def _post(self, body, timeout):
-        "The response, and the bytes of its body."
-        data = json.dumps(body, ensure_ascii=False).encode('utf-8')
-        async with asyncio.timeout(timeout):
-            async with self.session.post(self.url, data=data, allow_redirects=False) as response:
-                return response, await response.read()
-
-# %% ../../nbs/llm/transport.ipynb #transport-lean-send
-@patch
-async def send(
-    self:LeanTransport,
-    body:dict, # Of a chat completion request
-    timeout:float, # Seconds
-)->'ChatCompletion':
-    "Send a request and wait for its completion; a `Failure` if there is none."
-    import aiohttp
-    try: response, raw = await self._post(body, timeout)
-    except (aiohttp.ClientError, OSError) as e: raise _lost(e, timeout) from None
-    try: parsed = json.loads(raw)
-    except (ValueError, RecursionError): parsed = raw.decode('utf-8', 'replace')
-    if response.status >= 300: raise failure(response.status, parsed, response.headers)
-    return _checked(_completion(parsed))
+# %% ../../nbs/llm/transport.ipynb #transport-lean-post
+async def _post(session, url, body, timeout):
+    "The response, and the bytes of its body."
+    data = json.dumps(body, ensure_ascii=False).encode('utf-8')
+    async with asyncio.timeout(timeout):
+        async with session.post(url, data=data, allow_redirects=False) as response:
+            return response, await response.read()
 
 def _completion(parsed):
     "The client's type; built without validation where a server takes liberties with it, as the client does."
@@ -192,6 +177,22 @@ def _completion(parsed):
     if not isinstance(parsed, dict): raise Failure('garbled', 'the answer is no chat completion')
     try: return ChatCompletion.model_validate(parsed)
     except ValueError: return ChatCompletion.construct(**parsed)
+
+# %% ../../nbs/llm/transport.ipynb #transport-lean-send
+@patch
+async def send(
+    self:LeanTransport,
+    body:dict, # Of a chat completion request
+    timeout:float, # Seconds
+): # OpenAI's `ChatCompletion`
+    "Send a request and wait for its completion; a `Failure` if there is none."
+    import aiohttp
+    try: response, raw = await _post(self.session, self.url, body, timeout)
+    except (aiohttp.ClientError, OSError) as e: raise _lost(e, timeout) from None
+    try: parsed = json.loads(raw)
+    except (ValueError, RecursionError): parsed = raw.decode('utf-8', 'replace')
+    if response.status >= 300: raise failure(response.status, parsed, response.headers)
+    return _checked(_completion(parsed))
 
 # %% ../../nbs/llm/transport.ipynb #transport-pool
 TRANSPORTS = {'sdk': SdkTransport, 'lean': LeanTransport}

@@ -75,7 +75,7 @@ class SentenceDecomposer(Component):
                  kind_of:Callable|None=None, # Sentence -> 'event' or 'description', such as `event_or_description`; None: all are of the kind 'fact'
                 ):
         self.kind_of, name = kind_of or (lambda sentence: 'fact'), getattr(kind_of, '__name__', type(kind_of).__name__) if kind_of else None
-        self.signature = signature('sentences', 2, kind_of=name).replace('|', ';')
+        self.signature = signature('sentences', 3, kind_of=name).replace('|', ';')
 
     def expect(self, text:str)->tuple: # Facts, and '': they are known
         by_kind = {}

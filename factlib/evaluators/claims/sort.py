@@ -169,16 +169,19 @@ def sentence_of(
     for w in sorted(content_stems(event) & where.keys()): shared[where[w]] += weights[w] # in a fixed order, on which sums of floats depend
     return int(shared.argmax()) if shared.any() else None
 
+sentence_of.version = 2 # 1 had another list of words without content
+
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-place-sorter
 _MOST_CELLS, _LOCK = 20_000_000, threading.Lock() # one thread at a time, so that a text is read once
 
 class PlaceSorter(Component):
     "Events by where the text tells them, without a model. More than 20 million pairs of an event and a sentence are too long for the default."
     def __init__(self,
-                 place:Callable=sentence_of, # (event's text, text) -> a number, or None
+                 place:Callable=sentence_of, # (event's text, text) -> a number, or None; may have a `version`
                 ):
         if not callable(place): raise BadInput(f'A sorter needs a function from an event and a text to a place, not a {type(place).__name__}.')
-        self.place, self.signature = place, signature('place', 1, of=getattr(place, '__name__', type(place).__name__)).replace('|', ';')
+        name, version = getattr(place, '__name__', type(place).__name__), getattr(place, 'version', 1)
+        self.place, self.signature = place, signature('place', version, of=name).replace('|', ';')
 
     def _sorted(self, events, text):
         with _LOCK:

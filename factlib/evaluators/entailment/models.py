@@ -75,7 +75,7 @@ class TransformersEntailment(Entailment):
         truncate:bool=False, # Cut the premises of longer pairs and count these; otherwise they are too long
         labels:list|None=None, # Names of the outputs; None: those in the model's configuration
     ):
-        self.batch, self.truncates = check_optional_count(batch, 'batch'), bool(truncate)
+        self.batch, self.truncates = check_optional_count(batch, 'batch', 1), bool(truncate)
         self.tokenizer, self.model = _load(model, revision)
         limit = _token_limit(self.tokenizer, self.model.config)
         if check_optional_count(max_tokens, 'max_tokens', 8) and limit and max_tokens > limit: raise BadInput(f'This model reads {limit} tokens, so `max_tokens` can\'t be {max_tokens}.')

@@ -67,7 +67,7 @@ class RuleEntailment(Entailment):
         if likeness == 'minilm': minilm() # complains now, not at each example
         self.likeness, self.same, self.truncates = likeness, same, bool(truncate)
         self.label = 'rules' if likeness == 'minilm' else 'rules, words only'
-        self.signature = signature('rules', 1, likeness='all-MiniLM-L6-v2' if likeness == 'minilm' else 'shared stems', numbers='yes', names='yes', negation='English', same=same, longest=LONGEST_PIECE,
+        self.signature = signature('rules', 2, likeness='all-MiniLM-L6-v2' if likeness == 'minilm' else 'shared stems', numbers='yes', names='yes', negation='English', same=same, longest=LONGEST_PIECE,
                                    truncate=self.truncates if likeness == 'minilm' else None).replace('|', ';')
 
     def alike(self, premises, hypotheses): # sentences x hypotheses, and which pairs were cut

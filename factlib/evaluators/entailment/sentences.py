@@ -28,7 +28,7 @@ class Caps:
     max_sentences: int|None = None # Only so many sentences of the target, from its beginning
 
     def __post_init__(self):
-        for name, x in asdict(self).items(): check_optional_count(x, name)
+        for name, x in asdict(self).items(): check_optional_count(x, name, 1)
 
     def apply(self, chunks:list, sentences:list)->tuple: # Spans that are kept, of both; and for each cap that is on, how many chunks, sentences and pairs it took away
         "In the order of the published code: first the short ones."

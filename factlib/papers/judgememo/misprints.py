@@ -12,8 +12,8 @@ import math
 from typing import NamedTuple
 
 from ...core.frames import DataFrame
-from .main_tables import EQUATION, PANELS, SETUP, average_cells, figure_cells, gold_cells
-from .main_tables import needed_models, score_cells, t_cells, thesis_models
+from .main_tables import EQUATION, PANELS, SETUP, average_cells, figure_cells
+from .main_tables import gold_cells, needed_models, score_cells, t_cells, thesis_models
 from .recordings import DOCUMENTS, MODELS
 from ...perturb.quality import TASKS
 from ...report.published import Published

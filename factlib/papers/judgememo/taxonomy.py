@@ -7,17 +7,17 @@ __all__ = ['TABLES', 'FAMILIES', 'PRINTED_UNITS', 'said_intensity', 'taxonomy', 
            'settings_table', 'changed_words', 'changed_sentences', 'exchange_audit']
 
 # %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-imports
-from ...core.files import data_file, read_parquet
+import re
+
 from ...core.frames import DataFrame
+from .documents import recorded_texts
 from ...perturb.base import MANIPULATIONS
 from ...perturb.quality import TASKS
 from ...report.figures.style import FAINT, FIXED, INK, MUTED, compose, styled, swatches
 from ...text.parse import parse
 
-# %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-tables
-TABLES = ('A.3', '3.7', 'fig3.2', 'fig3.13', 'figA.13')
-
 # %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-intensity
+TABLES = ('A.3', '3.7', 'fig3.2', 'fig3.13', 'figA.13')
 FAMILIES = {'1': 'logical flow', '2': 'plot', '3': 'anaphora', '4': 'language'}
 
 def said_intensity(
@@ -25,26 +25,52 @@ def said_intensity(
 )->str: # E.g. "5 % of sentences"
     "The thesis's intensity in words."
     if callable(kind.intensity): return f'tokens/1,000 + {kind.intensity.keywords["bias"]} {kind.unit}'
-    return f'{kind.intensity} {kind.unit}' if isinstance(kind.intensity, int) else f'{100*kind.intensity:g} % of {kind.unit}'
+    if isinstance(kind.intensity, int): return f'{kind.intensity} {kind.unit}'
+    return f'{100*kind.intensity:g} % of {kind.unit}'
 
-def taxonomy()->DataFrame: # One row a kind, sorted by id
-    "Everything the registry says."
+# %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-table
+def _kind(m):
+    "One row of `taxonomy`."
+    listed = ' / '.join
+    return dict(id=m.id, name=m.name, family=FAMILIES[m.id[0]], metric=m.metric, what=m.description,
+                intensity=said_intensity(m), per_1000=m.rate, scope=listed(m.scopes), density=listed(m.densities),
+                granularity=listed(m.granularities), parse='model' in m.takes, selected=m.id in TASKS)
+
+# %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-all
+def taxonomy()->DataFrame:
+    """Everything the registry says, one row a kind, sorted by id.
+
+    - id, name, family, metric, what: its number, name and kind, what it is meant to lower, and a sentence
+    - intensity, per_1000: the thesis's, in words; changes in 1,000 tokens, where that is its measure
+    - scope, density, granularity: where and on what it can work, parted by slashes
+    - parse, selected: does it need a parse; is it in CoFluEval-LC?"""
     import pandas as pd
-    rows = [dict(id=m.id, name=m.name, family=FAMILIES[m.id[0]], metric=m.metric, what=m.description, intensity=said_intensity(m), per_1000=m.rate, scope=' / '.join(m.scopes), density=' / '.join(m.densities),
-                 granularity=' / '.join(m.granularities), parse='model' in m.takes, selected=m.id in TASKS) for m in MANIPULATIONS.values()]
-    return pd.DataFrame(rows).sort_values('id', ignore_index=True)
+    return pd.DataFrame([_kind(m) for m in MANIPULATIONS.values()]).sort_values('id', ignore_index=True)
 
 # %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-figure
 _COLUMNS = ('paragraph', 'section', 'chapter', 'document', 'token', 'character', 'widespread', 'dense')
+_AT = [x + x//4*.6 + (x > 5)*.6 for x in range(8)] # three groups, with a gap between them
 
 def _row(ax, y, kind):
     "One kind's line of dots."
-    there = [*kind.scopes, *kind.granularities, *kind.densities]
-    for x, column in enumerate(_COLUMNS):
-        ax.plot(x + x//4*.6 + (x > 5)*.6, y, 'o', ms=8, color=FIXED[kind.metric] if column in there else 'none', mec=FIXED[kind.metric] if column in there else FAINT)
+    can = [*kind.scopes, *kind.granularities, *kind.densities]
+    for x, column in zip(_AT, _COLUMNS):
+        fill, edge = (FIXED[kind.metric],)*2 if column in can else ('none', FAINT)
+        ax.plot(x, y, 'o', ms=8, color=fill, mec=edge)
     weight = 'bold' if kind.id in TASKS else 'normal'
     ax.text(-.7, y, f'[{kind.id}] {kind.name}', ha='right', va='center', weight=weight, color=INK)
 
+# %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-figure-axes
+def _axes(ax):
+    "Names of columns above, of their groups below."
+    ax.set(xticks=_AT, xticklabels=_COLUMNS, yticks=[], xlim=(-5.6, max(_AT) + .6), ylim=(-17, .8))
+    ax.xaxis.tick_top()
+    ax.tick_params(axis='x', rotation=35, length=0)
+    for side in ax.spines.values(): side.set_visible(False)
+    for x, name in ((1.5, 'scope'), (5.1, 'granularity'), (8.7, 'density')):
+        ax.text(x, -16.7, name, ha='center', color=MUTED)
+
+# %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-figure-whole
 @styled
 def taxonomy_figure(): # A Figure
     "Kinds by what they work on: scope, granularity, density. Bold: in CoFluEval-LC."
@@ -53,83 +79,102 @@ def taxonomy_figure(): # A Figure
     ax = fig.subplots()
     kinds = sorted(MANIPULATIONS.values(), key=lambda m: m.id)
     for i, kind in enumerate(kinds): _row(ax, -i - .5*(int(kind.id[0]) - 1), kind)
-    at = [x + x//4*.6 + (x > 5)*.6 for x in range(8)]
-    ax.set(xticks=at, xticklabels=_COLUMNS, yticks=[], xlim=(-5.6, max(at) + .6), ylim=(-17, .8))
-    ax.xaxis.tick_top()
-    ax.tick_params(axis='x', rotation=35, length=0)
-    for side in ax.spines.values(): side.set_visible(False)
-    for x, name in ((1.5, 'scope'), (5.1, 'granularity'), (8.7, 'density')): ax.text(x, -16.7, name, ha='center', color=MUTED)
-    compose(fig, 'Fifteen ways to damage a text', swatches(['coherence', 'fluency'], FIXED), 'Colour: what a kind is meant to lower. Bold: the six that the thesis chose.')
+    _axes(ax)
+    note = 'Colour: what a kind is meant to lower. Bold: the six that the thesis chose.'
+    compose(fig, 'Fifteen ways to damage a text', swatches(['coherence', 'fluency'], FIXED), note)
     return fig
 
 # %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-where
+def _strokes(ax, y, m):
+    "One text, and its changes."
+    ax.barh(y, 100, height=.62, color=FAINT)
+    left = [100*e.start/len(m.text) for e in m.edits]
+    widths = [100*(e.end - e.start)/len(m.text) for e in m.edits]
+    ax.barh([y]*len(widths), widths, left=left, height=.62, color='#2E7D4F')
+    ax.vlines(left, y - .31, y + .31, color='#2E7D4F', lw=.8, snap=False) # so that the narrowest is seen
+    ax.text(101, y, 'refused' if m.refused else f'{len(widths):,}', va='center', color=MUTED)
+
+# %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-where-figure
 @styled
 def where_figure(
     made:dict, # Name -> `Manipulated`
     title:str='Where the changes are',
 ): # A Figure
-    "Each text as a bar from its beginning to its end, each change as a stroke, in the width that it has there (but at least visible)."
+    "Each text as a bar from its beginning to its end, each change as a stroke, as wide as it is there (but visible)."
     from matplotlib.figure import Figure
     fig = Figure(figsize=(7, 1.1 + .27*len(made)), layout='constrained')
     ax = fig.subplots()
-    for i, (name, m) in enumerate(made.items()):
-        ax.barh(-i, 100, height=.62, color=FAINT)
-        left, widths = [100*e.start/len(m.text) for e in m.edits], [100*(e.end - e.start)/len(m.text) for e in m.edits]
-        ax.barh([-i]*len(widths), widths, left=left, height=.62, color='#2E7D4F')
-        ax.vlines(left, -i - .31, -i + .31, color='#2E7D4F', lw=.8, snap=False) # so that the narrowest is seen
-        ax.text(101, -i, 'refused' if m.refused else f'{len(widths):,}', va='center', color=MUTED)
-    ax.set(yticks=[-i for i in range(len(made))], yticklabels=list(made), xlim=(0, 108), xlabel='place in the text (%)', xticks=range(0, 101, 25))
+    for i, m in enumerate(made.values()): _strokes(ax, -i, m)
+    ax.set(yticks=[-i for i in range(len(made))], yticklabels=list(made))
+    ax.set(xlim=(0, 108), xlabel='place in the text (%)', xticks=range(0, 101, 25))
     ax.tick_params(length=0)
     for side in ax.spines.values(): side.set_visible(False)
     compose(fig, title, note='On the right: the number of changes.')
     return fig
 
 # %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-settings
-PRINTED_UNITS = {'17': 'tokens', '24': 'tokens', '32': 'mentions of places and organisations', '41': 'tokens', '42': 'sentences', '43': 'verbs'}
+PRINTED_UNITS = {'17': 'tokens', '24': 'tokens', '32': 'mentions of places and organisations',
+                 '41': 'tokens', '42': 'sentences', '43': 'verbs'}
 _THEIR_UNITS = PRINTED_UNITS | {'42': 'verbs', '43': 'sentences'}
 
-def settings_table()->DataFrame: # One row for each of the six
-    "Table 3.7: intensity, unit, scope and density, as printed and as it should be."
+def _settings(m):
+    "One row of `settings_table`."
+    amount = f'tokens/1,000 + {m.intensity.keywords["bias"]}' if callable(m.intensity) else f'{100*m.intensity:g} %'
+    printed, unit = PRINTED_UNITS[m.id], _THEIR_UNITS[m.id]
+    return dict(id=m.id, name=m.name, metric=m.metric, intensity=amount, printed_unit=printed, unit=unit,
+                scope=m.scopes[0], density=m.densities[0] if m.densities else 'n/a', agrees=printed == unit)
+
+# %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-settings-table
+def settings_table()->DataFrame:
+    """Table 3.7, one row for each of the six.
+
+    - id, name, metric: which manipulation, and what it is meant to lower
+    - intensity: how much
+    - printed_unit, unit, agrees: of what, as printed and as it should be; are the two the same?
+    - scope, density: where, and how it is spread"""
     import pandas as pd
-    def row(m):
-        amount = f'tokens/1,000 + {m.intensity.keywords["bias"]}' if callable(m.intensity) else f'{100*m.intensity:g} %'
-        return dict(id=m.id, name=m.name, metric=m.metric, intensity=amount, printed_unit=PRINTED_UNITS[m.id], unit=_THEIR_UNITS[m.id], scope=m.scopes[0], density=m.densities[0] if m.densities else 'n/a', agrees=PRINTED_UNITS[m.id] == _THEIR_UNITS[m.id])
-    return pd.DataFrame([row(MANIPULATIONS[i]) for i in sorted(TASKS)])
+    return pd.DataFrame([_settings(MANIPULATIONS[i]) for i in sorted(TASKS)])
 
 # %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-changed
 def changed_words(
-    before:str, after:str, # With the same number of white-space tokens
-)->list: # Indices of the words that differ; None if the numbers differ
+    before:str, # A text
+    after:str, # The same text, manipulated
+)->list|None: # Indices of the words (white-space tokens) that differ; None if there are more or fewer of them
     "Which words were changed."
     old, new = before.split(), after.split()
     return [i for i, (a, b) in enumerate(zip(old, new)) if a != b] if len(old) == len(new) else None
 
 def changed_sentences(
-    before:str, after:str, # The same
+    before:str, # A text
+    after:str, # The same text, manipulated
     doc, # The parse of `before`
-)->int|None:
+)->int|None: # None if the numbers of words differ
     "How many sentences have a changed word."
     changed = changed_words(before, after)
     if changed is None: return None
-    import re
     starts = [m.start() for m in re.finditer(r'\S+', before)]
     return len({next(i for i, s in enumerate(doc.sents) if starts[k] < s.end_char) for k in changed})
+
+# %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-exchange-row
+def _exchanged(id, gold, tenses, order):
+    "One row of `exchange_audit`: a document, and its texts after [42] and [43]."
+    doc = parse(gold)
+    verbs, sents = sum(t.pos_ in ('VERB', 'AUX') for t in doc), len(list(doc.sents))
+    words = changed_words(gold, tenses)
+    return dict(id=id, verbs=verbs, sentences=sents, of_verbs=round(.05*verbs), of_sentences=round(.05*sents),
+                words_42=None if words is None else len(words), sentences_43=changed_sentences(gold, order, doc))
 
 # %% ../../../nbs/papers/judgememo/taxonomy.ipynb #taxonomy-exchange
 def exchange_audit(
     n:int=6, # So many documents, the first by id
     home=None, # The data folder; None: `FACTLIB_DATA`
-)->DataFrame: # One row a document
-    "The recorded [42] and [43] of the short texts: what was changed, beside 5 % of the verbs and 5 % of the sentences."
+)->DataFrame:
+    """The recorded [42] and [43] of the short texts: what was changed, beside 5 % of the verbs and of the sentences.
+
+    - id, verbs, sentences: a document, and what it has
+    - of_verbs, of_sentences: 5 % of them
+    - words_42, sentences_43: words that [42] changed, sentences in which [43] changed something"""
     import pandas as pd
-    from pathlib import Path
-    path = data_file('judgememo/documents.parquet') if home is None else Path(home)/'judgememo'/'documents.parquet'
-    table = read_parquet(path, ['doc_id', 'length', 'variant', 'text'])
-    texts = table[table.length == '2000'].set_index(['doc_id', 'variant']).text
-    def row(id):
-        gold = texts[id, 'gold']
-        doc = parse(gold)
-        verbs, sents = sum(t.pos_ in ('VERB', 'AUX') for t in doc), len(list(doc.sents))
-        words = changed_words(gold, texts[id, '42'])
-        return dict(id=id, verbs=verbs, sentences=sents, of_verbs=round(.05*verbs), of_sentences=round(.05*sents), words_42=None if words is None else len(words), sentences_43=changed_sentences(gold, texts[id, '43'], doc))
-    return pd.DataFrame([row(id) for id in sorted(set(texts.index.get_level_values(0)))[:n]])
+    texts = {(id, variant): text for (id, length, variant), text in recorded_texts(home).items() if length == '2000'}
+    ids = sorted({id for id, _ in texts})[:n]
+    return pd.DataFrame([_exchanged(id, *(texts[id, v] for v in ('gold', '42', '43'))) for id in ids])

@@ -11,18 +11,21 @@ from ...report.audit import Cell
 from ...text.models import load_spacy
 from ...text.spans import paragraphs
 
-# %% ../../../nbs/papers/judgememo/texts.ipynb #texts-tables
+# %% ../../../nbs/papers/judgememo/texts.ipynb #texts-read
 TABLES = ('3.1', '3.5', 'fig3.1', 'figA.1', 'figA.2', 'figA.3')
 
-# %% ../../../nbs/papers/judgememo/texts.ipynb #texts-read
 def quick_counts(
     table:DataFrame, # With `text`
-)->DataFrame: # The same without the text: `characters`, `words` (white-space tokens), `spacy_tokens`, `paragraphs`
-    "What can be counted without a model. spaCy's tokens come from its rules."
-    nlp = load_spacy()
-    counted = table.drop(columns='text')
-    return counted.assign(characters=table.text.map(len), words=table.text.map(lambda t: len(t.split())), spacy_tokens=table.text.map(lambda t: len(nlp.make_doc(t))),
-                          paragraphs=table.text.map(lambda t: len(paragraphs(t))))
+)->DataFrame:
+    """What can be counted without a model. The table without its text, and with
+
+    - characters, paragraphs: blocks between blank lines
+    - words: white-space tokens
+    - spacy_tokens: by spaCy's rules"""
+    nlp, text = load_spacy(), table.text
+    return table.drop(columns='text').assign(
+        characters=text.map(len), words=text.map(lambda t: len(t.split())),
+        spacy_tokens=text.map(lambda t: len(nlp.make_doc(t))), paragraphs=text.map(lambda t: len(paragraphs(t))))
 
 # %% ../../../nbs/papers/judgememo/texts.ipynb #texts-slow
 PLACES = ('LOC', 'FAC', 'GPE', 'ORG')
@@ -30,9 +33,17 @@ PLACES = ('LOC', 'FAC', 'GPE', 'ORG')
 def sentence_counts(
     table:DataFrame, # With `text`
 )->Series: # Sentences by spaCy's parser
-    "Sentences as spaCy's parser finds them: about two seconds for a text of 12,000 words."
+    "Sentences as spaCy's parser finds them."
     nlp = load_spacy(enable=('tok2vec', 'parser'))
     return table.text.map(lambda t: len(list(nlp(t).sents)))
+
+
+# %% ../../../nbs/papers/judgememo/texts.ipynb #texts-entity-counts
+def _entities(doc):
+    "The numbers for one text."
+    persons = [len(e) for e in doc.ents if e.label_ == 'PERSON']
+    places = [len(e) for e in doc.ents if e.label_ in PLACES]
+    return dict(person_single=persons.count(1), place_single=places.count(1), place_all=len(places))
 
 def entity_counts(
     table:DataFrame, # With `text`
@@ -40,11 +51,7 @@ def entity_counts(
     "Mentions of persons, and of places and organisations, by spaCy's entity finder."
     import pandas as pd
     nlp = load_spacy(enable=('tok2vec', 'ner'))
-    def count(text):
-        found = [(e.label_, len(e)) for e in nlp(text).ents]
-        places = [n for label, n in found if label in PLACES]
-        return dict(person_single=sum(label == 'PERSON' and n == 1 for label, n in found), place_single=sum(n == 1 for n in places), place_all=len(places))
-    return pd.DataFrame([count(t) for t in table.text])
+    return pd.DataFrame([_entities(nlp(text)) for text in table.text])
 
 # %% ../../../nbs/papers/judgememo/texts.ipynb #texts-cells
 def general_cells(
@@ -53,15 +60,21 @@ def general_cells(
 )->dict: # Cell of Table 3.1 -> `Cell`
     "Table 3.1: general statistics."
     means = full[['characters', 'words', 'spacy_tokens', 'paragraphs']].mean()
-    swapped = 'Sentences and paragraphs are exchanged in print.'
-    cells = dict(documents=Cell(float(len(full))), chars=Cell(means.characters), tokens_whitespace=Cell(means.words), tokens_spacy=Cell(means.spacy_tokens))
+    cells = dict(documents=Cell(float(len(full))), chars=Cell(means.characters), tokens_whitespace=Cell(means.words),
+                 tokens_spacy=Cell(means.spacy_tokens))
     if sentences is None: return cells
-    return cells | {'sentences (as labelled)': Cell(sentences.mean(), means.paragraphs, swapped), 'paragraphs (as labelled)': Cell(means.paragraphs, sentences.mean(), swapped)}
+    swapped = 'Sentences and paragraphs are exchanged in print.'
+    return cells | {'sentences (as labelled)': Cell(sentences.mean(), means.paragraphs, swapped),
+                    'paragraphs (as labelled)': Cell(means.paragraphs, sentences.mean(), swapped)}
+
+# %% ../../../nbs/papers/judgememo/texts.ipynb #texts-entities
+_NAMES = {'person_single': 'PERSON single', 'place_single': 'LOC/FAC/GPE/ORG single',
+          'place_all': 'LOC/FAC/GPE/ORG multi'}
 
 def entity_cells(
     counted:DataFrame, # `length` and the columns of `entity_counts`
 )->dict: # Cell of Table 3.5 -> `Cell`
-    "Table 3.5: entity mentions. Its multi-token column counts all mentions, those of one token included; its single-token columns come close but not equal, which mentions count as one token is not said."
-    names = {'person_single': 'PERSON single', 'place_single': 'LOC/FAC/GPE/ORG single', 'place_all': 'LOC/FAC/GPE/ORG multi'}
-    means = counted.groupby('length')[list(names)].mean()
-    return {f'{length}|{name}': Cell(means.loc[length, column]) for length in means.index if length != 'full' for column, name in names.items()}
+    "Table 3.5: entity mentions."
+    means = counted[counted.length != 'full'].groupby('length')[list(_NAMES)].mean()
+    return {f'{length}|{name}': Cell(means.loc[length, column])
+            for length in means.index for column, name in _NAMES.items()}
