@@ -140,7 +140,8 @@ def test_a_paragraph_is_embedded_once():
 @MINILM
 def test_cuts_are_counted():
     assert judge(ParagraphEmbedding(max_tokens=5), 'One two three.\n\nOne two.').evidence['cut'] == 1 # 4 pieces and 2 marks; 3 and 2
-    for bad in (2, 257, True, 10.): pytest.raises(BadInput, ParagraphEmbedding, max_tokens=bad)
+    for bad in (2, 257, True, 10.5): pytest.raises(BadInput, ParagraphEmbedding, max_tokens=bad)
+    assert ParagraphEmbedding(max_tokens=10.).signature == ParagraphEmbedding(max_tokens=10).signature # a whole number
 
 def test_no_embedding_model(monkeypatch):
     models.minilm.cache_clear()

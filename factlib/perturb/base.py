@@ -7,14 +7,16 @@ __all__ = ['MANIPULATIONS', 'Refusal', 'Manipulated', 'Unfit', 'need', 'Manipula
            'amount', 'due_in', 'eligible', 'units', 'separator', 'place', 'parsed', 'need_language']
 
 # %% ../../nbs/perturb/base.ipynb #base-imports
-import hashlib, inspect, operator, re
+import inspect, operator
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Callable
 
 import numpy as np
+from fastcore.basics import patch
 
+from ..core.files import digest, whole_characters
 from ..core.records import BadInput
 from ..core.registry import Registry
 from ..text.edits import revert_edits
@@ -24,20 +26,21 @@ from ..text.spans import CHAPTER, Span, paragraphs
 
 # %% ../../nbs/perturb/base.ipynb #base-refusal
 class Refusal(str):
-    "Why a text was left alone: a sentence that also carries `reason` (a short name), how many were `asked` for and how many `available`."
+    "Why a text was left alone: a sentence, with a short `reason` and how many were `asked` for and `available`."
     def __new__(cls, sentence:str, reason:str, asked:int, available:int):
         self = super().__new__(cls, sentence)
         self.reason, self.asked, self.available = reason, asked, available
         return self
 
-    def __reduce__(self): return Refusal, (str(self), self.reason, self.asked, self.available) # survives pickling, so Dask can carry it
+    def __reduce__(self): # survives pickling, so Dask can carry it
+        return Refusal, (str(self), self.reason, self.asked, self.available)
 
 # %% ../../nbs/perturb/base.ipynb #base-manipulated
 @dataclass(frozen=True)
 class Manipulated:
     "What `manipulate` made of a text."
     text: str                    # The new text; the old one if refused
-    edits: list                  # `core.text.Edit`s in the new text's coordinates, in order
+    edits: list                  # `text.edits.Edit`s in the new text's coordinates, in order
     refused: Refusal|None = None # Why nothing was changed
 
     def revert(self)->str: # The text that was given, byte for byte
@@ -47,7 +50,9 @@ class Manipulated:
 # %% ../../nbs/perturb/base.ipynb #base-need
 class Unfit(Exception):
     "Raised inside a kind: this text can't take what was asked."
-    def __init__(self, refusal:Refusal): super().__init__(refusal); self.refusal = refusal
+    def __init__(self, refusal:Refusal):
+        super().__init__(refusal)
+        self.refusal = refusal
 
 def need(
     asked:int, # So many are needed
@@ -56,43 +61,50 @@ def need(
     reason:str, # Short name, e.g. "too_few_paragraphs"
 )->None:
     "Go on only if there are enough; also stops where the text is so short that nothing is due."
-    if asked < 1 and not available: raise Unfit(Refusal(f'There are no {what} in the text, so nothing is due.', 'too_short', asked, available))
-    if asked < 1: raise Unfit(Refusal('The text is so short that not even one change is due.', 'too_short', asked, available))
-    if asked > available: raise Unfit(Refusal(f'Too few {what}: {asked:,} needed, {available:,} there.', reason, asked, available))
+    why = f'Too few {what}: {asked:,} needed, {available:,} there.'
+    if asked < 1:
+        reason, why = 'too_short', 'The text is so short that not even one change is due.'
+        if not available: why = f'There are no {what} in the text, so nothing is due.'
+    if asked < 1 or asked > available: raise Unfit(Refusal(why, reason, asked, available))
 
 # %% ../../nbs/perturb/base.ipynb #base-manipulation
 @dataclass(frozen=True)
 class Manipulation:
     "A kind of damage."
     id: str             # The paper's number
-    name: str
+    name: str           # In a few words
     metric: str         # What it is meant to lower: "fluency" or "coherence"
     description: str    # One line
-    function: Callable  # (text, rng, due, **settings) -> [(start, end, after), ...]; raises `Unfit`; due(candidates) is the number of operations
+    function: Callable  # (text, rng, due, **settings) -> [(start, end, after), ...]; or `Unfit`
     unit: str           # What a share is a share of, e.g. "paragraphs"
     intensity: object   # The paper's: a count, a share, or a function of the number of tokens
     rate: float         # The paper's, as operations per 1,000 tokens at 2,000 tokens
     least: int = 0      # Fewer operations than this make no sense
-    scopes: tuple = ('document',)       # Those it can have; the first is the default
-    densities: tuple = ()               # The same; none for coherence
-    granularities: tuple = ('token',)   # The same; none for structural kinds
+    scopes: tuple = ('document',)     # Those it can have; the first is the default
+    densities: tuple = ()             # None for coherence
+    granularities: tuple = ('token',) # None for structural kinds
 
-    @property
-    def parameters(self)->list[str]: # Keyword-only
-        "The settings its function has of its own."
-        return [p.name for p in inspect.signature(self.function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+# %% ../../nbs/perturb/base.ipynb #base-takes
+@patch(as_prop=True)
+def parameters(self:Manipulation)->list[str]: # Keyword-only
+    "The settings its function has of its own."
+    return [p.name for p in inspect.signature(self.function).parameters.values() if p.kind is p.KEYWORD_ONLY]
 
-    @property
-    def takes(self)->list[str]: # Names
-        "All settings this kind understands."
-        shared = ['intensity', 'mode', 'scope'] + ['density'] * bool(self.densities) + ['granularity'] * bool(self.granularities)
-        return shared + [name for name in self.parameters if name not in shared]
+@patch(as_prop=True)
+def takes(self:Manipulation)->list[str]: # Names
+    "All settings this kind understands."
+    shared = ['intensity', 'mode', 'scope']
+    shared += ['density'] * bool(self.densities) + ['granularity'] * bool(self.granularities)
+    return shared + [name for name in self.parameters if name not in shared]
 
 # %% ../../nbs/perturb/base.ipynb #base-register
 MANIPULATIONS = Registry('factlib.perturb')
 
-def manipulation(id, name, metric, description, **more): # The fields of `Manipulation`
-    "Decorator that enters a kind's function into `MANIPULATIONS`."
+def manipulation(
+    id, name, metric, description, # As for `Manipulation`
+    **more, # Its other fields
+): # A decorator
+    "Enters a kind's function into `MANIPULATIONS`."
     def enter(function):
         MANIPULATIONS[id] = Manipulation(id, name, metric, description, function, **more)
         return function
@@ -106,8 +118,7 @@ def seeded(
     "A random generator that depends on the seed and the kind, and on nothing else."
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer, str)):
         raise BadInput(f'The seed must be a whole number or a string, not {type(seed).__name__}.')
-    digest = hashlib.sha256(f'{kind}\n{seed}'.encode('utf-8', 'surrogatepass')).digest()
-    return np.random.default_rng(int.from_bytes(digest[:16], 'big'))
+    return np.random.default_rng(int(digest(f'{kind}\n{seed}', 32), 16))
 
 # %% ../../nbs/perturb/base.ipynb #base-howmany
 def operations(
@@ -123,19 +134,25 @@ def operations(
 # %% ../../nbs/perturb/base.ipynb #base-intensity-check
 def _is_count(x): return isinstance(x, (int, np.integer)) and not isinstance(x, bool) and x >= 1
 def _is_share(x): return isinstance(x, (float, np.floating)) and 0 < x <= 1
+def _is_rate(x): return isinstance(x, (int, float, np.number)) and not isinstance(x, bool) and 0 < x <= 1000
 
+def _is_intensity(x):
+    "Whether this is a count, a share, or a rising pair of either."
+    low, high = x if isinstance(x, (tuple, list)) and len(x) == 2 else (x, x)
+    return any(is_kind(low) and is_kind(high) and low <= high for is_kind in (_is_count, _is_share))
+
+# %% ../../nbs/perturb/base.ipynb #base-intensity-mode
 def _check_intensity(intensity, mode):
-    "An intensity that means something in this mode, or a `BadInput`."
-    if mode not in ('paper', 'equal_density'): raise BadInput(f'There is no mode {mode!r}: give "paper" or "equal_density".')
+    "An intensity that means something in this mode, or a `BadInput`. None always does."
+    if mode not in ('paper', 'equal_density'):
+        raise BadInput(f'There is no mode {mode!r}: give "paper" or "equal_density".')
     if intensity is None: return
-    if mode == 'equal_density':
-        number = isinstance(intensity, (int, float, np.number)) and not isinstance(intensity, bool)
-        if not (number and 0 < intensity <= 1000): raise BadInput(f'With equal density the intensity is a number of operations per 1,000 tokens, above 0 and at most 1,000, not {intensity!r}.')
-        return
-    pair = intensity if isinstance(intensity, (tuple, list)) and len(intensity) == 2 else (intensity, intensity)
-    alike = all(map(_is_count, pair)) or all(map(_is_share, pair))
-    if not alike or pair[0] > pair[1]:
-        raise BadInput(f'The intensity is a whole number of operations from 1, a share in (0, 1] such as 0.02, or a pair of either from low to high, not {intensity!r}.')
+    if mode == 'equal_density' and not _is_rate(intensity):
+        raise BadInput('With equal density the intensity is a number of operations per 1,000 tokens, '
+                       f'above 0 and at most 1,000, not {intensity!r}.')
+    if mode == 'paper' and not _is_intensity(intensity):
+        raise BadInput('The intensity is a whole number of operations from 1, a share in (0, 1] such as 0.02, '
+                       f'or a pair of either from low to high, not {intensity!r}.')
 
 # %% ../../nbs/perturb/base.ipynb #base-amount
 def amount(
@@ -149,73 +166,75 @@ def amount(
         drawn = int(rng.integers(low, high + 1))
         intensity = drawn if _is_count(intensity[0]) else drawn/100
     if _is_count(intensity): return operator.index(intensity)
-    percent = round(100 * float(intensity), 9) # 100 * .07 is 7.000000000000001 otherwise, and half of 150 times that no longer a half
+    percent = round(100 * float(intensity), 9)
     return round(percent * candidates/100)
 
 # %% ../../nbs/perturb/base.ipynb #base-due
 def due_in(
-    text:str,
+    text:str, # Whose length counts
     kind:Manipulation,
-    intensity:int|float|tuple|None, # The paper's when None
+    intensity:int|float|tuple|None, # The kind's own when None
     mode:str, # "paper" or "equal_density"
-    rng:np.random.Generator,
+    rng:np.random.Generator, # To draw from a range
 )->Callable: # due(candidates) -> number of operations
     "How many operations are due in this text, as a function of how many candidates it has."
     _check_intensity(intensity, mode)
-    chosen = kind.intensity if intensity is None else intensity
+    tokens, chosen = len(text.split()), kind.intensity if intensity is None else intensity
     def due(candidates):
         if mode == 'equal_density':
-            exact = (kind.rate if intensity is None else float(intensity)) * len(text.split())/1000
-            return max(kind.least, round(exact)) if exact >= kind.least - 1 else 0 # never more than one operation away
-        n = chosen(len(text.split())) if callable(chosen) else amount(candidates, chosen, rng)
-        return max(kind.least, n)
+            exact = (kind.rate if intensity is None else float(intensity)) * tokens/1000
+            return max(kind.least, round(exact)) if exact >= kind.least - 1 else 0
+        return max(kind.least, chosen(tokens) if callable(chosen) else amount(candidates, chosen, rng))
     return due
 
 # %% ../../nbs/perturb/base.ipynb #base-eligible
 def eligible(
-    text:str,
+    text:str, # Any text
     min_characters:int=50, # Shorter paragraphs are passed over
 )->list: # Spans, in order
     "The paragraphs that may be manipulated: long enough, and without a chapter heading."
     return [p for p in paragraphs(text) if p.end - p.start >= min_characters and not CHAPTER.search(p.of(text))]
 
 # %% ../../nbs/perturb/base.ipynb #base-sections
-def _passages(text, min_characters):
+def _sections(text, min_characters):
     "Runs of consecutive paragraphs, none a heading, that together reach `min_characters`, from the start on."
-    found, start, length = [], None, 0
+    sections, start, length = [], None, 0
     for p in paragraphs(text):
         if CHAPTER.search(p.of(text)): # a section does not reach over a heading
             start, length = None, 0
             continue
         start, length = p.start if start is None else start, length + p.end - p.start
         if length >= min_characters:
-            found.append(Span(start, p.end))
+            sections.append(Span(start, p.end))
             start, length = None, 0
-    return found
+    return sections
 
 # %% ../../nbs/perturb/base.ipynb #base-chapters
 def _bodies(text, min_characters):
     "What stands below the headings, where it is long enough."
     headings = list(CHAPTER.finditer(text))
-    found = []
-    for heading, end in zip(headings, [m.start() for m in headings[1:]] + [len(text)]):
-        body = text[heading.end():end]
-        start = heading.end() + len(body) - len(body.lstrip())
-        if body.strip() and len(body.strip()) >= min_characters: found.append(Span(start, start + len(body.strip())))
-    return found
+    ends = [m.start() for m in headings[1:]] + [len(text)]
+    bodies = []
+    for heading, end in zip(headings, ends):
+        below = text[heading.end():end]
+        body, start = below.strip(), end - len(below.lstrip())
+        if body and len(body) >= min_characters: bodies.append(Span(start, start + len(body)))
+    return bodies
 
 # %% ../../nbs/perturb/base.ipynb #base-units
 def units(
-    text:str,
+    text:str, # Any text
     scope:str='paragraph', # "paragraph", "section" or "chapter"
     min_characters:int|None=None, # At least so long; 3,000 for sections and 50 for the others when None
 )->list[Span]: # In order, without overlap
     "The pieces of a text that a structural operation takes as one."
     least = (3000 if scope == 'section' else 50) if min_characters is None else min_characters
-    return dict(paragraph=eligible, section=_passages, chapter=_bodies)[scope](text, least)
+    return dict(paragraph=eligible, section=_sections, chapter=_bodies)[scope](text, least)
 
 # %% ../../nbs/perturb/base.ipynb #base-separator
-def separator(text:str)->str: # White space
+def separator(
+    text:str, # Any text
+)->str: # White space
     "What stands between this text's paragraphs: its most frequent gap, or a blank line if it has none."
     spans = paragraphs(text)
     gaps = Counter(text[a.end:b.start] for a, b in zip(spans, spans[1:]))
@@ -238,29 +257,34 @@ def place(
     high = max(int(np.searchsorted(starts, start + length)), low + n)
     return low + np.sort(rng.choice(high - low, n, replace=False))
 
-# %% ../../nbs/perturb/base.ipynb #base-parse
-def _readable(text):
-    "The text as spaCy can take it: half characters (lone surrogates) become replacement signs, so that offsets stay."
-    return re.sub('[\ud800-\udfff]', '\ufffd', text)
+# %% ../../nbs/perturb/base.ipynb #base-check-parse
+_MEANING = dict(ENT_IOB='named entities', SENT_START='sentences', TAG='tags', LEMMA='dictionary forms',
+                MORPH='morphology', DEP='dependencies')
 
+def _check_parse(doc, text, needs):
+    "A `BadInput` unless this is a parse of the text with all that is needed."
+    if not hasattr(doc, 'has_annotation'): raise BadInput(f'`doc` must be a spaCy parse, not {type(doc).__name__}.')
+    if doc.text != text:
+        raise BadInput('`doc` is the parse of another text: parse just the text that is to be manipulated.')
+    for name in needs:
+        if not doc.has_annotation(name):
+            raise BadInput(f'The parse has no {_MEANING.get(name, name)}, which this manipulation needs: '
+                           'use a spaCy model that finds them.')
+
+# %% ../../nbs/perturb/base.ipynb #base-parse
 @lru_cache(maxsize=2)
 def _parse(text, model): return parse(text, model)
 
-# %% ../../nbs/perturb/base.ipynb #base-parsed
-_MEANING = dict(ENT_IOB='named entities', SENT_START='sentences', TAG='tags', LEMMA='dictionary forms', MORPH='morphology', DEP='dependencies')
-
 def parsed(
-    text:str,
+    text:str, # What the parse is of
     doc=None, # A spaCy parse of just this text
     model:str=SPACY_MODEL, # An installed spaCy pipeline, used if there is no `doc`
-    needs:tuple=('ENT_IOB',), # Names of the annotations that must be there, as in `Doc.has_annotation`
-): # A spaCy Doc whose offsets are the text's
+    needs:tuple=('ENT_IOB',), # Names of annotations that must be there, as in `Doc.has_annotation`
+): # A spaCy Doc whose offsets are the text's, with replacement signs for half characters
     "The one parse that all kinds share."
-    if doc is None: doc = _parse(_readable(text), model)
-    if not hasattr(doc, 'has_annotation'): raise BadInput(f'`doc` must be a spaCy parse, not {type(doc).__name__}.')
-    if doc.text != _readable(text): raise BadInput('`doc` is the parse of another text: parse just the text that is to be manipulated.')
-    lacking = [name for name in needs if not doc.has_annotation(name)]
-    if lacking: raise BadInput(f'The parse has no {_MEANING.get(lacking[0], lacking[0])}, which this manipulation needs: use a spaCy model that finds them.')
+    text = whole_characters(text)
+    doc = _parse(text, model) if doc is None else doc
+    _check_parse(doc, text, needs)
     return doc
 
 # %% ../../nbs/perturb/base.ipynb #base-language
@@ -269,5 +293,7 @@ def need_language(
     asked:int, # The operations that are due
     language:str='en', # ISO code
 )->None:
-    "Go on only if the text was parsed as this language."
-    if asked >= 1 and doc.lang_ != language: raise Unfit(Refusal(f'This manipulation knows the words of {language!r} only, and the text was parsed as {doc.lang_!r}.', 'language', asked, 0))
+    "Go on only if the text was parsed as this language, or if nothing is due."
+    if asked < 1 or doc.lang_ == language: return
+    why = f'This manipulation knows the words of {language!r} only, and the text was parsed as {doc.lang_!r}.'
+    raise Unfit(Refusal(why, 'language', asked, 0))

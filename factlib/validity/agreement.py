@@ -106,7 +106,7 @@ def _alpha_of(x, level, groups, confidence, n_resamples, seed):
 def alpha(
     table, # Units in rows, annotators in columns, None for missing
     level:str='nominal', # Or "ordinal", "interval", "ratio", which need numbers
-    groups=None, # One label a unit, to be resampled whole
+    groups=None, # One label a unit, resampled whole
     confidence:float=.95, # Of the interval
     n_resamples:int=1000, # Bootstrap of units; 0 for no interval
     seed:int=0, # Same seed, same interval

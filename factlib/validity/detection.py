@@ -232,10 +232,10 @@ def _mean_result(a, b, is_pos, which, groups, sets, **options):
 
 # %% ../../nbs/validity/detection.ipynb #detection-mean-test
 def mean_auc_test(
-    sets, # For each: a on pos and neg, b on the same, groups of pos and of neg
+    sets, # For each: a on pos and neg, b on the same, groups of pos and neg
     level:float=.95, # Of the interval
     n_resamples:int=2000, # For it
-    n_flips:int=9999, # For p; all, if 2^groups are no more
+    n_flips:int=9999, # For p; all if 2^groups are no more
     seed:int=0, # For both
 )->Result: # estimate: mean AUC of a minus mean AUC of b; ci; p
     """Does a separate better than b, on average? Items without both scores are left out and counted.
@@ -245,8 +245,8 @@ def mean_auc_test(
     r = _mean_result(*columns, level=level, n_resamples=n_resamples, seed=seed)
     if r.estimate is None: return r
     p, exact = sign_flip(_group_sums(*columns), check_count(n_flips, 'n_flips', 1), seed)
-    how = f'p by {"all" if exact else n_flips} sign flips of the groups'
-    return replace(r, p=p, definition=f'{r.definition}; {how}')
+    tried = 'all' if exact else n_flips
+    return replace(r, p=p, definition=f'{r.definition}; p by {tried} sign flips of the groups')
 
 # %% ../../nbs/validity/detection.ipynb #detection-bounds-scale
 def _ends(pos, neg, low, high):
