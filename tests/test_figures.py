@@ -196,7 +196,7 @@ def test_hostile_labels(kind):
         fig = draw(kind, labels, [float(i) for i in range(len(labels))], title=title, note=title)
         shown = [t.get_text() for t in fig.findobj(match=lambda o: hasattr(o, 'get_parse_math')) if t.get_text()]
         for x in labels:
-            short = style._label(x, 26).replace('\n', '')[:5]
+            short = style.shown_label(x, 26).replace('\n', '')[:5]
             assert any(t.replace('\n', '').startswith(short) for t in shown), (x, shown)
         assert not any(t.get_parse_math() for t in fig.findobj(match=lambda o: hasattr(o, 'get_parse_math')) if '$' in t.get_text())
         said(fig)

@@ -6,7 +6,7 @@
 __all__ = ['KEPT', 'true_pairs', 'order_evidence', 'Montage', 'MontageBuilder', 'build_montages', 'save_montages',
            'missing_parts']
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-imports
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-imports
 import json, warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +26,7 @@ from ..perturb.base import Refusal, seeded
 from ..perturb.order import montage
 from ..text.spans import sentences
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-pairs
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-pairs
 def _pair(row, number):
     "An example with a source and a true target."
     where = f'Row {number}'
@@ -45,7 +45,7 @@ def true_pairs(
     if not path.is_file(): raise BadInput(f'There is no file {str(path)!r}.')
     return check_examples([_pair(row, number) for number, row in enumerate(tuple_rows(path), 1)])
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-evidence
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-evidence
 KEPT = .75 # of an event's content words
 
 def _share(x): return None if x is None else round(x, 3)
@@ -66,7 +66,7 @@ def order_evidence(
                 support=[_share(s) for s in support], in_order=_share(share_in_order(places)), new=None if known is None else _share(1 - known),
                 length=_share(len(text.split())/words) if words else None)
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-tuple
 @dataclass(frozen=True)
 class Montage:
     "A tuple of MontageLie (Eq 4), with how it was made. A part that is not among `lies` or `paraphrases` is in `absent`."
@@ -90,7 +90,7 @@ class Montage:
         return dict(id=self.id, source=self.source, true=self.true, **self.lies, paraphrase=self.paraphrases, events=list(self.events), descriptions=list(self.descriptions),
                     orders=self.orders, techniques=self.techniques, absent=absent, checks=self.checks, made_by=self.made_by)
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-builder
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-builder
 def _schema(*names): return dict(type='object', properties={n: dict(type='string') for n in names}, required=list(names), additionalProperties=False)
 
 class MontageBuilder:
@@ -116,7 +116,7 @@ class MontageBuilder:
         self.chat, self.keep, self.seed, self.method = chat, keep, seed, method
         self.signature = signature(self.name, 1, decomposer=self.decomposer.signature, writer=self.writer.signature, teller=self.teller and self.teller.signature, keep=keep, seed=seed, method=method)
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-write
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-write
 def _line(text): return ' '.join(text.split())
 
 async def _write(self, start, events):
@@ -143,7 +143,7 @@ async def _tell_again(self, text):
 
 MontageBuilder._write, MontageBuilder._tell_again = _write, _tell_again
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-parts
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-parts
 def _drafts(self, item, n):
     "A false order of each difficulty, or a `Refusal`."
     if n < 2: return dict.fromkeys(DIFFICULTIES, Refusal(f'There {"is one event" if n else "are no events"}, and a false order needs at least three.', 'too_few_sentences', 3, n))
@@ -175,7 +175,7 @@ async def _lie(self, level, order, events, others, made):
 
 MontageBuilder._drafts, MontageBuilder._judged, MontageBuilder._again, MontageBuilder._lie = _drafts, _judged, _again, _lie
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-make
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-make
 def _none(self, why, levels=DIFFICULTIES):
     "Why these lies are absent, and so are their paraphrases."
     absent = {d: why for d in levels}
@@ -205,7 +205,7 @@ async def _make(self,
 _NAMES = ('events', *LEVELS, *(f'paraphrase {level}' for level in LEVELS))
 MontageBuilder._none, MontageBuilder.make = _none, _make
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-plan
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-plan
 _STAND_IN = 'The text so far is not known before it is written: its events stand in for it.'
 
 def _plan(self, example:Example)->list: # Of `llm.costs.Planned`
@@ -224,7 +224,7 @@ def _plan(self, example:Example)->list: # Of `llm.costs.Planned`
 
 MontageBuilder.plan = _plan
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-run
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-run
 async def _run(builder, examples, concurrency, done):
     "All tuples, so many at a time, in the order of the examples."
     made, waiting = {}, iter(enumerate(examples))

@@ -6,44 +6,47 @@
 __all__ = ['LONG', 'difference_weights', 'long_paragraphs', 'Combination']
 
 # %% ../../../nbs/evaluators/offline/combination.ipynb #combination-imports
-import asyncio, hashlib, inspect, math
+import asyncio, inspect, math
 from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
+from fastcore.basics import patch
 
+from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, Judgement, signature
 from ..base import Evaluator, register
 from ...text.spans import paragraphs
 
 # %% ../../../nbs/evaluators/offline/combination.ipynb #combination-weights
 def difference_weights(
-    differences, # Rows of intact minus spoilt, a column each feature
-    ridge:float=.1, # The penalty r: above 0; fixed beforehand, not tuned
+    differences, # Rows of intact minus spoilt
+    ridge:float=.1, # r, above 0; not tuned
 ): # A numpy vector, for the features as they are
-    "Weights of features such that intact documents score higher than spoilt ones. None where all differences are 0."
+    "Weights by which intact documents score higher. None if all differences are 0."
     d = np.asarray(differences, float)
     if d.ndim != 2 or not d.size: raise BadInput('Weights need at least one difference of at least one feature.')
     if not np.isfinite(d).all(): raise BadInput('The differences must be numbers.')
     if not ridge > 0 or not math.isfinite(ridge): raise BadInput(f'The ridge penalty must be above 0, not {ridge!r}.')
     scale = np.sqrt((d**2).mean(axis=0))
-    scaled = d/np.where(scale > 0, scale, 1)
+    scale = np.where(scale > 0, scale, 1)
+    scaled = d/scale
     w = np.linalg.solve(scaled.T @ scaled/len(d) + ridge*np.eye(d.shape[1]), scaled.mean(axis=0))
     length = np.linalg.norm(w)
-    return None if length < 1e-12 else w/length/np.where(scale > 0, scale, 1)
+    return None if length < 1e-12 else w/length/scale
 
 # %% ../../../nbs/evaluators/offline/combination.ipynb #combination-paragraphs
 LONG = 50 # Characters from which on a paragraph is nobody else's
 
 def long_paragraphs(
-    text:str,
+    text:str, # To be cut
     least:int=LONG, # Characters
 )->frozenset: # With single spaces
     "The paragraphs that tell whose text it is."
-    found = (' '.join(p.of(text).split()) for p in paragraphs(text))
-    return frozenset(p for p in found if len(p) >= least)
+    joined = (' '.join(p.of(text).split()) for p in paragraphs(text))
+    return frozenset(p for p in joined if len(p) >= least)
 
-# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-pairs
+# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-pair
 class _Pair(NamedTuple):
     "A spoilt version in the training."
     group: str
@@ -52,80 +55,129 @@ class _Pair(NamedTuple):
     difference: list|None # Intact minus spoilt, by evaluator
     why: str = '' # There is none
 
+def _pair(example, values, gold):
+    "A spoilt example beside the intact one of its document and level, if there is one."
+    other, intact = gold.get((example.group, example.level), (None, None))
+    read = long_paragraphs(example.target) | (long_paragraphs(other.target) if other else frozenset())
+    why = 'no intact version' if other is None else 'no value' if None in intact + values else ''
+    difference = None if why else [x - y for x, y in zip(intact, values)]
+    return _Pair(example.group, example.variant, read, difference, why)
+
+# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-pairs
 def _pairs(examples, values):
     "All spoilt examples as `_Pair`s."
-    gold = {(e.group, e.level): (e, v) for e, v in zip(examples, values) if e.variant == 'gold'}
-    def pair(e, spoilt):
-        other, intact = gold.get((e.group, e.level), (None, None))
-        read = long_paragraphs(e.target) | (long_paragraphs(other.target) if other else frozenset())
-        why = 'no intact version' if other is None else 'no value' if None in intact + spoilt else ''
-        return _Pair(e.group, e.variant, read, None if why else [x - y for x, y in zip(intact, spoilt)], why)
-    return [pair(e, v) for e, v in zip(examples, values) if e.variant != 'gold']
+    rows = list(zip(examples, values))
+    gold = {(e.group, e.level): (e, v) for e, v in rows if e.variant == 'gold'}
+    return [_pair(e, v, gold) for e, v in rows if e.variant != 'gold']
 
 # %% ../../../nbs/evaluators/offline/combination.ipynb #combination-evaluator
 @register
 class Combination(Evaluator):
-    """Weighted sum of the values of several evaluators, fitted by `difference_weights` on the training examples of all groups but the one that is judged. Higher is better; the number means something only beside other examples of the same group,
-    since another group has other weights. One part, named after the metric, with the same value.
+    """Weighted sum of the values of several evaluators, fitted by `difference_weights` on the training examples of all
+    groups but the one that is judged. Higher is better; the number means something only beside other examples of the
+    same group, since another group has other weights. One part, named after the metric, with the same value.
 
-    In the training, the examples with variant "gold" are the intact ones; each other variant of the same group and level makes a difference. One that shares a paragraph of `LONG` or more characters with the judged document is left out of the fit: with any version of it that the
-    training has, or, where the training has none of its group, with the text judged. The evidence holds the `weights`, the number of `differences` and `groups` in the fit, the differences of each variant (`by_variant`; 0: the fit does not know it), how many other groups' differences were
-    `left_out`, and why (`left_out_why`: "shared paragraph", "no intact version", "no value").
-
-    An example for which an evaluator gives no value, or a fit with fewer than two groups, is inapplicable. So is an example whose id or text is in the training while its group is not (its group was not given, perhaps), since it could not be left out."""
+    An example for which an evaluator gives no value, or a fit with fewer than two groups, is inapplicable. So is an
+    example whose id or text is in the training while its group is not, since it could not be left out."""
     name = 'combination'
 
-    def __init__(self,
-        evaluators:list, # `Evaluator`s with different names
-        training:list, # `Example`s with group and variant; may include those that are judged
-        metric:str='quality', # The part's name
-        ridge:float=.1, # See `difference_weights`
-        known:dict|None=None, # Values by evaluator and text: several combinations that share it judge each text once
-    ):
-        self.evaluators, self.training, self.metric, self.ridge = list(evaluators), list(training), metric, ridge
-        names = [e.name for e in self.evaluators]
-        if not names or len(set(names)) < len(names): raise BadInput(f'A combination needs evaluators with different names, not {", ".join(names) or "none"}.')
-        if any(e.group is None or e.variant is None for e in self.training): raise BadInput('Every training example needs a group and a variant, so that its document can be left out.')
-        if not any(e.variant == 'gold' for e in self.training): raise BadInput('The training has no example with the variant "gold".')
-        self.known, self.pairs, self.fits, self.preparing = {} if known is None else known, None, {}, asyncio.Lock()
-        self.own = {g: frozenset().union(*(long_paragraphs(e.target) for e in self.training if e.group == g)) for g in {e.group for e in self.training}}
-        self.trained = {e.id for e in self.training} | {e.target for e in self.training}
-        digest = hashlib.sha256('\n'.join(f'{e.group} {e.variant} {e.level} {e.target}' for e in self.training).encode('utf-8', 'surrogatepass')).hexdigest()
-        self.signature = signature(self.name, 2, of=' + '.join(e.signature for e in self.evaluators), training=digest[:12], ridge=ridge, left_out='the group judged and what shares a paragraph with it')
-        self.requires = tuple(dict.fromkeys(f for e in self.evaluators for f in e.requires))
+# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-training
+def _check_training(names, training):
+    "Whether the evaluators differ, and the training examples say whose they are."
+    if not names or len(set(names)) < len(names):
+        raise BadInput(f'A combination needs evaluators with different names, not {", ".join(names) or "none"}.')
+    if any(e.group is None or e.variant is None for e in training):
+        raise BadInput('Every training example needs a group and a variant, so that its document can be left out.')
+    if not any(e.variant == 'gold' for e in training):
+        raise BadInput('The training has no example with the variant "gold".')
 
-    async def values(self, example:Example)->list:
-        "What each evaluator says of an example, None where it says nothing; asked once for each text."
-        text = (example.target, example.source, example.reference, example.question)
-        for e in self.evaluators:
-            if (e.signature, text) in self.known: continue
-            judged = e.judge(example)
-            self.known[e.signature, text] = (await judged if inspect.isawaitable(judged) else judged).value
-        return [self.known[e.signature, text] for e in self.evaluators]
+# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-init
+@patch
+def __init__(self:Combination,
+    evaluators:list, # `Evaluator`s with different names
+    training:list, # `Example`s with group and variant; may include those that are judged
+    metric:str='quality', # The part's name
+    ridge:float=.1, # See `difference_weights`
+    known:dict|None=None, # Values by evaluator and text, to be shared
+):
+    self.evaluators, self.training, self.metric, self.ridge = list(evaluators), list(training), metric, ridge
+    _check_training([e.name for e in self.evaluators], self.training)
+    self.known, self.pairs, self.fits, self.preparing = {} if known is None else known, None, {}, asyncio.Lock()
+    self.own = _own_paragraphs(self.training)
+    self.trained = {e.id for e in self.training} | {e.target for e in self.training}
+    self.requires = tuple(dict.fromkeys(f for e in self.evaluators for f in e.requires))
+    self._sign()
 
-    async def fit(self, group, text:str='')->dict: # `weights` (None if there are none), `differences`, `groups`, `by_variant`, `left_out`, `left_out_why`
-        "The weights for one group, from all others. The text counts only for a group that the training does not have."
-        async with self.preparing:
-            if self.pairs is None: self.pairs = _pairs(self.training, [await self.values(e) for e in self.training])
-        own = self.own[group] if group in self.own else long_paragraphs(text)
-        if (group, own) not in self.fits: self.fits[group, own] = self._fit(group, own)
-        return self.fits[group, own]
+# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-own
+def _own_paragraphs(training):
+    "Of each group, the long paragraphs of all its versions."
+    own = {}
+    for e in training: own[e.group] = own.get(e.group, frozenset()) | long_paragraphs(e.target)
+    return own
 
-    def _fit(self, group, own):
-        "From the pairs that are neither of the group nor share one of its own paragraphs."
-        others = [p for p in self.pairs if p.group != group]
-        why = ['shared paragraph' if p.read & own else p.why for p in others]
-        used = [p for p, reason in zip(others, why) if not reason]
-        counts, groups = Counter(p.variant for p in used), len({p.group for p in used})
-        return dict(weights=difference_weights([p.difference for p in used], self.ridge) if groups > 1 else None, differences=len(used), groups=groups,
-                    by_variant={v: counts[v] for v in dict.fromkeys(p.variant for p in self.pairs)}, left_out=len(others) - len(used), left_out_why=dict(Counter(filter(None, why))))
+@patch
+def _sign(self:Combination):
+    "One line that tells the evaluators and the training."
+    texts = digest('\n'.join(f'{e.group} {e.variant} {e.level} {e.target}' for e in self.training), 12)
+    of, rule = ' + '.join(e.signature for e in self.evaluators), 'the group judged and what shares a paragraph with it'
+    self.signature = signature(self.name, 2, of=of, training=texts, ridge=self.ridge, left_out=rule)
 
-    async def judge(self, example:Example)->Judgement:
-        if example.group not in self.own and {example.id, example.target} & self.trained:
-            return self.absent(example, Absence.inapplicable, why='The example is in the training, but its group is not, so its document can\'t be left out of the fit: give it the group that it has in the training.')
-        fit, values = await self.fit(example.group, example.target), await self.values(example)
-        said = {k: v for k, v in fit.items() if k != 'weights'}
-        missing = [e.name for e, v in zip(self.evaluators, values) if v is None]
-        if fit['weights'] is None or missing: return self.absent(example, Absence.inapplicable, missing=missing, **said)
-        value = math.fsum(w*v for w, v in zip(fit['weights'], values))
-        return self.judgement(example, value, {self.metric: value}, weights={e.name: float(w) for e, w in zip(self.evaluators, fit['weights'])}, **said)
+# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-values
+@patch
+async def values(self:Combination, example:Example)->list:
+    "What each evaluator says of an example, None where it says nothing; asked once for each text."
+    text = (example.target, example.source, example.reference, example.question)
+    for e in self.evaluators:
+        if (e.signature, text) in self.known: continue
+        judged = e.judge(example)
+        self.known[e.signature, text] = (await judged if inspect.isawaitable(judged) else judged).value
+    return [self.known[e.signature, text] for e in self.evaluators]
+
+# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-fit
+@patch
+def _fit(self:Combination, group, own):
+    "The weights, and what they were fitted on."
+    others = [p for p in self.pairs if p.group != group]
+    why = ['shared paragraph' if p.read & own else p.why for p in others]
+    used = [p for p, reason in zip(others, why) if not reason]
+    groups, counts = {p.group for p in used}, Counter(p.variant for p in used)
+    weights = difference_weights([p.difference for p in used], self.ridge) if len(groups) > 1 else None
+    by_variant = {v: counts[v] for v in dict.fromkeys(p.variant for p in self.pairs)}
+    return dict(weights=weights, differences=len(used), groups=len(groups), by_variant=by_variant,
+                left_out=len(others) - len(used), left_out_why=dict(Counter(filter(None, why))))
+
+# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-fit-of
+@patch
+async def fit(self:Combination,
+    group, # Is left out
+    text:str='', # Counts only for a group that the training does not have
+)->dict: # `weights` (None if there are none), and the fit's evidence
+    "The weights for one group, from all others; fitted once."
+    async with self.preparing:
+        if self.pairs is None: self.pairs = _pairs(self.training, [await self.values(e) for e in self.training])
+    own = self.own[group] if group in self.own else long_paragraphs(text)
+    if (group, own) not in self.fits: self.fits[group, own] = self._fit(group, own)
+    return self.fits[group, own]
+
+# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-nameless
+_UNKNOWN_GROUP = ("The example is in the training, but its group is not, so its document can't be left out of the fit: "
+                  'give it the group that it has in the training.')
+
+def _nameless(judge, example):
+    "No judgement of an example that can't be left out of the training."
+    return judge.absent(example, Absence.inapplicable, why=_UNKNOWN_GROUP)
+
+# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-judge
+@patch
+async def judge(self:Combination, example:Example)->Judgement:
+    "Fit without the example's group, then weigh."
+    if example.group not in self.own and {example.id, example.target} & self.trained:
+        return _nameless(self, example)
+    fit, values = await self.fit(example.group, example.target), await self.values(example)
+    evidence = {k: v for k, v in fit.items() if k != 'weights'}
+    missing = [e.name for e, v in zip(self.evaluators, values) if v is None]
+    if fit['weights'] is None or missing:
+        return self.absent(example, Absence.inapplicable, missing=missing, **evidence)
+    value = math.fsum(w*v for w, v in zip(fit['weights'], values))
+    weights = {e.name: float(w) for e, w in zip(self.evaluators, fit['weights'])}
+    return self.judgement(example, value, {self.metric: value}, weights=weights, **evidence)
