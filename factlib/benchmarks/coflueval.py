@@ -359,7 +359,7 @@ def build(
     *,
     seed:int|str=0, # Another seed hits other places
     mode:str='paper', # Or "equal_density"
-    only:list|None=None, # Ids; the others are just donors
+    only:list|None=None, # Ids; the others are donors
     donors:int=32, # Of one document, at most
     model:str=SPACY_MODEL, # An installed spaCy pipeline
     language:str='en', # ISO code

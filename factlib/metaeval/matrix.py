@@ -8,7 +8,6 @@ __all__ = ['small_matrix']
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-imports
 from ..core.frames import DataFrame
 from ..core.records import BadInput
-from ..evaluators.base import evaluate
 from .truth import agreement_with_truth
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-row
@@ -19,10 +18,9 @@ def _without(about, note):
     return about | dict(zip(_SHOWN, ('none', None, None, None))) | dict(note=note)
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-cell
-def _cell(judge, benchmark):
-    "The rows of one evaluator on one benchmark."
-    frame = evaluate(judge, benchmark.examples, progress=False)
-    about = dict(benchmark=benchmark.name, evaluator=judge.name, asked=len(frame),
+def _cell(frame, benchmark):
+    "The rows of one evaluator's judgements of one benchmark."
+    about = dict(benchmark=benchmark.name, evaluator=frame.evaluator.iloc[0], asked=len(frame),
                  scored=int(frame.value.notna().sum()), seconds=float(frame.seconds.sum()))
     if not about['scored']:
         return [_without(about, ', '.join(f'{k}: {v}' for k, v in frame.absence.value_counts().items()))]
@@ -32,8 +30,8 @@ def _cell(judge, benchmark):
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-matrix
 def small_matrix(
-    judges:list, # Evaluators
-    benchmarks:list, # `Benchmark`s
+    judgements:DataFrame, # From `evaluate`, of all evaluators, with the column `benchmark`
+    benchmarks:list, # The `Benchmark`s that were judged
 )->DataFrame: # One row for each benchmark, evaluator and statistic
     """Every evaluator on every benchmark.
 
@@ -44,4 +42,6 @@ def small_matrix(
     - estimate, ci_low, ci_high: of the statistic, with its 95 % interval
     - note: why there is none"""
     import pandas as pd
-    return pd.DataFrame([row for b in benchmarks for j in judges for row in _cell(j, b)])
+    parts = [(b, part) for b in benchmarks
+             for _, part in judgements[judgements.benchmark == b.name].groupby('evaluator', sort=False)]
+    return pd.DataFrame([row for b, part in parts for row in _cell(part.reset_index(drop=True), b)])

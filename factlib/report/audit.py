@@ -59,7 +59,7 @@ def audit(
     """One row for each published cell.
 
     - table, cell: as in the paper
-    - published, by_definition, by_recipe: numbers, NaN where there is none
+    - published, by_definition, by_recipe: numbers or NaN
     - status: one of `STATUSES`
     - note: a sentence or nothing"""
     import pandas as pd

@@ -59,6 +59,5 @@ def published(
         raise BadInput(f'There are no published numbers of {paper!r}: there are those of {", ".join(papers)}.')
     tables = json.loads((folder/f'{paper}.json').read_text(encoding='utf-8'))['tables']
     decimals = _DECIMALS.get(paper, {})
-    def table(name, t):
-        return Published(name, t['cells'], t['key'], decimals.get(name, 3), t.get('tolerance'), t.get('note', ''))
-    return {name: table(name, t) for name, t in tables.items()}
+    more = lambda name, t: (decimals.get(name, 3), t.get('tolerance'), t.get('note', ''))
+    return {name: Published(name, t['cells'], t['key'], *more(name, t)) for name, t in tables.items()}

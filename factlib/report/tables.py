@@ -321,7 +321,7 @@ def to_html(
     frame, # Its first column heads the rows
     digits:int|dict=3, # Decimals, see `to_markdown`
     names:dict|None=None, # Column -> heading
-    caption:str|None=None, # Stands above
+    caption:str|None=None, # Above
     links:dict|None=None, # Column -> the column with its addresses
 )->str: # A <table> to put into a page
     "An accessible HTML table, everything escaped; numbers have the class `number`."

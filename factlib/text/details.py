@@ -37,8 +37,8 @@ def _value(match):
 
 # %% ../../nbs/text/details.ipynb #details-names
 _NO_NAME = FUNCTION_WORDS | frozenset('''mr mrs ms miss dr sir lady lord
-    across afterwards although among another around behind besides beyond despite eventually everyone following
-    however inside instead later many meanwhile much near never nobody none nothing one outside perhaps since
+    across afterwards again although among another around behind besides beyond despite down even eventually everyone few
+    following however inside instead later many meanwhile more most much near never nobody none nothing now once one only outside perhaps since
     someone something still throughout thus today together tomorrow unable under unless unlike upon within without
     yes yesterday yet'''.split())
 _STARTS = re.compile(r'(?:^|[.!?…:;—])[\s"“”‘’\'()\[\]]*$')

@@ -15,105 +15,167 @@ from ...perturb.order import BANDS
 from ...report.audit import Cell, audit_cells
 from ...report.published import published
 
-# %% ../../../nbs/papers/montagelie/tables.ipynb #rmontagelie-imports
-TABLES = ('1', '2', '3', '4', '3.2.2', '4.3', '5.3')
+# %% ../../../nbs/papers/montagelie/tables.ipynb #tables-table
+TABLES = ('1', '2', '3', '4', '3.2.2', '4.3', '5.3') # Of the paper, audited here
 DIFFICULTIES = tuple(BANDS)
 
-# %% ../../../nbs/papers/montagelie/tables.ipynb #rmontagelie-table
-def table_3()->DataFrame: # AUC in percent; group and evaluator by difficulty, and mean
-    "Table 3 as a frame."
+def table_3()->DataFrame: # One row an evaluator, with its group in the index
+    """Table 3 as a frame, in the paper's order.
+
+    - easy, medium, hard, extreme, mean: AUC in percent"""
     import pandas as pd
     rows = [(*cell.split('|'), x) for cell, x in published('montagelie')['3'].cells.items()]
     long = pd.DataFrame(rows, columns=['group', 'evaluator', 'difficulty', 'auc'])
-    order = long[['group', 'evaluator']].drop_duplicates()
-    return long.pivot(index=['group', 'evaluator'], columns='difficulty', values='auc').loc[list(map(tuple, order.values)), [*DIFFICULTIES, 'mean']].rename_axis(columns=None)
+    order = list(dict.fromkeys((group, evaluator) for group, evaluator, *_ in rows))
+    wide = long.pivot(index=['group', 'evaluator'], columns='difficulty', values='auc')
+    return wide.loc[order, [*DIFFICULTIES, 'mean']].rename_axis(columns=None)
 
-# %% ../../../nbs/papers/montagelie/tables.ipynb #rmontagelie-layout
+# %% ../../../nbs/papers/montagelie/tables.ipynb #tables-layout
 def layout(
-    aucs:DataFrame, # From `benchmarks.montagelie.order_aucs`
-)->DataFrame: # evaluator, then easy ... extreme and mean as text: AUC in percent and its interval
-    "AUCs as in Table 3, one row an evaluator."
+    aucs:DataFrame, # From `metaeval.order.order_aucs`
+)->DataFrame: # One row an evaluator
+    """AUCs as in Table 3.
+
+    - evaluator: its name
+    - easy, medium, hard, extreme, mean (those that are there): as text, AUC in percent and its interval"""
     import pandas as pd
-    cell = lambda r: 'none' if pd.isna(r.auc) else f'{100*r.auc:.1f}' + ('' if pd.isna(r.ci_low) else f' [{100*r.ci_low:.1f}, {100*r.ci_high:.1f}]')
-    wide = aucs.assign(cell=[cell(r) for r in aucs.itertuples()]).pivot(index='evaluator', columns='difficulty', values='cell')
+    def cell(r):
+        if pd.isna(r.auc): return 'none'
+        return f'{100*r.auc:.1f}' + ('' if pd.isna(r.ci_low) else f' [{100*r.ci_low:.1f}, {100*r.ci_high:.1f}]')
+    cells = aucs.assign(cell=list(map(cell, aucs.itertuples())))
+    wide = cells.pivot(index='evaluator', columns='difficulty', values='cell')
     columns = [d for d in (*DIFFICULTIES, 'mean') if d in wide]
     return wide.loc[list(dict.fromkeys(aucs.evaluator)), columns].rename_axis(columns=None).reset_index()
 
-# %% ../../../nbs/papers/montagelie/tables.ipynb #rmontagelie-means
+# %% ../../../nbs/papers/montagelie/tables.ipynb #tables-means
 def mean_cells()->dict: # Cell -> `Cell`
     "The means of Table 3: of the row's four cells."
-    return {f'{group}|{evaluator}|mean': Cell(float(row[list(DIFFICULTIES)].mean())) for (group, evaluator), row in table_3().iterrows()}
+    rows = table_3()[list(DIFFICULTIES)].mean(axis=1).items()
+    return {f'{group}|{evaluator}|mean': Cell(float(mean)) for (group, evaluator), mean in rows}
+
+# %% ../../../nbs/papers/montagelie/tables.ipynb #tables-best
+_OF_ONE = ('The mean of the evaluator that is best on average, not of the four cells beside it, '
+    'which come from two evaluators.')
 
 def best_cells()->dict: # Cell -> `Cell`
     "Table 4: at each difficulty the best of Table 3's group, and the mean of the four cells beside it."
     printed, cells = table_3(), published('montagelie')['4'].cells
-    words = 'The mean of the evaluator that is best on average, not of the four cells beside it, which come from two evaluators.'
-    found = {'DoveScore|mean': Cell(sum(cells[f'DoveScore|{d}'] for d in DIFFICULTIES)/4)}
+    best_of = {'DoveScore|mean': Cell(sum(cells[f'DoveScore|{d}'] for d in DIFFICULTIES)/4)}
     for group in ('coarse', 'fine'):
         best = printed.loc[group].max()
-        found |= {f'{group}|{d}': Cell(float(best[d])) for d in DIFFICULTIES} | {f'{group}|mean': Cell(float(best[list(DIFFICULTIES)].mean()), float(best['mean']), words)}
-    return found
+        for d in DIFFICULTIES: best_of[f'{group}|{d}'] = Cell(float(best[d]))
+        best_of[f'{group}|mean'] = Cell(float(best[list(DIFFICULTIES)].mean()), float(best['mean']), _OF_ONE)
+    return best_of
 
-# %% ../../../nbs/papers/montagelie/tables.ipynb #rmontagelie-shares
+# %% ../../../nbs/papers/montagelie/tables.ipynb #tables-shares
 def nearest_share(
-    percent:float,
-    n:int, # Texts
+    percent:float, # As printed
+    n:int, # Texts, at least 1
 )->float: # In percent
     "The percentage nearest to this one that a whole number of n texts can have."
     if n < 1: raise BadInput(f'A share needs at least 1 text, not {n}.')
     return 100*round(percent*n/100)/n
 
+# %% ../../../nbs/papers/montagelie/tables.ipynb #tables-share-cells
+_OF_FORTY = ('Not a share of the 20 lies or paraphrased lies of five instances; it is one of 40 texts (or 8), '
+    'which the text does not mention.')
+
 def share_cells()->dict: # Table's name -> cell -> `Cell`
     "Table 2 as shares of 50, the agreement as shares of 20."
     tables = published('montagelie')
-    words = 'Not a share of the 20 lies or paraphrased lies of five instances; it is one of 40 texts (or 8), which the text does not mention.'
+    agreement = tables['3.2.2'].cells.items()
     return {'2': {k: Cell(nearest_share(x, 50)) for k, x in tables['2'].cells.items()},
-            '3.2.2': {k: Cell(nearest_share(x, 20), nearest_share(x, 40), words) for k, x in tables['3.2.2'].cells.items()}}
+        '3.2.2': {k: Cell(nearest_share(x, 20), nearest_share(x, 40), _OF_FORTY) for k, x in agreement}}
 
-# %% ../../../nbs/papers/montagelie/tables.ipynb #rmontagelie-audit
-def montagelie_audit()->DataFrame: # As from `report.audit.audit`
+# %% ../../../nbs/papers/montagelie/tables.ipynb #tables-text
+def _text_cells(tables):
+    "Table 1's total, and the two differences that the text gives."
+    instances, dove = tables['1'].cells, tables['4'].cells['DoveScore|mean']
+    rows = 'coarse|gpt-4o-mini', 'fine|FactScore (gpt-4o-mini)'
+    gpt, fact = (tables['3'].cells[f'{row}|mean'] for row in rows)
+    return {'1': {'instances|all': Cell(instances['instances|BookSum'] + instances['instances|SummScreen'])},
+        '4.3': {'gpt-4o-mini minus FactScore': Cell(gpt - fact)},
+        '5.3': {'DoveScore minus FactScore': Cell(dove - fact)}}
+
+# %% ../../../nbs/papers/montagelie/tables.ipynb #tables-audit
+def montagelie_audit()->DataFrame: # Columns as from `report.audit.audit`
     "Published against what follows from the rest of the print, for Tables 1 to 4 and the differences in the text."
     tables = published('montagelie')
-    one, mean = tables['1'].cells, {k: x for k, x in tables['3'].cells.items() if k.endswith('|mean')}
-    gpt, fact = mean['coarse|gpt-4o-mini|mean'], mean['fine|FactScore (gpt-4o-mini)|mean']
-    cells = {'1': {'instances|all': Cell(one['instances|BookSum'] + one['instances|SummScreen'])}, '3': mean_cells(), '4': best_cells(),
-             '4.3': {'gpt-4o-mini minus FactScore': Cell(gpt - fact)}, '5.3': {'DoveScore minus FactScore': Cell(tables['4'].cells['DoveScore|mean'] - fact)}} | share_cells()
-    return audit_cells(list(tables.values()), cells, 'Nothing else in print implies this number, and the scores are not public.')
+    cells = _text_cells(tables) | {'3': mean_cells(), '4': best_cells()} | share_cells()
+    absent = 'Nothing else in print implies this number, and the scores are not public.'
+    return audit_cells(list(tables.values()), cells, absent)
 
-# %% ../../../nbs/papers/montagelie/tables.ipynb #rmontagelie-claims
-def claims()->DataFrame: # claim, means (does it hold for the averages?), cells (for every cell?), against (the worst cell)
-    "The paper's comparisons, checked on its own tables."
+# %% ../../../nbs/papers/montagelie/tables.ipynb #tables-below
+def _below(claim, rows, limit):
+    "Whether the averages, and whether all cells of these rows of Table 3, are below a limit."
+    cells = rows[list(DIFFICULTIES)].stack()
+    above = f'{" ".join(cells.idxmax()[-2:])}: {cells.max():.2f}' if (cells >= limit).any() else ''
+    return dict(claim=claim, means=bool((rows['mean'] < limit).all()), cells=bool((cells < limit).all()), against=above)
+
+def _dove_is_best(printed):
+    "Whether DoveScore is above the best of every column of Table 3."
     import pandas as pd
-    printed, dove = table_3(), published('montagelie')['4'].cells
-    def below(words, rows, limit):
-        worst = rows[list(DIFFICULTIES)].stack()
-        return dict(claim=words, means=bool((rows['mean'] < limit).all()), cells=bool((worst < limit).all()), against=f'{" ".join(worst.idxmax()[-2:])}: {worst.max():.2f}' if (worst >= limit).any() else '')
-    small = printed[printed.index.get_level_values(1).isin(['qwen-3-1.7b', 'llama-3.2-instruct-1b', 'llama-3.2-instruct-3b'])]
-    rows = [below('all evaluators before DoveScore are below 65', printed, 65), below('fine-grained evaluators are below 57', printed.loc[['fine']], 57), below('models under 4B are below 51', small, 51)]
-    gaps = pd.Series({d: dove[f'DoveScore|{d}'] - printed[d].max() for d in (*DIFFICULTIES, 'mean')})
-    rows.append(dict(claim='DoveScore is above every other evaluator', means=bool(gaps['mean'] > 0), cells=bool((gaps > 0).all()), against=f'{gaps.idxmin()}: {gaps.min():+.2f}'))
-    return pd.DataFrame(rows)
+    dove = published('montagelie')['4'].cells
+    gaps = pd.Series({column: dove[f'DoveScore|{column}'] - printed[column].max() for column in printed})
+    return dict(claim='DoveScore is above every other evaluator', means=bool(gaps['mean'] > 0),
+        cells=bool((gaps > 0).all()), against=f'{gaps.idxmin()}: {gaps.min():+.2f}')
 
-# %% ../../../nbs/papers/montagelie/tables.ipynb #rmontagelie-error
+# %% ../../../nbs/papers/montagelie/tables.ipynb #tables-claims
+def claims()->DataFrame: # One row a claim
+    """The paper's comparisons, checked on its own tables.
+
+    - claim: in words
+    - means, cells: does it hold for the averages, and for every cell?
+    - against: the worst cell, if any speaks against it"""
+    import pandas as pd
+    printed = table_3()
+    models = ['qwen-3-1.7b', 'llama-3.2-instruct-1b', 'llama-3.2-instruct-3b']
+    small = printed[printed.index.get_level_values(1).isin(models)]
+    return pd.DataFrame([_below('all evaluators before DoveScore are below 65', printed, 65),
+        _below('fine-grained evaluators are below 57', printed.loc[['fine']], 57),
+        _below('models under 4B are below 51', small, 51), _dove_is_best(printed)])
+
+# %% ../../../nbs/papers/montagelie/tables.ipynb #tables-error
 def hanley_mcneil(
     auc:float, # 0 to 1
     n_pos:int, # True targets
     n_neg:int, # Lies
     sets:int=1, # Independent sets of lies whose AUCs are averaged
 )->float: # Standard error
-    "Of an AUC, or of the mean of `sets` AUCs with the same positives (Hanley & McNeil 1982; exponential scores, no ties)."
-    if not 0 < auc < 1 or min(n_pos, n_neg, sets) < 1: raise BadInput('The formula needs an AUC between 0 and 1, and at least one text on each side.')
-    both_pos, both_neg = auc/(2 - auc), 2*auc**2/(1 + auc) # two positives above one negative; one positive above two negatives
-    variance = (auc*(1 - auc) + (n_pos - 1)*(both_pos - auc**2))/(n_pos*n_neg*sets) + (n_neg - 1)*(both_neg - auc**2)/(n_pos*n_neg)
-    return math.sqrt(variance)
+    """Of an AUC, or of the mean of `sets` AUCs with the same positives (Hanley & McNeil 1982; exponential scores, no
+    ties)."""
+    if not 0 < auc < 1 or min(n_pos, n_neg, sets) < 1:
+        raise BadInput('The formula needs an AUC between 0 and 1, and at least one text on each side.')
+    two_positives = auc/(2 - auc) - auc**2 # both above one negative, beyond chance
+    two_negatives = 2*auc**2/(1 + auc) - auc**2 # both below one positive
+    own = (auc*(1 - auc) + (n_pos - 1)*two_positives)/(n_pos*n_neg*sets)
+    return math.sqrt(own + (n_neg - 1)*two_negatives/(n_pos*n_neg))
 
-def headline()->DataFrame: # DoveScore's mean against others: the difference in points, and in standard errors (from .. to) for originals only or with paraphrases
-    "How many standard errors of its mean DoveScore is ahead."
+# %% ../../../nbs/papers/montagelie/tables.ipynb #tables-in-errors
+def _in_errors(against, texts, points, errors):
+    "A lead in points and in standard errors; `errors`: the smallest and the largest in question."
+    low, high = errors
+    return dict(against=against, texts=texts, points=points, error_low=low, error_high=high,
+        in_errors_from=points/high, in_errors_to=points/low)
+
+def _rivals():
+    "Name -> mean AUC in percent."
+    coarse, fine = (best_cells()[f'{group}|mean'] for group in ('coarse', 'fine'))
+    return {'gpt-4o-mini, its mean': coarse.recipe, 'the four best coarse cells': coarse.definition,
+        'the best fine-grained mean': fine.recipe}
+
+# %% ../../../nbs/papers/montagelie/tables.ipynb #tables-headline
+def headline()->DataFrame: # One row for each rival and each set of texts
+    """How many standard errors of its mean DoveScore is ahead of others.
+
+    - against, texts: whom, on which texts
+    - points: the lead
+    - error_low, error_high: standard error, if lies are independent or one and the same
+    - in_errors_from, in_errors_to: the lead in standard errors"""
     import pandas as pd
-    dove, best = published('montagelie')['4'].cells['DoveScore|mean'], best_cells()
-    others = {'gpt-4o-mini, its mean': best['coarse|mean'].recipe, 'the four best coarse cells': best['coarse|mean'].definition, 'the best fine-grained mean': best['fine|mean'].recipe}
+    dove, others = published('montagelie')['4'].cells['DoveScore|mean'], _rivals()
     rows = []
     for texts, n in (('originals', 1303), ('originals and paraphrases', 2606)):
-        high, low = (100*hanley_mcneil(dove/100, n, n, sets) for sets in (1, 4))
-        rows += [dict(against=name, texts=texts, points=dove - x, error_low=low, error_high=high, in_errors_from=(dove - x)/high, in_errors_to=(dove - x)/low) for name, x in others.items()]
+        errors = [100*hanley_mcneil(dove/100, n, n, sets) for sets in (4, 1)]
+        rows += [_in_errors(name, texts, dove - x, errors) for name, x in others.items()]
     return pd.DataFrame(rows)
