@@ -69,7 +69,7 @@ def test_one_instance_a_source_and_only_complete_ones():
     plain = annotation_sheets(instances(3, ('original', 'flashback')), 3, shared=0)
     assert {k['kind'] for k in plain.key} == {'lie'} and len(plain.key) == 12
 
-@pytest.mark.parametrize('bad, why', [(dict(annotators=()), 'different names'), (dict(annotators=('A', 'A')), 'different names'), (dict(annotators=('../x',)), 'different names'), (dict(instances=0), 'instances is 0'), (dict(shared=-1), 'shared is -1')])
+@pytest.mark.parametrize('bad, why', [(dict(annotators=()), 'different names'), (dict(annotators=('A', 'A')), 'different names'), (dict(annotators=('../x',)), 'different names'), (dict(instances=0), 'instances must be a whole number from 1, not 0'), (dict(shared=-1), 'shared must be a whole number from 0, not -1')])
 def test_designs_that_make_no_sense(bad, why):
     with pytest.raises(BadInput, match=why): annotation_sheets(instances(3), **dict(instances=2, shared=0) | bad)
 

@@ -138,7 +138,7 @@ def test_examples_with_a_truth(tmp_path):
         assert row['statistic'] == "AUC of 'good'" and row['estimate'] == 1 and row['asked'] == row['scored'] == 12
 
 @pytest.mark.parametrize('given, words', [(dict(model='', base_url='http://127.0.0.1:9/v1'), 'needs a model'), (dict(model='m', base_url='nonsense'), 'web address'), (dict(model='m', base_url='https://u:secret@h/v1'), 'OPENAI_API_KEY'),
-                                          (dict(model='m', base_url='', mode='quick'), 'no mode')])
+                                          (dict(model='m', base_url='', mode='quick'), "`mode` is 'quick'")])
 def test_what_cannot_be_asked(given, words, tmp_path):
     with pytest.raises(BadInput, match=words) as error:
         with chat_for(given | dict(out=str(tmp_path))): pass
