@@ -24,9 +24,12 @@ test: $(VENV)/ready ## run the tests: notebooks, pytest, sync of exports and REA
 test-all: $(VENV)/ready ## run these and the slow ones: the main job, embedded model, kill -9, real data where FACTLIB_DATA is set, the wheel
 	@$(PYTEST)
 
+# The tests of a room: those that are called after it, or else all of its folder; a room at the top has those of the whole house.
+BESIDE = tests/$(dir $(ROOM))test_$(notdir $(ROOM))
+TESTS = $(or $(wildcard $(BESIDE).py $(BESIDE)_*.py),$(if $(findstring /,$(ROOM)),$(wildcard tests/$(dir $(ROOM))test_*.py)))
 quick: $(VENV)/ready ## run one room: its notebook, its tests, the sync of its export: make quick ROOM=evaluators/claims/dovescore
 	@test -f "nbs/$(ROOM).ipynb" || { echo "make quick: name a room, such as ROOM=evaluators/claims/dovescore; there is no nbs/$(ROOM).ipynb" >&2; exit 2; }
-	@$(RUN) python -m pytest -m "not slow" --room "$(ROOM)" "tests/test_notebooks.py::test_notebook[$(ROOM)]" $(wildcard tests/$(dir $(ROOM))test_$(notdir $(ROOM)).py tests/$(dir $(ROOM))test_$(notdir $(ROOM))_*.py) tests/test_house.py::test_exports_and_notebooks_are_in_sync
+	@$(RUN) python -m pytest -m "not slow" --room "$(ROOM)" "tests/test_notebooks.py::test_notebook[$(ROOM)]" $(TESTS) tests/test_house.py::test_exports_and_notebooks_are_in_sync
 
 test-nli: ## test the models of language inference, with torch in an environment of its own (some minutes; not part of `make test`)
 	@PYTHON="$(PYTHON)" bash .ci/nli

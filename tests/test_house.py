@@ -66,12 +66,12 @@ def test_the_floor_test_sees_what_it_should(tmp_path, monkeypatch):
         assert wrong_imports([path]) == [(f'factlib/{name}/bad.py', other)]
 
 def test_tests_stand_where_notebooks_do():
-    "A folder of tests is a folder of notebooks, and a test in it is called after a room there, `test_ROOM.py` or `test_ROOM_more.py`."
+    "A folder of tests is a folder of notebooks. A file in it is called after a room there (`test_ROOM.py`, `test_ROOM_more.py`), or after the folder if it tests several."
     for path in sorted((ROOT/'tests').rglob('test_*.py')):
         folder = path.relative_to(ROOT/'tests').parent
         if folder.parts in ((), ('nli',)): continue # of the house; and the step with torch
-        rooms = [p.stem for p in (ROOT/'nbs'/folder).glob('*.ipynb')]
-        assert any(path.stem == f'test_{room}' or path.stem.startswith(f'test_{room}_') for room in rooms), f'{path.relative_to(ROOT)}: no such room in nbs/{folder}'
+        rooms = [folder.name, *(p.stem for p in (ROOT/'nbs'/folder).glob('*.ipynb'))]
+        assert len(rooms) > 1 and any(f'{path.stem}_'.startswith(f'test_{room}_') for room in rooms), f'{path.relative_to(ROOT)}: no such room in nbs/{folder}'
 
 def copy(to):
     "The files that git knows or would add, in a fresh folder."
