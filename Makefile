@@ -1,9 +1,12 @@
 # Two commands do everything a newcomer needs: `make reproduce` and `make test`. Each makes .venv by itself.
-.PHONY: help reproduce test test-nli notebooks bench lock clean
+.PHONY: help reproduce test test-all quick test-nli notebooks bench lock clean
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 VENV := .venv
-RUN := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
+# Bytecode is kept even where the shell says otherwise: tests and experiments start many processes, each of which would compile its packages anew.
+RUN := env -u PYTHONDONTWRITEBYTECODE PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
+PYTEST := $(RUN) python -m pytest -n 2 --dist worksteal
+ROOM ?=
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -15,8 +18,15 @@ $(VENV)/ready: requirements.lock pyproject.toml settings.ini setup.py
 reproduce: $(VENV)/ready ## run the main job: experiments, figures, outputs/index.html
 	@$(RUN) factlib reproduce outputs
 
-test: $(VENV)/ready ## run all tests: notebooks, pytest, sync of exports and README, the wheel
-	@$(RUN) python -m pytest -n 2 --dist loadfile
+test: $(VENV)/ready ## run the tests: notebooks, pytest, sync of exports and README (some minutes)
+	@$(PYTEST) -m "not slow"
+
+test-all: $(VENV)/ready ## run these and the slow ones: the main job, embedded model, kill -9, real data where FACTLIB_DATA is set, the wheel
+	@$(PYTEST)
+
+quick: $(VENV)/ready ## run one room: its notebook, its tests, the sync of its export: make quick ROOM=evaluators/claims/dovescore
+	@test -f "nbs/$(ROOM).ipynb" || { echo "make quick: name a room, such as ROOM=evaluators/claims/dovescore; there is no nbs/$(ROOM).ipynb" >&2; exit 2; }
+	@$(RUN) python -m pytest -m "not slow" --room "$(ROOM)" "tests/test_notebooks.py::test_notebook[$(ROOM)]" $(wildcard tests/$(dir $(ROOM))test_$(notdir $(ROOM)).py tests/$(dir $(ROOM))test_$(notdir $(ROOM))_*.py) tests/test_house.py::test_exports_and_notebooks_are_in_sync
 
 test-nli: ## test the models of language inference, with torch in an environment of its own (some minutes; not part of `make test`)
 	@PYTHON="$(PYTHON)" bash .ci/nli

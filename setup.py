@@ -23,5 +23,5 @@ setup(
     # data/ and the experiments are needed at run time, so the wheel carries them inside the package.
     packages=find_packages(include=['factlib', 'factlib.*']) + ['factlib.data', 'factlib.experiments'],
     package_dir={'factlib.data': 'data', 'factlib.experiments': 'nbs/experiments'},
-    package_data={'factlib.data': ['**/*'], 'factlib.experiments': ['*.ipynb']},
+    package_data={'factlib': ['py.typed'], 'factlib.data': ['**/*'], 'factlib.experiments': ['*.ipynb']},
 )

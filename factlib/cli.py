@@ -14,15 +14,16 @@ import click
 
 from .core.files import data_home
 from .core.records import BadInput
-from .runs.execute import execute, experiments, find_experiment, main_job, make_folder, parameters_of
-from .runs.execute import run_all
+from .runs.execute import MODEL, execute, experiments, find_experiment, main_job, make_folder, needs_of
+from .runs.execute import parameters_of, run_all
 
 # %% ../nbs/cli.ipynb #cli-app
 @click.group(context_settings=dict(help_option_names=['-h', '--help'], max_content_width=110))
 def app():
     """factlib: can this evaluator be trusted, and how would you know?
 
-    Start with `factlib reproduce`, then open outputs/index.html. Real data are found in the folder that the environment variable FACTLIB_DATA names."""
+    Start with `factlib reproduce`, then open outputs/index.html. Real data are found in the folder that the
+    environment variable FACTLIB_DATA names."""
 
 def main()->None:
     "The entry point of the command `factlib`."
@@ -34,13 +35,35 @@ def _stop(error, code):
     print(f'Error: {error}', file=sys.stderr)
     sys.exit(code)
 
+# %% ../nbs/cli.ipynb #cli-list-needs
+def _needs(notebook):
+    "What an experiment can't do without, in words."
+    needs = needs_of(notebook)
+    if MODEL in needs: return 'asks a model'
+    return 'needs real data: ' + ', '.join(dict.fromkeys(file.split('/')[0] for file in needs)) if needs else ''
+
+def _list_registry(what):
+    "The evaluators with the fields they need, or the benchmarks with what they are about."
+    from factlib.benchmarks.base import BENCHMARKS
+    from factlib.evaluators.base import EVALUATORS
+    from factlib.runs.judges import asks
+    if what == 'benchmarks':
+        for name, loader in BENCHMARKS.items(): click.echo(f'{name:20} {loader.about}')
+        return
+    for name, make in EVALUATORS.items():
+        model = 'asks a model' if asks(name) and not getattr(make, 'offline', False) else ''
+        click.echo(f'{name:40} needs {", ".join(make.requires):16} {model}'.rstrip())
+
 # %% ../nbs/cli.ipynb #cli-list
 @app.command('list')
 @click.argument('name', default='')
-def list_experiments(name):
-    "Show the experiments, or the parameters of the one called NAME."
+@click.option('--judges', 'what', flag_value='judges', help='The evaluators, by the names that experiments take.')
+@click.option('--benchmarks', 'what', flag_value='benchmarks', help='The benchmarks, by the names that `load` takes.')
+def list_experiments(name, what):
+    "Show the experiments and what each needs, or the parameters of the one called NAME."
+    if what: return _list_registry(what)
     if not name:
-        for experiment in experiments(): click.echo(experiment)
+        for experiment, notebook in experiments().items(): click.echo(f'{experiment:32} {_needs(notebook)}'.rstrip())
         click.echo('\n`factlib list NAME` shows the parameters of one, `factlib run NAME` runs it.')
         return
     for p in parameters_of(find_experiment(name)).values():
@@ -55,13 +78,16 @@ def _typed(values, known):
     for name, value in values:
         kind = known.get(name, {}).get('inferred_type_name', 'str')
         try: typed[name] = {'int': int, 'float': float, 'bool': _truth}.get(kind, str)(value)
-        except (ValueError, KeyError): raise BadInput(f'The parameter {name} has to be of type {kind}, not {value!r}.') from None
+        except (ValueError, KeyError):
+            raise BadInput(f'The parameter {name} has to be of type {kind}, not {value!r}.') from None
     return typed
 
 @app.command()
 @click.argument('name')
-@click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE', help='A parameter of the experiment; may be given several times.')
-@click.option('--out', default='', help='Folder for tables, figures and the executed notebook; by default outputs/NAME.')
+@click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE',
+              help='A parameter of the experiment; may be given several times.')
+@click.option('--out', default='',
+              help='Folder for tables, figures and the executed notebook; by default outputs/NAME.')
 @click.option('--page/--no-page', default=True, help='Also bring index.html in the folder above up to date.')
 def run(name, parameter, out, page):
     """Run one experiment, by NAME (see `factlib list`) or by the path of a notebook.
@@ -78,11 +104,14 @@ def run(name, parameter, out, page):
 # %% ../nbs/cli.ipynb #cli-cost
 @app.command('cost')
 @click.argument('name', default='live_judge')
-@click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE', help='A parameter of the experiment; may be given several times.')
+@click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE',
+              help='A parameter of the experiment; may be given several times.')
 def say_cost(name, parameter):
-    """Say what a live experiment will ask for, without asking: requests, tokens, and the price if -p prices FILE names a table.
+    """Say what a live experiment will ask for, without asking: requests, tokens, and the price
+    if -p prices FILE names a table.
 
-    For example: factlib cost live_judge -p model M -p n 12 -p length 2000 -p prices prices.csv, where prices.csv has the columns model, input, output (per million tokens) and currency."""
+    For example: factlib cost live_judge -p model M -p n 12 -p length 2000 -p prices prices.csv, where
+    prices.csv has the columns model, input, output (per million tokens) and currency."""
     from factlib.runs.costs import estimate
     known = parameters_of(find_experiment(name))
     values, unknown = _typed(parameter, known), [n for n, _ in parameter if n not in known]
@@ -104,21 +133,24 @@ def make_page(outputs):
 def reproduce(outputs):
     """The main job: every experiment that runs here, then the page OUTPUTS/index.html.
 
-    Without real data these are the offline ones; with FACTLIB_DATA also the replications of published tables. An experiment that fails
-    doesn't stop the others: it is named at the end and on the page, and the exit code is 1."""
+    Without real data these are the offline ones; with FACTLIB_DATA also the replications of published tables.
+    An experiment that fails doesn't stop the others: it is named at the end and on the page, and the exit
+    code is 1."""
     from factlib.report.page import build_page
     make_folder(outputs)
     failed, absent = run_all(outputs, main_job(), click.echo)
     for why, names in absent.items(): click.echo(f'\nNot run: {", ".join(names)}. {why}')
-    missing = [dict(title=f'Failed: {name}', why=why) for name, why in failed.items()]
-    missing += [dict(title='Not run: ' + ', '.join(names), why=why) for why, names in absent.items()]
-    click.echo(f'\nPage: {build_page(outputs, missing)}')
-    if failed: raise RuntimeError(f'{len(failed)} of the experiments failed: {", ".join(failed)}. The others are on the page.')
+    faults = [dict(title=f'Failed: {name}', why=why) for name, why in failed.items()]
+    missing = [dict(title='Not run: ' + ', '.join(names), why=why) for why, names in absent.items()]
+    click.echo(f'\nPage: {build_page(outputs, missing, faults)}')
+    if failed:
+        raise RuntimeError(f'{len(failed)} of the experiments failed: {", ".join(failed)}. The others are on the page.')
 
 # %% ../nbs/cli.ipynb #cli-fetch
 @app.command('fetch')
 @click.argument('name', default='')
-@click.option('--home', type=click.Path(path_type=Path, file_okay=False), help='The data folder; by default the one FACTLIB_DATA names.')
+@click.option('--home', type=click.Path(path_type=Path, file_okay=False),
+              help='The data folder; by default the one FACTLIB_DATA names.')
 @click.option('--url', help='Another address of the same archive, such as a mirror.')
 def fetch_archive(name, home, url):
     """Bring the public archive NAME into the data folder; without NAME, list what there is.
@@ -131,14 +163,17 @@ def fetch_archive(name, home, url):
 # %% ../nbs/cli.ipynb #cli-import
 @app.command('import')
 @click.argument('path', type=click.Path(path_type=Path))
-@click.option('--out', type=click.Path(path_type=Path, file_okay=False), help='The data folder that gets judgememo/*.parquet; by default the one FACTLIB_DATA names.')
+@click.option('--out', type=click.Path(path_type=Path, file_okay=False),
+              help='The data folder that gets judgememo/*.parquet; by default the one FACTLIB_DATA names.')
 def import_clone(path, out):
     """Make the tables of recorded replies from PATH, a clone of github.com/hkleiner/JudgeMemo.
 
     What is broken or out of place there is left out, and listed in OUT/judgememo/skipped.csv."""
     from factlib.papers.judgememo.importer import import_recordings
     out = out or data_home()
-    if out is None: raise BadInput('There is no place for the tables: set the environment variable FACTLIB_DATA to an existing folder, or give one as --out.')
+    if out is None:
+        raise BadInput('There is no place for the tables: set the environment variable FACTLIB_DATA to an existing '
+                       'folder, or give one as --out.')
     made = import_recordings(path, out)
     click.echo(f'{made!r}\nTables in {out/"judgememo"}')
     for reason, n in made.skipped.reason.value_counts().head(5).items(): click.echo(f'skipped {n}: {reason}')
@@ -148,7 +183,8 @@ def _numbers(text):
     "4, 0.02, or a range such as 2-4."
     try: found = [float(x) if '.' in x else int(x) for x in text.split('-')]
     except ValueError: found = []
-    if len(found) not in (1, 2): raise BadInput(f'An intensity is a number such as 4 or 0.02, or a range such as 2-4, not {text!r}.')
+    if len(found) not in (1, 2):
+        raise BadInput(f'An intensity is a number such as 4 or 0.02, or a range such as 2-4, not {text!r}.')
     return found[0] if len(found) == 1 else tuple(found)
 
 def _lengths(text):
@@ -162,7 +198,8 @@ def _counts(rows, what):
     "One line for each reason: how many, and an example."
     reasons = {}
     for row in rows: reasons.setdefault(row.reason, []).append(row)
-    for reason, found in sorted(reasons.items(), key=lambda item: -len(item[1])): click.echo(f'{what} {len(found)} ({reason}), e.g. {found[0].id}: {found[0].said}')
+    for reason, found in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        click.echo(f'{what} {len(found)} ({reason}), e.g. {found[0].id}: {found[0].said}')
 
 def _build(folder, out, metadata, filters, as_is, kinds, intensities, lengths, seed, mode, workers, format):
     "Clean, damage, save, report."
@@ -175,33 +212,50 @@ def _build(folder, out, metadata, filters, as_is, kinds, intensities, lengths, s
     tasks, tokens = grid(chosen, amounts), _lengths(lengths)
     texts = corpus(folder, metadata, as_is=as_is, **filters)
     _counts(texts.left_out, 'left out')
-    if not len(texts): raise BadInput(f'All {len(texts.left_out)} texts of {str(folder)!r} were left out: loosen what you ask for.')
+    if not len(texts):
+        raise BadInput(f'All {len(texts.left_out)} texts of {str(folder)!r} were left out: loosen what you ask for.')
     built = build(texts, tasks, tokens, seed=seed, mode=mode, workers=workers)
     save(built, out, format)
     _counts(built.benchmark.refused, 'not made')
-    click.echo(f'{built!r}\nIn {out}: examples.{format}, edits.jsonl, manifest.json. Read it with factlib.benchmarks.load({str(out/f"examples.{format}")!r}).')
+    click.echo(f'{built!r}\nIn {out}: examples.{format}, edits.jsonl, manifest.json. Read it with '
+               f'factlib.benchmarks.load({str(out/f"examples.{format}")!r}).')
 
 # %% ../nbs/cli.ipynb #cli-build
 @app.command('build')
 @click.argument('folder', type=click.Path(path_type=Path))
-@click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder that gets the benchmark.')
-@click.option('--metadata', type=click.Path(path_type=Path), help='A CSV file with the column id (a file\'s name without .txt) and any of title, author, year, genre, language.')
-@click.option('--tokens', type=(int, int), metavar='LEAST MOST', help='Only texts of so many words. The thesis: 8000 16000.')
-@click.option('--years', type=(int, int), metavar='FIRST LAST', help='Only texts published then. The thesis: 1900 2005.')
+@click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False),
+              help='Folder that gets the benchmark.')
+@click.option('--metadata', type=click.Path(path_type=Path),
+              help='A CSV file with the column id (a file\'s name without .txt) and any of title, author, year, genre, '
+                   'language.')
+@click.option('--tokens', type=(int, int), metavar='LEAST MOST',
+              help='Only texts of so many words. The thesis: 8000 16000.')
+@click.option('--years', type=(int, int), metavar='FIRST LAST',
+              help='Only texts published then. The thesis: 1900 2005.')
 @click.option('--genre', multiple=True, help='Only texts of this genre; may be given several times.')
-@click.option('--language', default='English', show_default=True, help='Only texts in it, as the file\'s head says; \'\' for any.')
+@click.option('--language', default='English', show_default=True,
+              help='Only texts in it, as the file\'s head says; \'\' for any.')
 @click.option('--as-is', is_flag=True, help='Don\'t clean the texts.')
-@click.option('--kinds', default='thesis', show_default=True, help='Ids of manipulations, e.g. "17 24 41"; "thesis" for its six, "all" for all fifteen.')
-@click.option('--intensity', 'intensities', type=(str, str), multiple=True, metavar='KIND AMOUNT', help='Another intensity than the thesis\'s: 4 operations, a share such as 0.02, or a range 2-4; may be given several times.')
-@click.option('--lengths', default='2000 full', show_default=True, help='In words, cut at a sentence end; "full" is the whole text.')
+@click.option('--kinds', default='thesis', show_default=True,
+              help='Ids of manipulations, e.g. "17 24 41"; "thesis" for its six, "all" for all fifteen.')
+@click.option('--intensity', 'intensities', type=(str, str), multiple=True, metavar='KIND AMOUNT',
+              help='Another intensity than the thesis\'s: 4 operations, a share such as 0.02, or a range 2-4; may be '
+                   'given several times.')
+@click.option('--lengths', default='2000 full', show_default=True,
+              help='In words, cut at a sentence end; "full" is the whole text.')
 @click.option('--seed', default=0, show_default=True, help='Another seed hits other places.')
-@click.option('--mode', type=click.Choice(['paper', 'equal_density']), default='paper', show_default=True, help='With equal_density long texts are hit as densely as short ones.')
-@click.option('--workers', default=min(4, os.cpu_count() or 1), help='Processes; by default one for each processor, up to four.')
+@click.option('--mode', type=click.Choice(['paper', 'equal_density']), default='paper', show_default=True,
+              help='With equal_density long texts are hit as densely as short ones.')
+@click.option('--workers', default=min(4, os.cpu_count() or 1),
+              help='Processes; by default one for each processor, up to four.')
 @click.option('--format', type=click.Choice(['jsonl', 'parquet']), default='jsonl', show_default=True)
-def build_benchmark(folder, out, metadata, tokens, years, genre, language, as_is, kinds, intensities, lengths, seed, mode, workers, format):
+def build_benchmark(folder, out, metadata, tokens, years, genre, language, as_is, kinds, intensities, lengths, seed,
+                    mode, workers, format):
     """Make a benchmark like CoFluEval-LC from the .txt files in FOLDER.
 
-    Each text is cleaned (Project Gutenberg's wrapping, notes, asterisks), cut to each length, and damaged in each way. The same texts and settings always give the same benchmark; manifest.json holds the hash of every text.
+    Each text is cleaned (Project Gutenberg's wrapping, notes, asterisks), cut to each length, and damaged in
+    each way. The same texts and settings always give the same benchmark; manifest.json holds the hash of
+    every text.
 
     \b
     factlib build texts --out mine
@@ -214,7 +268,8 @@ def build_benchmark(folder, out, metadata, tokens, years, genre, language, as_is
 # %% ../nbs/cli.ipynb #cli-montages-make
 def _build_montages(chat, texts, out, n, sentences, cost, prices, concurrency, **options):
     "Estimate, or make, save, report."
-    from factlib.benchmarks.montage_writer import MontageBuilder, build_montages, missing_parts, save_montages, true_pairs
+    from factlib.benchmarks.montage_writer import MontageBuilder, build_montages, missing_parts
+    from factlib.benchmarks.montage_writer import save_montages, true_pairs
     from factlib.evaluators.claims.decompose import SentenceDecomposer
     from factlib.llm.costs import dry_run
     pairs = true_pairs(texts)[:n]
@@ -222,25 +277,37 @@ def _build_montages(chat, texts, out, n, sentences, cost, prices, concurrency, *
     if cost: return click.echo(dry_run(builder, pairs, prices=prices))
     made = build_montages(builder, pairs, concurrency)
     save_montages(made, out)
-    for part in missing_parts(made).itertuples(): click.echo(f'not made: {part.part}, {part.n} ({part.absence}), e.g. {part.id}: {part.why}')
-    click.echo(f'{len(made)} tuples, {sum(len(m.lies) for m in made)} lies, {sum(len(m.paraphrases) for m in made)} paraphrases; {chat.stats.requests} requests, {chat.stats.cached} answers from the cache\nIn {out}. Read it with factlib.benchmarks.load(\'montagelie\', path={str(out)!r}).')
+    for part in missing_parts(made).itertuples():
+        click.echo(f'not made: {part.part}, {part.n} ({part.absence}), e.g. {part.id}: {part.why}')
+    click.echo(f'{len(made)} tuples, {sum(len(m.lies) for m in made)} lies, {sum(len(m.paraphrases) for m in made)} '
+               f'paraphrases; {chat.stats.requests} requests, {chat.stats.cached} answers from the cache\nIn {out}. '
+               f'Read it with factlib.benchmarks.load(\'montagelie\', path={str(out)!r}).')
 
 # %% ../nbs/cli.ipynb #cli-montages
 @app.command('build-montagelie')
 @click.argument('texts', type=click.Path(path_type=Path))
-@click.option('--out', required=True, type=click.Path(path_type=Path, dir_okay=False), help='A .jsonl file, which gets the tuples.')
+@click.option('--out', required=True, type=click.Path(path_type=Path, dir_okay=False),
+              help='A .jsonl file, which gets the tuples.')
 @click.option('--model', required=True, help='Writes the lies and paraphrases.')
-@click.option('--base-url', help='Of an OpenAI-compatible endpoint; by default OpenAI\'s. Its key goes into the environment variable OPENAI_API_KEY.')
+@click.option('--base-url',
+              help='Of an OpenAI-compatible endpoint; by default OpenAI\'s. Its key goes into the environment variable '
+                   'OPENAI_API_KEY.')
 @click.option('-n', type=click.IntRange(1), help='Only the first so many texts.')
-@click.option('--sentences', is_flag=True, help='Take every sentence for an event; by default the model finds the events.')
-@click.option('--paraphrase/--no-paraphrase', default=True, show_default=True, help='Also tell the summary and each lie again.')
-@click.option('--keep', type=float, help='Leave out a text in which an event has less than this share of its words; by default it is only noted.')
+@click.option('--sentences', is_flag=True,
+              help='Take every sentence for an event; by default the model finds the events.')
+@click.option('--paraphrase/--no-paraphrase', default=True, show_default=True,
+              help='Also tell the summary and each lie again.')
+@click.option('--keep', type=float,
+              help='Leave out a text in which an event has less than this share of its words; by default it is '
+                   'only noted.')
 @click.option('--seed', default=0, show_default=True, help='Another seed draws other orders.')
 @click.option('--concurrency', default=16, show_default=True, help='Requests under way at a time.')
 @click.option('--cost', is_flag=True, help='Only say what would be asked for.')
-@click.option('--prices', help='With --cost: a CSV file with the columns model, input, output (per million tokens) and currency.')
+@click.option('--prices',
+              help='With --cost: a CSV file with the columns model, input, output (per million tokens) and currency.')
 def build_montagelie(texts, out, model, base_url, concurrency, **options):
-    """Make lies by order, and paraphrases, of the true summaries in TEXTS: a .jsonl file, each line an object with source, true, and perhaps an id.
+    """Make lies by order, and paraphrases, of the true summaries in TEXTS: a .jsonl file, each line an object
+    with source, true, and perhaps an id.
 
     \b
     factlib build-montagelie pairs.jsonl --out mine.jsonl --model NAME --base-url https://HOST/v1 --cost
@@ -248,7 +315,9 @@ def build_montagelie(texts, out, model, base_url, concurrency, **options):
     """
     from factlib.llm.cache import default_cache
     from factlib.llm.chat import Chat
-    if out.suffix != '.jsonl': raise BadInput(f'The tuples are JSON lines: end the file\'s name in .jsonl, not {out.name!r}.')
+    if out.suffix != '.jsonl':
+        raise BadInput(f'The tuples are JSON lines: end the file\'s name in .jsonl, not {out.name!r}.')
     make_folder(out.parent)
     with default_cache(out.with_suffix('.answers.sqlite')) as cache:
-        _build_montages(Chat(model, base_url, concurrency=concurrency, cache=cache), texts, out, concurrency=concurrency, **options)
+        _build_montages(Chat(model, base_url, concurrency=concurrency, cache=cache), texts, out,
+                        concurrency=concurrency, **options)

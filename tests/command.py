@@ -1,13 +1,55 @@
-"The command line in a process of its own, for tests."
+"The command line for tests: in a process of its own, as a user types it, or inside this one, which saves two processes and their imports."
+import io
 import os
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
 ROOT = Path(__file__).resolve().parent.parent
 
+def environment(data):
+    "This process's, with `data` as the data folder or with none."
+    return {k: v for k, v in os.environ.items() if k != 'FACTLIB_DATA'} | ({'FACTLIB_DATA': str(data)} if data else {}) | {'PYTHONPATH': str(ROOT)}
+
 def factlib(*arguments, cwd, data=None):
-    env = {k: v for k, v in os.environ.items() if k != 'FACTLIB_DATA'} | ({'FACTLIB_DATA': str(data)} if data else {})
-    return subprocess.run([sys.executable, '-c', 'from factlib.cli import main; main()', *map(str, arguments)], cwd=cwd, env=env | {'PYTHONPATH': str(ROOT)}, capture_output=True, text=True)
+    "The command `factlib` in a process of its own; an experiment's kernel is one more."
+    return subprocess.run([sys.executable, '-c', 'from factlib.cli import main; main()', *map(str, arguments)], cwd=cwd, env=environment(data), capture_output=True, text=True)
+
+def factlib_inside(*arguments, cwd, data=None):
+    "The same with the same answer, within this process: the cells of an experiment are run by papermill in a shell here, as nbdev runs those of the library."
+    from factlib.cli import main
+    from papermill.engines import papermill_engines
+    stdout, stderr, code = io.StringIO(), io.StringIO(), 0
+    with (chdir(cwd), patch.dict(os.environ, environment(data), clear=True), patch.object(sys, 'argv', ['factlib', *map(str, arguments)]),
+          patch.dict(papermill_engines._engines, {None: shell_engine()}), redirect_stdout(stdout), redirect_stderr(stderr)):
+        try: main()
+        except SystemExit as e: code = e.code or 0
+    return subprocess.CompletedProcess(arguments, code, stdout.getvalue(), stderr.getvalue())
+
+def shell_engine():
+    "An engine for papermill whose cells run in this process. What they define stays in a shell of their own."
+    import nbformat
+    from execnb.shell import CaptureShell
+    from papermill.engines import Engine
+
+    class ShellEngine(Engine):
+        @classmethod
+        def execute_managed_notebook(cls, manager, kernel_name, **options):
+            shell = CaptureShell()
+            try:
+                for i, cell in enumerate(manager.nb.cells):
+                    manager.cell_start(cell, i)
+                    if cell.cell_type == 'code' and cell.source.strip():
+                        shown = [dict(output) for output in shell.run(cell.source)]
+                        cell.outputs = [nbformat.from_dict(o) for o in shown if o.get('data', True)] # empty: it showed itself
+                        if shell.exc is not None:
+                            manager.cell_exception(cell, i, exception=shell.exc)
+                            return
+                    manager.cell_complete(cell, i)
+            finally: shell.close()
+
+    return ShellEngine
 
 def files(folder): return sorted(str(p.relative_to(folder)) for p in folder.rglob('*') if p.is_file())

@@ -346,6 +346,7 @@ print('|'.join(r.text for r in replies))
 
 def worker(url, cache, who=''): return subprocess.Popen([sys.executable, '-c', WORKER, url, str(cache), str(who)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | dict(PYTHONPATH=str(ROOT)))
 
+@pytest.mark.slow
 def test_eight_processes_on_one_cache_agree(tmp_path):
     import random
     with StubServer(lambda request: f'{said(request)}: {random.random()}') as server: # each answer is different, so agreement is no accident
@@ -357,6 +358,7 @@ def test_eight_processes_on_one_cache_agree(tmp_path):
         replies = gather(Chat('m', server.base_url, cache=tmp_path/'a.sqlite', endpoint='stub'), [f'text {i}' for i in range(150)])
         assert len(server.requests) == asked and {out.strip() for out, _ in done} == {'|'.join(r.text for r in replies)}
 
+@pytest.mark.slow
 def test_killed_at_random_and_run_again(tmp_path):
     "Whatever had arrived when the process was killed is not asked for again, and the end is the same as without a kill."
     import random

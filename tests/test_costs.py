@@ -55,10 +55,12 @@ def test_prompt_tokens():
     assert prompt_tokens(Planned('abcd', 5, options={'schema': {'type': 'object'}})) == 1 + 4 + 3 + 5 # {"type": "object"} has 18 characters
     assert prompt_tokens(Planned('abcd', 5, options={'schema': None})) == 1 + 4 + 3
 
-@pytest.mark.parametrize('fields', [dict(max_tokens=0), dict(max_tokens=2.5), dict(max_tokens=None), dict(max_tokens=True), dict(max_tokens=5, repeats=-1), dict(max_tokens=5, repeats=1.0), dict(max_tokens=5, messages=[]),
+@pytest.mark.parametrize('fields', [dict(max_tokens=0), dict(max_tokens=2.5), dict(max_tokens=None), dict(max_tokens=True), dict(max_tokens=5, repeats=-1), dict(max_tokens=5, repeats=1.5), dict(max_tokens=5, messages=[]),
                                     dict(max_tokens=5, messages=None), dict(max_tokens=5, messages=['text']), dict(max_tokens=5, messages=[{'role': 'user'}]), dict(max_tokens=5, messages=[{'content': None}])])
 def test_wrong_plans_are_refused(fields):
     with pytest.raises(BadInput, match=r'\.$'): Planned(**dict(messages='a') | fields)
+
+def test_a_whole_float_is_a_count(): assert Planned('a', 5.0, repeats=1.0) == Planned('a', 5)
 
 # ---- prices
 

@@ -341,7 +341,7 @@ def test_a_decomposer_of_plain_facts_will_not_do():
 
 def test_what_cannot_be_made():
     chat = Chat('stub', 'http://127.0.0.1:9/v1', api_key='none')
-    for make, match in ((lambda: DoveScore(sort='some'), "'all' or 'supported'"), (lambda: DoveScore(target_order='x'), "'sorter' or 'decomposer'"), (lambda: DoveScore(sorter=ModelChecker(chat)), 'no method `sort`'),
+    for make, match in ((lambda: DoveScore(sort='some'), 'all, supported'), (lambda: DoveScore(target_order='x'), 'sorter, decomposer'), (lambda: DoveScore(sorter=ModelChecker(chat)), 'no method `sort`'),
                         (lambda: DoveScore(seed=1), 'has no chat'), (lambda: PairSorter(chat, batch=0), 'whole number'), (lambda: PlaceSorter(3), 'needs a function'), (lambda: ModelSorter(None), 'through a `Chat`')):
         with pytest.raises(BadInput, match=match): make()
 

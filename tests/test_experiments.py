@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import recordings
-from command import factlib, files
+from command import factlib, factlib_inside, files
 from factlib.report.tables import read_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,10 +61,12 @@ def test_sweep_again_gives_the_same_tables_and_leaves_no_old_file(sweep, tmp_pat
     (copy/'tables'/'stale.csv').write_text('x')
     (copy/'mine.txt').write_text('kept')
     (copy/'result.json').write_text(json.dumps(old | dict(files=old['files'] + ['tables/stale.csv'])))
-    before = {f: (copy/f).read_bytes() for f in old['files']}
-    done = factlib('run', 'quick_sweep', '-p', 'n', 3, '--out', copy, cwd=tmp_path)
+    judged = pd.read_parquet(copy/'judgements.parquet')
+    before = {f: (copy/f).read_bytes() for f in old['files'] if f != 'judgements.parquet'}
+    done = factlib_inside('run', 'quick_sweep', '-p', 'n', 3, '--out', copy, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert {f: (copy/f).read_bytes() for f in before} == before # tables and figures, byte for byte
+    assert set(old['files']) - set(before) == {'judgements.parquet'} and pd.read_parquet(copy/'judgements.parquet').drop(columns='seconds').equals(judged.drop(columns='seconds')) # it took another time
     assert not (copy/'tables'/'stale.csv').exists() and (copy/'mine.txt').read_text() == 'kept'
 
 def test_ones_own_texts_by_plain_papermill(tmp_path):
@@ -85,19 +87,20 @@ def test_the_notebooks_on_ones_own_texts(tmp_path):
     texts.mkdir()
     for who in ('Ann', 'Bob'): (texts/f'{who}.txt').write_text('\n\n'.join(f'On day {i} {who} went to London with the lamp and stayed there, and nobody said anything about it.' for i in range(40)), encoding='utf-8')
     for name, more in {'judgememo_taxonomy': (), 'screening': ('-p', 'kinds', '11 41', '-p', 'lengths', '300 5000', '-p', 'doses', '1 2')}.items():
-        done = factlib('run', name, '-p', 'dataset', texts, *more, '--no-page', '--out', tmp_path/name, cwd=tmp_path)
+        done = factlib_inside('run', name, '-p', 'dataset', texts, *more, '--no-page', '--out', tmp_path/name, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     read = lambda name: json.loads((tmp_path/name/'result.json').read_text())
     said = [f['text'] for f in read('screening')['findings']]
     assert any(s.startswith('out_of_vocabulary (fluency) notices [41] Typos from dose 1') for s in said) and '2 of 12 examples could not be made.' in said
     assert {'tables/taxonomy.csv', 'figures/places.png', 'tables/settings.csv'} <= set(read('judgememo_taxonomy')['files'])
 
-BAD = [(['-p', 'sead', '1'], "no parameter 'sead'"), (['-p', 'n', '-1'], "n is -1, but it can't be negative"), (['-p', 'n', 'three'], 'of type int'),
-       (['-p', 'dataset', 'no-such-folder'], 'not a folder with .txt files')]
+# The second with a command and a kernel in processes of their own, as a user meets it; the others inside this one.
+BAD = [(factlib_inside, ['-p', 'sead', '1'], "no parameter 'sead'"), (factlib, ['-p', 'n', '-1'], "n is -1, but it can't be negative"), (factlib_inside, ['-p', 'n', 'three'], 'of type int'),
+       (factlib_inside, ['-p', 'dataset', 'no-such-folder'], 'not a folder with .txt files')]
 
-@pytest.mark.parametrize('arguments, words', BAD, ids=[a[1] + '=' + a[2] for a, _ in BAD])
-def test_bad_input_is_one_sentence_and_exit_2(arguments, words, tmp_path):
-    done = factlib('run', 'quick_sweep', *arguments, '--out', tmp_path/'out'/'x', cwd=tmp_path)
+@pytest.mark.parametrize('command, arguments, words', BAD, ids=[a[1] + '=' + a[2] for _, a, _ in BAD])
+def test_bad_input_is_one_sentence_and_exit_2(command, arguments, words, tmp_path):
+    done = command('run', 'quick_sweep', *arguments, '--out', tmp_path/'out'/'x', cwd=tmp_path)
     assert done.returncode == 2
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith('Error: ') and words in last and 'Traceback' not in done.stderr
@@ -106,7 +109,7 @@ def test_bad_input_is_one_sentence_and_exit_2(arguments, words, tmp_path):
 def test_an_empty_document(tmp_path):
     (tmp_path/'texts').mkdir()
     (tmp_path/'texts'/'a.txt').write_bytes(b' \n')
-    done = factlib('run', 'quick_sweep', '-p', 'dataset', tmp_path/'texts', '-p', 'n', 0, '--out', tmp_path/'out', cwd=tmp_path)
+    done = factlib_inside('run', 'quick_sweep', '-p', 'dataset', tmp_path/'texts', '-p', 'n', 0, '--out', tmp_path/'out', cwd=tmp_path)
     assert done.returncode == 2 and 'is empty' in done.stderr.splitlines()[-1] and files(tmp_path) == ['texts/a.txt']
 
 def test_recordings_without_a_column(tmp_path):
@@ -114,19 +117,19 @@ def test_recordings_without_a_column(tmp_path):
     home = recordings.write(tmp_path/'data', vanilla=rows, judgememo=rows)
     path = home/'judgememo'/'responses_judgememo.parquet'
     pd.read_parquet(path).drop(columns='overlap').to_parquet(path)
-    done = factlib('run', 'judgememo', '--out', tmp_path/'out'/'x', cwd=tmp_path, data=home)
+    done = factlib_inside('run', 'judgememo', '--out', tmp_path/'out'/'x', cwd=tmp_path, data=home)
     assert done.returncode == 2 and "lacks the column 'overlap'" in done.stderr.splitlines()[-1] and not (tmp_path/'out'/'x').exists()
 
 def test_no_recordings(tmp_path):
-    done = factlib('run', 'judgememo', '--out', tmp_path/'x', cwd=tmp_path)
+    done = factlib_inside('run', 'judgememo', '--out', tmp_path/'x', cwd=tmp_path)
     assert done.returncode == 2 and 'set the environment variable FACTLIB_DATA' in done.stderr.splitlines()[-1] and files(tmp_path) == []
 
 def test_an_out_that_is_no_folder(tmp_path):
     (tmp_path/'taken').write_text('x')
     for out in ('taken', 'taken/x'):
-        done = factlib('run', 'quick_sweep', '--out', tmp_path/out, cwd=tmp_path)
+        done = factlib_inside('run', 'quick_sweep', '--out', tmp_path/out, cwd=tmp_path)
         assert done.returncode == 2 and 'name a' in done.stderr.splitlines()[-1] and files(tmp_path) == ['taken']
-    assert factlib('reproduce', tmp_path/'taken', cwd=tmp_path).returncode == 2
+    assert factlib_inside('reproduce', tmp_path/'taken', cwd=tmp_path).returncode == 2
 
 def test_failed_runs_leave_the_old_result_and_show_the_notebook(tmp_path):
     import nbformat
@@ -141,10 +144,30 @@ def test_failed_runs_leave_the_old_result_and_show_the_notebook(tmp_path):
 def test_commands_teach():
     shown = factlib('--help', cwd=ROOT)
     assert shown.returncode == 0 and all(word in shown.stdout for word in ('list', 'run', 'page', 'reproduce', 'FACTLIB_DATA'))
-    assert 'quick_sweep' in factlib('list', cwd=ROOT).stdout and 'Another seed' in factlib('list', 'quick_sweep', cwd=ROOT).stdout
-    wrong = factlib('run', 'no_such', cwd=ROOT)
+    assert 'quick_sweep' in factlib_inside('list', cwd=ROOT).stdout and 'Another seed' in factlib_inside('list', 'quick_sweep', cwd=ROOT).stdout
+    wrong = factlib_inside('run', 'no_such', cwd=ROOT)
     assert wrong.returncode == 2 and 'quick_sweep' in wrong.stderr
-    assert factlib('page', 'no-such-folder', cwd=ROOT).returncode == 2
+    assert factlib_inside('page', 'no-such-folder', cwd=ROOT).returncode == 2
+
+# The main job, run once for all that look at it
+
+def test_every_experiment_that_can_run_here_does(reproduced):
+    "And those that can't are named on the page, with what they lack."
+    from factlib.runs.execute import main_job, needs_of, why_not
+    here = {name for name, notebook in main_job().items() if not why_not(needs_of(notebook))}
+    assert {p.parent.name for p in reproduced.glob('*/result.json')} == here >= {'quick_sweep', 'judgememo_taxonomy', 'screening', 'small_matrix', 'montagelie'}
+    page = (reproduced/'index.html').read_text(encoding='utf-8')
+    assert all(f'<section id="{name}">' in page for name in here) and all(name in page for name in main_job())
+    for name in here:
+        result = json.loads((reproduced/name/'result.json').read_text())
+        assert result['findings'] and not any('nan' in f['text'].split() for f in result['findings']), name
+        assert sorted([*result['files'], 'result.json', 'notebook.ipynb', 'notebook.html']) == files(reproduced/name)
+
+def test_experiments_stay_small(reproduced):
+    "Processor seconds of each: 15 without data (40 for the small matrix), 60 with."
+    seconds = {p.parent.name: json.loads(p.read_text())['cpu_seconds'] for p in reproduced.glob('*/result.json')}
+    limit = lambda name: 60 if os.environ.get('FACTLIB_DATA') else 40 if name == 'small_matrix' else 15
+    assert len(seconds) >= 5 and not {name: s for name, s in seconds.items() if not 0 < s <= limit(name)}, seconds
 
 CHROME = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
 
@@ -158,7 +181,7 @@ def test_the_page_in_a_browser(sweep):
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which('chromedriver')))
     try:
         driver.get((sweep/'index.html').as_uri())
-        assert driver.execute_script('return [...document.images].every(i => i.complete && i.naturalWidth > 300) && document.images.length') == 2
+        assert driver.execute_script('return [...document.images].every(i => i.complete && i.naturalWidth > 300) && document.images.length') == 3 # the two figures, and the one that opens the page
         assert driver.execute_script("return performance.getEntriesByType('resource').filter(r => !r.name.startsWith('data:')).length") == 0
         assert driver.execute_script('return document.documentElement.scrollWidth <= window.innerWidth')
         links = driver.execute_script('return [...document.querySelectorAll("a")].map(a => a.href).filter(h => h.includes("#cell-id="))')

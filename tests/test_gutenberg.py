@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from factlib.benchmarks.gutenberg import (REASONS, Document, at_length, book_span, break_sentences, clean, corpus, document, drop_asterisks, drop_brackets, header_fields, mark_chapters, read_metadata, statistics)
-from factlib.benchmarks.samples import _big
+from factlib.benchmarks.samples import big_text
 from factlib.core.records import BadInput
 
 BOOK = 'It was raining when the lamplighter came home.\n\nNobody had lit his own lamp.'
@@ -68,7 +68,7 @@ def test_no_word_of_plain_prose_is_lost(lines):
     assert clean(text).text.replace('CHAPTER: ', '').split() == text.split()
 
 def test_the_real_books():
-    raw = _big()
+    raw = big_text()
     starts = [m.start() for m in re.finditer(r'^\*\*\* START OF TH', raw, re.M)] 
     for a, b in zip(starts[:2], starts[1:]):
         text = clean(raw[a:b]).text

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from command import ROOT, factlib
+from command import ROOT, factlib, factlib_inside
 from factlib.benchmarks.samples import stories
 from factlib.cli import app
 from factlib.core.records import BadInput, Example
@@ -54,6 +54,7 @@ def whole(tmp_path_factory):
         assert done.returncode == 0, done.stderr
         return folder/'out', len(server.requests)
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path('/proc').exists(), reason='the kernel to kill is looked up in /proc')
 def test_killed_and_run_again_then_replayed_without_a_server(tmp_path, whole):
     whole, sent = whole
@@ -113,14 +114,14 @@ def test_a_key_in_the_environment_gets_nowhere(tmp_path, monkeypatch):
         done = factlib('run', 'live_judge', *parameters(server, tmp_path/'out', n=1), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert json.loads((tmp_path/'out'/'result.json').read_text())['evaluators']['rule']['scored'] == 2 and 'transport' in (tmp_path/'out'/'tables'/'judgements.csv').read_text()
-        wrong = factlib('run', 'live_judge', *parameters(server, tmp_path/'wrong', n=1), '-p', 'judge', 'no_such', cwd=tmp_path)
+        wrong = factlib_inside('run', 'live_judge', *parameters(server, tmp_path/'wrong', n=1), '-p', 'judge', 'no_such', cwd=tmp_path)
         assert wrong.returncode == 2 and 'no_such' in wrong.stderr
     written = [p for p in tmp_path.rglob('*') if p.is_file()]
     assert len(written) > 10 and not [p for p in written if key.encode() in p.read_bytes()] and key not in done.stdout + done.stderr + wrong.stdout + wrong.stderr
 
 def test_every_answer_absent_is_said_and_nothing_is_invented(tmp_path):
     with StubServer(lambda request: "I'm sorry, I can't do that.") as server:
-        done = factlib('run', 'live_judge', *parameters(server, tmp_path/'out', n=1), cwd=tmp_path)
+        done = factlib_inside('run', 'live_judge', *parameters(server, tmp_path/'out', n=1), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert 'gave a score to 0 of 3' in json.loads((tmp_path/'out'/'result.json').read_text())['findings'][0]['text']
         assert 'refused' in (tmp_path/'out'/'tables'/'judgements.csv').read_text().splitlines()[0]
@@ -130,14 +131,14 @@ def test_examples_with_a_truth(tmp_path):
     (tmp_path/'mine.jsonl').write_text('\n'.join(json.dumps(r) for r in rows))
     def rule(request): return json.dumps(dict(reason='r', consistency=1 if 'flew' in request['messages'][-1]['content'] else 5))
     with StubServer(rule) as server:
-        done = factlib('run', 'live_judge', *parameters(server, tmp_path/'out', n=0, dataset=tmp_path/'mine.jsonl', judge='consistency'), cwd=tmp_path)
+        done = factlib_inside('run', 'live_judge', *parameters(server, tmp_path/'out', n=0, dataset=tmp_path/'mine.jsonl', judge='consistency'), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         import pandas as pd
         row, = pd.read_csv(tmp_path/'out'/'tables'/'tests.csv').to_dict('records')
         assert row['statistic'] == "AUC of 'good'" and row['estimate'] == 1 and row['asked'] == row['scored'] == 12
 
 @pytest.mark.parametrize('given, words', [(dict(model='', base_url='http://127.0.0.1:9/v1'), 'needs a model'), (dict(model='m', base_url='nonsense'), 'web address'), (dict(model='m', base_url='https://u:secret@h/v1'), 'OPENAI_API_KEY'),
-                                          (dict(model='m', base_url='', mode='quick'), 'no mode')])
+                                          (dict(model='m', base_url='', mode='quick'), "`mode` is 'quick'")])
 def test_what_cannot_be_asked(given, words, tmp_path):
     with pytest.raises(BadInput, match=words) as error:
         with chat_for(given | dict(out=str(tmp_path))): pass

@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 
-from command import factlib
+from command import factlib_inside
 from factlib.core.loop import run_sync
 from factlib.core.records import BadInput, Example
 from factlib.evaluators.base import evaluate
@@ -53,9 +53,9 @@ def table(out, name): return pd.read_csv(out/'tables'/f'{name}.csv', dtype=dict(
 def test_modes_on_ones_own_texts(tmp_path, texts):
     out = tmp_path/'out'
     with StubServer(rule) as server:
-        before = factlib('cost', 'judgememo_live', *arguments(server, texts, out), cwd=tmp_path)
+        before = factlib_inside('cost', 'judgememo_live', *arguments(server, texts, out), cwd=tmp_path)
         assert before.returncode == 0 and not server.requests and not out.exists(), before.stderr
-        done = factlib('run', 'judgememo_live', *arguments(server, texts, out), cwd=tmp_path)
+        done = factlib_inside('run', 'judgememo_live', *arguments(server, texts, out), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         asked = [r['messages'][-1]['content'] for r in server.requests]
         usage = table(out, 'usage').set_index('evaluator')
@@ -64,7 +64,7 @@ def test_modes_on_ones_own_texts(tmp_path, texts):
         assert 12 < different <= sections and list(usage.index) == list(COMPARED['modes'])
         assert list(usage.requests) == list(usage.requests_planned) == [6, sections + 6, sections + 6, sections + 12, sections]
         assert list(usage.sent) == list(usage.new_planned) == [6, different + 6, 6, 12, 0] and usage.sent.sum() == len(asked)
-        again = factlib('run', 'judgememo_live', *arguments(server, texts, out, mode='replay'), cwd=tmp_path)
+        again = factlib_inside('run', 'judgememo_live', *arguments(server, texts, out, mode='replay'), cwd=tmp_path)
         assert again.returncode == 0 and len(server.requests) == len(asked), again.stderr
         shown = next(line for line in before.stdout.splitlines() if line.startswith('requests')).split()
         assert shown[-1] == str(usage.requests.sum())
@@ -98,7 +98,7 @@ def check_memories(out):
 def test_sections_and_prompts(tmp_path, texts, what, judges, sent):
     out = tmp_path/'out'
     with StubServer(rule) as server:
-        done = factlib('run', 'judgememo_live', *arguments(server, texts, out, what=what, judges=judges, n=1), cwd=tmp_path)
+        done = factlib_inside('run', 'judgememo_live', *arguments(server, texts, out, what=what, judges=judges, n=1), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         usage = table(out, 'usage')
     assert list(usage.evaluator) == judges.split(',') and usage.sent.sum() == len(server.requests)

@@ -10,7 +10,7 @@ from factlib.llm.stub import StubServer
 from factlib.runs.judges import judges_for
 from factlib.runs.costs import document_costs
 
-from command import factlib
+from command import factlib_inside
 from fact_server import prompt, rule, step
 
 EVENTS = [f'On day {i} the {who} sailed to harbour {i}.' for i, who in enumerate(['captain', 'cook', 'doctor', 'pilot', 'steward', 'gunner'])]
@@ -29,12 +29,13 @@ def released(tmp_path):
     (folder/'montagelie.json').write_text(json.dumps([row(i) for i in range(3)]), encoding='utf-8')
     return tmp_path/'data'
 
+@pytest.mark.slow
 def test_scores_and_costs_of_the_model_rows(tmp_path, released):
     "Each lie's facts are supported; of DoveScore S_EO alone falls, by the share of inverted pairs (Eq 5 with alpha = 1: the product with S_E)."
     def answer(request): return '{"consistency": 4}' if '"consistency"' in prompt(request) else rule(request)
     names = 'factscore dovescore dovescore_single dovescore_pairs'
     with StubServer(answer, json_schema=True) as server:
-        done = factlib('run', 'montagelie', '-p', 'dataset', 'montagelie', '-p', 'judges', f'consistency {names}', '-p', 'model', 'rule', '-p', 'base_url', server.base_url, '-p', 'draws', 0, '--out', tmp_path/'x', cwd=tmp_path, data=released)
+        done = factlib_inside('run', 'montagelie', '-p', 'dataset', 'montagelie', '-p', 'judges', f'consistency {names}', '-p', 'model', 'rule', '-p', 'base_url', server.base_url, '-p', 'draws', 0, '--out', tmp_path/'x', cwd=tmp_path, data=released)
         assert done.returncode == 0, done.stderr
         steps = [step(r) for r in server.requests]
     cost = pd.read_csv(tmp_path/'x/tables/cost.csv').set_index('evaluator')
@@ -64,10 +65,10 @@ def test_judges_that_cannot_be_had():
     with pytest.raises(BadInput, match='source and target'): document_costs(judges_for(['dovescore'], chat), [Example('y', target='No source.')])
 
 def test_a_misspelt_judge_is_found_before_anything_runs(tmp_path):
-    done = factlib('run', 'montagelie', '-p', 'judges', 'dovescores', '--out', tmp_path/'x', cwd=tmp_path)
+    done = factlib_inside('run', 'montagelie', '-p', 'judges', 'dovescores', '--out', tmp_path/'x', cwd=tmp_path)
     assert done.returncode == 2 and "no judge 'dovescores'" in done.stderr and not (tmp_path/'x').exists()
 
 @pytest.mark.parametrize('dataset, words', [('montagelie', 'montagelie is not here: '), (' ', 'No benchmark is named')])
 def test_a_benchmark_that_is_named_must_be_there(tmp_path, dataset, words):
-    done = factlib('run', 'montagelie', '-p', 'dataset', dataset, '--out', tmp_path/'x', cwd=tmp_path)
+    done = factlib_inside('run', 'montagelie', '-p', 'dataset', dataset, '--out', tmp_path/'x', cwd=tmp_path)
     assert done.returncode == 2 and words in done.stderr.strip().splitlines()[-1] and 'Traceback' not in done.stderr and not (tmp_path/'x').exists()

@@ -460,6 +460,7 @@ def opening(words):
     story = stories()[0].text
     return cut(story, words).of(story)
 
+@pytest.mark.slow
 def test_on_the_embedded_server_smoke(tmp_path, embedded):
     "1,500 words, read once, and concluded in all four report modes from the same memory. That each request is planned, sent, read and counted is what this shows."
     from factlib.evaluators.prompt_family import Generation

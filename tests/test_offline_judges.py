@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import recordings
-from command import factlib
+from command import factlib_inside
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import Evaluator
 from factlib.metaeval.contests import across_lengths
@@ -51,7 +51,7 @@ def done(home, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv('FACTLIB_DATA', str(home))
         assert precompute(Faulty(), [e for e in recorded_documents(3) if e.variant in ('gold', '41')], here/'kept.jsonl', say=lambda line: None) == 0
-    ran = factlib('run', 'offline_against_recorded', '--no-page', '--out', here/'out', '-p', 'n', 3, '-p', 'tagger', False, '-p', 'embeddings', False, '-p', 'surprisal', here/'kept.jsonl', cwd=here, data=home)
+    ran = factlib_inside('run', 'offline_against_recorded', '--no-page', '--out', here/'out', '-p', 'n', 3, '-p', 'tagger', False, '-p', 'embeddings', False, '-p', 'surprisal', here/'kept.jsonl', cwd=here, data=home)
     assert ran.returncode == 0, ran.stderr[-3000:]
     return here/'out'
 

@@ -98,7 +98,7 @@ def test_the_seed_decides():
         assert a == b and a != [permutation(20, 60, np.random.default_rng(10), method)]
 
 @pytest.mark.parametrize('arguments, message', [
-    ((3, 4, np.random.default_rng(0)), '0 to 3'), ((3, -1, np.random.default_rng(0)), '0 to 3'), ((0, 0, np.random.default_rng(0)), 'at least 1'),
+    ((3, 4, np.random.default_rng(0)), '0 to 3'), ((3, -1, np.random.default_rng(0)), '0 to 3'), ((0, 0, np.random.default_rng(0)), 'whole number from 1'),
     ((3, 1.5, np.random.default_rng(0)), 'whole number'), ((True, 0, np.random.default_rng(0)), 'whole number'), ((3, 1, 7), 'Generator'),
     ((3, 1, np.random.default_rng(0), 'best'), 'no method'), ((251, 1, np.random.default_rng(0), 'uniform'), 'up to 250')])
 def test_bad_arguments(arguments, message):

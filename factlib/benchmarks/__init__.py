@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['BENCHMARKS', 'Benchmark', 'load']
 
-# %% ../../nbs/benchmarks/registry.ipynb #benchmarks-pkg-names
+# %% ../../nbs/benchmarks/registry.ipynb #registry-names
 from .base import BENCHMARKS, Benchmark, load
 
 _all_ = ['BENCHMARKS', 'Benchmark', 'load']

@@ -5,19 +5,20 @@
 # %% auto #0
 __all__ = ['BENCHMARKS', 'Benchmark', 'benchmark', 'sample_groups', 'load', 'benchmarks_here']
 
-# %% ../../nbs/benchmarks/base.ipynb #benchmarks-imports
-import hashlib, json, os
+# %% ../../nbs/benchmarks/base.ipynb #base-imports
+import json, os
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Iterator
 
-from ..core.files import json_lines, need_columns
+from ..core.checks import check_count
+from ..core.files import digest, json_lines, need_columns
 from ..core.records import BadInput, Example
 from ..core.registry import Registry
 
-# %% ../../nbs/benchmarks/base.ipynb #benchmarks-benchmark
+# %% ../../nbs/benchmarks/base.ipynb #base-benchmark
 @dataclass(frozen=True)
 class Benchmark:
     "Examples and what there is to know about them. Iterating gives the examples."
@@ -33,18 +34,19 @@ class Benchmark:
 
     def __repr__(self)->str:
         groups = len({e.group for e in self.examples})
-        return f'Benchmark({self.name!r}: {len(self)} examples in {groups} groups, truth: {self.truth_kind}, refused: {len(self.refused)})'
+        counts = f'{len(self)} examples in {groups} groups, truth: {self.truth_kind}, refused: {len(self.refused)}'
+        return f'Benchmark({self.name!r}: {counts})'
 
-# %% ../../nbs/benchmarks/base.ipynb #benchmarks-registry
+# %% ../../nbs/benchmarks/base.ipynb #base-registry
 BENCHMARKS = Registry('factlib.benchmarks') # Name -> function that loads it
 
 def benchmark(
     about:str, # One line
-    good:str|None=None, # The label that deserves the higher score; None where the truth is a score, or there is none
+    good:str|None=None, # The label that deserves the higher score; None where there are no labels
     needs:tuple=(), # Files of the data folder that it can't do without
     slow:bool=False, # Whether making it takes more than some seconds
 ):
-    "Decorator of a function from `split`, `n`, `seed` and options to a `Benchmark`; the function's name is the benchmark's."
+    "Decorator of a function from `split`, `n`, `seed` and options to a `Benchmark`; its name is the benchmark's."
     def enter(make):
         @wraps(make)
         def loader(*given, **options): return replace(make(*given, **options), good=good)
@@ -53,65 +55,94 @@ def benchmark(
         return loader
     return enter
 
-# %% ../../nbs/benchmarks/base.ipynb #benchmarks-rows
-def _read_frame(path):
-    "The examples and their splits, from a CSV or parquet file."
-    import pandas as pd
-    # of CSV only `truth` may hold numbers: an id "007" has to stay as it is, and "NA" is a word
-    frame = pd.read_parquet(path) if path.suffix == '.parquet' else pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[''])
-    need_columns(frame, ['id', 'target'], f'{str(path)!r}')
-    if path.suffix == '.csv' and 'truth' in frame: frame['truth'] = _as_numbers(frame['truth'])
-    splits = frame.pop('split').tolist() if 'split' in frame else [None] * len(frame)
-    return Example.from_frame(frame.astype(object)), splits
+# %% ../../nbs/benchmarks/base.ipynb #base-lines
+def _read_lines(path):
+    "The examples and their splits, from a file of JSON lines."
+    rows = [json.loads(line) for line in json_lines(path.read_text(encoding='utf-8'))]
+    if any(not isinstance(row, dict) for row in rows):
+        raise BadInput(f'{str(path)!r}: every line must be a JSON object with the fields of an example.')
+    splits = [row.pop('split', None) for row in rows]
+    return [Example.from_dict(row) for row in rows], splits
 
+# %% ../../nbs/benchmarks/base.ipynb #base-frame
 def _as_numbers(column):
     "A column of strings as numbers, if all of them are."
     try: return column.astype(float)
     except ValueError: return column
 
-def _read_lines(path):
-    "The examples and their splits, from a file of JSON lines."
-    rows = [json.loads(line) for line in json_lines(path.read_text(encoding='utf-8'))]
-    if any(not isinstance(row, dict) for row in rows): raise BadInput(f'{str(path)!r}: every line must be a JSON object with the fields of an example.')
-    splits = [row.pop('split', None) for row in rows]
-    return [Example.from_dict(row) for row in rows], splits
+def _read_csv(path):
+    import pandas as pd
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[''])
+    return frame.assign(truth=_as_numbers(frame.truth)) if 'truth' in frame else frame
 
-_READERS = {'.jsonl': _read_lines, '.csv': _read_frame, '.parquet': _read_frame}
+def _read_frame(path):
+    "The examples and their splits, from a CSV or parquet file."
+    import pandas as pd
+    frame = pd.read_parquet(path) if path.suffix == '.parquet' else _read_csv(path)
+    need_columns(frame, ['id', 'target'], f'{str(path)!r}')
+    splits = frame.pop('split').tolist() if 'split' in frame else [None] * len(frame)
+    return Example.from_frame(frame.astype(object)), splits
 
-# %% ../../nbs/benchmarks/base.ipynb #benchmarks-kind
+# %% ../../nbs/benchmarks/base.ipynb #base-kind
 def _truth_kind(examples):
     "What the truths are."
     truths = [e.truth for e in examples if e.truth is not None]
     if not truths: return 'none'
     return 'score' if all(isinstance(t, (int, float)) and not isinstance(t, bool) for t in truths) else 'label'
 
+_READERS = {'.jsonl': _read_lines, '.csv': _read_frame, '.parquet': _read_frame}
+
+def _read(path):
+    "The examples of a file and their splits; whatever is wrong with it is a `BadInput`."
+    if path.suffix not in _READERS:
+        raise BadInput(f'{str(path)!r} is no benchmark file: its name must end in {", ".join(_READERS)}.')
+    try: return _READERS[path.suffix](path)
+    except BadInput: raise
+    except (ValueError, OSError, RecursionError) as e:
+        raise BadInput(f'{str(path)!r} can\'t be read: {str(e).splitlines()[0]}') from None
+
+# %% ../../nbs/benchmarks/base.ipynb #base-split
+def _of_split(path, split):
+    "The examples of a file that belong to a split; all when None."
+    examples, splits = _read(path)
+    names = sorted({str(s) for s in splits if s is not None})
+    if split is not None and split not in names:
+        raise BadInput(f'{str(path)!r} has no split {split!r}; it has {", ".join(names) or "none"}.')
+    return [e for e, s in zip(examples, splits) if split is None or s == split]
+
+
+# %% ../../nbs/benchmarks/base.ipynb #base-from-file
 def _from_file(path, split):
     "A benchmark from a file of examples."
-    if path.suffix not in _READERS: raise BadInput(f'{str(path)!r} is no benchmark file: its name must end in {", ".join(_READERS)}.')
-    try: examples, splits = _READERS[path.suffix](path)
-    except BadInput: raise
-    except (ValueError, OSError, RecursionError) as e: raise BadInput(f'{str(path)!r} can\'t be read: {str(e).splitlines()[0]}') from None
-    names = sorted({str(s) for s in splits if s is not None})
-    if split is not None and split not in names: raise BadInput(f'{str(path)!r} has no split {split!r}; it has {", ".join(names) or "none"}.')
-    kept = [e for e, s in zip(examples, splits) if split is None or s == split]
-    if not kept: raise BadInput(f'{str(path)!r} holds no examples.')
-    twice = [i for i, n in Counter(e.id for e in kept).items() if n > 1]
+    examples = _of_split(path, split)
+    if not examples: raise BadInput(f'{str(path)!r} holds no examples.')
+    twice = [i for i, n in Counter(e.id for e in examples).items() if n > 1]
     if twice: raise BadInput(f'{str(path)!r} has the id {twice[0]!r} twice: make the ids different.')
-    return Benchmark(path.stem, kept, _truth_kind(kept), f'{len(kept)} examples of the user\'s file {path.name}.')
+    card = f'{len(examples)} examples of the user\'s file {path.name}.'
+    return Benchmark(path.stem, examples, _truth_kind(examples), card)
 
-# %% ../../nbs/benchmarks/base.ipynb #benchmarks-sample
+# %% ../../nbs/benchmarks/base.ipynb #base-sample
 def sample_groups(
     examples:list, # `Example`s
     n:int, # So many groups
-    seed:int|str=0,
-)->list: # Of the same order
+    seed:int|str=0, # Another seed draws others
+)->list: # In the same order
     "The examples of `n` groups drawn at random; all of them if there are no more."
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1: raise BadInput(f'The number of groups must be a whole number from 1, not {n!r}.')
-    draw = lambda group: hashlib.sha256(f'{seed}\n{group}'.encode('utf-8', 'surrogatepass')).digest()
-    kept = set(sorted({e.group for e in examples}, key=draw)[:n])
-    return [e for e in examples if e.group in kept]
+    n = check_count(n, 'The number of groups', 1)
+    groups = sorted({e.group for e in examples}, key=lambda group: digest(f'{seed}\n{group}'))
+    drawn = set(groups[:n])
+    return [e for e in examples if e.group in drawn]
 
-# %% ../../nbs/benchmarks/base.ipynb #benchmarks-load
+# %% ../../nbs/benchmarks/base.ipynb #base-own
+def _own_file(path, options):
+    "The path, if it is a file and there are no options."
+    if not Path(path).is_file():
+        raise BadInput(f'There is no benchmark and no file {str(path)!r}; the benchmarks are {", ".join(BENCHMARKS)}.')
+    if options:
+        raise BadInput(f'A benchmark from a file takes no option {next(iter(options))!r}; it takes split, n and seed.')
+    return Path(path)
+
+# %% ../../nbs/benchmarks/base.ipynb #base-load
 def load(
     name_or_path:str, # A name in `BENCHMARKS`, or a .jsonl, .csv or .parquet file of examples
     split:str|None=None, # A part of the benchmark, if it has parts
@@ -119,28 +150,30 @@ def load(
     seed:int|str=0, # Decides what is drawn at random
     **options, # Of the named benchmark
 )->Benchmark:
-    "A benchmark, by its name or from a file. A name that doesn't exist is a `BadInput` that lists those that do."
+    "A benchmark, by its name or from a file. An unknown name is a `BadInput` that lists those that exist."
     if name_or_path in BENCHMARKS: return BENCHMARKS[name_or_path](split=split, n=n, seed=seed, **options)
-    path = Path(name_or_path)
-    if not path.is_file(): raise BadInput(f'There is no benchmark and no file {str(name_or_path)!r}; the benchmarks are {", ".join(BENCHMARKS)}.')
-    if options: raise BadInput(f'A benchmark from a file takes no option {next(iter(options))!r}; it takes split, n and seed.')
-    whole = _from_file(path, split)
-    return whole if n is None else Benchmark(whole.name, sample_groups(whole.examples, n, seed), whole.truth_kind, whole.card)
+    whole = _from_file(_own_file(name_or_path, options), split)
+    return whole if n is None else replace(whole, examples=sample_groups(whole.examples, n, seed))
 
-# %% ../../nbs/benchmarks/base.ipynb #offline-here
+# %% ../../nbs/benchmarks/base.ipynb #base-here-one
+def _loaded(name, n, seed):
+    "The benchmark, or a sentence that says why it isn't there."
+    try: return load(name, n=n, seed=seed)
+    except BadInput as e: return str(e).replace(repr(os.environ.get('FACTLIB_DATA', '')), 'set')
+
+# %% ../../nbs/benchmarks/base.ipynb #base-here
 def benchmarks_here(
     names:list|None=None, # Of benchmarks; all that are registered when None
     n:int|None=None, # So many groups of each
-    seed:int=0,
-    slow:bool=False, # Also those that are slow to make; one that is named is made in any case
+    seed:int=0, # Decides what is drawn at random
+    slow:bool=False, # Also what is slow to make and not named
 )->tuple[list, dict]: # `Benchmark`s; name -> why it isn't there
     "The benchmarks that can be had, and why the others can't."
-    found, absent = [], {}
+    benchmarks, absent = [], {}
     for name in BENCHMARKS if names is None else names:
         if name not in BENCHMARKS: raise BadInput(f'There is no benchmark {name!r}; there are {", ".join(BENCHMARKS)}.')
-        if names is None and not slow and BENCHMARKS[name].slow:
-            absent[name] = 'It is slow to make, and has to be asked for.'
-            continue
-        try: found.append(load(name, n=n, seed=seed))
-        except BadInput as e: absent[name] = str(e).replace(repr(os.environ.get('FACTLIB_DATA', '')), 'set') # a page may be passed on, and the folder's name need not
-    return found, absent
+        left = names is None and not slow and BENCHMARKS[name].slow
+        loaded = 'It is slow to make, and has to be asked for.' if left else _loaded(name, n, seed)
+        if isinstance(loaded, str): absent[name] = loaded
+        else: benchmarks.append(loaded)
+    return benchmarks, absent

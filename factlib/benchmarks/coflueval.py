@@ -6,79 +6,99 @@
 __all__ = ['SELECTED', 'CARD', 'SPLITS', 'Task', 'grid', 'dose', 'donors_of', 'parse_for', 'NotMade', 'Settings', 'Built',
            'sha256', 'build', 'save', 'load_built', 'coflueval']
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-imports
-import hashlib, importlib.metadata, json, multiprocessing
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-imports
+import importlib.metadata, json, multiprocessing
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from .. import __version__
 from .base import Benchmark, benchmark, load
-from .gutenberg import at_length, level_of
-from ..core.files import atomic_path, json_lines, write_atomic
+from .gutenberg import at_length, corpus, level_of, thesis_documents
+from ..core.checks import check_count, check_optional_count
+from ..core.files import atomic_path, digest, json_lines, write_atomic
 from ..core.records import BadInput, Example
 from ..perturb.base import MANIPULATIONS, SPACY_MODEL, parsed
 from ..perturb.quality import TASKS, manipulate
 from ..text.edits import Edit, revert_edits
 from ..text.models import load_spacy
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-task
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-task
+def _amount(intensity):
+    "How a task's name says the intensity: '@4', '@2-4', or nothing for the thesis's."
+    if intensity is None: return ''
+    return f'@{"-".join(map(str, intensity)) if isinstance(intensity, (tuple, list)) else intensity}'
+
 class Task(NamedTuple):
     "One way to damage a text."
     kind: str # Of `MANIPULATIONS`
-    intensity: int|float|tuple|None = None # As for `manipulate`; the thesis's when None
-    scope: str|None = None   # The kind's default when None
-    density: str|None = None # The same
-    seed: int|str|None = None # The benchmark's when None
+    intensity: int|float|tuple|None = None # As for `manipulate`; the thesis's if None
+    scope: str|None = None    # The kind's default if None
+    density: str|None = None  # The kind's default if None
+    seed: int|str|None = None # The benchmark's if None
 
     @property
     def variant(self)->str: # E.g. "17", "17@4", "41@0.02:dense", "43#1"
         "The task's name."
-        amount = '' if self.intensity is None else f'@{"-".join(map(str, self.intensity)) if isinstance(self.intensity, (tuple, list)) else self.intensity}'
-        return f'{self.kind}{amount}' + ''.join(f':{x}' for x in (self.scope, self.density) if x) + ('' if self.seed is None else f'#{self.seed}')
+        where = ''.join(f':{x}' for x in (self.scope, self.density) if x)
+        return f'{self.kind}{_amount(self.intensity)}{where}' + ('' if self.seed is None else f'#{self.seed}')
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-grid
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-fits
 SELECTED = tuple(sorted(TASKS)) # the six that the thesis chose
 
+def _known_kinds(kinds):
+    "Complains about the first that doesn't exist."
+    for kind in kinds:
+        if kind not in MANIPULATIONS:
+            raise BadInput(f'There is no manipulation {kind!r}; there are {", ".join(sorted(MANIPULATIONS))}.')
+
+def _fits(kind, scope, density):
+    "Whether the kind has this scope and this density."
+    m = MANIPULATIONS[kind]
+    return (scope is None or scope in m.scopes) and (density is None or density in m.densities)
+
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-grid
 def grid(
-    kinds:tuple=SELECTED,
+    kinds:tuple=SELECTED, # Of `MANIPULATIONS`
     intensities:dict|None=None, # Kind -> its intensities; the thesis's one for kinds that aren't there
-    scopes:tuple=(None,), # For all kinds; those that a kind doesn't have are passed over
-    densities:tuple=(None,), # The same
+    scopes:tuple=(None,), # For all kinds that have them
+    densities:tuple=(None,), # For all kinds that have them
     seeds:tuple=(None,), # The benchmark's when None
 )->list[Task]: # Kinds x intensities x scopes x densities x seeds
     "All combinations."
-    unknown = [k for k in [*kinds, *(intensities or {})] if k not in MANIPULATIONS]
-    if unknown: raise BadInput(f'There is no manipulation {unknown[0]!r}; there are {", ".join(sorted(MANIPULATIONS))}.')
-    fits = lambda kind, scope, density: (scope is None or scope in MANIPULATIONS[kind].scopes) and (density is None or density in MANIPULATIONS[kind].densities)
-    return [Task(k, x, s, d, seed) for k in kinds for x in (intensities or {}).get(k, (None,)) for s in scopes for d in densities if fits(k, s, d) for seed in seeds]
+    intensities = intensities or {}
+    _known_kinds([*kinds, *intensities])
+    combinations = [(kind, *rest) for kind in kinds
+                    for rest in product(intensities.get(kind, (None,)), scopes, densities, seeds)]
+    return [Task(k, x, s, d, seed) for k, x, s, d, seed in combinations if _fits(k, s, d)]
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-dose
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-dose
 def dose(
-    kind:str,
+    kind:str, # Of `MANIPULATIONS`
     factor:float, # 1 is the thesis's intensity
     mode:str='paper', # "equal_density": operations per 1,000 tokens
 )->int|float: # For `manipulate`
-    "A multiple of the thesis's intensity. For kinds that count, at least 1; for [17] and [24] as many as in 2,000 tokens, so that, as in the thesis's heatmaps, the number is the same for all lengths."
+    "A multiple of the thesis's intensity; at least 1 for kinds that count, at most 1 for those that take a share."
     m = MANIPULATIONS[kind]
     if mode == 'equal_density': return factor * m.rate
     paper = m.intensity(2000) if callable(m.intensity) else m.intensity
     return max(1, m.least, round(factor * paper)) if isinstance(paper, int) else min(1., round(factor * paper, 6))
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-donors
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-donors
 def donors_of(
     id:str, # The document
     texts:dict, # Id -> text, of all documents
     most:int=32, # So many at most
 )->list: # Texts of other documents, sorted by id
     "The texts that a document may get passages from."
-    draw = lambda other: hashlib.sha256(f'{id}\n{other}'.encode('utf-8', 'surrogatepass')).digest()
-    return [texts[other] for other in sorted(sorted((o for o in texts if o != id), key=draw)[:most])]
+    others = sorted((other for other in texts if other != id), key=lambda other: digest(f'{id}\n{other}'))
+    return [texts[other] for other in sorted(others[:most])]
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-parse
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-parse
 @lru_cache(maxsize=None)
 def _needs_parse(kind, model):
     "Whether a kind looks at the parse: always, or only where the writing has no words between blanks."
@@ -86,14 +106,14 @@ def _needs_parse(kind, model):
     return 'model' in takes or 'doc' in takes and not load_spacy(model).vocab.writing_system['has_letters']
 
 def parse_for(
-    text:str,
+    text:str, # A document at one length
     kinds:list, # That are going to be made of it
-    model:str=SPACY_MODEL,
+    model:str=SPACY_MODEL, # An installed spaCy pipeline
 ): # A spaCy Doc, or None if no kind needs one
     "The parse that a text's manipulations share."
     return parsed(text, model=model, needs=()) if any(_needs_parse(kind, model) for kind in kinds) else None
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-records
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-records
 class NotMade(NamedTuple):
     "An example that could not be made."
     id: str     # It would have had
@@ -112,61 +132,99 @@ class Settings(NamedTuple):
     model: str = SPACY_MODEL
     language: str = 'en'
 
-def _example(doc, level, variant, text, edits, task=None, seed=None):
-    "An example; all have the same keys in `meta`, so that they fit into one table."
-    known = {k: v for k, v in (asdict(doc) if is_dataclass(doc) else {}).items() if k not in ('id', 'text')}
-    own = dict(kind=None, metric=None, intensity=None, scope=None, density=None, seed=None)
-    if task: own = dict(kind=task.kind, metric=MANIPULATIONS[task.kind].metric, intensity=variant.partition('@')[2].partition(':')[0].partition('#')[0] or None, scope=task.scope, density=task.density, seed=str(seed))
-    return Example(f'{doc.id}/{level}/{variant}', target=text, truth='manipulated' if task else 'gold', group=doc.id, variant=variant, level=level, meta=known | dict(tokens=len(text.split()), edits=edits) | own)
+    def take(self, what:str)->bool: # Whether any task's kind takes e.g. "donors"
+        return any(what in MANIPULATIONS[t.kind].takes for t in self.tasks)
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-one
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-made
+def _known(doc):
+    "What is known of a document, but for its text."
+    return {k: v for k, v in (asdict(doc) if is_dataclass(doc) else {}).items() if k not in ('id', 'text')}
+
+def _how(task, seed):
+    "How a text was damaged, for `meta`."
+    if task is None: return dict.fromkeys(('kind', 'metric', 'intensity', 'scope', 'density', 'seed'))
+    intensity = _amount(task.intensity).removeprefix('@') or None
+    return dict(kind=task.kind, metric=MANIPULATIONS[task.kind].metric, intensity=intensity, scope=task.scope,
+                density=task.density, seed=str(seed))
+
+
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-example
+def _example(doc, level, variant, text, edits, task=None, seed=None):
+    "An example; `task` is None for the gold text."
+    meta = _known(doc) | dict(tokens=len(text.split()), edits=edits) | _how(task, seed)
+    return Example(f'{doc.id}/{level}/{variant}', target=text, truth='manipulated' if task else 'gold',
+                   group=doc.id, variant=variant, level=level, meta=meta)
+
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-given
+def _given(task, settings, donors, parse):
+    "The arguments of `manipulate` that a task's kind takes."
+    takes = MANIPULATIONS[task.kind].takes
+    given = dict(intensity=task.intensity, scope=task.scope, density=task.density, mode=settings.mode)
+    if 'donors' in takes: given['donors'] = donors
+    if 'doc' in takes and parse is not None: given['doc'] = parse
+    if 'model' in takes and parse is None: given['model'] = settings.model
+    return given
+
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-damage
 def _damage(doc, text, task, level, settings, donors, parse):
     "One example with its edits, or a `NotMade`."
-    kind, name = MANIPULATIONS[task.kind], f'{doc.id}/{level}/{task.variant}'
-    given = dict(intensity=task.intensity, scope=task.scope, density=task.density, mode=settings.mode)
-    if 'donors' in kind.takes:
-        if not donors: return NotMade(name, 'no_donors', 'There is no other text to take passages from.')
-        given['donors'] = donors
-    if 'doc' in kind.takes and parse is not None: given['doc'] = parse
-    if 'model' in kind.takes and parse is None: given['model'] = settings.model
-    seed = settings.seed if task.seed is None else task.seed
-    made = manipulate(text, task.kind, seed=f'{seed}/{doc.id}/{level}', **given)
-    if made.refused: return NotMade(name, made.refused.reason, str(made.refused), made.refused.asked, made.refused.available)
-    return _example(doc, level, task.variant, made.text, len(made.edits), task, seed), made.edits
+    name, seed = f'{doc.id}/{level}/{task.variant}', settings.seed if task.seed is None else task.seed
+    if 'donors' in MANIPULATIONS[task.kind].takes and not donors:
+        return NotMade(name, 'no_donors', 'There is no other text to take passages from.')
+    given = _given(task, settings, donors, parse)
+    damaged = manipulate(text, task.kind, seed=f'{seed}/{doc.id}/{level}', **given)
+    no = damaged.refused
+    if no: return NotMade(name, no.reason, str(no), no.asked, no.available)
+    return _example(doc, level, task.variant, damaged.text, len(damaged.edits), task, seed), damaged.edits
 
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-one
 def _document(doc, length, texts, settings):
-    "All examples of a document at one length: [(example, edits), ...] and [NotMade, ...]. `texts` are all documents' at this length."
+    "All examples of a document at one length: [(example, edits), ...] and [NotMade, ...]; `texts` has all documents'."
     level, text = level_of(length), texts[doc.id]
-    donors = donors_of(doc.id, texts, settings.donors) if any('donors' in MANIPULATIONS[t.kind].takes for t in settings.tasks) else []
+    donors = donors_of(doc.id, texts, settings.donors) if settings.take('donors') else []
     parse = parse_for(text, [t.kind for t in settings.tasks], settings.model)
-    made = [_damage(doc, text, task, level, settings, donors, parse) for task in settings.tasks]
-    return [(_example(doc, level, 'gold', text, 0), [])] + [m for m in made if not isinstance(m, NotMade)], [m for m in made if isinstance(m, NotMade)]
+    results = [_damage(doc, text, task, level, settings, donors, parse) for task in settings.tasks]
+    refused = [r for r in results if isinstance(r, NotMade)]
+    examples = [r for r in results if not isinstance(r, NotMade)]
+    return [(_example(doc, level, 'gold', text, 0), []), *examples], refused
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-run
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-jobs
 _SHARED = {} # in a process of the pool: what all jobs need
 
-def _share(**shared): _SHARED.update(shared)
+def _start(shared): _SHARED.update(shared)
 
 def _job(doc, length): return _document(doc, length, _SHARED['texts'][length], _SHARED['settings'])
 
-def _all(jobs, texts, settings, workers, progress):
-    "(document id, length) -> what `_document` gives, for all jobs."
+def _longest_first(jobs, texts): return sorted(jobs, key=lambda job: -len(texts[job[1]][job[0].id]))
+
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-run
+def _bar(total, progress):
+    "A bar that counts texts."
     if progress: from tqdm.auto import tqdm
     else: from tqdm.std import tqdm # which doesn't look for a notebook's widgets
-    bar, done = tqdm(total=len(jobs), desc='build', unit='text', disable=not progress), {}
-    with bar:
-        if workers == 1:
-            for doc, length in jobs: done[doc.id, length] = _document(doc, length, texts[length], settings); bar.update()
-            return done
-        longest = sorted(jobs, key=lambda job: -len(texts[job[1]][job[0].id])) # so that no process is left with a long text at the end
-        with ProcessPoolExecutor(workers, multiprocessing.get_context('spawn'), _start, (dict(texts=texts, settings=settings),)) as pool:
-            running = {pool.submit(_job, doc, length): (doc.id, length) for doc, length in longest}
-            for job in as_completed(running): done[running[job]] = job.result(); bar.update()
-    return done
+    return tqdm(total=total, desc='build', unit='text', disable=not progress)
 
-def _start(shared): _share(**shared)
+def _results(jobs, texts, settings, workers):
+    "((document, length), what `_document` gives) for all jobs, as they are done."
+    if workers == 1:
+        for doc, length in jobs: yield (doc, length), _document(doc, length, texts[length], settings)
+        return
+    context, shared = multiprocessing.get_context('spawn'), dict(texts=texts, settings=settings)
+    with ProcessPoolExecutor(workers, context, _start, (shared,)) as pool:
+        running = {pool.submit(_job, *job): job for job in _longest_first(jobs, texts)}
+        for job in as_completed(running): yield running[job], job.result()
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-built
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-all
+def _all(jobs, texts, settings, workers, progress):
+    "(document id, length) -> what `_document` gives, for all jobs."
+    results = {}
+    with _bar(len(jobs), progress) as bar:
+        for (doc, length), result in _results(jobs, texts, settings, workers):
+            results[doc.id, length] = result
+            bar.update()
+    return results
+
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-built
 @dataclass(frozen=True)
 class Built:
     "A benchmark with everything that was done for it."
@@ -184,139 +242,215 @@ class Built:
 
     def __repr__(self): return repr(self.benchmark).replace('Benchmark', 'Built', 1)
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-manifest
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-versions
 def sha256(text:str)->str: # 64 hexadecimal digits
     "The hash of a text's UTF-8 bytes."
-    return hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()
+    return digest(text)
+
+def _version(name):
+    "The installed version of a package; None if it isn't installed."
+    try: return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError: return None
 
 def _versions(settings):
     "Versions of what decides about the texts."
-    names = ['numpy'] + ['spacy', 'lemminflect', settings.model.replace('_', '-')] * any('model' in MANIPULATIONS[t.kind].takes for t in settings.tasks)
-    def version(name):
-        try: return importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError: return None
-    return dict(factlib=__version__) | {name: version(name) for name in names}
+    names = ['numpy']
+    if settings.take('model'): names += ['spacy', 'lemminflect', settings.model.replace('_', '-')]
+    return dict(factlib=__version__) | {name: _version(name) for name in names}
 
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-manifest-rows
+def _task_row(task):
+    "What the manifest says of a task."
+    m = MANIPULATIONS[task.kind]
+    plain = {k: list(v) if isinstance(v, tuple) else v for k, v in task._asdict().items()}
+    return dict(variant=task.variant, name=m.name, metric=m.metric) | plain
+
+def _source_row(doc):
+    "What the manifest says of a document."
+    about = {k: v for k, v in (asdict(doc) if is_dataclass(doc) else dict(id=doc.id)).items() if k != 'text'}
+    return about | dict(sha256=sha256(doc.text), tokens=len(doc.text.split()))
+
+def _example_row(e):
+    "What the manifest says of an example."
+    size = dict(characters=len(e.target), tokens=e.meta['tokens'], edits=e.meta['edits'])
+    return dict(id=e.id, sha256=sha256(e.target)) | size
+
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-manifest
 def _manifest(name, documents, examples, refused, settings, left_out):
     "Everything that is needed to make the benchmark again, and to see that it is the same."
-    tasks = [dict(variant=t.variant, name=MANIPULATIONS[t.kind].name, metric=MANIPULATIONS[t.kind].metric) | {k: list(v) if isinstance(v, tuple) else v for k, v in t._asdict().items()} for t in settings.tasks]
-    source = lambda d: {k: v for k, v in (asdict(d) if is_dataclass(d) else dict(id=d.id)).items() if k != 'text'} | dict(sha256=sha256(d.text), tokens=len(d.text.split()))
-    made = [dict(id=e.id, sha256=sha256(e.target), characters=len(e.target), tokens=e.meta['tokens'], edits=e.meta['edits']) for e in examples]
-    return dict(name=name, versions=_versions(settings), settings=settings._asdict() | dict(tasks=tasks, lengths=list(settings.lengths)), documents=[source(d) for d in documents],
-                left_out=[x._asdict() for x in left_out], examples=made, refused=[r._asdict() for r in refused])
+    plain = dict(tasks=[_task_row(t) for t in settings.tasks], lengths=list(settings.lengths))
+    return dict(name=name, versions=_versions(settings), settings=settings._asdict() | plain,
+                documents=[_source_row(d) for d in documents], left_out=[x._asdict() for x in left_out],
+                examples=[_example_row(e) for e in examples], refused=[r._asdict() for r in refused])
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-check
-def _check(documents, settings, workers, only):
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-check
+def _token_counts(lengths):
+    "The lengths, whole numbers from 1; None is the whole text."
+    return tuple(check_optional_count(x, 'A length in tokens (None: the whole text)', 1) for x in lengths)
+
+
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-check-build
+def _check(documents, settings, only):
     "Whether a benchmark can be made of this."
     if not documents: raise BadInput('There are no documents to build a benchmark from.')
     twice = [i for i, n in Counter(d.id for d in documents).items() if n > 1]
     if twice: raise BadInput(f'Two documents have the id {twice[0]!r}: make the ids different.')
     unknown = sorted(set(only or ()) - {d.id for d in documents})
     if unknown: raise BadInput(f'There is no document {unknown[0]!r}.')
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1: raise BadInput(f'The number of workers is a whole number from 1, not {workers!r}.')
-    for what, values in dict(task=[t.variant for t in settings.tasks], length=list(settings.lengths)).items():
-        if not values or len(set(values)) < len(values): raise BadInput(f'At least one {what} is needed, and each only once.')
-    wrong = [x for x in settings.lengths if x is not None and (isinstance(x, bool) or not isinstance(x, int) or x < 1)]
-    if wrong: raise BadInput(f'A length is a whole number of tokens, or None for the whole text, not {wrong[0]!r}.')
+    for what, values in dict(task=[t.variant for t in settings.tasks], length=settings.lengths).items():
+        if not values or len(set(values)) < len(values):
+            raise BadInput(f'At least one {what} is needed, and each only once.')
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-lengths
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-lengths
 def _lengths(documents, settings):
     "Length -> document id -> text, and a `NotMade` for each length that a document doesn't reach."
     cuts = {(d.id, length): at_length(d, length, settings.language) for d in documents for length in settings.lengths}
-    texts = {length: {i: t for (i, l), t in cuts.items() if l == length and isinstance(t, str)} for length in settings.lengths}
-    return texts, [NotMade(f'{i}/{level_of(l)}', t.reason, t.said) for (i, l), t in cuts.items() if not isinstance(t, str)]
+    texts = {length: {} for length in settings.lengths}
+    for (id, length), text in cuts.items():
+        if isinstance(text, str): texts[length][id] = text
+    short = [NotMade(f'{id}/{level_of(length)}', none.reason, none.said) for (id, length), none in cuts.items()
+             if not isinstance(none, str)]
+    return texts, short
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-card
-CARD = '''{n} documents, damaged by factlib in known ways: {tasks}. Lengths: {lengths}. The group is the document, the level its length, the variant "gold" or the task; the truth is "gold" or "manipulated".
-Made after the design of CoFluEval-LC; what each example is and what could not be made is in the manifest. The licence is that of the texts.'''
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-card
+CARD = '''\
+{n} documents, damaged by factlib in known ways: {tasks}. Lengths: {lengths}. The group is the document, \
+the level its length, the variant "gold" or the task; the truth is "gold" or "manipulated".
+Made after the design of CoFluEval-LC; what each example is and what could not be made is in the manifest. \
+The licence is that of the texts.'''
 
 def _benchmark(manifest, examples):
     "The examples as a benchmark, as the manifest describes it."
     settings = manifest['settings']
-    card = CARD.format(n=len({e.group for e in examples}), tasks=', '.join(f'[{t["variant"]}]' for t in settings['tasks']), lengths=', '.join(map(level_of, settings['lengths'])))
+    tasks, lengths = [f'[{t["variant"]}]' for t in settings['tasks']], map(level_of, settings['lengths'])
+    card = CARD.format(n=len({e.group for e in examples}), tasks=', '.join(tasks), lengths=', '.join(lengths))
     return Benchmark(manifest['name'], examples, 'label', card, tuple(NotMade(**r) for r in manifest['refused']))
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-build
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-make
+def _wanted(id, only): return only is None or id in only
+
+def _examples(documents, settings, workers, only, progress):
+    "(example, edits) of all that could be made, and a `NotMade` for the rest; document by document, length by length."
+    texts, short = _lengths(documents, settings)
+    jobs = [(d, length) for d in documents for length in settings.lengths
+            if _wanted(d.id, only) and d.id in texts[length]]
+    results = _all(jobs, texts, settings, workers, progress)
+    pairs = [pair for d, length in jobs for pair in results[d.id, length][0]]
+    refused = [r for r in short if _wanted(r.id.rpartition('/')[0], only)]
+    return pairs, refused + [r for d, length in jobs for r in results[d.id, length][1]]
+
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-build-settings
+def _build(documents, settings, workers, only, progress, name):
+    "The benchmark of these documents and settings."
+    everyone = sorted(documents, key=lambda d: d.id)
+    _check(everyone, settings, only)
+    workers = check_count(workers, 'The number of workers', 1)
+    pairs, refused = _examples(everyone, settings, workers, only, progress)
+    examples, left_out = [e for e, _ in pairs], getattr(documents, 'left_out', [])
+    manifest = _manifest(name, everyone, examples, refused, settings, left_out)
+    edits = {e.id: edits for e, edits in pairs if e.variant != 'gold'}
+    return Built(_benchmark(manifest, examples), edits, manifest)
+
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-build
 def build(
-    documents, # A `Corpus`, or a list of anything with id, title and text, such as `stories()` gives
-    tasks:list|None=None, # From `grid`; the six of the thesis when None
-    lengths:tuple=(2000, None), # In white-space tokens; None is the whole text
+    documents, # A `Corpus`, or whatever has id, title and text
+    tasks:list|None=None, # From `grid`; None: the thesis's six
+    lengths:tuple=(2000, None), # In tokens; None: the whole text
     *,
     seed:int|str=0, # Another seed hits other places
-    mode:str='paper', # "equal_density": long texts are hit as densely as short ones
-    only:list|None=None, # Ids of the documents to make examples of; the others are donors. All when None
-    donors:int=32, # A document gets passages from so many others at most
+    mode:str='paper', # Or "equal_density"
+    only:list|None=None, # Ids; the others are donors
+    donors:int=32, # Of one document, at most
     model:str=SPACY_MODEL, # An installed spaCy pipeline
-    language:str='en', # ISO code, for sentence ends where a text is cut
+    language:str='en', # ISO code
     workers:int=1, # Processes
     progress:bool=True, # Show a bar
-    name:str='coflueval',
+    name:str='coflueval', # Its
 )->Built:
-    """Every document at every length: intact (variant "gold") and damaged by every task. Ids are like "holmes-01/2000/17". The same documents and settings give the same benchmark to the byte, in whatever order
-    they come and whatever else is built; a document's own examples depend on others only through passages that it gets from them ([13] and [17])."""
-    settings = Settings(tuple(grid() if tasks is None else tasks), tuple(lengths), seed, mode, donors, model, language)
-    everyone = sorted(documents, key=lambda d: d.id)
-    _check(everyone, settings, workers, only)
-    texts, short = _lengths(everyone, settings)
-    jobs = [(d, length) for d in everyone for length in lengths if (only is None or d.id in only) and d.id in texts[length]]
-    done = _all(jobs, texts, settings, workers, progress)
-    pairs = [pair for d, length in jobs for pair in done[d.id, length][0]]
-    refused = [r for r in short if only is None or r.id.rpartition('/')[0] in only] + [r for d, length in jobs for r in done[d.id, length][1]]
-    examples = [e for e, _ in pairs]
-    manifest = _manifest(name, everyone, examples, refused, settings, getattr(documents, 'left_out', []))
-    return Built(_benchmark(manifest, examples), {e.id: edits for e, edits in pairs if e.variant != 'gold'}, manifest)
+    "Every document at every length, intact and damaged by every task."
+    tasks = tuple(grid() if tasks is None else tasks)
+    settings = Settings(tasks, _token_counts(lengths), seed, mode, donors, model, language)
+    return _build(documents, settings, workers, only, progress, name)
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-save
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-save-examples
+def _json_lines(rows): return ''.join(json.dumps(row, ensure_ascii=True) + '\n' for row in rows)
+
+def _save_examples(examples, folder, format):
+    "Write the examples as examples.jsonl or examples.parquet; the other one, of an earlier benchmark, goes."
+    if format == 'jsonl': write_atomic(folder/'examples.jsonl', _json_lines(e.to_dict() for e in examples))
+    else:
+        with atomic_path(folder/'examples.parquet') as path: Example.to_frame(examples).to_parquet(path, index=False)
+    (folder/f'examples.{"parquet" if format == "jsonl" else "jsonl"}').unlink(missing_ok=True)
+
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-save
 def save(
-    built:Built,
+    built:Built, # From `build`
     folder:Path, # Gets examples.jsonl (or .parquet), edits.jsonl and manifest.json
     format:str='jsonl', # Or "parquet"
 )->Path: # The folder
     "Write a benchmark; each file whole or not at all, the manifest last."
     if format not in ('jsonl', 'parquet'): raise BadInput(f'The format is "jsonl" or "parquet", not {format!r}.')
     folder = Path(folder)
-    lines = lambda rows: ''.join(json.dumps(row, ensure_ascii=True) + '\n' for row in rows)
-    if format == 'jsonl': write_atomic(folder/'examples.jsonl', lines(e.to_dict() for e in built.benchmark))
-    else:
-        with atomic_path(folder/'examples.parquet') as path: Example.to_frame(built.benchmark).to_parquet(path, index=False)
-    (folder/f'examples.{"parquet" if format == "jsonl" else "jsonl"}').unlink(missing_ok=True) # of an earlier benchmark
-    write_atomic(folder/'edits.jsonl', lines(dict(id=i, edits=[list(e) for e in edits]) for i, edits in built.edits.items()))
+    _save_examples(built.benchmark, folder, format)
+    edits = [dict(id=id, edits=[list(e) for e in edits]) for id, edits in built.edits.items()]
+    write_atomic(folder/'edits.jsonl', _json_lines(edits))
     write_atomic(folder/'manifest.json', json.dumps(built.manifest, indent=1, ensure_ascii=False) + '\n')
     return folder
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-load
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-saved
+def _saved(folder):
+    "The manifest and the examples of a folder."
+    if not (folder/'manifest.json').is_file():
+        raise BadInput(f'{str(folder)!r} holds no benchmark: it has no manifest.json.')
+    manifest = json.loads((folder/'manifest.json').read_text(encoding='utf-8'))
+    files = [folder/'examples.jsonl', folder/'examples.parquet']
+    return manifest, load(next((p for p in files if p.is_file()), files[0])).examples
+
+
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-same-texts
+def _same_texts(manifest, examples, folder):
+    "Complains about the first text that is another one, or missing."
+    listed, present = {e['id']: e['sha256'] for e in manifest['examples']}, {e.id: sha256(e.target) for e in examples}
+    wrong = [i for i in {**listed, **present} if listed.get(i) != present.get(i)]
+    if wrong:
+        raise BadInput(f'{len(wrong)} texts in {str(folder)!r} are not those of the manifest, '
+                       f'the first {wrong[0]!r}: build the benchmark again.')
+
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-load
 def load_built(
     folder:Path, # From `save`
 )->Built:
-    "Read a benchmark and check every text against the manifest. A text that is another one, or missing, is a `BadInput`."
+    "Read a benchmark. A text that is not the manifest's, or missing, is a `BadInput`."
     folder = Path(folder)
-    if not (folder/'manifest.json').is_file(): raise BadInput(f'{str(folder)!r} holds no benchmark: it has no manifest.json.')
-    manifest = json.loads((folder/'manifest.json').read_text(encoding='utf-8'))
-    examples = load(next((p for p in (folder/'examples.jsonl', folder/'examples.parquet') if p.is_file()), folder/'examples.jsonl')).examples
-    listed, there = {e['id']: e['sha256'] for e in manifest['examples']}, {e.id: sha256(e.target) for e in examples}
-    wrong = [i for i in {**listed, **there} if listed.get(i) != there.get(i)]
-    if wrong: raise BadInput(f'{len(wrong)} texts in {str(folder)!r} are not those of the manifest, the first {wrong[0]!r}: build the benchmark again.')
+    manifest, examples = _saved(folder)
+    _same_texts(manifest, examples, folder)
     rows = map(json.loads, json_lines((folder/'edits.jsonl').read_text(encoding='utf-8')))
-    return Built(_benchmark(manifest, examples), {r['id']: [Edit(*e) for e in r['edits']] for r in rows}, manifest)
+    edits = {row['id']: [Edit(*e) for e in row['edits']] for row in rows}
+    return Built(_benchmark(manifest, examples), edits, manifest)
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #build-sets
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-drawn
 SPLITS = {None: (2000, None), 'LC': (None,), 'SC': (2000,)}
+_ABOUT = ("Your own texts (folder=...) or the thesis's 65, damaged in six ways; "
+          'splits LC (whole) and SC (2,000 tokens)')
 
-@benchmark("Your own texts (folder=...) or the thesis's 65, damaged in six ways; splits LC (whole) and SC (2,000 tokens)",
-           good='gold', slow=True)
+def _drawn(documents, n, seed):
+    "The ids of so many documents drawn at random; None, which means all, when `n` is None."
+    if n is None: return None
+    return [d.id for d in sorted(documents, key=lambda d: digest(f'{seed}\n{d.id}'))[:n]]
+
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-sets
+@benchmark(_ABOUT, good='gold', slow=True)
 def coflueval(
     split:str|None=None, # "LC" (whole texts) or "SC" (2,000 tokens); both when None
-    n:int|None=None, # So many documents, drawn at random; the others stay donors
-    seed:int=0, # Another seed draws other documents and hits other places
-    folder:Path|None=None, # Of .txt files, cleaned by `gutenberg.corpus`; the thesis's 65 documents when None
+    n:int|None=None, # So many documents at random; the others stay donors
+    seed:int=0, # Another seed draws and hits others
+    folder:Path|None=None, # Of .txt files; None: the thesis's
     mode:str='paper', # Or "equal_density"
-    workers:int=1,
-    **options, # Of `gutenberg.corpus`, e.g. years=(1900, 2005)
+    workers:int=1, # Processes
+    **options, # Of `corpus`
 )->Benchmark:
     "The six selected manipulations of texts of one's own, or of the thesis's."
-    from factlib.benchmarks.gutenberg import corpus, thesis_documents
     if split not in SPLITS: raise BadInput(f'The benchmark "coflueval" has the splits LC and SC, not {split!r}.')
     documents = corpus(folder, **options) if folder else thesis_documents(**options)
-    draw = lambda d: hashlib.sha256(f'{seed}\n{d.id}'.encode('utf-8', 'surrogatepass')).digest()
-    only = None if n is None else [d.id for d in sorted(documents, key=draw)[:n]]
-    return build(documents, None, SPLITS[split], seed=seed, mode=mode, only=only, workers=workers).benchmark
+    options = dict(seed=seed, mode=mode, only=_drawn(documents, n, seed), workers=workers)
+    return build(documents, None, SPLITS[split], **options).benchmark

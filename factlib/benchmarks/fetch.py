@@ -6,7 +6,9 @@
 __all__ = ['ARCHIVES', 'Archive', 'FetchError', 'unpack', 'Fetched', 'sha256', 'fetch']
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-imports
-import errno, hashlib, http.client, json, lzma, os, re, shutil, stat, struct, tarfile, tempfile, time, urllib.request, zipfile, zlib
+# the standard library does all that is needed
+import errno, hashlib, http.client, json, os, re, shutil, tempfile, time, urllib.request
+import lzma, stat, struct, tarfile, zipfile, zlib
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -16,7 +18,7 @@ from urllib.parse import urlsplit
 from ..core.files import data_home, write_atomic
 from ..core.records import BadInput
 
-# %% ../../nbs/benchmarks/fetch.ipynb #fetch-archives
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-archive
 @dataclass(frozen=True)
 class Archive:
     "A public archive, and what to know before it is fetched."
@@ -32,55 +34,85 @@ class FetchError(RuntimeError):
 
 def _github(repository, commit='HEAD'): return f'https://github.com/{repository}/archive/{commit}.zip'
 
-ARCHIVES = {a.name: a for a in [
-    Archive('judgememo', _github('hkleiner/JudgeMemo'), 'CC BY-NC-SA 4.0; the texts are Project Gutenberg\'s',
-            'About 90,000 recorded replies of judges, and the texts they judged (Kleiner 2025)',
-            imported=True),
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-archives
+_NARRATIVES = [
+    Archive('judgememo', _github('hkleiner/JudgeMemo'), "CC BY-NC-SA 4.0; the texts are Project Gutenberg's",
+            'About 90,000 recorded replies of judges, and the texts they judged (Kleiner 2025)', imported=True),
+    Archive('storysumm', _github('melaniesubbiah/storysumm'), 'MIT',
+            '96 summaries of 32 stories with human labels, and recorded evaluators; '
+            'storysumm.json has a stray quote that has to be repaired'),
+    Archive('fables', _github('mungg/FABLES'), 'MIT',
+            '3,158 claims of summaries of 26 novels with human labels, as a zip in the archive; '
+            'keep its canary string out of training data')]
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-others
+_ANSWERS = [
     Archive('trutheval', _github('GiovanniGatti/trutheval', 'c2b30c4403853891697bd49a8f19a18306ed862f'),
             'MIT; questions and answers come from Google Natural Questions and Wikipedia (CC BY-SA 3.0)',
             '100 questions with answers at five levels of factual perturbation, and human preferences'),
-    Archive('storysumm', _github('melaniesubbiah/storysumm'), 'MIT',
-            '96 summaries of 32 stories with human labels, and recorded evaluators; storysumm.json has a stray quote that has to be repaired'),
-    Archive('fables', _github('mungg/FABLES'), 'MIT',
-            '3,158 claims of summaries of 26 novels with human labels, as a zip in the archive; keep its canary string out of training data'),
     Archive('begin', _github('google/BEGIN-dataset', '6e65f0d5a1ed1b9574643a7640ff1678d4e979b5'),
             'Wizard of Wikipedia part CC BY 4.0; CMU DoG part festvox licence; Topical-Chat part CDLA-Sharing 1.0',
-            'Dialogue turns annotated for attribution to a background text'),
-    Archive('faithdial', _github('McGill-NLP/FaithDial'), 'MIT; underlying Wizard of Wikipedia CC BY 4.0, CMU DoG, Topical-Chat CDLA-Sharing 1.0',
-            'The audit of some 2,400 dialogue turns; not the FaithDial dialogues themselves, which are on the Hugging Face hub'),
-]}
+            'Dialogue turns annotated for attribution to a background text')]
 
-# %% ../../nbs/benchmarks/fetch.ipynb #fetch-open
-_TIMEOUT, _ATTEMPTS, _PAUSE, _BLOCK = 30, 4, 1, 2**18 # seconds without a byte; tries in a row that brought nothing; seconds before the second try, doubling; bytes
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-faithdial
+_FAITHDIAL = Archive(
+    'faithdial', _github('McGill-NLP/FaithDial'),
+    'MIT; underlying Wizard of Wikipedia CC BY 4.0, CMU DoG, Topical-Chat CDLA-Sharing 1.0',
+    'The audit of some 2,400 dialogue turns; not the FaithDial dialogues themselves, which are on the Hugging Face hub')
+_JUDGEMEMO, _STORYSUMM, _FABLES = _NARRATIVES
+_TRUTHEVAL, _BEGIN = _ANSWERS
+ARCHIVES = {a.name: a for a in (_JUDGEMEMO, _TRUTHEVAL, _STORYSUMM, _FABLES, _BEGIN, _FAITHDIAL)}
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-dropped
+_TIMEOUT = 30   # Seconds without a byte
+_ATTEMPTS = 4   # Tries in a row that brought nothing
+_PAUSE = 1      # Seconds before the second try, doubling
+_BLOCK = 2**18  # Bytes
 
 class _Dropped(Exception):
     "The transfer broke off; trying again may help."
 
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-redirect
 class _Redirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, request, fp, code, message, headers, url):
-        if urlsplit(url).scheme not in ('https', urlsplit(request.full_url).scheme): raise FetchError(f'{request.full_url} sends us on to {url}, which isn\'t safe to follow.')
+        "The request that follows a redirection, unless it would leave https or http."
+        if urlsplit(url).scheme not in ('https', urlsplit(request.full_url).scheme):
+            raise FetchError(f'{request.full_url} sends us on to {url}, which isn\'t safe to follow.')
         return super().redirect_request(request, fp, code, message, headers, url)
 
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-fault
+def _fault_of(e, url):
+    "The error for an answer of the server that is no file; 416 is passed on as the second argument."
+    if e.code == 404:
+        return FetchError(f'There is nothing at {url} (404): the source has moved or was withdrawn; '
+                          'if you know where to, give the new address as url.')
+    if e.code in (408, 416, 425, 429) or e.code >= 500:
+        return _Dropped(f'the server answered {e.code} {e.reason}', e.code)
+    return FetchError(f'The server refuses {url}: {e.code} {e.reason}.')
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-open
 def _open(url, headers):
     "The server's reply, whose body is still to be read; or a `FetchError`, or `_Dropped`."
-    request = urllib.request.Request(url, headers={'User-Agent': 'factlib', 'Accept-Encoding': 'identity'} | headers)
+    headers = {'User-Agent': 'factlib', 'Accept-Encoding': 'identity'} | headers
+    request = urllib.request.Request(url, headers=headers)
     try: return urllib.request.build_opener(_Redirect).open(request, timeout=_TIMEOUT)
     except urllib.error.HTTPError as e:
         e.close()
-        if e.code == 404: raise FetchError(f'There is nothing at {url} (404): the source has moved or was withdrawn; if you know where to, give the new address as url.') from None
-        if e.code in (408, 416, 425, 429) or e.code >= 500: raise _Dropped(f'the server answered {e.code} {e.reason}', e.code) from None
-        raise FetchError(f'The server refuses {url}: {e.code} {e.reason}.') from None
-    except (TimeoutError, ConnectionResetError, http.client.HTTPException) as e: raise _Dropped(str(e) or type(e).__name__) from None
+        raise _fault_of(e, url) from None
+    except (TimeoutError, ConnectionResetError, http.client.HTTPException) as e:
+        raise _Dropped(str(e) or type(e).__name__) from None
     except OSError as e: # no network, unknown host, refused, certificate; URLError is one
-        reason = getattr(e, 'reason', e)
-        raise FetchError(f'{urlsplit(url).netloc} can\'t be reached ({reason}): check the network, then call again; what has come is kept.') from None
+        raise FetchError(f'{urlsplit(url).netloc} can\'t be reached ({getattr(e, "reason", e)}): '
+                         'check the network, then call again; what has come is kept.') from None
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-resume
 def _resumable(url, part, note):
-    "How many bytes of a file are there, and the mark by which the server can tell that they are of the same file; (0, '') if they can't be used."
+    "How many bytes of a file are there, and the mark of the file they are of; (0, '') if they can't be used."
     try: about = json.loads(note.read_text(encoding='utf-8'))
     except (OSError, ValueError): return 0, ''
-    if not isinstance(about, dict) or about.get('url') != url or not about.get('mark') or not part.is_file(): return 0, ''
+    if not isinstance(about, dict) or about.get('url') != url: return 0, ''
+    if not about.get('mark') or not part.is_file(): return 0, ''
     return part.stat().st_size, about['mark']
 
 def _mark(headers):
@@ -88,16 +120,19 @@ def _mark(headers):
     etag = headers.get('ETag') or ''
     return etag if etag.startswith('"') else headers.get('Last-Modified') or ''
 
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-begins
 def _begins(reply, had, mark):
     "(where the body begins, length of the whole file or None)."
-    if reply.status == 206:
-        if had and _mark(reply.headers) not in ('', mark): raise _Dropped('the file has changed meanwhile', 416) # a server that doesn't know If-Range
-        said = re.fullmatch(r'bytes (\d+)-\d+/(\d+|\*)', reply.headers.get('Content-Range') or '')
-        if said is None or int(said[1]) != had: raise _Dropped('the server sent another part than it was asked for', 416)
-        return had, None if said[2] == '*' else int(said[2])
-    length = reply.headers.get('Content-Length') or ''
-    return 0, int(length) if length.isdigit() else None
+    if reply.status != 206:
+        length = reply.headers.get('Content-Length') or ''
+        return 0, int(length) if length.isdigit() else None
+    if had and _mark(reply.headers) not in ('', mark): # a server that doesn't know If-Range
+        raise _Dropped('the file has changed meanwhile', 416)
+    part = re.fullmatch(r'bytes (\d+)-\d+/(\d+|\*)', reply.headers.get('Content-Range') or '')
+    if part is None or int(part[1]) != had: raise _Dropped('the server sent another part than it was asked for', 416)
+    return had, None if part[2] == '*' else int(part[2])
 
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-blocks
 def _blocks(reply):
     "The body, block by block."
     while True:
@@ -106,12 +141,34 @@ def _blocks(reply):
         if not block: return
         yield block
 
-# %% ../../nbs/benchmarks/fetch.ipynb #fetch-transfer
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-disk
 def _disk(error, path):
     "The sentence for an error of the file system."
-    if error.errno in (errno.ENOSPC, getattr(errno, 'EDQUOT', None)): return FetchError(f'The disk that holds {str(path)!r} is full: make room, then call again.')
+    if error.errno in (errno.ENOSPC, getattr(errno, 'EDQUOT', None)):
+        return FetchError(f'The disk that holds {str(path)!r} is full: make room, then call again.')
     return FetchError(f'{str(path)!r} can\'t be written: {error.strerror or error}.')
 
+def _room_for(n, folder):
+    "Complains if the disk has no room for so many bytes; None: nobody knows how many."
+    if n is not None and shutil.disk_usage(folder).free < n: raise _disk(OSError(errno.ENOSPC, ''), folder)
+
+def _check_size(size, total):
+    "Whether all has come; `total` is None where the server doesn't say."
+    if total is not None and size < total: raise _Dropped(f'{size:,} of {total:,} bytes came')
+    if total is not None and size > total: raise _Dropped('more came than was announced', 416)
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-save
+def _save(reply, url, part, note, had, bar):
+    "Write the body behind what is there, and the note that says of which file it is."
+    try:
+        with open(part, 'ab' if had else 'wb') as f:
+            if not had: write_atomic(note, json.dumps(dict(url=url, mark=_mark(reply.headers)))) # the old part is gone
+            for block in _blocks(reply):
+                f.write(block)
+                bar.update(len(block))
+    except OSError as e: raise _disk(e, part) from None
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-transfer
 def _transfer(url, part, progress):
     "Bring the file, or the rest of it, once."
     from tqdm.auto import tqdm
@@ -119,22 +176,16 @@ def _transfer(url, part, progress):
     had, mark = _resumable(url, part, note)
     with closing(_open(url, {'Range': f'bytes={had}-', 'If-Range': mark} if had else {})) as reply:
         had, total = _begins(reply, had, mark)
-        if total is not None and shutil.disk_usage(part.parent).free < total - had: raise _disk(OSError(errno.ENOSPC, ''), part.parent)
-        try:
-            with open(part, 'ab' if had else 'wb') as f, tqdm(total=total, initial=had, unit='B', unit_scale=True, desc=part.name[1:-5], disable=not progress) as bar:
-                if not had: write_atomic(note, json.dumps(dict(url=url, mark=_mark(reply.headers)))) # only now: the old part is gone
-                for block in _blocks(reply):
-                    f.write(block)
-                    bar.update(len(block))
-        except OSError as e: raise _disk(e, part) from None
-    size = part.stat().st_size
-    if total is not None and size < total: raise _Dropped(f'{size:,} of {total:,} bytes came')
-    if total is not None and size > total: raise _Dropped('more came than was announced', 416)
+        _room_for(None if total is None else total - had, part.parent)
+        options = dict(unit='B', unit_scale=True, desc=part.name[1:-5], disable=not progress)
+        with tqdm(total=total, initial=had, **options) as bar: _save(reply, url, part, note, had, bar)
+    _check_size(part.stat().st_size, total)
 
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-download
 def _download(url, part, progress):
     "Bring the file, however often it breaks off, as long as something comes."
     idle = reached = 0
-    for tries in range(1, 5*_ATTEMPTS + 1): # a server that knows no ranges gets further by chance, and isn't to be asked for ever
+    for tries in range(1, 5*_ATTEMPTS + 1):
         try: return _transfer(url, part, progress)
         except _Dropped as e:
             reason = e.args[0]
@@ -143,27 +194,46 @@ def _download(url, part, progress):
         idle, reached = (0, size) if size > reached else (idle + 1, reached)
         if idle == _ATTEMPTS: break
         time.sleep(_PAUSE * 2**idle)
-    raise FetchError(f'The transfer from {urlsplit(url).netloc} broke off {tries} times ({reason}): call again later, it goes on from byte {size:,} if the server can.')
+    raise FetchError(f'The transfer from {urlsplit(url).netloc} broke off {tries} times ({reason}): '
+                     f'call again later, it goes on from byte {size:,} if the server can.')
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-members
+def _tar_kind(m):
+    if m.issym() or m.islnk(): return 'link'
+    return 'folder' if m.isdir() else 'file' if m.isfile() else 'other'
+
 def _members(archive):
     "(name, kind, function that opens it) of everything in a zip or tar archive; kinds: file, folder, link, other."
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as z:
             for m in z.infolist():
-                yield m.filename, 'folder' if m.is_dir() else 'link' if stat.S_ISLNK(m.external_attr >> 16) else 'file', lambda: z.open(m)
+                kind = 'folder' if m.is_dir() else 'link' if stat.S_ISLNK(m.external_attr >> 16) else 'file'
+                yield m.filename, kind, lambda: z.open(m)
     else:
         with tarfile.open(archive) as t:
-            for m in t:
-                yield m.name, 'folder' if m.isdir() else 'link' if m.issym() or m.islnk() else 'file' if m.isfile() else 'other', lambda: t.extractfile(m)
+            for m in t: yield m.name, _tar_kind(m), lambda: t.extractfile(m)
 
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-extract
 def _inside(name):
     "The name as a path that stays inside; else a `FetchError`."
     path = PurePosixPath(name)
     if path.is_absolute() or '..' in path.parts or '\\' in name or '\0' in name or re.match('[A-Za-z]:', name):
-        raise FetchError(f'The archive has a file named {name!r}, which would lie outside its folder: it is not to be trusted, nothing was unpacked.')
+        raise FetchError(f'The archive has a file named {name!r}, which would lie outside its folder: '
+                         'it is not to be trusted, nothing was unpacked.')
     return path
 
+def _copy(source, to, left, limit):
+    "Write a file, of at most so many bytes; how many are left after it."
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with source, open(to, 'wb') as f:
+        while block := source.read(_BLOCK):
+            left -= len(block)
+            if left < 0:
+                raise FetchError(f'The archive is larger than {limit:,} bytes when unpacked: nothing was unpacked.')
+            f.write(block)
+    return left
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-extract-all
 def _extract(archive, folder, limit):
     "Write the files below a folder; returns how many links and other odd things were left out."
     left, odd = limit, 0
@@ -171,46 +241,52 @@ def _extract(archive, folder, limit):
         to = folder/_inside(name)
         if kind in ('link', 'other'): odd += 1
         elif kind == 'folder': to.mkdir(parents=True, exist_ok=True)
-        else:
-            to.parent.mkdir(parents=True, exist_ok=True)
-            with open_it() as source, open(to, 'wb') as f:
-                while block := source.read(_BLOCK):
-                    left -= len(block)
-                    if left < 0: raise FetchError(f'The archive is larger than {limit:,} bytes when unpacked: nothing was unpacked.')
-                    f.write(block)
+        else: left = _copy(open_it(), to, left, limit)
     return odd
 
-# %% ../../nbs/benchmarks/fetch.ipynb #fetch-unpack
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-place
+_NO_ARCHIVE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError, RuntimeError,
+               struct.error)
+
 def _damaged(archive, error):
+    "The sentence for an archive that can't be read."
     first = (str(error) or type(error).__name__).splitlines()[0].rstrip('.:')
     return FetchError(f'{archive.name} is damaged, or no archive ({first}): nothing was unpacked.')
 
+def _replace(new, folder, aside):
+    "Put a new folder in the place of another."
+    if folder.exists(): os.replace(folder, aside)
+    try: os.replace(new, folder)
+    except OSError:
+        if aside.exists(): os.replace(aside, folder)
+        raise
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-unpack
+def _unpack(archive, folder, limit, hidden):
+    "Unpack by way of a hidden folder."
+    new = hidden/'new'
+    new.mkdir()
+    odd = _extract(archive, new, limit)
+    inside = list(new.iterdir())
+    if not inside: raise FetchError(f'The archive {archive.name} is empty.')
+    _replace(inside[0] if len(inside) == 1 and inside[0].is_dir() else new, folder, hidden/'old')
+    return odd
+
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-unpack-safely
 def unpack(
     archive:Path, # A zip or tar file
     folder:Path, # To be made, or replaced; its parent has to be there
     limit:int=8_000_000_000, # Bytes, unpacked
 )->int: # Links and devices that were left out
-    "Unpack an archive into a folder, whole or not at all. A damaged archive, or one that isn't safe, is a `FetchError`."
+    "Unpack an archive into a folder, whole or not at all. If it is damaged, or isn't safe, that is a `FetchError`."
     archive, folder = Path(archive), Path(folder)
     hidden = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f'.{folder.name}.'))
-    try:
-        new = hidden/'new'
-        new.mkdir()
-        odd = _extract(archive, new, limit)
-        inside = list(new.iterdir())
-        if not inside: raise FetchError(f'The archive {archive.name} is empty.')
-        if folder.exists(): os.replace(folder, hidden/'old')
-        try: os.replace(inside[0] if len(inside) == 1 and inside[0].is_dir() else new, folder)
-        except OSError:
-            if (hidden/'old').exists(): os.replace(hidden/'old', folder)
-            raise
+    try: return _unpack(archive, folder, limit, hidden)
     except FetchError: raise
-    except OSError as e:
-        if e.errno is None: raise _damaged(archive, e) from None # gzip's way to say it
-        raise _disk(e, folder) from None
-    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError, RuntimeError, struct.error) as e: raise _damaged(archive, e) from None
+    except OSError as e: raise (_damaged(archive, e) if e.errno is None else _disk(e, folder)) from None
+    except _NO_ARCHIVE as e: raise _damaged(archive, e) from None
     finally: shutil.rmtree(hidden, ignore_errors=True)
-    return odd
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-manifest
 @dataclass(frozen=True)
@@ -223,29 +299,95 @@ class Fetched:
     left_out: int   # Links and devices in the archive, which weren't unpacked
     next: str       # What to do with it
 
-def _manifest(store):
-    "Name -> what was fetched."
-    path = store/'manifest.json'
-    try:
-        read = json.loads(path.read_text(encoding='utf-8')) if path.exists() else {}
-        if not all(isinstance(entry, dict) for entry in read.values()): raise ValueError('an entry is no object')
-        return read
-    except (ValueError, AttributeError, OSError) as e: raise BadInput(f'{str(path)!r} can\'t be read ({e}): remove it, and the archives are recorded anew.') from None
-
 def sha256(
-    path:Path,
+    path:Path, # A file
 )->str: # In hexadecimal
     "The checksum of a file."
     with open(path, 'rb') as f: return hashlib.file_digest(f, 'sha256').hexdigest()
 
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-records
+def _manifest(store):
+    "Name -> what was fetched."
+    path = store/'manifest.json'
+    try:
+        entries = json.loads(path.read_text(encoding='utf-8')) if path.exists() else {}
+        if not all(isinstance(entry, dict) for entry in entries.values()): raise ValueError('an entry is no object')
+        return entries
+    except (ValueError, AttributeError, OSError) as e:
+        raise BadInput(f'{str(path)!r} can\'t be read ({e}): remove it, and the archives are recorded anew.') from None
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-named
 def _archive(name, url):
     "The archive of that name, at another address if one is given."
     if name not in ARCHIVES: raise BadInput(f'There is no archive {name!r}; there are {", ".join(ARCHIVES)}.')
     archive = ARCHIVES[name] if url is None else replace(ARCHIVES[name], url=url)
     parts = urlsplit(archive.url)
-    if parts.scheme not in ('http', 'https') or not parts.netloc: raise BadInput(f'{archive.url!r} is no address: it has to begin with https:// or http://.')
-    if not parts.path.endswith(('.zip', '.tar.gz', '.tgz')): raise BadInput(f'{archive.url!r} is no archive: its name has to end in .zip, .tar.gz or .tgz.')
+    if parts.scheme not in ('http', 'https') or not parts.netloc:
+        raise BadInput(f'{archive.url!r} is no address: it has to begin with https:// or http://.')
+    if not parts.path.endswith(('.zip', '.tar.gz', '.tgz')):
+        raise BadInput(f'{archive.url!r} is no archive: its name has to end in .zip, .tar.gz or .tgz.')
     return archive
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-store
+def _store(home):
+    "The folder of the archives in the data folder."
+    home = data_home() if home is None else Path(home)
+    if home is None:
+        raise BadInput('There is no data folder to fetch into: set the environment variable FACTLIB_DATA '
+                       'to an existing folder, or give one as home.')
+    return home/'archives'
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-bring
+def _check_sum(archive, found, known, store):
+    "Complains about another checksum than the known one (None: there is none yet)."
+    if known is None or found == known: return
+    entry = f'remove the entry {archive.name!r} from {store/"manifest.json"} and call again'
+    raise FetchError(f'The archive at {archive.url} has the checksum {found[:12]}..., not {known[:12]}... as expected, '
+                     'so it was not taken: the transfer or the source is faulty, or the source has changed'
+                     + ('.' if archive.sha256 else f'; to take what is there now, {entry}.'))
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-record
+def _record(archive, store, **entry):
+    "Enter an archive into the manifest."
+    now = datetime.now(timezone.utc).isoformat(timespec='seconds')
+    about = dict(url=archive.url, sha256=entry['sha256'], bytes=entry['bytes'], fetched=now)
+    entry = about | dict(licence=archive.licence, left_out=entry['left_out'])
+    write_atomic(store/'manifest.json', json.dumps(_manifest(store) | {archive.name: entry}, indent=1) + '\n')
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-bring-all
+def _bring(archive, store, kept, folder, known, progress):
+    "Download, check, unpack, put in place, record: (checksum, number of links left out)."
+    part = store/f'.{kept.name}.part'
+    _download(archive.url, part, progress)
+    found = sha256(part)
+    part.with_name(part.name + '.json').unlink(missing_ok=True) # a whole file is nothing to be continued
+    try:
+        _check_sum(archive, found, known, store)
+        odd, size = unpack(part, folder), part.stat().st_size
+        os.replace(part, kept)
+    except OSError as e: raise _disk(e, kept) from None
+    finally: part.unlink(missing_ok=True)
+    _record(archive, store, sha256=found, bytes=size, left_out=odd)
+    return found, odd
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-obtain
+def _obtain(archive, store, progress):
+    "(folder, checksum, whether it was fetched now, links left out) of an archive."
+    name, zipped = archive.name, urlsplit(archive.url).path.endswith('.zip')
+    kept, folder, entry = store/f'{name}{".zip" if zipped else ".tar.gz"}', store/name, _manifest(store).get(name, {})
+    known = archive.sha256 or (entry.get('sha256') if entry.get('url') == archive.url else None)
+    if known is None or not kept.is_file() or sha256(kept) != known:
+        found, odd = _bring(archive, store, kept, folder, known, progress)
+        return folder, found, True, odd
+    return folder, known, False, entry.get('left_out', 0) if folder.is_dir() else unpack(kept, folder)
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-told
+def _told(archive, folder, fresh, odd):
+    "Say what was done; what to do next."
+    then = f'make the tables with: factlib import {folder}' if archive.imported else f'the files are in {folder}'
+    links = f' ({odd} links were left out)' if odd else ''
+    print(f'{"Fetched" if fresh else "Already there, and checked"}: {folder}{links}. Next: {then}')
+    return then
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-fetch
 def fetch(
@@ -254,44 +396,12 @@ def fetch(
     url:str|None=None, # Another address of the same archive, such as a mirror
     progress:bool=True, # A bar that counts bytes
 )->Fetched: # Where it is
-    """Bring a public archive into the data folder and unpack it; its source and licence are printed first.
+    """Bring a public archive into the data folder and unpack it; its licence is printed first.
 
-    An unknown name, a bad address or no data folder is a `BadInput`; all that goes wrong on the way is a `FetchError`. Either leaves what was there as it was; a part of a file stays, hidden,
-    to be continued. Two fetches of the same archive must not run at once."""
-    archive = _archive(name, url)
-    home = data_home() if home is None else Path(home)
-    if home is None: raise BadInput('There is no data folder to fetch into: set the environment variable FACTLIB_DATA to an existing folder, or give one as home.')
+    A bad name, address or folder is a `BadInput`, all that goes wrong on the way a `FetchError`."""
+    archive, store = _archive(name, url), _store(home)
     print(f'{name}: {archive.about}.\nSource: {archive.url}\nLicence: {archive.licence}.')
-    store = home/'archives'
     try: store.mkdir(parents=True, exist_ok=True)
     except OSError as e: raise _disk(e, store) from None
-    kept, folder = store/f'{name}{".zip" if urlsplit(archive.url).path.endswith(".zip") else ".tar.gz"}', store/name
-    entry = _manifest(store).get(name, {})
-    known = archive.sha256 or (entry.get('sha256') if entry.get('url') == archive.url else None)
-    fresh = known is None or not kept.is_file() or sha256(kept) != known
-    if fresh: known, odd = _bring(archive, store, kept, folder, known, progress)
-    else: odd = entry.get('left_out', 0) if folder.is_dir() else unpack(kept, folder)
-    then = f'make the tables with: factlib import {folder}' if archive.imported else f'the files are in {folder}'
-    print(f'{"Fetched" if fresh else "Already there, and checked"}: {folder}' + (f' ({odd} links were left out)' if odd else '') + f'. Next: {then}')
-    return Fetched(name, folder, known, fresh, odd, then)
-
-def _bring(archive, store, kept, folder, known, progress):
-    "Download, check, unpack, put in place, record: (checksum, number of links left out)."
-    part = store/f'.{kept.name}.part'
-    _download(archive.url, part, progress)
-    found = sha256(part)
-    part.with_name(part.name + '.json').unlink(missing_ok=True) # a whole file is nothing to be continued
-    try:
-        if known is not None and found != known:
-            raise FetchError(f'The archive at {archive.url} has the checksum {found[:12]}..., not {known[:12]}... as expected, so it was not taken: '
-                             'the transfer or the source is faulty, or the source has changed' 
-                             + ('.' if archive.sha256 else f'; to take what is there now, remove the entry {archive.name!r} from {store/"manifest.json"} and call again.'))
-        odd = unpack(part, folder)
-        size = part.stat().st_size
-        os.replace(part, kept)
-    except OSError as e: raise _disk(e, kept) from None
-    finally: part.unlink(missing_ok=True)
-    now = datetime.now(timezone.utc).isoformat(timespec='seconds')
-    entry = dict(url=archive.url, sha256=found, bytes=size, fetched=now, licence=archive.licence, left_out=odd)
-    write_atomic(store/'manifest.json', json.dumps(_manifest(store) | {archive.name: entry}, indent=1) + '\n')
-    return found, odd
+    folder, checksum, fresh, odd = _obtain(archive, store, progress)
+    return Fetched(name, folder, checksum, fresh, odd, _told(archive, folder, fresh, odd))

@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['ABBREVIATIONS', 'REASONS', 'NOT_PROSE', 'book_span', 'header_fields', 'drop_credits', 'drop_brackets',
-           'drop_asterisks', 'mark_chapters', 'break_sentences', 'Cleaned', 'clean', 'Document', 'LeftOut', 'Corpus',
-           'read_metadata', 'document', 'corpus', 'level_of', 'at_length', 'statistics', 'thesis_documents']
+           'drop_asterisks', 'mark_chapters', 'break_sentences', 'Cleaned', 'drop_underscores', 'clean', 'LeftOut',
+           'Document', 'Corpus', 'read_metadata', 'document', 'corpus', 'level_of', 'at_length', 'statistics',
+           'thesis_documents']
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-imports
 import csv, re
@@ -14,17 +15,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ..core.files import data_file, read_parquet
+from fastcore.basics import patch
+
+from ..core.files import data_file, read_parquet, shipped
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..text.spans import CHAPTER, Span, cut, paragraphs, sentences
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-frame
-_START = re.compile(r'^[ \t]*\*{3}[ \t]*START OF TH(?:E|IS) PROJECT GUTENBERG E-?(?:BOOK|TEXT)(?:(?:[^*\n]|\n(?!\s*\n)){0,300}?\*{3}[^\n]*|[^\n]*)', re.IGNORECASE | re.MULTILINE)
-_SMALL_PRINT = re.compile(r'^[ \t]*\*END\*?[ \t]*THE SMALL PRINT!.*$', re.IGNORECASE | re.MULTILINE)
-_END = re.compile(r'''^[ \t]*(?:\*{3}[ \t]*END[ \t]+OF[ \t]+TH(?:E|IS)[ \t]+PROJECT[ \t]+GUTENBERG\b|(?:The[ \t]+)?End[ \t]+of[ \t]+(?:(?:the|this)[ \t]+)?Project[ \t]+Gutenberg\b
-    |\*{3}START\*{2}THE[ ]SMALL[ ]PRINT!)''', re.IGNORECASE | re.MULTILINE | re.VERBOSE)
+_MULTILINE = re.IGNORECASE | re.MULTILINE
+_START = re.compile(r'^[ \t]*\*{3}[ \t]*START OF TH(?:E|IS) PROJECT GUTENBERG E-?(?:BOOK|TEXT)'
+                    r'(?:(?:[^*\n]|\n(?!\s*\n)){0,300}?\*{3}[^\n]*|[^\n]*)', _MULTILINE)
+_SMALL_PRINT = re.compile(r'^[ \t]*\*END\*?[ \t]*THE SMALL PRINT!.*$', _MULTILINE)
+_END = re.compile(r'^[ \t]*(?:\*{3}[ \t]*END[ \t]+OF[ \t]+TH(?:E|IS)[ \t]+PROJECT[ \t]+GUTENBERG\b'
+                  r'|(?:The[ \t]+)?End[ \t]+of[ \t]+(?:(?:the|this)[ \t]+)?Project[ \t]+Gutenberg\b'
+                  r'|\*{3}START\*{2}THE[ ]SMALL[ ]PRINT!)', _MULTILINE)
 
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-book
 def book_span(
     text:str, # A file's text
 )->Span: # Without white space at its ends; empty if there is nothing between the markers
@@ -42,24 +49,26 @@ _FIELD = re.compile(r'^(Title|Author|Language|Subject|Original publication):[ \t
 def header_fields(
     text:str, # A file's text
 )->dict: # "title", "author", "language", "subject" and "year", those that are told
-    "What a file's head says about the book."
+    "What a file's head says about the book. The first of two fields of a name counts."
     head = text[:book_span(text).start]
-    told = {name.lower(): ' '.join(value.split()) for name, value in reversed(_FIELD.findall(head))} # the first of a name counts
-    years = re.findall(r'\b1[5-9]\d\d\b|\b20\d\d\b', told.pop('original publication', ''))
-    return told | (dict(year=int(years[-1])) if years else {})
+    fields = {name.lower(): ' '.join(value.split()) for name, value in reversed(_FIELD.findall(head))}
+    years = re.findall(r'\b1[5-9]\d\d\b|\b20\d\d\b', fields.pop('original publication', ''))
+    return fields | (dict(year=int(years[-1])) if years else {})
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-credits
-_CREDIT = re.compile(r"\A\(?(?:E-?text (?:prepared|produced)|Text file produced|This (?:e-?book|e-?text|file) was (?:produced|created|prepared)|Produced by|Prepared by|Transcribed (?:by|from)|HTML version by|Scanned (?:and proofed )?by|"
-                     r"Additional editing by|Digitized by|Transcriber['’]?s?['’]? notes?\b)", re.IGNORECASE)
+_CREDIT = re.compile(r'\A\(?(?:E-?text (?:prepared|produced)|Text file produced'
+                     r'|This (?:e-?book|e-?text|file) was (?:produced|created|prepared)'
+                     r'|Produced by|Prepared by|Transcribed (?:by|from)|HTML version by|Scanned (?:and proofed )?by'
+                     r"|Additional editing by|Digitized by|Transcriber['’]?s?['’]? notes?\b)", re.IGNORECASE)
 
 def drop_credits(
-    text:str,
+    text:str, # A book
     ends:int=8, # So many paragraphs at either end are looked at
 )->tuple[str, int]: # The text, and how many paragraphs went
-    "Leave out the paragraphs at the ends of a text that say who made the file."
+    "Leave out paragraphs at the ends that say who made the file."
     spans = paragraphs(text)
-    looked = dict.fromkeys(spans[:ends] + spans[-ends:])
-    credits = [p for p in looked if _CREDIT.match(p.of(text))]
+    near = dict.fromkeys(spans[:ends] + spans[-ends:])
+    credits = [p for p in near if _CREDIT.match(p.of(text))]
     for p in sorted(credits, reverse=True): text = text[:p.start] + text[p.end:]
     return text.strip(), len(credits)
 
@@ -85,80 +94,107 @@ def drop_asterisks(text:str)->tuple[str, int]: # The text, and how many ornament
     return text.replace('*', ''), n + len(notes) + text.count('*')
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-headings
-_NUMBERED = re.compile(r'(?:chapter|adventure|book|part|letter|act|scene|stave|canto|section)\s+(?:[ivxlcdm]+|\d+|the\s+\w+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b[.:]?(?:[\s—–-]|$)', re.IGNORECASE)
+_NUMBERED = re.compile(r'(?:chapter|adventure|book|part|letter|act|scene|stave|canto|section)\s+(?:[ivxlcdm]+|\d+'
+                       r'|the\s+\w+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b'
+                       r'[.:]?(?:[\s—–-]|$)', re.IGNORECASE)
 _ROMAN = re.compile(r'[IVXLC]+\.?')
-_NO_CHAPTER = frozenset('by|the end|finis|end|contents|illustrations|list of illustrations|copyright|note'.split('|'))
+_NO_CHAPTER = frozenset(['by', 'the end', 'finis', 'end', 'contents', 'illustrations', 'list of illustrations',
+                         'copyright', 'note'])
 
+def _in_capitals(line):
+    "Whether a line is in capitals throughout, and neither speech nor half a sentence."
+    whole = not line.startswith(('"', "'", '“')) and not line.endswith((',', ';', '!', '?'))
+    return line == line.upper() and whole and sum(c.isalpha() for c in line) > 2
+
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-heading
 def _heading(line):
-    "What kind of heading a one-line paragraph is: 'number', 'title', 'whole' for both in one line, 'other' for lines like BY and FINIS, or '' for none."
-    bare = line.strip(' .-—–')
+    "What kind of heading a one-line paragraph is; '' for none."
     if len(line) > 70 or '\n' in line or not any(c.isalpha() for c in line): return ''
-    if bare.lower() in _NO_CHAPTER: return 'other'
+    if line.strip(' .-—–').lower() in _NO_CHAPTER: return 'other'
     if line.startswith('CHAPTER:') or _ROMAN.fullmatch(line): return 'number'
     number = _NUMBERED.match(line)
     if number and not line.rstrip().endswith((',', ';')): return 'number' if len(line) == number.end() else 'whole'
-    capitals = line == line.upper() and not line.startswith(('"', "'", '“')) and not line.endswith((',', ';', '!', '?'))
-    return 'title' if capitals and sum(c.isalpha() for c in line) > 2 else ''
+    return 'title' if _in_capitals(line) else ''
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-mark
+def _heads(kind, below):
+    "Whether a line is a heading, above one of the kind `below` (None: there is none)."
+    return below is not None and (kind in ('number', 'whole') or kind == 'title' and not below)
+
 def mark_chapters(text:str)->tuple[str, int]: # The text, and how many headings it has
     "Bring the headings into one form, `CHAPTER: ...`, each a paragraph of its own."
-    spans = paragraphs(text)
-    kinds = [_heading(p.of(text)) for p in spans] + ['']
-    out, n, i = [], 0, 0
-    while i < len(spans):
-        said, step = spans[i].of(text), 1
-        if kinds[i] == 'number' and kinds[i + 1] == 'title': said, step = f'{said.rstrip(". ")}. {spans[i + 1].of(text)}', 2
-        heads = i + step < len(spans) and (kinds[i] in ('number', 'whole') or kinds[i] == 'title' and not kinds[i + step]) # something to head
-        out.append(f'CHAPTER: {re.sub(r"^chapter:? +", "", said, flags=re.IGNORECASE)}' if heads else said)
-        n, i = n + bool(heads), i + step
-    return '\n\n'.join(out), n
+    lines, n, i = [p.of(text) for p in paragraphs(text)], 0, 0
+    kinds, pieces = [*map(_heading, lines), None], []
+    while i < len(lines):
+        line, step = lines[i], 1
+        if kinds[i:i + 2] == ['number', 'title']: line, step = f'{line.rstrip(". ")}. {lines[i + 1]}', 2
+        heads = _heads(kinds[i], kinds[i + step])
+        pieces.append(f'CHAPTER: {re.sub(r"^chapter:? +", "", line, flags=re.IGNORECASE)}' if heads else line)
+        n, i = n + heads, i + step
+    return '\n\n'.join(pieces), n
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-breaks
-ABBREVIATIONS = frozenset('mr mrs ms messrs mme mlle dr prof st rev hon gen col maj capt cpt lieut lt sgt sergt corp adm gov pres sen rep sir jr sr esq vs viz cf ie eg i.e e.g vol vols no nos pp ch chap fig figs ed ibid op cit ca'.split())
+ABBREVIATIONS = frozenset(shipped('data/words/abbreviations_gutenberg.txt').read_text(encoding='utf-8').split())
 _LINE_END = re.compile(r'''(\S+[.!?]["'”’)]*|\S*["'”])[^\S\n]*\n(?=[^\S\n]*(\S))''')
+
+def _ends_nothing(word):
+    "Whether a word's point is that of an abbreviation or an initial."
+    bare = word.strip('"\'”’).([').lower()
+    return word.endswith('.') and (bare in ABBREVIATIONS or len(bare) == 1 and bare.isalpha() and bare != 'i')
 
 def break_sentences(text:str)->tuple[str, int]: # The text, and how many breaks were put in
     "End a paragraph at each line that ends a sentence."
-    def part(m):
-        word = m[1].strip('"\'”’).([').lower()
-        spared = m[2].islower() or m[1].endswith('.') and (word in ABBREVIATIONS or len(word) == 1 and word.isalpha() and word != 'i') # an initial
-        return m[0] if spared else m[0].rstrip() + '\n\n'
+    def part(m): return m[0] if m[2].islower() or _ends_nothing(m[1]) else m[0].rstrip() + '\n\n'
     broken, _ = _LINE_END.subn(part, text)
     return broken, len(paragraphs(broken)) - len(paragraphs(text))
 
-# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-clean
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-steps
 class Cleaned(NamedTuple):
     "A clean text."
     text: str
     found: dict # Step -> how often it had something to do; "wrapping" counts characters
 
-def _steps(book, breaks, found):
-    "All steps once; adds to what was found."
-    steps = dict(credits=drop_credits, brackets=drop_brackets, asterisks=drop_asterisks, underscores=lambda t: (t.replace('_', ''), t.count('_')))
+def drop_underscores(text:str)->tuple[str, int]: # The text, and how many underscores went
+    "Leave out the underscores that stand for italics."
+    return text.replace('_', ''), text.count('_')
+
+def _steps(book, breaks, counts):
+    "All steps once; adds to the counts."
+    steps = dict(credits=drop_credits, brackets=drop_brackets, asterisks=drop_asterisks, underscores=drop_underscores)
     for name, step in (steps | (dict(breaks=break_sentences) if breaks else {})).items():
         book, n = step(book)
-        found[name] = found.get(name, 0) + n
-    book, found['chapters'] = mark_chapters(book)
+        counts[name] = counts.get(name, 0) + n
+    book, counts['chapters'] = mark_chapters(book)
     return re.sub(r'[^\S\n]+$', '', book, flags=re.MULTILINE).strip()
 
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-clean
 def clean(
     text:str, # A file's text, with or without Project Gutenberg's wrapping
     breaks:bool=True, # End a paragraph at each line that ends a sentence, as the thesis does
 )->Cleaned:
-    "The book in a file: without wrapping, credits, notes in brackets, asterisks and underscores, its headings in one form. Cleaning twice changes nothing more."
+    "The book in a file, without what isn't the author's, its headings in one form. Cleaning twice is cleaning once."
     text = text.replace('\r\n', '\n').replace('\r', '\n').replace('\ufeff', '')
     book, before = book_span(text).of(text), None
-    found = dict(wrapping=len(text.strip()) - len(book))
-    while book != before: # what one step leaves may be something for another
+    counts = dict(wrapping=len(text.strip()) - len(book))
+    while book != before:
         before, book = book, book_span(book).of(book)
-        book = _steps(book, breaks, found)
-    return Cleaned(book, found)
+        book = _steps(book, breaks, counts)
+    return Cleaned(book, counts)
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-records
-REASONS = {'empty': 'nothing is left after cleaning', 'several_books': 'more than one book in the file', 'not_prose': 'verse, songs or drama', 'language': 'another language', 'genre': 'another genre', 'no_genre': 'the genre is not known',
-           'year': 'published too early or too late', 'no_year': 'the year is not known', 'too_short': 'too few tokens', 'too_long': 'too many tokens', 'twice': 'the same text as another', 'no_file': 'in the table, but not in the folder'}
+REASONS = {'empty': 'nothing is left after cleaning', 'several_books': 'more than one book in the file',
+           'not_prose': 'verse, songs or drama', 'language': 'another language', 'genre': 'another genre',
+           'no_genre': 'the genre is not known', 'year': 'published too early or too late',
+           'no_year': 'the year is not known', 'too_short': 'too few tokens', 'too_long': 'too many tokens',
+           'twice': 'the same text as another', 'no_file': 'in the table, but not in the folder'}
 
+class LeftOut(NamedTuple):
+    "A text that is not used."
+    id: str
+    reason: str # One of `REASONS`
+    said: str   # A sentence
+
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-corpus-class
 @dataclass(frozen=True)
 class Document:
     "A clean text and what is known about it."
@@ -170,12 +206,6 @@ class Document:
     genre: str = ''
     language: str = ''
 
-class LeftOut(NamedTuple):
-    "A text that is not used."
-    id: str
-    reason: str # One of `REASONS`
-    said: str   # A sentence
-
 @dataclass(frozen=True)
 class Corpus:
     "The documents, sorted by id, and what was left out."
@@ -185,9 +215,13 @@ class Corpus:
 
     def __iter__(self): return iter(self.documents)
     def __len__(self): return len(self.documents)
-    def __repr__(self):
-        why = Counter(x.reason for x in self.left_out)
-        return f'Corpus({len(self)} documents; left out: {", ".join(f"{n} {r}" for r, n in why.most_common()) or "none"})'
+
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-corpus-repr
+@patch
+def __repr__(self:Corpus)->str:
+    why = Counter(x.reason for x in self.left_out)
+    reasons = ', '.join(f'{n} {reason}' for reason, n in why.most_common()) or 'none'
+    return f'Corpus({len(self)} documents; left out: {reasons})'
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-files
 def _read(path):
@@ -196,24 +230,33 @@ def _read(path):
     try: return data.decode('utf-8-sig')
     except UnicodeDecodeError: return data.decode('cp1252', 'replace')
 
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-metadata-row
+_COLUMNS = ('title', 'author', 'year', 'genre', 'language')
+
+def _table_row(path, row):
+    "What a row of the table says: its known columns that are not empty, the year as a number."
+    cells = {k: v.strip() for k, v in row.items() if k in _COLUMNS and v and v.strip()}
+    if not cells.get('year', '0').lstrip('-').isdigit():
+        year = cells['year']
+        raise BadInput(f'{str(path)!r}: the year of {row["id"]!r} is {year!r}, which is not a whole number.')
+    return cells | (dict(year=int(cells['year'])) if 'year' in cells else {})
+
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-metadata
 def read_metadata(
-    path:Path, # A CSV file with the column "id" (a file's name without .txt) and any of title, author, year, genre, language
-)->dict: # Id -> column -> value, empty cells left out
+    path:Path, # A CSV file with the column "id" and any of title, author, year, genre, language
+)->dict: # Id (a file's name without .txt) -> column -> value, empty cells left out
     "What a table says about the texts. An id that stands there twice, or a year that is no number, is a `BadInput`."
     if not Path(path).is_file(): raise BadInput(f'There is no file {str(path)!r}.')
     with open(path, encoding='utf-8-sig', newline='') as file: rows = list(csv.DictReader(file))
-    if not rows or 'id' not in rows[0]: raise BadInput(f'{str(path)!r} needs a column "id", which names the files without .txt, and at least one row.')
+    if not rows or 'id' not in rows[0]:
+        raise BadInput(f'{str(path)!r} needs a column "id", which names the files without .txt, and at least one row.')
     twice = [i for i, n in Counter(r['id'] for r in rows).items() if n > 1]
     if twice: raise BadInput(f'{str(path)!r} has the id {twice[0]!r} twice: keep one of the rows.')
-    told = {r['id']: {k: v.strip() for k, v in r.items() if k in ('title', 'author', 'year', 'genre', 'language') and v and v.strip()} for r in rows}
-    for i, row in told.items():
-        if not row.get('year', '0').lstrip('-').isdigit(): raise BadInput(f'{str(path)!r}: the year of {i!r} is {row["year"]!r}, which is not a whole number.')
-        if 'year' in row: row['year'] = int(row['year'])
-    return told
+    return {row['id']: _table_row(path, row) for row in rows}
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-document
 def document(
-    id:str,
+    id:str, # The file's name without ending
     raw:str, # The file's text
     told:dict|None=None, # The table's row
     as_is:bool=False, # Take the text as it is
@@ -221,21 +264,39 @@ def document(
 )->tuple[Document, dict]: # And what cleaning found, with "books" counted
     "One file as a document."
     known = header_fields(raw) | (told or {})
-    cleaned = Cleaned(raw.strip(), {}) if as_is else clean(raw, breaks)
+    text, found = Cleaned(raw.strip(), {}) if as_is else clean(raw, breaks)
     genre = known.get('genre', known.get('subject', ''))
+    about = known.get('author', ''), known.get('year'), genre, known.get('language', '')
     books = 1 if as_is else max(1, len(_START.findall(raw)))
-    return Document(id, known.get('title', id), cleaned.text, known.get('author', ''), known.get('year'), genre, known.get('language', '')), cleaned.found | dict(books=books)
+    return Document(id, known.get('title', id), text, *about), found | dict(books=books)
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-choose
-NOT_PROSE = re.compile(r'\b(poems?|poetry|poetical|verses?|sonnets?|ballads?|songs?|hymns?|psalms?|odes?|rhymes?|lyrics|drama|dramatic|tragedy|a play|plays|a comedy|libretto|opera|in (?:one|two|three|four|five) acts?)\b', re.IGNORECASE)
+NOT_PROSE = re.compile(r'\b(poems?|poetry|poetical|verses?|sonnets?|ballads?|songs?|hymns?|psalms?|odes?|rhymes?'
+                       r'|lyrics|drama|dramatic|tragedy|a play|plays|a comedy|libretto|opera'
+                       r'|in (?:one|two|three|four|five) acts?)\b', re.IGNORECASE)
 
-def _unwanted(doc, found, genres, years, tokens, language, prose):
-    "Why a document is not used: (reason, sentence), or None."
-    n, verse = len(doc.text.split()), prose and NOT_PROSE.search(f'{doc.title}\n{doc.genre}')
-    if not n: return 'empty', 'Nothing is left of it after cleaning.'
-    if found['books'] > 1: return 'several_books', f'The file holds {found["books"]} books: give each its own file.'
+class _Wanted(NamedTuple):
+    "Which documents a corpus takes; see `corpus`."
+    genres: list|None = None
+    years: tuple|None = None
+    tokens: tuple|None = None
+    language: str|None = 'English'
+    prose: bool = True
+
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-unwanted
+def _unfit(doc, books, wanted):
+    "Why a document is no text to choose from: (reason, sentence), or None."
+    verse = wanted.prose and NOT_PROSE.search(f'{doc.title}\n{doc.genre}')
+    if not doc.text.split(): return 'empty', 'Nothing is left of it after cleaning.'
+    if books > 1: return 'several_books', f'The file holds {books} books: give each its own file.'
     if verse: return 'not_prose', f'Its title or genre has the word {verse[0]!r}.'
-    if language and doc.language and not doc.language.lower().startswith(language.lower()): return 'language', f'It is in {doc.language}.'
+    foreign = wanted.language and doc.language and not doc.language.lower().startswith(wanted.language.lower())
+    return ('language', f'It is in {doc.language}.') if foreign else None
+
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-unwanted-kind
+def _unwanted(doc, wanted):
+    "Why a document is not one of those that are wanted: (reason, sentence), or None."
+    n, genres, years, tokens = len(doc.text.split()), wanted.genres, wanted.years, wanted.tokens
     if genres and not doc.genre: return 'no_genre', 'Its genre is not known.'
     if genres and doc.genre.lower() not in {g.lower() for g in genres}: return 'genre', f'Its genre is {doc.genre}.'
     if years and doc.year is None: return 'no_year', 'Its year of publication is not known.'
@@ -244,39 +305,65 @@ def _unwanted(doc, found, genres, years, tokens, language, prose):
     if tokens and n > tokens[1]: return 'too_long', f'It has {n:,} tokens.'
     return None
 
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-chosen
+def _chosen(files, told, wanted, as_is, breaks):
+    "The corpus of these files; `told` has the rows of the table by id, and loses those that have a file."
+    documents, left, found, seen = [], [], {}, {}
+    for path in files:
+        doc, found[path.stem] = document(path.stem, _read(path), told.pop(path.stem, None), as_is, breaks)
+        why = _unfit(doc, found[path.stem]['books'], wanted) or _unwanted(doc, wanted)
+        if not why and doc.text in seen: why = 'twice', f'It is the same text as {seen[doc.text]}.'
+        if why: left.append(LeftOut(doc.id, *why))
+        else:
+            documents.append(doc)
+            seen[doc.text] = doc.id
+    left += [LeftOut(i, 'no_file', 'There is no such file in the folder.') for i in sorted(told)]
+    return Corpus(documents, left, found)
+
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-folder
+def _check_ranges(**pairs):
+    "Each is None or a pair from low to high."
+    for name, pair in pairs.items():
+        if pair and (len(pair) != 2 or pair[0] > pair[1]):
+            raise BadInput(f'`{name}` is a pair from low to high, not {pair!r}.')
+
+def _text_files(folder):
+    "The .txt files of a folder, by name."
+    files = sorted(Path(folder).glob('*.txt')) if Path(folder).is_dir() else []
+    if not files: raise BadInput(f'{str(folder)!r} is not a folder with .txt files.')
+    return files
+
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-corpus
 def corpus(
     folder:Path, # Holds .txt files
     metadata:Path|None=None, # See `read_metadata`
     genres:list|None=None, # Only these, whatever their case; all when None
-    years:tuple|None=None, # (first, last); (1900, 2005) are the thesis's
-    tokens:tuple|None=None, # (least, most) white-space tokens of the clean text; (8000, 16000) are the thesis's
-    language:str|None='English', # As the file's head names it; a file that says nothing is taken. None: any
+    years:tuple|None=None, # The thesis's: (1900, 2005)
+    tokens:tuple|None=None, # (least, most), of the clean text; the thesis: (8000, 16000)
+    language:str|None='English', # As far as the file says; None: any
     prose:bool=True, # Leave out what `NOT_PROSE` finds
     as_is:bool=False, # Don't clean
     breaks:bool=True, # See `clean`
 )->Corpus: # A `LeftOut` for every file or row that is not used
     "The texts of a folder that fit. A folder without .txt files is a `BadInput`."
-    for name, pair in dict(years=years, tokens=tokens).items():
-        if pair and (len(pair) != 2 or pair[0] > pair[1]): raise BadInput(f'`{name}` is a pair from low to high, not {pair!r}.')
-    files = sorted(Path(folder).glob('*.txt')) if Path(folder).is_dir() else []
-    if not files: raise BadInput(f'{str(folder)!r} is not a folder with .txt files.')
-    told = read_metadata(metadata) if metadata else {}
-    kept, left, found, seen = [], [], {}, {}
-    for path in files:
-        doc, found[path.stem] = document(path.stem, _read(path), told.pop(path.stem, None), as_is, breaks)
-        why = _unwanted(doc, found[path.stem], genres, years, tokens, language, prose)
-        if not why and doc.text in seen: why = 'twice', f'It is the same text as {seen[doc.text]}.'
-        if why: left.append(LeftOut(doc.id, *why))
-        else: kept.append(doc); seen[doc.text] = doc.id
-    left += [LeftOut(i, 'no_file', 'There is no such file in the folder.') for i in sorted(told)]
-    return Corpus(kept, left, found)
+    _check_ranges(years=years, tokens=tokens)
+    files = _text_files(folder)
+    wanted = _Wanted(genres, years, tokens, language, prose)
+    return _chosen(files, read_metadata(metadata) if metadata else {}, wanted, as_is, breaks)
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-lengths
 def level_of(length:int|None)->str: # "2000", or "full"
     "The name of a length, as in `Example.level`."
     return 'full' if length is None else str(length)
 
+def _without_last_heading(text):
+    "A text without headings that have nothing below them; empty if nothing else is there."
+    while spans := paragraphs(text):
+        if not CHAPTER.match(spans[-1].of(text)): return text
+        text = text[:spans[-1].start].rstrip()
+    return ''
+
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-at-length
 def at_length(
     doc, # A `Document`, or anything with an id and a text
     length:int|None, # White-space tokens; None: the whole text
@@ -284,14 +371,18 @@ def at_length(
 )->str|LeftOut: # The text, or why there is none
     "A document's beginning of at most so many tokens, cut at a sentence end, and not below a heading."
     if length is None: return doc.text
-    there = len(doc.text.split())
-    if there < length: return LeftOut(doc.id, 'too_short', f'It has {there:,} tokens, and {length:,} are asked for.')
+    n = len(doc.text.split())
+    if n < length: return LeftOut(doc.id, 'too_short', f'It has {n:,} tokens, and {length:,} are asked for.')
     try: piece = cut(doc.text, length, language=language).of(doc.text)
     except BadInput as e: return LeftOut(doc.id, 'too_long', str(e)) # a first sentence that is longer than that
-    while spans := paragraphs(piece):
-        if not CHAPTER.match(spans[-1].of(piece)): return piece
-        piece = piece[:spans[-1].start].rstrip() # a heading with nothing below it
-    return LeftOut(doc.id, 'too_long', f'The first sentence below the heading has more than {length:,} tokens.')
+    long = f'The first sentence below the heading has more than {length:,} tokens.'
+    return _without_last_heading(piece) or LeftOut(doc.id, 'too_long', long)
+
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-counts
+def _counts(text, language):
+    "How much of everything a text has."
+    return dict(characters=len(text), tokens=len(text.split()), sentences=len(sentences(text, language)),
+                paragraphs=len(paragraphs(text)), chapters=len(CHAPTER.findall(text)))
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-statistics
 def statistics(
@@ -299,23 +390,29 @@ def statistics(
     lengths:tuple=(None,), # In tokens; None is the whole text
     language:str='en', # ISO code
 )->DataFrame: # One row a document and length; a length that a document doesn't reach has no row
-    "Characters, tokens (between white space), sentences, paragraphs and chapters."
+    """How much text there is.
+
+    - id, level: the document, and the length as in `level_of`
+    - characters, tokens: of the text; tokens between white space
+    - sentences, paragraphs, chapters: a heading is a chapter's"""
     import pandas as pd
-    rows = []
-    for doc in documents:
-        for length in lengths:
-            text = at_length(doc, length, language)
-            if isinstance(text, LeftOut): continue
-            rows.append(dict(id=doc.id, level=level_of(length), characters=len(text), tokens=len(text.split()), sentences=len(sentences(text, language)), paragraphs=len(paragraphs(text)), chapters=len(CHAPTER.findall(text))))
-    return pd.DataFrame(rows, columns=['id', 'level', 'characters', 'tokens', 'sentences', 'paragraphs', 'chapters'])
+    texts = [(doc.id, level_of(x), at_length(doc, x, language)) for doc in documents for x in lengths]
+    rows = [dict(id=id, level=level) | _counts(text, language) for id, level, text in texts if isinstance(text, str)]
+    return pd.DataFrame(rows, columns=['id', 'level', *_counts('', language)])
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-recorded
+def _word(x): return x if isinstance(x, str) else ''
+
+def _gold_document(row):
+    "A row of the recorded documents as a `Document`; what is not known is empty there."
+    year = None if row.year != row.year else int(row.year)
+    return Document(row.doc_id, row.title, row.text, _word(row.author), year, _word(row.genre), 'English')
+
 def thesis_documents(
     home=None, # The data folder; None: `FACTLIB_DATA`
 )->list[Document]: # 65, whole, sorted by id
     "The gold documents of CoFluEval-LC. If they can't be found, the `BadInput` says how to get them."
-    path = data_file('judgememo/documents.parquet') if home is None else Path(home)/'judgememo'/'documents.parquet'
-    table = read_parquet(path, ['doc_id', 'title', 'author', 'year', 'genre', 'length', 'variant', 'text'])
+    columns = ['doc_id', 'title', 'author', 'year', 'genre', 'length', 'variant', 'text']
+    table = read_parquet(data_file('judgememo/documents.parquet', home), columns)
     gold = table[(table.variant == 'gold') & (table.length == 'full')].sort_values('doc_id')
-    text = lambda x: x if isinstance(x, str) else ''
-    return [Document(r.doc_id, r.title, r.text, text(r.author), None if r.year != r.year else int(r.year), text(r.genre), 'English') for r in gold.itertuples()]
+    return [_gold_document(row) for row in gold.itertuples()]

@@ -6,12 +6,15 @@
 __all__ = ['KEPT', 'true_pairs', 'order_evidence', 'Montage', 'MontageBuilder', 'build_montages', 'save_montages',
            'missing_parts']
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-imports
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-imports
 import json, warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fastcore.basics import patch
+
 from .montagelie import DIFFICULTIES, LEVELS, flat_items, text_fault, texts_of_row, tuple_rows
+from ..core.checks import check_count
 from ..core.files import write_atomic
 from ..core.frames import DataFrame
 from ..core.loop import run_sync
@@ -26,17 +29,24 @@ from ..perturb.base import Refusal, seeded
 from ..perturb.order import montage
 from ..text.spans import sentences
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-pairs
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-pairs
+def _row_fault(row, texts):
+    "What is wrong with a row, or None."
+    wrong = text_fault(texts, ('source',)) or text_fault(texts, ('original', 'true'))
+    return f'{wrong}; its keys are {", ".join(k for k, _ in flat_items(row)) or "none"}.' if wrong else None
+
 def _pair(row, number):
     "An example with a source and a true target."
     where = f'Row {number}'
     if isinstance(row, BadInput): raise BadInput(f'{where}: {row}')
     if not isinstance(row, dict): raise BadInput(f'{where}: it must be a JSON object, not a {type(row).__name__}.')
     texts, rest = texts_of_row(row)
-    wrong = text_fault(texts, ('source',)) or text_fault(texts, ('original', 'true'))
-    if wrong: raise BadInput(f'{where}: {wrong}; its keys are {", ".join(k for k, _ in flat_items(row)) or "none"}.')
-    return Example(str(rest.get('id') or f'text-{number:04}'), source=texts['source',], target=texts['original', 'true'])
+    wrong = _row_fault(row, texts)
+    if wrong: raise BadInput(f'{where}: {wrong}')
+    id = str(rest.get('id') or f'text-{number:04}')
+    return Example(id, source=texts['source',], target=texts['original', 'true'])
 
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-true-pairs
 def true_pairs(
     path:str|Path, # A .jsonl or .json file; each row has a source and a true text
 )->list[Example]: # source and target
@@ -45,225 +55,353 @@ def true_pairs(
     if not path.is_file(): raise BadInput(f'There is no file {str(path)!r}.')
     return check_examples([_pair(row, number) for number, row in enumerate(tuple_rows(path), 1)])
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-evidence
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-places
 KEPT = .75 # of an event's content words
 
 def _share(x): return None if x is None else round(x, 3)
 
-def order_evidence(
-    events:list, # Texts, in the order in which they should be told
-    text:str,
-    others:list=(), # What else may be in the text: descriptions
-)->dict: # events, kept, lost (their texts), support (of each), in_order: share of pairs whose places are in order (None: no two places), new: share of the text's content words that nothing given has, length: words of the text over words given
-    "How well the words of the text fit the events."
+def _places(events, text):
+    "For each event the sentence that has the largest share of its words; None if none has any."
     parts = [s.of(text) for s in sentences(text)]
-    support = [word_support(e, text) for e in events]
-    each = [[word_support(e, p) or 0 for p in parts] for e in events]
-    places = [row.index(max(row)) if row and max(row) else None for row in each]
-    given = ' '.join([*events, *others])
+    support = [[word_support(e, p) or 0 for p in parts] for e in events]
+    return [row.index(max(row)) if row and max(row) else None for row in support]
+
+def _kept(events, support):
+    "Which events are in the text, and which are lost; one without content words is not."
+    lost = [e for e, s in zip(events, support) if s is not None and s < KEPT]
+    return dict(kept=len(events) - len(lost), lost=lost)
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-shares
+def _whole(text, given):
+    "Share of the text's content words that nothing given has, and its words over the words given; None for none."
     known, words = word_support(text, given), len(given.split())
-    return dict(events=len(events), kept=sum(s is None or s >= KEPT for s in support), lost=[e for e, s in zip(events, support) if s is not None and s < KEPT],
-                support=[_share(s) for s in support], in_order=_share(share_in_order(places)), new=None if known is None else _share(1 - known),
+    return dict(new=None if known is None else _share(1 - known),
                 length=_share(len(text.split())/words) if words else None)
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-evidence
+def order_evidence(
+    events:list, # Texts, in the order in which they should be told
+    text:str, # That tells them
+    others:list=(), # What else may be in the text: descriptions
+)->dict: # Plain data
+    """How well the words of the text fit the events.
+
+    - events, kept: how many there are, and are in the text
+    - lost, support: texts of the others; share of the words of each
+    - in_order: share of pairs whose places are in order; None: no two places
+    - new, length: of content words; words over words given"""
+    support = [word_support(e, text) for e in events]
+    counts = dict(events=len(events)) | _kept(events, support) | dict(support=[_share(s) for s in support])
+    in_order = _share(share_in_order(_places(events, text)))
+    return counts | dict(in_order=in_order) | _whole(text, ' '.join([*events, *others]))
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-tuple
 @dataclass(frozen=True)
 class Montage:
-    "A tuple of MontageLie (Eq 4), with how it was made. A part that is not among `lies` or `paraphrases` is in `absent`."
+    "A tuple of MontageLie (Eq 4), with how it was made."
     id: str
     source: str
     true: str
-    events: tuple = ()       # Texts, in the order in which they happened
+    events: tuple = ()       # Texts, as they happened
     descriptions: tuple = () # Texts; they begin every lie
     orders: dict = field(default_factory=dict)      # Difficulty -> permutation of the events
     lies: dict = field(default_factory=dict)        # Difficulty -> text
     paraphrases: dict = field(default_factory=dict) # "true" or difficulty -> text
-    techniques: dict = field(default_factory=dict)  # "true" or difficulty -> [the text's, the paraphrase's], as the model says
-    absent: dict = field(default_factory=dict)      # "easy", "paraphrase easy", ... -> (`Absence`, one sentence)
-    checks: dict = field(default_factory=dict)      # The same names -> from `order_evidence`; "events": how much of the summary's words they have
+    techniques: dict = field(default_factory=dict)  # And -> [the text's, the paraphrase's]
+    absent: dict = field(default_factory=dict)      # Part -> (`Absence`, one sentence)
+    checks: dict = field(default_factory=dict)      # Part -> from `order_evidence`
     usage: Usage = Usage()
     made_by: str = ''        # The builder's signature
 
-    def row(self)->dict: # Plain data
-        "A row of the file that `benchmarks.montagelie` reads."
-        absent = {name: dict(absence=a.value, why=why) for name, (a, why) in self.absent.items()}
-        return dict(id=self.id, source=self.source, true=self.true, **self.lies, paraphrase=self.paraphrases, events=list(self.events), descriptions=list(self.descriptions),
-                    orders=self.orders, techniques=self.techniques, absent=absent, checks=self.checks, made_by=self.made_by)
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-row
+@patch
+def row(self:Montage)->dict: # Plain data
+    "A row of the file that `benchmarks.montagelie` reads."
+    absent = {name: dict(absence=a.value, why=why) for name, (a, why) in self.absent.items()}
+    texts = dict(id=self.id, source=self.source, true=self.true, **self.lies, paraphrase=self.paraphrases)
+    return texts | dict(events=list(self.events), descriptions=list(self.descriptions), orders=self.orders,
+                        techniques=self.techniques, absent=absent, checks=self.checks, made_by=self.made_by)
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-builder
-def _schema(*names): return dict(type='object', properties={n: dict(type='string') for n in names}, required=list(names), additionalProperties=False)
-
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-builder
 class MontageBuilder:
     "Makes tuples of MontageLie with a model."
     name, requires = 'montage_build', ('source', 'target')
 
-    def __init__(self,
-                 chat, # A `Chat`
-                 decomposer=None, # From a text to its facts; `EventDecomposer(chat)` when None. `SentenceDecomposer()` takes every sentence for an event
-                 paraphrase:bool=True, # Also tell the summary and the lies again
-                 keep:float|None=None, # A lie or paraphrase that has less than this share of the content words of an event is no text but a `count_mismatch`; None: the share is only noted
-                 seed:int|str=0, # Another seed draws other orders
-                 method:str='paper', # As for `perturb.order.permutation`
-                 pack:str|None=None, # Folder of your own prompts: decompose_events, weave_event, paraphrase_technique
-                 max_tokens:int=4096, # Of a paraphrase; what an event adds has 512
-                 **sampling, # temperature (0 if not given), seed, ...
-                ):
-        if keep is not None and (isinstance(keep, bool) or not isinstance(keep, (int, float)) or not 0 <= keep <= 1): raise BadInput(f'`keep` is a share of an event\'s words, from 0 to 1, or None, not {keep!r}.')
-        seeded(seed, 'order'), montage(5, 'easy', seeded(seed, 'order'), method) # complain now, not at each example
-        self.writer = Asker(chat, 'weave_event', ('text', 'event'), _schema('next'), pack, max_tokens=512, **sampling)
-        self.teller = Asker(chat, 'paraphrase_technique', ('text',), _schema('technique_of_text', 'technique_chosen', 'told_again'), pack, max_tokens=max_tokens, **sampling) if paraphrase else None
-        self.decomposer = component_for(decomposer, 'decompose', chat, lambda: EventDecomposer(chat, pack, **sampling), SentenceDecomposer)
-        self.chat, self.keep, self.seed, self.method = chat, keep, seed, method
-        self.signature = signature(self.name, 1, decomposer=self.decomposer.signature, writer=self.writer.signature, teller=self.teller and self.teller.signature, keep=keep, seed=seed, method=method)
+def _schema(*names):
+    "The JSON schema of an object of strings."
+    properties = {n: dict(type='string') for n in names}
+    return dict(type='object', properties=properties, required=list(names), additionalProperties=False)
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-write
+def _check_settings(keep, seed, method):
+    "Complains about settings of a builder that can't work."
+    share = not isinstance(keep, bool) and isinstance(keep, (int, float)) and 0 <= keep <= 1
+    if keep is not None and not share:
+        raise BadInput(f'`keep` is a share of an event\'s words, from 0 to 1, or None, not {keep!r}.')
+    montage(5, 'easy', seeded(seed, 'order'), method)
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-askers
+def _writer(chat, pack, sampling):
+    "Asks for what comes next in a lie."
+    return Asker(chat, 'weave_event', ('text', 'event'), _schema('next'), pack, max_tokens=512, **sampling)
+
+def _teller(chat, pack, max_tokens, sampling):
+    "Asks for a paraphrase."
+    schema = _schema('technique_of_text', 'technique_chosen', 'told_again')
+    return Asker(chat, 'paraphrase_technique', ('text',), schema, pack, max_tokens=max_tokens, **sampling)
+
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-sign
+@patch
+def _sign(self:MontageBuilder, chat, keep, seed, method):
+    "Keep the settings, and make the signature of them."
+    self.chat, self.keep, self.seed, self.method = chat, keep, seed, method
+    parts = dict(decomposer=self.decomposer.signature, writer=self.writer.signature)
+    teller = self.teller and self.teller.signature
+    self.signature = signature(self.name, 1, **parts, teller=teller, keep=keep, seed=seed, method=method)
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-init
+@patch
+def __init__(self:MontageBuilder,
+    chat, # A `Chat`
+    decomposer=None, # None: `EventDecomposer(chat)`
+    paraphrase:bool=True, # Also tell the summary and the lies again
+    keep:float|None=None, # Least share of an event's words in a text
+    seed:int|str=0, # Another seed draws other orders
+    method:str='paper', # As for `perturb.order.permutation`
+    pack:str|None=None, # Folder of your own prompts
+    max_tokens:int=4096, # Of a paraphrase
+    **sampling, # temperature (0 if not given), seed, ...
+):
+    _check_settings(keep, seed, method)
+    def events(): return EventDecomposer(chat, pack, **sampling)
+    self.writer = _writer(chat, pack, sampling)
+    self.teller = _teller(chat, pack, max_tokens, sampling) if paraphrase else None
+    self.decomposer = component_for(decomposer, 'decompose', chat, events, SentenceDecomposer)
+    self._sign(chat, keep, seed, method)
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-write
 def _line(text): return ' '.join(text.split())
 
-async def _write(self, start, events):
+def _addition(told, reply):
+    "What a reply adds to the text so far; '' for nothing."
+    added = _line(reply)
+    return added[len(told):].strip() if added.startswith(told) else added
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-write-lie
+@patch
+async def _write(self:MontageBuilder, start, events):
     "The text with the events added one by one: (text, None) or (None, (absence, why)); and what it cost."
     told, usage = start, Usage()
     for number, event in enumerate(events, 2):
         reply = await self.writer(text=told, event=event)
         usage, where = usage + reply.usage, f'Event {number} of {len(events) + 1}'
         if reply.absence: return None, (reply.absence, f'{where}: {reply.detail}'), usage
-        added = _line(reply.data['next'])
-        added = added[len(told):].strip() if added.startswith(told) else added
+        added = _addition(told, reply.data['next'])
         if not added: return None, (Absence.malformed, f'{where}: nothing was added.'), usage
         told = f'{told} {added}'
     return told, None, usage
 
-async def _tell_again(self, text):
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-tell
+@patch
+async def _tell_again(self:MontageBuilder, text):
     "The paraphrase: (text and techniques, None) or (None, (absence, why)); and what it cost."
     reply = await self.teller(text=text)
     if reply.absence: return None, (reply.absence, reply.detail), reply.usage
     again = reply.data['told_again'].strip()
     if not again or _line(again).casefold() == _line(text).casefold():
-        return None, (Absence.malformed, 'The paraphrase is ' + ('the text itself.' if again else 'empty.')), reply.usage
-    return (again, [_line(reply.data['technique_of_text']).lower(), _line(reply.data['technique_chosen']).lower()]), None, reply.usage
+        why = 'The paraphrase is ' + ('the text itself.' if again else 'empty.')
+        return None, (Absence.malformed, why), reply.usage
+    techniques = [_line(reply.data[key]).lower() for key in ('technique_of_text', 'technique_chosen')]
+    return (again, techniques), None, reply.usage
 
-MontageBuilder._write, MontageBuilder._tell_again = _write, _tell_again
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-parts
-def _drafts(self, item, n):
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-parts
+@patch
+def _drafts(self:MontageBuilder, item, n):
     "A false order of each difficulty, or a `Refusal`."
-    if n < 2: return dict.fromkeys(DIFFICULTIES, Refusal(f'There {"is one event" if n else "are no events"}, and a false order needs at least three.', 'too_few_sentences', 3, n))
+    if n < 2:
+        why = f'There {"is one event" if n else "are no events"}, and a false order needs at least three.'
+        return dict.fromkeys(DIFFICULTIES, Refusal(why, 'too_few_sentences', 3, n))
     return {d: montage(n, d, seeded(f'{self.seed}/{item}/{d}', 'order'), self.method) for d in DIFFICULTIES}
 
-def _judged(self, text, events, others):
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-judged
+@patch
+def _judged(self:MontageBuilder, text, events, others):
     "Evidence on a text, and why it is not to be used (None: it is)."
-    found = order_evidence(events, text, others)
-    lost = [i for i, s in enumerate(found['support']) if self.keep is not None and s is not None and s < self.keep]
-    return found, (Absence.count_mismatch, f'{len(lost)} of {len(events)} events have less than {self.keep:g} of their words in it, the first: {events[lost[0]]}') if lost else None
+    evidence, keep = order_evidence(events, text, others), self.keep
+    lost = [e for e, s in zip(events, evidence['support']) if keep is not None and s is not None and s < keep]
+    if not lost: return evidence, None
+    why = f'{len(lost)} of {len(events)} events have less than {keep:g} of their words in it, the first: {lost[0]}'
+    return evidence, (Absence.count_mismatch, why)
 
-async def _again(self, level, text, events, others, made):
-    "Tell a text again, into what is made."
-    name = f'paraphrase {level}'
-    found, why, made['usage'][name] = await self._tell_again(text)
-    if found: made['checks'][name], why = self._judged(found[0], events, others)
-    if why: made['absent'][name] = why
-    else: made['paraphrases'][level], made['techniques'][level] = found
-
-async def _lie(self, level, order, events, others, made):
-    "A lie and its paraphrase, into what is made."
-    told = [events[i] for i in order]
-    text, why, made['usage'][level] = await self._write(' '.join([*others, told[0]]), told[1:])
-    if text: made['checks'][level], why = self._judged(text, told, others)
-    if why: made['absent'] |= {level: why} | ({f'paraphrase {level}': (why[0], f'There is no {level} lie to tell again.')} if self.teller else {})
-    else:
-        made['lies'][level] = text
-        if self.teller: await self._again(level, text, told, others, made)
-
-MontageBuilder._drafts, MontageBuilder._judged, MontageBuilder._again, MontageBuilder._lie = _drafts, _judged, _again, _lie
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-make
-def _none(self, why, levels=DIFFICULTIES):
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-lies
+@patch
+def _none(self:MontageBuilder, why, levels=DIFFICULTIES):
     "Why these lies are absent, and so are their paraphrases."
-    absent = {d: why for d in levels}
-    return absent | ({f'paraphrase {d}': (why[0], f'There is no {d} lie to tell again.') for d in levels} if self.teller else {})
+    absent = dict.fromkeys(levels, why)
+    if self.teller: absent |= {f'paraphrase {d}': (why[0], f'There is no {d} lie to tell again.') for d in levels}
+    return absent
 
-async def _make(self,
-                example:Example, # source, and a true target
-               )->Montage:
-    "The tuple of one pair."
-    made = dict(orders={}, lies={}, paraphrases={}, techniques={}, absent={}, checks={}, usage={})
-    parted = await self.decomposer.decompose(example.target)
-    facts = parted.value or []
-    events, others = [f.text for f in facts if f.kind != 'description'], [f.text for f in facts if f.kind == 'description']
-    if parted.absence: made['absent'] |= self._none((parted.absence, f'The events: {parted.detail}'))
-    else: made['checks']['events'] = dict(covered=_share(word_support(example.target, ' '.join(events + others))))
-    drafts = {} if parted.absence else self._drafts(example.id, len(events))
-    for level, order in drafts.items():
-        if isinstance(order, Refusal): made['absent'] |= self._none((Absence.inapplicable, order.replace('sentences', 'events')), [level])
-        else: made['orders'][level] = order
-    jobs = [self._lie(level, order, events, others, made) for level, order in made['orders'].items()]
-    if self.teller: jobs.append(self._again('true', example.target, events, others, made))
-    await together(jobs)
-    usage = sum(made.pop('usage').values(), parted.usage)
-    for name in ('lies', 'paraphrases', 'techniques', 'absent', 'checks'): made[name] = {k: made[name][k] for k in _NAMES if k in made[name]} # the order in which replies arrive must not show
-    return Montage(example.id, example.source, example.target, tuple(events), tuple(others), **made, usage=usage, made_by=self.signature)
+@patch
+async def _again(self:MontageBuilder, level, text, events, others, draft):
+    "Tell a text again, into the draft."
+    name = f'paraphrase {level}'
+    again, why, draft['usage'][name] = await self._tell_again(text)
+    if again: draft['checks'][name], why = self._judged(again[0], events, others)
+    if why: draft['absent'][name] = why
+    else: draft['paraphrases'][level], draft['techniques'][level] = again
 
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-lie
+@patch
+async def _lie(self:MontageBuilder, level, order, events, others, draft):
+    "A lie and its paraphrase, into the draft."
+    told = [events[i] for i in order]
+    text, why, draft['usage'][level] = await self._write(' '.join([*others, told[0]]), told[1:])
+    if text: draft['checks'][level], why = self._judged(text, told, others)
+    if why:
+        draft['absent'] |= self._none(why, [level])
+        return
+    draft['lies'][level] = text
+    if self.teller: await self._again(level, text, told, others, draft)
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-events
+def _parted(facts):
+    "The events and the descriptions among some facts, as texts."
+    return [f.text for f in facts if f.kind != 'description'], [f.text for f in facts if f.kind == 'description']
+
+@patch
+async def _events(self:MontageBuilder, target, draft):
+    "The events and the descriptions of a summary; what is wrong with them goes into the draft."
+    parted = await self.decomposer.decompose(target)
+    events, others = _parted(parted.value or [])
+    draft['usage']['events'] = parted.usage
+    if parted.absence: draft['absent'] |= self._none((parted.absence, f'The events: {parted.detail}'))
+    else: draft['checks']['events'] = dict(covered=_share(word_support(target, ' '.join(events + others))))
+    return events, others
+
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-orders
+@patch
+def _orders(self:MontageBuilder, item, n, draft):
+    "A false order of each difficulty that has one, into the draft."
+    for level, order in self._drafts(item, n).items():
+        if isinstance(order, Refusal):
+            draft['absent'] |= self._none((Absence.inapplicable, order.replace('sentences', 'events')), [level])
+        else: draft['orders'][level] = order
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-make
 _NAMES = ('events', *LEVELS, *(f'paraphrase {level}' for level in LEVELS))
-MontageBuilder._none, MontageBuilder.make = _none, _make
+_DRAFT = ('lies', 'paraphrases', 'techniques', 'absent', 'checks', 'orders', 'usage')
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-plan
+def _tuple(example, events, others, draft, made_by):
+    "A draft as a `Montage`."
+    usage = sum(draft['usage'].values(), Usage())
+    parts = {what: {name: draft[what][name] for name in _NAMES if name in draft[what]} for what in _DRAFT[:5]}
+    return Montage(example.id, example.source, example.target, tuple(events), tuple(others), **parts,
+                   orders=draft['orders'], usage=usage, made_by=made_by)
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-make-one
+@patch
+async def make(self:MontageBuilder,
+               example:Example, # source, and a true target
+              )->Montage:
+    "The tuple of one pair."
+    draft = {name: {} for name in _DRAFT}
+    events, others = await self._events(example.target, draft)
+    if 'events' in draft['checks']: self._orders(example.id, len(events), draft)
+    jobs = [self._lie(level, order, events, others, draft) for level, order in draft['orders'].items()]
+    if self.teller: jobs.append(self._again('true', example.target, events, others, draft))
+    await together(jobs)
+    return _tuple(example, events, others, draft, self.signature)
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-plan
 _STAND_IN = 'The text so far is not known before it is written: its events stand in for it.'
 
-def _plan(self, example:Example)->list: # Of `llm.costs.Planned`
+@patch
+def _lie_plan(self:MontageBuilder, told, events, note):
+    "The requests that writing a lie and telling it again takes; it begins with `told`."
+    plans = []
+    for event in events:
+        plans.append(self.writer.planned(note, text=told, event=event))
+        told += f' {event}'
+    return plans + ([self.teller.planned(note, text=told)] if self.teller else [])
+
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-plan-all
+@patch
+def plan(self:MontageBuilder, example:Example)->list: # Of `llm.costs.Planned`
     "The requests that making the tuple takes."
     facts, note = self.decomposer.expect(example.target)
-    events, others = [f.text for f in facts if f.kind != 'description'], [f.text for f in facts if f.kind == 'description']
+    events, others = _parted(facts)
     plans, note = self.decomposer.plan(example.target), ' '.join(filter(None, [note, _STAND_IN]))
     for order in self._drafts(example.id, len(events)).values():
         if isinstance(order, Refusal): continue
-        told = ' '.join([*others, events[order[0]]])
-        for i in order[1:]:
-            plans.append(self.writer.planned(note, text=told, event=events[i]))
-            told += f' {events[i]}'
-        if self.teller: plans.append(self.teller.planned(note, text=told))
+        first, *rest = [events[i] for i in order]
+        plans += self._lie_plan(' '.join([*others, first]), rest, note)
     return plans + ([self.teller.planned(text=example.target)] if self.teller else [])
 
-MontageBuilder.plan = _plan
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #mbuild-run
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-run
 async def _run(builder, examples, concurrency, done):
     "All tuples, so many at a time, in the order of the examples."
-    made, waiting = {}, iter(enumerate(examples))
+    montages, waiting = {}, iter(enumerate(examples))
     async def work():
         for i, example in waiting: # the workers share one iterator
-            made[i] = await builder.make(example)
+            montages[i] = await builder.make(example)
             done(1)
     await together([work() for _ in range(min(concurrency, len(examples)))])
-    return [made[i] for i in range(len(examples))]
+    return [montages[i] for i in range(len(examples))]
 
-def build_montages(
-    builder:MontageBuilder,
-    examples:list, # `Example`s with a source and a true target, such as from `true_pairs`
-    concurrency:int=16, # So many tuples at a time; the chat has a limit of its own for requests
-    progress:bool=True, # Show a bar
-)->list[Montage]: # In the order given
-    "The tuples of all pairs. Run it again with the same cache, and only what was never answered is asked."
-    examples = check_examples(examples)
-    for e in examples:
-        if not (e.source or '').strip() or not e.target.strip(): raise BadInput(f'The example {e.id!r} needs a source and a true target.')
-    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1: raise BadInput(f'The concurrency must be a whole number from 1, not {concurrency!r}.')
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-build
+def _bar(total, name, progress):
+    "A progress bar."
     with warnings.catch_warnings():
         warnings.simplefilter('ignore') # it warns where Jupyter has no widgets
         from tqdm.auto import tqdm
-    with tqdm(total=len(examples), desc=builder.name, disable=not progress) as bar: return run_sync(_run(builder, examples, concurrency, bar.update))
+    return tqdm(total=total, desc=name, disable=not progress)
 
+def _check_pairs(examples):
+    "The examples, if each has a source and a target."
+    examples = check_examples(examples)
+    for e in examples:
+        if not (e.source or '').strip() or not e.target.strip():
+            raise BadInput(f'The example {e.id!r} needs a source and a true target.')
+    return examples
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-build-all
+def build_montages(
+    builder:MontageBuilder, # Decides what is asked
+    examples:list, # `Example`s with a source and a true target, such as from `true_pairs`
+    concurrency:int=16, # So many tuples at a time; the chat limits its requests
+    progress:bool=True, # Show a bar
+)->list[Montage]: # In the order given
+    "The tuples of all pairs. With the same cache, only what was never answered is asked again."
+    examples, concurrency = _check_pairs(examples), check_count(concurrency, 'The concurrency', 1)
+    with _bar(len(examples), builder.name, progress) as bar:
+        return run_sync(_run(builder, examples, concurrency, bar.update))
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-save
 def save_montages(
     montages:list, # From `build_montages`
     path:str|Path, # A .jsonl file
-)->Path:
+)->Path: # The path
     "Write tuples as JSON lines, whole or not at all."
     path = Path(path)
-    if path.suffix != '.jsonl': raise BadInput(f'The tuples are JSON lines: end the file\'s name in .jsonl, not {path.name!r}.')
-    return write_atomic(path, ''.join(json.dumps(m.row()) + '\n' for m in montages)) # ASCII: no line separator of any script can break a line
+    if path.suffix != '.jsonl':
+        raise BadInput(f'The tuples are JSON lines: end the file\'s name in .jsonl, not {path.name!r}.')
+    # ASCII: no line separator of any script can break a line
+    return write_atomic(path, ''.join(json.dumps(m.row()) + '\n' for m in montages))
 
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-missing
 def missing_parts(
     montages:list, # From `build_montages`
-)->DataFrame: # part, absence, how often, and an example: its id and why
-    "What could not be made, counted by part and reason."
+)->DataFrame: # One row for each part and reason
+    """What could not be made.
+
+    - part: e.g. "easy" or "paraphrase easy"
+    - absence: why, by name
+    - n: how often
+    - id, why: an example, the first"""
     import pandas as pd
-    rows = pd.DataFrame([(name, a.value, m.id, why) for m in montages for name, (a, why) in m.absent.items()], columns=['part', 'absence', 'id', 'why'])
-    return rows.groupby(['part', 'absence'], sort=False).agg(n=('id', 'size'), id=('id', 'first'), why=('why', 'first')).reset_index()
+    rows = [(name, a.value, m.id, why) for m in montages for name, (a, why) in m.absent.items()]
+    table = pd.DataFrame(rows, columns=['part', 'absence', 'id', 'why']).groupby(['part', 'absence'], sort=False)
+    return table.agg(n=('id', 'size'), id=('id', 'first'), why=('why', 'first')).reset_index()

@@ -8,12 +8,13 @@ __all__ = ['DIFFICULTIES', 'LEVELS', 'CONTROLS', 'OPENING', 'CUES', 'STORYSUMM',
            'texts_of_row', 'text_fault', 'tuple_rows', 'montagelie']
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-imports
-import hashlib, json, re
+import json, re
+from itertools import product
 from pathlib import Path
 
 from .base import Benchmark, benchmark, sample_groups
 from .samples import Refused, stories
-from ..core.files import data_file, data_home, json_lines, read_parquet, shipped
+from ..core.files import data_file, data_home, digest, json_lines, read_parquet, shipped
 from ..core.records import BadInput, Example
 from ..perturb.base import Refusal, seeded
 from ..perturb.order import BANDS, montage, shuffle_degree
@@ -25,11 +26,13 @@ CONTROLS = ('flashback', 'parallel')   # variants, all of them true
 
 def _example(item, variant, level, source, target, group, meta=None):
     "An example of this benchmark."
-    return Example(f'{item}/{variant}/{level}', source=source, target=target, truth='true' if level == 'true' else 'lie', group=group, variant=variant, level=level, meta=meta or {})
+    truth = 'true' if level == 'true' else 'lie'
+    return Example(f'{item}/{variant}/{level}', source=source, target=target, truth=truth, group=group,
+                   variant=variant, level=level, meta=meta or {})
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-reorder
 def reordered(
-    sentences:list,
+    sentences:list, # In the true order
     order:list, # Of the movable sentences: a permutation
     movable:list|None=None, # Their places; all when None
 )->list: # The sentences in the new order
@@ -39,158 +42,218 @@ def reordered(
     for place, j in zip(movable, order, strict=True): new[place] = sentences[movable[j]]
     return new
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-lies
+def _lie(item, source, sentences, group, movable, seed, method, level):
+    "The text at one difficulty: an `Example` or a `Refused`."
+    n = len(sentences if movable is None else movable)
+    order = montage(n, level, seeded(f'{seed}/{item}/{level}', 'order'), method)
+    if isinstance(order, Refusal): return Refused(f'{item}/original/{level}', order)
+    text, meta = ' '.join(reordered(sentences, order, movable)), dict(order=order, shuffle_degree=shuffle_degree(order))
+    return _example(item, 'original', level, source, text, group, meta)
+
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-lies-all
 def lies(
     item:str, # Id of the text
-    source:str,
+    source:str, # What the text is about
     sentences:list, # In the true order
-    group:str,
+    group:str, # Of the examples
     movable:list|None=None, # Places of the events; all when None
-    seed:int|str=0,
+    seed:int|str=0, # Another seed gives other orders
     method:str='paper', # As for `perturb.order.permutation`
 )->list: # An `Example` or a `Refused` for each difficulty
-    "The text at each difficulty. The seed of each order is made of the seed, the text and the difficulty, so that neither depends on what else is made."
-    n, made = len(sentences if movable is None else movable), []
-    for level in DIFFICULTIES:
-        order = montage(n, level, seeded(f'{seed}/{item}/{level}', 'order'), method)
-        if isinstance(order, Refusal): made.append(Refused(f'{item}/original/{level}', order))
-        else: made.append(_example(item, 'original', level, source, ' '.join(reordered(sentences, order, movable)), group,
-                               dict(order=order, shuffle_degree=shuffle_degree(order))))
-    return made
+    "The text at each difficulty."
+    return [_lie(item, source, sentences, group, movable, seed, method, level) for level in DIFFICULTIES]
 
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-flashback
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-cues
 OPENING = 'The end of it comes first.'
-CUES = ('And now the whole from its beginning up to there.', 'Here is what had happened until then.', 'Everything that comes now took place before that.', 'So much for the end; here is the start, and all that lay between.',
-        'To understand it, one must return to the start of the story.', 'All of that was still to come when these things took place.', 'What has just been told is the last part; the first part is next.', 'Rewind: these are the things that took place ahead of it.',
-        'The rest is older, and is told in the order in which it took place.', 'Up to that point, it had gone like this.', 'It had come about in the following way.', 'None of this had happened yet when the story opened.')
+CUES = tuple(shipped('data/words/flashback_cues.txt').read_text(encoding='utf-8').splitlines())
 
 def cue_of(
     item:str, # Id of the text
-    seed:int|str=0,
+    seed:int|str=0, # Another seed gives other texts another cue
 )->str: # One of `CUES`
     "The cue of a text's flashback: the same for the same id and seed, whatever else is made."
-    return CUES[int(hashlib.sha256(f'{seed}/{item}'.encode('utf-8', 'surrogatepass')).hexdigest(), 16) % len(CUES)]
+    return CUES[int(digest(f'{seed}/{item}'), 16) % len(CUES)]
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-flashback
 def flashback(
     sentences:list, # In the true order
     start:int, # Place of the first sentence of the ending
     opening:str=OPENING, # Announces the ending
     back:str=CUES[0], # Goes back to the beginning
-)->str:
+)->str: # The text
     "The ending first, then what had gone before; both are announced."
-    if not 0 < start < len(sentences): raise BadInput(f'An ending must leave a beginning: of {len(sentences)} sentences it can start at place 1 to {len(sentences) - 1}, not {start}.')
+    n = len(sentences)
+    if not 0 < start < n:
+        raise BadInput(f'An ending must leave a beginning: of {n} sentences it can start at place 1 to {n - 1}, '
+                       f'not {start}.')
     return ' '.join([opening, *sentences[start:], back, *sentences[:start]])
 
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-storysumm
-STORYSUMM = """Faithful summaries of StorySumm (Subbiah et al., 2024) and their sentences re-ordered by factlib at MontageLie's four difficulties, against the stories (285 to 885 words). The group is the story. Controls: flashbacks with
-twelve explicit cues, and five re-orderings of parallel sentences. Read from `storysumm/stories.parquet` and `storysumm/summaries.parquet` in FACTLIB_DATA; MIT licence. Not every sentence of a summary is an event, so that some lies change little."""
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-benchmark
+def _benchmark(name, results, card, n, seed):
+    "A benchmark of examples and refusals, cut to n groups."
+    examples = [x for x in results if isinstance(x, Example)]
+    if n is not None: examples = sample_groups(examples, n, seed)
+    items = {e.id.rsplit('/', 2)[0] for e in examples}
+    refused = [x for x in results if isinstance(x, Refused) and (n is None or x.id.rsplit('/', 2)[0] in items)]
+    return Benchmark(name, examples, 'label', card, tuple(refused))
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-storysumm-item
 def _told_back(item, source, sentences, group, cue):
     "The flashback of a summary, or why there is none."
     n = len(sentences)
-    if n < 2: return Refused(f'{item}/flashback/true', Refusal(f'A flashback needs an ending and what came before, so two sentences at least; there {"is one" if n else "are none"}.', 'too_few_sentences', 2, n))
-    return _example(item, 'flashback', 'true', source, flashback(sentences, n - max(1, n//3), back=cue), group, dict(cue=cue))
+    if n >= 2:
+        text = flashback(sentences, n - max(1, n//3), back=cue)
+        return _example(item, 'flashback', 'true', source, text, group, dict(cue=cue))
+    why = ('A flashback needs an ending and what came before, so two sentences at least; '
+           f'there {"is one" if n else "are none"}.')
+    return Refused(f'{item}/flashback/true', Refusal(why, 'too_few_sentences', 2, n))
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-storysumm-texts
 def _storysumm_item(row, source, parallel, seed, method):
     "The texts made of one summary, and refusals."
     sentences, group = [str(s).strip() for s in row.summary], f'storysumm-{row.story_id}'
-    item = f'storysumm-{row.id}'
-    made = [_example(item, 'original', 'true', source, ' '.join(sentences), group), *lies(item, source, sentences, group, seed=seed, method=method)]
-    made.append(_told_back(item, source, sentences, group, cue_of(item, seed)))
-    order = parallel.get(row.id, {}).get('order')
-    if order: made.append(_example(item, 'parallel', 'true', source, ' '.join(reordered(sentences, order)), group, dict(order=order)))
-    return made
+    item, order = f'storysumm-{row.id}', parallel.get(row.id, {}).get('order')
+    results = [_example(item, 'original', 'true', source, ' '.join(sentences), group)]
+    results += lies(item, source, sentences, group, seed=seed, method=method)
+    results.append(_told_back(item, source, sentences, group, cue_of(item, seed)))
+    if order:
+        text = ' '.join(reordered(sentences, order))
+        results.append(_example(item, 'parallel', 'true', source, text, group, dict(order=order)))
+    return results
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-storysumm-card
+STORYSUMM = """\
+Faithful summaries of StorySumm (Subbiah et al., 2024) and their sentences re-ordered by factlib at MontageLie's \
+four difficulties, against the stories (285 to 885 words). The group is the story. Controls: flashbacks with
+twelve explicit cues, and five re-orderings of parallel sentences. Read from `storysumm/stories.parquet` and \
+`storysumm/summaries.parquet` in FACTLIB_DATA; MIT licence. Not every sentence of a summary is an event, so that \
+some lies change little."""
+
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-storysumm-rows
+def _storysumm_rows(split):
+    "The faithful summaries, and story id -> story."
+    columns = ['id', 'story_id', 'split', 'label', 'summary']
+    summaries = read_parquet(data_file('storysumm/summaries.parquet'), columns)
+    if split is not None and split not in set(summaries.split):
+        names = ', '.join(sorted(set(summaries.split)))
+        raise BadInput(f'The benchmark "storysumm_order" has no split {split!r}; it has {names}.')
+    stories = read_parquet(data_file('storysumm/stories.parquet'), ['story_id', 'story']).set_index('story_id').story
+    return summaries[(summaries.label == 1) & (summaries.split.eq(split) if split else True)], stories
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-storysumm
 @benchmark('Faithful summaries of StorySumm, true and in a false order', good='true',
            needs=('storysumm/summaries.parquet', 'storysumm/stories.parquet'))
 def storysumm_order(
     split:str|None=None, # "val" or "test"
     n:int|None=None, # So many stories
-    seed:int|str=0,
+    seed:int|str=0, # Another seed gives other orders and cues
     method:str='paper', # As for `perturb.order.permutation`
 )->Benchmark:
     "Faithful summaries of StorySumm, their sentences re-ordered, and controls."
-    summaries = read_parquet(data_file('storysumm/summaries.parquet'), ['id', 'story_id', 'split', 'label', 'summary'])
-    if split is not None and split not in set(summaries.split): raise BadInput(f'The benchmark "storysumm_order" has no split {split!r}; it has {", ".join(sorted(set(summaries.split)))}.')
-    told = read_parquet(data_file('storysumm/stories.parquet'), ['story_id', 'story']).set_index('story_id').story
+    rows, stories = _storysumm_rows(split)
     parallel = json.loads(shipped('data/order/storysumm.json').read_text(encoding='utf-8'))['parallel']
-    rows = summaries[(summaries.label == 1) & (summaries.split.eq(split) if split else True)]
-    made = [x for row in rows.itertuples() for x in _storysumm_item(row, told[row.story_id], parallel, seed, method)]
-    return _benchmark('storysumm_order', made, STORYSUMM, n, seed)
+    results = [x for row in rows.itertuples()
+               for x in _storysumm_item(row, stories[row.story_id], parallel, seed, method)]
+    return _benchmark('storysumm_order', results, STORYSUMM, n, seed)
 
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-benchmark
-def _benchmark(name, made, card, n, seed):
-    "A benchmark of examples and refusals, cut to n groups."
-    examples = [x for x in made if isinstance(x, Example)]
-    if n is not None: examples = sample_groups(examples, n, seed)
-    items = {e.id.rsplit('/', 2)[0] for e in examples}
-    refused = tuple(x for x in made if isinstance(x, Refused) and (n is None or x.id.rsplit('/', 2)[0] in items))
-    return Benchmark(name, examples, 'label', card, refused)
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-summary
+HOLMES = """\
+Chronological summaries of the twelve stories of *The Adventures of Sherlock Holmes*, written for factlib \
+(`data/order/holmes.json`, with a quotation from the story for each sentence), against the whole stories. The twelve \
+events are re-ordered at MontageLie's four difficulties; the
+four facts stay in place. Controls: the facts told the other way round, and flashbacks with explicit cues. The group \
+is the story. Needs no data folder. Twelve stories by one author, known to every language model: for building and \
+trying, not for conclusions about judges."""
 
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-holmes
-HOLMES = """Chronological summaries of the twelve stories of *The Adventures of Sherlock Holmes*, written for factlib (`data/order/holmes.json`, with a quotation from the story for each sentence), against the whole stories. The twelve events are re-ordered at MontageLie's four difficulties; the
-four facts stay in place. Controls: the facts told the other way round, and flashbacks with explicit cues. The group is the story. Needs no data folder. Twelve stories by one author, known to every language model: for building and trying, not for conclusions about judges."""
-
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-holmes-summary
 def summary(
     story:str, # "holmes-01" to "holmes-12"
-)->dict: # title, ending_from, opening, back, sentences: a list of dicts text, quote, and fact (True) where it is no event
+)->dict: # title, ending_from, opening, back, and sentences: dicts text, quote, and fact (True) where it is no event
     "Our chronological summary of a story of the samples."
-    all_ = json.loads(shipped('data/order/holmes.json').read_text(encoding='utf-8'))['stories']
-    if story not in all_: raise BadInput(f'There is no summary of {story!r}; there are {", ".join(all_)}.')
-    return all_[story]
+    summaries = json.loads(shipped('data/order/holmes.json').read_text(encoding='utf-8'))['stories']
+    if story not in summaries: raise BadInput(f'There is no summary of {story!r}; there are {", ".join(summaries)}.')
+    return summaries[story]
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-holmes-item
 def _holmes_item(story, told, seed, method):
     "The texts made of one summary."
+    def true(variant, text, **meta): return _example(story.id, variant, 'true', story.text, text, story.id, meta)
     sentences = [s['text'] for s in told['sentences']]
     events = [i for i, s in enumerate(told['sentences']) if not s.get('fact')]
     facts = [i for i in range(len(sentences)) if i not in events]
     turned = reordered(sentences, list(range(len(facts)))[::-1], facts)
-    return [_example(story.id, 'original', 'true', story.text, ' '.join(sentences), story.id),
+    back = flashback(sentences, told['ending_from'], told['opening'], told['back'])
+    return [true('original', ' '.join(sentences)),
             *lies(story.id, story.text, sentences, story.id, events, seed, method),
-            _example(story.id, 'flashback', 'true', story.text, flashback(sentences, told['ending_from'], told['opening'], told['back']), story.id, dict(cue=told['back'])),
-            _example(story.id, 'parallel', 'true', story.text, ' '.join(turned), story.id)]
+            true('flashback', back, cue=told['back']), true('parallel', ' '.join(turned))]
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-holmes
 @benchmark('Summaries of twelve detective stories, true and in a false order; needs no data', good='true')
 def holmes_order(
     split=None, # There are no splits
     n:int|None=None, # So many stories
-    seed:int|str=0,
+    seed:int|str=0, # Another seed gives other orders
     method:str='paper', # As for `perturb.order.permutation`
 )->Benchmark:
     "Our summaries of the Holmes stories, their events re-ordered, and controls."
     if split is not None: raise BadInput(f'The benchmark "holmes_order" has no splits, so none called {split!r}.')
-    return _benchmark('holmes_order', [x for story in stories() for x in _holmes_item(story, summary(story.id), seed, method)], HOLMES, n, seed)
+    results = [x for story in stories() for x in _holmes_item(story, summary(story.id), seed, method)]
+    return _benchmark('holmes_order', results, HOLMES, n, seed)
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-parts
+_LEVELS = {'true': 'g gold true truth correct', 'easy': 'e easy', 'medium': 'm medium', 'hard': 'h hard',
+           'extreme': 'eh extreme extremehard', 'source': 's source', '': 'l lie lies text original target targets',
+           'paraphrase': 'paraphrase paraphrased paraphrases rephrase rephrased prime p'}
+_PARTS = {word: part for part, words in _LEVELS.items() for word in words.split()}
+
+def _key_words(key):
+    "The words of a key, in small letters; a prime is a word."
+    return re.findall('[a-z]+', re.sub("['’′]", '_prime', key.lower()))
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-keys
-_PARTS = ({'s': 'source', 'source': 'source', 'g': 'true', 'gold': 'true', 'true': 'true', 'truth': 'true', 'correct': 'true', 'e': 'easy', 'easy': 'easy', 'm': 'medium', 'medium': 'medium', 'h': 'hard', 'hard': 'hard',
-           'eh': 'extreme', 'extreme': 'extreme', 'extremehard': 'extreme'}
-          | {word: 'paraphrase' for word in ('paraphrase', 'paraphrased', 'paraphrases', 'rephrase', 'rephrased', 'prime', 'p')}
-          | {word: '' for word in ('l', 'lie', 'lies', 'text', 'original', 'target', 'targets')})
+def _only_level(words):
+    "The level that these words mean, or \"source\"; None for none or several."
+    meant = {_PARTS[w] for w in words} - {'', 'paraphrase'}
+    if meant == {'hard', 'extreme'}: return 'extreme'
+    if not meant and 'target' in words: return 'true'
+    return meant.pop() if len(meant) == 1 else None
 
 def text_key(
     key:str, # Of a row; nested keys are joined by a dot
 )->tuple|None: # ("source",), or (variant, level), or None for something else
     "Which text of MontageLie stands under this key."
-    words = re.findall(r"[a-z]+", key.lower().replace("'", '_prime').replace('’', '_prime').replace('′', '_prime'))
+    words = _key_words(key)
     if not words or any(w not in _PARTS for w in words): return None
-    meant = {_PARTS[w] for w in words} - {''}
-    variant = 'paraphrase' if 'paraphrase' in meant else 'original'
-    level = meant - {'paraphrase'}
-    if level == {'hard', 'extreme'}: level = {'extreme'}
-    if not level and 'target' in words: level = {'true'}
-    if level == {'source'}: return ('source',) if variant == 'original' else None
-    return (variant, *level) if len(level) == 1 else None
+    paraphrased, level = any(_PARTS[w] == 'paraphrase' for w in words), _only_level(words)
+    if level == 'source': return None if paraphrased else ('source',)
+    return level and ('paraphrase' if paraphrased else 'original', level)
 
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-rows
-_LABEL = {('source',): 'source'} | {(v, d): f'{d} {"target" if d == "true" else "lie"}{"" if v == "original" else ", paraphrased"}' for v in ('original', 'paraphrase') for d in LEVELS}
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-labels
+def _label(what):
+    "What a text is, in words."
+    if what == ('source',): return 'source'
+    variant, level = what
+    return f'{level} {"target" if level == "true" else "lie"}{"" if variant == "original" else ", paraphrased"}'
 
-def flat_items(row, above=''):
+_LABEL = {what: _label(what) for what in [('source',), *product(('original', 'paraphrase'), LEVELS)]}
+
+def flat_items(
+    row:dict, # May hold objects in objects
+    above:str='', # Stands before each key
+): # (key, value), one after the other
     "Nested objects as one, keys joined by a dot."
     for key, value in row.items():
         if isinstance(value, dict): yield from flat_items(value, f'{above}{key}.')
         else: yield above + str(key), value
 
-def texts_of_row(row):
-    "Text by what it is, and the rest of the row. Two keys for one text are a `BadInput`."
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-rows
+def texts_of_row(
+    row:dict, # Of a file
+)->tuple[dict, dict]: # What it is, as from `text_key` -> text; and the rest of the row
+    "The texts of a row. Two keys for one text are a `BadInput`."
     texts, keys, rest = {}, {}, {}
     for key, value in flat_items(row):
         what = text_key(key)
@@ -199,7 +262,11 @@ def texts_of_row(row):
         else: texts[what], keys[what] = value, key
     return texts, rest
 
-def text_fault(texts, what):
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-fault
+def text_fault(
+    texts:dict, # From `texts_of_row`
+    what:tuple, # Such as ("source",)
+)->str|None: # Half a sentence
     "Why this is no text, or None."
     if what not in texts: return f'the {_LABEL[what]} is missing'
     if not isinstance(texts[what], str): return f'the {_LABEL[what]} is no text but a {type(texts[what]).__name__}'
@@ -207,7 +274,7 @@ def text_fault(texts, what):
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-made
 def _order_told(rest, variant, level):
-    "The order of a lie, if the row tells it as `benchmarks.montage_build` writes it."
+    "The order of a lie, if the row tells it."
     order = rest.get(f'orders.{level}') if variant == 'original' else None
     try: return dict(order=order, shuffle_degree=shuffle_degree(order)) if isinstance(order, list) else {}
     except BadInput: return {}
@@ -218,77 +285,124 @@ def _why_absent(rest, variant, level):
     return f' ({why.rstrip(".")})' if isinstance(why, str) else ''
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-row
+def _row_fault(row):
+    "Why a row can't be used, or None; else its texts and the rest of it."
+    if isinstance(row, BadInput): return str(row), {}, {}
+    if not isinstance(row, dict): return f'it must be a JSON object, not a {type(row).__name__}.', {}, {}
+    try: texts, rest = texts_of_row(row)
+    except BadInput as e: return f'{e}.', {}, {}
+    wrong, keys = text_fault(texts, ('source',)), ', '.join(key for key, _ in flat_items(row)) or 'none'
+    return f'{wrong}; its keys are {keys}.' if wrong else None, texts, rest
+
+def _row_texts(texts):
+    "Which texts a row should have: paraphrases only if it has any."
+    paraphrased = any(variant == 'paraphrase' for variant, *_ in texts)
+    return [what for what in _LABEL if len(what) == 2 and (paraphrased or what[0] == 'original')]
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-row-examples
 def _row_examples(row, number, part=None):
     "The examples of one row, and refusals."
     item, where = f'montagelie-{number:04}', f'Row {number}'
-    if not isinstance(row, dict): return [Refused(f'{item}/row/row', f'{where}: {row}' if isinstance(row, BadInput) else f'{where}: it must be a JSON object, not a {type(row).__name__}.')]
-    try: texts, rest = texts_of_row(row)
-    except BadInput as e: return [Refused(f'{item}/row/row', f'{where}: {e}.')]
-    wrong = text_fault(texts, ('source',))
-    if wrong: return [Refused(f'{item}/row/row', f'{where}: {wrong}; its keys are {", ".join(k for k, _ in flat_items(row)) or "none"}.')]
-    source, made = texts['source',], []
+    wrong, texts, rest = _row_fault(row)
+    if wrong: return [Refused(f'{item}/row/row', f'{where}: {wrong}')]
+    source, results = texts['source',], []
     rest |= dict(row=number) | ({} if part is None else dict(part=part))
-    group = 'montagelie-' + hashlib.sha256(source.encode('utf-8', 'surrogatepass')).hexdigest()[:12] # two rows may have the same source
-    paraphrased = any(variant == 'paraphrase' for variant, *_ in texts)
-    for what in (w for w in _LABEL if len(w) == 2 and (paraphrased or w[0] == 'original')):
+    group = f'montagelie-{digest(source, 12)}' # two rows may have the same source
+    for what in _row_texts(texts):
         wrong = text_fault(texts, what)
-        made.append(Refused(f'{item}/{what[0]}/{what[1]}', f'{where}: {wrong}{_why_absent(rest, *what)}.') if wrong else _example(item, *what, source, texts[what], group, rest | _order_told(rest, *what)))
-    return made
+        if wrong: results.append(Refused('/'.join([item, *what]), f'{where}: {wrong}{_why_absent(rest, *what)}.'))
+        else: results.append(_example(item, *what, source, texts[what], group, rest | _order_told(rest, *what)))
+    return results
 
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-file
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-named
+def _is_row(x):
+    "Whether an object is a row: it has a source that is no list or object."
+    if not isinstance(x, dict): return False
+    return any(text_key(key) == ('source',) and not isinstance(value, (list, dict)) for key, value in x.items())
+
+def _rows_under(value):
+    "The rows that stand under a key, beside lists: anything but a list or a row tells of the file."
+    return value if isinstance(value, list) else [value] if _is_row(value) else []
+
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-row-parts
+def _parts(data):
+    "(part, row) for each row of a JSON value, part being what it is called there; none where it can't hold rows."
+    if isinstance(data, list): return [(None, row) for row in data]
+    if _is_row(data): return [(None, data)]
+    if not isinstance(data, dict): return []
+    if any(isinstance(x, list) for x in data.values()):
+        return [(part, row) for part, x in data.items() for row in _rows_under(x)]
+    return list(data.items()) if any(isinstance(x, dict) for x in data.values()) else []
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-json
 def _line(line):
     "A row, or the error that says what is wrong with the line."
     try: return json.loads(line)
     except (ValueError, RecursionError) as e: return BadInput(f'the line is no JSON ({e}).')
 
-def _is_row(x):
-    "Whether an object is a row: it has a source that is no list or object."
-    return isinstance(x, dict) and any(text_key(key) == ('source',) and not isinstance(value, (list, dict)) for key, value in x.items())
 
-def _parts(data):
-    "(part, row) for each row of a JSON value, part being what it is called there; none where the value can't hold rows."
-    if isinstance(data, list): return [(None, row) for row in data]
-    if _is_row(data): return [(None, data)]
-    if not isinstance(data, dict): return []
-    if not any(isinstance(x, list) for x in data.values()): return list(data.items()) if any(isinstance(x, dict) for x in data.values()) else []
-    return [(part, row) for part, x in data.items() for row in (x if isinstance(x, list) else [x] if _is_row(x) else [])] # beside lists, anything else tells of the file
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-whole
+def _whole_file(text, path):
+    "(part, row) for each row of a JSON file that is one value."
+    try: data = json.loads(text)
+    except (ValueError, RecursionError) as e:
+        raise BadInput(f'{str(path)!r} is no JSON ({e}); if it has one object a line, call it .jsonl.') from None
+    if not isinstance(data, (list, dict)):
+        raise BadInput(f'{str(path)!r} must hold a list of rows, not a {type(data).__name__}.')
+    rows = _parts(data)
+    if isinstance(data, dict) and not rows:
+        raise BadInput(f'{str(path)!r} holds an object that is no row (it has no source) and has neither '
+                       f'a list of rows nor rows by id; its keys are {", ".join(data) or "none"}.')
+    return rows
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-file
 def _named_rows(path):
     "(part, row) for each row of a file."
     try: text = path.read_text(encoding='utf-8-sig')
     except ValueError: raise BadInput(f'{str(path)!r} is not UTF-8 text: save it as UTF-8.') from None
-    if path.suffix == '.jsonl': return [(None, _line(line)) for line in json_lines(text)]
-    try: data = json.loads(text)
-    except (ValueError, RecursionError) as e: raise BadInput(f'{str(path)!r} is no JSON ({e}); if it has one object a line, call it .jsonl.') from None
-    if isinstance(data, dict) and not _parts(data): raise BadInput(f'{str(path)!r} holds an object that is no row (it has no source) and has neither a list of rows nor rows by id; its keys are {", ".join(data) or "none"}.')
-    if not isinstance(data, (list, dict)): raise BadInput(f'{str(path)!r} must hold a list of rows, not a {type(data).__name__}.')
-    return _parts(data)
+    return [(None, _line(line)) for line in json_lines(text)] if path.suffix == '.jsonl' else _whole_file(text, path)
 
-def tuple_rows(path): return [row for _, row in _named_rows(path)]
+def tuple_rows(
+    path:Path, # A .jsonl or .json file
+)->list: # A row that is no JSON is the error that says so
+    "The rows of a file of tuples."
+    return [row for _, row in _named_rows(path)]
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-released-file
 def _released_file(path):
     "The file that is meant: the path, or the one in the data folder."
     if path is None:
-        home = data_home()
-        return next((p for p in (home/'montagelie/montagelie.jsonl', home/'montagelie/montagelie.json') if p.is_file()), None) if home else None
-    if not Path(path).is_file() or Path(path).suffix not in ('.json', '.jsonl'): raise BadInput(f'{str(path)!r} is no .json or .jsonl file.')
+        names, home = ('montagelie/montagelie.jsonl', 'montagelie/montagelie.json'), data_home()
+        return next((home/name for name in names if (home/name).is_file()), None) if home else None
+    if not Path(path).is_file() or Path(path).suffix not in ('.json', '.jsonl'):
+        raise BadInput(f'{str(path)!r} is no .json or .jsonl file.')
     return Path(path)
 
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-released
-RELEASED = """MontageLie (Zheng, Lapata & Pan, 2025): sources from BookSum and SummScreen (312 to 9,937 words), summaries, lies made of the summaries' events in a false order at four difficulties, and paraphrases, all written by gpt-4o-mini. The group is the source. From the authors' release
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-released-card
+RELEASED = """\
+MontageLie (Zheng, Lapata & Pan, 2025): sources from BookSum and SummScreen (312 to 9,937 words), summaries, lies \
+made of the summaries' events in a false order at four difficulties, and paraphrases, all written by gpt-4o-mini. \
+The group is the source. From the authors' release
 (github.com/dannalily/DoveScore), which see for its licence; factlib ships none of it."""
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-released-texts
+def _released_texts(file):
+    "The texts of all rows, and refusals. If no row is usable, a `BadInput` says what is wrong with the first."
+    results = [x for number, (part, row) in enumerate(_named_rows(file), 1) for x in _row_examples(row, number, part)]
+    if any(isinstance(x, Example) for x in results): return results
+    raise BadInput(f'{str(file)!r} holds no row of MontageLie.' + (f' {results[0].reason}' if results else ''))
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-released
 @benchmark('MontageLie as released: true targets, lies in a false order, paraphrases', good='true',
            needs=('montagelie/montagelie.jsonl',))
 def montagelie(
     split=None, # There are no splits
     n:int|None=None, # So many sources
-    seed:int|str=0,
-    path:str|Path|None=None, # A .json or .jsonl file; montagelie/montagelie.jsonl or .json in the data folder when None
+    seed:int|str=0, # Another seed draws others
+    path:str|Path|None=None, # None: montagelie/montagelie.jsonl or .json in the data folder
 )->Benchmark:
-    "The released tuples of MontageLie (Eq 4). Rows and texts that can't be used are in `refused`, each with a sentence."
+    "The released tuples of MontageLie (Eq 4). What can't be used is in `refused`."
     if split is not None: raise BadInput(f'The benchmark "montagelie" has no splits, so none called {split!r}.')
     file = _released_file(path) or data_file('montagelie/montagelie.jsonl')
-    made = [x for number, (part, row) in enumerate(_named_rows(file), 1) for x in _row_examples(row, number, part)]
-    if not any(isinstance(x, Example) for x in made): raise BadInput(f'{str(file)!r} holds no row of MontageLie.' + (f' {made[0].reason}' if made else ''))
-    return _benchmark('montagelie', made, RELEASED, n, seed)
+    return _benchmark('montagelie', _released_texts(file), RELEASED, n, seed)

@@ -20,16 +20,19 @@ def check_count(
     "A `BadInput` unless `value` is a whole number in this range."
     try: n = operator.index(value)
     except TypeError: n = int(value) if hasattr(value, 'is_integer') and value.is_integer() else None
-    if n is None or type(value).__name__ in ('bool', 'bool_') or n < least or most is not None and n > most:
-        raise BadInput(f'{what} must be a whole number from {least}{"" if most is None else f" to {most}"}, not {value!r}.')
+    is_bool = type(value).__name__ in ('bool', 'bool_') # Python's and NumPy's
+    if n is None or is_bool or n < least or most is not None and n > most:
+        span = f'{least}{"" if most is None else f" to {most}"}'
+        raise BadInput(f'{what} must be a whole number from {span}, not {value!r}.')
     return n
 
+# %% ../../nbs/core/checks.ipynb #checks-optional
 def check_optional_count(
     value, # What the caller gave; None is allowed
-    what:str, # As for `check_count`
-    least:int=0, # Likewise
-    most:int|None=None, # Likewise
-)->int|None:
+    what:str, # Name of the parameter, or what it counts
+    least:int=0, # Smallest allowed
+    most:int|None=None, # Largest allowed
+)->int|None: # The same as an int, or None
     "As `check_count`, but None stays None."
     return None if value is None else check_count(value, what, least, most)
 
@@ -40,5 +43,6 @@ def check_choice(
     what:str, # Name of the parameter
 )->str: # The same
     "A `BadInput` unless `value` is one of the options."
-    if not isinstance(value, str) or value not in options: raise BadInput(f'{what} is {value!r}; it can be {", ".join(options)}.')
+    if not isinstance(value, str) or value not in options:
+        raise BadInput(f'{what} is {value!r}; it can be {", ".join(options)}.')
     return value

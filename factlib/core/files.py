@@ -31,9 +31,12 @@ def data_home()->Path|None: # An existing folder, or None when `FACTLIB_DATA` is
     "The user's data folder. A variable that names no folder is a `BadInput`."
     home = os.environ.get('FACTLIB_DATA', '').strip()
     if not home: return None
-    if not Path(home).is_dir(): raise BadInput(f'FACTLIB_DATA names {home!r}, which is not a folder: correct it, or unset it to do without real data.')
+    if not Path(home).is_dir():
+        raise BadInput(f'FACTLIB_DATA names {home!r}, which is not a folder: '
+                       'correct it, or unset it to do without real data.')
     return Path(home)
 
+# %% ../../nbs/core/files.ipynb #files-data-file
 def data_file(
     name:str, # E.g. 'judgememo/documents.parquet'
     home:Path|None=None, # Another data folder than the user's
@@ -43,32 +46,40 @@ def data_file(
         if not (Path(home)/name).is_file(): raise BadInput(f'There is no {name} in {str(home)!r}.')
         return Path(home)/name
     home = data_home()
-    if home is None: raise BadInput(f'{name} is needed: set the environment variable FACTLIB_DATA to the folder that holds it.')
+    if home is None:
+        raise BadInput(f'{name} is needed: set the environment variable FACTLIB_DATA to the folder that holds it.')
     if not (home/name).is_file():
-        raise BadInput(f'FACTLIB_DATA is {str(home)!r}, but there is no {name} in it: put it there, or point FACTLIB_DATA elsewhere.')
+        raise BadInput(f'FACTLIB_DATA is {str(home)!r}, but there is no {name} in it: '
+                       'put it there, or point FACTLIB_DATA elsewhere.')
     return home/name
 
-# %% ../../nbs/core/files.ipynb #files-parquet
+# %% ../../nbs/core/files.ipynb #files-columns
 def need_columns(
-    frame, # A pandas DataFrame
+    frame:DataFrame,
     columns:list, # Have to be there
     what:str='The table', # Begins the message
-): # The same frame
+)->DataFrame: # The same frame
     "The frame, if it has all the columns; else a `BadInput` that names those it lacks."
     lacking = [c for c in columns if c not in frame.columns]
-    if lacking: raise BadInput(f'{what} lacks the column{"s" if len(lacking) > 1 else ""} {", ".join(map(repr, lacking))}; it has {", ".join(map(repr, frame.columns)) or "none"}.')
+    if lacking:
+        names = lambda cs: ', '.join(map(repr, cs))
+        plural = 's' if len(lacking) > 1 else ''
+        raise BadInput(f'{what} lacks the column{plural} {names(lacking)}; it has {names(frame.columns) or "none"}.')
     return frame
 
+# %% ../../nbs/core/files.ipynb #files-parquet
 def read_parquet(
-    path:Path,
+    path:Path, # Of an existing file
     columns:list, # To be read; all have to be there
 )->DataFrame: # With just these columns
     "Some columns of a parquet file. A missing file, a file of another kind or a missing column is a `BadInput`."
     import pandas as pd, pyarrow as pa, pyarrow.parquet as pq
     if not Path(path).is_file(): raise BadInput(f'There is no file {str(path)!r}.')
-    try: there = pq.read_schema(path).names
-    except pa.ArrowException as e: raise BadInput(f'{str(path)!r} is not a readable parquet file ({str(e).splitlines()[0]}).') from None
-    need_columns(pd.DataFrame(columns=there), columns, f'{str(path)!r}')
+    try: names = pq.read_schema(path).names
+    except pa.ArrowException as e:
+        why = str(e).splitlines()[0]
+        raise BadInput(f'{str(path)!r} is not a readable parquet file ({why}).') from None
+    need_columns(pd.DataFrame(columns=names), columns, f'{str(path)!r}')
     return pd.read_parquet(path, columns=columns)
 
 # %% ../../nbs/core/files.ipynb #files-lines
@@ -86,16 +97,24 @@ def digest(
     "The beginning of a text's SHA-256 (FIPS 180-4) over UTF-8; halves of characters are encoded as if they were whole."
     return hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:length]
 
+# %% ../../nbs/core/files.ipynb #files-whole
 _HALVES = re.compile('[\ud800-\udfff]')
 
 def whole_characters(
-    text:str,
+    text:str, # Any characters
     instead:str='\ufffd', # Of one character, so that places stay the same
-)->str:
+)->str: # Of the same length
     "The text without halves of characters (lone surrogates), which neither files nor tokenizers take."
     return _HALVES.sub(instead, text)
 
-# %% ../../nbs/core/files.ipynb #files-write
+# %% ../../nbs/core/files.ipynb #files-umask
+def _umask():
+    "The process's umask, which can only be read by setting it."
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+# %% ../../nbs/core/files.ipynb #files-atomic
 @contextmanager
 def atomic_path(
     path:Path, # Its folder is made if needed
@@ -113,16 +132,12 @@ def atomic_path(
         Path(temporary).unlink(missing_ok=True)
         raise
 
+# %% ../../nbs/core/files.ipynb #files-write
 def write_atomic(
     path:Path, # Its folder is made if needed
     content:str|bytes, # Text is written as UTF-8
 )->Path: # The path
     "Write a whole file or none."
-    with atomic_path(path) as temporary: temporary.write_bytes(content.encode('utf-8') if isinstance(content, str) else content)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content.encode('utf-8') if isinstance(content, str) else content)
     return Path(path)
-
-def _umask():
-    "The process's umask, which can only be read by setting it."
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

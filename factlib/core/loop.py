@@ -12,23 +12,24 @@ from typing import Coroutine
 # %% ../../nbs/core/loop.ipynb #loop-background
 _loops = {} # process id -> its loop. A forked child has another id, so it gets its own: threads don't survive a fork
 
-def background_loop()->asyncio.AbstractEventLoop:
+def background_loop()->asyncio.AbstractEventLoop: # Running
     "The one event loop of this process, running in a daemon thread."
     if os.getpid() in _loops: return _loops[os.getpid()]
-    made = asyncio.new_event_loop()
-    loop = _loops.setdefault(os.getpid(), made) # several threads may ask for it at once, and one wins
-    if loop is made: threading.Thread(target=loop.run_forever, name='factlib-loop', daemon=True).start()
-    else: made.close()
+    new = asyncio.new_event_loop()
+    loop = _loops.setdefault(os.getpid(), new) # several threads may ask for it at once, and one wins
+    if loop is new: threading.Thread(target=loop.run_forever, name='factlib-loop', daemon=True).start()
+    else: new.close()
     return loop
 
 # %% ../../nbs/core/loop.ipynb #loop-run
 def run_sync(
     coroutine:Coroutine, # Is run on the background loop
 ): # What the coroutine returns
-    "Run a coroutine to its end and give back its result; what it raises is raised here. Interrupting the caller cancels it."
+    "Run a coroutine to its end and give back its result or raise what it raises. Interrupting the caller cancels it."
     if threading.current_thread().name == 'factlib-loop':
         coroutine.close()
-        raise RuntimeError('run_sync was called from async code of factlib, which would wait for itself: await the coroutine instead.')
+        raise RuntimeError('run_sync was called from async code of factlib, which would wait for itself: '
+                           'await the coroutine instead.')
     future = asyncio.run_coroutine_threadsafe(coroutine, background_loop())
     try: return future.result()
     except KeyboardInterrupt:
@@ -39,7 +40,7 @@ def run_sync(
 async def on_background(
     coroutine:Coroutine, # Is run on the background loop
 ): # What the coroutine returns
-    "Await a coroutine that runs on the background loop, from whatever loop the caller is on. Cancelling the caller cancels it."
+    "Await a coroutine that runs on the background loop, whatever the caller's. Cancelling the caller cancels it."
     loop = background_loop()
     if asyncio.get_running_loop() is loop: return await coroutine
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, loop))

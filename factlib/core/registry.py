@@ -9,26 +9,16 @@ __all__ = ['Registry']
 import importlib, pkgutil, threading
 from collections import UserDict
 
+from fastcore.basics import patch
+
 # %% ../../nbs/core/registry.ipynb #registry-class
 class Registry(UserDict):
-    "Name -> thing, sorted by name. The first look-up imports all rooms of the package; each of them enters what it defines."
+    "Name -> thing, sorted by name. The first look-up imports all rooms of the package; each enters what it has."
     def __init__(self,
         package:str, # Whose rooms enter things, such as 'factlib.evaluators'
     ):
         super().__init__()
         self.package, self.complete, self.lock = package, False, threading.RLock()
-
-    def fill(self):
-        "Import the package's rooms, if that was not done yet."
-        with self.lock:
-            if self.complete: return
-            self.complete = True # at once: a room may look something up while it is imported
-            path = importlib.import_module(self.package).__path__
-            try:
-                for room in pkgutil.walk_packages(path, f'{self.package}.'): importlib.import_module(room.name)
-            except BaseException:
-                self.complete = False
-                raise
 
     def __contains__(self, name): return name in self.data or name in self.filled()
     def __getitem__(self, name): return self.data[name] if name in self.data else self.filled()[name]
@@ -36,7 +26,22 @@ class Registry(UserDict):
     def __len__(self): return len(self.filled())
     def __repr__(self): return f'Registry({", ".join(self)})'
 
-    def filled(self):
-        "All entries."
-        self.fill()
-        return self.data
+# %% ../../nbs/core/registry.ipynb #registry-fill
+@patch
+def fill(self:Registry):
+    "Import the package's rooms, if that was not done yet."
+    with self.lock:
+        if self.complete: return
+        self.complete = True
+        path = importlib.import_module(self.package).__path__
+        try:
+            for room in pkgutil.walk_packages(path, f'{self.package}.'): importlib.import_module(room.name)
+        except BaseException:
+            self.complete = False
+            raise
+
+@patch
+def filled(self:Registry)->dict: # Name -> thing
+    "All entries."
+    self.fill()
+    return self.data

@@ -10,8 +10,9 @@ __all__ = ['EVALUATORS', 'Evaluator', 'register', 'get', 'register_variant', 'of
 import asyncio, dataclasses, inspect, time
 from functools import wraps
 
+from fastcore.basics import patch
+
 from ..core.frames import DataFrame
-from ..core.loop import run_sync
 from ..core.records import Absence, BadInput, Example, Judgement
 from ..core.registry import Registry
 
@@ -24,17 +25,30 @@ class Evaluator:
     name: str
     requires: tuple = ('target',) # Fields of `Example` that must not be empty
     signature: str                # See `core.records.signature`
-    offline: bool = False         # True if, made without a chat, it asks no language model and no network; then it joins the small matrix
-    slow: bool = False            # True if a source of a few hundred sentences takes it more than about a second
-    background: dict = {}         # Parameter -> function that makes it of independent texts, where the language has to be known
+    offline: bool = False         # Made without a chat, it asks no language model and no network
+    slow: bool = False            # A source of a few hundred sentences takes it more than about a second
+    background: dict = {}         # Parameter -> function that makes it of independent texts
 
-    def judgement(self, example:Example, value:float, parts:dict|None=None, **evidence)->Judgement:
-        "A judgement of the example by this evaluator."
-        return Judgement(example.id, self.name, value=value, parts=parts or {}, evidence=evidence)
+# %% ../../nbs/evaluators/base.ipynb #base-judgement
+@patch
+def judgement(self:Evaluator,
+    example:Example, # What is judged
+    value:float, # The score
+    parts:dict|None=None, # Name of a part -> number or `Absence`
+    **evidence, # What the score rests on
+)->Judgement:
+    "A judgement of the example by this evaluator."
+    return Judgement(example.id, self.name, value=value, parts=parts or {}, evidence=evidence)
 
-    def absent(self, example:Example, absence:Absence, parts:dict|None=None, **evidence)->Judgement:
-        "No judgement, and why."
-        return Judgement(example.id, self.name, absence=absence, parts=parts or {}, evidence=evidence)
+@patch
+def absent(self:Evaluator,
+    example:Example, # What could not be judged
+    absence:Absence, # Why
+    parts:dict|None=None, # Name of a part -> number or `Absence`
+    **evidence, # More about the reason
+)->Judgement:
+    "No judgement, and why."
+    return Judgement(example.id, self.name, absence=absence, parts=parts or {}, evidence=evidence)
 
 # %% ../../nbs/evaluators/base.ipynb #base-registry
 EVALUATORS = Registry('factlib.evaluators') # Name -> class, or function that makes an evaluator
@@ -44,6 +58,7 @@ def register(cls): # An evaluator class; `cls.name` is its name in the registry
     EVALUATORS[cls.name] = cls
     return cls
 
+# %% ../../nbs/evaluators/base.ipynb #base-get
 def get(
     name:str, # A key of `EVALUATORS`
     **options, # What the evaluator is made with
@@ -77,56 +92,88 @@ def offline_evaluators(
     slow:bool=False, # Also those that are slow
 )->list[str]: # Keys of `EVALUATORS`
     "The evaluators that ask no language model and no network."
-    return [name for name, make in EVALUATORS.items() if getattr(make, 'offline', False) and (slow or not getattr(make, 'slow', False))]
+    is_wanted = lambda make: getattr(make, 'offline', False) and (slow or not getattr(make, 'slow', False))
+    return [name for name, make in EVALUATORS.items() if is_wanted(make)]
+
+# %% ../../nbs/evaluators/base.ipynb #base-check-requires
+def _check_requires(evaluator):
+    "Whether the fields that it requires are fields of an example."
+    fields = [f.name for f in dataclasses.fields(Example)]
+    requires = getattr(evaluator, 'requires', None)
+    if isinstance(requires, str) or requires is None:
+        raise BadInput(f'{evaluator.name!r} is no evaluator: '
+                       f'its `requires` must be a tuple of fields, not {requires!r}.')
+    for name in requires:
+        if name in fields: continue
+        raise BadInput(f'{evaluator.name!r} requires {name!r}, which is not a field of an example; '
+                       f'the fields are {", ".join(fields)}.')
 
 # %% ../../nbs/evaluators/base.ipynb #base-check
 def _check_evaluator(evaluator):
     "Whether it has what an evaluator has."
-    if isinstance(evaluator, type): raise BadInput(f'{evaluator.__name__} is a class of evaluators: give an evaluator, made with {evaluator.__name__}().')
+    if isinstance(evaluator, type):
+        name = evaluator.__name__
+        raise BadInput(f'{name} is a class of evaluators: give an evaluator, made with {name}().')
     for attribute in ('name', 'signature'):
-        if not isinstance(getattr(evaluator, attribute, None), str): raise BadInput(f'{type(evaluator).__name__} is no evaluator: it has no {attribute} (a string).')
+        if not isinstance(getattr(evaluator, attribute, None), str):
+            raise BadInput(f'{type(evaluator).__name__} is no evaluator: it has no {attribute} (a string).')
     if not any(callable(getattr(evaluator, method, None)) for method in ('judge', 'judge_group')):
         raise BadInput(f'{evaluator.name!r} is no evaluator: it has neither a judge nor a judge_group method.')
-    fields = [f.name for f in dataclasses.fields(Example)]
-    requires = getattr(evaluator, 'requires', None)
-    if isinstance(requires, str) or requires is None: raise BadInput(f'{evaluator.name!r} is no evaluator: its `requires` must be a tuple of fields, not {requires!r}.')
-    for name in requires:
-        if name not in fields: raise BadInput(f'{evaluator.name!r} requires {name!r}, which is not a field of an example; the fields are {", ".join(fields)}.')
+    _check_requires(evaluator)
 
-def check_examples(examples):
-    "The examples as a list: at least one, all `Example`s, with different ids."
+# %% ../../nbs/evaluators/base.ipynb #base-examples
+def check_examples(
+    examples, # An iterable of `Example`s
+)->list: # The examples
+    "A `BadInput` unless there is at least one, all are `Example`s, and their ids differ."
     if isinstance(examples, Example): raise BadInput('Give a list of examples, even for a single one.')
     examples, seen = list(examples), set()
     if not examples: raise BadInput('There are no examples to judge.')
     for e in examples:
-        if not isinstance(e, Example): raise BadInput(f'Examples must be `Example`s, and here is one that is a {type(e).__name__}.')
+        if not isinstance(e, Example):
+            raise BadInput(f'Examples must be `Example`s, and here is one that is a {type(e).__name__}.')
         if e.id in seen: raise BadInput(f'Two examples have the id {e.id!r}: make the ids different.')
         seen.add(e.id)
     return examples
 
 # %% ../../nbs/evaluators/base.ipynb #base-lacks
-def missing_field(evaluator, example):
-    "The first required field that is empty, or None."
-    for name in evaluator.requires:
-        value = getattr(example, name)
-        if value is None or isinstance(value, (tuple, list, dict)) and not value or isinstance(value, str) and not value.strip(): return name
-    return None
+def _is_empty(value):
+    "Whether a field holds nothing: None, a blank text, or an empty collection."
+    if isinstance(value, str): return not value.strip()
+    return value is None or isinstance(value, (tuple, list, dict)) and not value
+
+def missing_field(
+    evaluator, # Its `requires` names the fields
+    example:Example,
+)->str|None: # None if all are there
+    "The first required field that is empty."
+    return next((name for name in evaluator.requires if _is_empty(getattr(example, name))), None)
+
+# %% ../../nbs/evaluators/base.ipynb #base-jobs
+def _jobs(evaluator, examples):
+    "Lists of examples that are judged together, in order of first appearance."
+    if not callable(getattr(evaluator, 'judge_group', None)): return [[e] for e in examples]
+    groups = {}
+    for e in examples: groups.setdefault(e.group, []).append(e)
+    return list(groups.values())
+
+# %% ../../nbs/evaluators/base.ipynb #base-check-judgements
+def _check_judgements(evaluator, examples, judgements):
+    "Judgements as they should be: one for each example, in order, by this evaluator."
+    if not isinstance(judgements, (list, tuple)):
+        raise TypeError(f'judge_group must return a list of Judgements, not {type(judgements).__name__}')
+    for j in judgements:
+        if not isinstance(j, Judgement): raise TypeError(f'it must return a Judgement, not {type(j).__name__}')
+    judged, wanted = [j.example_id for j in judgements], [e.id for e in examples]
+    if judged != wanted: raise ValueError(f'it returned judgements of {judged}, and {wanted} had been asked for')
+    others = [j.evaluator for j in judgements if j.evaluator != evaluator.name]
+    if others: raise ValueError(f'it returned a judgement in the name of {others[0]!r}')
+    return list(judgements)
 
 # %% ../../nbs/evaluators/base.ipynb #base-run-one
 async def _result(x):
     "What an async or a plain function gave."
     return await x if inspect.isawaitable(x) else x
-
-def _check_judgements(evaluator, examples, judgements):
-    "Judgements as they should be: one for each example, in order, by this evaluator."
-    if not isinstance(judgements, (list, tuple)): raise TypeError(f'judge_group must return a list of Judgements, not {type(judgements).__name__}')
-    for j in judgements:
-        if not isinstance(j, Judgement): raise TypeError(f'it must return a Judgement, not {type(j).__name__}')
-    given, asked = [j.example_id for j in judgements], [e.id for e in examples]
-    if given != asked: raise ValueError(f'it returned judgements of {given}, and {asked} had been asked for')
-    others = [j.evaluator for j in judgements if j.evaluator != evaluator.name]
-    if others: raise ValueError(f'it returned a judgement in the name of {others[0]!r}')
-    return list(judgements)
 
 async def _judge(evaluator, examples):
     "One job: its judgements, with the seconds it took divided among them."
@@ -138,13 +185,6 @@ async def _judge(evaluator, examples):
     return [dataclasses.replace(j, usage=dataclasses.replace(j.usage, seconds=seconds)) for j in judgements]
 
 # %% ../../nbs/evaluators/base.ipynb #base-run-jobs
-def _jobs(evaluator, examples):
-    "Lists of examples that are judged together, in order of first appearance."
-    if not callable(getattr(evaluator, 'judge_group', None)): return [[e] for e in examples]
-    groups = {}
-    for e in examples: groups.setdefault(e.group, []).append(e)
-    return list(groups.values())
-
 async def _run(evaluator, jobs, concurrency, done):
     "All jobs, `concurrency` at a time: judgements by example id, and errors by example id."
     judged, failed, waiting = {}, {}, iter(jobs)
@@ -153,7 +193,7 @@ async def _run(evaluator, jobs, concurrency, done):
         for job in waiting: # the workers share one iterator
             try: judged.update((j.example_id, j) for j in await _judge(evaluator, job))
             except (Exception, asyncio.CancelledError) as e:
-                if asyncio.current_task().cancelling(): raise # it is us who are cancelled, not something inside the evaluator
+                if asyncio.current_task().cancelling(): raise # we are cancelled, not something in the evaluator
                 failed.update((example.id, e) for example in job)
             done(len(job))
             await asyncio.sleep(0) # lets a job that only computes be interrupted
@@ -164,96 +204,151 @@ async def _run(evaluator, jobs, concurrency, done):
 
 # %% ../../nbs/evaluators/base.ipynb #base-frame
 _FIRST = ('example_id', 'evaluator', 'value', 'absence')
-_LAST = ('group', 'variant', 'level', 'evidence', 'requests', 'cached', 'prompt_tokens', 'completion_tokens', 'seconds', 'uncounted')
+_COSTS = ('requests', 'cached', 'prompt_tokens', 'completion_tokens', 'seconds', 'uncounted')
+_LAST = ('group', 'variant', 'level', 'evidence', *_COSTS)
 
 def _numbers(values):
     "A float column; with None where there is no number, and then of dtype object."
     import pandas as pd
     return pd.Series(values, dtype=object if any(v is None for v in values) else float)
 
+def _texts(values):
+    "A column of texts or other objects."
+    import pandas as pd
+    return pd.Series(list(values), dtype=object)
+
+# %% ../../nbs/evaluators/base.ipynb #base-part
 def _part(judgements, name):
-    "A part's numbers and absences. Where the whole judgement is absent and says nothing about the part, its absence is the part's."
+    "A part's numbers and absences."
     given = [j.parts.get(name, j.absence) for j in judgements]
     return ([None if isinstance(x, Absence) else x for x in given],
             [x.value if isinstance(x, Absence) else None for x in given])
+
+def _parts(judgements):
+    "The columns of all parts, each followed by its absences if it has any."
+    columns = {}
+    for name in dict.fromkeys(name for j in judgements for name in j.parts):
+        column = f'part_{name}' if name in _FIRST + _LAST else name
+        numbers, absences = _part(judgements, name)
+        columns[column] = _numbers(numbers)
+        if any(absences): columns[f'{column}_absence'] = _texts(absences)
+    return columns
+
+# %% ../../nbs/evaluators/base.ipynb #base-columns
+def _columns(judgements, examples):
+    "The columns of `judgements_frame`."
+    import pandas as pd
+    columns = dict(example_id=_texts(j.example_id for j in judgements),
+                   evaluator=_texts(j.evaluator for j in judgements),
+                   value=_numbers([j.value for j in judgements]),
+                   absence=_texts(j.absence and j.absence.value for j in judgements))
+    columns |= _parts(judgements)
+    for name in ('group', 'variant', 'level'): columns[name] = _texts(getattr(e, name) for e in examples)
+    columns['evidence'] = _texts(j.evidence for j in judgements)
+    for name in _COSTS:
+        values = [getattr(j.usage, name) for j in judgements]
+        columns[name] = pd.Series(values, dtype=float if name == 'seconds' else int)
+    return columns
 
 # %% ../../nbs/evaluators/base.ipynb #base-frame-judgements
 def judgements_frame(
     judgements:list, # `Judgement`s
     examples:list, # Their `Example`s, in the same order
-)->DataFrame: # Laid out as `evaluate` says
-    "One row a judgement, with its example's group, variant and level."
+)->DataFrame: # One row a judgement
+    """A table of judgements. A column of numbers is float, or object with None where a number is missing.
+
+    - example_id, evaluator: whose judgement of what
+    - value: the score
+    - absence: name of an `Absence`, or None
+    - a column for each part, called part_NAME where NAME is another column's; None where a judgement doesn't mention it
+    - NAME_absence: name of an `Absence`, behind each part that is absent anywhere
+    - group, variant, level: the example's
+    - evidence: a dict
+    - requests, cached, prompt_tokens, completion_tokens, uncounted: see `Usage`
+    - seconds: wall time; a group's is divided among its examples"""
     import pandas as pd
-    text = lambda values: pd.Series(list(values), dtype=object)
-    columns = dict(example_id=text(j.example_id for j in judgements), evaluator=text(j.evaluator for j in judgements),
-                   value=_numbers([j.value for j in judgements]), absence=text(j.absence and j.absence.value for j in judgements))
-    names = list(dict.fromkeys(name for j in judgements for name in j.parts))
-    for name in names:
-        column = f'part_{name}' if name in _FIRST + _LAST else name
-        numbers, absences = _part(judgements, name)
-        columns[column] = _numbers(numbers)
-        if any(absences): columns[f'{column}_absence'] = text(absences)
-    for name in ('group', 'variant', 'level'): columns[name] = text(getattr(e, name) for e in examples)
-    columns['evidence'] = text(j.evidence for j in judgements)
-    for name in _LAST[4:]: columns[name] = pd.Series([getattr(j.usage, name) for j in judgements], dtype=float if name == 'seconds' else int)
-    return pd.DataFrame(columns)
+    return pd.DataFrame(_columns(judgements, examples))
 
 # %% ../../nbs/evaluators/base.ipynb #base-error
 class EvaluationError(RuntimeError):
-    "An evaluator failed on some examples. `frame` holds all that was judged; `errors` maps the ids of the others to what was raised."
-    def __init__(self, message:str, frame=None, errors:dict|None=None):
+    "An evaluator failed on some examples."
+    def __init__(self,
+        message:str, # One sentence
+        frame=None, # All that was judged, as from `evaluate`
+        errors:dict|None=None, # Id of each other example -> what was raised
+    ):
         super().__init__(message)
         self.frame, self.errors = frame, errors or {}
 
 def _raise_failed(evaluator, failed, frame):
     "One error for all that failed, naming the first."
     first, error = next(iter(failed.items()))
-    raise EvaluationError(f'{evaluator.name!r} failed on {len(failed)} of {len(failed) + len(frame)} examples, first on {first!r}: {type(error).__name__}: {error}. '
+    raise EvaluationError(f'{evaluator.name!r} failed on {len(failed)} of {len(failed) + len(frame)} examples, '
+                          f'first on {first!r}: {type(error).__name__}: {error}. '
                           'What was judged is in the `frame` of this error.', frame, failed) from error
 
-# %% ../../nbs/evaluators/base.ipynb #base-evaluate
-def evaluate(
-    evaluator, # An `Evaluator`, or anything with its attributes
-    examples:list, # `Example`s with different ids
-    *,
-    concurrency:int=16, # At most so many examples (or groups) at a time
-    progress:bool=True, # Show a bar
-)->DataFrame:
-    """Judge all examples, from a script or in a notebook: one row an example, in the order given.
+# %% ../../nbs/evaluators/base.ipynb #base-evaluate-lacking
+def _inapplicable(evaluator, examples):
+    "Judgements of the examples that lack a required field, by id."
+    judged = {}
+    for e in examples:
+        if field := missing_field(evaluator, e):
+            lacks = {'missing_field': field}
+            judged[e.id] = Judgement(e.id, evaluator.name, absence=Absence.inapplicable, evidence=lacks)
+    return judged
 
-    The columns are `example_id`, `evaluator`, `value` and `absence` (the name of an `Absence`, or None); then one for each part, followed by `<part>_absence` if that part is absent
-    anywhere (a part that is named like another column gets `part_` before its name); then the example's `group`, `variant` and `level`; `evidence` (a dict); and the cost: `requests`, `cached`,
-    `prompt_tokens`, `completion_tokens`, `seconds`, wall time measured here (a group's is divided among its examples), and `uncounted`, requests whose tokens the server did not say. A column of numbers is float, or object with None where a number is
-    missing; a part that a judgement doesn't mention is None without an absence. `frame.attrs['signatures']` maps the evaluator's name to its signature.
-
-    An example that lacks a required field is not judged but `inapplicable`, and its evidence names the field. If the evaluator raises or returns anything but a judgement of what it was given,
-    the others are finished and then one `EvaluationError` is raised, whose `frame` holds them."""
-    _check_evaluator(evaluator)
-    examples = check_examples(examples)
-    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1: raise BadInput(f'The concurrency must be a whole number from 1, not {concurrency!r}.')
-    lacking = {e.id: missing_field(evaluator, e) for e in examples}
-    judged = {i: Judgement(i, evaluator.name, absence=Absence.inapplicable, evidence={'missing_field': f}) for i, f in lacking.items() if f}
-    jobs = _jobs(evaluator, [e for e in examples if e.id not in judged])
+# %% ../../nbs/evaluators/base.ipynb #base-run-all
+def _progress_bar(total, done, name, shown):
+    "A bar of tqdm's."
     import warnings
     with warnings.catch_warnings():
         warnings.simplefilter('ignore') # it warns where Jupyter has no widgets
         from tqdm.auto import tqdm
-    with tqdm(total=len(examples), initial=len(judged), desc=evaluator.name, disable=not progress) as bar:
+    return tqdm(total=total, initial=done, desc=name, disable=not shown)
+
+def _run_all(evaluator, examples, concurrency, progress):
+    "Judge all: judgements and errors, both by example id."
+    from factlib.core.loop import run_sync # only here: most who import an evaluator run none
+    judged = _inapplicable(evaluator, examples)
+    jobs = _jobs(evaluator, [e for e in examples if e.id not in judged])
+    with _progress_bar(len(examples), len(judged), evaluator.name, progress) as bar:
         new, failed = run_sync(_run(evaluator, jobs, concurrency, bar.update))
-    judged |= new
-    kept = [e for e in examples if e.id in judged]
-    frame = judgements_frame([judged[e.id] for e in kept], kept)
+    return judged | new, failed
+
+# %% ../../nbs/evaluators/base.ipynb #base-evaluate
+def _finished(evaluator, examples, judged, failed):
+    "The table of what was judged, alone or in an error."
+    complete = [e for e in examples if e.id in judged]
+    frame = judgements_frame([judged[e.id] for e in complete], complete)
     frame.attrs['signatures'] = {evaluator.name: evaluator.signature}
     if failed: _raise_failed(evaluator, failed, frame)
     return frame
 
-# %% ../../nbs/evaluators/base.ipynb #base-summary-row
+# %% ../../nbs/evaluators/base.ipynb #base-evaluate-call
+def evaluate(
+    evaluator, # An `Evaluator`, or anything with its attributes
+    examples:list, # `Example`s with different ids
+    *,
+    concurrency:int=16, # Examples (or groups) at a time, at most
+    progress:bool=True, # Show a bar
+)->DataFrame: # One row an example, in the order given; columns as in `judgements_frame`
+    """Judge all examples. Without a required field they are `inapplicable`, and the evidence names it.
+    `frame.attrs['signatures']` maps its name to its signature.
+    If judging fails anywhere, the rest is finished; an `EvaluationError` holds it."""
+    from factlib.core.checks import check_count
+    _check_evaluator(evaluator)
+    examples, concurrency = check_examples(examples), check_count(concurrency, 'The concurrency', 1)
+    judged, failed = _run_all(evaluator, examples, concurrency, progress)
+    return _finished(evaluator, examples, judged, failed)
+
+# %% ../../nbs/evaluators/base.ipynb #base-summary-columns
 def _part_columns(frame):
     "Columns of parts, by elimination."
     fixed = set(_FIRST + _LAST)
     names = [c for c in frame.columns if c not in fixed]
     return [c for c in names if not (c.endswith('_absence') and c.removesuffix('_absence') in names)]
 
+# %% ../../nbs/evaluators/base.ipynb #base-summary-row
 def _summary_row(rows, column):
     "n asked, n scored, mean, sd and absences by type of one column of one evaluator."
     import pandas as pd
@@ -264,23 +359,35 @@ def _summary_row(rows, column):
     sd = (sum((x - mean)**2 for x in scores)/(len(scores) - 1))**.5 if len(scores) > 1 else None
     counts = {t: types.count(t) for t in dict.fromkeys(types)}
     not_given = len(rows) - len(scores) - len(types)
-    return dict(asked=len(rows), scored=len(scores), mean=mean, sd=sd) | counts | ({'not_given': not_given} if not_given else {})
+    if not_given: counts['not_given'] = not_given
+    return dict(asked=len(rows), scored=len(scores), mean=mean, sd=sd) | counts
+
+# %% ../../nbs/evaluators/base.ipynb #base-summary-rows
+def _is_silent(rows, column):
+    "Whether rows say nothing about a part, not even why it is absent: then it is another evaluator's."
+    absences = f'{column}_absence'
+    return rows[column].isna().all() and not (absences in rows and rows[absences].notna().any())
+
+def _summary_rows(evaluator, rows, parts):
+    "One evaluator's rows of the summary."
+    columns = ['value', *(c for c in parts if not _is_silent(rows, c))]
+    return [dict(evaluator=evaluator, part=c) | _summary_row(rows, c) for c in columns]
 
 # %% ../../nbs/evaluators/base.ipynb #base-summary
 def summary(
-    frame:DataFrame, # From `evaluate`, or several of those concatenated
-)->DataFrame:
-    """One row for each evaluator's value and for each of its parts: `asked`, `scored`, `mean`, `sd` (n - 1 in the denominator; None for fewer than two scores), and a column of counts for each
-    type of absence that occurs. `not_given` counts the examples for which an evaluator says nothing about a part that it gives elsewhere. So `asked` is always `scored` and the absences together.
-    Columns that you add to the frame are taken for parts, so add them after."""
+    frame:DataFrame, # From `evaluate`, or several concatenated; columns of yours pass for parts
+)->DataFrame: # One row for each evaluator's value and for each of its parts
+    """How many scores there are, and why the others are missing.
+
+    - evaluator, part: whose
+    - asked: `scored` and the absences
+    - scored, mean, sd: of the numbers; sd with n - 1, None for fewer than two
+    - a count for each type of absence
+    - not_given: how often it is silent about a part of its own"""
     import pandas as pd
-    result = []
-    for name, rows in frame.groupby('evaluator', sort=False):
-        for column in ['value'] + _part_columns(frame):
-            absences = f'{column}_absence'
-            if column != 'value' and rows[column].isna().all() and not (absences in rows and rows[absences].notna().any()): continue # another evaluator's part
-            result.append(dict(evaluator=name, part=column) | _summary_row(rows, column))
-    out = pd.DataFrame(result)
+    parts = _part_columns(frame)
+    rows = [_summary_rows(*group, parts) for group in frame.groupby('evaluator', sort=False)]
+    out = pd.DataFrame(sum(rows, []))
     for column in out.columns[6:]: out[column] = out[column].fillna(0).astype(int)
     for column in ('mean', 'sd'): out[column] = _numbers([None if pd.isna(x) else x for x in out[column]])
     return out

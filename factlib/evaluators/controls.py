@@ -6,8 +6,7 @@
 __all__ = ['Length', 'Random']
 
 # %% ../../nbs/evaluators/controls.ipynb #controls-imports
-import hashlib
-
+from ..core.files import digest
 from ..core.records import Example, Judgement, signature
 from .base import Evaluator, register
 
@@ -17,8 +16,7 @@ class Length(Evaluator):
     "The number of white-space tokens: 1 and up, without parts. A control, not a measure of quality."
     name, offline, signature = 'length', True, signature('length', 1, tokens='whitespace')
 
-    async def judge(self, example:Example)->Judgement:
-        return self.judgement(example, len(example.target.split()))
+    async def judge(self, example:Example)->Judgement: return self.judgement(example, len(example.target.split()))
 
 # %% ../../nbs/evaluators/controls.ipynb #controls-random
 @register
@@ -26,9 +24,11 @@ class Random(Evaluator):
     "A number drawn evenly from [0, 1) for each example's id, without parts. A control."
     name, offline = 'random', True
 
-    def __init__(self, seed:int|str=0):
+    def __init__(self,
+        seed:int|str=0, # Another seed, other numbers
+    ):
         self.seed, self.signature = seed, signature(self.name, 1, seed=seed)
 
     async def judge(self, example:Example)->Judgement:
-        digest = hashlib.sha256(f'{self.seed}\n{example.id}'.encode('utf-8', 'surrogatepass')).digest()
-        return self.judgement(example, (int.from_bytes(digest[:8], 'big') >> 11)/2**53) # as many bits as a float holds
+        bits = int(digest(f'{self.seed}\n{example.id}', 16), 16) >> 11 # 53, as many as a float holds
+        return self.judgement(example, bits/2**53)

@@ -11,6 +11,9 @@ import json, math, re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from fastcore.basics import patch
+
+from ..core.checks import check_count
 from ..core.records import Absence, BadInput, Example, Judgement, signature
 from .base import Evaluator, missing_field, register
 from ..llm.prompts import load_prompt
@@ -21,6 +24,16 @@ def _plain(x):
     "Without a superfluous .0."
     return int(x) if float(x).is_integer() else round(float(x), 9)
 
+def _check_scale(low, high, step):
+    "Whether there is such a scale."
+    if not all(isinstance(x, (int, float)) and math.isfinite(x) for x in (low, high)) or low >= high:
+        raise BadInput(f'A scale goes from a lower to a higher number, not from {low!r} to {high!r}.')
+    if step is None: return
+    is_step = isinstance(step, (int, float)) and 0 < step <= high - low
+    if not is_step or abs((high - low)/step - round((high - low)/step)) > 1e-9:
+        raise BadInput(f'From {low} to {high} there is no whole number of steps of {step!r}.')
+
+# %% ../../nbs/evaluators/judge.ipynb #judge-scale-class
 @dataclass(frozen=True)
 class Scale:
     "The scores that a judge may give."
@@ -28,44 +41,44 @@ class Scale:
     high: float = 5
     step: float|None = 1 # None: every number between the ends
 
-    def __post_init__(self):
-        if not all(isinstance(x, (int, float)) and math.isfinite(x) for x in (self.low, self.high)) or self.low >= self.high:
-            raise BadInput(f'A scale goes from a lower to a higher number, not from {self.low!r} to {self.high!r}.')
-        if self.step is None: return
-        if not isinstance(self.step, (int, float)) or not 0 < self.step <= self.high - self.low or abs(self.steps - round(self.steps)) > 1e-9:
-            raise BadInput(f'From {self.low} to {self.high} there is no whole number of steps of {self.step!r}.')
+    def __post_init__(self): _check_scale(self.low, self.high, self.step)
 
     @property
     def steps(self)->float: return (self.high - self.low)/self.step
 
-    def __str__(self): return f'{_plain(self.low)} to {_plain(self.high)}' + (f' by {_plain(self.step)}' if self.step else '')
+    def points(self)->list|None: # None if there are more than 101, or no steps
+        "The allowed scores."
+        if self.step is None or self.steps > 100.5: return None
+        return [_plain(self.low + i*self.step) for i in range(round(self.steps) + 1)]
 
-# %% ../../nbs/evaluators/judge.ipynb #judge-scale-uses
-def _points(self)->list|None: # None if there are more than 101, or no steps
-    "The allowed scores."
-    if self.step is None or self.steps > 100.5: return None
-    return [_plain(self.low + i*self.step) for i in range(round(self.steps) + 1)]
+    def __str__(self):
+        ends = f'{_plain(self.low)} to {_plain(self.high)}'
+        return ends + (f' by {_plain(self.step)}' if self.step else '')
 
-def _slots(self)->dict: # Slot of a template -> text
+# %% ../../nbs/evaluators/judge.ipynb #judge-scale-slots
+@patch
+def slots(self:Scale)->dict: # Slot of a template -> text
     "How a template may speak of the scale."
-    points = self.points()
-    allowed = 'any number from {} to {}' if self.step is None else 'from {} to {} in steps of ' + str(_plain(self.step))
+    low, high, points = _plain(self.low), _plain(self.high), self.points()
+    if self.step is None: allowed = f'any number from {low} to {high}'
+    elif points and len(points) <= 21: allowed = ', '.join(map(str, points))
+    else: allowed = f'from {low} to {high} in steps of {_plain(self.step)}'
     anchors = [str(_plain(self.low + i*(self.high - self.low)/4)) for i in range(5)]
-    allowed = ', '.join(map(str, points)) if points and len(points) <= 21 else allowed.format(_plain(self.low), _plain(self.high))
-    return dict(low=str(_plain(self.low)), high=str(_plain(self.high)), scale=allowed, anchors=anchors)
+    return dict(low=str(low), high=str(high), scale=allowed, anchors=anchors)
 
-def _schema(self)->dict:
+# %% ../../nbs/evaluators/judge.ipynb #judge-scale-schema
+@patch
+def schema(self:Scale)->dict: # Of JSON
     "What a JSON schema says of a score."
     points = self.points()
     kind = 'integer' if all(isinstance(_plain(x), int) for x in (self.low, self.step or .5)) else 'number'
-    return dict(type=kind, enum=points) if points else dict(type=kind, minimum=_plain(self.low), maximum=_plain(self.high))
-
-Scale.points, Scale.slots, Scale.schema = _points, _slots, _schema
+    if points: return dict(type=kind, enum=points)
+    return dict(type=kind, minimum=_plain(self.low), maximum=_plain(self.high))
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-schema
 def score_schema(
     metrics:list, # Names
-    scale:Scale,
+    scale:Scale, # Of each of them
 )->dict: # A JSON schema
     "An object with a reason, then a score on the scale for each metric, and nothing else."
     properties = dict(reason=dict(type='string')) | {m: scale.schema() for m in metrics}
@@ -79,19 +92,26 @@ def verdict_schema(
     return dict(type='object', properties=properties, required=list(properties), additionalProperties=False)
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-object
-_REASON = re.compile(r'"(?:reason|explanation|feedback)"\s*:\s*"(?:[^"\\]|\\.)*+(?:"|\Z)', re.IGNORECASE | re.DOTALL)
-_PAIR = re.compile(r'"(\w[\w -]*)"\s*:\s*(?:"([^"\n]*)"(?=\s*(?:[,}\n]|\Z))|(-?\d+(?:\.\d+)?)(?=\s*[,}]))')
+_PAIR = re.compile(r'"(\w[\w -]*)"\s*:\s*' # a key, then a text or a number
+                   r'(?:"([^"\n]*)"(?=\s*(?:[,}\n]|\Z))|(-?\d+(?:\.\d+)?)(?=\s*[,}]))')
+
+def _pairs(text, finish_reason):
+    "What can be read of broken JSON: of several values the last. Nothing if the reply was cut off."
+    if finish_reason == 'length': return {}
+    return {key: written or number for key, written, number in _PAIR.findall(text)}
 
 def _object(reply, keys):
     "The JSON object with all these keys that a reply holds, its keys in lower case; None if it holds none."
     text = answer(reply.text)
-    pairs = {k: written or number for k, written, number in _PAIR.findall(text)} if reply.finish_reason != 'length' else {} # of broken JSON; of several values the last
-    for found in [reply.data] if reply.data is not None else json_values(text) + [pairs]:
-        if not isinstance(found, dict): continue
-        found = {str(k).lower(): v for k, v in found.items()}
-        if all(k.lower() in found for k in keys): return found
+    entries = json_values(text) + [_pairs(text, reply.finish_reason)] if reply.data is None else [reply.data]
+    for entry in entries:
+        if not isinstance(entry, dict): continue
+        entry = {str(k).lower(): v for k, v in entry.items()}
+        if all(k.lower() in entry for k in keys): return entry
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-said
+_REASON = re.compile(r'"(?:reason|explanation|feedback)"\s*:\s*"(?:[^"\\]|\\.)*+(?:"|\Z)', re.IGNORECASE | re.DOTALL)
+
 def _said(reply):
     "The text of a reply without the reason; of a JSON object that was cut off, the members that are complete."
     text = answer(reply.text)
@@ -100,24 +120,30 @@ def _said(reply):
         except ValueError: return ''
     return _REASON.sub('', text)
 
+# %% ../../nbs/evaluators/judge.ipynb #judge-scores
+NO_ANSWER = (Absence.transport, Absence.too_long, Absence.refused, Absence.filtered)
+
 def _why(reply, absence):
     "Why the reply as a whole has no score, where what was read of it had none."
     return why_absent(reply.text, reply.finish_reason) if absence is Absence.malformed else absence
 
-# %% ../../nbs/evaluators/judge.ipynb #judge-read
-NO_ANSWER = (Absence.transport, Absence.too_long, Absence.refused, Absence.filtered)
-
 def read_scores(
     reply, # From a `Chat`
-    metrics:list,
-    scale:Scale,
+    metrics:list, # Names
+    scale:Scale, # Of all metrics
 )->dict: # Metric -> float, or Absence
     "The score of each metric in a reply. One that the scale doesn't have is `off_menu`."
     if reply.absence in NO_ANSWER: return {m: reply.absence for m in metrics}
-    found = _object(reply, metrics)
-    text = json.dumps({m: found[m.lower()] for m in metrics}) if found else _said(reply)
+    entry = _object(reply, metrics)
+    text = json.dumps({m: entry[m.lower()] for m in metrics}) if entry else _said(reply)
     scores = likert(text, list(metrics), scale.low, scale.high, scale.step)
     return {m: _why(reply, s) if isinstance(s, Absence) else s for m, s in scores.items()}
+
+# %% ../../nbs/evaluators/judge.ipynb #judge-verdict
+def _option(value, options):
+    "The option that a value of a JSON object names."
+    if not isinstance(value, str): return Absence.off_menu
+    return next((o for o in options if value.strip(' .*"\'`').lower() == o.lower()), Absence.off_menu)
 
 def read_verdict(
     reply, # From a `Chat`
@@ -126,48 +152,67 @@ def read_verdict(
 )->str|Absence: # One of `options`
     "The verdict in a reply. Any other word is `off_menu`."
     if reply.absence in NO_ANSWER: return reply.absence
-    found = [o[k] for k in keys if (o := _object(reply, [k]))][:1]
-    if not found: said = Absence.malformed if json_values(answer(reply.text)) else verdict(_said(reply), options)
-    else: said = next((o for o in options if isinstance(found[0], str) and found[0].strip(' .*"\'`').lower() == o.lower()), Absence.off_menu)
-    return _why(reply, said) if isinstance(said, Absence) else said
+    values = [entry[k] for k in keys if (entry := _object(reply, [k]))]
+    if values: choice = _option(values[0], options)
+    elif json_values(answer(reply.text)): choice = Absence.malformed
+    else: choice = verdict(_said(reply), options)
+    return _why(reply, choice) if isinstance(choice, Absence) else choice
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-base
 class Judge(Evaluator):
-    "A judge that puts one question to a model for each example. A subclass says in `fields` what the template is filled with, and defines `read`."
-    version, fields = 1, ('target',) # fields: of an example, each a slot of the template
+    "A judge that puts one question to a model for each example. A subclass defines `read`."
+    version = 1
+    fields = ('target',) # Of an example, each a slot of the template
 
-    def _ask_with(self, chat, prompt, pack, more, schema, max_tokens, temperature, sampling, **described):
-        "Set the judge up. `more`: slots that are the same for all examples, which a template may use; `described`: goes into the signature."
-        if not callable(chat) or not hasattr(chat, 'describe'): raise BadInput(f'A judge needs a `Chat` to ask, not {type(chat).__name__}.')
-        if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
-            raise BadInput(f'max_tokens must be a whole number from 1, not {max_tokens!r}.')
-        taken = [k for k in sampling if k in ('schema', 'metrics', 'low', 'high', 'step', 'scale', 'answer', 'verdicts')]
-        if taken: raise BadInput(f'The judge {self.name!r} does not take {taken[0]!r}.')
-        self.chat, self.more = chat, more
-        self.prompt = load_prompt(prompt, pack, self.fields, tuple(more))
-        sampling = dict(temperature=temperature, max_tokens=max_tokens) | sampling
-        self.options = sampling | dict(schema=schema if self.prompt.answer == 'json' else None)
-        chat.key('', **self.options) # complains now, not at each example
-        made = dict(prompt=self.prompt.signature, answer=self.prompt.answer) | described | sampling | chat.describe()
-        self.signature = signature(self.name, self.version, **made)
+    def read(self,
+        reply, # From a `Chat`
+    )->tuple: # Value (or None), absence (or None), parts, evidence
+        "What the reply says."
+        raise NotImplementedError(f'{type(self).__name__} does not say how its replies are read.')
+
+# %% ../../nbs/evaluators/judge.ipynb #judge-check-setup
+_OWN = ('schema', 'metrics', 'low', 'high', 'step', 'scale', 'answer', 'verdicts') # options that no server gets
+
+@patch
+def _sampling(self:Judge, chat, max_tokens, temperature, sampling):
+    "The options of a request, if they and the chat can be used."
+    if not callable(chat) or not hasattr(chat, 'describe'):
+        raise BadInput(f'A judge needs a `Chat` to ask, not {type(chat).__name__}.')
+    max_tokens = check_count(max_tokens, 'max_tokens', 1)
+    taken = [k for k in sampling if k in _OWN]
+    if taken: raise BadInput(f'The judge {self.name!r} does not take {taken[0]!r}.')
+    return dict(temperature=temperature, max_tokens=max_tokens) | sampling
+
+# %% ../../nbs/evaluators/judge.ipynb #judge-ask-with
+@patch
+def _ask_with(self:Judge, chat, prompt, pack, more, schema, max_tokens, temperature, sampling, **described):
+    "Set up. `more`: slots that are the same for all examples; `described`: goes into the signature."
+    sampling = self._sampling(chat, max_tokens, temperature, sampling)
+    self.chat, self.more, self.prompt = chat, more, load_prompt(prompt, pack, self.fields, tuple(more))
+    form = self.prompt.answer
+    self.options = sampling | dict(schema=schema if form == 'json' else None)
+    chat.key('', **self.options) # complains now, not at each example
+    described = dict(prompt=self.prompt.signature, answer=form) | described | sampling | chat.describe()
+    self.signature = signature(self.name, self.version, **described)
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-base-plan
-def _slots_of(self, example:Example)->dict: # Slot -> value
+@patch
+def slots(self:Judge, example:Example)->dict: # Slot -> value
     "What the template is filled with."
     filled = {f: getattr(example, f) for f in self.fields} | self.more
     return {name: filled[name] for name in self.prompt.slots}
 
-def _plan(self, example:Example)->list: # Of `llm.costs.Planned`; empty if a required field is missing
+@patch
+def plan(self:Judge, example:Example)->list: # Of `llm.costs.Planned`; empty if a required field is missing
     "The requests that judging the example takes."
     from factlib.llm.costs import Planned
     if missing_field(self, example): return []
     options = {k: v for k, v in self.options.items() if k != 'max_tokens'}
     return [Planned(self.prompt.messages(**self.slots(example)), self.options['max_tokens'], options=options)]
 
-Judge.slots, Judge.plan = _slots_of, _plan
-
 # %% ../../nbs/evaluators/judge.ipynb #judge-base-judge
-async def _judge(self, example:Example)->Judgement:
+@patch
+async def judge(self:Judge, example:Example)->Judgement:
     "Ask and read."
     lacking = missing_field(self, example)
     if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
@@ -180,118 +225,143 @@ async def _judge(self, example:Example)->Judgement:
     if absence and reply.detail: evidence['detail'] = reply.detail
     return Judgement(example.id, self.name, value, parts, evidence, reply.usage, absence)
 
-Judge.judge = _judge
-
 # %% ../../nbs/evaluators/judge.ipynb #judge-likert
 class LikertJudge(Judge):
     "A judge that scores one metric or several on a scale. A subclass sets `fields` and calls `_score_with`."
-    def _score_with(self, chat, metrics, scale, prompt, pack, max_tokens, temperature, sampling):
-        self.metrics, self.scale = [metrics] if isinstance(metrics, str) else list(metrics), scale
-        if not self.metrics or len(set(self.metrics)) < len(self.metrics) or not all(isinstance(m, str) and m.strip() for m in self.metrics):
-            raise BadInput(f'The metrics must be different names, at least one, not {metrics!r}.')
-        more = dict(metrics=self.metrics) | scale.slots()
-        self._ask_with(chat, prompt, pack, more, score_schema(self.metrics, scale), max_tokens, temperature, sampling,
-                       metrics='+'.join(self.metrics), scale=scale)
-
-    def read(self, reply): # Value, absence, parts, evidence
+    def read(self, reply)->tuple:
+        "The mean of the metrics, or the first absence; the metrics are the parts."
         parts = read_scores(reply, self.metrics, self.scale)
         absent = [s for s in parts.values() if isinstance(s, Absence)]
-        return (None, absent[0], parts, {}) if absent else (math.fsum(parts.values())/len(parts), None, parts, {})
+        if absent: return None, absent[0], parts, {}
+        return math.fsum(parts.values())/len(parts), None, parts, {}
+
+# %% ../../nbs/evaluators/judge.ipynb #judge-score-with
+@patch
+def _score_with(self:LikertJudge, chat, metrics, scale, prompt, pack, max_tokens, temperature, sampling):
+    "Set up."
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    if not names or len(set(names)) < len(names) or not all(isinstance(m, str) and m.strip() for m in names):
+        raise BadInput(f'The metrics must be different names, at least one, not {metrics!r}.')
+    self.metrics, self.scale = names, scale
+    more, schema = dict(metrics=names) | scale.slots(), score_schema(names, scale)
+    described = dict(metrics='+'.join(names), scale=scale)
+    self._ask_with(chat, prompt, pack, more, schema, max_tokens, temperature, sampling, **described)
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-fluency
 @register
 class FluencyCoherence(LikertJudge):
-    """Fluency and coherence of a text as a whole: 1 to 5, higher is better. Parts: one for each metric; the value is their mean.
-    After the vanilla judge of JudgeMemo (sections 3.4.1 and 4.1; prompts v1 and v6-3), with the reason and the scores as JSON."""
+    """Fluency and coherence of a text as a whole: 1 to 5, higher is better. Parts: one for each metric; the value is
+    their mean. After the vanilla judge of JudgeMemo (sections 3.4.1 and 4.1; prompts v1 and v6-3), with the reason and
+    the scores as JSON."""
     name, requires, fields = 'fluency_coherence', ('target',), ('target',)
 
-    def __init__(self,
-        chat, # A `Chat`
-        metrics:list|str=('fluency', 'coherence'), # One of these or both; others only with a pack
-        prompt:str='fluency_coherence', # Or 'fluency_coherence_brief', or one of the pack
-        pack:str|None=None, # Folder of your own prompts; slots: target; metrics, low, high, scale, anchors if wanted
-        low:float=1, high:float=5, # Ends of the scale
-        step:float|None=.5, # Of the scale
-        max_tokens:int=2048, # A longer reply is cut off
-        temperature:float=0,
-        **sampling, # More for the server, such as seed or top_p
-    ):
-        asked = [metrics] if isinstance(metrics, str) else metrics
-        unknown = [m for m in asked if m not in ('fluency', 'coherence')]
-        if unknown and pack is None: raise BadInput(f"This prompt defines fluency and coherence; for {unknown[0]!r} give a pack whose prompt says what it is.")
-        self._score_with(chat, metrics, Scale(low, high, step), prompt, pack, max_tokens, temperature, sampling)
+def _check_metrics(metrics):
+    "Whether the built-in prompts say what the metrics are."
+    unknown = [m for m in ([metrics] if isinstance(metrics, str) else metrics) if m not in ('fluency', 'coherence')]
+    if unknown: raise BadInput(f'This prompt defines fluency and coherence; for {unknown[0]!r} '
+                               'give a pack whose prompt says what it is.')
+
+# %% ../../nbs/evaluators/judge.ipynb #judge-fluency-init
+@patch
+def __init__(self:FluencyCoherence,
+    chat, # A `Chat`
+    metrics:list|str=('fluency', 'coherence'), # One of these or both; others only with a pack
+    prompt:str='fluency_coherence', # Or 'fluency_coherence_brief', or one of the pack
+    pack:str|None=None, # Folder of your own prompts; slots: target; metrics, low, high, scale, anchors if wanted
+    low:float=1, # Worst score
+    high:float=5, # Best score
+    step:float|None=.5, # Between two scores; None: any number
+    max_tokens:int=2048, # A longer reply is cut off
+    temperature:float=0, # Of the sampling
+    **sampling, # More for the server, such as seed or top_p
+):
+    if pack is None: _check_metrics(metrics)
+    self._score_with(chat, metrics, Scale(low, high, step), prompt, pack, max_tokens, temperature, sampling)
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-consistency
 @register
 class Consistency(LikertJudge):
-    """Agreement of a text with its source: 1 to 5, higher is better; one part, `consistency`, with the same value.
-    After MontageLie's coarse-grained evaluator (Table 6), which adapts G-Eval's consistency template; the steps are fixed."""
+    """Agreement of a text with its source: 1 to 5, higher is better; the part `consistency` is the same.
+    After MontageLie's coarse-grained evaluator (Table 6), from G-Eval's."""
     name, requires, fields = 'consistency', ('source', 'target'), ('source', 'target')
 
     def __init__(self,
         chat, # A `Chat`
         prompt:str='consistency', # Or one of the pack
-        pack:str|None=None, # Folder of your own prompts; slots: source, target; metrics, low, high, scale, anchors if wanted
-        low:float=1, high:float=5, # Ends of the scale
-        step:float|None=1, # Of the scale
+        pack:str|None=None, # Folder of your own prompts; slots: source, target, and what `Scale.slots` has
+        low:float=1, # Worst
+        high:float=5, # Best
+        step:float|None=1, # Between scores
         max_tokens:int=2048, # A longer reply is cut off
-        temperature:float=0,
-        **sampling, # More for the server, such as seed or top_p
+        temperature:float=0, # Of the sampling
+        **sampling, # More for the server
     ):
         self._score_with(chat, ['consistency'], Scale(low, high, step), prompt, pack, max_tokens, temperature, sampling)
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-rubric
 @register
 class Rubric(LikertJudge):
-    """Factual correctness of an answer, graded against a reference by a fixed rubric: 1 to 5, higher is better; one part, `correctness`, with the same value.
-    After the LLM-as-a-judge of the factual perturbation study (appendix B), which uses Prometheus's form; integers only, as there."""
-    name, requires, fields = 'rubric', ('question', 'reference', 'target'), ('question', 'reference', 'target')
+    """Correctness of an answer, held against a reference: 1 to 5, higher is better; part `correctness`.
+    After the factual perturbation study's judge (appendix B); integers, as there."""
+    name, requires = 'rubric', ('question', 'reference', 'target')
+    fields = requires
 
     def __init__(self,
         chat, # A `Chat`
         prompt:str='rubric', # Or one of the pack
-        pack:str|None=None, # Folder of your own prompts; slots: question, reference, target; metrics, low, high, scale, anchors if wanted
-        low:float=1, high:float=5, # Ends of the scale
-        step:float|None=1, # Of the scale
+        pack:str|None=None, # Folder of your own prompts; slots: `fields`, and what `Scale.slots` has
+        low:float=1, # Worst
+        high:float=5, # Best
+        step:float|None=1, # Between scores
         max_tokens:int=2048, # A longer reply is cut off
-        temperature:float=0,
-        **sampling, # More for the server, such as seed or top_p
+        temperature:float=0, # Of the sampling
+        **sampling, # More for the server
     ):
         self._score_with(chat, ['correctness'], Scale(low, high, step), prompt, pack, max_tokens, temperature, sampling)
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-turns
+def _turn(turn):
+    "One turn of a conversation as a line."
+    if isinstance(turn, str): return turn
+    given = turn if isinstance(turn, Mapping) else {}
+    text, speaker = given.get('text', given.get('content')), given.get('speaker', given.get('role'))
+    if not isinstance(text, str):
+        raise BadInput('A turn of a conversation must be a text, or a dict with a `text`, '
+                       f'not {repr(turn)[:80]}.')
+    return f'{speaker}: {text}' if speaker else text
+
 def turns(
     history:list, # Earlier turns, oldest first
 )->list: # A text for each, "speaker: text" where the speaker is known
     "The turns of a conversation as lines of a prompt."
-    def line(turn):
-        if isinstance(turn, str): return turn
-        given = turn if isinstance(turn, Mapping) else {}
-        text, speaker = given.get('text', given.get('content')), given.get('speaker', given.get('role'))
-        if not isinstance(text, str): raise BadInput(f'A turn of a conversation must be a text, or a dict with a `text`, not {repr(turn)[:80]}.')
-        return f'{speaker}: {text}' if speaker else text
-    return [line(turn) for turn in history]
+    return [_turn(turn) for turn in history]
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-faithfulness
 @register
 class Faithfulness(Judge):
-    """Does the source support everything an answer states? 1 if the verdict is "faithful", 0 if it is "hallucinated"; no parts; the evidence holds the `verdict`.
-    After VISTA's LLM-as-judge (appendix A.2): what can't be verified counts as hallucinated, and the earlier turns are context, not evidence."""
+    """Does the source support everything an answer states? 1 ("faithful") or 0 ("hallucinated"); the evidence holds
+    the `verdict`. After VISTA's LLM-as-judge (appendix A.2): what can't be verified counts as hallucinated, and the
+    earlier turns are context, not evidence."""
     name, requires, fields = 'faithfulness', ('source', 'target'), ('source', 'history', 'target')
     verdicts = dict(faithful=1., hallucinated=0.)
 
-    def __init__(self,
-        chat, # A `Chat`
-        prompt:str='faithfulness', # Or one of the pack
-        pack:str|None=None, # Folder of your own prompts; slots: source, history (a list), target
-        max_tokens:int=2048, # A longer reply is cut off
-        temperature:float=0,
-        **sampling, # More for the server, such as seed or top_p
-    ):
-        self._ask_with(chat, prompt, pack, {}, verdict_schema(self.verdicts), max_tokens, temperature, sampling, verdicts='+'.join(self.verdicts))
-
     def slots(self, example): return super().slots(example) | dict(history=turns(example.history))
 
-    def read(self, reply): # Value, absence, parts, evidence
-        said = read_verdict(reply, list(self.verdicts), ('verdict', 'faithfulness'))
-        return (None, said, {}, {}) if isinstance(said, Absence) else (self.verdicts[said], None, {}, dict(verdict=said))
+    def read(self, reply)->tuple:
+        "The verdict, and its number."
+        choice = read_verdict(reply, list(self.verdicts), ('verdict', 'faithfulness'))
+        if isinstance(choice, Absence): return None, choice, {}, {}
+        return self.verdicts[choice], None, {}, dict(verdict=choice)
+
+# %% ../../nbs/evaluators/judge.ipynb #judge-faithfulness-init
+@patch
+def __init__(self:Faithfulness,
+    chat, # A `Chat`
+    prompt:str='faithfulness', # Or one of the pack
+    pack:str|None=None, # Folder of your own prompts; slots: source, history (a list), target
+    max_tokens:int=2048, # A longer reply is cut off
+    temperature:float=0, # Of the sampling
+    **sampling, # More for the server, such as seed or top_p
+):
+    schema, names = verdict_schema(self.verdicts), '+'.join(self.verdicts)
+    self._ask_with(chat, prompt, pack, {}, schema, max_tokens, temperature, sampling, verdicts=names)

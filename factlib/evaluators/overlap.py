@@ -9,6 +9,8 @@ __all__ = ['common_subsequence', 'rouge', 'Rouge', 'Rouge1', 'Rouge2', 'RougeL']
 import re
 from collections import Counter
 
+from fastcore.basics import patch
+
 from ..core.records import Absence, BadInput, Example, Judgement, signature
 from .base import Evaluator, register
 from ..text.stem import porter
@@ -18,13 +20,13 @@ _WORD = re.compile('[a-z0-9]+')
 
 def _words(text, stem):
     "The words that ROUGE sees."
-    found = _WORD.findall(text.lower())
-    return [porter(w) if len(w) > 3 else w for w in found] if stem else found
+    words = _WORD.findall(text.lower())
+    return [porter(w) if len(w) > 3 else w for w in words] if stem else words
 
 # %% ../../nbs/evaluators/overlap.ipynb #overlap-lcs
 def common_subsequence(
     a:list, # Anything hashable
-    b:list,
+    b:list, # Compared with it
 )->int: # 0 to the shorter one's length
     "The length of the longest common subsequence."
     short, long = sorted((a, b), key=len)
@@ -39,34 +41,38 @@ def common_subsequence(
             row = (row + grown | row - grown) & full
     return len(short) - row.bit_count()
 
-# %% ../../nbs/evaluators/overlap.ipynb #overlap-rouge
+# %% ../../nbs/evaluators/overlap.ipynb #overlap-ngrams
+def _ngrams(words, n):
+    "How often each run of n words occurs."
+    return Counter(zip(*(words[i:] for i in range(n)))) if n > 1 else Counter(words)
+
 def _scores(shared, target, source):
     "Precision, recall and F from three counts."
     p, r = shared/max(target, 1), shared/max(source, 1)
     return p, r, 2*p*r/(p + r) if shared else 0.0
 
-def _ngrams(words, n): return Counter(zip(*(words[i:] for i in range(n)))) if n > 1 else Counter(words)
-
+# %% ../../nbs/evaluators/overlap.ipynb #overlap-rouge
 def rouge(
     target:str, # The text that is judged
     source:str, # The text it is held against
     stem:bool=False, # Compare stems
 )->dict: # "rouge1", "rouge2", "rougeL" -> (precision, recall, F), each 0 to 1
-    "ROUGE of a target, equal to `rouge_score.rouge_scorer` with the source as its target and the target as its prediction."
+    "ROUGE of a target, equal to `rouge_score`'s with the source as its target and the target as its prediction."
     for what, x in (('target', target), ('source', source)):
         if not isinstance(x, str): raise BadInput(f'The {what} must be a string, not {type(x).__name__}.')
-    ours, theirs, found = _words(target, stem), _words(source, stem), {}
+    ours, theirs, scores = _words(target, stem), _words(source, stem), {}
     for n in (1, 2):
         a, b = _ngrams(ours, n), _ngrams(theirs, n)
         shared = sum(min(count, b[gram]) for gram, count in a.items() if gram in b)
-        found[f'rouge{n}'] = _scores(shared, a.total(), b.total())
-    return found | {'rougeL': _scores(common_subsequence(ours, theirs), len(ours), len(theirs))}
+        scores[f'rouge{n}'] = _scores(shared, a.total(), b.total())
+    return scores | {'rougeL': _scores(common_subsequence(ours, theirs), len(ours), len(theirs))}
 
-# %% ../../nbs/evaluators/overlap.ipynb #overlap-evaluators
+# %% ../../nbs/evaluators/overlap.ipynb #overlap-evaluator
 _MEASURES = ('precision', 'recall', 'f')
 
 class Rouge(Evaluator):
-    """A variant of ROUGE between target and source: 0 to 1; parts `precision`, `recall` and `f`, the value being one of them. A target or source without a word, or for ROUGE-2 without two, is inapplicable, and `why` says which."""
+    """A variant of ROUGE between target and source: 0 to 1; parts `precision`, `recall` and `f`, the value being one
+    of them. A target or source with too few words to compare is inapplicable, and `why` says which."""
     requires, offline, version = ('target', 'source'), True, 1
     least = 1 # words, for there to be anything to compare
 
@@ -74,17 +80,12 @@ class Rouge(Evaluator):
         measure:str='f', # "precision" (over the target's n-grams), "recall" (over the source's) or "f"
         stem:bool=False, # Compare stems
     ):
-        if measure not in _MEASURES: raise BadInput(f'ROUGE has no measure {measure!r}: give one of {", ".join(_MEASURES)}.')
+        if measure not in _MEASURES:
+            raise BadInput(f'ROUGE has no measure {measure!r}: give one of {", ".join(_MEASURES)}.')
         self.measure, self.stem = measure, bool(stem)
         self.signature = signature(self.name, self.version, measure=measure, stem=self.stem)
 
-    async def judge(self, example:Example)->Judgement:
-        for field in self.requires:
-            n = len(_words(getattr(example, field), False))
-            if n < self.least: return self.absent(example, Absence.inapplicable, why=f'the {field} has {n or "no"} word{"s" if n != 1 else ""}, and {self.name} needs {self.least}')
-        parts = dict(zip(_MEASURES, rouge(example.target, example.source, self.stem)[self.name]))
-        return self.judgement(example, parts[self.measure], parts)
-
+# %% ../../nbs/evaluators/overlap.ipynb #overlap-variants
 @register
 class Rouge1(Rouge):
     "ROUGE-1: shared words. See `Rouge`."
@@ -99,3 +100,18 @@ class Rouge2(Rouge):
 class RougeL(Rouge):
     "ROUGE-L: the longest list of words that both have in the same order. See `Rouge`."
     name = 'rougeL'
+
+# %% ../../nbs/evaluators/overlap.ipynb #overlap-judge
+@patch
+async def judge(self:Rouge,
+    example:Example, # With target and source
+)->Judgement:
+    "ROUGE of the target, held against the source."
+    for field in self.requires:
+        n = len(_words(getattr(example, field), False))
+        if n >= self.least: continue
+        words = f'{n or "no"} word{"s" if n != 1 else ""}'
+        why = f'the {field} has {words}, and {self.name} needs {self.least}'
+        return self.absent(example, Absence.inapplicable, why=why)
+    parts = dict(zip(_MEASURES, rouge(example.target, example.source, self.stem)[self.name]))
+    return self.judgement(example, parts[self.measure], parts)

@@ -9,6 +9,8 @@ __all__ = ['VERSIONS', 'Generation', 'generation', 'applied', 'Version', 'Prompt
 import asyncio, math
 from typing import NamedTuple
 
+from fastcore.basics import patch
+
 from ..core.loop import on_background
 from ..core.records import Absence, BadInput, Example, Judgement, Usage, signature
 from .base import Evaluator, missing_field, register, register_variant
@@ -24,37 +26,47 @@ class Generation(NamedTuple):
     system: str = ''  # Takes the place of the system message
     switch: str = ''  # Is put at the end of the user message
 
-_FAMILIES = { # part of the model's name -> reasoning? -> settings; the first that fits
-    'nemotron': {False: Generation(dict(max_tokens=1024, temperature=0., top_p=1.), 'detailed thinking off'), True: Generation(dict(max_tokens=2048, temperature=.6, top_p=.95), 'detailed thinking on')},
-    'qwen3': {False: Generation(dict(max_tokens=1024, temperature=.7, top_p=1., top_k=20), switch='/no_think'), True: Generation(dict(max_tokens=2048, temperature=.6, top_p=.95, top_k=20), switch='/think')},
-    'llama': {False: Generation(dict(max_tokens=1024, temperature=0., top_p=1.))}}
+# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-families
+def _settings(max_tokens, temperature, top_p, **more):
+    "The options of one row of Table A.6."
+    return dict(max_tokens=max_tokens, temperature=temperature, top_p=top_p, **more)
 
+_FAMILIES = { # part of the model's name -> reasoning? -> settings; the first that fits
+    'nemotron': {False: Generation(_settings(1024, 0., 1.), 'detailed thinking off'),
+                 True: Generation(_settings(2048, .6, .95), 'detailed thinking on')},
+    'qwen3': {False: Generation(_settings(1024, .7, 1., top_k=20), switch='/no_think'),
+              True: Generation(_settings(2048, .6, .95, top_k=20), switch='/think')},
+    'llama': {False: Generation(_settings(1024, 0., 1.))}}
+
+# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-generation-of
 def generation(
     model:str, # Its name, such as 'Qwen3-32B'
     thinking:bool=False, # With reasoning
 )->Generation:
     "The thesis's settings for a model (Table A.6); a family that it does not have is a `BadInput`."
     family = next((settings for name, settings in _FAMILIES.items() if name in model.lower()), None)
-    if family is None: raise BadInput(f'Table A.6 has no settings for {model!r}, only for {", ".join(_FAMILIES)}: give your own as Generation(options).')
+    if family is None:
+        raise BadInput(f'Table A.6 has no settings for {model!r}, only for {", ".join(_FAMILIES)}: '
+                       'give your own as Generation(options).')
     if bool(thinking) not in family: raise BadInput(f'{model!r} has no reasoning mode in Table A.6.')
     return family[bool(thinking)]
 
 # %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-applied
 def applied(
     messages:list, # From `Prompt.messages`
-    how:Generation|None,
+    how:Generation|None, # None: nothing changes
 )->list: # Of messages
     "The messages with the model's system message and switch."
     if how is None: return messages
-    said = {m['role']: m['content'] for m in messages}
-    if how.system: said = dict(system=how.system, user='\n\n'.join(filter(None, [said.get('system'), said['user']])))
-    if how.switch: said['user'] += f' {how.switch}'
-    return [dict(role=role, content=text) for role, text in said.items()]
+    texts = {m['role']: m['content'] for m in messages}
+    if how.system: texts = dict(system=how.system, user='\n\n'.join(filter(None, [texts.get('system'), texts['user']])))
+    if how.switch: texts['user'] += f' {how.switch}'
+    return [dict(role=role, content=text) for role, text in texts.items()]
 
 # %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-versions
 class Version(NamedTuple):
     "What a prompt of the family has."
-    definitions: str         # 'high' (one sentence a metric), 'detailed', 'aspects' (questions to ask), or 'own': the model first makes its own list
+    definitions: str         # 'high': one sentence a metric; 'detailed'; 'aspects': questions; 'own': the model's list
     labels: bool = False     # Problems are labelled
     structured: bool = False # A form to fill in
     strict: bool = False     # Nothing outside the form, no corrections
@@ -63,99 +75,161 @@ class Version(NamedTuple):
     half: bool = False       # Half points; and the ends of the scale are said to be within reach
     apart: bool = False      # Each metric in a request of its own
 
-_SCALED = dict(labels=True, structured=True, strict=True, described=True)
-_LAST = _SCALED | dict(terse=True, half=True)
+# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-table
+_FORM = dict(structured=True, strict=True)
+_SCALED = _FORM | dict(labels=True, described=True)
+_FINAL = _SCALED | dict(terse=True, half=True)
+
 VERSIONS = {
-    'v1': Version('high'), 'v2': Version('high', labels=True), 'v3': Version('detailed', labels=True), 'v4-2': Version('own', labels=True),
-    'v5-1': Version('aspects', structured=True), 'v5-2': Version('aspects', structured=True, strict=True), 'v5-3': Version('aspects', labels=True, structured=True, strict=True),
-    'v5-4': Version('aspects', labels=True, structured=True, described=True), 'v5-5': Version('aspects', **_SCALED), 'v5-6': Version('aspects', terse=True, **_SCALED),
-    'v5-7': Version('aspects', **_LAST), 'v5-8': Version('aspects', apart=True, **_LAST),
-    'v6-1': Version('high', **_LAST), 'v6-2': Version('high', apart=True, **_LAST), 'v6-3': Version('detailed', **_LAST), 'v6-4': Version('detailed', apart=True, **_LAST)}
+    'v1': Version('high'), 'v2': Version('high', labels=True), 'v3': Version('detailed', labels=True),
+    'v4-2': Version('own', labels=True),
+    'v5-1': Version('aspects', structured=True), 'v5-2': Version('aspects', **_FORM),
+    'v5-3': Version('aspects', labels=True, **_FORM),
+    'v5-4': Version('aspects', labels=True, structured=True, described=True),
+    'v5-5': Version('aspects', **_SCALED), 'v5-6': Version('aspects', terse=True, **_SCALED),
+    'v5-7': Version('aspects', **_FINAL), 'v5-8': Version('aspects', apart=True, **_FINAL),
+    'v6-1': Version('high', **_FINAL), 'v6-2': Version('high', apart=True, **_FINAL),
+    'v6-3': Version('detailed', **_FINAL), 'v6-4': Version('detailed', apart=True, **_FINAL)}
 
 # %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-judge
-_SLOTS = ('metrics', 'low', 'high', 'scale', 'anchors', 'definitions', 'aspects', 'labels', 'structured', 'strict', 'described', 'terse', 'relaxed')
-
 @register
 class PromptFamily(Evaluator):
-    """Fluency and coherence by one of the thesis's prompts v1 to v6-4: 1 to 5, higher is better. Parts: one for each metric; the value is their mean.
-    After sections 4.1.1 and 4.1.3 of the JudgeMemo thesis."""
+    """Fluency and coherence by one of the thesis's prompts v1 to v6-4: 1 to 5, higher is better. Parts: one for each
+    metric; the value is their mean. After sections 4.1.1 and 4.1.3 of the JudgeMemo thesis."""
     name = 'prompt_family'
 
-    def __init__(self,
-        chat, # A `Chat`
-        version:str='v6-3', # A key of `VERSIONS`
-        metrics:tuple=('fluency', 'coherence'), # These, or one of them
-        pack:str|None=None, # Folder of your own prompts, one file a version (v6-3.jinja); slot: target; others, as in our template, if wanted
-        how:Generation|None=None, # E.g. `generation(model)`; None: temperature 0, 2048 tokens
-    ):
-        if version not in VERSIONS: raise BadInput(f'There is no prompt {version!r}; there are {", ".join(VERSIONS)}.')
-        self.metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-        if not self.metrics or set(self.metrics) - {'fluency', 'coherence'}: raise BadInput(f'The prompts are about fluency and coherence, not {metrics!r}.')
-        self.chat, self.version, self.how, self.switches = chat, version, how, VERSIONS[version]
-        self.scale = Scale(1, 5, .5 if self.switches.half else 1)
-        self.prompt = load_prompt('fluency_coherence_family' if pack is None else version, pack, ('target',), _SLOTS)
-        self.first = load_prompt('fluency_coherence_aspects' if pack is None else 'v4-1', pack, (), ('metrics',)) if self.switches.definitions == 'own' else None
-        self.options = dict(max_tokens=2048, temperature=0) | (how.options if how else {})
-        self._points = self._asking = None # the model's own list, and the request for it that is under way
-        made = dict(prompt=f'{version}/{self.prompt.signature}', first=self.first and self.first.signature, metrics='+'.join(self.metrics), thinking=how and (how.system or how.switch) or None)
-        self.signature = signature(self.name, 1, **made, **self.options, **chat.describe())
+def _metric_names(metrics):
+    "One metric or both, as a tuple."
+    names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    if not names or set(names) - {'fluency', 'coherence'}:
+        raise BadInput(f'The prompts are about fluency and coherence, not {metrics!r}.')
+    return names
+
+# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-load
+_SLOTS = ('metrics', 'low', 'high', 'scale', 'anchors', 'definitions', 'aspects', 'labels', 'structured', 'strict',
+          'described', 'terse', 'relaxed')
+
+@patch
+def _load(self:PromptFamily, pack):
+    "The prompt, and the one that asks for the model's own list if there is to be one."
+    ours = ('fluency_coherence_family', 'fluency_coherence_aspects')
+    name, first = ours if pack is None else (self.version, 'v4-1')
+    self.prompt = load_prompt(name, pack, ('target',), _SLOTS)
+    self.first = load_prompt(first, pack, (), ('metrics',)) if self.switches.definitions == 'own' else None
+
+# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-sign
+@patch
+def _sign(self:PromptFamily):
+    "One line that says all on which the numbers depend."
+    thinking = self.how and (self.how.system or self.how.switch) or None
+    prompt, first = f'{self.version}/{self.prompt.signature}', self.first and self.first.signature
+    described = dict(prompt=prompt, first=first, metrics='+'.join(self.metrics), thinking=thinking)
+    return signature(self.name, 1, **described, **self.options, **self.chat.describe())
+
+# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-init
+@patch
+def __init__(self:PromptFamily,
+    chat, # A `Chat`
+    version:str='v6-3', # A key of `VERSIONS`
+    metrics:tuple=('fluency', 'coherence'), # These, or one of them
+    pack:str|None=None, # Folder of your own prompts (v6-3.jinja, ...); slot: target
+    how:Generation|None=None, # E.g. `generation(model)`; None: temperature 0, 2048 tokens
+):
+    if version not in VERSIONS: raise BadInput(f'There is no prompt {version!r}; there are {", ".join(VERSIONS)}.')
+    self.metrics, self.chat, self.how = _metric_names(metrics), chat, how
+    self.version, self.switches = version, VERSIONS[version]
+    self.scale = Scale(1, 5, .5 if self.switches.half else 1)
+    self._load(pack)
+    self.options = dict(max_tokens=2048, temperature=0) | (how.options if how else {})
+    self._points = self._asking = None # the model's own list, and the request under way
+    self.signature = self._sign()
 
 # %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-messages
-def _turns(self): return [(m,) for m in self.metrics] if self.switches.apart else [self.metrics]
+@patch
+def _turns(self:PromptFamily):
+    "The metrics of each request."
+    return [(m,) for m in self.metrics] if self.switches.apart else [self.metrics]
 
-def _messages(self, example, metrics, aspects):
+@patch
+def _messages(self:PromptFamily, example, metrics, aspects):
     "The request about some metrics."
-    v = self.switches
-    filled = dict(target=example.target, metrics=list(metrics), aspects=aspects, relaxed=v.half, **self.scale.slots())
-    filled |= {name: getattr(v, name) for name in ('definitions', 'labels', 'structured', 'strict', 'described', 'terse')}
+    filled = dict(target=example.target, metrics=list(metrics), aspects=aspects, relaxed=self.switches.half)
+    filled |= self.scale.slots() | self.switches._asdict()
     return applied(self.prompt.messages(**{s: filled[s] for s in self.prompt.slots}), self.how)
 
-def _first_messages(self): return applied(self.first.messages(**{s: list(self.metrics) for s in self.first.slots}), self.how)
+@patch
+def _first_messages(self:PromptFamily):
+    "The request for the model's own list."
+    return applied(self.first.messages(**{s: list(self.metrics) for s in self.first.slots}), self.how)
 
-def _plan(self, example:Example)->list: # Of `Planned`
+# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-plan
+@patch
+def plan(self:PromptFamily, example:Example)->list: # Of `Planned`
     "The requests that judging the example takes."
     if missing_field(self, example): return []
-    options = {k: v for k, v in self.options.items() if k != 'max_tokens'}
-    first = [Planned(_first_messages(self), self.options['max_tokens'], 'Asked once for all texts.', options=options, once=True)] if self.first and self._points is None else []
-    guess = 'Is it well made?\n'*10 if self.first else ''
-    return first + [Planned(_messages(self, example, m, guess), self.options['max_tokens'], 'The model\'s own list is guessed.' if guess else '', options=options, after=tuple(first)) for m in _turns(self)]
+    most, options = self.options['max_tokens'], {k: v for k, v in self.options.items() if k != 'max_tokens'}
+    first, guess, note = [], '', ''
+    if self.first:
+        guess, note = 'Is it well made?\n'*10, 'The model\'s own list is guessed.'
+        if self._points is None:
+            first = [Planned(self._first_messages(), most, 'Asked once for all texts.', options=options, once=True)]
+    requests = [self._messages(example, metrics, guess) for metrics in self._turns()]
+    return first + [Planned(r, most, note, options=options, after=tuple(first)) for r in requests]
 
-PromptFamily.plan = _plan
-
-# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-run
-async def _ask_points(self):
+# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-points
+@patch
+async def _ask_points(self:PromptFamily):
     "(the model's own list, or an `Absence`; usage)."
     try:
-        reply = await self.chat(_first_messages(self), **self.options)
+        reply = await self.chat(self._first_messages(), **self.options)
         self._points = None if reply.absence else answer(reply.text) or None
         return self._points or reply.absence or Absence.malformed, reply.usage
-    finally: self._asking = None # a list that didn't come is asked for again with the next text
+    finally: self._asking = None
 
-async def _shared_points(self):
-    "The same, from one request for all texts that wait for it. Its usage is that of the first one."
+@patch
+async def _shared_points(self:PromptFamily):
+    "The list from one request for all texts that wait for it, and what it cost; only the first of them pays."
     if self._points: return self._points, Usage()
     mine = self._asking is None
-    if mine: self._asking = asyncio.ensure_future(_ask_points(self))
+    if mine: self._asking = asyncio.ensure_future(self._ask_points())
     points, usage = await asyncio.shield(self._asking)
     return points, usage if mine else Usage()
 
-async def _own_points(self): return ('', Usage()) if self.first is None else await on_background(_shared_points(self)) # one loop, whoever calls
+# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-own-points
+@patch
+async def _own_points(self:PromptFamily):
+    "The list if the version has one; on one loop, whoever calls."
+    return ('', Usage()) if self.first is None else await on_background(self._shared_points())
 
-async def _judge(self, example:Example)->Judgement:
-    "Ask and read."
-    if lacking := missing_field(self, example): return self.absent(example, Absence.inapplicable, missing_field=lacking)
-    points, usage = await _own_points(self)
-    if isinstance(points, Absence): return Judgement(example.id, self.name, None, {}, dict(step='the list of points'), usage, points)
-    turns = _turns(self)
-    replies = await asyncio.gather(*[self.chat(_messages(self, example, m, points), **self.options) for m in turns])
-    parts = {}
-    for metrics, reply in zip(turns, replies): parts |= read_scores(reply, metrics, self.scale)
+# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-evidence
+def _evidence(replies, points):
+    "What the score rests on."
+    detail = next((r.detail for r in replies if r.detail), '')
+    reasons = [r.finish_reason for r in replies]
+    evidence = dict(text='\n\n'.join(r.text for r in replies), finish_reason=reasons, points=points)
+    return evidence | ({'detail': detail} if detail else {})
+
+@patch
+def _verdict(self:PromptFamily, example, parts, evidence, usage):
+    "The mean of the metrics; without one of them, its reason."
     missing = next((s for s in parts.values() if isinstance(s, Absence)), None)
-    evidence = dict(text='\n\n'.join(r.text for r in replies), finish_reason=[r.finish_reason for r in replies], points=points) | ({'detail': d} if (d := next((r.detail for r in replies if r.detail), '')) else {})
     value = None if missing else math.fsum(parts.values())/len(parts)
-    return Judgement(example.id, self.name, value, parts, evidence, sum((r.usage for r in replies), usage), missing)
+    return Judgement(example.id, self.name, value, parts, evidence, usage, missing)
 
-PromptFamily.judge = _judge
+# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-run
+@patch
+async def judge(self:PromptFamily, example:Example)->Judgement:
+    "Ask and read."
+    if lacking := missing_field(self, example):
+        return self.absent(example, Absence.inapplicable, missing_field=lacking)
+    points, usage = await self._own_points()
+    if isinstance(points, Absence):
+        return Judgement(example.id, self.name, None, {}, dict(step='the list of points'), usage, points)
+    turns, parts = self._turns(), {}
+    requests = [self._messages(example, metrics, points) for metrics in turns]
+    replies = await asyncio.gather(*[self.chat(r, **self.options) for r in requests])
+    for metrics, reply in zip(turns, replies): parts |= read_scores(reply, metrics, self.scale)
+    return self._verdict(example, parts, _evidence(replies, points), sum((r.usage for r in replies), usage))
 
 # %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-variants
 def _enter_versions():

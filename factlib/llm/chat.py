@@ -12,6 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from fastcore.basics import patch
+
+from ..core.checks import check_choice, check_count
 from ..core.loop import on_background, run_sync
 from ..core.records import Absence, BadInput, Usage
 from .cache import Cache, default_cache, request_key
@@ -22,11 +25,11 @@ from .transport import TRANSPORTS, Failure, transport_for
 # %% ../../nbs/llm/chat.ipynb #chat-reply
 @dataclass(frozen=True)
 class Reply:
-    "What came back for one request."
+    "What came back for one request. It can be used if `absence` is None."
     text: str = ''                 # What the model wrote; empty if nothing arrived
     data: object = None            # With a schema: the JSON that fits it, else None
     finish_reason: str|None = None # As the server gave it: "stop", "length", "content_filter"
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = field(default_factory=Usage) # Tokens and seconds
     cached: bool = False           # From the cache, without asking
     absence: Absence|None = None   # Why it can't be used
     detail: str = ''               # One sentence on the absence
@@ -42,15 +45,19 @@ class Stats:
     requests: int = 0          # Sent to the server, retries included
     cached: int = 0            # Answered from the cache
     retries: int = 0           # Of the requests, those that repeat one that failed
-    prompt_tokens: int = 0     # Of answers that arrived, as the server counts them
-    completion_tokens: int = 0
+    prompt_tokens: int = 0     # As the server counts them
+    completion_tokens: int = 0 # Of the replies
     uncounted: int = 0         # Answers of which the server said no tokens: they are missing above
     absences: dict = field(default_factory=dict) # Absence -> how many replies had it
 
     @property
-    def tokens(self)->int: return self.prompt_tokens + self.completion_tokens
+    def tokens(self)->int:
+        "Of prompts and replies together."
+        return self.prompt_tokens + self.completion_tokens
 
-    def __getitem__(self, name): return getattr(self, name)
+    def __getitem__(self, name):
+        "The field of this name."
+        return getattr(self, name)
 
 # %% ../../nbs/llm/chat.ipynb #chat-secret
 class _Secret:
@@ -60,34 +67,50 @@ class _Secret:
     def __repr__(self): return "'***'"
     def __reduce__(self): raise TypeError('An API key is never pickled.')
 
-    def strike(self, text):
-        "The text without the key."
-        return text.replace(self.value, '***') if text and len(self.value) >= 8 and self.value in text else text
+    def strike(self, value):
+        "A text without the key; anything else as it is."
+        if not isinstance(value, str) or len(self.value) < 8: return value
+        return value.replace(self.value, '***')
 
-def _strike(secret, x):
-    "Strings in plain data without the key."
-    if isinstance(x, str): return secret.strike(x)
-    if isinstance(x, dict): return {k: _strike(secret, v) for k, v in x.items()}
-    return [_strike(secret, v) for v in x] if isinstance(x, list) else x
+
+# %% ../../nbs/llm/chat.ipynb #chat-secret-check
+def _check_key(secret):
+    "A `BadInput` if no header could carry this key. Takes a `_Secret`, so that the traceback doesn't show it."
+    if not secret.value.isascii() or not secret.value.isprintable():
+        raise BadInput('The API key holds a character that no key has, so it is not a key.')
 
 # %% ../../nbs/llm/chat.ipynb #chat-endpoint
-def _address(base_url):
-    "The address to ask: the one given, `OPENAI_BASE_URL`, or OpenAI's. A `BadInput` if it is none, or holds a password."
-    url = base_url or os.environ.get('OPENAI_BASE_URL') or 'https://api.openai.com/v1'
+def _parts(url):
+    "A web address taken apart; None if it is none."
     try:
         parts = urlsplit(url)
         parts.port, (parts.hostname or '').encode('idna') # raise where they are nonsense
-    except (ValueError, AttributeError, TypeError): parts = None
-    if not parts or parts.scheme not in ('http', 'https') or not parts.hostname: raise BadInput('`base_url` must be a web address such as http://localhost:8000/v1.')
-    if 'api-version' in parts.query: raise BadInput('Give the base_url of Azure without a query: https://RESOURCE.openai.azure.com/openai/v1.')
-    if '@' in parts.netloc or parts.query or parts.fragment: raise BadInput('`base_url` must not hold a user name, a password or a query: keys belong in the environment variable OPENAI_API_KEY.')
+    except (ValueError, AttributeError, TypeError): return None
+    return parts if parts.scheme in ('http', 'https') and parts.hostname else None
+
+
+# %% ../../nbs/llm/chat.ipynb #chat-address
+def _address(base_url):
+    "The address to ask: the one given, `OPENAI_BASE_URL`, or OpenAI's. A `BadInput` if it is none or holds a secret."
+    url = base_url or os.environ.get('OPENAI_BASE_URL') or 'https://api.openai.com/v1'
+    parts = _parts(url)
+    if not parts: raise BadInput('`base_url` must be a web address such as http://localhost:8000/v1.')
+    if 'api-version' in parts.query:
+        raise BadInput('Give the base_url of Azure without a query: https://RESOURCE.openai.azure.com/openai/v1.')
+    if '@' in parts.netloc or parts.query or parts.fragment:
+        raise BadInput('`base_url` must not hold a user name, a password or a query: '
+                       'keys belong in the environment variable OPENAI_API_KEY.')
     return url.rstrip('/').removesuffix('/chat/completions')
 
 # %% ../../nbs/llm/chat.ipynb #chat-messages
+def _is_message(x):
+    "Is it a dict with a role and a content?"
+    return isinstance(x, dict) and isinstance(x.get('role'), str) and isinstance(x.get('content'), (str, list))
+
 def _messages(messages):
     "A prompt, or a list of messages, as a list of messages."
     if isinstance(messages, str): messages = [dict(role='user', content=messages)]
-    if not isinstance(messages, (list, tuple)) or not messages or not all(isinstance(m, dict) and isinstance(m.get('role'), str) and isinstance(m.get('content'), (str, list)) for m in messages):
+    if not isinstance(messages, (list, tuple)) or not messages or not all(map(_is_message, messages)):
         raise BadInput('`messages` is a prompt, or a list of at least one message: a dict with role and content.')
     return whole(messages)
 
@@ -106,160 +129,300 @@ def _fits(value, schema):
     except (ValueError, RecursionError): return False
     return _validator(json.dumps(schema, sort_keys=True)).is_valid(value)
 
+# %% ../../nbs/llm/chat.ipynb #chat-fitting
 def _fitting(text, schema):
-    "The JSON in a reply that fits; None if there is none."
-    said = without_reasoning(text)
-    try: values = [json.loads(said)]
-    except (ValueError, RecursionError): values = json_values(said, lambda v: _fits(v, schema))
+    "The JSON in a reply that fits the schema; None if there is none."
+    text = without_reasoning(text)
+    try: values = [json.loads(text)]
+    except (ValueError, RecursionError): values = json_values(text, lambda v: _fits(v, schema))
     return whole(next((v for v in values if _fits(v, schema)), None))
 
-# %% ../../nbs/llm/chat.ipynb #chat-chat
+# %% ../../nbs/llm/chat.ipynb #chat-modes
 MODES = ('live', 'record', 'replay', 'off')
 
 class ReplayMiss(BadInput):
     "In mode `replay`, a request whose answer is not in the cache."
 
-class Chat:
-    """Asks one model at one endpoint: `reply = await chat(messages)`, or `chat.ask(messages)` where nothing can be awaited.
-
-    Nothing that a server does raises: the `Reply` then has an `absence`. Up to `concurrency` requests are under way at a time, however many wait. What can be cured by waiting is asked again, `attempts` times in all at most, and what fails twice in the
-    same words without hope of change is left at that. Modes: `live` asks only what the cache doesn't have; `record` always asks and keeps the new answer; `replay` never asks, and a miss is a `ReplayMiss`; `off` neither reads nor writes.
-    Refusals, filtered replies and failures are never kept, so they are asked again next time."""
-    def __init__(self,
-                 model:str, # As the endpoint names it
-                 base_url:str|None=None, # Of an OpenAI-compatible endpoint, usually ending in /v1; OPENAI_BASE_URL, then OpenAI's, when None
-                 api_key:str|None=None, # Never stored or shown; OPENAI_API_KEY when None
-                 concurrency:int=16, # Requests under way at a time
-                 cache:str|Path|Cache|None=None, # Where answers are kept; the file or folder FACTLIB_CACHE names when None; without either nothing is kept
-                 mode:str='live', # See above
-                 *,
-                 endpoint:str|None=None, # Logical name in the cache's key and in signatures; the base URL when None
-                 timeout:float=180., # Seconds for one attempt
-                 deadline:float=900., # Seconds for all attempts at one request, counted from when the first is sent
-                 attempts:int=6, # At most, for one request
-                 longest_wait:float=60., # Seconds; cap of what a server may ask us to wait
-                 transport:str='sdk', # 'sdk': OpenAI's client; 'lean': the same with less work, for fast local servers
-                ):
-        secret = api_key = _Secret(api_key or os.environ.get('OPENAI_API_KEY') or 'none') # first of all, so that no traceback shows it
-        self.model, self.endpoint, self.mode, self.stats, self._secret = model, endpoint or base_url, mode, Stats(), secret
-        if not secret.value.isascii() or not secret.value.isprintable(): raise BadInput('The API key holds a character that no key has, so it is not a key.')
-        if not isinstance(model, str) or not model.strip(): raise BadInput('A chat needs the name of a model.')
-        if mode not in MODES: raise BadInput(f'There is no mode {mode!r}; there are {", ".join(MODES)}.')
-        if transport not in TRANSPORTS: raise BadInput(f'There is no transport {transport!r}; there are {", ".join(TRANSPORTS)}.')
-        for name, value in dict(concurrency=concurrency, attempts=attempts).items():
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1: raise BadInput(f'`{name}` must be a whole number from 1, not {value!r}.')
-        for name, value in dict(timeout=timeout, deadline=deadline, longest_wait=longest_wait).items():
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0: raise BadInput(f'`{name}` must be a number of seconds above 0, not {value!r}.')
-        self.base_url = _address(base_url)
-        self.endpoint, self.concurrency, self.transport = endpoint or self.base_url, concurrency, transport
-        self.timeout, self.deadline, self.attempts, self.longest_wait = timeout, deadline, attempts, longest_wait
-        self.cache = _cache(cache, mode)
-        self._fresh()
-
-    def _fresh(self):
-        "What belongs to a process: nothing is under way, nothing is learnt about the server."
-        self._gate, self._lock, self._under_way, self._process = Gate(self.concurrency), threading.Lock(), {}, os.getpid()
-        self._no_schema, self._max_tokens_name, self._denied, self._given_up = set(), 'max_tokens', None, None
-
-    def __repr__(self): return f'Chat({self.model!r}, endpoint={self.endpoint!r}, mode={self.mode!r}, {self.stats.requests} requests, {self.stats.cached} cached)'
-
-    def describe(self)->dict:
-        "Model and endpoint, for an evaluator's signature."
-        return dict(model=self.model, endpoint=self.endpoint)
-
 # %% ../../nbs/llm/chat.ipynb #chat-cache
-def _cache(cache, mode):
-    "The cache that this argument means, or None."
+def _cache_for(cache, mode):
+    "The cache that these arguments of a chat mean, or None."
     if mode == 'off': return None
     cache = default_cache() if cache is None else cache
-    if cache is None and mode != 'live': raise BadInput(f'Mode {mode!r} needs a cache: give one as `cache`, or name a file or folder in the environment variable FACTLIB_CACHE.')
+    if cache is None and mode != 'live':
+        raise BadInput(f'Mode {mode!r} needs a cache: give one as `cache`, or name a file or folder in the '
+                       'environment variable FACTLIB_CACHE.')
     if cache is not None and not isinstance(cache, Cache): cache = Cache(cache)
-    if cache is not None and cache.read_only and mode != 'replay': raise BadInput(f'The cache {str(cache.path)!r} can only be read, so an answer could not be kept: use mode replay, or another cache.')
+    if cache is not None and cache.read_only and mode != 'replay':
+        raise BadInput(f'The cache {str(cache.path)!r} can only be read, so an answer could not be kept: '
+                       'use mode replay, or another cache.')
     return cache
 
-# %% ../../nbs/llm/chat.ipynb #chat-pickle
-def _state(self):
-    own = ('_gate', '_lock', '_under_way', '_process', '_no_schema', '_max_tokens_name', '_denied', '_given_up', '_secret')
-    return {k: v for k, v in vars(self).items() if k not in own}
+# %% ../../nbs/llm/chat.ipynb #chat-class
+class Chat:
+    """Asks one model at one OpenAI-compatible endpoint: `reply = await chat(messages)`, or `chat.ask(messages)`
+    where nothing can be awaited.
 
-def _restore(self, state):
+    Nothing that a server does raises: the `Reply` then has an `absence`. At most `concurrency` requests are under
+    way at a time. What waiting can cure is asked again, up to `attempts` times in all; what fails twice in the same
+    words without hope of change is left at that. The mode says what the cache is for:
+
+    - live: ask only what the cache doesn't have, and keep the answer;
+    - record: always ask, and keep the new answer in the place of an old one;
+    - replay: never ask; what the cache doesn't have is a `ReplayMiss`;
+    - off: neither read nor write a cache.
+
+    Refusals, filtered replies and failures are never kept, so they are asked again next time."""
+
+# %% ../../nbs/llm/chat.ipynb #chat-seconds
+def _check_seconds(value, what):
+    "The number, if it is above 0; else a `BadInput`."
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise BadInput(f'{what} must be a number of seconds above 0, not {value!r}.')
+    return value
+
+# %% ../../nbs/llm/chat.ipynb #chat-init
+@patch
+def __init__(
+    self:Chat,
+    model:str, # As the endpoint names it
+    base_url:str|None=None, # Of the endpoint, usually ending in /v1; None: OPENAI_BASE_URL, then OpenAI's
+    api_key:str|None=None, # Never stored or shown; None: OPENAI_API_KEY, then a placeholder
+    concurrency:int=16, # Requests under way at a time
+    cache:str|Path|Cache|None=None, # Where answers are kept; None: where FACTLIB_CACHE says, else nowhere
+    mode:str='live', # 'live', 'record', 'replay' or 'off'
+    *,
+    endpoint:str|None=None, # Its name in the cache's keys and in signatures; None: the base URL
+    timeout:float=180., # Seconds for one attempt
+    deadline:float=900., # Seconds for all attempts at one request, from when the first is sent
+    attempts:int=6, # At most, for one request
+    longest_wait:float=60., # Seconds; cap of what a server may ask us to wait
+    transport:str='sdk', # 'sdk': OpenAI's client; 'lean': the same with less work, for fast local servers
+):
+    "Nothing is asked yet; a wrong argument is a `BadInput`."
+    self._secret = api_key = _Secret(api_key or os.environ.get('OPENAI_API_KEY') or 'none')
+    self.model, self.endpoint, self.mode, self.stats = model, endpoint or base_url, mode, Stats()
+    _check_key(api_key)
+    if not isinstance(model, str) or not model.strip(): raise BadInput('A chat needs the name of a model.')
+    check_choice(mode, MODES, '`mode`')
+    self.transport = check_choice(transport, tuple(TRANSPORTS), '`transport`')
+    self.concurrency = check_count(concurrency, '`concurrency`', 1)
+    self.attempts = check_count(attempts, '`attempts`', 1)
+    self.timeout, self.deadline = _check_seconds(timeout, '`timeout`'), _check_seconds(deadline, '`deadline`')
+    self.longest_wait = _check_seconds(longest_wait, '`longest_wait`')
+    self.base_url = _address(base_url)
+    self.endpoint = endpoint or self.base_url
+    self.cache = _cache_for(cache, mode)
+    self._start_process()
+
+# %% ../../nbs/llm/chat.ipynb #chat-process
+@patch
+def _start_process(self:Chat):
+    "What belongs to a process: nothing is under way, nothing is learnt about the server."
+    self._process = os.getpid()
+    self._gate, self._lock = Gate(self.concurrency), threading.Lock() # the lock guards the statistics
+    self._under_way = {} # key of a request -> the task that asks for it
+    self._max_tokens_name, self._no_schema = 'max_tokens', set() # how this server is asked: see `_adapt`
+    self._denied = self._given_up = None # the last 401, 402 or 404, and the sentence once it is final
+
+# %% ../../nbs/llm/chat.ipynb #chat-pickle
+@patch
+def __getstate__(self:Chat):
+    "For pickling: everything public. What begins with an underscore belongs to the process, or is the key."
+    return {name: value for name, value in vars(self).items() if not name.startswith('_')}
+
+@patch
+def __setstate__(self:Chat, state):
+    "From a pickle: the key is read from the environment."
     vars(self).update(state)
     self._secret = _Secret(os.environ.get('OPENAI_API_KEY') or 'none')
-    self._fresh()
+    self._start_process()
 
-Chat.__getstate__, Chat.__setstate__ = _state, _restore
+# %% ../../nbs/llm/chat.ipynb #chat-describe
+@patch
+def __repr__(self:Chat):
+    "Model, endpoint, mode and counts; never the key."
+    counts = f'{self.stats.requests} requests, {self.stats.cached} cached'
+    return f'Chat({self.model!r}, endpoint={self.endpoint!r}, mode={self.mode!r}, {counts})'
+
+@patch
+def describe(self:Chat)->dict: # {'model': ..., 'endpoint': ...}
+    "Model and endpoint, for an evaluator's signature."
+    return dict(model=self.model, endpoint=self.endpoint)
+
+# %% ../../nbs/llm/chat.ipynb #chat-taken
+_TAKEN = {
+    'model': 'it belongs to the chat, so make another chat',
+    'endpoint': 'it belongs to the chat, so make another chat',
+    'timeout': 'it belongs to the chat, so make another chat',
+    'messages': 'they are the first argument of a call',
+    'stream': 'nothing is streamed',
+    'n': 'further samples come with `repeat`',
+    'response_format': 'a JSON reply is asked for with `schema`',
+    'max_completion_tokens': 'the length of a reply is `max_tokens`'}
+_TAKEN |= dict.fromkeys(('extra_body', 'extra_query', 'extra_headers'), 'give a field of the server by its own name')
 
 # %% ../../nbs/llm/chat.ipynb #chat-request
-_TAKEN = {'model', 'messages', 'stream', 'n', 'response_format', 'max_completion_tokens', 'endpoint', 'extra_body', 'extra_query', 'extra_headers', 'timeout'}
-
-def _request(self, messages, schema=None, temperature=0, max_tokens=2048, repeat=0, **sampling):
-    "The canonical request."
-    wrong = _TAKEN & set(sampling)
-    if wrong: raise BadInput(f'`{min(wrong)}` can\'t be given here: the model belongs to the chat, a JSON reply is asked for with `schema`, the length is `max_tokens`, further samples come with `repeat`, fields that a server knows beside OpenAI\'s are given by their own names, `timeout` belongs to the chat, and nothing is streamed.')
+@patch
+def _request(self:Chat, messages, schema=None, temperature=0, max_tokens=2048, repeat=0, **sampling):
+    "The request in the one form that its key is made of; a `BadInput` if it can't be sent."
+    taken = min(_TAKEN.keys() & sampling, default=None)
+    if taken: raise BadInput(f'`{taken}` can\'t be given here: {_TAKEN[taken]}.')
     if schema is not None and not isinstance(schema, dict): raise BadInput('`schema` must be a JSON schema as a dict.')
     if schema is not None: _validator(json.dumps(schema, sort_keys=True))
-    if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 0: raise BadInput(f'`repeat` is the number of the sample, from 0, not {repeat!r}.')
-    fields = dict(temperature=temperature, max_tokens=max_tokens) | sampling
+    repeat = check_count(repeat, '`repeat`')
     request = dict(endpoint=self.endpoint, model=self.model, messages=_messages(messages), schema=schema, repeat=repeat)
-    return {k: v for k, v in (request | fields).items() if v is not None}
+    request |= dict(temperature=temperature, max_tokens=max_tokens) | sampling
+    return {name: value for name, value in request.items() if value is not None}
 
-def _key(self,
-         messages, # As in a call
-         **options, # As in a call
-        )->str:
-    "The key under which the cache keeps the answer to this request."
+# %% ../../nbs/llm/chat.ipynb #chat-key
+@patch
+def key(
+    self:Chat,
+    messages, # A prompt, or a list of messages (dicts with role and content)
+    **options, # `schema`, `temperature` and what else a call takes
+)->str: # 64 hexadecimal digits
+    "The key under which the cache keeps the answer to this request. Nothing is asked."
     return request_key(self._request(messages, **options))
 
-Chat._request, Chat.key = _request, _key
+# %% ../../nbs/llm/chat.ipynb #chat-absence-json
+def _without_json(why):
+    "The absence of a reply that holds no JSON that fits, and a sentence."
+    if why == Absence.refused: return why, 'The model declined.'
+    if why == Absence.looped: return why, 'The reply repeats itself.'
+    return why, 'The reply holds no JSON that fits the schema.'
+
+# %% ../../nbs/llm/chat.ipynb #chat-absence
+def _absence(answer, schema, data):
+    "Why an answer can't be used, as an Absence and a sentence; None and nothing if it can."
+    text, reason, refusal = answer['text'], answer.get('finish_reason'), answer.get('refusal')
+    if refusal: return Absence.refused, f'The model declined: {" ".join(refusal.split())[:200]}'
+    if reason == 'content_filter': return Absence.filtered, 'A content filter stopped the reply.'
+    if data is not None: return None, ''
+    if reason == 'length' and looped(text): return Absence.looped, 'The reply repeats itself until it is cut off.'
+    if reason == 'length': return Absence.truncated, 'The reply was cut off at its token limit.'
+    if not text.strip(): return Absence.malformed, 'The reply is empty.'
+    if schema is None: return None, ''
+    return _without_json(why_absent(text, reason))
+
+# %% ../../nbs/llm/chat.ipynb #chat-spent
+def _spent(answer, cached):
+    "What an answer cost, by the server's own count; time only if it was asked for now."
+    usage = answer.get('usage', {})
+    prompt, completion = usage.get('prompt_tokens', 0), usage.get('completion_tokens', 0)
+    return Usage(1, int(cached), prompt, completion, 0. if cached else answer.get('seconds', 0.), int(not prompt))
+
+# %% ../../nbs/llm/chat.ipynb #chat-reply-from
+@patch
+def _reply(self:Chat, answer, schema, cached):
+    "The reply that an answer stands for, entered into the statistics."
+    text = answer['text']
+    data = _fitting(text, schema) if schema is not None and text else None
+    absence, detail = _absence(answer, schema, data)
+    spent = _spent(answer, cached)
+    self._count(absence, cached, spent)
+    more = {name: answer.get(name) for name in ('finish_reason', 'model', 'refusal', 'reasoning', 'logprobs')}
+    return Reply(text=text, data=data, usage=spent, cached=cached, absence=absence, detail=detail, **more)
+
+@patch
+def _absent(self:Chat, absence, detail):
+    "A reply that didn't come."
+    self._count(absence, False, Usage())
+    return Reply(usage=Usage(requests=1), absence=absence, detail=detail)
+
+# %% ../../nbs/llm/chat.ipynb #chat-count
+@patch
+def _count(self:Chat, absence, cached, spent):
+    "Enter a reply into the statistics."
+    with self._lock:
+        if cached: self.stats.cached += 1
+        else: self._count_tokens(spent)
+        if absence is not None: self.stats.absences[absence] = self.stats.absences.get(absence, 0) + 1
+
+@patch
+def _count_tokens(self:Chat, spent):
+    "Enter the tokens of a reply that came from the server; say so once if it counts none."
+    self.stats.prompt_tokens += spent.prompt_tokens
+    self.stats.completion_tokens += spent.completion_tokens
+    self.stats.uncounted += spent.uncounted
+    if spent.uncounted and self.stats.uncounted == 1:
+        warnings.warn(f'{self.endpoint} does not say how many tokens it read: such answers are counted as `uncounted`, '
+                      'and their tokens as 0.', stacklevel=3)
+
+# %% ../../nbs/llm/chat.ipynb #chat-cut
+def _warn_of_cut(request, answer):
+    "Say so if the server read far fewer tokens than the prompt can have."
+    sent = sum(len(m['content'].encode()) for m in request['messages'] if isinstance(m['content'], str))
+    read = answer['usage']['prompt_tokens']
+    if 0 < read < sent/16:
+        warnings.warn(f'{request["endpoint"]} says it read {read:,} tokens of a prompt of {sent:,} bytes: it may have '
+                      f'cut it. Raise the context that the server gives to {request["model"]}.', stacklevel=2)
+
+# %% ../../nbs/llm/chat.ipynb #chat-keep
+@patch
+def _keep(self:Chat, key, request, answer):
+    "Keep an answer, unless the model declined. Gives the reply of the answer that is kept."
+    schema = request.get('schema')
+    absence, _ = _absence(answer, schema, _fitting(answer['text'], schema) if schema else None)
+    _warn_of_cut(request, answer)
+    if self.cache is not None and absence not in (Absence.refused, Absence.filtered):
+        answer = self.cache.put(key, request, answer, replace=self.mode == 'record')
+    return self._reply(answer, schema, cached=False)
 
 # %% ../../nbs/llm/chat.ipynb #chat-call
-async def _call(self,
-                messages, # A prompt, or a list of messages (dicts with role and content)
-                *,
-                schema:dict|None=None, # JSON schema of the reply
-                temperature:float|None=0, # None: the server's default
-                max_tokens:int|None=2048, # Of the reply; longer ones are cut off, and `truncated`
-                repeat:int=0, # Another number is another sample of the same request
-                **sampling, # Any other field of the request: seed, top_p, logprobs, stop, ...
-               )->Reply:
-    "Ask. The reply has an `absence` if it can't be used."
+@patch
+async def __call__(
+    self:Chat,
+    messages, # A prompt, or a list of messages (dicts with role and content)
+    *,
+    schema:dict|None=None, # JSON schema of the reply
+    temperature:float|None=0, # None: the server's default
+    max_tokens:int|None=2048, # Of the reply; longer ones are cut off, and `truncated`
+    repeat:int=0, # Another number is another sample of the same request
+    **sampling, # Any other field: seed, top_p, stop, ...
+)->Reply:
+    "Ask, and await the reply; it has an `absence` if it can't be used."
     request = self._request(messages, schema, temperature, max_tokens, repeat, **sampling)
     key = request_key(request)
-    kept = self.cache.get(key) if self.cache is not None and self.mode in ('live', 'replay') else None
-    if kept is not None: return self._reply(kept, schema, cached=True)
+    answer = self._kept(key)
+    if answer is not None: return self._reply(answer, schema, cached=True)
     if self.mode == 'replay': raise ReplayMiss(_miss(request, key))
-    return await on_background(self._once(key, request))
+    return await on_background(self._ask_joined(key, request))
+
+# %% ../../nbs/llm/chat.ipynb #chat-ask
+@patch
+def ask(
+    self:Chat,
+    messages, # A prompt, or a list of messages (dicts with role and content)
+    **options, # `schema`, `temperature`, `max_tokens`, `repeat` and any other field of the request
+)->Reply:
+    "Ask, from code that can't await. The reply has an `absence` if it can't be used."
+    return run_sync(self(messages, **options))
+
+# %% ../../nbs/llm/chat.ipynb #chat-miss
+@patch
+def _kept(self:Chat, key):
+    "The answer in the cache; None if there is none, or if this mode reads none."
+    return self.cache.get(key) if self.cache is not None and self.mode in ('live', 'replay') else None
 
 def _miss(request, key):
     "What to say about a request that is not there to replay."
-    said = ' '.join(str(request['messages'][-1]['content']).split())
-    return (f'Not in the cache: {request["model"]} at {request["endpoint"]}, "{said[:60]}{"..." if len(said) > 60 else ""}" (key {key[:12]}). '
+    prompt = ' '.join(str(request['messages'][-1]['content']).split())
+    excerpt = prompt[:60] + ('...' if len(prompt) > 60 else '')
+    return (f'Not in the cache: {request["model"]} at {request["endpoint"]}, "{excerpt}" (key {key[:12]}). '
             'Mode replay never asks: record it first with mode live, or name the cache that has it.')
 
-def _ask_sync(self,
-              messages, # As in a call
-              **options, # As in a call
-             )->Reply:
-    "Ask, from code that can't await."
-    return run_sync(self(messages, **options))
-
-Chat.__call__, Chat.ask = _call, _ask_sync
-
-# %% ../../nbs/llm/chat.ipynb #chat-once
-async def _once(self, key, request):
-    "Ask for this key, unless that is under way already. Who gave up waiting does not cancel it for the others."
-    if self._process != os.getpid(): self._fresh() # after a fork
-    if self.mode != 'live': return await self._asked(key, request)
+# %% ../../nbs/llm/chat.ipynb #chat-join
+@patch
+async def _ask_joined(self:Chat, key, request):
+    "Ask for this key, or join the task that is asking for it already."
+    if self._process != os.getpid(): self._start_process() # after a fork
+    if self.mode != 'live': return await self._ask_until_done(key, request)
     joined = key in self._under_way
-    if not joined:
-        task = self._under_way[key] = asyncio.ensure_future(self._asked(key, request))
-        task.waiting = 0
-        task.add_done_callback(lambda t: self._forget(key, t))
-    task = self._under_way[key]
+    task = self._under_way[key] if joined else self._begin_task(key, request)
     task.waiting += 1
     try:
         reply = await asyncio.shield(task)
-        return self._joined(reply) if joined else reply
+        return self._joined_reply(reply) if joined else reply
     except asyncio.CancelledError:
         if task.waiting == 1:
             self._forget(key, task) # who asks from now on asks anew
@@ -267,196 +430,221 @@ async def _once(self, key, request):
         raise
     finally: task.waiting -= 1
 
-def _joined(self, reply):
+# %% ../../nbs/llm/chat.ipynb #chat-join-task
+@patch
+def _begin_task(self:Chat, key, request):
+    "The task that asks for this key; it knows how many wait for it."
+    task = self._under_way[key] = asyncio.ensure_future(self._ask_until_done(key, request))
+    task.waiting = 0
+    task.add_done_callback(lambda done: self._forget(key, done))
+    return task
+
+@patch
+def _forget(self:Chat, key, task):
+    "This task is no longer to be joined."
+    if self._under_way.get(key) is task: del self._under_way[key]
+
+@patch
+def _joined_reply(self:Chat, reply):
     "The reply to a request that another one had sent: it cost nothing more."
     if reply.absence in (Absence.transport, Absence.too_long): return reply
     with self._lock: self.stats.cached += 1
     return replace(reply, cached=True, usage=replace(reply.usage, cached=1, seconds=0.))
 
-def _forget(self, key, task):
-    "This task is no longer to be joined."
-    if self._under_way.get(key) is task: del self._under_way[key]
+# %% ../../nbs/llm/chat.ipynb #chat-tries
+@dataclass
+class _Tries:
+    "How far the attempts at one request have got."
+    count: int = 0              # Attempts made
+    last: Failure|None = None   # Why the last one failed
+    sent: float = 0.            # When the last one went out, by the loop's clock
+    end: float|None = None      # When time is up for all of them, by the loop's clock
+
+    def admit(self, queued, now, deadline):
+        "Waited for a place from `queued` to `now`, which is not the server's doing."
+        self.sent, self.end = now, now + deadline if self.end is None else self.end + now - queued
+
+    @property
+    def left(self): return self.end - self.sent # seconds
 
 # %% ../../nbs/llm/chat.ipynb #chat-asked
-async def _asked(self, key, request):
-    "Ask until there is an answer or no hope of one; keep the answer."
-    started, before, attempt = None, None, 0
+@patch
+async def _ask_until_done(self:Chat, key, request):
+    "Ask until there is an answer or no hope of one; an empty reply gets one more chance."
+    tries, clock = _Tries(), asyncio.get_running_loop().time
     while True:
-        queued = asyncio.get_running_loop().time()
+        queued = clock()
         async with self._gate:
-            if self._given_up: return self._absent(Absence.transport, self._given_up)
-            now = asyncio.get_running_loop().time()
-            started = now if started is None else started + now - queued # waiting for a place is not the server's doing
-            left = started + self.deadline - now
-            if left <= 0: return self._absent(Absence.transport, f'{before or "The reply was empty."} (given up after {self.deadline:g} s, {attempt} attempts)')
-            attempt += 1
+            tries.admit(queued, clock(), self.deadline)
+            if self._given_up or tries.left <= 0: return self._too_late(tries)
             form = self._form(request)
-            self.stats.requests += 1
-            self.stats.retries += attempt > 1
-            try: answer = await self._attempt(request, min(self.timeout, left))
-            except Failure as e: failed = e
-            else:
-                self._gate.faster()
-                self._denied = None
-                if _again(answer) and attempt == 1: continue # an empty reply gets a second chance
-                return self._keep(key, request, answer)
-        self._learn(request, failed)
-        if self._form(request) != form: # this attempt, or another at the same time, taught how this server is asked
-            attempt -= 1
-            continue
-        done = self._give_up(failed, before, attempt)
-        if done: return done
-        before = failed
-        if failed.kind == 'rate': self._gate.slower(min(failed.retry_after, self.longest_wait) if failed.retry_after else None, now)
-        await asyncio.sleep(min(wait_for(attempt + 2*(failed.kind == 'rate'), failed.retry_after, self.longest_wait), max(0, started + self.deadline - asyncio.get_running_loop().time())))
+            outcome = await self._try(request, tries)
+        if isinstance(outcome, dict):
+            if tries.count == 1 and _is_empty(outcome): continue
+            return self._keep(key, request, outcome)
+        self._adapt(request, outcome)
+        if self._form(request) != form: tries.count -= 1 # taught how to ask
+        elif reply := self._give_up(outcome, tries): return reply
+        else: await self._wait(outcome, tries)
 
-# %% ../../nbs/llm/chat.ipynb #chat-again
-def _again(answer):
+# %% ../../nbs/llm/chat.ipynb #chat-try
+@patch
+async def _try(self:Chat, request, tries):
+    "One attempt: the answer as a dict, or the `Failure`."
+    tries.count += 1
+    self.stats.requests += 1
+    self.stats.retries += tries.count > 1
+    try: answer = await self._attempt(request, min(self.timeout, tries.left))
+    except Failure as e: return e
+    self._gate.faster()
+    self._denied = None
+    return answer
+
+def _is_empty(answer):
     "Is it an empty reply, which some servers give when they stumble?"
-    return not answer['text'].strip() and answer['finish_reason'] not in ('length', 'content_filter') and not answer.get('refusal')
+    ended = answer['finish_reason'] in ('length', 'content_filter')
+    return not answer['text'].strip() and not ended and not answer.get('refusal')
 
-def _give_up(self, failed, before, attempt):
+# %% ../../nbs/llm/chat.ipynb #chat-wait
+@patch
+async def _wait(self:Chat, failed, tries):
+    "The wait after a failure; after a 429 everybody waits."
+    tries.last = failed
+    asked, rate = failed.retry_after, failed.kind == 'rate'
+    if rate: self._gate.slower(min(asked, self.longest_wait) if asked else None, tries.sent)
+    seconds = wait_for(tries.count + 2*rate, asked, self.longest_wait)
+    await asyncio.sleep(min(seconds, max(0, tries.end - asyncio.get_running_loop().time())))
+
+# %% ../../nbs/llm/chat.ipynb #chat-give-up
+_HOPELESS = {'too_long': Absence.too_long, 'filtered': Absence.filtered}
+_HINTS = { # statuses that concern every request
+    401: 'Is the key in OPENAI_API_KEY right?',
+    402: 'The account has to be topped up.',
+    404: 'Is the base URL complete, usually ending in /v1, and is this the model\'s name there?'}
+
+@patch
+def _deny(self:Chat, failed):
+    "Remember a failure that concerns every request; heard twice in the same words, it is final."
+    if str(failed) == self._denied:
+        self._given_up = f'{failed} ({_HINTS[failed.status]} This chat asks no more; make a new one.)'
+    self._denied = str(failed)
+
+def _same(failed, last):
+    "Is it the same failure again?"
+    return last is not None and (failed.kind, failed.status, failed.message) == (last.kind, last.status, last.message)
+
+# %% ../../nbs/llm/chat.ipynb #chat-give-up-reply
+@patch
+def _give_up(self:Chat, failed, tries):
     "The reply to give if another attempt makes no sense, else None."
-    if failed.kind == 'too_long': return self._absent(Absence.too_long, str(failed))
-    if failed.kind == 'filtered': return self._absent(Absence.filtered, str(failed))
-    same = before is not None and (failed.kind, failed.status, failed.message) == (before.kind, before.status, before.message)
-    if failed.status in _HINTS: # says nothing about this request, so two requests that hear it are as good as one that hears it twice
-        if str(failed) == self._denied: self._given_up = f'{failed} ({_HINTS[failed.status]} This chat asks no more; make a new one.)'
-        self._denied = str(failed)
+    if failed.kind in _HOPELESS: return self._absent(_HOPELESS[failed.kind], str(failed))
+    if failed.status in _HINTS:
+        self._deny(failed)
         if self._given_up: return self._absent(Absence.transport, self._given_up)
-    if not failed.transient and same: return self._absent(Absence.transport, f'{failed} (twice the same)')
-    if attempt >= self.attempts: return self._absent(Absence.transport, f'{failed} ({attempt} attempts)')
+    if not failed.transient and _same(failed, tries.last):
+        return self._absent(Absence.transport, f'{failed} (twice the same)')
+    if tries.count >= self.attempts: return self._absent(Absence.transport, f'{failed} ({tries.count} attempts)')
 
-_HINTS = {401: 'Is the key in OPENAI_API_KEY right?', 402: 'The account has to be topped up.', 404: 'Is the base URL complete, usually ending in /v1, and is this the model\'s name there?'}
-
-Chat._asked, Chat._once, Chat._joined, Chat._forget, Chat._give_up = _asked, _once, _joined, _forget, _give_up
+# %% ../../nbs/llm/chat.ipynb #chat-too-late
+@patch
+def _too_late(self:Chat, tries):
+    "The reply if nothing is asked any more: the chat has given up, or time is up."
+    if self._given_up: return self._absent(Absence.transport, self._given_up)
+    why = tries.last or 'The reply was empty.'
+    return self._absent(Absence.transport, f'{why} (given up after {self.deadline:g} s, {tries.count} attempts)')
 
 # %% ../../nbs/llm/chat.ipynb #chat-adapt
-_SCHEMA_REFUSED = re.compile(r'response_format|json_?\s?schema|json_object|structured|guided|grammar|schema', re.IGNORECASE)
+_SCHEMA_REFUSED = re.compile(r'response_format|json_object|structured|guided|grammar|schema', re.IGNORECASE)
 
-def _form(self, request):
-    "How this request is asked: name of the length limit; with the schema as a field?"
-    return self._max_tokens_name, 'schema' in request and json.dumps(request['schema'], sort_keys=True) not in self._no_schema
-
-def _learn(self, request, failed):
+@patch
+def _adapt(self:Chat, request, failed):
     "Learn from a refusal how this server wants to be asked."
     if failed.status is None or failed.kind not in ('rejected', 'server'): return
-    if 'schema' in request and _SCHEMA_REFUSED.search(failed.message): self._no_schema.add(json.dumps(request['schema'], sort_keys=True))
+    if 'schema' in request and _SCHEMA_REFUSED.search(failed.message):
+        self._no_schema.add(json.dumps(request['schema'], sort_keys=True))
     elif 'max_completion_tokens' in failed.message: self._max_tokens_name = 'max_completion_tokens'
 
-def _body(self, request):
-    "What is sent."
+@patch
+def _form(self:Chat, request):
+    "How this request is asked now: the name of the length limit, and whether the schema is a field."
+    as_field = 'schema' in request and json.dumps(request['schema'], sort_keys=True) not in self._no_schema
+    return self._max_tokens_name, as_field
+
+# %% ../../nbs/llm/chat.ipynb #chat-body
+@patch
+def _body(self:Chat, request):
+    "What is sent: the request without our own fields, in this server's form."
     body = {k: v for k, v in request.items() if k not in ('endpoint', 'schema', 'repeat')}
     schema, (limit_name, as_field) = request.get('schema'), self._form(request)
     if 'max_tokens' in body: body[limit_name] = body.pop('max_tokens')
     if schema is None: return body
-    if as_field: return body | dict(response_format=dict(type='json_schema', json_schema=dict(name='answer', strict=True, schema=schema)))
-    return body | dict(messages=_with_words(body['messages'], f'Answer with one JSON value that fits this JSON schema, and with nothing else:\n{json.dumps(schema)}'))
+    if as_field:
+        form = dict(name='answer', strict=True, schema=schema)
+        return body | dict(response_format=dict(type='json_schema', json_schema=form))
+    words = f'Answer with one JSON value that fits this JSON schema, and with nothing else:\n{json.dumps(schema)}'
+    return body | dict(messages=_with_words(body['messages'], words))
 
+# %% ../../nbs/llm/chat.ipynb #chat-body-words
 def _with_words(messages, words):
-    "The messages with more words at the end of the last one: many chat templates insist that user and assistant take turns."
+    "The messages with more words at the end of the last one: many chat templates insist that roles take turns."
     last = messages[-1]
-    if last['role'] != 'user' or not isinstance(last['content'], str): return messages + [dict(role='user', content=words)]
+    if last['role'] != 'user' or not isinstance(last['content'], str):
+        return messages + [dict(role='user', content=words)]
     return messages[:-1] + [last | dict(content=f"{last['content']}\n\n{words}")]
 
-Chat._form, Chat._learn, Chat._body = _form, _learn, _body
-
-# %% ../../nbs/llm/chat.ipynb #chat-attempt
-async def _attempt(self, request, timeout):
-    "One attempt: the answer as plain data. A `Failure` if there is none."
-    begun = time.perf_counter()
-    try: completion = await transport_for(self.transport, self.base_url, self._secret).send(self._body(request), timeout)
-    except Failure as e:
-        e.message = self._secret.strike(e.message)[:500] # in this order: half a key is still a secret
-        raise
-    try: return _strike(self._secret, whole(_finite(_plain_answer(completion, self.model, time.perf_counter() - begun))))
-    except (AttributeError, TypeError, ValueError, RecursionError) as e: raise Failure('garbled', f'the answer is no chat completion ({type(e).__name__})') from None
-
+# %% ../../nbs/llm/chat.ipynb #chat-plain
 def _plain_answer(completion, model, seconds):
-    "A completion as plain data."
-    choice = completion.choices[0]
-    message, more, usage = choice.message, choice.message.model_extra or {}, completion.usage
-    named = completion.model if isinstance(completion.model, str) else model
-    answer = dict(text=_text_of(message.content), finish_reason=choice.finish_reason, refusal=_text_of(message.refusal) or None,
-                  reasoning=more.get('reasoning_content') or more.get('reasoning'), logprobs=choice.logprobs.model_dump() if choice.logprobs else None,
-                  model=model if _is_path(named) else named, fingerprint=getattr(completion, 'system_fingerprint', None), seconds=round(seconds, 4),
-                  usage=dict(prompt_tokens=_tokens(usage, 'prompt_tokens'), completion_tokens=_tokens(usage, 'completion_tokens')))
-    return {k: v for k, v in answer.items() if v is not None or k == 'finish_reason'}
+    "What is kept of it."
+    choice, usage = completion.choices[0], completion.usage
+    message, more = choice.message, choice.message.model_extra or {}
+    name = completion.model if isinstance(completion.model, str) else model
+    answer = dict(
+        text=_text_of(message.content), refusal=_text_of(message.refusal) or None, finish_reason=choice.finish_reason,
+        reasoning=more.get('reasoning_content') or more.get('reasoning'),
+        logprobs=choice.logprobs.model_dump() if choice.logprobs else None,
+        model=model if _is_path(name) else name,
+        fingerprint=getattr(completion, 'system_fingerprint', None), seconds=round(seconds, 4),
+        usage={n: _tokens(usage, n) for n in ('prompt_tokens', 'completion_tokens')})
+    return {n: value for n, value in answer.items() if value is not None or n == 'finish_reason'}
 
+# %% ../../nbs/llm/chat.ipynb #chat-parts
 def _text_of(content):
     "A message's text, which some servers give in parts."
-    if isinstance(content, list): return ''.join(p['text'] for p in content if isinstance(p, dict) and isinstance(p.get('text'), str))
-    return content if isinstance(content, str) else ''
+    if isinstance(content, str): return content
+    parts = [p.get('text') for p in content if isinstance(p, dict)] if isinstance(content, list) else []
+    return ''.join(text for text in parts if isinstance(text, str))
 
 def _tokens(usage, name):
     "A count of tokens; 0 where the server gives none."
     n = getattr(usage, name, None)
     return n if isinstance(n, int) and n > 0 else 0
 
-def _finite(x):
-    "Plain data with None for infinity and NaN, which are no JSON; servers write -inf for a token that a grammar forbids."
-    if isinstance(x, float): return x if math.isfinite(x) else None
-    if isinstance(x, dict): return {k: _finite(v) for k, v in x.items()}
-    return [_finite(v) for v in x] if isinstance(x, list) else x
-
 def _is_path(name):
     "Does a server call its model by a file's path?"
     return name.startswith(('/', '~', '.')) or '\\' in name or name.lower().endswith('.gguf')
 
-Chat._attempt = _attempt
+# %% ../../nbs/llm/chat.ipynb #chat-clean
+def _each(data, change):
+    "Plain data with every value in it, however deep, changed by a function."
+    if isinstance(data, dict): return {name: _each(value, change) for name, value in data.items()}
+    return [_each(value, change) for value in data] if isinstance(data, list) else change(data)
 
-# %% ../../nbs/llm/chat.ipynb #chat-keep
-def _keep(self, key, request, answer):
-    "Keep an answer, unless the model declined; the reply it stands for, or, if another process was first, the reply of the answer that is kept."
-    schema = request.get('schema')
-    absence, _ = _absence(answer, schema, _fitting(answer['text'], schema) if schema else None)
-    _warn_of_cut(request, answer)
-    if self.cache is not None and absence not in (Absence.refused, Absence.filtered): answer = self.cache.put(key, request, answer, replace=self.mode == 'record')
-    return self._reply(answer, schema, cached=False)
+def _finite(value):
+    "None for infinity and NaN, which are no JSON; anything else as it is."
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
-def _warn_of_cut(request, answer):
-    "Say so if the server read far fewer tokens than the prompt can have: some cut what does not fit their context, and tell nobody."
-    read, sent = answer['usage']['prompt_tokens'], sum(len(m['content'].encode()) for m in request['messages'] if isinstance(m['content'], str))
-    if 0 < read < sent/16:
-        warnings.warn(f'{request["endpoint"]} says it read {read:,} tokens of a prompt of {sent:,} bytes: it may have cut it. Raise the context that the server gives to {request["model"]}.', stacklevel=2)
-
-def _reply(self, answer, schema, cached):
-    "The reply that an answer stands for; the same whether it comes from the server or from the cache."
-    text, usage = answer['text'], answer.get('usage', {})
-    data = _fitting(text, schema) if schema is not None and text else None
-    absence, detail = _absence(answer, schema, data)
-    spent = Usage(1, int(cached), usage.get('prompt_tokens', 0), usage.get('completion_tokens', 0), 0. if cached else answer.get('seconds', 0.), int(not usage.get('prompt_tokens')))
-    self._count(absence, cached, spent)
-    return Reply(text, data, answer.get('finish_reason'), spent, cached, absence, detail, answer.get('model'), answer.get('refusal'), answer.get('reasoning'), answer.get('logprobs'))
-
-def _absent(self, absence, detail):
-    "A reply that didn't come."
-    self._count(absence, False, Usage())
-    return Reply(usage=Usage(requests=1), absence=absence, detail=detail)
-
-def _count(self, absence, cached, spent):
-    "Enter a reply into the statistics."
-    with self._lock:
-        if cached: self.stats.cached += 1
-        else:
-            self.stats.prompt_tokens += spent.prompt_tokens
-            self.stats.completion_tokens += spent.completion_tokens
-            self.stats.uncounted += spent.uncounted
-            if spent.uncounted and self.stats.uncounted == 1: warnings.warn(f'{self.endpoint} does not say how many tokens it read: such answers are counted as `uncounted`, and their tokens as 0.', stacklevel=2)
-        if absence is not None: self.stats.absences[absence] = self.stats.absences.get(absence, 0) + 1
-
-Chat._keep, Chat._reply, Chat._absent, Chat._count = _keep, _reply, _absent, _count
-
-# %% ../../nbs/llm/chat.ipynb #chat-absence
-def _absence(answer, schema, data):
-    "Why an answer can't be used, as an Absence and a sentence; None and nothing if it can."
-    text, reason = answer['text'], answer.get('finish_reason')
-    if answer.get('refusal'): return Absence.refused, 'The model declined: ' + ' '.join(answer['refusal'].split())[:200]
-    if reason == 'content_filter': return Absence.filtered, 'A content filter stopped the reply.'
-    if data is not None: return None, ''
-    if reason == 'length' and looped(text): return Absence.looped, 'The reply repeats itself until it is cut off.'
-    if reason == 'length': return Absence.truncated, 'The reply was cut off at its token limit.'
-    if not text.strip(): return Absence.malformed, 'The reply is empty.'
-    if schema is None: return None, ''
-    why = why_absent(text, reason)
-    return why, {Absence.refused: 'The model declined.', Absence.looped: 'The reply repeats itself.'}.get(why, 'The reply holds no JSON that fits the schema.')
+# %% ../../nbs/llm/chat.ipynb #chat-attempt
+@patch
+async def _attempt(self:Chat, request, timeout):
+    "One attempt: the answer as plain data. A `Failure` if there is none."
+    begun = time.perf_counter()
+    transport = transport_for(self.transport, self.base_url, self._secret)
+    try: completion = await transport.send(self._body(request), timeout)
+    except Failure as e:
+        e.message = self._secret.strike(e.message)[:500] # in this order: half a key is still a secret
+        raise
+    try:
+        answer = _plain_answer(completion, self.model, time.perf_counter() - begun)
+        return _each(whole(_each(answer, _finite)), self._secret.strike)
+    except (AttributeError, TypeError, ValueError, RecursionError) as e:
+        raise Failure('garbled', f'the answer is no chat completion ({type(e).__name__})') from None

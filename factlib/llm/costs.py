@@ -13,13 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, NamedTuple
 
+from fastcore.basics import patch
+
+from ..core.checks import check_count
 from ..core.frames import DataFrame
 from ..core.records import BadInput, Example, Usage, is_missing
 from ..text.spans import token_counter
 
 # %% ../../nbs/llm/costs.ipynb #costs-tokens
 def estimate_tokens(
-    text:str,
+    text:str, # Any text
 )->int: # 0 for an empty text
     "The number of tokens, guessed as a quarter of the text's bytes in UTF-8, rounded up."
     return -(-len(text.encode('utf-8', 'surrogatepass'))//4)
@@ -28,36 +31,45 @@ def estimate_tokens(
 @dataclass(frozen=True)
 class Planned:
     "A request that an evaluator would send."
-    messages: str|list  # As `Chat` takes them: one user message, or dicts of role and content
+    messages: str|list  # One user message, or dicts of role and content
     max_tokens: int     # The longest reply it allows
-    note: str = ''      # What was assumed, if anything: one sentence
+    note: str = ''      # What was assumed, if anything
     repeats: int = 1    # How often it is sent, as samples of the same request
-    options: dict = field(default_factory=dict) # Whatever else goes to `Chat`: temperature, schema, ...
-    after: tuple = ()   # Other `Planned` requests, whose replies it holds; here they are guessed
-    once: bool = False  # It is sent once for all examples, though planned with each
+    options: dict = field(default_factory=dict) # What else goes to `Chat`: schema, ...
+    after: tuple = ()   # Other `Planned` requests, whose replies it holds (guessed)
+    once: bool = False  # Sent once for all examples, planned with each
 
     def __post_init__(self):
-        for name, least in (('max_tokens', 1), ('repeats', 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least: raise BadInput(f'The {name} of a planned request must be a whole number from {least}, not {value!r}.')
-        messages = self.messages if isinstance(self.messages, (list, tuple)) else [dict(content=self.messages)]
-        if not messages or not all(isinstance(m, dict) and isinstance(m.get('content'), str) for m in messages):
-            raise BadInput('The messages of a planned request are a text, or a list of dicts with a role and a content that is a text.')
+        "Checks the fields."
+        object.__setattr__(self, 'max_tokens', check_count(self.max_tokens, '`max_tokens`', 1))
+        object.__setattr__(self, 'repeats', check_count(self.repeats, '`repeats`'))
+        if not _texts(self.messages): raise BadInput(_NO_MESSAGES)
+
+# %% ../../nbs/llm/costs.ipynb #costs-texts
+_NO_MESSAGES = ('The messages of a planned request are a text, or a list of dicts with a role and a content that is '
+                'a text.')
+
+def _texts(messages):
+    "The texts of a planned request's messages; None if these are none."
+    if isinstance(messages, str): return [messages]
+    if not isinstance(messages, (list, tuple)) or not all(isinstance(m, dict) for m in messages): return None
+    texts = [m.get('content') for m in messages]
+    return texts if texts and all(isinstance(text, str) for text in texts) else None
 
 # %% ../../nbs/llm/costs.ipynb #costs-prompt
 _PER_MESSAGE, _PER_REPLY = 4, 3
 
 def prompt_tokens(
-    planned:Planned,
+    planned:Planned, # The request
     counter:Callable=estimate_tokens, # text -> tokens
-)->int:
-    "Tokens of one prompt: its texts, 4 for every message's role and separators, 3 for the start of the reply, and the schema if there is one."
-    messages = [planned.messages] if isinstance(planned.messages, str) else [m['content'] for m in planned.messages]
+)->int: # At least 7
+    """Tokens of one prompt: its texts, 4 for every message's role and separators, 3 for the start of the reply, and the
+    schema if there is one."""
     schema = planned.options.get('schema')
-    if schema is not None: schema = counter(json.dumps(schema))
-    return sum(counter(text) + _PER_MESSAGE for text in messages) + _PER_REPLY + (schema or 0)
+    of_schema = 0 if schema is None else counter(json.dumps(schema))
+    return sum(counter(text) + _PER_MESSAGE for text in _texts(planned.messages)) + _PER_REPLY + of_schema
 
-# %% ../../nbs/llm/costs.ipynb #costs-prices
+# %% ../../nbs/llm/costs.ipynb #costs-price
 class Price(NamedTuple):
     "What a million tokens cost."
     input: float
@@ -70,106 +82,152 @@ def _price(model, entry):
         price = Price(**entry) if isinstance(entry, dict) else Price(*entry)
         numbers = float(price.input), float(price.output)
     except (TypeError, ValueError): numbers = (math.nan,)
-    if not all(math.isfinite(x) and x >= 0 for x in numbers): raise BadInput(f'The price of {model!r} must be input and output, two numbers from 0 for a million tokens, and perhaps a currency; not {entry!r}.')
+    if not all(math.isfinite(x) and x >= 0 for x in numbers):
+        raise BadInput(f'The price of {model!r} must be input and output, two numbers from 0 for a million tokens, '
+                       f'and perhaps a currency; not {entry!r}.')
     return Price(*numbers, str(price.currency or '').strip())
 
+# %% ../../nbs/llm/costs.ipynb #costs-read-prices
 def _read_prices(path):
     "The rows of a CSV file."
+    name = f'The price table {str(path)!r}'
     if not Path(path).is_file(): raise BadInput(f'There is no price table {str(path)!r}.')
     with open(path, encoding='utf-8-sig', newline='') as f:
         table = csv.DictReader(f, skipinitialspace=True)
-        lacking, rows = [name for name in ('model', 'input', 'output') if name not in (table.fieldnames or ())], list(table)
-    if lacking: raise BadInput(f'The price table {str(path)!r} lacks the column {lacking[0]!r}: its first line must be model,input,output,currency.')
-    twice = [m for m, n in Counter((r['model'] or '').strip() for r in rows).items() if n > 1 or not m]
-    if twice: raise BadInput(f'The price table {str(path)!r} must have every model once, and {twice[0]!r} is not.')
-    return {r['model'].strip(): {k: v for k, v in r.items() if k in Price._fields} for r in rows}
+        columns, rows = table.fieldnames or (), list(table)
+    for column in ('model', 'input', 'output'):
+        if column not in columns:
+            raise BadInput(f'{name} lacks the column {column!r}: its first line must be model,input,output,currency.')
+    counts = Counter((row['model'] or '').strip() for row in rows)
+    for model, n in counts.items():
+        if n > 1 or not model: raise BadInput(f'{name} must have every model once, and {model!r} is not.')
+    return {row['model'].strip(): {k: v for k, v in row.items() if k in Price._fields} for row in rows}
 
+# %% ../../nbs/llm/costs.ipynb #costs-prices
 def price_table(
-    prices:dict|str|os.PathLike, # {model: (input, output, currency)}, or the path of a CSV file with the columns model, input, output, currency
-)->dict[str, Price]:
-    "The user's prices, checked; a price that is missing, negative or no number is a `BadInput`."
+    prices:dict|str|os.PathLike, # {model: (input, output, currency)}, or the path of a CSV file
+)->dict[str, Price]: # Model -> its price
+    """The user's prices, checked; a price that is missing, negative or no number is a `BadInput`. A CSV file has these
+    columns:
+
+    - model: its name, once
+    - input, output: what a million tokens of prompts and of replies cost
+    - currency: such as EUR; may be left out"""
     if isinstance(prices, (str, os.PathLike)): prices = _read_prices(prices)
-    if not isinstance(prices, dict): raise BadInput(f'Prices are a dict or the path of a CSV file, not a {type(prices).__name__}.')
+    if not isinstance(prices, dict):
+        raise BadInput(f'Prices are a dict or the path of a CSV file, not a {type(prices).__name__}.')
     return {model: _price(model, entry) for model, entry in prices.items()}
 
-# %% ../../nbs/llm/costs.ipynb #costs-cost
+# %% ../../nbs/llm/costs.ipynb #costs-cost-class
 class Cost(NamedTuple):
     "An amount of money."
     amount: float
     currency: str
-    def __str__(self): return f'{self.amount:,.2f} {self.currency}'.strip() if self.amount >= 0.1 or not self.amount else f'{self.amount:.2g} {self.currency}'.strip()
 
+    def __str__(self):
+        "With two decimals, or two digits if it is less than 0.1."
+        amount = f'{self.amount:,.2f}' if self.amount >= 0.1 or not self.amount else f'{self.amount:.2g}'
+        return f'{amount} {self.currency}'.strip()
+
+# %% ../../nbs/llm/costs.ipynb #costs-used
 def _used(usage):
     "Prompt and completion tokens."
     if isinstance(usage, Usage): return usage.prompt_tokens, usage.completion_tokens
     for name in ('prompt_tokens', 'completion_tokens'):
-        if name not in getattr(usage, 'columns', ()): raise BadInput(f'A cost is that of a Usage, or of a frame with the columns prompt_tokens and completion_tokens, which this {type(usage).__name__} is not.')
-        if any(is_missing(x) for x in usage[name]): raise BadInput(f'The column {name!r} has rows without a number, so there is no sum: leave them out, and say so.')
+        if name not in getattr(usage, 'columns', ()):
+            raise BadInput('A cost is that of a Usage, or of a frame with the columns prompt_tokens and '
+                           f'completion_tokens, which this {type(usage).__name__} is not.')
+        if any(is_missing(x) for x in usage[name]):
+            raise BadInput(f'The column {name!r} has rows without a number, so there is no sum: leave them out, '
+                           'and say so.')
     return int(usage['prompt_tokens'].sum()), int(usage['completion_tokens'].sum())
+
+# %% ../../nbs/llm/costs.ipynb #costs-cost
+def _amount(prompt, completion, price):
+    "What so many tokens cost."
+    return Cost((prompt*price.input + completion*price.output)/1e6, price.currency)
 
 def cost(
     usage, # A `Usage`, or a frame with the columns `prompt_tokens` and `completion_tokens`
-    prices:dict|str|os.PathLike, # See `price_table`
+    prices:dict|str|os.PathLike, # As `price_table` takes them
     model:str, # As it stands in the prices
 )->Cost: # Amount and currency
     "What these tokens cost. A model without a price is a `BadInput`."
     table = price_table(prices)
-    if model not in table: raise BadInput(f'The prices have no model {model!r}; they have {", ".join(map(repr, table)) or "none"}.')
-    price, (prompt, completion) = table[model], _used(usage)
-    return Cost((prompt*price.input + completion*price.output)/1e6, price.currency)
+    if model not in table:
+        raise BadInput(f'The prices have no model {model!r}; they have {", ".join(map(repr, table)) or "none"}.')
+    return _amount(*_used(usage), table[model])
 
-# %% ../../nbs/llm/costs.ipynb #costs-plan
-def _is_empty(value):
-    "As `evaluate` sees it: nothing there, or only white space."
-    return value is None or isinstance(value, (tuple, list, dict)) and not value or isinstance(value, str) and not value.strip()
-
+# %% ../../nbs/llm/costs.ipynb #costs-once
 def once_each(
     plans:list, # `Planned` requests of one evaluator, for all examples
 )->list: # In the same order
     "The plans without the repetition of what is sent once for all examples."
     kept = []
-    for p in plans:
-        if not (p.once and p in kept): kept.append(p)
+    for plan in plans:
+        if not (plan.once and plan in kept): kept.append(plan)
     return kept
 
+# %% ../../nbs/llm/costs.ipynb #costs-empty
+def _is_empty(value):
+    "As `evaluate` sees it: nothing there, or only white space."
+    if isinstance(value, str): return not value.strip()
+    return value is None or isinstance(value, (tuple, list, dict)) and not value
+
+# %% ../../nbs/llm/costs.ipynb #costs-plan
 def _plans(evaluator, examples):
     "The planned requests of all examples that can be judged, and how many these are."
     if not callable(getattr(evaluator, 'plan', None)):
-        raise BadInput(f'{getattr(evaluator, "name", type(evaluator).__name__)!r} can\'t say what it would ask: it has no method plan(example).')
-    judged = [e for e in examples if not any(_is_empty(getattr(e, name)) for name in getattr(evaluator, 'requires', ()))]
-    plans = [p for e in judged for p in evaluator.plan(e)]
-    for p in plans:
-        if not isinstance(p, Planned): raise BadInput(f'plan(example) of {evaluator.name!r} must give Planned requests, and gave a {type(p).__name__}.')
+        name = getattr(evaluator, 'name', type(evaluator).__name__)
+        raise BadInput(f'{name!r} can\'t say what it would ask: it has no method plan(example).')
+    required = getattr(evaluator, 'requires', ())
+    judged = [e for e in examples if not any(_is_empty(getattr(e, name)) for name in required)]
+    plans = [plan for e in judged for plan in evaluator.plan(e)]
+    wrong = next((plan for plan in plans if not isinstance(plan, Planned)), None)
+    if wrong is not None:
+        kind = type(wrong).__name__
+        raise BadInput(f'plan(example) of {evaluator.name!r} must give Planned requests, and gave a {kind}.')
     return once_each(plans), len(judged)
 
-# %% ../../nbs/llm/costs.ipynb #costs-cached
+# %% ../../nbs/llm/costs.ipynb #costs-keys
 def _keys(chat, plans):
     "For every plan, the keys of its repeats."
-    return [[chat.key(p.messages, **p.options | dict(max_tokens=p.max_tokens, repeat=i)) for i in range(p.repeats)] for p in plans]
+    def key(plan, i): return chat.key(plan.messages, **plan.options | dict(max_tokens=plan.max_tokens, repeat=i))
+    return [[key(plan, i) for i in range(plan.repeats)] for plan in plans]
 
+def _on_repetition(keys):
+    "A sentence if some requests are the same as others."
+    flat = [key for of_plan in keys for key in of_plan]
+    same = len(flat) - len(set(flat))
+    if not same: return []
+    return [f'{same:,} requests are the same as another one; each is counted, though the cache may save it.']
+
+# %% ../../nbs/llm/costs.ipynb #costs-cached
 def _look_up(chat, plans):
     "For every plan, how many of its repeats are in the cache; and sentences about that."
-    if chat is None: return [0]*len(plans), ['No chat was given, so nothing is known of a cache: all requests are counted.']
+    nothing = [0]*len(plans)
+    if chat is None: return nothing, ['No chat was given, so nothing is known of a cache: all requests are counted.']
     keys = _keys(chat, plans)
-    total, different = sum(map(len, keys)), len({k for ks in keys for k in ks})
-    said = [f'{total - different:,} requests are the same as another one; each is counted, though the cache may save it.'] if different < total else []
-    mode = getattr(chat, 'mode', 'live')
-    if chat.cache is None or mode in ('record', 'off'): return [0]*len(plans), said + ['The chat takes nothing from a cache, so all requests are counted.']
-    found = [sum(k in chat.cache for k in ks) for ks in keys]
-    if mode == 'replay' and sum(found) < total: said.append(f'A replay asks nothing, and would stop: {total - sum(found):,} requests are not in the cache.')
-    return found, said
+    sentences, mode = _on_repetition(keys), getattr(chat, 'mode', 'live')
+    if chat.cache is None or mode in ('record', 'off'):
+        return nothing, sentences + ['The chat takes nothing from a cache, so all requests are counted.']
+    cached = [sum(key in chat.cache for key in of_plan) for of_plan in keys]
+    missing = sum(map(len, keys)) - sum(cached)
+    if mode == 'replay' and missing:
+        sentences.append(f'A replay asks nothing, and would stop: {missing:,} requests are not in the cache.')
+    return cached, sentences
 
 # %% ../../nbs/llm/costs.ipynb #costs-line
 @dataclass(frozen=True)
 class Estimate:
-    "What an evaluator will cost. Tokens and prices are those of the requests that are not in the cache."
+    "What an evaluator will cost. Tokens and prices are those of requests that aren't in the cache."
     evaluator: str
     model: str|None        # None if no chat was given
     judgements: int        # Examples that can be judged
     inapplicable: int      # Examples that lack a field
     requests: int          # In all
     cached: int            # Of these, in the cache now
-    prompt_tokens: int
+    prompt_tokens: int     # Of requests that will be sent
     completion_tokens: int # At most: every reply as long as it may get
     expected_tokens: float|None # Of replies, if `reply_tokens` was given
     most: Cost|None        # The price at most
@@ -177,13 +235,41 @@ class Estimate:
     assumptions: tuple = () # Sentences
 
     @property
-    def asked(self)->int: # Requests that will be sent
+    def asked(self)->int:
+        "Requests that will be sent."
         return self.requests - self.cached
 
+# %% ../../nbs/llm/costs.ipynb #costs-money
 def _money(prompt, completion, prices, model):
     "A `Cost`, or None if something is unknown."
     if completion is None or prices is None or model not in prices: return None
-    return Cost((prompt*prices[model].input + completion*prices[model].output)/1e6, prices[model].currency)
+    return _amount(prompt, completion, prices[model])
+
+# %% ../../nbs/llm/costs.ipynb #costs-assumptions
+def _notes(plans):
+    "What the plans assumed, each with how often."
+    counts = Counter((plan.note, plan.repeats > 0) for plan in plans if plan.note)
+    return [f'{note} ({n:,} {"planned" if sent else "unsent"} requests)' for (note, sent), n in counts.items()]
+
+def _assumptions(plans, examples, judged, prices, model):
+    "Sentences on what was assumed for one evaluator."
+    sentences = _notes(plans)
+    if examples > judged:
+        sentences.append(f'{examples - judged:,} of {examples:,} examples lack a field that is needed, '
+                         'and are not judged.')
+    if prices is not None and model not in prices:
+        names = ', '.join(map(repr, prices)) or 'none'
+        sentences.append(f'There is no price for the model {model!r}: the prices have {names}.')
+    return sentences
+
+# %% ../../nbs/llm/costs.ipynb #costs-sum
+def _tokens(plans, cached, counter, reply_tokens):
+    "Tokens of what isn't cached: of prompts, of replies at most, and of replies of an expected length."
+    asked = [(plan.repeats - n, plan) for plan, n in zip(plans, cached) if plan.repeats > n]
+    prompt = sum(n*prompt_tokens(plan, counter) for n, plan in asked)
+    most = sum(n*plan.max_tokens for n, plan in asked)
+    if reply_tokens is None: return prompt, most, None
+    return prompt, most, sum(n*min(reply_tokens, plan.max_tokens) for n, plan in asked)
 
 # %% ../../nbs/llm/costs.ipynb #costs-estimate
 def _estimate(evaluator, examples, chat, counter, reply_tokens, prices):
@@ -191,43 +277,44 @@ def _estimate(evaluator, examples, chat, counter, reply_tokens, prices):
     chat = getattr(evaluator, 'chat', None) if chat is None else chat
     model = getattr(chat, 'model', None)
     plans, judged = _plans(evaluator, examples)
-    found, said = _look_up(chat, plans)
-    asked = [p.repeats - n for p, n in zip(plans, found)]
-    prompt = sum(n*prompt_tokens(p, counter) for p, n in zip(plans, asked) if n)
-    most = sum(n*p.max_tokens for p, n in zip(plans, asked))
-    expected = None if reply_tokens is None else sum(n*min(reply_tokens, p.max_tokens) for p, n in zip(plans, asked))
-    said += [f'{note} ({n:,} {"planned" if sent else "unsent"} requests)' for (note, sent), n in Counter((p.note, p.repeats > 0) for p in plans if p.note).items()]
-    if len(examples) > judged: said.append(f'{len(examples) - judged:,} of {len(examples):,} examples lack a field that is needed, and are not judged.')
-    if prices is not None and model not in prices: said.append(f'There is no price for the model {model!r}: the prices have {", ".join(map(repr, prices)) or "none"}.')
-    return Estimate(evaluator.name, model, judged, len(examples) - judged, sum(p.repeats for p in plans), sum(found), prompt, most, expected,
-                    _money(prompt, most, prices, model), _money(prompt, expected, prices, model), tuple(said))
+    cached, sentences = _look_up(chat, plans)
+    prompt, most, expected = _tokens(plans, cached, counter, reply_tokens)
+    return Estimate(
+        evaluator.name, model, judgements=judged, inapplicable=len(examples) - judged,
+        requests=sum(plan.repeats for plan in plans), cached=sum(cached),
+        prompt_tokens=prompt, completion_tokens=most, expected_tokens=expected,
+        most=_money(prompt, most, prices, model), expected=_money(prompt, expected, prices, model),
+        assumptions=tuple(sentences + _assumptions(plans, len(examples), judged, prices, model)))
 
-# %% ../../nbs/llm/costs.ipynb #costs-rows
+# %% ../../nbs/llm/costs.ipynb #costs-shown
 def _shown(x, n=None):
     "A count or a cost, or (with `n`) its part for one of n judgements."
     if x is None or n == 0: return ''
     if isinstance(x, Cost): return str(x if n is None else Cost(x.amount/n, x.currency))
     return f'{x:,.0f}' if n is None else f'{x/n:,.1f}'
 
+
+# %% ../../nbs/llm/costs.ipynb #costs-rows
 def _column(e, n=None):
-    "The quantities of an estimate, in words."
-    column = {'judgements': '' if n is not None else _shown(e.judgements), 'requests': _shown(e.requests, n), 'of these in the cache': _shown(e.cached, n), 'to be asked': _shown(e.asked, n),
-              'prompt tokens': _shown(e.prompt_tokens, n), 'reply tokens, at most': _shown(e.completion_tokens, n)}
-    if e.expected_tokens is not None: column['reply tokens, expected'] = _shown(e.expected_tokens, n)
-    if e.most is not None: column['price, at most'] = _shown(e.most, n)
-    if e.expected is not None: column['price, expected'] = _shown(e.expected, n)
-    return column
+    "The quantities of an estimate, in words; with `n`, for one of n judgements."
+    quantities = {'requests': e.requests, 'of these in the cache': e.cached, 'to be asked': e.asked,
+                  'prompt tokens': e.prompt_tokens, 'reply tokens, at most': e.completion_tokens}
+    if e.expected_tokens is not None: quantities['reply tokens, expected'] = e.expected_tokens
+    if e.most is not None: quantities['price, at most'] = e.most
+    if e.expected is not None: quantities['price, expected'] = e.expected
+    judgements = '' if n is not None else _shown(e.judgements)
+    return {'judgements': judgements} | {name: _shown(x, n) for name, x in quantities.items()}
 
 # %% ../../nbs/llm/costs.ipynb #costs-dryrun
 @dataclass(frozen=True)
 class DryRun:
     "What a run will cost: one `Estimate` an evaluator, their sum, and what was assumed. Shows itself as a table."
-    estimates: tuple
-    total: Estimate
+    estimates: tuple   # Of `Estimate`, one an evaluator
+    total: Estimate    # Their sum
     assumptions: tuple # Sentences
 
-    def table(self)->DataFrame: # Texts: two columns an evaluator, in all and per judgement
-        "The table as it is shown."
+    def table(self)->DataFrame: # Texts
+        "Quantities as rows; two columns an evaluator, in all and per judgement, and one for all evaluators together."
         import pandas as pd
         names, columns = Counter(e.evaluator for e in self.estimates), {}
         for i, e in enumerate(self.estimates, 1):
@@ -236,14 +323,26 @@ class DryRun:
         if len(self.estimates) > 1: columns['all'] = _column(self.total)
         return pd.DataFrame(columns).fillna('')
 
-    def __str__(self): return '\n'.join([self.table().to_string(), *(f'- {said}' for said in self.assumptions)])
-    __repr__ = __str__
+# %% ../../nbs/llm/costs.ipynb #costs-dryrun-shown
+@patch
+def __str__(self:DryRun):
+    "The table, and the assumptions as a list."
+    return '\n'.join([self.table().to_string(), *(f'- {sentence}' for sentence in self.assumptions)])
 
-    def _repr_html_(self):
-        import html
-        return self.table().to_html() + '<ul>' + ''.join(f'<li>{html.escape(said)}</li>' for said in self.assumptions) + '</ul>'
+@patch
+def __repr__(self:DryRun):
+    "The table, and the assumptions as a list."
+    return str(self)
+
+@patch
+def _repr_html_(self:DryRun):
+    "How a notebook shows it."
+    import html
+    return self.table().to_html() + '<ul>' + ''.join(f'<li>{html.escape(s)}</li>' for s in self.assumptions) + '</ul>'
 
 # %% ../../nbs/llm/costs.ipynb #costs-total
+_COUNTS = ('judgements', 'inapplicable', 'requests', 'cached', 'prompt_tokens', 'completion_tokens')
+
 def _add(costs):
     "Their sum; None if one is unknown or the currencies differ."
     if any(c is None for c in costs) or len({c.currency for c in costs}) != 1: return None
@@ -251,35 +350,61 @@ def _add(costs):
 
 def _total(estimates):
     "All estimates as one."
-    counts = {name: sum(getattr(e, name) for e in estimates) for name in ('judgements', 'inapplicable', 'requests', 'cached', 'prompt_tokens', 'completion_tokens')}
+    counts = {name: sum(getattr(e, name) for e in estimates) for name in _COUNTS}
     expected = None if estimates[0].expected_tokens is None else sum(e.expected_tokens for e in estimates)
     models = {e.model for e in estimates}
-    return Estimate('all', models.pop() if len(models) == 1 else None, **counts, expected_tokens=expected, most=_add([e.most for e in estimates]), expected=_add([e.expected for e in estimates]))
+    most, likely = _add([e.most for e in estimates]), _add([e.expected for e in estimates])
+    model = models.pop() if len(models) == 1 else None
+    return Estimate('all', model, **counts, expected_tokens=expected, most=most, expected=likely)
 
-# %% ../../nbs/llm/costs.ipynb #costs-dry-run
+# %% ../../nbs/llm/costs.ipynb #costs-common
+_ROUGHLY = ('as a quarter of their bytes: right within a fifth for most English prose, too low for code and for most '
+            'other languages (see estimate_tokens)')
+
 def _common(counter, reply_tokens):
     "The sentences that hold for all evaluators."
-    counted = "by the counter that was given" if counter is not None else 'as a quarter of their bytes: right within a fifth for most English prose, too low for code and for most other languages (see estimate_tokens)'
-    said = [f'Tokens were counted {counted}, with {_PER_MESSAGE} for each message and {_PER_REPLY} for the start of the reply.',
-            'The upper bound has every reply as long as max_tokens allows. Requests that are sent again after an error are not in it.']
-    if reply_tokens is not None: said.append(f'A reply was expected to have {reply_tokens:g} tokens, or max_tokens if that is less.')
-    return said
+    counted = _ROUGHLY if counter is None else 'by the counter that was given'
+    sentences = [
+        f'Tokens were counted {counted}, with {_PER_MESSAGE} for each message and {_PER_REPLY} for the start of the '
+        'reply.',
+        'The upper bound has every reply as long as max_tokens allows. Requests that are sent again after an error are '
+        'not in it.']
+    if reply_tokens is not None:
+        sentences.append(f'A reply was expected to have {reply_tokens:g} tokens, or max_tokens if that is less.')
+    return sentences
 
+# %% ../../nbs/llm/costs.ipynb #costs-own
+def _own(estimates):
+    "The sentences on single evaluators; with its name if there are several."
+    return [s if len(estimates) == 1 else f'{e.evaluator}: {s}' for e in estimates for s in e.assumptions]
+
+# %% ../../nbs/llm/costs.ipynb #costs-check-run
+def _check_run(evaluators, examples, reply_tokens):
+    "A `BadInput` if there is nothing to run, or a reply can't be of this length."
+    if not evaluators or not examples or not all(isinstance(e, Example) for e in examples):
+        raise BadInput('A dry run needs at least one evaluator, and a list of at least one Example.')
+    if reply_tokens is None: return
+    is_number = isinstance(reply_tokens, (int, float)) and not isinstance(reply_tokens, bool)
+    if not is_number or not 0 <= reply_tokens < math.inf:
+        raise BadInput(f'The expected reply must be a number of tokens from 0, not {reply_tokens!r}.')
+
+def _listed(evaluator):
+    "One evaluator or several, as a list."
+    return list(evaluator) if isinstance(evaluator, (list, tuple)) else [evaluator]
+
+# %% ../../nbs/llm/costs.ipynb #costs-dry-run
 def dry_run(
     evaluator, # An evaluator with a method `plan(example) -> list[Planned]`, or a list of such
     examples:list, # `Example`s
-    chat=None, # A `Chat`: its cache is looked into, its model has the price; None: the evaluator's own `chat`
-    counter:str|Callable|None=None, # Counts tokens, see `core.text.token_counter`; None: `estimate_tokens`
-    reply_tokens:float|None=None, # The expected length of a reply; None: only the upper bound is given
-    prices:dict|str|os.PathLike|None=None, # See `price_table`
+    chat=None, # A `Chat`, whose cache is looked into; None: the evaluator's own
+    counter:str|Callable|None=None, # As `token_counter` takes it; None: `estimate_tokens`
+    reply_tokens:float|None=None, # Expected length of a reply; None: only the upper bound
+    prices:dict|str|os.PathLike|None=None, # As `price_table` takes them
 )->DryRun:
-    "What `evaluate` would ask for, without asking: requests, tokens and price, with the assumptions said. Nothing is sent."
-    evaluators, examples = list(evaluator) if isinstance(evaluator, (list, tuple)) else [evaluator], list(examples)
-    if not evaluators or not examples or not all(isinstance(e, Example) for e in examples): raise BadInput('A dry run needs at least one evaluator, and a list of at least one Example.')
-    if reply_tokens is not None and (isinstance(reply_tokens, bool) or not isinstance(reply_tokens, (int, float)) or not 0 <= reply_tokens < math.inf):
-        raise BadInput(f'The expected reply must be a number of tokens from 0, not {reply_tokens!r}.')
+    "What `evaluate` would ask for: requests, tokens and price, with what was assumed. Nothing is sent."
+    evaluators, examples = _listed(evaluator), list(examples)
+    _check_run(evaluators, examples, reply_tokens)
     count = estimate_tokens if counter is None else token_counter(counter)
     prices = None if prices is None else price_table(prices)
     estimates = tuple(_estimate(e, examples, chat, count, reply_tokens, prices) for e in evaluators)
-    own = [said if len(estimates) == 1 else f'{e.evaluator}: {said}' for e in estimates for said in e.assumptions]
-    return DryRun(estimates, _total(estimates), tuple(_common(counter, reply_tokens) + own))
+    return DryRun(estimates, _total(estimates), tuple(_common(counter, reply_tokens) + _own(estimates)))

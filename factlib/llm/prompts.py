@@ -6,28 +6,36 @@
 __all__ = ['neutralise', 'Prompt', 'load_prompt']
 
 # %% ../../nbs/llm/prompts.ipynb #prompts-imports
-import hashlib, re
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from ..core.files import shipped
+from fastcore.basics import patch
+
+from ..core.files import digest, shipped
 from ..core.records import BadInput
 
 # %% ../../nbs/llm/prompts.ipynb #prompts-control
-_GAP = r'[\s\u00ad\u034f\u061c\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]*+' # spaces and what can't be seen
+# Spaces, and what can't be seen
+_GAP = (r'[\s\u00ad\u034f\u061c\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f'
+        r'\ufe00-\ufe0f\ufeff]*+')
 _HIDDEN = _GAP.replace(r'\s', '')
-_ANGLE = '[<＜﹤]'
+_ANGLE, _CLOSE = '[<＜﹤]', '[>＞﹥]'
+_WORDS = (r's|bos|eos|pad|unk|(?:start|end)_of_(?:turn|image)|image|video|audio|extra_id_\d+|special_\d+|sop|eop'
+          r'|think|thinking|reasoning|tool_call|tool_response')
+_BRACKETED = (r'INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|UNUSED_TOKEN_\d+|[gs]MASK')
+
+# %% ../../nbs/llm/prompts.ipynb #prompts-tokens
 _CONTROL = (
-    rf'{_ANGLE}(?={_GAP}[|｜][^<>‹\n]{{1,60}}?[|｜]{_GAP}[>＞﹥])',   # <|im_start|>, <|eot_id|>, <｜User｜>
-    rf'{_ANGLE}(?={_GAP}/?{_GAP}(?:s|bos|eos|pad|unk|(?:start|end)_of_(?:turn|image)|image|video|audio|extra_id_\d+|special_\d+|sop|eop'
-    rf'|think|thinking|reasoning|tool_call|tool_response){_GAP}[>＞﹥])', # Llama 2, Gemma, Nemotron, GLM, Qwen
-    rf'{_ANGLE}(?={_ANGLE}{_GAP}/?{_GAP}SYS{_GAP}[>＞﹥])',          # <<SYS>>
-    r'\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|UNUSED_TOKEN_\d+|[gs]MASK)\])', # Mistral, InternLM, GLM
+    rf'{_ANGLE}(?={_GAP}[|｜][^<>‹\n]{{1,60}}?[|｜]{_GAP}{_CLOSE})', # <|im_start|>, <|eot_id|>, <｜User｜>
+    rf'{_ANGLE}(?={_GAP}/?{_GAP}(?:{_WORDS}){_GAP}{_CLOSE})',       # Llama 2, Gemma, Nemotron, GLM, Qwen
+    rf'{_ANGLE}(?={_ANGLE}{_GAP}/?{_GAP}SYS{_GAP}{_CLOSE})',        # <<SYS>>
+    rf'\[(?=/?(?:{_BRACKETED})\])',                                 # Mistral, InternLM, GLM
     r'(?<![\w/.<＜﹤‹])/(?=(?:no_)?think(?![\w/]))')                  # Qwen's switches
 _LOOKALIKE = {'[': '［', '/': '∕'} # any other: ‹
 
-# %% ../../nbs/llm/prompts.ipynb #prompts-neutralise
+# %% ../../nbs/llm/prompts.ipynb #prompts-pattern
 @lru_cache(maxsize=256)
 def _pattern(tags):
     "What must not stand in a text: the control tokens and these tags."
@@ -35,11 +43,13 @@ def _pattern(tags):
     tagged = [rf'{_ANGLE}(?={_GAP}[/∕／]?{_GAP}(?:{names})(?![\w-]))'] if tags else []
     return re.compile('|'.join(_CONTROL + tuple(tagged)), re.IGNORECASE)
 
+# %% ../../nbs/llm/prompts.ipynb #prompts-neutralise
 def neutralise(
     text:str, # Any text
     tags:tuple=(), # Names of tags that are delimiters where the text goes, such as 'source'
 )->str: # As long as before
-    "The text with every delimiter and chat control token in it made harmless, one character each exchanged for a look-alike. Doing it twice changes nothing more."
+    """The text with every delimiter and chat control token in it made harmless, one character each exchanged for a
+    look-alike. Doing it twice changes nothing more."""
     if isinstance(tags, str): raise BadInput(f'`tags` must be a list of names, such as ({tags!r},).')
     if not any(opener in text for opener in '<[/＜﹤'): return text # most texts
     return _pattern(tuple(tags)).sub(lambda m: _LOOKALIKE.get(m.group(), '‹'), text)
@@ -55,40 +65,65 @@ def _environment():
     del env.filters['random'] # the same slots give the same prompt
     return env
 
+
+# %% ../../nbs/llm/prompts.ipynb #prompts-compiled
+def _constant(node):
+    "Name and value if a template's node sets a constant, else None."
+    from jinja2 import nodes
+    if not isinstance(node, nodes.Assign) or not isinstance(node.target, nodes.Name): return None
+    return (node.target.name, node.node.value) if isinstance(node.node, nodes.Const) else None
+
 @lru_cache(maxsize=256)
 def _compiled(source):
     "The template, and the constants that it sets."
-    from jinja2 import nodes
-    tree = _environment().parse(source)
-    assigned = [n for n in tree.body if isinstance(n, nodes.Assign) and isinstance(n.target, nodes.Name) and isinstance(n.node, nodes.Const)]
-    constants = {n.target.name: n.node.value for n in assigned}
+    constants = dict(filter(None, map(_constant, _environment().parse(source).body)))
     return _environment().from_string(source), constants
 
 # %% ../../nbs/llm/prompts.ipynb #prompts-check
+def _private_names(tree):
+    "Attributes with a leading underscore that a template reaches for."
+    from jinja2 import nodes
+    names = [node.attr for node in tree.find_all(nodes.Getattr)]
+    names += [str(node.arg.value) for node in tree.find_all(nodes.Getitem) if isinstance(node.arg, nodes.Const)]
+    return [name for name in names if name.startswith('_')]
+
+
+# %% ../../nbs/llm/prompts.ipynb #prompts-parse
 def _parse(source, where):
     "The syntax tree of a template; a BadInput if it has a syntax error or wants more than its own file."
     from jinja2 import TemplateSyntaxError, nodes
     try: tree = _environment().parse(source)
-    except TemplateSyntaxError as e: raise BadInput(f'{where} has a syntax error in line {e.lineno}: {e.message}') from None
+    except TemplateSyntaxError as e:
+        raise BadInput(f'{where} has a syntax error in line {e.lineno}: {e.message}') from None
     if any(tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends))):
-        raise BadInput(f'{where} wants to load another template: put everything into this one, so that its hash says all of it.')
-    private = [n.attr for n in tree.find_all(nodes.Getattr)] + [str(n.arg.value) for n in tree.find_all(nodes.Getitem) if isinstance(n.arg, nodes.Const)]
-    private = [name for name in private if name.startswith('_')]
-    if private: raise BadInput(f'{where} reaches for {private[0]!r}, which is none of a template\'s business: it may only use its slots.')
+        raise BadInput(f'{where} wants to load another template: put everything into this one, so that its hash says '
+                       'all of it.')
+    private = _private_names(tree)
+    if private:
+        raise BadInput(f'{where} reaches for {private[0]!r}, which is none of a template\'s business: '
+                       'it may only use its slots.')
     return tree
 
-# %% ../../nbs/llm/prompts.ipynb #prompts-parts
-def _check_parts(tree, constants, where):
-    "Whether a template has a version and its blocks, and nothing that would get lost."
-    from jinja2 import nodes
+# %% ../../nbs/llm/prompts.ipynb #prompts-constants
+def _check_constants(constants, where):
+    "Whether a template has a version, and an answer that we know."
     if not re.fullmatch(r'[\w.+-]{1,40}', str(constants.get('version', ''))):
-        raise BadInput(f'{where} has no version: begin it with {{% set version = "1" %}} (letters, digits, dots), and raise it with every change.')
-    if constants.get('answer', 'text') not in ('json', 'text'): raise BadInput(f'{where} sets answer to {constants["answer"]!r}; it can be "json" or "text".')
-    blocks = [n.name for n in tree.find_all(nodes.Block)]
+        raise BadInput(f'{where} has no version: begin it with {{% set version = "1" %}} (letters, digits, dots), '
+                       'and raise it with every change.')
+    if constants.get('answer', 'text') not in ('json', 'text'):
+        raise BadInput(f'{where} sets answer to {constants["answer"]!r}; it can be "json" or "text".')
+
+# %% ../../nbs/llm/prompts.ipynb #prompts-parts
+def _check_blocks(tree, where):
+    "Whether a template has its blocks, and nothing that would get lost."
+    from jinja2 import nodes
+    blocks = [node.name for node in tree.find_all(nodes.Block)]
     if 'user' not in blocks: raise BadInput(f'{where} has no {{% block user %}}: that is what is sent.')
-    unknown = [b for b in blocks if b not in ('system', 'user')]
-    if unknown: raise BadInput(f'{where} has a block {unknown[0]!r}, which would not be sent; there are only system and user.')
-    lost = [n for n in tree.body if isinstance(n, nodes.Output) and any(not isinstance(p, nodes.TemplateData) or p.data.strip() for p in n.nodes)]
+    unknown = [name for name in blocks if name not in ('system', 'user')]
+    if unknown:
+        raise BadInput(f'{where} has a block {unknown[0]!r}, which would not be sent; there are only system and user.')
+    is_text = lambda part: not isinstance(part, nodes.TemplateData) or part.data.strip()
+    lost = [node for node in tree.body if isinstance(node, nodes.Output) and any(map(is_text, node.nodes))]
     if lost: raise BadInput(f'{where} has text outside its blocks (line {lost[0].lineno}), which would not be sent.')
 
 # %% ../../nbs/llm/prompts.ipynb #prompts-clean
@@ -99,11 +134,10 @@ def _clean(value, tags, where):
     if isinstance(value, (int, float)): return value
     raise BadInput(f'{where} must be a text, a number or a list of these, not {type(value).__name__}.')
 
-# %% ../../nbs/llm/prompts.ipynb #prompts-exchanged
 def _exchanged(before, after):
     "How many characters differ between a slot's value and what became of it."
-    if not isinstance(before, str): return sum(map(_exchanged, before, after)) if isinstance(before, (list, tuple)) else 0
-    return 0 if before == after else sum(a != b for a, b in zip(before, after))
+    if isinstance(before, (list, tuple)): return sum(map(_exchanged, before, after))
+    return sum(a != b for a, b in zip(before, after)) if isinstance(before, str) and before != after else 0
 
 # %% ../../nbs/llm/prompts.ipynb #prompts-prompt
 @dataclass(frozen=True)
@@ -118,6 +152,7 @@ class Prompt:
 
     @property
     def signature(self)->str: # 'name/version/hash'
+        "Name, version and hash: what goes into the signature of a score."
         return f'{self.name}/{self.version}/{self.hash}'
 
     @property
@@ -125,70 +160,85 @@ class Prompt:
         "The names of all tags in the source."
         return tuple(dict.fromkeys(t.lower() for t in re.findall(r'</?\s*([A-Za-z][\w-]*)', self.source)))
 
-# %% ../../nbs/llm/prompts.ipynb #prompts-messages
-def _filled(self, slots):
+# %% ../../nbs/llm/prompts.ipynb #prompts-filled
+@patch
+def _filled(self:Prompt, slots):
     "The slots' values, neutralised; a BadInput if a slot is missing or unknown."
-    lacking, unknown = [s for s in self.slots if slots.get(s) is None], [s for s in slots if s not in self.slots]
-    faults = [f'needs the slot {s!r}' for s in lacking[:1]] + [f'has no slot {s!r}' for s in unknown[:1]]
-    if faults: raise BadInput(f'The prompt {self.name!r} {" and ".join(faults)}; its slots are {", ".join(self.slots)}.')
+    missing, unknown = [s for s in self.slots if slots.get(s) is None], [s for s in slots if s not in self.slots]
+    faults = [f'needs the slot {s!r}' for s in missing[:1]] + [f'has no slot {s!r}' for s in unknown[:1]]
+    if faults:
+        raise BadInput(f'The prompt {self.name!r} {" and ".join(faults)}; its slots are {", ".join(self.slots)}.')
     return {s: _clean(value, self.tags, f'The slot {s!r} of the prompt {self.name!r}') for s, value in slots.items()}
 
-def _messages(self, **slots)->list: # `slots`: each a text, a number, or a list of these
+# %% ../../nbs/llm/prompts.ipynb #prompts-messages
+@patch
+def messages(self:Prompt, **slots)->list: # `slots`: each a text, a number, or a list of these
     "The messages of a chat, `{'role': ..., 'content': ...}`, with all texts neutralised."
     filled = self._filled(slots)
     template, constants = _compiled(self.source)
     context = template.new_context(constants | filled)
     roles = [role for role in ('system', 'user') if role in template.blocks]
-    try: said = {role: ''.join(template.blocks[role](context)).strip('\n') for role in roles}
+    try: contents = {role: ''.join(template.blocks[role](context)).strip('\n') for role in roles}
     except Exception as e: # whatever a template of a user's pack may raise
-        raise BadInput(f'The prompt {self.name!r} can\'t be rendered ({e}): mend the template, or what goes into its slots.') from None
-    return [dict(role=role, content=text) for role, text in said.items() if text.strip()]
+        raise BadInput(f'The prompt {self.name!r} can\'t be rendered ({e}): mend the template, '
+                       'or what goes into its slots.') from None
+    return [dict(role=role, content=content) for role, content in contents.items() if content.strip()]
 
-def _count(self, **slots)->int: # 0 for nearly every honest text
+# %% ../../nbs/llm/prompts.ipynb #prompts-exchanged
+@patch
+def exchanged(self:Prompt, **slots)->int: # 0 for nearly every honest text
     "How many characters of the slots `messages` exchanges."
     filled = self._filled(slots)
     return sum(_exchanged(slots[name], filled[name]) for name in filled)
 
-Prompt._filled, Prompt.messages, Prompt.exchanged = _filled, _messages, _count
-
 # %% ../../nbs/llm/prompts.ipynb #prompts-load
 def _find(name, pack):
     "The file of a prompt."
-    if not isinstance(name, str) or not re.fullmatch(r'\w[\w.-]*', name): raise BadInput(f'{name!r} can\'t be the name of a prompt: letters, digits, - and _ only.')
+    if not isinstance(name, str) or not re.fullmatch(r'\w[\w.-]*', name):
+        raise BadInput(f'{name!r} can\'t be the name of a prompt: letters, digits, - and _ only.')
     folder = shipped('data/prompts') if pack is None else Path(pack).expanduser()
-    if not folder.is_dir(): raise BadInput(f'The pack {str(pack)!r} is not a folder: a pack is a folder of NAME.jinja files.')
+    if not folder.is_dir():
+        raise BadInput(f'The pack {str(pack)!r} is not a folder: a pack is a folder of NAME.jinja files.')
     path = folder/f'{name}.jinja'
     if path.is_file(): return path
-    there = ', '.join(sorted(p.stem for p in folder.glob('*.jinja'))) or 'nothing'
-    raise BadInput(f'{"factlib" if pack is None else f"The pack {folder.name!r}"} has no prompt {name!r}; it has {there}.')
+    names = ', '.join(sorted(p.stem for p in folder.glob('*.jinja'))) or 'nothing'
+    owner = 'factlib' if pack is None else f'The pack {folder.name!r}'
+    raise BadInput(f'{owner} has no prompt {name!r}; it has {names}.')
 
 # %% ../../nbs/llm/prompts.ipynb #prompts-slots
-def _check_slots(found, slots, optional, where):
+def _check_slots(used, slots, optional, where):
     "Whether a template uses every slot that is filled for it, and no other."
-    unused, unknown = [s for s in slots if s not in found], [s for s in found if s not in slots and s not in optional]
+    unused, unknown = [s for s in slots if s not in used], [s for s in used if s not in slots and s not in optional]
     if not unused and not unknown: return
-    parts = [f'does not use {", ".join(map(repr, unused))}'] if unused else []
-    if unknown: parts.append(f'needs {", ".join(map(repr, unknown))}, which nobody fills')
-    raise BadInput(f'{where} {" and ".join(parts)}; it must use {", ".join(slots)}' + (f', and may use {", ".join(optional)}.' if optional else '.'))
+    faults = [f'does not use {", ".join(map(repr, unused))}'] if unused else []
+    if unknown: faults.append(f'needs {", ".join(map(repr, unknown))}, which nobody fills')
+    may = f', and may use {", ".join(optional)}' if optional else ''
+    raise BadInput(f'{where} {" and ".join(faults)}; it must use {", ".join(slots)}{may}.')
 
-# %% ../../nbs/llm/prompts.ipynb #prompts-load-prompt
-def load_prompt(
-    name:str, # As the file is called, without .jinja
-    pack:str|Path|None=None, # A folder of your own; None: factlib's prompts
-    slots:list|None=None, # What the caller fills: the template must use all of it, so that nothing is left out unseen; None: not checked
-    optional:list=(), # What the caller fills as well, if the template wants it
-)->Prompt:
-    "The prompt of this name. A template that is missing or faulty, or has other slots, is a `BadInput` that says what to mend."
+# %% ../../nbs/llm/prompts.ipynb #prompts-template
+def _checked_template(source, where):
+    "The constants that a template sets, and the slots that it uses."
     from jinja2 import meta
-    path = _find(name, pack)
-    where = f'The prompt {name!r}' if pack is None else f'The prompt {name!r} of the pack {Path(pack).expanduser().name!r}'
-    try: source = path.read_text(encoding='utf-8-sig')
-    except UnicodeDecodeError: raise BadInput(f'{where} is not UTF-8 text.') from None
     tree = _parse(source, where)
     try: constants = _compiled(source)[1]
     except Exception as e: raise BadInput(f'{where} can\'t be compiled: {e}') from None
-    _check_parts(tree, constants, where)
-    found = sorted(meta.find_undeclared_variables(tree) - set(constants))
-    if slots is not None: _check_slots(found, slots, optional, where)
-    digest = hashlib.sha256(source.encode('utf-8')).hexdigest()[:12]
-    return Prompt(name, str(constants['version']), tuple(found), digest, source, constants.get('answer', 'text'))
+    _check_constants(constants, where)
+    _check_blocks(tree, where)
+    return constants, sorted(meta.find_undeclared_variables(tree) - set(constants))
+
+# %% ../../nbs/llm/prompts.ipynb #prompts-load-prompt
+def load_prompt(
+    name:str, # Of the file, without .jinja
+    pack:str|Path|None=None, # A folder of yours; None: our prompts
+    slots:list|None=None, # What the template must use; None: not checked
+    optional:list=(), # What it may use
+)->Prompt:
+    "The prompt of this name; a `BadInput` if it is missing, faulty or has other slots."
+    path = _find(name, pack)
+    where = f'The prompt {name!r}' + ('' if pack is None else f' of the pack {Path(pack).expanduser().name!r}')
+    try: source = path.read_text(encoding='utf-8-sig')
+    except UnicodeDecodeError: raise BadInput(f'{where} is not UTF-8 text.') from None
+    constants, used = _checked_template(source, where)
+    if slots is not None: _check_slots(used, slots, optional, where)
+    answer = constants.get('answer', 'text')
+    return Prompt(name, str(constants['version']), tuple(used), digest(source, 12), source, answer)

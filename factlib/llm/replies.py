@@ -10,6 +10,8 @@ import json, math, re
 from collections import Counter
 from typing import NamedTuple
 
+from ..core.checks import check_choice
+from ..core.files import whole_characters
 from ..core.records import Absence, BadInput
 
 # %% ../../nbs/llm/replies.ipynb #replies-answer
@@ -27,7 +29,7 @@ def answer(
 
 # %% ../../nbs/llm/replies.ipynb #replies-period
 def _period(text):
-    "Length of the shortest block that the whole text repeats (its last repeat may be cut off): KMP's failure function."
+    "Length of the shortest block that the text repeats (its last repeat may be cut off): KMP's failure function."
     border = [0]*len(text)
     k = 0
     for i in range(1, len(text)):
@@ -36,12 +38,13 @@ def _period(text):
         border[i] = k
     return len(text) - border[-1] if text else 0
 
+# %% ../../nbs/llm/replies.ipynb #replies-looped
 def looped(
-    text:str,
+    text:str, # A raw reply
     repeats:int=5, # A block at the end counts as a loop from so many repeats on
     tail:int=1500, # Characters at the end that are looked at for a repeated block
 )->bool:
-    "Does the reply end in a block repeated over and over, or is it mostly one line (10 times and more, over half of its lines)?"
+    "Does the reply end in a block repeated over and over, or is one line (10 times and more) over half of its lines?"
     text = text.rstrip()
     for size in (tail, tail//5): # a loop that began late shows only in a shorter tail
         end = text[-size:]
@@ -50,36 +53,38 @@ def looped(
     most = max(lines.values(), default=0)
     return most >= 10 and most > sum(lines.values())/2
 
-# %% ../../nbs/llm/replies.ipynb #replies-json
-_FENCE = re.compile(r'```[a-zA-Z]*\s*\n?(.*?)```', re.DOTALL)
-
-_OR = re.compile(r'[^\w\n]*(?:or|and|[/|,])[^\w\n]*') # "1 or 2" is no answer, it repeats the question
-_OPENING, _DECODER, _LONE = re.compile(r'[{\[]'), json.JSONDecoder(), re.compile('[\ud800-\udfff]')
-
+# %% ../../nbs/llm/replies.ipynb #replies-whole
 def whole(
     x, # A string, or plain data
-): # The same, with U+FFFD for each
-    "Without lone surrogates: half a character, which no file can hold. Models write them as escapes in JSON, and hostile texts contain them."
-    if isinstance(x, str): return x if x.isascii() else _LONE.sub('\ufffd', x)
-    if isinstance(x, dict): return {whole(k): whole(v) for k, v in x.items()}
-    return [whole(v) for v in x] if isinstance(x, (list, tuple)) else x
+): # The same, with U+FFFD for each half of a character
+    """Without lone surrogates: half a character, which no file can hold. Models write them as escapes in JSON, and
+    hostile texts contain them."""
+    if isinstance(x, str): return x if x.isascii() else whole_characters(x)
+    if isinstance(x, dict): return {whole(name): whole(value) for name, value in x.items()}
+    return [whole(value) for value in x] if isinstance(x, (list, tuple)) else x
 
+# %% ../../nbs/llm/replies.ipynb #replies-json-signs
+_OR = re.compile(r'[^\w\n]*(?:or|and|[/|,])[^\w\n]*') # "1 or 2" is no answer, it repeats the question
+_OPENING, _DECODER = re.compile(r'[{\[]'), json.JSONDecoder()
+
+# %% ../../nbs/llm/replies.ipynb #replies-json
 def json_values(
     text:str, # A reply without its reasoning
-    fits=None, # Value -> bool; what doesn't fit is passed over, as if it were words
-)->list: # Objects and lists found, the last one first: what a judge quotes from a text comes before its own answer
-    "The JSON objects and lists in a reply; empty if there are none. Numbers, strings and `null` alone do not count."
-    found, at, before, tries = {}, 0, 0, 0
+    fits=None, # Value -> bool; what doesn't fit is passed over
+)->list: # The last one first: what a judge quotes comes before its own answer
+    "The JSON objects and lists in a reply, if any. Numbers, strings and `null` alone do not count."
+    values, at, end, tries = {}, 0, 0, 0
     while tries < 500 and (start := _OPENING.search(text, at)):
         try: value, at = _DECODER.raw_decode(text, start.start())
         except (ValueError, RecursionError): at, tries = start.end(), tries + 1
         else:
             if fits and not fits(value): continue
-            if found and _OR.fullmatch(text, before, start.start()): return []
-            found.pop(written := text[start.start():at], None)
-            found[written], before = value, at
-    return [whole(value) for value in reversed(found.values())]
+            if values and _OR.fullmatch(text, end, start.start()): return []
+            values.pop(written := text[start.start():at], None)
+            values[written], end = value, at
+    return [whole(value) for value in reversed(values.values())]
 
+# %% ../../nbs/llm/replies.ipynb #replies-is-json
 def _is_json(text):
     "Is the whole answer JSON, with or without a fence?"
     fenced = re.fullmatch(r'```[a-zA-Z]*\s*(.*?)\s*```', text.strip(), re.DOTALL)
@@ -92,16 +97,18 @@ _NUMBER = r'[-−]?\d{1,30}(?:[.,]\d{1,30})?(?:[^\S\n]?[½¼¾]|[^\S\n]+[123]/[2
 
 def _to_float(written):
     "A number as people write it: decimal comma, real minus sign, ½ or 1/2 behind it, digits of any script."
-    whole, _, part = written.replace('−', '-').partition(' ')
-    fraction = _FRACTIONS.get(whole[-1], 0) + (int(part[0])/int(part[2]) if '/' in part else _FRACTIONS.get(part.strip(), 0))
-    digits = whole.rstrip('½¼¾').replace(',', '.')
+    number, _, part = written.replace('−', '-').partition(' ')
+    behind = int(part[0])/int(part[2]) if '/' in part else _FRACTIONS.get(part.strip(), 0)
+    fraction = _FRACTIONS.get(number[-1], 0) + behind
+    digits = number.rstrip('½¼¾').replace(',', '.')
     if not digits.strip('-'): return -fraction if digits else fraction
     return float(digits) + (-fraction if digits.startswith('-') else fraction)
 
+# %% ../../nbs/llm/replies.ipynb #replies-scale
 def on_scale(
-    x:float,
+    x:float, # Any number
     low:float=1, high:float=5, # Ends of the scale, both allowed
-    step:float|None=None, # Distance of the allowed points from each other, counted from `low`; None: every number between the ends
+    step:float|None=None, # Distance of the allowed points, counted from `low`; None: every number between the ends
 )->float|Absence: # `off_menu` when outside
     "The number, if the scale has it."
     if not math.isfinite(x) or not low <= x <= high: return Absence.off_menu
@@ -109,34 +116,53 @@ def on_scale(
     return float(x)
 
 # %% ../../nbs/llm/replies.ipynb #replies-written
-_WRITTEN = (rf'(?P<number>{_NUMBER})(?![.,]?\d)(?P<rest>[^\S\n]*(?:(?:/|out of|of)[^\S\n]*\d[\d.]*|(?:(?:to|or)[^\S\n]*|[-–—])\d[\d.,]*|[-–—][^\S\n]*\d[\d.,]*(?=[^\S\n]*(?:$|\n)))?)'
-            r'(?![^\S\n]*(?:issues?|typos?|errors?|problems?|mistakes?)\b)')
+_GAP = r'[^\S\n]*' # spaces within a line
+_NO_SCORE = rf'(?!{_GAP}(?:issues?|typos?|errors?|problems?|mistakes?)\b)'
+_BEHIND = (rf'(?:/|out of|of){_GAP}\d[\d.]*|(?:(?:to|or){_GAP}|[-–—])\d[\d.,]*'
+           rf'|[-–—]{_GAP}\d[\d.,]*(?={_GAP}(?:$|\n))')
+_WRITTEN = rf'(?P<number>{_NUMBER})(?![.,]?\d)(?P<rest>{_GAP}(?:{_BEHIND})?){_NO_SCORE}'
 
 def _score(match, low, high, step):
-    "The score that a match of `_WRITTEN` stands for."
+    "The score that a match stands for."
     x, rest = _to_float(match['number']), match['rest'].strip()
     if not rest: return on_scale(x, low, high, step)
     end = float(re.search(r'\d+(?:\.\d+)?', rest.replace(',', '.')).group())
-    if rest[0] in '/o' and not rest.startswith('or'): return on_scale(x, low, high, step) if end == high else Absence.off_menu
+    if rest[0] == '/' or rest.startswith('o') and not rest.startswith('or'):
+        return on_scale(x, low, high, step) if end == high else Absence.off_menu
     return Absence.malformed if (x, end) == (low, high) else Absence.off_menu
+
+# %% ../../nbs/llm/replies.ipynb #replies-name
+def _name(metric):
+    "Pattern of a metric's name, as a group: a word of its own, its parts apart by spaces, _ or -."
+    parts = re.split(r'[\s_-]+', metric.strip())
+    return r'(?P<name>(?<![^\W_])' + r'[\s_-]+'.join(map(re.escape, parts)) + r'(?![^\W_]))'
+
+def _line_label(metric):
+    "Pattern of a score whose metric is a heading above it, or stands alone with the number on a line."
+    start = r'^[^\S\n]*+[#>*_-]*+[^\S\n]*+(?:\d{1,3}[.)][^\S\n]*+)?[*_]*+'
+    between = r'[*_:]*+(?:[^\S\n]*+\n\s*+[*_]*+|[^\S\n]++)'
+    return re.compile(rf'{start}{_name(metric)}{between}{_WRITTEN}[*_]*+[^\S\n]*$', re.IGNORECASE | re.MULTILINE)
 
 # %% ../../nbs/llm/replies.ipynb #replies-label
 def _label(metric, form):
-    "Pattern of a score labelled with the metric's name: 'final', 'labelled', or 'line' (the name as a heading, or alone on a line with the number)."
-    name = r'(?<![^\W_])' + r'[\s_-]+'.join(re.escape(part) for part in re.split(r'[\s_-]+', metric.strip())) + r'(?![^\W_])'
-    if form == 'line': return re.compile(rf'^[^\S\n]*+[#>*_-]*+[^\S\n]*+(?:\d{{1,3}}[.)][^\S\n]*+)?[*_]*+(?P<name>{name})[*_:]*+(?:[^\S\n]*+\n\s*+[*_]*+|[^\S\n]++){_WRITTEN}[*_]*+[^\S\n]*$', re.IGNORECASE | re.MULTILINE)
-    before = r'\bfinal\b[\s*_]*+(?:(?:score|rating)[\s*_]*+)?(?:for[\s*_]*+)?' if form == 'final' else ''
-    # Possessive quantifiers: a line of a thousand asterisks must not be tried in a thousand ways.
-    between = r'["\'*_`]*+(?:[\s_-]*(?:score|rating|grade)(?![^\W_]))?["\'*_`]*+(?:[^\S\n]*\([^)\n]{0,60}\))?["\'*_`]*+'
-    separator = r'[\s*_`"\']*+(?::|：|=|\||>|->|→|–|—|-(?=[\s*])|\bis\b|\bof\b)' + ('?' if form == 'final' else '')
-    return re.compile(rf'{before}(?P<name>{name}){between}{separator}[\s*_`"\'\[(|>:]*+{_WRITTEN}', re.IGNORECASE)
+    "Pattern of a score labelled with the metric's name: 'final', 'labelled', or 'line' as in `_line_label`."
+    if form == 'line': return _line_label(metric)
+    final = form == 'final'
+    before = r'\bfinal\b[\s*_]*+(?:(?:score|rating)[\s*_]*+)?(?:for[\s*_]*+)?' if final else ''
+    word = r'["\'*_`]*+(?:[\s_-]*(?:score|rating|grade)(?![^\W_]))?["\'*_`]*+' # "Fluency score"
+    note = r'(?:[^\S\n]*\([^)\n]{0,60}\))?["\'*_`]*+'                          # "(1 to 5)"
+    separator = r'[\s*_`"\']*+(?::|：|=|\||>|->|→|–|—|-(?=[\s*])|\bis\b|\bof\b)' + ('?' if final else '')
+    pattern = rf'{before}{_name(metric)}{word}{note}{separator}[\s*_`"\'\[(|>:]*+{_WRITTEN}'
+    return re.compile(pattern, re.IGNORECASE)
 
-_BARE = [re.compile(p, re.IGNORECASE | re.MULTILINE) for p in ( # a score that names no metric, the most explicit first
+# %% ../../nbs/llm/replies.ipynb #replies-bare
+_NOTE = r'(?:\([^)\n]{0,20}\))?'
+_BARE = [re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in (
     rf'(?:\[result\][\s*:(]*+|\\boxed\{{|<score>\s*){_WRITTEN}',
-    rf'\b(?:final|overall)[\s*_]*(?:score|rating|grade|answer)[\s*_]*(?:\([^)\n]{{0,20}}\))?[\s*_]*+[:=][\s*_\[(]*+{_WRITTEN}',
-    rf'\b(?:score|rating|grade)[\s*_]*(?:\([^)\n]{{0,20}}\))?[\s*_]*+(?::|=|\bis\b)[\s*_\[(]*+{_WRITTEN}',
-    rf'(?:\A|\n)[^\S\n]*+[*_\["(]*+{_WRITTEN}[*_\])".]*+\s*\Z',
-    rf'\A[*_\["(]*+{_WRITTEN}[*_\])".]*+[^\S\n]*$')]
+    rf'\b(?:final|overall)[\s*_]*(?:score|rating|grade|answer)[\s*_]*{_NOTE}[\s*_]*+[:=][\s*_\[(]*+{_WRITTEN}',
+    rf'\b(?:score|rating|grade)[\s*_]*{_NOTE}[\s*_]*+(?::|=|\bis\b)[\s*_\[(]*+{_WRITTEN}',
+    rf'(?:\A|\n)[^\S\n]*+[*_\["(]*+{_WRITTEN}[*_\])".]*+\s*\Z', # alone on the last line
+    rf'\A[*_\["(]*+{_WRITTEN}[*_\])".]*+[^\S\n]*$')]             # alone on the first line
 
 # %% ../../nbs/llm/replies.ipynb #replies-own
 _HARMLESS = set('final overall the score rating grade for of and is its text my your total a in as to with'.split())
@@ -144,19 +170,23 @@ _WORD_BEFORE = re.compile(r'([^\W\d_]+)[^\S\n]+[*_"\'`]*\Z')
 
 def _own(match, text):
     "Does the matched name stand for itself, and is its number a score?"
-    before = _WORD_BEFORE.search(text, max(0, text.rfind('\n', 0, match.start('name')) + 1, match.start('name') - 60), match.start('name'))
-    if before and before[1].lower() not in _HARMLESS and not match.group().lower().startswith('final'): return False
-    line = text[match.end():text.find('\n', match.end()) if '\n' in text[match.end():match.end() + 2000] else match.end() + 2000]
-    return not (match['number'] == '1' and line.startswith(('.', ')')) and re.search(r'(?<!\d)2[.)]\s', line))
+    name, final = match.start('name'), match.group().lower().startswith('final')
+    before = _WORD_BEFORE.search(text, max(0, text.rfind('\n', 0, name) + 1, name - 60), name)
+    if before and before[1].lower() not in _HARMLESS and not final: return False
+    line = text[match.end():match.end() + 2000].partition('\n')[0]
+    counts_points = match['number'] == '1' and line.startswith(('.', ')')) and re.search(r'(?<!\d)2[.)]\s', line)
+    return not counts_points
 
-# %% ../../nbs/llm/replies.ipynb #replies-quoted
-_PAIRS = dict(zip('“„«‘', '”“»’'))
+# %% ../../nbs/llm/replies.ipynb #replies-line-before
 _BEHIND_LABEL = re.compile(r'[^\S\n]*(?:[-*•]|\d{1,3}[.)])?[\s*_]*\[[^\]\n]{1,60}\][^\n]*')
 _LINE_START = re.compile(r'[^\S\n]*(?:[-*•#]+|\d{1,3}[.)])?[\s*_#\[(]*')
 
 def _line_before(match, text):
     "What stands before the match on its line, as far as it matters."
     return text[max(text.rfind('\n', 0, match.start()) + 1, match.start() - 300):match.start()]
+
+# %% ../../nbs/llm/replies.ipynb #replies-quoted
+_PAIRS = dict(zip('“„«‘', '”“»’'))
 
 def _quoted(match, text):
     "Are both the name and the number in the same quotation, or behind an issue's label?"
@@ -167,10 +197,11 @@ def _quoted(match, text):
     return any(before.rfind(left) > before.rfind(right) and right not in within for left, right in _PAIRS.items())
 
 # %% ../../nbs/llm/replies.ipynb #replies-why-absent
-_REFUSAL = re.compile(r"\A\W*(?:i['’]?m sorry|i am sorry|sorry|i apologi[sz]e|i can(?:no|['’])?t|i am unable|i['’]?m unable|as an ai)\b", re.IGNORECASE)
+_REFUSAL = re.compile(r"\A\W*(?:i['’]?m sorry|i am sorry|sorry|i apologi[sz]e|i can(?:no|['’])?t|i am unable"
+                      r"|i['’]?m unable|as an ai)\b", re.IGNORECASE)
 
 def why_absent(
-    text:str|None, # The raw reply
+    text:str|None, # The raw reply; None if none arrived
     finish_reason:str|None=None, # As the server gave it: "stop", "length", "content_filter"
 )->Absence:
     "Why a reply without a score has none: from how it ended and how it reads."
@@ -181,145 +212,229 @@ def why_absent(
     if finish_reason == 'length' or finish_reason is None and unfinished: return Absence.truncated
     return Absence.refused if _REFUSAL.search(answer(text)) else Absence.malformed
 
-# %% ../../nbs/llm/replies.ipynb #replies-from-json
-_plain_key = lambda k: re.sub(r'[\W_]+', '', str(k).lower()).removeprefix('final')
+# %% ../../nbs/llm/replies.ipynb #replies-json-score
+def _plain(name):
+    "A name without case, marks and a leading 'final'."
+    return re.sub(r'[\W_]+', '', str(name).lower()).removeprefix('final')
 
 def _json_score(value, low, high, step):
-    "A score from a JSON value: a number, a number written as text, or an object that holds one. None if it is none of these."
-    if isinstance(value, dict): return next((s for k, v in value.items() if _plain_key(k) in ('score', 'rating', 'value') and (s := _json_score(v, low, high, step)) is not None), None)
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value: return on_scale(value, low, high, step) if abs(value) < 1e300 else Absence.off_menu
+    "A score from a JSON value: a number, also written as text, or an object that holds one. None if it is none."
+    if isinstance(value, dict):
+        parts = (_json_score(v, low, high, step) for k, v in value.items() if _plain(k) in ('score', 'rating', 'value'))
+        return next((score for score in parts if score is not None), None)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value:
+        return on_scale(value, low, high, step) if abs(value) < 1e300 else Absence.off_menu
     match = re.fullmatch(_WRITTEN, value.strip()) if isinstance(value, str) and len(value) < 100 else None
     return _score(match, low, high, step) if match else None
 
+# %% ../../nbs/llm/replies.ipynb #replies-candidates
+_NAMING = ('metric', 'name', 'criterion', 'dimension')
+
+def _candidates(dicts, key, alone):
+    "Values in JSON objects that may hold the score of the metric `key`, the most explicit first."
+    names = [key + 'score', key + 'rating', key] + (['score', 'rating', 'value', 'result'] if alone else [])
+    def named(d): return any(_plain(k) in _NAMING and _plain(v) == key for k, v in d.items() if isinstance(v, str))
+    values = [d for d in dicts if named(d)] # {"metric": "fluency", "score": 4}
+    for name in names:
+        for d in dicts: values += [value for k, value in d.items() if _plain(k) == name]
+    return values
+
+# %% ../../nbs/llm/replies.ipynb #replies-from-json
+def _inside(values):
+    "The objects and lists that stand in these, at most 200."
+    parts = [part for value in values for part in (value.values() if isinstance(value, dict) else value)]
+    return [part for part in parts if isinstance(part, (dict, list))][:200]
+
 def _from_json(values, metric, alone, low, high, step):
-    "The metric's score in JSON values; `malformed` if its key holds none, None if it has no key."
-    key = _plain_key(metric)
-    wanted = [key + 'score', key + 'rating', key] + (['score', 'rating', 'value', 'result'] if alone else [])
-    named = lambda d: any(_plain_key(k) in ('metric', 'name', 'criterion', 'dimension') and _plain_key(v) == key for k, v in d.items() if isinstance(v, str))
-    layers, depth, there = values, 0, False
-    while layers and depth < 4:
-        dicts = [d for d in layers if isinstance(d, dict)]
-        found = [d for d in dicts if named(d)] + [v for w in wanted for d in dicts for k, v in d.items() if _plain_key(k) == w]
-        there = there or bool(found)
-        for value in found:
+    "The metric's score in JSON values, four layers deep; `malformed` if its key holds none, None if it has no key."
+    absence = None
+    for depth in range(4):
+        dicts = [value for value in values if isinstance(value, dict)]
+        for value in _candidates(dicts, _plain(metric), alone):
             score = _json_score(value, low, high, step)
             if score is not None: return score
-        layers = [v for d in layers for v in (d.values() if isinstance(d, dict) else d) if isinstance(v, (dict, list))][:200]
-        depth += 1
-    return Absence.malformed if there else None
+            absence = Absence.malformed
+        values = _inside(values)
+    return absence
+
+# %% ../../nbs/llm/replies.ipynb #replies-scale-of
+class _Scale(NamedTuple):
+    "How a score is read."
+    low: float
+    high: float
+    step: float|None
+    take: str # 'last' or 'first' of several
+
+    def one_of(self, matches):
+        "The score of the match that counts, or None."
+        if matches: return _score(matches[0 if self.take == 'first' else -1], self.low, self.high, self.step)
+
+# %% ../../nbs/llm/replies.ipynb #replies-reading
+def _labelled(text, metric, form, scale, cut=False):
+    "The score that is labelled in this form, or None. A FINAL score at the start of a line outranks others."
+    matches = [m for m in _label(metric, form).finditer(text) if _own(m, text) and not _quoted(m, text)]
+    if form == 'final':
+        at_start = [m for m in matches if _LINE_START.fullmatch(_line_before(m, text))]
+        matches = at_start or ([] if cut else matches) # a reply that was cut off may stop within a plan
+    return scale.one_of(matches)
+
+def _bare(text, scale):
+    "The score that names no metric, or None."
+    for pattern in _BARE:
+        matches = list(pattern.finditer(text))
+        if matches: return scale.one_of(matches)
 
 # %% ../../nbs/llm/replies.ipynb #replies-read
-def _read_metric(text, metric, low, high, step, alone, take, values, whole, cut=False):
-    "The metric's score in an answer, or None if there is nothing that looks like one. Of a reply that was cut off, a FINAL score counts only where it begins a line."
-    def labelled(form):
-        found = [m for m in _label(metric, form).finditer(text) if _own(m, text) and not _quoted(m, text)]
-        if form == 'final': found = [m for m in found if _LINE_START.fullmatch(_line_before(m, text))] or ([] if cut else found)
-        return _score(found[0 if take == 'first' else -1], low, high, step) if found else None
-    def bare():
-        for pattern in _BARE:
-            found = list(pattern.finditer(text))
-            if found: return _score(found[0 if take == 'first' else -1], low, high, step)
-    from_json = lambda anonymous: _from_json(values, metric, anonymous, low, high, step)
-    ways = [lambda: labelled('final'), lambda: from_json(False), lambda: labelled('labelled'), lambda: labelled('line')]
-    ways += [lambda: from_json(True), bare] if alone else []
-    for way in [lambda: from_json(alone)] if whole else ways:
-        score = way()
-        if score is not None: return score
+def _read_metric(text, metric, scale, alone, values, whole, cut):
+    "The metric's score in an answer, or None. `values` are the answer's JSON; `whole`: it is nothing else."
+    def from_json(nameless): return _from_json(values, metric, nameless, scale.low, scale.high, scale.step)
+    ways = [
+        lambda: _labelled(text, metric, 'final', scale, cut),
+        lambda: from_json(False),
+        lambda: _labelled(text, metric, 'labelled', scale),
+        lambda: _labelled(text, metric, 'line', scale)]
+    if alone: ways += [lambda: from_json(True), lambda: _bare(text, scale)]
+    if whole: ways = [lambda: from_json(alone)]
+    scores = (way() for way in ways)
+    return next((score for score in scores if score is not None), None)
+
+# %% ../../nbs/llm/replies.ipynb #replies-metrics
+def _checked(metrics):
+    "The names of metrics as a list."
+    metrics = [metrics] if isinstance(metrics, str) else list(metrics)
+    if metrics and all(isinstance(m, str) and m.strip() for m in metrics): return metrics
+    raise BadInput('likert needs the name of at least one metric.')
 
 # %% ../../nbs/llm/replies.ipynb #replies-likert
 def likert(
     text:str|None, # A raw reply; None if none arrived
     metrics:list|str, # Names, e.g. ['fluency', 'coherence']
     low:float=1, high:float=5, # Ends of the scale
-    step:float|None=None, # E.g. 0.5 where only half points are allowed; None allows every number between the ends
+    step:float|None=None, # E.g. 0.5 where only half points are allowed; None: every number between the ends
     finish_reason:str|None=None, # Tells `truncated` and `filtered` apart from `malformed`
     take:str='last', # Which of several scores labelled alike counts: 'last' or 'first'
 )->dict: # Metric -> float or Absence, in the order asked
-    """The score of each metric on a scale from `low` to `high`. Names match whatever their case; a FINAL score outranks others, first of all at the start of a line;
-    of several the last one counts (`take`). Scores named while reasoning, in quotation marks or behind an issue's label do not. A reply cut off (`finish_reason` "length") keeps the FINAL scores it had reached."""
-    metrics = [metrics] if isinstance(metrics, str) else list(metrics)
-    if not metrics or not all(isinstance(m, str) and m.strip() for m in metrics): raise BadInput('likert needs the name of at least one metric.')
-    if take not in ('first', 'last'): raise BadInput(f"take is 'first' or 'last', not {take!r}.")
-    said = answer(text) if isinstance(text, str) else ''
-    values, whole = json_values(said), _is_json(said)
-    scores = {m: _read_metric(said, m, low, high, step, len(metrics) == 1, take, values, whole, finish_reason == 'length') for m in metrics}
-    if any(s is None for s in scores.values()): why = why_absent(text if isinstance(text, str) else None, finish_reason)
-    return {m: why if s is None else s for m, s in scores.items()}
+    """The score of each metric on a scale from `low` to `high`. Names match whatever their case. A FINAL score outranks
+    others, first of all at the start of a line. Scores named while reasoning, in quotation marks or behind an issue's
+    label do not count. A reply cut off (`finish_reason` "length") keeps the FINAL scores it had reached."""
+    metrics = _checked(metrics)
+    scale = _Scale(low, high, step, check_choice(take, ('last', 'first'), '`take`'))
+    text = text if isinstance(text, str) else None
+    said = answer(text or '')
+    values, whole, alone, cut = json_values(said), _is_json(said), len(metrics) == 1, finish_reason == 'length'
+    scores = {m: _read_metric(said, m, scale, alone, values, whole, cut) for m in metrics}
+    missing = any(score is None for score in scores.values())
+    why = why_absent(text, finish_reason) if missing else None
+    return {m: why if score is None else score for m, score in scores.items()}
 
-# %% ../../nbs/llm/replies.ipynb #replies-verdict
+# %% ../../nbs/llm/replies.ipynb #replies-explicit
 _LABELS = r'(?:verdict|answer|label|result|judge?ment|decision|category|conclusion|choice)'
-_EXPLICIT = re.compile(rf'(?:\[result\][\s:]*+|\\boxed\{{|<{_LABELS}>|\b{_LABELS}["\'*_`]*+[^\S\n]*+[:=]|^[#*_ \t]*+{_LABELS}[*_]*+[^\S\n]*+$)[\s"\'*_`(\[]*+(?:option[^\S\n]+)?', re.IGNORECASE | re.MULTILINE)
+_EXPLICIT = re.compile(
+    rf'(?:\[result\][\s:]*+|\\boxed\{{|<{_LABELS}>|\b{_LABELS}["\'*_`]*+[^\S\n]*+[:=]'
+    rf'|^[#*_ \t]*+{_LABELS}[*_]*+[^\S\n]*+$)[\s"\'*_`(\[]*+(?:option[^\S\n]+)?', re.IGNORECASE | re.MULTILINE)
 _IMPLICIT = re.compile(rf'\b{_LABELS}[^\S\n]+is[\s"\'*_`(\[]*+', re.IGNORECASE)
 _NOT = re.compile(r"(?:\b(?:not|never|no|neither|hardly)|n['’]t)[\s\"'*_`]+(?:\w+ly\s+)?\Z", re.IGNORECASE)
 
+# %% ../../nbs/llm/replies.ipynb #replies-options
 def _options_at(text, options):
-    "Each option that stands in the text as a word of its own, with its start, the longest first at every place. A letter must not be an article: it ends a line or has a mark beside it."
+    """Each option that stands in the text as a word of its own, with its start, the longest first at every place. A
+    letter must not be an article: it ends a line or has a mark beside it."""
     names = '|'.join(re.escape(o) for o in sorted(options, key=len, reverse=True))
     letters = all(len(o) == 1 for o in options)
     after = r'(?=[^\S\n]*(?:$|[)\]}<"\'*_`.:;,–—-]|(?:because|since|as|is)\b))' if letters else ''
     pattern = re.compile(rf'(?<!\w)(?:{names})(?!\w){after}', re.MULTILINE | (0 if letters else re.IGNORECASE))
-    exact = {o if letters else o.lower(): o for o in options}
-    return [(m.start(), exact[m.group() if letters else m.group().lower()]) for m in pattern.finditer(text) if (m.group() if letters else m.group().lower()) in exact]
+    def plain(option): return option if letters else option.lower()
+    as_given = {plain(o): o for o in options}
+    return [(m.start(), as_given[plain(m.group())]) for m in pattern.finditer(text) if plain(m.group()) in as_given]
 
+# %% ../../nbs/llm/replies.ipynb #replies-behind
+def _behind_label(rest, options):
+    "The option behind a label: at its start, or the only one in its first sentence without a \"not\". Else None."
+    places = _options_at(rest, options)
+    if places and places[0][0] == 0: return _at_start(rest, places)
+    sentence = re.split(r'[.;\n]', rest, maxsplit=1)[0]
+    inside = [(start, option) for start, option in places if start < len(sentence)]
+    if len({option for _, option in inside}) == 1 and not _NOT.search(rest[:inside[0][0]]): return inside[0][1]
+
+def _at_start(rest, places):
+    "The option that a text begins with; empty if it goes on with \"or\" and another one."
+    (_, first), second = places[0], places[1] if len(places) > 1 else (0, places[0][1])
+    several = second[1] != first and _OR.fullmatch(rest, len(first), second[0])
+    return '' if several else first
+
+# %% ../../nbs/llm/replies.ipynb #replies-last-label
 def _behind(labels, said, options):
-    "The option behind the last label that has one: at its start, or the only one in its first sentence without a \"not\"."
+    "The option behind the last label that has one, or None."
     for label in reversed(labels):
-        rest = said[label.end():label.end() + 400]
-        found = _options_at(rest, options)
-        if found and found[0][0] == 0:
-            several = len(found) > 1 and found[1][1] != found[0][1] and _OR.fullmatch(rest, len(found[0][1]), found[1][0])
-            return None if several else found[0][1]
-        sentence = re.split(r'[.;\n]', rest, maxsplit=1)[0]
-        inside = [(start, o) for start, o in found if start < len(sentence)]
-        if len({o for _, o in inside}) == 1 and not _NOT.search(rest[:inside[0][0]]): return inside[0][1]
+        option = _behind_label(said[label.end():label.end() + 400], options)
+        if option is not None: return option or None
 
+def _named(said, options):
+    "The only option that is named without a \"not\" before it, `off_menu` if it is not the only one, else None."
+    places = _options_at(said, options)
+    if any(_NOT.search(said[max(0, start - 40):start]) for start, _ in places): return Absence.off_menu
+    names = {option for _, option in places}
+    if len(names) == 1: return names.pop()
+    return Absence.off_menu if names else None
+
+# %% ../../nbs/llm/replies.ipynb #replies-verdict
 def verdict(
-    text:str|None, # A raw reply
-    options:list, # E.g. ['supported', 'contradicted'] or ['A', 'B']; single letters have to be written as given
-    finish_reason:str|None=None,
+    text:str|None, # A raw reply; None if none arrived
+    options:list, # E.g. ['supported', 'contradicted'], or ['A', 'B'], which have to be written as given
+    finish_reason:str|None=None, # As the server gave it
 )->str|Absence: # One of `options`
-    """The option that the reply chooses: the one behind the last label such as "Verdict:", else behind "the answer is", else the only one it names without a "not" before it.
-    Another word behind the label, or several options without a choice, are `off_menu`."""
+    """The option that the reply chooses: behind the last label such as "Verdict:", else after "the answer is",
+    else the only one without a "not" before it. Another word, or several options without a choice, are `off_menu`."""
     options = list(options)
-    if not options or not all(isinstance(o, str) and o for o in options): raise BadInput('verdict needs at least one option, and each has to be a non-empty string.')
-    said = answer(text) if isinstance(text, str) else ''
-    if not said: return why_absent(text if isinstance(text, str) else None, finish_reason)
-    explicit, implicit = list(_EXPLICIT.finditer(said)), list(_IMPLICIT.finditer(said))
-    chosen = _behind(explicit, said, options) or (None if explicit else _behind(implicit, said, options))
-    if chosen or explicit: return chosen or Absence.off_menu
-    found = _options_at(said, options)
-    if any(_NOT.search(said[max(0, start-40):start]) for start, _ in found): return Absence.off_menu
-    named = {o for _, o in found}
-    if len(named) == 1: return named.pop()
-    return Absence.off_menu if named else why_absent(text, finish_reason)
+    if not options or not all(isinstance(o, str) and o for o in options):
+        raise BadInput('verdict needs at least one option, and each has to be a non-empty string.')
+    text = text if isinstance(text, str) else None
+    said = answer(text or '')
+    if not said: return why_absent(text, finish_reason)
+    explicit = list(_EXPLICIT.finditer(said))
+    if explicit: return _behind(explicit, said, options) or Absence.off_menu
+    chosen = _behind(list(_IMPLICIT.finditer(said)), said, options) or _named(said, options)
+    return chosen or why_absent(text, finish_reason)
 
-# %% ../../nbs/llm/replies.ipynb #replies-items
+# %% ../../nbs/llm/replies.ipynb #replies-marks
+_FENCE = re.compile(r'```[a-zA-Z]*\s*\n?(.*?)```', re.DOTALL)
 _MARK = re.compile(r'^[^\S\n]*(?:[-*•–][^\S\n]+|\(?\d{1,4}[.):](?!\d)[^\S\n]*|\(?[a-z][.)][^\S\n]+)(?=\S)')
+_ITEM_NAMES = ('claim', 'fact', 'event', 'text', 'statement', 'item')
 
 def _item_text(x):
     "An item of a JSON list as text: of an object, its claim, fact, event, text or statement."
-    if isinstance(x, dict): x = next((x[k] for k in x if _plain_key(k) in ('claim', 'fact', 'event', 'text', 'statement', 'item')), x)
+    if isinstance(x, dict): x = next((value for name, value in x.items() if _plain(name) in _ITEM_NAMES), x)
     return str(x).strip()
 
+def _json_items(said):
+    "The items of the last JSON value that is a list, or holds a single one; None if there is none."
+    for value in json_values(said):
+        lists = [value] if isinstance(value, list) else [v for v in value.values() if isinstance(v, list)]
+        if len(lists) == 1: return [_item_text(x) for x in lists[0]]
+
+# %% ../../nbs/llm/replies.ipynb #replies-lines
+def _marked_items(lines):
+    "The items of a numbered or bulleted list; what follows an item up to a blank line belongs to it."
+    texts, is_open = [], False
+    for line in lines:
+        mark = _MARK.match(line)
+        if mark: texts.append(line[mark.end():].strip())
+        elif is_open and line.strip(): texts[-1] += ' ' + line.strip()
+        is_open = bool(texts) and bool(line.strip()) and (is_open or bool(mark))
+    return texts
+
+# %% ../../nbs/llm/replies.ipynb #replies-items
 def items(
     text:str|None, # A raw reply
 )->list: # Strings in order, without marks; empty if there is no list
-    "The items of a list: JSON, numbered or bulleted. Text before the first item and after a blank line is not part of it."
+    "The items of a list: JSON, numbered or bulleted. Text before the first item and after a blank line is no part."
     said = answer(text) if isinstance(text, str) else ''
-    fenced = _FENCE.search(said)
-    if _is_json(said) or fenced and json_values(fenced[0]) or not any(_MARK.match(line) for line in said.split('\n')):
-        for value in json_values(said):
-            lists = [value] if isinstance(value, list) else [v for v in value.values() if isinstance(v, list)]
-            if len(lists) == 1: return [_item_text(x) for x in lists[0]]
-    found, open_item = [], False
-    for line in said.split('\n'):
-        mark = _MARK.match(line)
-        if mark: found.append(line[mark.end():].strip())
-        elif open_item and line.strip(): found[-1] += ' ' + line.strip()
-        open_item = bool(found) and bool(line.strip()) and (open_item or bool(mark))
-    return found
+    lines, fenced = said.split('\n'), _FENCE.search(said)
+    may_be_json = _is_json(said) or fenced and json_values(fenced[0]) or not any(map(_MARK.match, lines))
+    values = _json_items(said) if may_be_json else None
+    return _marked_items(lines) if values is None else values
 
-# %% ../../nbs/llm/replies.ipynb #replies-issues
+# %% ../../nbs/llm/replies.ipynb #replies-issue
 class Issue(NamedTuple):
     "A fault that a judge names."
     metric: str|None # Of the heading it stands under, lower case
@@ -330,17 +445,20 @@ _HEADING = re.compile(r'^\W*(?:\d+\W*)?([A-Za-z]+)[\s*_]+(?:issues|problems|erro
 _ISSUE = re.compile(r'(?:^|(?<=\s))[-*•][^\S\n]+[*_`]*\[([A-Za-z][A-Za-z /&-]{1,40})\][*_`:]*')
 _END = re.compile(r'\bfinal\b[\s*_]*\w*[\s*_]*\bscore', re.IGNORECASE)
 
+# %% ../../nbs/llm/replies.ipynb #replies-issues
 def issues(
     text:str|None, # A raw reply
 )->list: # Of `Issue`, in order
-    "The labelled issues of a reply, those on one line taken apart, each with the metric of the heading it stands under. Issues named while reasoning do not count."
+    """The labelled issues of a reply, those on one line taken apart, each with the metric of the heading it stands
+    under. Issues named while reasoning do not count."""
     said = answer(text) if isinstance(text, str) else ''
-    metric, found = None, []
+    metric, faults = None, []
     for line in said.split('\n'):
         heading = _HEADING.match(line)
         if heading and heading[1].lower() != 'no': metric = heading[1].lower()
         marks = list(_ISSUE.finditer(line))
-        ends = [m.start() for m in marks[1:]] + [len(line)]
-        found += [Issue(metric, m[1].strip().upper(), line[m.end():end].strip(' -*')) for m, end in zip(marks, ends)]
+        ends = [mark.start() for mark in marks[1:]] + [len(line)]
+        for mark, end in zip(marks, ends):
+            faults.append(Issue(metric, mark[1].strip().upper(), line[mark.end():end].strip(' -*')))
         if _END.search(line) and not marks: metric = None
-    return found
+    return faults

@@ -9,18 +9,23 @@ __all__ = ['StubServer']
 import asyncio, json, threading
 from typing import Callable
 
+from fastcore.basics import patch
+
 from ..core.records import BadInput
 
 # %% ../../nbs/llm/stub.ipynb #stub-completion
-def _completion(request, said):
-    "What a server would send. Tokens are counted as words."
-    text = said.get('content', '')
-    words = sum(len(str(m.get('content', '')).split()) for m in request['messages'])
+def _completion(request, reply):
+    "What a server would send for a rule's reply. Tokens are counted as words."
+    text = reply.get('content', '')
+    words = sum(len(str(message.get('content', '')).split()) for message in request['messages'])
     usage = dict(prompt_tokens=words, completion_tokens=len((text or '').split()))
-    message = dict(role='assistant', content=text, refusal=said.get('refusal')) | {k: said[k] for k in ('reasoning_content',) if k in said}
-    choice = dict(index=0, message=message, finish_reason=said.get('finish_reason', 'stop'), logprobs=said.get('logprobs'))
-    return dict(id='stub', object='chat.completion', created=0, model=said.get('model', request['model']), choices=[choice],
-                usage=said.get('usage', usage | dict(total_tokens=sum(usage.values()))))
+    usage['total_tokens'] = sum(usage.values())
+    message = dict(role='assistant', content=text, refusal=reply.get('refusal'))
+    if 'reasoning_content' in reply: message['reasoning_content'] = reply['reasoning_content']
+    finish_reason = reply.get('finish_reason', 'stop')
+    choice = dict(index=0, message=message, finish_reason=finish_reason, logprobs=reply.get('logprobs'))
+    return dict(id='stub', object='chat.completion', created=0, model=reply.get('model', request['model']),
+                choices=[choice], usage=reply.get('usage', usage))
 
 # %% ../../nbs/llm/stub.ipynb #stub-refuse
 def _error(message, code=None, **more):
@@ -29,41 +34,62 @@ def _error(message, code=None, **more):
 
 def _refused(server, headers, request):
     "Status and body if the request isn't even looked at, else None."
-    if server._key and headers.get('Authorization') != f'Bearer {server._key}': return 401, _error('The API key is wrong.', 'invalid_api_key')
+    if server._key and headers.get('Authorization') != f'Bearer {server._key}':
+        return 401, _error('The API key is wrong.', 'invalid_api_key')
     form = (request.get('response_format') or {}).get('type', 'text')
-    if form == 'json_schema' and not server.json_schema: return 400, _error("response_format.type must be 'text' or 'json_object'.", param='response_format')
+    if form == 'json_schema' and not server.json_schema:
+        return 400, _error("response_format.type must be 'text' or 'json_object'.", param='response_format')
 
 # %% ../../nbs/llm/stub.ipynb #stub-server
 class StubServer:
-    """A server on this machine that answers by a rule; use it in a `with` block.
+    """A server on this machine that answers by a rule; use it in a `with` block, and ask it at `base_url`.
 
-    It runs in a thread of its own and takes a free port of 127.0.0.1. `requests` are the bodies that arrived, in order; `most_in_flight` and `connections` count what its clients did."""
-    def __init__(self,
-                 rule:Callable, # Request body (dict) -> text, or a dict: see above
-                 delay:float=0., # Seconds before every answer
-                 key:str|None=None, # If given, the key that clients have to send
-                 json_schema:bool=True, # Does it know `response_format` json_schema?
-                ):
-        if not callable(rule): raise BadInput('A stub server needs a rule: a function from a request to a reply.')
-        self.rule, self.delay, self._key, self.json_schema = rule, delay, key, json_schema
-        self.requests, self.in_flight, self.most_in_flight, self.connections = [], 0, 0, 0
-        self.base_url = None # Once it runs
+    The rule gives the text of a reply, or a dict. A dict holds parts of the reply (`content`, `refusal`,
+    `finish_reason`, `logprobs`, `usage`, `model`, `reasoning_content`), or says how to fail: `status`, with `headers`
+    and `body`; `drop` to cut the connection; `raw` for a body that is no completion. `delay` in either is a wait in
+    seconds. A rule that raises is an error 500.
 
-    def __repr__(self): return f'StubServer({self.base_url or "not running"}, {len(self.requests)} requests)'
+    The server runs in a thread of its own and takes a free port of 127.0.0.1. `requests` are the bodies that arrived,
+    in order; `most_in_flight` and `connections` count what its clients did."""
+
+# %% ../../nbs/llm/stub.ipynb #stub-init
+@patch
+def __init__(
+    self:StubServer,
+    rule:Callable, # Request body (dict) -> text, or a dict with parts of a reply or a way to fail
+    delay:float=0., # Seconds before every answer
+    key:str|None=None, # If given, the key that clients have to send
+    json_schema:bool=True, # Does it know `response_format` json_schema?
+):
+    "Nothing runs before the `with` block."
+    if not callable(rule): raise BadInput('A stub server needs a rule: a function from a request to a reply.')
+    self.rule, self.delay, self._key, self.json_schema = rule, delay, key, json_schema
+    self.requests, self.in_flight, self.most_in_flight, self.connections = [], 0, 0, 0
+    self.base_url = None # Once it runs
+
+@patch
+def __repr__(self:StubServer):
+    "The address, and how many requests arrived."
+    return f'StubServer({self.base_url or "not running"}, {len(self.requests)} requests)'
 
 # %% ../../nbs/llm/stub.ipynb #stub-answer
 async def _respond(server, request, headers, web):
     "The response to a request body."
     refused = _refused(server, headers, request)
     if refused: return web.json_response(refused[1], status=refused[0])
-    said = server.rule(request)
-    if isinstance(said, str): said = dict(content=said)
-    await asyncio.sleep(said.get('delay', server.delay))
-    if said.get('drop'): return None
-    if 'raw' in said: return web.Response(text=said['raw'], headers=said.get('headers'), content_type=said.get('content_type', 'application/json'))
-    if 'status' in said: return web.json_response(said.get('body', _error('The rule says so.')), status=said['status'], headers=said.get('headers'))
-    return web.json_response(_completion(request, said))
+    reply = server.rule(request)
+    if isinstance(reply, str): reply = dict(content=reply)
+    await asyncio.sleep(reply.get('delay', server.delay))
+    if reply.get('drop'): return None
+    more = reply.get('headers')
+    if 'raw' in reply:
+        return web.Response(text=reply['raw'], headers=more, content_type=reply.get('content_type', 'application/json'))
+    if 'status' in reply:
+        body = reply.get('body', _error('The rule says so.'))
+        return web.json_response(body, status=reply['status'], headers=more)
+    return web.json_response(_completion(request, reply))
 
+# %% ../../nbs/llm/stub.ipynb #stub-handle
 async def _handle(server, http, web):
     "Take a request, count it, answer it; a rule that raises is the server's error 500."
     server.in_flight += 1
@@ -77,19 +103,30 @@ async def _handle(server, http, web):
     if response is None: http.transport.abort()
     return response or web.Response()
 
-# %% ../../nbs/llm/stub.ipynb #stub-run
-async def _serve(server, web, ready, stop):
-    "Serve until told to stop."
+# %% ../../nbs/llm/stub.ipynb #stub-route
+async def _route(server, http, web):
+    "A chat completion, the list of models, or 404."
+    if http.path == '/v1/chat/completions': return await _handle(server, http, web)
+    if http.path == '/v1/models': return web.json_response(dict(data=[dict(id='stub', object='model')], object='list'))
+    return web.json_response(_error('no such path'), status=404)
+
+# %% ../../nbs/llm/stub.ipynb #stub-listen
+async def _listen(server, web):
+    "Listen on a free port. Gives the socket's server, and aiohttp's."
     class Counting(web.Server): # one protocol object a connection
         def __call__(self):
             server.connections += 1
             return super().__call__()
-    async def handle(http):
-        if http.path == '/v1/chat/completions': return await _handle(server, http, web)
-        return web.json_response(dict(data=[dict(id='stub', object='model')], object='list')) if http.path == '/v1/models' else web.json_response(_error('no such path'), status=404)
+    async def handle(http): return await _route(server, http, web)
     counting = Counting(handle, max_line_size=65536)
     listening = await asyncio.get_running_loop().create_server(counting, '127.0.0.1', 0, backlog=1024)
     server.base_url = f'http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1'
+    return listening, counting
+
+# %% ../../nbs/llm/stub.ipynb #stub-serve
+async def _serve(server, web, ready, stop):
+    "Serve until told to stop."
+    listening, counting = await _listen(server, web)
     ready.set()
     await stop.wait()
     listening.close()
@@ -98,19 +135,25 @@ async def _serve(server, web, ready, stop):
     for task in others: task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
 
-def _enter(self):
+# %% ../../nbs/llm/stub.ipynb #stub-enter
+@patch
+def __enter__(self:StubServer):
+    "Start the server; it listens when this returns."
     try: from aiohttp import web # here: in the server's own thread it would fail unheard
-    except ImportError: raise BadInput("A stub server needs aiohttp, which is not installed: pip install 'openai[aiohttp]'.") from None
+    except ImportError:
+        raise BadInput("A stub server needs aiohttp, which is not installed: pip install 'openai[aiohttp]'.") from None
     started, self._loop, self._stop = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
-    self._thread = threading.Thread(target=lambda: self._loop.run_until_complete(_serve(self, web, started, self._stop)), name='factlib-stub', daemon=True)
+    run = lambda: self._loop.run_until_complete(_serve(self, web, started, self._stop))
+    self._thread = threading.Thread(target=run, name='factlib-stub', daemon=True)
     self._thread.start()
     if not started.wait(10): raise RuntimeError('The stub server did not start within 10 seconds.')
     return self
 
-def _exit(self, *error):
+# %% ../../nbs/llm/stub.ipynb #stub-exit
+@patch
+def __exit__(self:StubServer, *error):
+    "Stop the server; what it is answering is cut off."
     self._loop.call_soon_threadsafe(self._stop.set)
     self._thread.join(10)
     if not self._thread.is_alive(): self._loop.close()
     self.base_url = None
-
-StubServer.__enter__, StubServer.__exit__ = _enter, _exit

@@ -6,24 +6,33 @@
 __all__ = ['TRANSPORTS', 'Failure', 'retry_after', 'failure', 'SdkTransport', 'LeanTransport', 'transport_for']
 
 # %% ../../nbs/llm/transport.ipynb #transport-imports
-import asyncio, atexit, hashlib, json, os, re, time
+import asyncio, atexit, json, os, re, time
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
+from fastcore.basics import patch
+
+from ..core.files import digest
+
 # %% ../../nbs/llm/transport.ipynb #transport-failure
 class Failure(Exception):
-    """Why no completion came back. `kind` is one of
+    """Why no completion came back, by `kind`.
 
-    - `rate` (429), `server` (5xx and the like), `connection`, `timeout`, `garbled` (no completion in the body): worth another try;
-    - `rejected` (any other 4xx), `too_long` (the prompt does not fit the model's context), `filtered` (a content filter): would only happen again."""
+    - worth another try: `rate` (429), `server` (5xx and others), `connection`, `timeout`, `garbled` (no completion);
+    - would only happen again: `too_long` (for the context), `filtered`, `rejected` (any other 4xx)."""
     def __init__(self, kind:str, message:str, status:int|None=None, retry_after:float|None=None):
+        "`retry_after` is in seconds."
         super().__init__(message)
         self.kind, self.message, self.status, self.retry_after = kind, message, status, retry_after
 
     @property
-    def transient(self)->bool: return self.kind in ('rate', 'server', 'connection', 'timeout', 'garbled')
+    def transient(self)->bool:
+        "Is it worth another try?"
+        return self.kind in ('rate', 'server', 'connection', 'timeout', 'garbled')
 
-    def __str__(self): return (f'HTTP {self.status}: ' if self.status else '') + self.message
+    def __str__(self):
+        "The message, after the status if there is one."
+        return (f'HTTP {self.status}: ' if self.status else '') + self.message
 
 # %% ../../nbs/llm/transport.ipynb #transport-after
 def retry_after(
@@ -38,31 +47,35 @@ def retry_after(
         except (ValueError, TypeError, OverflowError): return None
     return seconds if 0 < seconds < float('inf') else None
 
-# %% ../../nbs/llm/transport.ipynb #transport-classify
-_TOO_LONG = re.compile(r'context[ _-]?(?:length|size|window)|exceed_context|maximum (?:context|model) length|max_model_len|prompt is too long|input is too long|'
-                       r'too many (?:input |prompt )?tokens|(?:prompt|input)[^.]{0,60} exceeds? [^.]{0,60}(?:tokens|context|limit)', re.IGNORECASE)
+# %% ../../nbs/llm/transport.ipynb #transport-signs
+_TOO_LONG = re.compile(
+    r'context[ _-]?(?:length|size|window)|exceed_context|maximum (?:context|model) length|max_model_len'
+    r'|prompt is too long|input is too long|too many (?:input |prompt )?tokens'
+    r'|(?:prompt|input)[^.]{0,60} exceeds? [^.]{0,60}(?:tokens|context|limit)', re.IGNORECASE)
 _FILTERED = re.compile(r'content[ _-]?(?:filter|management policy|policy_violation)|responsible_?ai', re.IGNORECASE)
 _QUOTA = re.compile(r'insufficient_quota|billing|credit balance', re.IGNORECASE)
 
-def _said(body):
+# %% ../../nbs/llm/transport.ipynb #transport-message
+def _message(body):
     "The message and the code in an error's body, in the forms that servers give it."
     error = body.get('error', body) if isinstance(body, dict) else body
     if not isinstance(error, dict): return ' '.join(str(error or '').split()), ''
     message = next((error[k] for k in ('message', 'detail', 'msg') if error.get(k)), error)
     return ' '.join(str(message).split()), f"{error.get('code') or ''} {error.get('type') or ''}"
 
+# %% ../../nbs/llm/transport.ipynb #transport-classify
 def failure(
     status:int, # HTTP
     body, # Parsed JSON, or text
-    headers, # See `retry_after`
+    headers, # Mapping of response headers; names in lower case, or a mapping that ignores case
 )->Failure:
     "The failure that an error's response stands for."
-    message, code = _said(body)
-    said, wait = f'{code} {message}', retry_after(headers)
-    refused = 400 <= status < 500
-    if status == 413 or refused and status != 429 and _TOO_LONG.search(said): return Failure('too_long', message, status)
-    if refused and status != 429 and _FILTERED.search(said): return Failure('filtered', message, status)
-    if status == 429: return Failure('rejected' if _QUOTA.search(said) else 'rate', message, status, wait)
+    message, code = _message(body)
+    words, wait = f'{code} {message}', retry_after(headers)
+    refused = 400 <= status < 500 and status != 429
+    if status == 413 or refused and _TOO_LONG.search(words): return Failure('too_long', message, status)
+    if refused and _FILTERED.search(words): return Failure('filtered', message, status)
+    if status == 429: return Failure('rejected' if _QUOTA.search(words) else 'rate', message, status, wait)
     if status >= 500 or status in (408, 409, 425): return Failure('server', message, status, wait)
     return Failure('rejected', message, status)
 
@@ -72,27 +85,7 @@ def _here(base_url):
     host = urlsplit(base_url).hostname or ''
     return host == 'localhost' or host == '::1' or host.startswith('127.')
 
-# %% ../../nbs/llm/transport.ipynb #transport-sdk
-class SdkTransport:
-    "Requests through OpenAI's client: one client an endpoint, used on one event loop."
-    def __init__(self, base_url:str, key): # `key`: anything whose `value` is the API key
-        from openai import AsyncOpenAI, DefaultAioHttpClient
-        self.client = AsyncOpenAI(base_url=base_url, api_key=key.value, max_retries=0, http_client=DefaultAioHttpClient(timeout=None, trust_env=not _here(base_url)))
-
-    async def send(self, body:dict, timeout:float)->'ChatCompletion': # `body`: of a chat completion request; `timeout` in seconds. Raises `Failure`
-        "Send a request and wait for its completion."
-        import openai
-        fields = {k: v for k, v in body.items() if k not in ('model', 'messages')}
-        try:
-            async with asyncio.timeout(timeout): # the client's own time-out is for each read, and a slow trickle never ends it
-                return _checked(await self.client.chat.completions.create(model=body['model'], messages=body['messages'], extra_body=fields, timeout=timeout))
-        except TimeoutError as e: raise _lost(e, timeout) from None
-        except openai.APIStatusError as e: raise failure(e.status_code, e.body, e.response.headers) from None
-        except openai.APIConnectionError as e: raise _lost(_root(e), timeout) from None
-        except (openai.OpenAIError, ValueError, RecursionError) as e: raise Failure('garbled', f'the answer is no chat completion ({type(e).__name__})') from None
-
-    async def close(self): await self.client.close()
-
+# %% ../../nbs/llm/transport.ipynb #transport-lost
 def _root(error):
     "What an error began with. The client calls some lost connections time-outs, so its own types don't tell."
     while error.__cause__ is not None: error = error.__cause__
@@ -103,38 +96,80 @@ def _lost(error, timeout):
     if isinstance(error, TimeoutError): return Failure('timeout', f'no answer within {timeout:.3g} s')
     return Failure('connection', f'the connection failed ({type(error).__name__})')
 
+# %% ../../nbs/llm/transport.ipynb #transport-checked
 def _checked(completion):
     "A completion with a choice, or a `Failure`."
     choices = getattr(completion, 'choices', None)
-    if isinstance(choices, list) and choices and (getattr(choices[0], 'error', None) or getattr(choices[0], 'finish_reason', None) == 'error'):
-        raise Failure('server', 'the answer is an error' + (f': {_said(choices[0].error)[0]}' if getattr(choices[0], 'error', None) else '')) # as some gateways report what went wrong behind them
-    if not isinstance(choices, list) or not choices or not hasattr(getattr(choices[0], 'message', None), 'content'):
-        said = _said(getattr(completion, 'model_extra', None) or {})[0] if getattr(completion, 'model_extra', None) else ''
-        raise Failure('garbled', 'the answer is no chat completion' + (f': {said}' if said else ''))
+    first = choices[0] if isinstance(choices, list) and choices else None
+    error = getattr(first, 'error', None)
+    if error or getattr(first, 'finish_reason', None) == 'error':
+        raise Failure('server', 'the answer is an error' + (f': {_message(error)[0]}' if error else ''))
+    if first is None or not hasattr(getattr(first, 'message', None), 'content'):
+        more = getattr(completion, 'model_extra', None)
+        words = _message(more)[0] if more else ''
+        raise Failure('garbled', 'the answer is no chat completion' + (f': {words}' if words else ''))
     return completion
+
+# %% ../../nbs/llm/transport.ipynb #transport-sdk
+class SdkTransport:
+    "Requests through OpenAI's client: one client an endpoint, used on one event loop."
+    def __init__(self, base_url:str, key):
+        "`key` is anything whose `value` is the API key."
+        from openai import AsyncOpenAI, DefaultAioHttpClient
+        http = DefaultAioHttpClient(timeout=None, trust_env=not _here(base_url))
+        self.client = AsyncOpenAI(base_url=base_url, api_key=key.value, max_retries=0, http_client=http)
+
+    async def close(self):
+        "Close the connections."
+        await self.client.close()
+
+# %% ../../nbs/llm/transport.ipynb #transport-sdk-send
+async def _create(client, body, timeout):
+    "Send by the client. Its own time-out is for each read, and a slow trickle never ends it: so there are two."
+    fields = {name: value for name, value in body.items() if name not in ('model', 'messages')}
+    create = client.chat.completions.create
+    async with asyncio.timeout(timeout):
+        return await create(model=body['model'], messages=body['messages'], extra_body=fields, timeout=timeout)
+
+# %% ../../nbs/llm/transport.ipynb #transport-sdk-errors
+@patch
+async def send(
+    self:SdkTransport,
+    body:dict, # Of a chat completion request
+    timeout:float, # Seconds
+): # OpenAI's `ChatCompletion`
+    "Send a request and wait for its completion; a `Failure` if there is none."
+    import openai
+    try: return _checked(await _create(self.client, body, timeout))
+    except TimeoutError as e: raise _lost(e, timeout) from None
+    except openai.APIStatusError as e: raise failure(e.status_code, e.body, e.response.headers) from None
+    except openai.APIConnectionError as e: raise _lost(_root(e), timeout) from None
+    except (openai.OpenAIError, ValueError, RecursionError) as e:
+        raise Failure('garbled', f'the answer is no chat completion ({type(e).__name__})') from None
 
 # %% ../../nbs/llm/transport.ipynb #transport-lean
 class LeanTransport:
     "Requests straight through aiohttp, with the types of OpenAI's client. Use on one event loop."
     def __init__(self, base_url:str, key):
+        "`key` is anything whose `value` is the API key."
         import aiohttp
-        headers = {'Authorization': f'Bearer {key.value}', 'Content-Type': 'application/json'}
         self.url = base_url.rstrip('/') + '/chat/completions'
-        self.session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=headers, timeout=aiohttp.ClientTimeout(total=None), trust_env=not _here(base_url))
+        self.session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None),
+            headers={'Authorization': f'Bearer {key.value}', 'Content-Type': 'application/json'},
+            trust_env=not _here(base_url))
 
-    async def send(self, body:dict, timeout:float)->'ChatCompletion':
-        "As `SdkTransport.send`."
-        import aiohttp
-        try:
-            async with asyncio.timeout(timeout):
-                async with self.session.post(self.url, data=json.dumps(body, ensure_ascii=False).encode('utf-8'), allow_redirects=False) as response: raw = await response.read()
-        except (aiohttp.ClientError, OSError) as e: raise _lost(e, timeout) from None
-        try: parsed = json.loads(raw)
-        except (ValueError, RecursionError): parsed = raw.decode('utf-8', 'replace')
-        if response.status >= 300: raise failure(response.status, parsed, response.headers)
-        return _checked(_completion(parsed))
+    async def close(self):
+        "Close the connections."
+        await self.session.close()
 
-    async def close(self): await self.session.close()
+# %% ../../nbs/llm/transport.ipynb #transport-lean-post
+async def _post(session, url, body, timeout):
+    "The response, and the bytes of its body."
+    data = json.dumps(body, ensure_ascii=False).encode('utf-8')
+    async with asyncio.timeout(timeout):
+        async with session.post(url, data=data, allow_redirects=False) as response:
+            return response, await response.read()
 
 def _completion(parsed):
     "The client's type; built without validation where a server takes liberties with it, as the client does."
@@ -143,25 +178,44 @@ def _completion(parsed):
     try: return ChatCompletion.model_validate(parsed)
     except ValueError: return ChatCompletion.construct(**parsed)
 
+# %% ../../nbs/llm/transport.ipynb #transport-lean-send
+@patch
+async def send(
+    self:LeanTransport,
+    body:dict, # Of a chat completion request
+    timeout:float, # Seconds
+): # OpenAI's `ChatCompletion`
+    "Send a request and wait for its completion; a `Failure` if there is none."
+    import aiohttp
+    try: response, raw = await _post(self.session, self.url, body, timeout)
+    except (aiohttp.ClientError, OSError) as e: raise _lost(e, timeout) from None
+    try: parsed = json.loads(raw)
+    except (ValueError, RecursionError): parsed = raw.decode('utf-8', 'replace')
+    if response.status >= 300: raise failure(response.status, parsed, response.headers)
+    return _checked(_completion(parsed))
+
 # %% ../../nbs/llm/transport.ipynb #transport-pool
 TRANSPORTS = {'sdk': SdkTransport, 'lean': LeanTransport}
 _open = {} # (process, kind, base_url, digest of the key) -> transport; made and used on the background loop only
 
 def transport_for(
     kind:str, # A key of `TRANSPORTS`
-    base_url:str,
+    base_url:str, # Of the endpoint, usually ending in /v1
     key, # Anything whose `value` is the API key
 ): # A transport; call this on the background loop
     "The transport to this endpoint; made when first asked for."
-    name = os.getpid(), kind, base_url, hashlib.sha256(key.value.encode()).hexdigest()
+    name = os.getpid(), kind, base_url, digest(key.value)
     if name not in _open: _open[name] = TRANSPORTS[kind](base_url, key)
     return _open[name]
 
+# %% ../../nbs/llm/transport.ipynb #transport-close
+async def _close_ours():
+    "Close what this process opened."
+    for name, transport in _open.items():
+        if name[0] == os.getpid(): await transport.close()
+
 @atexit.register
 def _close_all():
-    "Close what this process opened."
+    "Close what this process opened, in two seconds at most."
     from factlib.core.loop import run_sync
-    async def close():
-        for name, transport in _open.items():
-            if name[0] == os.getpid(): await transport.close()
-    if any(name[0] == os.getpid() for name in _open): run_sync(asyncio.wait_for(close(), 2))
+    if any(name[0] == os.getpid() for name in _open): run_sync(asyncio.wait_for(_close_ours(), 2))

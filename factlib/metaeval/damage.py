@@ -9,15 +9,20 @@ __all__ = ['deltas', 'test_row', 'effectiveness', 'length_effect', 'gold_scores'
 from ..core.frames import DataFrame
 from .scores import KEYS, check_scores
 from ..perturb.quality import TASKS
-from ..validity.base import critical_t, holm
+from ..validity.base import Result, critical_t, holm
 from ..validity.bounds import bounds_paired
 from ..validity.paired import effect_size, paired_t
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-deltas
 def deltas(
     table:DataFrame, # A table of scores
-)->DataFrame: # One row for each manipulated document: the keys, `value`, `gold`, `delta` (empty if either is missing)
-    "Score of the manipulated document minus score of its gold document, by evaluator, length and metric (Eq 3.22). Negative: the judge noticed."
+)->DataFrame: # One row for each manipulated document
+    """Score of the manipulated document minus score of its gold document (Eq 3.22). Below 0: the judge noticed.
+
+    - evaluator, group, variant, level, metric: which score
+    - value: of the manipulated document
+    - gold: of the gold document, from the same evaluator, at the same length, on the same metric
+    - delta: value - gold, empty if either is missing"""
     import pandas as pd
     check_scores(table)
     same = ['evaluator', 'group', 'level', 'metric']
@@ -27,81 +32,139 @@ def deltas(
     rows['delta'] = rows.value - rows.gold
     return rows
 
+# %% ../../nbs/metaeval/damage.ipynb #damage-test-parts
+def _worst_case(d, spread):
+    "Between what the mean lies, whatever is missing: the interval of a `Result`; none where the scale has no ends."
+    return Result(None) if spread is None else bounds_paired(d, [0]*len(d), -spread, spread)
+
+def _test_cells(t, worst, size, critical):
+    "The row that these results make."
+    return dict(asked=t.asked, scored=t.n, missing=t.asked - t.n,
+                mean=t.estimate, ci_low=t.low, ci_high=t.high, worst_low=worst.low, worst_high=worst.high,
+                t=t.statistic, df=t.df, p=t.p, critical=critical,
+                effect=size.estimate, effect_low=size.low, effect_high=size.high, note=t.note)
+
 # %% ../../nbs/metaeval/damage.ipynb #damage-test
 def test_row(
     d, # One difference a document, empty for missing
-    spread:float|None, # A missing difference lies between minus this and this; None where the scale has no ends
-    alpha:float=.05, # Level of the one-sided test, as in the thesis
+    spread:float|None, # What is missing lies between minus this and this; None: anywhere
+    alpha:float=.05, # Level of the one-sided test
 )->dict: # A row of a table
-    "Eq 5.1: t = mean / (sd / sqrt(n)), sd with ddof 1, over the documents that have both scores; with effect size d_z and worst-case bounds."
+    """Eq 5.1: t = mean / (sd / sqrt(n)), sd with ddof 1, over the documents that have both scores.
+
+    - asked, scored, missing: numbers of documents
+    - mean, ci_low, ci_high: of the differences, with its 95 % interval
+    - worst_low, worst_high: bounds of the mean, whatever is missing
+    - t, df, p: two-sided test; critical: the one-sided test's t
+    - effect, effect_low, effect_high: d_z with its 95 % interval
+    - note: what to be careful about"""
     d = list(d)
     t, size = paired_t(d), effect_size(d)
-    worst = None if spread is None else bounds_paired(d, [0]*len(d), -spread, spread)
-    ci = lambda r: (None, None) if r is None or r.ci is None else r.ci
-    return dict(asked=t.asked, scored=t.n, missing=t.asked - t.n, mean=t.estimate, ci_low=ci(t)[0], ci_high=ci(t)[1], worst_low=ci(worst)[0], worst_high=ci(worst)[1],
-                t=t.statistic, df=t.df, p=t.p, critical=critical_t(t.n - 1, alpha, 'greater') if t.n > 1 else None,
-                effect=size.estimate, effect_low=ci(size)[0], effect_high=ci(size)[1], note=t.note)
+    critical = critical_t(t.n - 1, alpha, 'greater') if t.n > 1 else None
+    return _test_cells(t, _worst_case(d, spread), size, critical)
 
-def _width(scale, times=1): return None if scale is None else times*(scale[1] - scale[0])
-
+# %% ../../nbs/metaeval/damage.ipynb #damage-order
 def _in_order(table, by):
-    "Rows sorted by the columns `by`: manipulations in the order of `TASKS`, everything else in the order of appearance."
+    "Rows sorted by the columns `by`: manipulations as in `TASKS`, everything else in the order of appearance."
     import pandas as pd
-    order = {c: [*(TASKS if c == 'variant' else ()), *dict.fromkeys(table[c])] for c in by}
-    codes = pd.DataFrame({c: table[c].map({x: i for i, x in reversed(list(enumerate(order[c])))}) for c in by})
-    return table.loc[codes.sort_values(by, kind='stable').index].reset_index(drop=True)
+    codes = {}
+    for column in by:
+        labels = [*(TASKS if column == 'variant' else ()), *dict.fromkeys(table[column])]
+        codes[column] = table[column].map({label: labels.index(label) for label in labels})
+    return table.loc[pd.DataFrame(codes).sort_values(by, kind='stable').index].reset_index(drop=True)
+
+# %% ../../nbs/metaeval/damage.ipynb #damage-tests
+def _typed(table, by):
+    "The table with numbers as numbers (None becomes NaN)."
+    words = [*by, 'asked', 'scored', 'missing', 'note']
+    return table.astype({c: 'float64' for c in table.columns if c not in words})
 
 def _tests(rows, by, column, spread):
-    "A row of tests for each combination of `by`, with Holm's p over the whole table."
+    "A row of tests for each combination of `by`, with Holm's p over them all, and whether the metric is the target."
     import pandas as pd
-    found = [dict(zip(by, key)) | test_row(group[column], spread) for key, group in rows.groupby(by, sort=False)]
-    table = _in_order(pd.DataFrame(found, columns=[*by, *test_row([], spread)]), by)
+    tests = [dict(zip(by, key)) | test_row(group[column], spread) for key, group in rows.groupby(by, sort=False)]
+    table = _in_order(pd.DataFrame(tests, columns=[*by, *test_row([], spread)]), by)
     table.insert(table.columns.get_loc('p') + 1, 'p_holm', holm(table.p))
-    table = table.astype({c: 'float64' for c in table.columns if c not in [*by, 'asked', 'scored', 'missing', 'note']})
-    if 'variant' in by: table.insert(len(by), 'target', [TASKS.get(v) == m for v, m in zip(table.variant, table.metric)])
+    table = _typed(table, by)
+    if 'variant' in by:
+        table.insert(len(by), 'target', [TASKS.get(v) == m for v, m in zip(table.variant, table.metric)])
     return table
 
+# %% ../../nbs/metaeval/damage.ipynb #damage-effect
+def _width(scale, times=1):
+    "How far two scores can lie apart, `times` over; None for a scale without ends."
+    return None if scale is None else times*(scale[1] - scale[0])
+
+def effectiveness(
+    table:DataFrame, # A table of scores
+    scale:tuple|None=(1, 5), # Its ends, for the worst-case bounds; None: without bounds
+)->DataFrame: # One row for each evaluator, length, manipulation and metric
+    """Eq 5.2: is the mean delta below 0? A t below minus the critical value says that the judge noticed.
+
+    - evaluator, level, variant, metric: which deltas
+    - target: whether the manipulation was made to hurt this metric
+    - asked to note: see `test_row`
+    - p_holm: behind p, corrected over this table"""
+    return _tests(deltas(table), ['evaluator', 'level', 'variant', 'metric'], 'delta', _width(scale))
+
+# %% ../../nbs/metaeval/damage.ipynb #damage-sides
 def _side_by_side(table, keys, value, short, long):
     "One row a document: `short`, `long` and their `difference`, empty where one is missing."
     import pandas as pd
     both = table[table.level.isin([short, long])]
-    wide = both.pivot(index=keys, columns='level', values=value).reindex(columns=[short, long]).set_axis(['short', 'long'], axis=1)
+    wide = both.pivot(index=keys, columns='level', values=value).reindex(columns=[short, long])
+    wide = wide.set_axis(['short', 'long'], axis=1)
     wide = wide.reindex(pd.MultiIndex.from_frame(both[keys].drop_duplicates())).reset_index()
     wide['difference'] = wide.short - wide.long
     return wide
 
-# %% ../../nbs/metaeval/damage.ipynb #damage-effect
-def effectiveness(
-    table:DataFrame, # A table of scores
-    scale:tuple|None=(1, 5), # Its ends, for the worst-case bounds; None: without bounds
-)->DataFrame: # One row for each evaluator, length, manipulation and metric; `target`: is this the metric that the manipulation was made to hurt?
-    "Eq 5.2: is the mean delta below 0? A t below minus the critical value says that the judge noticed."
-    return _tests(deltas(table), ['evaluator', 'level', 'variant', 'metric'], 'delta', _width(scale))
-
 # %% ../../nbs/metaeval/damage.ipynb #damage-length
 def length_effect(
     table:DataFrame, # A table of scores
-    short:str='2000', long:str='full', # Levels that are compared
+    short:str='2000', # A level
+    long:str='full', # The level it is compared with
     scale:tuple|None=(1, 5), # Its ends, for the worst-case bounds; None: without bounds
 )->DataFrame: # One row for each evaluator, manipulation and metric
-    "Eq 5.3: mean over documents of delta(short) - delta(long). Below 0: the manipulation costs more in the short text, so the judge notices it less in the long one."
+    """Eq 5.3: mean over documents of delta(short) - delta(long). Below 0: the manipulation costs more in the short
+    text, so the judge notices it less in the long one.
+
+    - evaluator, variant, metric: which deltas
+    - target: whether the manipulation was made to hurt this metric
+    - asked to note: see `test_row`
+    - p_holm: behind p, corrected over this table"""
     keys = ['evaluator', 'variant', 'metric', 'group']
     rows = _side_by_side(deltas(table), keys, 'delta', short, long)
     return _tests(rows, keys[:3], 'difference', _width(scale, 2))
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-gold
-def gold_scores(
-    table:DataFrame, # A table of scores
-    short:str='2000', long:str='full', # Levels that are compared
-    scale:tuple|None=(1, 5), # Its ends, for the worst-case bounds; None: without bounds
-)->DataFrame: # One row for each evaluator and metric: `mean_short`, `mean_long` over the documents scored there; the rest about the paired difference
-    "Mean gold score of the short and of the long version, and the mean over documents of their difference (short minus long)."
+def _with_means(tests, rows):
+    "The tests with `mean_short`, `n_short`, `mean_long` and `n_long` of the documents, behind the keys."
     import pandas as pd
-    check_scores(table)
-    rows = _side_by_side(table[table.variant == 'gold'], ['evaluator', 'metric', 'group'], 'value', short, long)
-    tests = _tests(rows, ['evaluator', 'metric'], 'difference', _width(scale))
-    means = rows.groupby(['evaluator', 'metric'])[['short', 'long']].agg(['mean', 'count']).reindex(pd.MultiIndex.from_frame(tests[['evaluator', 'metric']]))
+    keys = ['evaluator', 'metric']
+    means = rows.groupby(keys)[['short', 'long']].agg(['mean', 'count'])
+    means = means.reindex(pd.MultiIndex.from_frame(tests[keys]))
     for i, side in enumerate(('short', 'long')):
         tests.insert(2 + 2*i, f'mean_{side}', means[(side, 'mean')].to_numpy())
         tests.insert(3 + 2*i, f'n_{side}', means[(side, 'count')].to_numpy())
     return tests
+
+def _gold_tests(table, short, long, scale):
+    gold = check_scores(table)[table.variant == 'gold']
+    rows = _side_by_side(gold, ['evaluator', 'metric', 'group'], 'value', short, long)
+    return _with_means(_tests(rows, ['evaluator', 'metric'], 'difference', _width(scale)), rows)
+
+# %% ../../nbs/metaeval/damage.ipynb #damage-gold-scores
+def gold_scores(
+    table:DataFrame, # A table of scores
+    short:str='2000', # A level
+    long:str='full', # The level it is compared with
+    scale:tuple|None=(1, 5), # Its ends, for the worst-case bounds; None: without bounds
+)->DataFrame: # One row for each evaluator and metric
+    """Mean gold score of the short and of the long version, and the mean over documents of short minus long.
+
+    - evaluator, metric: whose scores
+    - mean_short, n_short: over the documents that have a score of the short version
+    - mean_long, n_long: over the documents that have one of the long version
+    - asked to note: about the paired difference, see `test_row`
+    - p_holm: behind p, corrected over this table"""
+    return _gold_tests(table, short, long, scale)

@@ -8,25 +8,40 @@ __all__ = ['small_matrix']
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-imports
 from ..core.frames import DataFrame
 from ..core.records import BadInput
-from ..evaluators.base import evaluate
 from .truth import agreement_with_truth
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-row
-def _cell(judge, benchmark):
-    "The rows of one evaluator on one benchmark."
-    frame = evaluate(judge, benchmark.examples, progress=False)
-    about = dict(benchmark=benchmark.name, evaluator=judge.name, asked=len(frame), scored=int(frame.value.notna().sum()), seconds=float(frame.seconds.sum()))
-    nothing = about | dict(statistic='none', estimate=None, ci_low=None, ci_high=None)
-    if not about['scored']: return [nothing | dict(note=', '.join(f'{k}: {v}' for k, v in frame.absence.value_counts().items()))]
-    try: found = agreement_with_truth(frame, benchmark.examples, high=benchmark.good)
-    except BadInput as e: return [nothing | dict(note=str(e))]
-    return [about | dict(statistic=r.statistic, estimate=r.estimate, ci_low=r.ci_low, ci_high=r.ci_high, note='') for r in found.itertuples()]
+_SHOWN = ['statistic', 'estimate', 'ci_low', 'ci_high']
+
+def _without(about, note):
+    "The row of a cell without a statistic."
+    return about | dict(zip(_SHOWN, ('none', None, None, None))) | dict(note=note)
+
+# %% ../../nbs/metaeval/matrix.ipynb #matrix-cell
+def _cell(frame, benchmark):
+    "The rows of one evaluator's judgements of one benchmark."
+    about = dict(benchmark=benchmark.name, evaluator=frame.evaluator.iloc[0], asked=len(frame),
+                 scored=int(frame.value.notna().sum()), seconds=float(frame.seconds.sum()))
+    if not about['scored']:
+        return [_without(about, ', '.join(f'{k}: {v}' for k, v in frame.absence.value_counts().items()))]
+    try: statistics = agreement_with_truth(frame, benchmark.examples, high=benchmark.good)
+    except BadInput as e: return [_without(about, str(e))]
+    return [about | row | dict(note='') for row in statistics[_SHOWN].astype(object).to_dict('records')]
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-matrix
 def small_matrix(
-    judges:list, # Evaluators
-    benchmarks:list, # `Benchmark`s
-)->DataFrame: # benchmark, evaluator, asked, scored, seconds, statistic, estimate, ci_low, ci_high, note
-    "Every evaluator on every benchmark."
+    judgements:DataFrame, # From `evaluate`, of all evaluators, with the column `benchmark`
+    benchmarks:list, # The `Benchmark`s that were judged
+)->DataFrame: # One row for each benchmark, evaluator and statistic
+    """Every evaluator on every benchmark.
+
+    - benchmark, evaluator: their names
+    - asked, scored: examples, and how many of them got a value
+    - seconds: that the values took
+    - statistic: "AUC of ...", "kendall", "spearman", or "none"
+    - estimate, ci_low, ci_high: of the statistic, with its 95 % interval
+    - note: why there is none"""
     import pandas as pd
-    return pd.DataFrame([row for b in benchmarks for j in judges for row in _cell(j, b)])
+    parts = [(b, part) for b in benchmarks
+             for _, part in judgements[judgements.benchmark == b.name].groupby('evaluator', sort=False)]
+    return pd.DataFrame([row for b, part in parts for row in _cell(part.reset_index(drop=True), b)])

@@ -31,7 +31,10 @@ class Injected(NamedTuple):
     gold_start: int # What stood there in the gold text; empty for an insertion
     gold_end: int
 
-def _words(text, span): return [Span(span.start + m.start(), span.start + m.end()) for m in re.finditer(r'\S+', span.of(text))]
+# %% ../../nbs/metaeval/places.ipynb #places-words
+def _words(text, span):
+    "The spans of the words in a piece of a text."
+    return [Span(span.start + m.start(), span.start + m.end()) for m in re.finditer(r'\S+', span.of(text))]
 
 def _run(words, first, behind, span):
     "Span of some words; a point before the next one, or at the end, if there are none."
@@ -39,60 +42,78 @@ def _run(words, first, behind, span):
     at = words[first].start if first < len(words) else span.end
     return at, at
 
+def _differences(a, b):
+    "What is not equal in two lists of strings: (from, to) in the first and (from, to) in the second."
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    return [((i, i2), (j, j2)) for kind, i, i2, j, j2 in matcher.get_opcodes() if kind != 'equal']
+
+# %% ../../nbs/metaeval/places.ipynb #places-changes
 def _word_changes(gold, text, a, b):
     "Runs of words that differ between the piece `a` of the gold text and the piece `b` of the other."
     u, v = _words(gold, a), _words(text, b)
-    ops = SequenceMatcher(None, [w.of(gold) for w in u], [w.of(text) for w in v], autojunk=False).get_opcodes()
-    return [Injected(*_run(v, j, j2, b), *_run(u, i, i2, a)) for kind, i, i2, j, j2 in ops if kind != 'equal']
+    changed = _differences([w.of(gold) for w in u], [w.of(text) for w in v])
+    return [Injected(*_run(v, *there, b), *_run(u, *here, a)) for here, there in changed]
 
 # %% ../../nbs/metaeval/places.ipynb #places-align
 def _changed_pieces(gold, text):
     "Pairs of pieces (gold, manipulated) that differ: single paragraphs where they can be paired, else runs of them."
     p, q = paragraphs(gold), paragraphs(text)
     pairs = []
-    for kind, i, i2, j, j2 in SequenceMatcher(None, [x.of(gold) for x in p], [x.of(text) for x in q], autojunk=False).get_opcodes():
-        if kind == 'equal': continue
+    for (i, i2), (j, j2) in _differences([x.of(gold) for x in p], [x.of(text) for x in q]):
         if i2 - i == j2 - j: pairs += zip(p[i:i2], q[j:j2])
         else: pairs.append((Span(*_run(p, i, i2, Span(0, len(gold)))), Span(*_run(q, j, j2, Span(0, len(text))))))
     return pairs
 
+# %% ../../nbs/metaeval/places.ipynb #places-sentences
+def _around(changes):
+    "From the first of some changes to the last."
+    return Injected(min(c.start for c in changes), max(c.end for c in changes),
+                    min(c.gold_start for c in changes), max(c.gold_end for c in changes))
+
 def _by_sentence(changes, starts):
     "Changes in the same sentence of the gold text as one; `starts` are where its sentences begin."
-    grouped = {}
-    for c in changes: grouped.setdefault(int(np.searchsorted(starts, c.gold_start, side='right')), []).append(c)
-    return [Injected(min(c.start for c in g), max(c.end for c in g), min(c.gold_start for c in g), max(c.gold_end for c in g)) for g in grouped.values()]
+    together = {}
+    for c in changes: together.setdefault(int(np.searchsorted(starts, c.gold_start, side='right')), []).append(c)
+    return [_around(some) for some in together.values()]
 
+# %% ../../nbs/metaeval/places.ipynb #places-injected
 def injected(
-    gold:str, text:str, # A text, and the same after a manipulation
+    gold:str, # A text
+    text:str, # The same text after a manipulation
     unit:str='words', # What is one error: 'words', 'sentence' or 'paragraph'
 )->list[Injected]: # In order; empty if the texts are the same
     "The errors that a manipulation put into a text, found by comparing it with the gold text."
-    if unit not in ('words', 'sentence', 'paragraph'): raise BadInput(f"`unit` can be 'words', 'sentence' or 'paragraph', not {unit!r}.")
+    if unit not in ('words', 'sentence', 'paragraph'):
+        raise BadInput(f"`unit` can be 'words', 'sentence' or 'paragraph', not {unit!r}.")
     pieces = _changed_pieces(gold, text)
     if unit == 'paragraph': return [Injected(*b, *a) for a, b in pieces]
     changes = [c for a, b in pieces for c in _word_changes(gold, text, a, b)]
     return changes if unit == 'words' else _by_sentence(changes, [s.start for s in sentences(gold)])
 
 # %% ../../nbs/metaeval/places.ipynb #places-labels
-LABELS = {'41': ('SPELL', 'TYPO', 'ORTHOGRAPH'), '42': ('GRAMMAR', 'TENSE', 'VERB'), '43': ('SYNTAX', 'WORD ORDER', 'SENTENCE STRUCTURE'),
-          '24': ('LOGIC', 'ANACHRON', 'CONSISTEN', 'TIME', 'TEMPORAL', 'CHRONOLOG'), '17': ('TRANSITION', 'STRUCTURE', 'LOGIC', 'CONTINUITY', 'RELEVANCE'),
+LABELS = {'41': ('SPELL', 'TYPO', 'ORTHOGRAPH'), '42': ('GRAMMAR', 'TENSE', 'VERB'),
+          '43': ('SYNTAX', 'WORD ORDER', 'SENTENCE STRUCTURE'),
+          '24': ('LOGIC', 'ANACHRON', 'CONSISTEN', 'TIME', 'TEMPORAL', 'CHRONOLOG'),
+          '17': ('TRANSITION', 'STRUCTURE', 'LOGIC', 'CONTINUITY', 'RELEVANCE'),
           '32': ('CLARITY', 'VAGUE', 'AMBIG', 'REFERENCE', 'SPECIFIC')}
 
 def labelled(
-    memory:Memory,
+    memory:Memory, # What the judge noted, section by section
     stems:tuple, # Such as `LABELS['41']`
-    metric:str,
+    metric:str, # Issues of another metric don't count
 )->list: # True or False for each section
     "Which sections have an issue of this metric whose label contains one of the stems."
-    return [any(i.metric == metric and any(s in i.label for s in stems) for i in n.issues) for n in memory.notes]
+    def fits(issue): return issue.metric == metric and any(s in issue.label for s in stems)
+    return [any(map(fits, note.issues)) for note in memory.notes]
 
 # %% ../../nbs/metaeval/places.ipynb #places-places
 def sections_of(
     span:tuple, # (start, end); empty: a point
-    memory:Memory,
+    memory:Memory, # Knows where its sections are, else a `BadInput`
 )->list: # Indices; never empty
     "The sections that a span lies in. What lies between two sections belongs to the one before."
-    if any(n.start is None for n in memory.notes): raise BadInput(f'The memory of {memory.document!r} does not say where its sections are.')
+    if any(n.start is None for n in memory.notes):
+        raise BadInput(f'The memory of {memory.document!r} does not say where its sections are.')
     start, end = span[0], max(span[1], span[0] + 1)
     inside = [i for i, n in enumerate(memory.notes) if start < n.end and end > n.start]
     return inside or [max([i for i, n in enumerate(memory.notes) if n.start <= start], default=0)]
@@ -105,25 +126,28 @@ def _chance(places, flags):
 
 def _dealt(places, flags, rng, times):
     "Hits in each of so many deals of the labels to the sections."
-    counted = {}
-    for p in places: counted[tuple(p)] = counted.get(tuple(p), 0) + 1
+    alike = {} # errors in the same sections are hit together
+    for p in places: alike[tuple(p)] = alike.get(tuple(p), 0) + 1
     deals = rng.permuted(np.tile(np.array(flags, dtype=bool), (times, 1)), axis=1)
-    return sum(n*deals[:, list(p)].any(axis=1) for p, n in counted.items())
+    return sum(n*deals[:, list(p)].any(axis=1) for p, n in alike.items())
 
-# %% ../../nbs/metaeval/places.ipynb #places-quotes
-_QUOTE = re.compile(r'"([^"\n]{3,300})"|“([^”\n]{3,300})”|(?<!\w)[\'‘]([^\'’\n]{3,300})[\'’](?!\w)')
-
+# %% ../../nbs/metaeval/places.ipynb #places-standing
 @lru_cache(maxsize=64)
-def _plain(text): return re.sub(r'\s', ' ', text) # as long as before
+def _plain(text):
+    "The text with every kind of white space as a blank; as long as before."
+    return re.sub(r'\s', ' ', text)
 
 def _standing(words, text, start, end):
     "Where words stand in a text, and not inside a longer word. (A pattern for each would take five times as long.)"
-    inside = lambda i: 0 < i < len(text) and all(c.isalnum() or c == '_' for c in text[i-1:i+1])
-    found, at = [], text.find(words, start, end)
+    def inside(i): return 0 < i < len(text) and all(c.isalnum() or c == '_' for c in text[i-1:i+1])
+    spans, at = [], text.find(words, start, end)
     while at >= 0:
-        if not inside(at) and not inside(at + len(words)): found.append(Span(at, at + len(words)))
+        if not inside(at) and not inside(at + len(words)): spans.append(Span(at, at + len(words)))
         at = text.find(words, at + 1, end)
-    return found
+    return spans
+
+# %% ../../nbs/metaeval/places.ipynb #places-quotes
+_QUOTE = re.compile(r'"([^"\n]{3,300})"|“([^”\n]{3,300})”|(?<!\w)[\'‘]([^\'’\n]{3,300})[\'’](?!\w)')
 
 class Quotation(NamedTuple):
     "Words of a section that an issue quotes."
@@ -131,17 +155,25 @@ class Quotation(NamedTuple):
     spans: tuple # Where they stand in the section, in the text's coordinates
     new: bool    # The gold text does not have them
 
+def _quoted_words(note):
+    "What the issues of a section quote, each once, without points at the ends."
+    quotes = [next(filter(None, m.groups())) for issue in note.issues for m in _QUOTE.finditer(issue.text)]
+    quotes = [' '.join(q.split()).strip(' .…,;') for q in quotes]
+    return list(dict.fromkeys(q for q in quotes if len(q) > 2))
+
+# %% ../../nbs/metaeval/places.ipynb #places-quotations
 def quotations(
-    memory:Memory, text:str, gold:str, # The judged text, and the text without faults
-)->list[Quotation]: # Those found in the text; each once a section
+    memory:Memory, # What the judge noted
+    text:str, # What it judged
+    gold:str, # The text without faults
+)->list[Quotation]: # Those that stand in the text; each once a section
     "What the judge's issues quote."
-    text, gold, found = _plain(text), _plain(gold), []
-    for index, n in enumerate(memory.notes):
-        said = (' '.join(next(filter(None, m.groups())).split()).strip(' .…,;') for i in n.issues for m in _QUOTE.finditer(i.text))
-        for q in dict.fromkeys(q for q in said if len(q) > 2):
-            spans = _standing(q, text, n.start, n.end)
-            if spans: found.append(Quotation(index, tuple(spans), not _standing(q, gold, 0, len(gold))))
-    return found
+    text, gold, quotes = _plain(text), _plain(gold), []
+    for index, note in enumerate(memory.notes):
+        for words in _quoted_words(note):
+            spans = _standing(words, text, note.start, note.end)
+            if spans: quotes.append(Quotation(index, tuple(spans), not _standing(words, gold, 0, len(gold))))
+    return quotes
 
 # %% ../../nbs/metaeval/places.ipynb #places-quoted
 def _touched(error, quotes):
@@ -149,7 +181,9 @@ def _touched(error, quotes):
     return any(s.start < error.end and s.end > error.start for q in quotes if q.new for s in q.spans)
 
 def _quoted_by_chance(error, places, quotes, memory):
-    "Chance that a quotation touches the error if each fell anywhere in its section; words that the gold text has count once, others as often as they stand there."
+    """Chance that a quotation touches the error if each fell anywhere in its section.
+
+    Words that the gold text has count once, others as often as they stand there."""
     missed = 1.
     for q in quotes:
         if q.section not in places: continue
@@ -158,64 +192,124 @@ def _quoted_by_chance(error, places, quotes, memory):
         missed *= (1 - share)**(len(q.spans) if q.new else 1)
     return 1 - missed
 
-# %% ../../nbs/metaeval/places.ipynb #places-document
+# %% ../../nbs/metaeval/places.ipynb #places-document-quoted
 @lru_cache(maxsize=2048)
-def _injected_once(gold, text, unit): return tuple(injected(gold, text, unit)) # the same for every judge
+def _injected_once(gold, text, unit): return tuple(injected(gold, text, unit))
 
-def document_hits(
-    text:str, gold:str, # The manipulated text and its gold text
-    memory:Memory, gold_memory:Memory, # What the judge noted about them
-    variant:str, # The manipulation: a key of `TASKS`
-)->dict: # Lists with a value an error: hit, by_place, in_gold, quoted, quoted_by_chance; and places, flags for `_dealt`
-    "For each error: is its section labelled, how likely is that by chance, is its place in the gold text, and do the judge's words quote it?"
-    errors = _injected_once(gold, text, UNITS.get(variant, 'words'))
-    flags, gold_flags = (labelled(m, LABELS[variant], TASKS[variant]) for m in (memory, gold_memory))
-    places, quotes = [sections_of(e[:2], memory) for e in errors], quotations(memory, text, gold)
+def _labelled_errors(spans, memory, variant):
+    "The sections of each span, which sections have a fitting label, and whether each span is in such a section."
+    places, flags = [sections_of(s, memory) for s in spans], labelled(memory, LABELS[variant], TASKS[variant])
+    return places, flags, [any(flags[i] for i in p) for p in places]
+
+def _quoted(errors, places, text, gold, memory):
+    "Lists with a value an error: `quoted` and `quoted_by_chance`."
+    quotes = quotations(memory, text, gold)
     near = [[q for q in quotes if q.section in p] for p in places]
-    return dict(hit=[any(flags[i] for i in p) for p in places], by_place=[_chance(p, flags) for p in places],
-                in_gold=[any(gold_flags[i] for i in sections_of(e[2:], gold_memory)) for e in errors],
-                quoted=[_touched(e, q) for e, q in zip(errors, near)], quoted_by_chance=[_quoted_by_chance(e, p, q, memory) for e, p, q in zip(errors, places, near)],
-                places=places, flags=flags)
+    chances = [_quoted_by_chance(e, p, quotes, memory) for e, p in zip(errors, places)]
+    return dict(quoted=[_touched(e, q) for e, q in zip(errors, near)], quoted_by_chance=chances)
+
+# %% ../../nbs/metaeval/places.ipynb #places-document
+def document_hits(
+    text:str, # Manipulated
+    gold:str, # Its gold text
+    memory:Memory, # What the judge noted about it
+    gold_memory:Memory, # And about the gold text
+    variant:str, # A key of `TASKS`
+)->dict: # Name -> a value an error; and `places`, `flags`
+    "For each error: is its section labelled, would it be by chance, is its place in the gold text, is it quoted?"
+    errors = _injected_once(gold, text, UNITS.get(variant, 'words'))
+    places, flags, hit = _labelled_errors([e[:2] for e in errors], memory, variant)
+    _, _, in_gold = _labelled_errors([e[2:] for e in errors], gold_memory, variant)
+    labels = dict(hit=hit, by_place=[_chance(p, flags) for p in places], in_gold=in_gold)
+    return labels | _quoted(errors, places, text, gold, memory) | dict(places=places, flags=flags)
+
+# %% ../../nbs/metaeval/places.ipynb #places-shares
+def _interval(values, groups, name):
+    "The mean under this name, with its interval."
+    r = paired_t(values, groups=groups)
+    return {name: r.estimate, f'{name}_low': r.low, f'{name}_high': r.high}
+
+def _shares(hits, p_place, groups):
+    "The columns of a row from its errors (name -> a value an error) and the documents that these are in."
+    def mean(name): return math.fsum(hits[name])/len(groups)
+    lift = [a - b for a, b in zip(hits['hit'], hits['in_gold'])]
+    labels = dict(labelled=mean('hit'), by_place=mean('by_place'), p_place=p_place, in_gold=mean('in_gold'))
+    labels |= _interval(lift, groups, 'lift')
+    quotes = _interval(hits['quoted'], groups, 'quoted') | dict(quoted_by_chance=mean('quoted_by_chance'))
+    return dict(errors=len(groups)) | labels | quotes
 
 # %% ../../nbs/metaeval/places.ipynb #places-row
-def _interval(values, groups):
-    r = paired_t(values, groups=groups)
-    return r.estimate, *(r.ci or (None, None))
-
 def _row(documents, deals, rng):
     "A row of the table from the hits of its documents (document -> hits)."
     errors = [(doc, h) for doc, h in documents.items() if h['hit']]
-    flat = {name: [float(x) for _, h in errors for x in h[name]] for name in ('hit', 'by_place', 'in_gold', 'quoted', 'quoted_by_chance')}
     groups = [doc for doc, h in errors for _ in h['hit']]
     if not groups: return dict(errors=0)
+    names = 'hit', 'by_place', 'in_gold', 'quoted', 'quoted_by_chance'
+    hits = {name: [float(x) for _, h in errors for x in h[name]] for name in names}
     dealt = sum(_dealt(h['places'], h['flags'], rng, deals) for _, h in errors)
-    lift, low, high = _interval([a - b for a, b in zip(flat['hit'], flat['in_gold'])], groups)
-    quoted, quoted_low, quoted_high = _interval(flat['quoted'], groups)
-    mean = lambda name: math.fsum(flat[name])/len(groups)
-    return dict(errors=len(groups), labelled=mean('hit'), by_place=mean('by_place'), p_place=(1 + int((dealt >= sum(flat['hit'])).sum()))/(deals + 1),
-                in_gold=mean('in_gold'), lift=lift, lift_low=low, lift_high=high, quoted=quoted, quoted_low=quoted_low, quoted_high=quoted_high, quoted_by_chance=mean('quoted_by_chance'))
+    return _shares(hits, (1 + int((dealt >= sum(hits['hit'])).sum()))/(deals + 1), groups)
+
+# %% ../../nbs/metaeval/places.ipynb #places-unread
+def _gold_memories(memories, name):
+    "(judge, length, document) -> what was noted about the gold text."
+    gold = memories[memories.variant == 'gold']
+    return dict(zip(zip(gold[name], gold.length, gold.doc_id), gold.memory))
+def _unread(memory):
+    "Whether a section of a text was not judged: none of its scores arrived."
+    scores = [set(note.scores.values()) for note in memory.notes]
+    return any(s == {'transport'} for s in scores)
+
+
+# %% ../../nbs/metaeval/places.ipynb #places-hits
+def _hits_of(doc, place, memory, before, texts, longest):
+    "The hits of one document at a place (length, variant); None if it is left out."
+    length, variant = place
+    text, original = texts[doc, length, variant], texts[doc, length, 'gold']
+    if before is None or _unread(memory) or _unread(before): return None
+    if variant != '17' and len(text) > longest*len(original): return None
+    return document_hits(text, original, memory, before, variant)
+
+# %% ../../nbs/metaeval/places.ipynb #places-rows
+def _judge_row(key, rows, gold, texts, longest, deals, rng):
+    "The row of one judge, length and manipulation."
+    evaluator, length, variant = key
+    pairs = []
+    for doc, memory in zip(rows.doc_id, rows.memory):
+        before = gold.get((evaluator, length, doc))
+        pairs.append((doc, _hits_of(doc, (length, variant), memory, before, texts, longest)))
+    documents = {doc: hits for doc, hits in pairs if hits is not None}
+    left_out = sum(hits is None for _, hits in pairs)
+    about = dict(evaluator=evaluator, level=length, variant=variant, documents=len(documents), left_out=left_out)
+    return about | _row(documents, deals, rng)
+
+
+# %% ../../nbs/metaeval/places.ipynb #places-sorted
+def _table(memories, texts, longest, deals, rng):
+    "A row for each judge, length and manipulation: sorted by judge and length, manipulations as in `TASKS`."
+    import pandas as pd
+    name = 'evaluator' if 'evaluator' in memories else 'model'
+    gold, spoilt = _gold_memories(memories, name), memories[memories.variant != 'gold']
+    groups = spoilt.groupby([name, 'length', 'variant'], sort=False)
+    table = pd.DataFrame([_judge_row(key, rows, gold, texts, longest, deals, rng) for key, rows in groups])
+    table = table.sort_values(['variant'], key=lambda v: v.map(list(TASKS).index), kind='stable')
+    return table.sort_values(['evaluator', 'level'], kind='stable').reset_index(drop=True)
 
 # %% ../../nbs/metaeval/places.ipynb #places-table
 def localisation(
-    memories:DataFrame, # From `report.memories.rebuilt`, with places; one configuration for each `model` (or `evaluator`)
+    memories:DataFrame, # From `papers.judgememo.memories.rebuilt`, with places
     texts:dict, # (doc_id, length, variant) -> text
-    longest:float=1.05, # A manipulated text that is longer than its gold text by more than this factor is left out, unless its paragraphs were exchanged
+    longest:float=1.05, # Times the gold text; longer ones are left out
     deals:int=999, # Of labels to sections, for `p_place`
-    seed:int=0,
-)->DataFrame: # documents, left_out, errors; labelled, by_place, p_place (one-sided), in_gold, lift, quoted with 95 % intervals
-    """Issue localisation. `labelled`: share of injected errors that lie in a section with a matching label; `by_place`: the share expected if the document's labels were dealt to its sections at random; `in_gold`: the share whose place in the gold text is labelled too;
-    `lift` = labelled - in_gold; `quoted`: the share that an issue quotes in words the gold text lacks; `quoted_by_chance`: the share expected if each quotation fell anywhere in its section."""
-    import pandas as pd
-    name = 'evaluator' if 'evaluator' in memories else 'model'
-    gold = {(e, l, d): m for e, l, v, d, m in zip(memories[name], memories.length, memories.variant, memories.doc_id, memories.memory) if v == 'gold'}
-    made, rng = [], np.random.default_rng(seed)
-    for (evaluator, length, variant), rows in memories[memories.variant != 'gold'].groupby([name, 'length', 'variant'], sort=False):
-        documents, left_out = {}, 0
-        for doc, memory in zip(rows.doc_id, rows.memory):
-            text, original, before = texts[doc, length, variant], texts[doc, length, 'gold'], gold.get((evaluator, length, doc))
-            unread = before is None or any(len(set(n.scores.values())) == 1 and 'transport' in n.scores.values() for m in (memory, before) for n in m.notes)
-            if unread or variant != '17' and len(text) > longest*len(original): left_out += 1
-            else: documents[doc] = document_hits(text, original, memory, before, variant)
-        made.append(dict(evaluator=evaluator, level=length, variant=variant, documents=len(documents), left_out=left_out) | _row(documents, deals, rng))
-    table = pd.DataFrame(made)
-    return table.sort_values(['variant'], key=lambda v: v.map(list(TASKS).index), kind='stable').sort_values(['evaluator', 'level'], kind='stable').reset_index(drop=True)
+    seed:int=0, # Of the deals
+)->DataFrame: # One row an evaluator, length and manipulation
+    """Issue localisation: shares of injected errors that a judge points at.
+
+    - evaluator, level, variant; documents, left_out, errors
+    - labelled: in a section with a fitting label
+    - by_place, p_place: by chance
+    - in_gold: at a place labelled in the gold
+    - lift, lift_low, lift_high: labelled - in_gold
+    - quoted, quoted_low, quoted_high: in words the gold text lacks
+    - quoted_by_chance: if quotations fell anywhere"""
+    return _table(memories, texts, longest, deals, np.random.default_rng(seed))
+

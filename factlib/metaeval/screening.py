@@ -14,48 +14,84 @@ from ..perturb.base import MANIPULATIONS
 
 # %% ../../nbs/metaeval/screening.ipynb #screening-doses
 def dosed_tasks(
-    kinds:list,
+    kinds:list, # Ids of `MANIPULATIONS`
     factors:list, # Multiples of the thesis's intensity
     mode:str='paper', # "equal_density": operations per 1,000 tokens
 )->dict: # `Task` -> factor; of factors that come to the same number of operations only the first
-    "The tasks of a matrix."
+    "The tasks of a matrix. An unknown kind is a `BadInput`."
     tasks = {}
     for kind in kinds:
-        if kind not in MANIPULATIONS: raise BadInput(f'There is no manipulation {kind!r}; there are {", ".join(sorted(MANIPULATIONS))}.')
+        if kind not in MANIPULATIONS:
+            raise BadInput(f'There is no manipulation {kind!r}; there are {", ".join(sorted(MANIPULATIONS))}.')
         for factor in factors:
             task, = grid((kind,), {kind: [dose(kind, factor, mode)]})
             tasks.setdefault(task, factor)
     return tasks
 
-# %% ../../nbs/metaeval/screening.ipynb #screening-cells
-def matrix_cells(
-    scores:DataFrame, # A table of scores, see `coflueval.judged_scores`
-    tasks:dict, # From `dosed_tasks`
-)->DataFrame: # One row for each evaluator, metric, kind, length and factor
-    "asked, scored, mean delta, and how many of the texts scored lower (`lower`) and higher (`higher`) than untouched."
-    import pandas as pd
+# %% ../../nbs/metaeval/screening.ipynb #screening-rows
+def _dosed_deltas(scores, tasks):
+    "The deltas with the kind and the factor of each row, and whether its metric is the kind's target."
     known = {t.variant: (t.kind, factor) for t, factor in tasks.items()}
     rows = deltas(scores)
     rows['kind'], rows['factor'] = zip(*[known[v] for v in rows.variant])
     rows['target'] = [MANIPULATIONS[k].metric == m for k, m in zip(rows.kind, rows.metric)]
-    cells = rows.groupby(['evaluator', 'metric', 'kind', 'level', 'factor', 'target'], sort=False).delta
-    table = cells.agg(asked='size', scored='count', mean='mean', lower=lambda d: (d < 0).sum(), higher=lambda d: (d > 0).sum()).reset_index()
+    return rows
+
+# %% ../../nbs/metaeval/screening.ipynb #screening-summary
+def _below(deltas): return (deltas < 0).sum()
+def _above(deltas): return (deltas > 0).sum()
+
+def _summary(rows):
+    "A row for each cell: how many deltas, their mean, and how many of them go down and up."
+    keys = ['evaluator', 'metric', 'kind', 'level', 'factor', 'target']
+    cells = rows.groupby(keys, sort=False).delta
+    return cells.agg(asked='size', scored='count', mean='mean', lower=_below, higher=_above).reset_index()
+
+def _sorted(table, kinds):
+    "By evaluator, metric and kind, kinds in their order; what is equal stays as it is."
+    def key(column): return column.map(kinds.index) if column.name == 'kind' else column
+    return table.sort_values(['evaluator', 'metric', 'kind'], key=key, kind='stable', ignore_index=True)
+
+# %% ../../nbs/metaeval/screening.ipynb #screening-cells
+def matrix_cells(
+    scores:DataFrame, # A table of scores, see `metaeval.scores.judged_scores`
+    tasks:dict, # From `dosed_tasks`
+)->DataFrame: # One row for each evaluator, metric, kind, length and factor
+    """What every cell of the matrix says.
+
+    - evaluator, metric, kind, name, level, factor: which cell
+    - target: whether the kind was made to hurt this metric
+    - asked, scored: texts, and how many have a delta
+    - mean: of the deltas
+    - lower, higher: how many texts scored lower, or higher, than untouched"""
+    table = _summary(_dosed_deltas(scores, tasks))
     table.insert(3, 'name', [f'[{k}] {MANIPULATIONS[k].name}' for k in table.kind])
-    order = [*{t.kind: 0 for t in tasks}]
-    return table.sort_values(['evaluator', 'metric', 'kind'], key=lambda c: c.map(order.index) if c.name == 'kind' else c, kind='stable', ignore_index=True)
+    return _sorted(table, list(dict.fromkeys(t.kind for t in tasks)))
+
+
+# %% ../../nbs/metaeval/screening.ipynb #screening-places
+def _columns(table):
+    "(level, factor) -> what stands above the column, from short to long texts."
+    def length(level): return level if level == 'full' else f'{int(level):,}'
+    levels, factors = dict.fromkeys(table.level), sorted(set(table.factor))
+    return {(level, factor): f'{length(level)} × {factor:g}' for level in levels for factor in factors}
+
+def _limits(deltas):
+    "The ends of the colours: as far up as the largest fall; None where nothing falls."
+    end = -deltas.min()
+    return (-end, end) if end > 0 else None
 
 # %% ../../nbs/metaeval/screening.ipynb #screening-figure
 def matrix_figure(
     table:DataFrame, # From `matrix_cells`, of one evaluator and metric
-    title:str,
-    times:float=1, # The deltas are multiplied by this, for scores in small units
-    label:str='mean delta',
-): # A Figure
+    title:str, # Above the picture
+    times:float=1, # Multiplies the deltas, for scores in small units
+    label:str='mean delta', # What the colours are
+): # A `matplotlib.figure.Figure`
     "Kinds by lengths and doses."
     from factlib.report.figures.heatmap import heatmap
-    length = lambda level: level if level == 'full' else f'{int(level):,}'
-    places = {(l, f): f'{length(l)} × {f:g}' for l in dict.fromkeys(table.level) for f in sorted(set(table.factor))}
-    shown = table.assign(shown=times*table['mean'], place=[places[key] for key in zip(table.level, table.factor)])
-    end = -shown.shown.min()
-    return heatmap(shown, rows='name', columns='place', value='shown', n='scored', fmt='z.1f' if times > 1 else 'z.2f', limits=(-end, end) if end > 0 else None, title=title, label=label, row_label='', column_label="tokens × multiple of the thesis's intensity",
-                   order_columns=list(places.values()))
+    columns, deltas = _columns(table), times*table['mean']
+    shown = table.assign(shown=deltas, place=[columns[key] for key in zip(table.level, table.factor)])
+    return heatmap(shown, rows='name', columns='place', value='shown', n='scored', limits=_limits(deltas),
+                   fmt='z.1f' if times > 1 else 'z.2f', title=title, label=label, row_label='',
+                   column_label="tokens × multiple of the thesis's intensity", order_columns=list(columns.values()))

@@ -11,38 +11,71 @@ import math
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 
-# %% ../../nbs/metaeval/truth.ipynb #truth-truth
-def agreement_with_truth(
-    frame:DataFrame, # From `evaluate`
-    examples:list, # With a truth: a number, or one of two labels
-    high:str|None=None, # The label that deserves the higher scores; the second in alphabetical order when None
-)->DataFrame: # One row a statistic
-    "How far an evaluator's values go along with the truth. Examples without a truth are left out and counted in `no_truth`."
-    import pandas as pd
-    truth = {e.id: e.truth for e in examples}
-    rows = frame.assign(truth=pd.Series([truth[i] for i in frame.example_id], index=frame.index, dtype=object))
-    known = rows[[t is not None for t in rows.truth]]
-    if not len(known): raise BadInput('None of these examples has a truth to compare with.')
-    labels = sorted({str(t) for t in known.truth})
-    numbers = all(isinstance(t, (int, float)) and not isinstance(t, bool) for t in known.truth)
-    if not numbers and len(labels) != 2: raise BadInput(f'The truths must be numbers or two labels; these are {len(labels)} labels: {", ".join(labels[:5])}.')
-    results = _correlations(known) if numbers else _auc(known, high or labels[1], labels)
-    return pd.DataFrame([dict(evaluator=frame.evaluator.iloc[0], statistic=name, asked=len(known), scored=int(known.value.notna().sum()), no_truth=len(rows) - len(known), **result)
-                         for name, result in results.items()])
+# %% ../../nbs/metaeval/truth.ipynb #truth-rows
+def _values(rows):
+    "The values, None for missing."
+    return [None if v is None or math.isnan(v) else float(v) for v in rows.value]
 
-# %% ../../nbs/metaeval/truth.ipynb #truth-truth-statistics
-def _values(rows): return [None if v is None or math.isnan(v) else float(v) for v in rows.value]
-
-def _row(result): return dict(estimate=result.estimate, ci_low=(result.ci or (None, None))[0], ci_high=(result.ci or (None, None))[1], p=result.p, definition=result.definition)
+def _row(result):
+    "A `Result` as part of a row."
+    interval = dict(ci_low=result.low, ci_high=result.high)
+    return dict(estimate=result.estimate) | interval | dict(p=result.p, definition=result.definition)
 
 def _correlations(rows):
     "Rank correlations of values and truths."
     from factlib.validity.association import kendall, spearman
-    return {name: _row(f(_values(rows), [float(t) for t in rows.truth], groups=list(rows.group))) for name, f in dict(kendall=kendall, spearman=spearman).items()}
+    truths, groups = [float(t) for t in rows.truth], list(rows.group)
+    return {f.__name__: _row(f(_values(rows), truths, groups=groups)) for f in (kendall, spearman)}
 
+# %% ../../nbs/metaeval/truth.ipynb #truth-auc
 def _auc(rows, high, labels):
-    "Area under the ROC curve: does the higher label get the higher scores?"
+    "Area under the ROC curve: does the label `high` get the higher scores?"
     from factlib.validity.detection import auc_ci
-    if high not in labels: raise BadInput(f'There is no label {high!r} among the truths; there are {", ".join(labels)}.')
+    if high not in labels:
+        raise BadInput(f'There is no label {high!r} among the truths; there are {", ".join(labels)}.')
     up, down = rows[rows.truth.astype(str) == high], rows[rows.truth.astype(str) != high]
-    return {f'AUC of {high!r}': _row(auc_ci(_values(up), _values(down), method='cluster', groups=(list(up.group), list(down.group))))}
+    groups = list(up.group), list(down.group)
+    return {f'AUC of {high!r}': _row(auc_ci(_values(up), _values(down), method='cluster', groups=groups))}
+
+# %% ../../nbs/metaeval/truth.ipynb #truth-statistics
+def _statistics(known, high):
+    "Name -> row of each statistic that suits the truths."
+    if not len(known): raise BadInput('None of these examples has a truth to compare with.')
+    labels = sorted({str(t) for t in known.truth})
+    if all(isinstance(t, (int, float)) and not isinstance(t, bool) for t in known.truth): return _correlations(known)
+    if len(labels) != 2:
+        first = ', '.join(labels[:5])
+        raise BadInput(f'The truths must be numbers or two labels; these are {len(labels)} labels: {first}.')
+    return _auc(known, high or labels[1], labels)
+
+# %% ../../nbs/metaeval/truth.ipynb #truth-with
+def _with_truth(frame, examples):
+    "The judgements with the truth of each example."
+    import pandas as pd
+    truth = {e.id: e.truth for e in examples}
+    truths = pd.Series([truth[i] for i in frame.example_id], index=frame.index, dtype=object)
+    return frame.assign(truth=truths)
+
+def _counts(rows):
+    "How many examples have a truth, how many of these have a value, and how many examples have no truth."
+    known = rows[[t is not None for t in rows.truth]]
+    return dict(asked=len(known), scored=int(known.value.notna().sum()), no_truth=len(rows) - len(known))
+
+# %% ../../nbs/metaeval/truth.ipynb #truth-truth
+def agreement_with_truth(
+    frame:DataFrame, # From `evaluate`
+    examples:list, # With a truth: a number, or one of two labels
+    high:str|None=None, # The better label; None: the second in alphabetical order
+)->DataFrame: # One row a statistic
+    """How far an evaluator's values go along with the truth.
+
+    - evaluator, statistic: "kendall" and "spearman", or "AUC of ..."
+    - asked: examples with a truth
+    - scored: how many of these have a value
+    - no_truth: examples without a truth, which are left out
+    - estimate, ci_low, ci_high, p, definition: of the statistic"""
+    import pandas as pd
+    rows = _with_truth(frame, examples)
+    known = rows[[t is not None for t in rows.truth]]
+    results, name = _statistics(known, high), frame.evaluator.iloc[0]
+    return pd.DataFrame([dict(evaluator=name, statistic=s) | _counts(rows) | row for s, row in results.items()])

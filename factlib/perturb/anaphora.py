@@ -16,7 +16,7 @@ from ..text.spans import CHAPTER
 PLACES = ('LOC', 'GPE', 'FAC', 'ORG')
 
 def _drawable(mention, headings):
-    "Whether this is a name that a sentence can do without: not a heading, not across paragraphs, not a pronoun that was taken for a name."
+    "Whether this is a name that a sentence can do without: no heading, not across paragraphs, not a mistaken pronoun."
     letters = sum(c.isalpha() for c in mention.text)
     gap = any(t.is_space and t.text.count('\n') > 1 for t in mention)
     proper = any(t.pos_ == 'PROPN' for t in mention)
@@ -24,9 +24,9 @@ def _drawable(mention, headings):
 
 def _mentions(doc, due):
     "The mentions that may be replaced, and how many of them are due: a share counts all mentions."
-    there = [e for e in doc.ents if e.label_ in PLACES]
+    places = [e for e in doc.ents if e.label_ in PLACES]
     headings = [m.span() for m in CHAPTER.finditer(doc.text)]
-    return [e for e in there if _drawable(e, headings)], due(len(there))
+    return [e for e in places if _drawable(e, headings)], due(len(places))
 
 # %% ../../nbs/perturb/anaphora.ipynb #anaphora-phrase
 class Phrase(NamedTuple):
@@ -39,6 +39,7 @@ class Phrase(NamedTuple):
     bound: bool     # There is an article or a possessor before the name
     opening: bool   # A sentence begins here
 
+# %% ../../nbs/perturb/anaphora.ipynb #anaphora-before
 def _before(doc, i):
     "The token before token `i` that isn't a line break; -1 if there is none, or a new paragraph in between."
     i -= 1
@@ -56,12 +57,13 @@ def _topmost(token, heads):
 def _left_end(doc, mention, modifier):
     "Where the articles, possessive pronouns and adjectives begin that stand before the mention and depend on it."
     heads = {t.i for t in mention} | ({mention.root.head.i} if modifier else set())
+    def belongs(token):
+        top = _topmost(token, heads)
+        describes = top.dep_ in ('det', 'amod', 'nummod', 'predet') or top.tag_ == 'PRP$'
+        within = token.sent.start == mention.root.sent.start and not token.ent_type_
+        return describes and top.head.i in heads and top.i < mention.start and within
     start, i = mention.start, _before(doc, mention.start)
-    while i >= 0:
-        top = _topmost(doc[i], heads) # "neutral" in "the neutral-tinted London" depends on "tinted"
-        belongs = top.dep_ in ('det', 'amod', 'nummod', 'predet') or top.tag_ == 'PRP$'
-        if not belongs or top.head.i not in heads or top.i >= mention.start or doc[i].ent_type_ or doc[i].sent.start != mention.root.sent.start: break
-        start, i = i, _before(doc, i)
+    while i >= 0 and belongs(doc[i]): start, i = i, _before(doc, i)
     return start
 
 # %% ../../nbs/perturb/anaphora.ipynb #anaphora-opens
@@ -83,26 +85,32 @@ def _phrase(doc, mention):
     genitive = mention[-1].tag_ == 'POS' and root.dep_ == 'poss'
     if after < len(doc) and doc[after].tag_ == 'POS': genitive, after = True, after + 1
     modifier = not genitive and root.dep_ in ('compound', 'nmod', 'amod', 'poss') and root.head.i >= mention.end
-    start = _left_end(doc, mention, modifier)
-    own = len(mention) > 1 and mention[0].lower_ in ARTICLES
-    owners = [t for t in root.lefts if t.dep_ in ('det', 'poss', 'predet') and t.i < mention.start]
-    bound = own or bool(owners) or any(doc[i].dep_ == 'det' or doc[i].tag_ == 'PRP$' for i in range(start, mention.start))
+    start, own = _left_end(doc, mention, modifier), len(mention) > 1 and mention[0].lower_ in ARTICLES
+    owned = any(t.dep_ in ('det', 'poss', 'predet') and t.i < mention.start for t in root.lefts)
+    before = any(t.dep_ == 'det' or t.tag_ == 'PRP$' for t in doc[start:mention.start])
+    bound = own or owned or before
     return Phrase(start, mention.start + own, after, genitive, modifier, bound, _opens(doc, start))
+
+# %% ../../nbs/perturb/anaphora.ipynb #anaphora-drawn
+def _drawn(text, rng, due, doc, model):
+    "The parse, and the mentions that are to be replaced, in random order."
+    doc = parsed(text, doc, model, ('ENT_IOB', 'DEP', 'TAG'))
+    mentions, n = _mentions(doc, due)
+    need_language(doc, n)
+    need(n, len(mentions), 'names of places and organisations', 'too_few_mentions')
+    return doc, [mentions[i] for i in rng.choice(len(mentions), n, replace=False)]
 
 # %% ../../nbs/perturb/anaphora.ipynb #anaphora-31
 @manipulation('31', 'Entity to pronoun', 'coherence', 'Mentions of places and organisations become "it".',
               unit='mentions', intensity=.35, rate=5.9)
 def _pronouns(text, rng, due, *, doc=None, model=SPACY_MODEL):
     "Thesis, Eq 3.15 and A.3. English only."
-    doc = parsed(text, doc, model, ('ENT_IOB', 'DEP', 'TAG'))
-    mentions, n = _mentions(doc, due)
-    need_language(doc, n)
-    need(n, len(mentions), 'names of places and organisations', 'too_few_mentions')
+    doc, mentions = _drawn(text, rng, due, doc, model)
     changes = []
-    for i in rng.choice(len(mentions), n, replace=False):
-        p = _phrase(doc, mentions[i])
+    for p in (_phrase(doc, mention) for mention in mentions):
         word = 'its' if p.genitive or p.modifier else 'it'
-        changes.append((doc[p.start].idx, doc[p.end - 1].idx + len(doc[p.end - 1]), word.capitalize() if p.opening else word))
+        last = doc[p.end - 1]
+        changes.append((doc[p.start].idx, last.idx + len(last), word.capitalize() if p.opening else word))
     return changes
 
 # %% ../../nbs/perturb/anaphora.ipynb #anaphora-32-article
@@ -121,21 +129,27 @@ def _agree(article, word, countable, phrase):
     new = 'some' if not countable and not phrase.modifier else 'an' if word[0].lower() in 'aeiou' else 'a'
     return new.capitalize() if article[0].isupper() else new
 
+# %% ../../nbs/perturb/anaphora.ipynb #anaphora-32-ahead
+def _ahead(doc, p, word, countable):
+    "What stands before the name, as the new word wants it."
+    if p.name == p.start: return ''
+    first, ahead = doc[p.start], doc[p.start:p.name].text_with_ws
+    if first.lower_ == 'the': return 'the' + ahead[3:]
+    if first.lower_ not in ('a', 'an'): return ahead
+    rest = ahead[len(first):]
+    return _agree(first.text, rest.strip() or word, countable, p) + rest
+
 # %% ../../nbs/perturb/anaphora.ipynb #anaphora-32-replace
 def _as_term(doc, mention, terms, rng):
     "The change that puts a term in the place of one mention."
     p = _phrase(doc, mention)
     single = list(terms)[rng.integers(len(terms))]
-    plural = mention.root.tag_ in ('NNS', 'NNPS') and mention.label_ != 'GPE' # the Alps are, the United States is
-    word = terms[single] if plural else single
-    countable = terms[single] != single and not plural
-    ahead = doc[p.start:p.name].text_with_ws if p.name > p.start else '' # an article, adjectives
-    first = doc[p.start]
-    if first.lower_ == 'the' and p.start < p.name: ahead = 'the' + ahead[3:] # "The Times" had a capital of its own
-    if first.lower_ in ('a', 'an') and p.start < p.name: ahead = _agree(first.text, (ahead[len(first):].strip() or word), countable, p) + ahead[len(first):]
+    plural = mention.root.tag_ in ('NNS', 'NNPS') and mention.label_ != 'GPE'
+    word, countable = terms[single] if plural else single, terms[single] != single and not plural
+    ahead = _ahead(doc, p, word, countable)
     new = _article(p, ahead or word, countable, rng) + ahead + word + ("'s" if p.genitive else '')
     if p.opening: new = new[0].upper() + new[1:]
-    return first.idx, doc[p.end - 1].idx + len(doc[p.end - 1]), new
+    return doc[p.start].idx, doc[p.end - 1].idx + len(doc[p.end - 1]), new
 
 # %% ../../nbs/perturb/anaphora.ipynb #anaphora-32
 @manipulation('32', 'Entity to term', 'coherence', 'Mentions of places and organisations become "thing" or "stuff".',
@@ -143,10 +157,8 @@ def _as_term(doc, mention, terms, rng):
 def _terms(text, rng, due, *, doc=None, model=SPACY_MODEL, terms=None):
     "Thesis, Eq 3.15 and 3.16. English only."
     terms = TERMS if terms is None else terms
-    if not isinstance(terms, dict) or not terms or not all(isinstance(w, str) and w.strip() for pair in terms.items() for w in pair):
+    says = lambda w: isinstance(w, str) and w.strip()
+    if not isinstance(terms, dict) or not terms or not all(says(w) for pair in terms.items() for w in pair):
         raise BadInput("`terms` must map words to their plurals, e.g. {'object': 'objects', 'stuff': 'stuff'}.")
-    doc = parsed(text, doc, model, ('ENT_IOB', 'DEP', 'TAG'))
-    mentions, n = _mentions(doc, due)
-    need_language(doc, n)
-    need(n, len(mentions), 'names of places and organisations', 'too_few_mentions')
-    return [_as_term(doc, mentions[i], terms, rng) for i in rng.choice(len(mentions), n, replace=False)]
+    doc, mentions = _drawn(text, rng, due, doc, model)
+    return [_as_term(doc, mention, terms, rng) for mention in mentions]

@@ -10,18 +10,24 @@ import re, string, unicodedata
 
 import numpy as np
 
+from ..core.checks import check_choice
 from ..core.records import BadInput
 from .base import SPACY_MODEL, manipulation, need, need_language, parsed, place
 from ..text.spans import Span, paragraphs, sentences
 
 # %% ../../nbs/perturb/language.ipynb #language-42-be
-_BE = {('VBD', 'I'): 'am', ('VBD', 'singular'): 'is', ('VBD', 'plural'): 'are', ('VBP', 'I'): 'was', ('VBP', 'plural'): 'were', ('VBZ', 'singular'): 'was'} # tag and subject -> new form
-_BE_NOW = {('VBD', 'I'): 'was', ('VBD', 'singular'): 'was', ('VBD', 'plural'): 'were', ('VBP', 'I'): 'am', ('VBP', 'plural'): 'are', ('VBZ', 'singular'): 'is'} # what must stand there: no "if I were"
+# Tag and subject -> the new form, and the form that must stand there (no "if I were")
+_BE = {('VBD', 'I'): 'am', ('VBD', 'singular'): 'is', ('VBD', 'plural'): 'are',
+       ('VBP', 'I'): 'was', ('VBP', 'plural'): 'were', ('VBZ', 'singular'): 'was'}
+_BE_NOW = {('VBD', 'I'): 'was', ('VBD', 'singular'): 'was', ('VBD', 'plural'): 'were',
+           ('VBP', 'I'): 'am', ('VBP', 'plural'): 'are', ('VBZ', 'singular'): 'is'}
 
 def _inflected(lemma, tag):
-    "All forms of a verb in the dictionary of `lemminflect`, the usual one first; none for a verb that it would have to guess."
+    "All forms of a verb in the dictionary of `lemminflect`, the usual one first; none for a verb that it has to guess."
     try: from lemminflect import getInflection
-    except ImportError: raise BadInput("Manipulation [42] needs the package lemminflect: pip install 'factlib[notebooks]' brings it.") from None
+    except ImportError:
+        raise BadInput('Manipulation [42] needs the package lemminflect: '
+                       "pip install 'factlib[notebooks]' brings it.") from None
     return getInflection(lemma, tag, inflect_oov=False)
 
 # %% ../../nbs/perturb/language.ipynb #language-42-tense
@@ -38,7 +44,7 @@ def change_tense(
     to = 'VBD' if tag != 'VBD' else 'VBZ' if subject == 'singular' else 'VBP'
     return next((form for form in _inflected(lemma, to)[:1] if form != word), None)
 
-# %% ../../nbs/perturb/language.ipynb #language-42-subject
+# %% ../../nbs/perturb/language.ipynb #language-42-clause
 _SUBJECTS = ('nsubj', 'nsubjpass', 'csubj', 'csubjpass', 'expl')
 _FINITE = ('VBD', 'VBZ', 'VBP')
 
@@ -50,6 +56,13 @@ def _clause(verb):
     if not auxiliary and _children(verb, 'aux', 'auxpass'): return None # "had looked": not the finite one
     return verb.head if auxiliary else verb
 
+# %% ../../nbs/perturb/language.ipynb #language-42-subject
+def _shares_subject(verb, clause):
+    "Whether a clause without a subject takes that of the clause before it."
+    if clause.dep_ != 'conj': return False
+    if verb.dep_ in ('aux', 'auxpass') or verb.lemma_ == 'be': return True
+    return clause.head.tag_ in _FINITE and _clause(clause.head) is not None
+
 def _subject(verb):
     "A finite verb's clause and subject; (None, None) if there is none."
     clause = _clause(verb)
@@ -57,21 +70,24 @@ def _subject(verb):
         if clause is None: break
         subjects = _children(clause, *_SUBJECTS)
         if subjects: return clause, subjects[0]
-        shares = clause.dep_ == 'conj' and (verb.dep_ in ('aux', 'auxpass') or verb.lemma_ == 'be' or (clause.head.tag_ in _FINITE and _clause(clause.head) is not None))
-        clause = clause.head if shares else None
+        clause = clause.head if _shares_subject(verb, clause) else None
     return None, None
 
 # %% ../../nbs/perturb/language.ipynb #language-42-number-words
-_PERSON = {'i': 'I'} | dict.fromkeys('he she it one'.split(), 'singular') | dict.fromkeys('we you ye they'.split(), 'plural') # no "him": "I saw him go" has no subject
-_POINTING = dict.fromkeys('this that each either neither another'.split(), 'singular') | dict.fromkeys('these those both many few several'.split(), 'plural')
-_VAGUE = frozenset('number lot majority couple rest half part pair dozen score plenty variety sort kind none all some most any more'.split()) # "a number of hens were", "the number of hens was"
+def _all(**words): return {word: number for number, listed in words.items() for word in listed.split()}
+
+_PERSON = _all(I='i', singular='he she it one', plural='we you ye they') # no "him": "I saw him go" has no subject
+_POINTING = _all(singular='this that each either neither another', plural='these those both many few several')
+_VAGUE = frozenset('''number lot majority couple rest half part pair dozen score plenty variety sort kind none
+    all some most any more'''.split())
 _CROWD = frozenset('people police cattle folk clergy gentry'.split())
 
 # %% ../../nbs/perturb/language.ipynb #language-42-number
 def _number(noun):
     "\"I\", \"singular\" or \"plural\"; None if it can't be told."
     word = noun.lower_
-    if _children(noun, 'conj'): return 'plural' if 'and' in [c.lower_ for c in _children(noun, 'cc')] else None # "he or they"
+    if _children(noun, 'conj'): # "he and they", but "he or they"
+        return 'plural' if 'and' in [c.lower_ for c in _children(noun, 'cc')] else None
     if noun.tag_ == 'PRP': return _PERSON.get(word)
     if word in _VAGUE: return None
     if word in _POINTING: return _POINTING[word]
@@ -80,48 +96,64 @@ def _number(noun):
     if noun.tag_ in ('NNS', 'NNPS') or word in _CROWD: return 'plural'
     return 'singular' if noun.tag_ in ('NN', 'NNP') else None
 
+# %% ../../nbs/perturb/language.ipynb #language-42-agreement
 def _agreement(clause, subject):
     "The number of a clause's subject, also of \"there\", \"who\" and a clause that is a subject itself."
     if subject.dep_ in ('csubj', 'csubjpass'): return 'singular'
     if subject.tag_ == 'EX':
         real = [c for c in _children(clause, 'nsubj', 'nsubjpass', 'attr') if c != subject]
         return _number(real[0]) if real else None
-    if subject.tag_ in ('WDT', 'WP'):
-        if clause.dep_ == 'relcl': return None if _children(clause.head, 'conj') else _number(clause.head) # "friend and colleague, who came": one or two?
-        return 'singular' if subject.lower_ in ('who', 'what') else None
-    return _number(subject)
+    if subject.tag_ not in ('WDT', 'WP'): return _number(subject)
+    if clause.dep_ != 'relcl': return 'singular' if subject.lower_ in ('who', 'what') else None
+    # "friend and colleague, who came": one or two?
+    return None if _children(clause.head, 'conj') else _number(clause.head)
 
-# %% ../../nbs/perturb/language.ipynb #language-42-free
-_JOINED_LEFT, _JOINED_RIGHT, _NOT = re.compile(r"\w['’-]?\Z"), re.compile(r"\w|['’-]\w"), re.compile(r"n['’]t\b", re.IGNORECASE)
-_BARE = frozenset('let make see hear watch feel help have bid suggest insist'.split()) # "let them go"
-
+# %% ../../nbs/perturb/language.ipynb #language-42-contradicted
 def _contradicted(verb, subject):
     "Whether the words around a verb say that its subject is another one, or that it is a participle."
-    if subject.left_edge.i and subject.left_edge.nbor(-1).lower_ in ('with', 'without'): return True # "with his eyes closed"
+    if subject.left_edge.i and subject.left_edge.nbor(-1).lower_ in ('with', 'without'): return True
     before = next((t for t in reversed(verb.doc[max(0, verb.i - 3):verb.i]) if t.pos_ != 'ADV'), None)
-    return before is not None and before.lower_ in ('i', 'we', 'he', 'she', 'they') and before.dep_ != 'conj' and before != subject
+    pronoun = before is not None and before.lower_ in ('i', 'we', 'he', 'she', 'they')
+    return pronoun and before.dep_ != 'conj' and before != subject
+
+# %% ../../nbs/perturb/language.ipynb #language-42-whole
+_JOINED_LEFT, _JOINED_RIGHT = re.compile(r"\w['’-]?\Z"), re.compile(r"\w|['’-]\w")
+_NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
+
+def _is_whole(verb, text):
+    "Whether a verb is a word of its own, or all of one but a \"n't\" that goes with its other tense."
+    i, j = verb.idx, verb.idx + len(verb)
+    if _JOINED_LEFT.search(text, max(0, i - 2), i): return False
+    if _NOT.match(text, j): return verb.lemma_ in ('be', 'have', 'do') # not "needn't"
+    return not _JOINED_RIGHT.match(text, j)
+
+# %% ../../nbs/perturb/language.ipynb #language-42-free
+_BARE = frozenset('let make see hear watch feel help have bid suggest insist'.split()) # "let them go"
+_FIXED = {('use', 'to'), ('have', 'better'), ('have', 'rather'), ('have', 'best')}
 
 def _changeable(verb, clause, text):
     "Whether a finite verb is a word of its own, outside of fixed phrases."
-    i, j = verb.idx, verb.idx + len(verb)
-    negated = _NOT.match(text, j)
-    if negated and verb.lemma_ not in ('be', 'have', 'do'): return False # "needn't"
-    if _JOINED_LEFT.search(text, max(0, i - 2), i) or (_JOINED_RIGHT.match(text, j) and not negated): return False
     then = verb.nbor(1).lower_ if verb.i + 1 < len(verb.doc) else ''
-    if (verb.lemma_, verb.dep_) == ('need', 'aux') or (verb.lemma_, then) in {('use', 'to'), ('have', 'better'), ('have', 'rather'), ('have', 'best')}: return False
-    return not (verb.tag_ == 'VBP' and clause.dep_ in ('ccomp', 'xcomp') and clause.head.lemma_ in _BARE)
+    if (verb.lemma_, verb.dep_) == ('need', 'aux') or (verb.lemma_, then) in _FIXED: return False
+    bare = verb.tag_ == 'VBP' and clause.dep_ in ('ccomp', 'xcomp') and clause.head.lemma_ in _BARE
+    return _is_whole(verb, text) and not bare
 
 # %% ../../nbs/perturb/language.ipynb #language-42-change
+def _shape(word):
+    "The function that gives a word this word's capitals; None for mixed ones."
+    return next((f for f in (str.lower, str.capitalize, str.upper) if f(word) == word), None)
+
 def _tense_change(verb, text):
     "(start, end, after) for a verb whose tense can be changed, else None."
-    word, shape = verb.text, next((f for f in (str.lower, str.capitalize, str.upper) if f(verb.text) == verb.text), None)
+    word, end = verb.text, verb.idx + len(verb)
+    shape = _shape(word)
     if verb.tag_ not in _FINITE or not shape or not (word.isascii() and word.isalpha()): return None
     clause, subject = _subject(verb)
     number = subject is not None and _agreement(clause, subject)
     if not number or _contradicted(verb, subject) or not _changeable(verb, clause, text): return None
     new = change_tense(word.lower(), verb.lemma_, verb.tag_, number)
-    end = verb.idx + len(word)
-    return (verb.idx, end, shape(new)) if new and not (new == 'am' and _NOT.match(text, end)) else None # no "amn't"
+    if not new or new == 'am' and _NOT.match(text, end): return None # no "amn't"
+    return verb.idx, end, shape(new)
 
 # %% ../../nbs/perturb/language.ipynb #language-42
 @manipulation('42', 'Incorrect verb tenses', 'fluency', 'Finite verbs change from the past to the present or back.',
@@ -147,20 +179,22 @@ def _letters(text):
     return {c for c in set(text) if unicodedata.category(c)[0] in 'LMN'}
 
 def _marks(text):
-    "The text's punctuation: Unicode's, and the signs that the thesis counts as such (`string.punctuation`, which has $ and +)."
+    "The text's punctuation: Unicode's, and what the thesis counts as such (`string.punctuation`, which has $ and +)."
     return {c for c in set(text) if unicodedata.category(c)[0] == 'P' or c in string.punctuation}
 
 # %% ../../nbs/perturb/language.ipynb #language-43-words
 def _words(text, doc):
     "Spans of words, in order."
-    if not doc.vocab.writing_system['has_letters']: return [Span(t.idx, t.idx + len(t)) for t in doc if t.text.isalnum()]
+    if not doc.vocab.writing_system['has_letters']:
+        return [Span(t.idx, t.idx + len(t)) for t in doc if t.text.isalnum()]
     letter = _class(_letters(text))
     inside = r"['’.\-\u200c\u200d]|[,:/](?=\d)" # don't, a.m, old-fashioned, 10,000
-    return [Span(*m.span()) for m in re.finditer(rf'{letter}+(?:(?:{inside}){letter}+)*(?:\.(?=\s))?', text)] # the dot of "Mr. "
+    word = rf'{letter}+(?:(?:{inside}){letter}+)*(?:\.(?=\s))?' # with the dot of "Mr. "
+    return [Span(*m.span()) for m in re.finditer(word, text)]
 
 def _sentences(text, doc):
     "Spans of sentences, in order, none over a paragraph's end."
-    if not doc.has_annotation('SENT_START'): return sentences(doc.text, doc.lang_) # the parse's text, for it has no half characters
+    if not doc.has_annotation('SENT_START'): return sentences(doc.text, doc.lang_) # its text has no half characters
     cuts = sorted({s.start_char for s in doc.sents} | {p.start for p in paragraphs(text)} | {len(text)})
     return [Span(a, b) for a, b in zip(cuts, cuts[1:]) if not text[a:b].isspace()]
 
@@ -181,62 +215,71 @@ def _swapped(words, rng):
 
 # %% ../../nbs/perturb/language.ipynb #language-43-change
 def _reordered(text, spans, new):
-    "(start, end, after) from the first to the last word that is another one now; what stands between the words stays."
+    "(start, end, after) that puts the new words in the places of the old ones."
     moved = [k for k, (span, word) in enumerate(zip(spans, new)) if span.of(text) != word]
     first, last = moved[0], moved[-1]
     after = new[first]
     for k in range(first + 1, last + 1): after += text[spans[k - 1].end:spans[k].start] + new[k]
     return spans[first].start, spans[last].end, after
 
+# %% ../../nbs/perturb/language.ipynb #language-43-inner
+def _inner(text, doc):
+    "For each sentence the words between its first and last one; how many sentences there are."
+    spans, words = _sentences(text, doc), _words(text, doc)
+    starts = np.array([w.start for w in words], dtype=int)
+    inner = [words[a + 1:max(b - 1, 0)] for a, b in np.searchsorted(starts, spans).tolist()] if spans else []
+    return [words for words in inner if len({w.of(text) for w in words}) > 1], len(spans)
+
 # %% ../../nbs/perturb/language.ipynb #language-43
+_ORDERS = {'shuffle': _shuffled, 'swap': _swapped}
+
 @manipulation('43', 'Shuffled word order', 'fluency', 'The words inside a sentence come in random order.',
               unit='sentences', intensity=.05, rate=2.2, densities=('widespread', 'dense'))
 def _word_order(text, rng, due, *, density='widespread', order='shuffle', doc=None, model=SPACY_MODEL):
     "Thesis, Eq 3.20 and Table A.3, or Eq 3.21 with `order=\"swap\"`. One edit a sentence."
-    if order not in ('shuffle', 'swap'): raise BadInput(f'The order is "shuffle" or "swap", not {order!r}.')
-    doc = parsed(text, doc, model, needs=())
-    found, words = _sentences(text, doc), _words(text, doc)
-    n, starts = due(len(found)), np.array([w.start for w in words], dtype=int)
-    inner = [words[a + 1:max(b - 1, 0)] for a, b in np.searchsorted(starts, found).tolist()] if found else []
-    inner = [spans for spans in inner if len({w.of(text) for w in spans}) > 1]
+    check_choice(order, tuple(_ORDERS), 'order')
+    inner, total = _inner(text, parsed(text, doc, model, needs=()))
+    n = due(total)
     need(n, len(inner), 'sentences with two different words between their first and last', 'too_few_sentences')
     chosen = [inner[i] for i in place([spans[0].start for spans in inner], n, rng, density)]
-    new_order = _shuffled if order == 'shuffle' else _swapped
-    return [_reordered(text, spans, new_order([w.of(text) for w in spans], rng)) for spans in chosen]
+    return [_reordered(text, spans, _ORDERS[order]([w.of(text) for w in spans], rng)) for spans in chosen]
 
 # %% ../../nbs/perturb/language.ipynb #language-44-kept
 _JOINERS = frozenset("'’-‐")
 
 def _parting(text, marks):
-    "Offsets of the marks without which two words would be glued: the first of those between them. Where no spaces are written, none."
-    narrow = {c for c in marks if unicodedata.east_asian_width(c) not in 'WF'}
-    letter = _class(_letters(text))
-    return {m.start() for m in re.finditer(rf'(?<={letter}){_class(narrow)}+(?={letter})', text) if m[0] not in _JOINERS}
+    "Offsets of the marks without which two words would be glued: the first of those between them."
+    narrow = {c for c in marks if unicodedata.east_asian_width(c) not in 'WF'} # where no spaces are written, none
+    letter, between = _class(_letters(text)), _class(narrow)
+    runs = re.finditer(rf'(?<={letter}){between}+(?={letter})', text)
+    return {m.start() for m in runs if m[0] not in _JOINERS}
 
 # %% ../../nbs/perturb/language.ipynb #language-44
-@manipulation('44', 'Punctuation removed', 'fluency', 'Punctuation marks are missing.',
-              unit='punctuation marks', intensity=.15, rate=36., densities=('widespread', 'dense'), granularities=('character',))
+@manipulation('44', 'Punctuation removed', 'fluency', 'Punctuation marks are missing.', unit='punctuation marks',
+              intensity=.15, rate=36., densities=('widespread', 'dense'), granularities=('character',))
 def _no_punctuation(text, rng, due, *, density='widespread'):
     "Thesis, Eq A.4 and A.5."
     marks = _marks(text)
-    there = [m.start() for m in re.finditer(_class(marks), text)]
-    n, kept = due(len(there)), _parting(text, marks)
-    free = [i for i in there if i not in kept]
+    places = [m.start() for m in re.finditer(_class(marks), text)]
+    n, parting = due(len(places)), _parting(text, marks)
+    free = [i for i in places if i not in parting]
     need(n, len(free), 'punctuation marks that do not part words', 'too_few_marks')
     return [(free[k], free[k] + 1, '') for k in place(free, n, rng, density)]
 
 # %% ../../nbs/perturb/language.ipynb #language-45-words
 def _inner_words(text):
-    "Where words within a line and a clause start, each with the white space before it; and a function from a start to its end."
+    "Starts of words within a line and a clause, each with the white space before it; a function from start to end."
     letters = _letters(text)
     if not letters: return [], None
     word = re.compile(rf'(?<={_class(letters | set(",;:"))})[^\S\r\n]+{_class(letters)}+(?!\S)')
     return [m.start() for m in word.finditer(text)], lambda start: word.match(text, start).end()
 
+# %% ../../nbs/perturb/language.ipynb #language-45-tokens
 def _inner_tokens(doc):
-    "The same for a language without spaces: tokens after another word of the same sentence."
-    found = {t.idx: t.idx + len(t) for t in list(doc)[1:] if t.text.isalnum() and t.nbor(-1).text.isalnum() and not t.is_sent_start}
-    return list(found), found.get
+    "Starts of tokens after another word of the same sentence, for a language without spaces; from start to end."
+    words = [t for t in list(doc)[1:] if t.text.isalnum() and t.nbor(-1).text.isalnum() and not t.is_sent_start]
+    ends = {t.idx: t.idx + len(t) for t in words}
+    return list(ends), ends.get
 
 # %% ../../nbs/perturb/language.ipynb #language-45
 @manipulation('45', 'Words removed', 'fluency', 'Words are missing.',
@@ -244,8 +287,9 @@ def _inner_tokens(doc):
 def _no_words(text, rng, due, *, density='widespread', doc=None):
     "Thesis, Eq A.6; round(intensity x tokens) words."
     if doc is not None: doc = parsed(text, doc, needs=())
-    if doc is None or doc.vocab.writing_system['has_letters']: tokens, (starts, end) = len(text.split()), _inner_words(text)
-    else: tokens, (starts, end) = sum(t.text.isalnum() for t in doc), _inner_tokens(doc)
+    spaced = doc is None or doc.vocab.writing_system['has_letters']
+    tokens = len(text.split()) if spaced else sum(t.text.isalnum() for t in doc)
+    starts, end = _inner_words(text) if spaced else _inner_tokens(doc)
     n = due(tokens)
     need(n, len(starts), 'words within a clause', 'too_few_words')
     return [(starts[i], end(starts[i]), '') for i in place(starts, n, rng, density)]

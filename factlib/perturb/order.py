@@ -15,18 +15,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.checks import check_count
 from ..core.records import BadInput
 from .base import Refusal
 
-# %% ../../nbs/perturb/order.ipynb #order-inversions
+# %% ../../nbs/perturb/order.ipynb #order-order
 def _order(order):
     "The order as a list of ints, if it is a permutation of 0..n-1."
     if isinstance(order, (str, bytes)): raise BadInput('An order must be a list of whole numbers, not a string.')
     try: places = [operator.index(x) for x in order]
-    except TypeError: raise BadInput('An order must be a list of whole numbers: the permutation of 0 to n - 1 that says where each item stood.') from None
-    if sorted(places) != list(range(len(places))): raise BadInput(f'An order of {len(places)} items must hold each number from 0 to {len(places) - 1} once, and this one does not.')
+    except TypeError:
+        raise BadInput('An order must be a list of whole numbers: '
+                       'the permutation of 0 to n - 1 that says where each item stood.') from None
+    if sorted(places) != list(range(len(places))):
+        raise BadInput(f'An order of {len(places)} items must hold each number from 0 to {len(places) - 1} once, '
+                       'and this one does not.')
     return places
 
+# %% ../../nbs/perturb/order.ipynb #order-inversions
 def inversions(
     order:list, # A permutation of 0..n-1
 )->int: # 0 to n(n-1)/2
@@ -37,20 +43,22 @@ def inversions(
         insort(seen, x)
     return n
 
-# %% ../../nbs/perturb/order.ipynb #order-degree
+# %% ../../nbs/perturb/order.ipynb #order-most
 def most_inversions(
     n:int, # Items
 )->int: # n(n-1)/2
     "As many as there are pairs: the inversions of the reversed list."
     return n*(n - 1)//2
 
+# %% ../../nbs/perturb/order.ipynb #order-degree
 def shuffle_degree(
     order:list, # A permutation of 0..n-1, n at least 2
 )->float: # 0 (as it was) to 1 (reversed)
     "The share of pairs that are inverted (MontageLie, Eq 2). Fewer than two items are a `BadInput`."
     places = _order(order)
-    if len(places) < 2: raise BadInput(f'The shuffle degree needs at least two items, and there {"is one" if places else "are none"}: a single thing is in no order.')
-    return inversions(places)/most_inversions(len(places))
+    if len(places) > 1: return inversions(places)/most_inversions(len(places))
+    count = 'is one' if places else 'are none'
+    raise BadInput(f'The shuffle degree needs at least two items, and there {count}: a single thing is in no order.')
 
 # %% ../../nbs/perturb/order.ipynb #order-decode
 def _decode(code):
@@ -80,13 +88,15 @@ class _Row(NamedTuple):
         if j >= self.most: return self.total
         return self.half[j] if j < len(self.half) else self.total - self.half[self.most - j - 1]
 
+# %% ../../nbs/perturb/order.ipynb #order-rows
 @lru_cache(maxsize=1)
 def _rows(n):
     "The rows of 0 to n items."
     rows = [_Row(0, 1, [1])]
     for m in range(1, n + 1):
         last, most = rows[-1], most_inversions(m)
-        rows.append(_Row(most, last.total*m, list(accumulate(last.at_most(j) - last.at_most(j - m) for j in range(most//2 + 1)))))
+        counts = (last.at_most(j) - last.at_most(j - m) for j in range(most//2 + 1))
+        rows.append(_Row(most, last.total*m, list(accumulate(counts))))
     return rows
 
 def count_permutations(
@@ -97,7 +107,7 @@ def count_permutations(
     row = _rows(n)[n]
     return row.at_most(k) - row.at_most(k - 1)
 
-# %% ../../nbs/perturb/order.ipynb #order-uniform
+# %% ../../nbs/perturb/order.ipynb #order-below
 def _below(n, rng):
     "A whole number from 0 to n - 1, all equally likely, n of any length."
     bits = (n - 1).bit_length()
@@ -105,65 +115,78 @@ def _below(n, rng):
         x = int.from_bytes(rng.bytes((bits + 7)//8), 'big') >> -bits % 8
         if x < n: return x
 
+# %% ../../nbs/perturb/order.ipynb #order-uniform
 def _inversions_of(row, x):
     "How many inversions permutation number x has, if those with fewest come first."
-    return bisect_right(row.half, x) if x < row.half[-1] else row.most - bisect_right(row.half, row.total - 1 - x)
+    if x < row.half[-1]: return bisect_right(row.half, x)
+    return row.most - bisect_right(row.half, row.total - 1 - x)
 
 def _uniform_code(n, k, rng):
     "A Lehmer code with sum k, each equally likely."
     number, code = _below(count_permutations(n, k), rng), []
     for row in _rows(n)[n - 1::-1]: # what the rest can be: n - 1 items, then n - 2 ...
-        x = number + row.at_most(k - (n - len(code))) # those with so few inversions that the first entry can't make up for them come before
+        # Before it come those with so few inversions that the first entry can't make up for them.
+        x = number + row.at_most(k - (n - len(code)))
         left = _inversions_of(row, x)
         code.append(k - left)
         number, k = x - row.at_most(left - 1), left
     return code
 
-# %% ../../nbs/perturb/order.ipynb #order-permutation
-_CODES = {'paper': _paper_code, 'uniform': _uniform_code}
-MOST_UNIFORM = 250 # items; the table of counts grows with the fourth power, and has about 250 MB here
+# %% ../../nbs/perturb/order.ipynb #order-check-permutation
+MOST_UNIFORM = 250 # items
 
+def _check_permutation(n, k, rng, method):
+    "n and k as ints, or a `BadInput`."
+    if method not in _CODES: raise BadInput(f'There is no method {method!r}: give "paper" or "uniform".')
+    n = check_count(n, 'The number of items', 1)
+    k = check_count(k, f'The number of inversions of {n} items', 0, most_inversions(n))
+    if not isinstance(rng, np.random.Generator):
+        raise BadInput('`rng` must be a numpy Generator: np.random.default_rng(seed) makes one.')
+    if method == 'uniform' and n > MOST_UNIFORM:
+        raise BadInput(f'The uniform method takes up to {MOST_UNIFORM} items, not {n}: counting more takes too much '
+                       'memory. The paper\'s method takes any number.')
+    return n, k
+
+_CODES = {'paper': _paper_code, 'uniform': _uniform_code}
+
+# %% ../../nbs/perturb/order.ipynb #order-permutation
 def permutation(
     n:int, # Items, at least 1
     k:int, # Inversions, 0 to n(n-1)/2
     rng:np.random.Generator, # E.g. `np.random.default_rng(0)`
-    method:str='paper', # "paper": Algorithm 1 of MontageLie; "uniform": every permutation with k inversions is equally likely
+    method:str='paper', # Algorithm 1 of MontageLie; or "uniform": each such permutation is equally likely
 )->list[int]: # Of 0..n-1
-    "A random permutation with exactly k inversions. \"uniform\" counts on whole numbers of any length, and takes up to 250 items."
-    if method not in _CODES: raise BadInput(f'There is no method {method!r}: give "paper" or "uniform".')
-    for what, x in (('items', n), ('inversions', k)):
-        if isinstance(x, bool) or not isinstance(x, (int, np.integer)): raise BadInput(f'The number of {what} must be a whole number, not {x!r}.')
-    n, k = int(n), int(k)
-    if n < 1: raise BadInput(f'A permutation needs at least 1 item, not {n}.')
-    if not 0 <= k <= most_inversions(n): raise BadInput(f'{n} items can have 0 to {most_inversions(n)} inversions, not {k}.')
-    if not isinstance(rng, np.random.Generator): raise BadInput('`rng` must be a numpy Generator: np.random.default_rng(seed) makes one.')
-    if method == 'uniform' and n > MOST_UNIFORM: raise BadInput(f'The uniform method takes up to {MOST_UNIFORM} items, not {n}: counting more takes too much memory. The paper\'s method takes any number.')
+    "A random permutation with exactly k inversions. \"uniform\" takes up to 250 items."
+    n, k = _check_permutation(n, k, rng, method)
     return _decode(_CODES[method](n, k, rng))
 
 # %% ../../nbs/perturb/order.ipynb #order-bands
-BANDS = {'easy': (80, 90), 'medium': (55, 65), 'hard': (30, 40), 'extreme': (5, 15)} # percent of the most inversions, ends included (MontageLie, section 3.1.2)
+# Percent of the most inversions, ends included (MontageLie, section 3.1.2)
+BANDS = {'easy': (80, 90), 'medium': (55, 65), 'hard': (30, 40), 'extreme': (5, 15)}
 
 def band_inversions(
     n:int, # Items
     difficulty:str, # A key of `BANDS`
 )->range: # Empty where there is none
     "The numbers of inversions that lie in the band."
-    if difficulty not in BANDS: raise BadInput(f'There is no difficulty {difficulty!r}; there are {", ".join(BANDS)}.')
+    if difficulty not in BANDS:
+        raise BadInput(f'There is no difficulty {difficulty!r}; there are {", ".join(BANDS)}.')
     low, high = BANDS[difficulty]
     if n < 2: return range(0) # a single thing is in no order, so no order is false
     most = most_inversions(n)
     return range(-(-low*most//100), high*most//100 + 1) # in whole numbers, so that an end is never lost to rounding
 
+# %% ../../nbs/perturb/order.ipynb #order-montage
 def montage(
     n:int, # Items
     difficulty:str, # A key of `BANDS`
-    rng:np.random.Generator,
+    rng:np.random.Generator, # E.g. `np.random.default_rng(0)`
     method:str='paper', # As for `permutation`
-)->list[int]|Refusal:
-    "A random order of this difficulty: the number of inversions is drawn evenly from the band, then a permutation with that many. A `Refusal` where n is too small to have one."
+)->list[int]|Refusal: # A permutation of 0..n-1; a `Refusal` where n is too small to have one
+    "A random order of this difficulty."
     within = band_inversions(n, difficulty)
-    if not within:
-        low, high = BANDS[difficulty]
-        enough = next(m for m in range(n + 1, 6) if band_inversions(m, difficulty))
-        return Refusal(f'{n} sentence{" has" if n == 1 else "s have"} no {difficulty} order: none inverts {low} to {high} % of the pairs.', 'too_few_sentences', enough, n)
-    return permutation(n, int(rng.integers(within.start, within.stop)), rng, method)
+    if within: return permutation(n, int(rng.integers(within.start, within.stop)), rng, method)
+    low, high = BANDS[difficulty]
+    enough = next(m for m in range(n + 1, 6) if band_inversions(m, difficulty))
+    none = f'{n} sentence{" has" if n == 1 else "s have"} no {difficulty} order'
+    return Refusal(f'{none}: none inverts {low} to {high} % of the pairs.', 'too_few_sentences', enough, n)

@@ -9,15 +9,17 @@ __all__ = ['PERSONS', 'NAMES', 'ANACHRONISMS']
 import re
 from functools import partial
 
+from ..core.files import shipped
 from ..core.records import BadInput
 from .base import SPACY_MODEL, eligible, manipulation, need, need_language, operations, parsed
 
 # %% ../../nbs/perturb/plot.ipynb #plot-names
-PERSONS = ('PERSON', 'PER', 'PRS', 'persName', 'PS') # English and most; German, French, Russian and others; Swedish; Polish; Korean
+PERSONS = ('PERSON', 'PER', 'PRS', 'persName', 'PS') # English and most; German, Russian ...; Swedish; Polish; Korean
 
 def _people(doc):
     "Names of persons of a single capitalised token, in order."
-    return [e for e in doc.ents if e.label_ in PERSONS and len(e) == 1 and e.text[0].isalpha() and not e.text[0].islower()]
+    is_name = lambda e: len(e) == 1 and e.text[0].isalpha() and not e.text[0].islower()
+    return [e for e in doc.ents if e.label_ in PERSONS and is_name(e)]
 
 # %% ../../nbs/perturb/plot.ipynb #plot-21
 @manipulation('21', 'Swap entities', 'coherence', 'Mentions of different persons exchange their names in a circle.',
@@ -33,18 +35,19 @@ def _swap_names(text, rng, due, *, doc=None, model=SPACY_MODEL):
     return [(e.start_char, e.end_char, new) for e, new in zip(chosen, circle[1:] + circle[:1])]
 
 # %% ../../nbs/perturb/plot.ipynb #plot-22-names
-NAMES = tuple('''
-Abbott Addison Ainsley Alden Allison Alton Anson Archer Arden Ashby Ashton Aubrey Austin Avery Bailey Barclay Barton Baxter Beckett Bellamy Bennett Bentley Berkeley Blaine Blair Blake Bradford Brady Brennan
-Brett Brooke Bryce Burgess Byron Calder Calvin Cameron Campbell Carey Carlisle Carlton Carmen Carroll Carson Carter Casey Cassidy Chandler Chapman Chester Clayton Clifford Clifton Clinton Clyde Colby Coleman
-Colin Conrad Conway Corbin Courtney Craig Crawford Curtis Dale Dallas Dalton Damon Darcy Davis Dawson Delaney Denton Desmond Dexter Donovan Dorsey Douglas Drake Drew Duncan Easton Elliott Ellis Ellison Elton Emerson
-Emery Everett Fairfax Farrell Finley Fletcher Flynn Forrest Foster Franklin Fraser Gardner Garner Garrett Gibson Gilbert Gordon Graham Grant Greer Griffin Hadley Hamilton Harley Harmon Harper Harrison
-Hayden Heath Hilary Hollis Holland Howard Hudson Hunter Irving Jarvis Jordan Joyce Keaton Keegan Keith Kelly Kelsey Kendall Kennedy Kent Kerry Kimball Kingsley Kirby Kyle Lacey Lambert Landon Lane Langley Lawson Leighton
-Leland Leslie Lester Lincoln Lindsay Logan Loring Lowell Lyle Lyndon Mackenzie Madison Malone Marlowe Marshall Mason Maxwell Meredith Merrill Milton Mitchell Monroe Morgan Morley Morton Murray Nash Neville
-Newton Nolan Norris Norton Oakley Osborne Palmer Parker Paxton Payton Percy Perry Porter Prescott Preston Quentin Quincy Quinn Raleigh Ramsey Randall Raymond Reagan Reese Reeve Reynold Rhodes Riley Rodney Rory Roscoe
-Ross Rowan Russell Sanford Sawyer Scott Selby Seymour Shannon Shelby Sheldon Shelley Sheridan Sherman Shirley Sidney Sinclair Skyler Sloane Spencer Stacey Stanford Stanton Sterling Stewart Sumner Sutton Sydney
-Talbot Tanner Tate Taylor Terry Thornton Tierney Torrance Tracy Travis Trent Trevor Truman Tucker Tyler Tyson Vance Vaughan Vernon Vincent Wade Walker Wallace Walton Ward Warner Warren Waverley Wayne Wesley Weston Whitney
-Wilder Winston Winthrop Woodrow Wyatt
-'''.split())
+NAMES = tuple(shipped('data/words/names.txt').read_text(encoding='utf-8').split())
+
+# %% ../../nbs/perturb/plot.ipynb #plot-22-substitutes
+def _substitutes(text, names):
+    "The names that the text does not know, each once."
+    words = set(re.findall(r'\w+', text))
+    return [name for name in dict.fromkeys(names) if words.isdisjoint(re.findall(r'\w+', name))]
+
+def _strings(values, what):
+    "A list of strings that say something, or a `BadInput`."
+    if not isinstance(values, (list, tuple)) or not all(isinstance(x, str) and x.strip() for x in values):
+        raise BadInput(f'`{what}` must be a list of {what}.')
+    return values
 
 # %% ../../nbs/perturb/plot.ipynb #plot-22
 @manipulation('22', 'Exchange entities', 'coherence', 'Mentions of persons get names that occur nowhere in the text.',
@@ -55,154 +58,41 @@ def _exchange_names(text, rng, due, *, doc=None, model=SPACY_MODEL, names=None):
     mentions = _people(doc)
     n = due(len(mentions))
     if names is None: need_language(doc, n)
-    elif not isinstance(names, (list, tuple)) or not all(isinstance(x, str) and x.strip() for x in names): raise BadInput('`names` must be a list of names.')
+    else: _strings(names, 'names')
     need(n, len(mentions), 'names of persons', 'too_few_names')
-    words = set(re.findall(r'\w+', text))
-    new = [x for x in dict.fromkeys(names or NAMES) if words.isdisjoint(re.findall(r'\w+', x))]
+    new = _substitutes(text, names or NAMES)
     need(n, len(new), 'substitutes that the text does not know', 'too_few_substitutes')
     chosen = [mentions[i] for i in rng.choice(len(mentions), n, replace=False)]
     return [(e.start_char, e.end_char, new[i]) for e, i in zip(chosen, rng.choice(len(new), n, replace=False))]
 
 # %% ../../nbs/perturb/plot.ipynb #plot-24-sentences
-ANACHRONISMS = (
-    'A phone buzzed in somebody\'s pocket and was quickly silenced.',
-    'The whole scene had already been filmed on a phone and posted online.',
-    'By then the video had been watched more than two million times.',
-    'A small drone hovered over the roof for a minute and then flew off.',
-    'The satellite navigation had sent them down the wrong road again.',
-    'An e-mail with the particulars had arrived shortly after midnight.',
-    'Somebody asked for the password of the wireless network.',
-    'The battery of the tablet had run down an hour before.',
-    'Later that evening the two of them streamed a film on the laptop.',
-    'The parcel had been ordered online and left with a neighbour.',
-    'A notification lit up the screen and was swiped away.',
-    'The news had spread through the group chat within minutes.',
-    'Nobody had thought of switching off the video call.',
-    'The electric car had downloaded its new maps overnight.',
-    'He paid by holding his watch against the card reader.',
-    'The robot vacuum cleaner had got stuck under the sofa once more.',
-    'Her podcast was downloaded by thousands of listeners every week.',
-    'The app had predicted rain for the whole of the afternoon.',
-    'A QR code beside the door led to the opening hours.',
-    'The photographs had been backed up to the cloud overnight.',
-    'She had blocked his number after the third text message.',
-    'The security camera had sent an alert to every phone in the house.',
-    'His profile picture showed him in front of a ski lift.',
-    'The memory stick turned out to be empty.',
-    'A voice assistant answered politely that it had not understood.',
-    'The hashtag had been trending since the early morning.',
-    'The booking had been confirmed by an automatic e-mail.',
-    'They had met through a dating app the summer before.',
-    'The printer had lost its wireless connection again.',
-    'An influencer with a ring light was filming on the stairs.',
-    'The online reviews had been rather mixed.',
-    'A delivery rider with a huge square bag rang the bell.',
-    'The spreadsheet in the cloud had been shared with the wrong people.',
-    'Half of the passengers were staring at their phones.',
-    'An app showed how much power the solar panels had made that day.',
-    'The phone had spent most of the night installing an update.',
-    'He had looked it up in an online encyclopaedia beforehand.',
-    'Her wireless earphones had fallen behind the radiator.',
-    'The webcam had been covered with a strip of tape.',
-    'A rented electric scooter lay across the pavement.',
-    'The child next door was playing a game on a tablet.',
-    'The presentation was in the cloud, and there was no signal.',
-    'The fitness tracker had counted eleven thousand steps that day.',
-    'An advertisement for a streaming service covered the opposite wall.',
-    'The chatbot had apologised and suggested calling again later.',
-    'The flight had been rebooked on a smartphone from the taxi.',
-    'Somebody had livestreamed the entire meeting by mistake.',
-    'The smart doorbell had recorded nobody but the postman.',
-    'The boarding passes were stored on her phone.',
-    'The thermostat could be turned down from anywhere in the world with an app.',
-    'Both of them had muted themselves in the video conference.',
-    'A 3D printer in the corner was building a spare key.',
-    'The blog had been abandoned after only four posts.',
-    'She scrolled through her messages without reading them.',
-    'The file was too large for the messaging app.',
-    'He had asked a search engine and found nothing useful.',
-    'The selfie was a little blurred, but she posted it all the same.',
-    'Her cryptocurrency had lost half of its value over the weekend.',
-    'The taxi had been ordered with an app and tracked on a map.',
-    'A forgotten laptop was still playing a playlist in the next room.',
-    'Her follower count had doubled since the morning.',
-    'The lock on the gate could only be opened with a fingerprint.',
-    'He had left his charger in the train and his phone was almost dead.',
-    'Somebody had edited the page in the online encyclopaedia that very hour.',
-    'The lecture could also be watched as a recording on the website.',
-    'The smoke alarm sent a message to everybody\'s phone.',
-    'A smartwatch had reminded him to stand up.',
-    'The pizza had been ordered with three taps on a screen.',
-    'The captions had been written by a speech recogniser and were mostly wrong.',
-    'All the photographs were deleted when the account expired.',
-    'She had turned on flight mode so as not to be disturbed.',
-    'The song had been recommended to her by an algorithm.',
-    'A self-driving car had stopped in the middle of the crossing.',
-    'The ticket was nothing but a square pattern on a screen.',
-    'He dictated the reply to his phone and sent it off.',
-    'The whole family had had their genes tested by post.',
-    'The video froze at the most important moment.',
-    'Two teenagers were filming a dance for their followers.',
-    'The wireless speaker announced that its battery was low.',
-    'He could see from the two blue ticks that she had read it.',
-    'The newsletter had gone straight to the spam folder.',
-    'A screenshot of the conversation had been passed around.',
-    'The hotel had been booked through a comparison website.',
-    'The virtual reality headset had made him slightly seasick.',
-    'Their holiday flat had been rented out on a platform by its owner.',
-    'Nobody could remember the PIN of the old SIM card.',
-    'The bank had locked the account after three failed logins.',
-    'Her avatar was wearing a purple space suit.',
-    'The refrigerator had ordered milk on its own.',
-    'An old episode of the series had been playing in the background for hours.',
-    'The translation app turned the sentence into something quite absurd.',
-    'He had unsubscribed from the channel long ago.',
-    'The drone pictures showed the estate from above.',
-    'The electric bicycle had to be charged before the tour.',
-    'There were more than forty unread messages in the chat.',
-    'The router blinked red in the corner of the hall.',
-    'A meme about it was going around before noon.',
-    'The plane landed with a delay that the app had long since announced.',
-    'She had the document signed electronically within seconds.',
-    'The audio book could be played at double speed.',
-    'Every seat had a USB socket of its own.',
-    'The comment section had been closed after a few hours.',
-    'A pop-up window asked whether cookies were welcome.',
-    'The data centre behind the hill hummed day and night.',
-    'His e-book reader held more novels than the village library.',
-    'The charging station in front of the house was occupied.',
-    'Their password manager had forgotten everything.',
-    'A gamer with a headset was shouting in the next flat.',
-    'The wind turbines on the ridge stood perfectly still.',
-    'Someone had hacked the display at the bus stop.',
-    'The meeting had been moved in everybody\'s online calendar.',
-    'She zoomed in on the map with two fingers.',
-    'The hard disk had failed and there was no backup.',
-    'A touch screen had taken the place of all the buttons.',
-    'The crowdfunding campaign had reached its goal overnight.',
-    'His voice mail was full and his inbox even fuller.',
-    'The LED lamp could be set to sixteen million colours.',
-    'An artificial intelligence had written the first draft.',
-    'The gift card could only be redeemed on the internet.',
-    'The dashcam had recorded the whole of the journey.',
-    'They shared their location with each other all day.',
-    'The parcel locker opened with a code from a text message.',
-    'The trailer had been leaked on a video platform.',
-    'The touchpad of the laptop no longer responded.',
-)
+ANACHRONISMS = tuple(shipped('data/words/anachronisms.txt').read_text(encoding='utf-8').splitlines())
 
-# %% ../../nbs/perturb/plot.ipynb #plot-24
-_UNFINISHED = re.compile(r'[,:;\-–—]["\'”’»)\]]*$') # a paragraph that runs on can't take another sentence
+# %% ../../nbs/perturb/plot.ipynb #plot-24-targets
+_UNFINISHED = re.compile(r'[,:;\-–—]["\'”’»)\]]*$')
 
-@manipulation('24', 'Temporal inconsistency', 'coherence', 'Sentences from our century are appended to paragraphs.',
-              unit='paragraphs', intensity=partial(operations, bias=1), rate=1.5, scopes=('paragraph',), granularities=())
-def _anachronism(text, rng, due, *, min_characters=50, sentences=ANACHRONISMS):
-    "Thesis, Eq 3.11; the number of sentences by Eq 3.23 with b = 1. Distinct sentences, distinct paragraphs."
-    if not isinstance(sentences, (list, tuple)) or not sentences or not all(isinstance(t, str) for t in sentences): raise BadInput('`sentences` must be a list of sentences.')
-    targets = [p for p in eligible(text, min_characters) if not _UNFINISHED.search(text, max(p.start, p.end - 9), p.end)]
-    n = due(len(targets))
-    need(n, len(targets), f'paragraphs of at least {min_characters} characters that end with their sentence', 'too_few_paragraphs')
+def _finished(text, min_characters):
+    "The long paragraphs that end with their sentence."
+    return [p for p in eligible(text, min_characters) if not _UNFINISHED.search(text, max(p.start, p.end - 9), p.end)]
+
+# %% ../../nbs/perturb/plot.ipynb #plot-24-draw
+def _appended(targets, sentences, n, rng):
+    "Changes that append n different sentences to n different paragraphs."
     need(n, len(sentences), 'different sentences', 'too_few_sentences')
     chosen = rng.choice(len(targets), n, replace=False)
     drawn = rng.choice(len(sentences), n, replace=False)
     return [(targets[i].end, targets[i].end, ' ' + sentences[j]) for i, j in zip(chosen, drawn)]
+
+# %% ../../nbs/perturb/plot.ipynb #plot-24
+@manipulation('24', 'Temporal inconsistency', 'coherence', 'Sentences from our century are appended to paragraphs.',
+              unit='paragraphs', intensity=partial(operations, bias=1), rate=1.5, scopes=('paragraph',),
+              granularities=())
+def _anachronism(text, rng, due, *, min_characters=50, sentences=ANACHRONISMS):
+    "Thesis, Eq 3.11; the number of sentences by Eq 3.23 with b = 1."
+    if not isinstance(sentences, (list, tuple)) or not sentences or not all(isinstance(t, str) for t in sentences):
+        raise BadInput('`sentences` must be a list of sentences.')
+    targets = _finished(text, min_characters)
+    n = due(len(targets))
+    what = f'paragraphs of at least {min_characters} characters that end with their sentence'
+    need(n, len(targets), what, 'too_few_paragraphs')
+    return _appended(targets, sentences, n, rng)

@@ -6,23 +6,24 @@
 __all__ = ['TASKS', 'NAMES', 'manipulate']
 
 # %% ../../nbs/perturb/quality.ipynb #quality-imports
+from ..core.checks import check_count
 from ..core.records import BadInput
 from .base import MANIPULATIONS, Manipulated, Unfit, due_in, seeded
 from ..text.edits import apply_edits
 
 # %% ../../nbs/perturb/quality.ipynb #quality-settings
-_CHOICES = dict(scope='scopes', density='densities', granularity='granularities') # setting -> where a kind lists its values
+_CHOICES = dict(scope='scopes', density='densities', granularity='granularities') # where a kind lists the values
 
 def _settings(kind, settings):
     "The settings that were given, if the kind takes them all."
-    given = {name: value for name, value in settings.items() if value is not None}
+    given, who = {k: v for k, v in settings.items() if v is not None}, f'manipulation [{kind.id}] ({kind.name})'
     unknown = [name for name in given if name not in kind.takes]
-    if unknown: raise BadInput(f'Manipulation [{kind.id}] ({kind.name}) takes no {unknown[0]!r}; it takes {", ".join(kind.takes)}.')
-    for name, values in _CHOICES.items():
-        if name in given and given[name] not in getattr(kind, values):
-            raise BadInput(f'The {name} of manipulation [{kind.id}] ({kind.name}) is {" or ".join(getattr(kind, values))}, not {given[name]!r}.')
-    least = given.get('min_characters', 0)
-    if isinstance(least, bool) or not isinstance(least, int) or least < 0: raise BadInput(f'`min_characters` is a whole number from 0, not {least!r}.')
+    if unknown: raise BadInput(f'M{who[1:]} takes no {unknown[0]!r}; it takes {", ".join(kind.takes)}.')
+    for name, where in _CHOICES.items():
+        values = getattr(kind, where)
+        if name in given and given[name] not in values:
+            raise BadInput(f'The {name} of {who} is {" or ".join(values)}, not {given[name]!r}.')
+    if 'min_characters' in given: given['min_characters'] = check_count(given['min_characters'], 'min_characters')
     return given
 
 # %% ../../nbs/perturb/quality.ipynb #quality-changes
@@ -32,33 +33,40 @@ def _changes(kind, text, seed, intensity=None, mode='paper', **settings):
     own = {name: value for name, value in settings.items() if name not in _CHOICES or name in kind.parameters}
     return kind.function(text, rng, due_in(text, kind, intensity, mode, rng), **own)
 
+# %% ../../nbs/perturb/quality.ipynb #quality-damaged
+def _damaged(text, kind, seed, settings):
+    "Check, change, and say why if nothing could be done."
+    if not isinstance(kind, str) or kind not in MANIPULATIONS:
+        raise BadInput(f'There is no manipulation {kind!r}; there are {", ".join(sorted(MANIPULATIONS))}.')
+    if not isinstance(text, str): raise BadInput(f'The text must be a string, not {type(text).__name__}.')
+    if not text.strip(): raise BadInput('There is nothing to manipulate: the text is empty.')
+    kind = MANIPULATIONS[kind]
+    settings = _settings(kind, settings)
+    try: new, edits = apply_edits(text, _changes(kind, text, seed, **settings))
+    except Unfit as e: return Manipulated(text, [], e.refusal)
+    return Manipulated(new, edits)
+
 # %% ../../nbs/perturb/quality.ipynb #quality-manipulate
 def manipulate(
     text:str, # Any text that isn't empty
     kind:str, # One of `MANIPULATIONS`, e.g. "17"
     *,
     seed:int|str=0, # Best the document's id, so that documents don't depend on each other
-    intensity:int|float|tuple|None=None, # A whole number of operations, a share of the kind's unit (.05 is 5 %), or a range (low, high) of either; the paper's when None
-    scope:str|None=None, # "paragraph", "section", "chapter" or "document": those in `MANIPULATIONS[kind].scopes`, of which the first is the default
-    density:str|None=None, # "widespread" or "dense", for the kinds of family 4x
-    granularity:str|None=None, # "token" or "character": those in `MANIPULATIONS[kind].granularities`
+    intensity:int|float|tuple|None=None, # A count, a share (.05 is 5 %), or (low, high); None: the paper's
+    scope:str|None=None, # "paragraph", "section", "chapter" or "document"; None: the kind's first
+    density:str|None=None, # "widespread" or "dense", for family 4x
+    granularity:str|None=None, # "token" or "character", as the kind has it
     donors:list|None=None, # Other texts, for [13] and [17]
     continuation:str|None=None, # How the text goes on, for [12]
-    doc=None, # A spaCy parse of just this text, for kinds that need one; give the same to all
-    **options, # Any other setting of the kind; for all of them `mode="equal_density"`, in which the intensity means operations per 1,000 tokens
+    doc=None, # A spaCy parse of just this text, if the kind needs one; give the same to all
+    **options, # Other settings of the kind, and `mode`
 )->Manipulated: # Text, edits and, where nothing could be done, the reason
-    """Damage a text in a known way. The same text, kind, seed and settings always give the same result, whatever else is manipulated.
-    A wrong call is a `BadInput`; a text that can't take what was asked comes back unchanged, with `refused` saying why."""
-    if not isinstance(kind, str) or kind not in MANIPULATIONS: raise BadInput(f'There is no manipulation {kind!r}; there are {", ".join(sorted(MANIPULATIONS))}.')
-    if not isinstance(text, str): raise BadInput(f'The text must be a string, not {type(text).__name__}.')
-    if not text.strip(): raise BadInput('There is nothing to manipulate: the text is empty.')
-    given = _settings(MANIPULATIONS[kind], dict(intensity=intensity, scope=scope, density=density, granularity=granularity,
-                                                donors=donors, continuation=continuation, doc=doc) | options)
-    try: new, edits = apply_edits(text, _changes(MANIPULATIONS[kind], text, seed, **given))
-    except Unfit as e: return Manipulated(text, [], e.refusal)
-    return Manipulated(new, edits)
+    "Damage a text in a known way; the same arguments always give the same. A wrong call is a `BadInput`."
+    shared = dict(intensity=intensity, scope=scope, density=density, granularity=granularity)
+    return _damaged(text, kind, seed, shared | dict(donors=donors, continuation=continuation, doc=doc) | options)
 
-# %% ../../nbs/perturb/quality.ipynb #coflueval-tasks-qualit
+# %% ../../nbs/perturb/quality.ipynb #quality-tasks
 TASKS = {'43': 'fluency', '41': 'fluency', '42': 'fluency', '24': 'coherence', '17': 'coherence', '32': 'coherence'}
 
-NAMES = {'43': 'shuffled word order', '41': 'typos', '42': 'wrong verb tenses', '24': 'anachronisms', '17': 'exchanged paragraphs', '32': 'entities made vague'}
+NAMES = {'43': 'shuffled word order', '41': 'typos', '42': 'wrong verb tenses', '24': 'anachronisms',
+         '17': 'exchanged paragraphs', '32': 'entities made vague'}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..core.frames import DataFrame
 from ..core.records import BadInput
+from .checks import check_against, check_arithmetic, check_table # to be had from here too
 from .published import Published
 
 # %% ../../nbs/report/audit.ipynb #audit-status
@@ -30,29 +31,42 @@ def status(
     if any(x is not None and table.off_by_one(published, x) for x in (by_definition, by_recipe)): return 'rounding'
     return 'differs' if explained else 'unexplained'
 
-# %% ../../nbs/report/audit.ipynb #audit-table
+# %% ../../nbs/report/audit.ipynb #audit-rows
 def _number(x):
     "A finite float, or None."
     return None if x is None or math.isnan(x) else float(x)
 
+def _table_rows(table, sources):
+    "The rows of one table; `sources`: cell -> by definition, by recipe, note, whether it's explained."
+    for source in sources:
+        stray = [cell for cell in source if cell not in table.cells]
+        if stray: raise BadInput(f'Table {table.name} of the paper has no cell {stray[0]!r}.')
+    by_definition, by_recipe, notes, explained = sources
+    for cell, value in table.cells.items():
+        defined, recipe = _number(by_definition.get(cell)), _number(by_recipe.get(cell))
+        verdict = status(table, value, defined, recipe, explained.get(cell, False))
+        yield dict(table=table.name, cell=cell, published=value, by_definition=defined, by_recipe=recipe,
+            status=verdict, note=notes.get(cell, ''))
+
+# %% ../../nbs/report/audit.ipynb #audit-table
 def audit(
     tables:list, # Of `Published`
     by_definition:dict, # Table's name -> cell -> number; what is not there can't be computed
-    by_recipe:dict, # Likewise
-    notes:dict, # Likewise, sentences
-    explained:dict|None=None, # Likewise, True where the note says why neither number fits
-)->DataFrame: # table, cell, published, by_definition, by_recipe, status, note
-    "One row for each published cell."
+    by_recipe:dict, # Table's name -> cell -> number
+    notes:dict, # Table's name -> cell -> sentence
+    explained:dict|None=None, # Table's name -> cell -> True where the note says why neither number fits
+)->DataFrame: # Columns as below
+    """One row for each published cell.
+
+    - table, cell: as in the paper
+    - published, by_definition, by_recipe: numbers or NaN
+    - status: one of `STATUSES`
+    - note: a sentence or nothing"""
     import pandas as pd
     rows = []
     for t in tables:
-        for source in (by_definition, by_recipe, notes, explained or {}):
-            stray = [cell for cell in source.get(t.name, {}) if cell not in t.cells]
-            if stray: raise BadInput(f'Table {t.name} of the paper has no cell {stray[0]!r}.')
-        for cell, value in t.cells.items():
-            defined, recipe = _number(by_definition.get(t.name, {}).get(cell)), _number(by_recipe.get(t.name, {}).get(cell))
-            rows.append(dict(table=t.name, cell=cell, published=value, by_definition=defined, by_recipe=recipe,
-                             status=status(t, value, defined, recipe, (explained or {}).get(t.name, {}).get(cell, False)), note=notes.get(t.name, {}).get(cell, '')))
+        sources = by_definition, by_recipe, notes, explained or {}
+        rows += _table_rows(t, [source.get(t.name, {}) for source in sources])
     return pd.DataFrame(rows).astype(dict(published='float64', by_definition='float64', by_recipe='float64'))
 
 # %% ../../nbs/report/audit.ipynb #audit-cells
@@ -63,29 +77,41 @@ class Cell(NamedTuple):
     words: str = ''          # What the recipe does wrong
     reason: str = ''         # Why neither may fit, where known
 
+def _note(table, printed, cell, absent):
+    "The sentence that applies to a cell, or nothing when its definition gives the print."
+    if printed is None: return 'No number is printed.'
+    defined, recipe = (None, None) if cell is None else (_number(cell.definition), _number(cell.recipe))
+    if defined is None: return absent
+    if table.agrees(printed, defined): return ''
+    fits = recipe is not None and (table.agrees(printed, recipe) or table.off_by_one(printed, recipe))
+    return cell.words if fits else cell.reason
+
+# %% ../../nbs/report/audit.ipynb #audit-of-cells
+_ABSENT = 'Not all the replies that this number needs are among the recordings.'
+
 def audit_cells(
     tables:list, # Of `Published`
     cells:dict, # Table's name -> cell -> `Cell`
-    absent:str='Not all the replies that this number needs are among the recordings.', # The note of a cell that is not in `cells`
-)->DataFrame: # As from `audit`
+    absent:str=_ABSENT, # The note of a cell that is not in `cells`
+)->DataFrame: # Columns as from `audit`
     "The audit of tables given as `Cell`s."
     notes = {}
     for t in tables:
-        notes[t.name] = {}
-        for name, printed in t.cells.items():
-            c = cells.get(t.name, {}).get(name)
-            x, r = (None, None) if c is None else (_number(c.definition), _number(c.recipe))
-            if printed is None: notes[t.name][name] = 'No number is printed.'
-            elif x is None: notes[t.name][name] = absent
-            elif not t.agrees(printed, x): notes[t.name][name] = c.words if r is not None and (t.agrees(printed, r) or t.off_by_one(printed, r)) else c.reason
-    part = lambda field: {name: {k: getattr(c, field) for k, c in table.items()} for name, table in cells.items()}
-    return audit(tables, part('definition'), part('recipe'), notes, {n: {k: bool(c.reason) for k, c in table.items()} for n, table in cells.items()})
+        own = cells.get(t.name, {})
+        notes[t.name] = {name: _note(t, printed, own.get(name), absent) for name, printed in t.cells.items()}
+    def part(of): return {name: {key: of(cell) for key, cell in table.items()} for name, table in cells.items()}
+    definitions, recipes = part(lambda cell: cell.definition), part(lambda cell: cell.recipe)
+    return audit(tables, definitions, recipes, notes, part(lambda cell: bool(cell.reason)))
 
 # %% ../../nbs/report/audit.ipynb #audit-counts
 def counts(
     found:DataFrame, # From `audit`
-)->DataFrame: # One row a table: cells, then one column a status
-    "How many cells of each table have which status."
+)->DataFrame: # One row a table
+    """How many cells of each table have which status.
+
+    - table: its name
+    - cells: how many it has
+    - agrees, recipe_only and so on: how many of them have this status"""
     import pandas as pd
     order = list(dict.fromkeys(found.table))
     table = pd.crosstab(found.table, found.status).reindex(index=order, columns=list(STATUSES), fill_value=0)
@@ -93,6 +119,4 @@ def counts(
     return table.reset_index().rename_axis(columns=None)
 
 # %% ../../nbs/report/audit.ipynb #audit-checks
-from .checks import check_against, check_arithmetic, check_table
-
 _all_ = ['check_table', 'check_arithmetic', 'check_against']

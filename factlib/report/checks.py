@@ -7,41 +7,54 @@ __all__ = ['tie_rates', 'chance_equal', 'equal_rows', 'check_arithmetic', 'check
            'chance_match', 'scopes', 'check_against']
 
 # %% ../../nbs/report/checks.ipynb #checks-imports
-import math, warnings
+import itertools, math, warnings
 from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Callable, NamedTuple
 
 import numpy as np
 import scipy
+from fastcore.basics import patch
 
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 
 # %% ../../nbs/report/checks.ipynb #checks-shared
-_FINDINGS = ['kind', 'where', 'evidence', 'cells', 'chance']
-
 def _half_width(decimals, tolerance):
-    "How far a printed number may be from the exact one: half a unit of the last digit, or a figure's tolerance; and a little for binary fractions."
-    if tolerance is not None and not tolerance > 0: raise BadInput(f'A tolerance is a positive number, not {tolerance!r}; leave it out for printed digits.')
+    "How far a printed number may be from the exact one, and a little more for binary fractions."
+    if tolerance is not None and not tolerance > 0:
+        raise BadInput(f'A tolerance is a positive number, not {tolerance!r}; leave it out for printed digits.')
     return (.5*10.0**-decimals if tolerance is None else tolerance) + 1e-9
 
 def _check_alpha(alpha):
-    if not 0 < alpha <= 1: raise BadInput(f'alpha is the chance of a false alarm in a table without faults: above 0 and at most 1, not {alpha!r}.')
+    "Refuses what is no chance above 0."
+    what = 'alpha is the chance of a false alarm in a table without faults'
+    if not 0 < alpha <= 1: raise BadInput(f'{what}: above 0 and at most 1, not {alpha!r}.')
 
 def _name(label): return ' '.join(map(str, label)) if isinstance(label, tuple) else str(label)
 
+# %% ../../nbs/report/checks.ipynb #checks-values
 def _values(table):
     "The cells as floats, NaN where there is none."
     import pandas as pd
-    if not isinstance(table, pd.DataFrame): raise BadInput(f'A table is a pandas DataFrame, not a {type(table).__name__}.')
+    if not isinstance(table, pd.DataFrame):
+        raise BadInput(f'A table is a pandas DataFrame, not a {type(table).__name__}.')
     for axis, labels in (('row', table.index), ('column', table.columns)):
-        if not labels.is_unique: raise BadInput(f'Two {axis}s are called {_name(labels[labels.duplicated()][0])!r}: rename one.')
-    text = [c for c in table.columns if not all(x is None or isinstance(x, (int, float, np.number)) for x in table[c])]
-    if text: raise BadInput(f'Column {_name(text[0])!r} holds more than numbers: make it the index, or leave it out.')
+        if labels.is_unique: continue
+        raise BadInput(f'Two {axis}s are called {_name(labels[labels.duplicated()][0])!r}: rename one.')
+    number = lambda x: x is None or isinstance(x, (int, float, np.number))
+    for c in table.columns:
+        if all(map(number, table[c])): continue
+        raise BadInput(f'Column {_name(c)!r} holds more than numbers: make it the index, or leave it out.')
     values = table.astype('float64').to_numpy()
     if np.isinf(values).any(): raise BadInput('The table holds an infinite number: leave that cell empty.')
     return values
 
+# %% ../../nbs/report/checks.ipynb #checks-findings
+_FINDINGS = ['kind', 'where', 'evidence', 'cells', 'chance']
+
 def _findings(rows):
+    "Findings as a frame, which has its columns even without rows."
     import pandas as pd
     return pd.DataFrame(rows, columns=_FINDINGS).astype(dict(cells='int64', chance='float64'))
 
@@ -49,8 +62,11 @@ def _findings(rows):
 def tie_rates(
     equal:np.ndarray, # pair x cell: is the cell equal in the pair?
     both:np.ndarray, # pair x cell: is it there in both?
-)->tuple: # (q, r): how often a cell is equal; how often one is, given that another is; both a little too large in small tables
-    "How common equal cells are among pairs of rows that are not suspected. Where nothing is equal, q rests on half a made-up equal cell, and r is 1 in 10, which tests with made-up tables showed to be on the safe side."
+)->tuple: # (q, r): how often a cell is equal; how often one is, given that another is
+    """How common equal cells are among pairs of rows that are not suspected; a little too large in small tables.
+
+    Where nothing is equal, q rests on half a made-up equal cell, and r is 1 in 10, which tests with made-up tables
+    showed to be on the safe side."""
     ties, seen = (equal & both).sum(1), both.sum(1)
     q = (ties.sum() + .5)/(seen.sum() + 1)
     r = ((ties*(ties - 1)).sum() + .5)/((ties*(seen - 1)).sum() + 5)
@@ -58,47 +74,57 @@ def tie_rates(
 
 # %% ../../nbs/report/checks.ipynb #checks-chance-equal
 def chance_equal(
-    q:float, r:float, # From `tie_rates`
+    q:float, # How often a cell is equal, from `tie_rates`
+    r:float, # How often a cell is equal, given that another is, from `tie_rates`
     common:list, # For each equal cell: how common its number is in its own row and column, 0 to 1
     n:int, # Cells compared
 )->float: # At most 1
-    "The chance that two unrelated rows agree in at least these cells: ways to choose them, times one factor for each cell, which grows with the cells already equal as in a beta-binomial law and is at least what is common."
+    "The chance that two unrelated rows agree in at least these cells."
     m = len(common)
     a = r - q
     rates = [(q*(1 - r) + d*a)/((1 - r) + d*a) if r < 1 else 1 for d in range(m)] # Polya's urn: q, then r, then more
-    factors = np.maximum(rates, sorted(common, reverse=True)) # the frequent numbers meet the small rates: on the safe side
+    factors = np.maximum(rates, sorted(common, reverse=True)) # frequent numbers meet small rates: on the safe side
     return float(min(1, math.comb(n, m)*np.prod(factors)))
 
-# %% ../../nbs/report/checks.ipynb #checks-equal-rows
+# %% ../../nbs/report/checks.ipynb #checks-common
 def _common(values, a, b, width):
-    """For each cell of row a: the share of the row's other cells, or of the other rows' cells below it, that hold the same number; the larger of the two.
-    One cell more or less is luck that `q` covers, so the first is not counted."""
+    """For each cell of row a: the share of the row's other cells, or of the other rows' cells below it, that hold the
+    same number; the larger of the two."""
     share = lambda same, n: np.maximum(0, same - 1)/np.maximum(1, n)
     others = np.delete(values, [a, b], axis=0)
     below = share((np.abs(others - values[a]) <= width).sum(0), np.isfinite(others).sum(0))
-    beside = share((np.abs(values[a][:, None] - values[a][None]) <= width).sum(0) - 1, np.isfinite(values[a]).sum() - 1)
-    return np.maximum(below, beside)
+    same = (np.abs(values[a][:, None] - values[a][None]) <= width).sum(0) - 1
+    return np.maximum(below, share(same, np.isfinite(values[a]).sum() - 1))
 
+# %% ../../nbs/report/checks.ipynb #checks-pair-chance
+def _pair_chance(values, pairs, equal, both, p, width):
+    "The chance of the equal cells in pair p: either row is put aside, and the other pairs tell how common they are."
+    first, second = pairs
+    chances = []
+    for aside, kept in ((first[p], second[p]), (second[p], first[p])):
+        rest = (first != aside) & (second != aside)
+        tell = equal[rest].sum(0) <= both[rest].sum(0)/2 # a column equal in most pairs, such as n = 65, tells nothing
+        common = _common(values, kept, aside, width)[equal[p] & tell]
+        rates = tie_rates(equal[rest][:, tell], both[rest][:, tell])
+        chances.append(chance_equal(*rates, list(common), int((both[p] & tell).sum())))
+    return max(chances)
+
+# %% ../../nbs/report/checks.ipynb #checks-equal-rows
 def equal_rows(
     values:np.ndarray, # Numbers, NaN where there is none
     width:float, # Two numbers that are at most so far apart count as equal
 )->list: # (row, row, equal cells, cells compared, chance of this pair alone)
-    "All pairs of rows that agree in two cells at least and in nine of ten, with the chance of it. (Rows of twin metrics do agree in more than half of their cells by themselves.)"
-    first, second = np.triu_indices(len(values), 1)
+    "All pairs of rows that agree in two cells at least and in nine of ten, with the chance of it."
+    first, second = pairs = np.triu_indices(len(values), 1)
     both = np.isfinite(values[first]) & np.isfinite(values[second])
     with np.errstate(invalid='ignore'): equal = both & (np.abs(values[first] - values[second]) <= width)
-    found = []
-    for p in np.flatnonzero((equal.sum(1) >= 2) & (equal.sum(1) >= .9*both.sum(1))):
-        chances = []
-        for aside, kept in ((first[p], second[p]), (second[p], first[p])):
-            rest = (first != aside) & (second != aside)
-            tell = equal[rest].sum(0) <= both[rest].sum(0)/2 # a column that is equal in most pairs, such as n = 65, tells nothing
-            common = _common(values, kept, aside, width)[equal[p] & tell]
-            chances.append(chance_equal(*tie_rates(equal[rest][:, tell], both[rest][:, tell]), list(common), int((both[p] & tell).sum())))
-        found.append((int(first[p]), int(second[p]), int(equal[p].sum()), int(both[p].sum()), max(chances)))
-    return found
+    agree, compared = equal.sum(1), both.sum(1)
+    suspects = np.flatnonzero((agree >= 2) & (agree >= .9*compared))
+    chances = [_pair_chance(values, pairs, equal, both, p, width) for p in suspects]
+    numbers = [x[suspects].tolist() for x in (first, second, agree, compared)]
+    return list(zip(*numbers, chances))
 
-# %% ../../nbs/report/checks.ipynb #checks-arithmetic
+# %% ../../nbs/report/checks.ipynb #checks-how
 _HOW = { # name -> (function of the source cells, how much errors of size 1 in all of them can add up to)
     'mean': (np.mean, lambda k: 1),
     'sum': (np.sum, lambda k: k),
@@ -107,109 +133,171 @@ _HOW = { # name -> (function of the source cells, how much errors of size 1 in a
     'sample sd': (lambda x, axis: np.std(x, axis=axis, ddof=1), lambda k: math.sqrt(k/(k - 1))),
 }
 
-def check_arithmetic(
-    table:DataFrame, # Numbers, labelled
-    derived:dict, # Column -> (how, its source columns); how: 'mean', 'sum', 'difference' (first minus second), 'sd' (of the population), 'sample sd'
-    decimals:int=3, # Printed decimals
-    tolerance:float|None=None, # For numbers read off a figure: how far off they may be
-)->DataFrame: # kind, where, evidence, cells, chance (0: rounding can't do it)
-    "The cells that don't follow from the cells they are declared to follow from. Rows with a missing cell can't be checked; `.attrs['unchecked']` counts them. For rows that follow from rows give `table.T`."
-    values, half = _values(table), _half_width(decimals, tolerance)
-    at, found, unchecked = {c: j for j, c in enumerate(table.columns)}, [], 0
+# %% ../../nbs/report/checks.ipynb #checks-derived
+def _check_derived(derived, columns):
+    "Refuses arithmetic that can't be done with these columns."
     for target, (how, sources) in derived.items():
         if how not in _HOW: raise BadInput(f'A cell can\'t follow as {how!r}: give one of {", ".join(_HOW)}.')
-        stray = next((c for c in (target, *sources) if c not in at), None)
+        stray = next((c for c in (target, *sources) if c not in columns), None)
         if stray is not None: raise BadInput(f'The table has no column {_name(stray)!r}.')
         least = 2 if how in ('difference', 'sample sd') else 1
-        if len(sources) < least or how == 'difference' and len(sources) != 2: raise BadInput(f'A {how} of {len(sources)} columns can\'t be computed.')
-        function, spread = _HOW[how]
-        expected, printed = function(values[:, [at[c] for c in sources]], axis=1), values[:, at[target]]
-        unchecked += int(np.isnan(expected + printed).sum())
-        for i in np.flatnonzero(np.abs(printed - expected) > half*(1 + spread(len(sources)))):
-            twins = [_name(table.index[t]) for t in np.flatnonzero(np.abs(expected - printed[i]) <= half*(1 + spread(len(sources))))]
-            evidence = f'printed {printed[i]:.{decimals}f}, the {how} of {", ".join(map(_name, sources))} is {expected[i]:.{decimals + 1}f}'
-            if len(twins) == 1: evidence += f'; it would be right for {twins[0]}'
-            found.append(('does not follow', f'{_name(table.index[i])}, {_name(target)}', evidence, 1, 0.0))
-    found = _findings(found)
-    found.attrs['unchecked'] = unchecked
-    return found
+        if len(sources) < least or how == 'difference' and len(sources) != 2:
+            raise BadInput(f'A {how} of {len(sources)} columns can\'t be computed.')
+
+# %% ../../nbs/report/checks.ipynb #checks-misfits
+def _misfits(printed, expected, slack, labels):
+    "(row, a word on whose number it is) of the cells that are further off than the slack."
+    for i in np.flatnonzero(np.abs(printed - expected) > slack):
+        twins = [_name(labels[t]) for t in np.flatnonzero(np.abs(expected - printed[i]) <= slack)]
+        yield i, f'; it would be right for {twins[0]}' if len(twins) == 1 else ''
+
+# %% ../../nbs/report/checks.ipynb #checks-derived-column
+def _derived_column(table, values, target, rule, form):
+    "Its findings, and how many cells can't be checked; `rule`: how, from what; `form`: decimals, half width."
+    (how, sources), (decimals, half) = rule, form
+    function, spread = _HOW[how]
+    columns = list(table.columns)
+    printed = values[:, columns.index(target)]
+    expected = function(values[:, [columns.index(c) for c in sources]], axis=1)
+    rows = []
+    for i, twin in _misfits(printed, expected, half*(1 + spread(len(sources))), table.index):
+        right = f'the {how} of {", ".join(map(_name, sources))} is {expected[i]:.{decimals + 1}f}'
+        where = f'{_name(table.index[i])}, {_name(target)}'
+        rows.append(('does not follow', where, f'printed {printed[i]:.{decimals}f}, {right}{twin}', 1, 0.0))
+    return rows, int(np.isnan(expected + printed).sum())
+
+# %% ../../nbs/report/checks.ipynb #checks-arithmetic
+def check_arithmetic(
+    table:DataFrame, # Numbers, labelled
+    derived:dict, # Column -> (how, its source columns)
+    decimals:int=3, # Printed decimals
+    tolerance:float|None=None, # For numbers read off a figure: how far off they may be
+)->DataFrame: # Columns as from `check_table`
+    """The cells that don't follow from those that they are declared to follow from.
+
+    How: 'mean', 'sum', 'difference' (first minus second), 'sd' (of the population) or 'sample sd'."""
+    values, form = _values(table), (decimals, _half_width(decimals, tolerance))
+    _check_derived(derived, set(table.columns))
+    columns = [_derived_column(table, values, target, rule, form) for target, rule in derived.items()]
+    findings = _findings([row for rows, _ in columns for row in rows])
+    findings.attrs['unchecked'] = sum(unchecked for _, unchecked in columns)
+    return findings
+
+# %% ../../nbs/report/checks.ipynb #checks-equal
+def _equal_findings(table, values, width, tried):
+    "The findings on equal rows and columns; chances are multiplied by how many pairs were tried."
+    for kind, labels, x in (('rows', table.index, values), ('columns', table.columns, values.T)):
+        for a, b, m, n, chance in equal_rows(x, width):
+            where = f'{_name(labels[a])} = {_name(labels[b])}'
+            yield f'equal {kind}', where, f'{m} of {n} cells agree', m, chance*tried
+
+# %% ../../nbs/report/checks.ipynb #checks-reported
+def _reported(arithmetic, table, values, width, alpha):
+    "All findings with a chance of at most alpha, the least likely first, with counts of what was compared."
+    tried = sum(math.comb(n, 2) for n in values.shape)
+    rows = [*arithmetic.itertuples(index=False, name=None), *_equal_findings(table, values, width, tried)]
+    findings = _findings(sorted(rows, key=lambda row: row[4]))
+    findings['chance'] = findings.chance.clip(upper=1)
+    findings = findings[findings.chance <= alpha].reset_index(drop=True)
+    missing = int(np.isnan(values).sum())
+    findings.attrs = dict(compared=tried, missing=missing, unchecked=arithmetic.attrs['unchecked'])
+    return findings
 
 # %% ../../nbs/report/checks.ipynb #checks-table
 def check_table(
-    table:DataFrame, # Numbers; the index and the columns are labels
-    derived:dict|None=None, # As in `check_arithmetic`
+    table:DataFrame, # Numbers, labelled
+    derived:dict|None=None, # Column -> (how, from what)
     decimals:int=3, # Printed decimals
-    tolerance:float|None=None, # For numbers read off a figure: how far off they may be
-    alpha:float=.01, # The chance of any false alarm in a table without faults; 1 lists everything with its chance
-)->DataFrame: # kind, where, evidence, cells (that agree or are wrong), chance (for the whole table), the least likely first
-    "What looks wrong in a table by itself: rows or columns too equal to be different, cells that don't follow from others. Two rows that are rightly the same (the same thing measured twice) are found too: a table can't tell."
+    tolerance:float|None=None, # Of numbers off a figure
+    alpha:float=.01, # The chance of a false alarm; 1 lists everything
+)->DataFrame: # The least likely first
+    """What looks wrong in a table by itself: too equal rows or columns, cells that don't follow.
+
+    - kind, where, evidence: what, in which rows or columns, and why
+    - cells: how many agree or are wrong
+    - chance: of this anywhere in the table, had nothing gone wrong"""
     _check_alpha(alpha)
     values, half = _values(table), _half_width(decimals, tolerance)
-    width = half if tolerance is None else 2*half # two numbers that were read off may both be off
-    tried = sum(math.comb(n, 2) for n in values.shape)
-    found = []
-    for kind, labels, x in (('rows', table.index, values), ('columns', table.columns, values.T)):
-        for a, b, m, n, chance in equal_rows(x, width):
-            found.append((f'equal {kind}', f'{_name(labels[a])} = {_name(labels[b])}', f'{m} of {n} cells agree', m, chance*tried))
     arithmetic = check_arithmetic(table, derived or {}, decimals, tolerance)
-    found = _findings(sorted([*arithmetic.itertuples(index=False, name=None), *found], key=lambda row: row[4]))
-    found['chance'] = found.chance.clip(upper=1)
-    found = found[found.chance <= alpha].reset_index(drop=True)
-    found.attrs = dict(compared=tried, missing=int(np.isnan(values).sum()), unchecked=arithmetic.attrs['unchecked'])
-    return found
+    width = half if tolerance is None else 2*half # both may be off
+    return _reported(arithmetic, table, values, width, alpha)
 
 # %% ../../nbs/report/checks.ipynb #checks-cells
-def table_cells(
-    table, # A data frame or series, whose labels may have levels; or a dict from labels (a tuple, or text with `|` between them) to numbers
-)->dict: # Tuple of labels -> number, or an array of numbers; cells without one are left out
-    "A table cell by cell."
+def _whole(label): return label if isinstance(label, tuple) else (label,)
+
+def _labelled(table):
+    "The cells of a frame, a series or a dict by tuples of labels."
     import pandas as pd
-    whole = lambda label: label if isinstance(label, tuple) else (label,)
     if isinstance(table, pd.DataFrame):
-        values = _values(table)
-        cells = {(*whole(i), *whole(c)): values[a, b] for a, i in enumerate(table.index) for b, c in enumerate(table.columns)}
-    elif isinstance(table, (dict, pd.Series)):
-        cells = {tuple(key.split('|')) if isinstance(key, str) else whole(key): x for key, x in table.items()}
-    else: raise BadInput(f'A table is a data frame, a series or a dict, not a {type(table).__name__}.')
+        rows = zip(table.index, _values(table))
+        return {(*_whole(i), *_whole(c)): x for i, values in rows for c, x in zip(table.columns, values)}
+    if isinstance(table, (dict, pd.Series)):
+        return {tuple(key.split('|')) if isinstance(key, str) else _whole(key): x for key, x in table.items()}
+    raise BadInput(f'A table is a data frame, a series or a dict, not a {type(table).__name__}.')
+
+# %% ../../nbs/report/checks.ipynb #checks-table-cells
+def table_cells(
+    table, # A data frame or series, whose labels may have levels; or a dict from labels to numbers
+)->dict: # Tuple of labels -> number, or an array of numbers; cells without one are left out
+    "A table cell by cell. In a dict, labels are a tuple, or a text with `|` between them."
+    cells = _labelled(table)
     if len({len(key) for key in cells}) > 1: raise BadInput('The cells of a table have equally many labels each.')
     return {key: x for key, x in cells.items() if x is not None and not (np.ndim(x) == 0 and np.isnan(x))}
 
+# %% ../../nbs/report/checks.ipynb #checks-fill
 def _fill(cells, labels):
-    "The cells as an array with a dimension for each label, NaN where there is none; a last dimension for documents if cells are arrays."
+    """The cells as an array with a dimension for each label, NaN where there is none; a last dimension for documents
+    if cells are arrays."""
     lengths = {np.shape(x) for x in cells.values()}
-    if len(lengths) > 1: raise BadInput('The cells of a component are all single numbers, or arrays of one length (NaN where a document has no score).')
+    if len(lengths) > 1:
+        single = 'The cells of a component are all single numbers, or arrays of one length'
+        raise BadInput(f'{single} (NaN where a document has no score).')
     array = np.full((*map(len, labels), *lengths.pop()), np.nan)
     at = [{label: i for i, label in enumerate(axis)} for axis in labels]
     for key, x in cells.items(): array[tuple(a[k] for a, k in zip(at, key))] = x
     return array
 
-# %% ../../nbs/report/checks.ipynb #checks-moves
+# %% ../../nbs/report/checks.ipynb #checks-move
 class Move:
     "One mistake along one dimension: where the label at each position takes its number from (-1: from nowhere)."
-    def __init__(self, kind, axis, source, words): self.kind, self.axis, self.source, self.words = kind, axis, np.array(source), words
+    def __init__(self,
+        kind:str, # exchanged, shifted or copied
+        axis:int, # The dimension
+        source:list, # For each position, the position of the label whose number it takes
+        words:str, # Says which labels
+    ):
+        self.kind, self.axis, self.source, self.words = kind, axis, np.array(source), words
+        self.one = words if kind == 'exchanged' else words.replace('numbers', 'number') # of a single component
+
     def __call__(self, array):
+        "The numbers as the mistake would print them."
         taken = np.take(array, np.maximum(self.source, 0), axis=self.axis)
         taken[(slice(None),)*self.axis + (self.source < 0,)] = np.nan
         return taken
 
+# %% ../../nbs/report/checks.ipynb #checks-moves
+def _axis_moves(axis, labels, name):
+    "All mistakes along one dimension."
+    n, here = len(labels), np.arange(len(labels))
+    for a in range(n):
+        for b in range(a + 1, n):
+            swap = here.copy()
+            swap[[a, b]] = b, a
+            yield Move('exchanged', axis, swap, f'{name}: {labels[a]} and {labels[b]}')
+        for b in set(range(n)) - {a}:
+            copy = np.where(here == a, b, here)
+            yield Move('copied', axis, copy, f'{name}: {labels[a]} has the numbers of {labels[b]}')
+    if n > 2:
+        yield Move('shifted', axis, here - 1, f'{name}: numbers of the one before')
+        yield Move('shifted', axis, np.where(here + 1 < n, here + 1, -1), f'{name}: numbers of the one after')
+
+# %% ../../nbs/report/checks.ipynb #checks-all-moves
 def moves(
     labels:list, # The labels of each dimension, in order
     names:list, # What the dimensions are called
 )->list: # Of `Move`
     "Every exchange of two labels, every shift by one, every copy of a label."
-    found = []
-    for axis, (own, name) in enumerate(zip(labels, names)):
-        n, here = len(own), np.arange(len(own))
-        for a in range(n):
-            for b in range(a + 1, n):
-                swap = here.copy()
-                swap[[a, b]] = b, a
-                found.append(Move('exchanged', axis, swap, f'{name}: {own[a]} and {own[b]}'))
-            for b in set(range(n)) - {a}: found.append(Move('copied', axis, np.where(here == a, b, here), f'{name}: {own[a]} has the numbers of {own[b]}'))
-        if n > 2:
-            found.append(Move('shifted', axis, here - 1, f'{name}: numbers of the one before'))
-            found.append(Move('shifted', axis, np.where(here + 1 < n, here + 1, -1), f'{name}: numbers of the one after'))
-    return found
+    return [move for axis, (own, name) in enumerate(zip(labels, names)) for move in _axis_moves(axis, own, name)]
 
 # %% ../../nbs/report/checks.ipynb #checks-match
 def chance_match(
@@ -225,7 +313,7 @@ def chance_match(
     ties = np.mean(pool[second] - pool[first] <= half)
     distance = np.abs(printed[..., None] - pool)
     same = (distance <= half).sum(-1)
-    others = np.sort(np.where(distance > half, distance, np.inf), axis=-1)[..., 1] # the second nearest that is not the same
+    others = np.sort(np.where(distance > half, distance, np.inf), axis=-1)[..., 1] # second nearest that is another
     return np.maximum.reduce([2/(n + 1)*np.minimum(1, half/others), np.full(printed.shape, ties), (same - 1)/n])
 
 # %% ../../nbs/report/checks.ipynb #checks-scopes
@@ -233,40 +321,48 @@ def scopes(
     gained:np.ndarray, # Cells that the alternative explains and nothing else did
     lost:np.ndarray, # Cells that it would spoil
     axes:list, # Dimensions whose labels it may be limited to
-)->list: # (cost, axis or None, labels kept or None): how many alternatives a look at this scope counts for
-    "The whole table, and along each dimension the labels for which the alternative helps. The cost makes one budget do for all subsets: an equal share for each dimension, in it for each size, in it for each subset of that size."
-    found = [(len(axes) + 1, None, None)]
+)->list: # (cost, axis or None, labels concerned or None): how many alternatives a look at this scope counts for
+    "The whole table, and along each dimension the labels for which the alternative helps."
+    scopes = [(len(axes) + 1, None, None)]
     for axis in axes:
         other = tuple(a for a in range(gained.ndim) if a != axis)
         helps = gained.sum(other) > lost.sum(other)
-        if 0 < helps.sum() < len(helps): found.append(((len(axes) + 1)*len(helps)*math.comb(len(helps), int(helps.sum())), axis, helps))
-    return found
+        subsets = math.comb(len(helps), int(helps.sum()))
+        if 0 < helps.sum() < len(helps): scopes.append(((len(axes) + 1)*len(helps)*subsets, axis, helps))
+    return scopes
 
 # %% ../../nbs/report/checks.ipynb #checks-alternatives
+class _Alternative(NamedTuple):
+    "A mistake in all components, in one, or in both ways."
+    base: Move|None # In all components
+    name: str|None # The component that has a mistake of its own
+    own: Move|None # That mistake
+
+    def kinds(self): return self.base and self.base.kind, self.own and self.own.kind
+
 def _alternatives(tried, components):
-    "(mistake in all components or None, component or None, mistake in it or None) -> how many alternatives it counts for: each kind of mistake has an equal share of the budget, in it each alternative."
-    found = [(m, None, None) for m in tried]
+    "Alternative -> how many it counts for."
+    alternatives = [_Alternative(move, None, None) for move in tried]
     if len(components) > 1:
-        some = [m for m in tried if m.kind != 'copied'] # copies of one component, or on top of another mistake, would be too many
-        found += [(base, name, m) for base in [None, *some] for name in components for m in some]
-    kinds = [(base and base.kind, own and own.kind) for base, _, own in found]
-    size = Counter(kinds)
-    return {alternative: len(size)*size[kind] for alternative, kind in zip(found, kinds)}
+        few = [m for m in tried if m.kind != 'copied'] # of one component, or on top of another: too many
+        alternatives += [_Alternative(*parts) for parts in itertools.product([None, *few], components, few)]
+    size = Counter(a.kinds() for a in alternatives)
+    return {a: len(size)*size[a.kinds()] for a in alternatives}
 
-def _words(alternative, scope, labels, names):
-    base, name, own = alternative
-    parts = ([base.words] if base else []) + ([f'{name} of {own.words}' if own.kind == 'exchanged' else f'{name} of {own.words.replace("numbers", "number")}'] if own else [])
-    kind = base.kind if own is None else f'{name} {own.kind}' if base is None else f'{base.kind}, {name} {own.kind}'
-    axis, kept = scope[1:]
-    limit = '' if axis is None else f'; only {names[axis]} ' + ', '.join(str(l) for l, k in zip(labels[axis], kept) if k)
-    return kind, '; '.join(parts) + limit
+# %% ../../nbs/report/checks.ipynb #checks-words
+@patch
+def words(self:_Alternative, scope, labels, names):
+    "Kind and place in words; `scope`: (axis or None, labels concerned)."
+    base, name, own = self
+    parts = [base.words] if base else []
+    if own: parts.append(f'{name} of {own.one}')
+    kind = base.kind if own is None else f'{name} {own.kind}'
+    if own and base: kind = f'{base.kind}, {kind}'
+    axis, concerned = scope
+    if axis is not None: limit = ', '.join(str(label) for label, k in zip(labels[axis], concerned) if k)
+    return kind, '; '.join(parts) + ('' if axis is None else f'; only {names[axis]} {limit}')
 
-# %% ../../nbs/report/checks.ipynb #checks-search
-def _mask(shape, axis, kept):
-    "The cells of a scope."
-    if axis is None: return np.ones(shape, bool)
-    return np.broadcast_to(kept.reshape([-1 if a == axis else 1 for a in range(len(shape))]), shape)
-
+# %% ../../nbs/report/checks.ipynb #checks-state
 def _compute(formula, components):
     "The formula's numbers, NaN where it has none (0/0, 1/0, no documents)."
     with warnings.catch_warnings(), np.errstate(all='ignore'):
@@ -274,70 +370,157 @@ def _compute(formula, components):
         numbers = np.asarray(formula(**components), dtype=float)
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
-def _best(printed, explained, components, start, formula, tried, half, budget):
-    """The alternative and scope that explain most, with a chance of at most the budget: (gain, -chance, components moved, alternative, scope, matched, open cells, lost), or None.
-    The mistake is made in `start`: the components themselves, or what earlier findings made of them."""
-    now = _compute(formula, components)
-    q = chance_match(printed, now, half)
+@dataclass
+class _State:
+    "What is printed, and what explains it by now."
+    printed: np.ndarray # NaN where nothing is
+    half: float # Half the width of a printed number
+    formula: Callable # From components to the table's numbers
+    components: dict # By name, with the mistakes found by now
+    explained: np.ndarray # Which cells they explain
+
+    def __post_init__(self): self.now = _compute(self.formula, self.components)
+
+# %% ../../nbs/report/checks.ipynb #checks-effect
+@patch
+def effect(self:_State, moved, shifted):
+    """Cells that these components change and nothing explains, those of them that they explain, and the explained ones
+    that they spoil; None if they explain less than two."""
+    other = _compute(self.formula, moved)
+    match = np.abs(other - self.printed) <= self.half
+    if (match & ~self.explained).sum() < 2: return None
+    differs = np.isfinite(other) & ~(np.abs(other - self.now) <= self.half)
+    opened, lost = ~self.explained & differs & np.isfinite(self.printed), self.explained & differs & ~match
+    if not shifted: lost |= self.explained & ~np.isfinite(other) # a shift has no number for the first row
+    return opened, match & ~self.explained & differs, lost
+
+# %% ../../nbs/report/checks.ipynb #checks-explanation
+class _Explanation(NamedTuple):
+    "An alternative in a scope, and what it does there."
+    gain: int # Cells explained less cells spoilt
+    chance: float # Of so many, in everything that was tried
+    moved: dict # The components after the mistake
+    alternative: _Alternative # The mistake
+    scope: tuple # (axis or None, labels concerned)
+    cells: tuple # How many are explained, are open, are spoilt
+
+    def rank(self): return self.gain, -self.chance
+
+def _mask(shape, axis, concerned):
+    "The cells of a scope."
+    if axis is None: return np.ones(shape, bool)
+    return np.broadcast_to(concerned.reshape([-1 if a == axis else 1 for a in range(len(shape))]), shape)
+
+# %% ../../nbs/report/checks.ipynb #checks-explanations
+@patch
+def explanations(self:_State, alternative, moved, share, chances):
+    "What an alternative explains, scope by scope; `share`: how many it counts for; `chances`: of a match by luck."
+    base, _, own = alternative
+    if (masks := self.effect(moved, 'shifted' in alternative.kinds())) is None: return
+    axes = [a for a in range(self.printed.ndim) if own or a != base.axis or base.kind == 'shifted']
+    for cost, *scope in scopes(*masks[1:], axes):
+        inside = _mask(self.printed.shape, *scope)
+        n, m, bad = (int((mask & inside).sum()) for mask in masks)
+        if m < 2 or m <= bad: continue
+        tail = float(scipy.stats.binom.sf(m - 1, n, chances[masks[0] & inside].mean()))
+        yield _Explanation(m - bad, tail*cost*share, moved, alternative, tuple(scope), (m, n, bad))
+
+# %% ../../nbs/report/checks.ipynb #checks-search
+@patch
+def best(self:_State, start, tried, budget):
+    "The explanation that explains most, with a chance of at most the budget, of mistakes made in `start`; or None."
+    chances, bases = chance_match(self.printed, self.now, self.half), {None: start}
     best = None
-    bases = {None: start}
     for alternative, share in tried.items():
         base, name, own = alternative
-        if base not in bases: bases[base] = {k: base(x) for k, x in start.items()}
+        if base not in bases: bases[base] = {key: base(x) for key, x in start.items()}
         moved = bases[base] if own is None else bases[base] | {name: own(bases[base][name])}
-        other = _compute(formula, moved)
-        match = np.abs(other - printed) <= half
-        if (match & ~explained).sum() < 2: continue
-        differs = np.isfinite(other) & ~(np.abs(other - now) <= half)
-        opened, gained, lost = ~explained & differs & np.isfinite(printed), match & ~explained & differs, explained & differs & ~match
-        if 'shifted' not in [m.kind for m in (base, own) if m]: lost |= explained & ~np.isfinite(other) # a shift has no number for the first row
-        axes = [a for a in range(printed.ndim) if own or a != base.axis or base.kind == 'shifted']
-        for cost, axis, kept in scopes(gained, lost, axes):
-            inside = _mask(printed.shape, axis, kept)
-            m, n, bad = int((gained & inside).sum()), int((opened & inside).sum()), int((lost & inside).sum())
-            if m < 2 or m <= bad: continue
-            chance = float(scipy.stats.binom.sf(m - 1, n, q[opened & inside].mean()))*cost*share
-            if chance <= budget and (best is None or (m - bad, -chance) > best[:2]): best = m - bad, -chance, moved, alternative, (cost, axis, kept), m, n, bad
+        for e in self.explanations(alternative, moved, share, chances):
+            if e.chance <= budget and (best is None or e.rank() > best.rank()): best = e
     return best
+
+# %% ../../nbs/report/checks.ipynb #checks-accept
+@patch
+def accept(self:_State, e):
+    "The state with this explanation made true within its scope."
+    inside = _mask(self.printed.shape, *e.scope)
+    fit = lambda x: inside.reshape(inside.shape + (1,)*(x.ndim - inside.ndim))
+    components = {key: np.where(fit(x), e.moved[key], x) for key, x in self.components.items()}
+    match = np.abs(_compute(self.formula, components) - self.printed) <= self.half
+    return replace(self, components=components, explained=self.explained | inside & match)
+
+# %% ../../nbs/report/checks.ipynb #checks-loop
+def _explain(state, tried, alpha):
+    "The explanations one after the other, each with its chance, and the state in the end."
+    starts, explanations = [state.components], []
+    while (np.isfinite(state.printed) & ~state.explained).sum() > 1:
+        budget = math.inf if alpha == 1 else alpha/len(starts)
+        candidates = [state.best(start, tried, budget) for start in starts]
+        best = max(filter(None, candidates), key=_Explanation.rank, default=None)
+        if best is None: break
+        explanations.append((best, min(1, best.chance*len(starts))))
+        state = state.accept(best)
+        starts = [starts[0], state.components]
+    return explanations, state
+
+# %% ../../nbs/report/checks.ipynb #checks-setting
+def _labels(shown, parts):
+    "The labels of each dimension, in the order of the components."
+    if not shown or not all(parts.values()): raise BadInput('There are no numbers to compare: a table is empty.')
+    keys = [key for part in parts.values() for key in part] + list(shown)
+    if len({len(key) for key in keys}) > 1:
+        raise BadInput('The printed and the recomputed cells have different numbers of labels.')
+    return [list(dict.fromkeys(axis)) for axis in zip(*keys)]
+
+def _dimensions(names, labels):
+    "What the dimensions are called."
+    if not names and len(labels) == 2: return ['row', 'column']
+    names = names or [f'dimension {i + 1}' for i in range(len(labels))]
+    if len(names) != len(labels):
+        raise BadInput(f'The table has {len(labels)} dimensions, but {len(names)} names are given.')
+    return names
+
+# %% ../../nbs/report/checks.ipynb #checks-first-state
+def _first_state(shown, parts, labels, half, formula):
+    "The state before any mistake is found, of printed cells and cells of components."
+    printed, components = _fill(shown, labels), {key: _fill(part, labels) for key, part in parts.items()}
+    state = _State(printed, half, formula, components, np.zeros(printed.shape, bool))
+    if np.shape(state.now) != printed.shape:
+        shapes = f'of shape {np.shape(state.now)} for a table of shape {printed.shape}'
+        raise BadInput(f'The formula gives numbers {shapes}: it should give one a cell.')
+    return replace(state, explained=np.abs(state.now - printed) <= half)
+
+# %% ../../nbs/report/checks.ipynb #checks-report
+def _counts(first, last):
+    "How many cells can be compared, and how many are explained before and after."
+    comparable = np.isfinite(first.now) & np.isfinite(first.printed)
+    return dict(comparable=int(comparable.sum()), before=int(first.explained.sum()), after=int(last.explained.sum()))
+
+def _row(e, chance, labels, names):
+    "An explanation as a finding."
+    m, n, bad = e.cells
+    spoils = f', spoils {bad} that agree' if bad else ''
+    return *e.alternative.words(e.scope, labels, names), f'explains {m} of {n} cells that differ{spoils}', m, chance
 
 # %% ../../nbs/report/checks.ipynb #checks-against
 def check_against(
-    printed, # The printed table: see `table_cells`
-    recomputed, # The same by definition; or with `formula` a dict of components, each such a table
-    formula=None, # Component arrays, by name -> array of the table's numbers, e.g. `lambda mean, sd, n: mean/(sd/np.sqrt(n))`; components with one number a document have a last axis for documents
-    names:list|None=None, # What the dimensions are called; None: row and column, or "dimension 1" and so on
+    printed, # The printed table, see `table_cells`
+    recomputed, # The table by definition; or with `formula` a dict of tables, its components
+    formula=None, # From component arrays, by name, to the array of the table's numbers
+    names:list|None=None, # Of the dimensions; by default row and column
     decimals:int=3, # Printed decimals
-    tolerance:float|None=None, # For numbers read off a figure: how far off they may be
-    alpha:float=.01, # The chance of a false alarm in the table; with 1, the best explanation of what differs, however weak
-)->DataFrame: # kind, where, evidence, cells (explained by it alone), chance (for the whole table); `.attrs` has the counts before and after
-    "Which exchange, shift or copy turns the recomputed numbers into the printed ones? Matches are at printed precision: numbers of another run, which are only close, explain nothing."
+    tolerance:float|None=None, # How far off numbers read off a figure may be
+    alpha:float=.01, # The chance of a false alarm; 1 lists weak explanations too
+)->DataFrame: # Columns as from `check_table`; `.attrs` has the counts before and after
+    "Which exchange, shift or copy turns the recomputed numbers into the printed ones?"
     _check_alpha(alpha)
+    if not formula: recomputed, formula = {'value': recomputed}, lambda value: value
     half, shown = _half_width(decimals, tolerance), table_cells(printed)
-    parts = {k: table_cells(x) for k, x in (recomputed if formula else {'value': recomputed}).items()}
-    formula = formula or (lambda value: value)
-    if not shown or not all(parts.values()): raise BadInput('There are no numbers to compare: a table is empty.')
-    keys = [key for part in parts.values() for key in part] + list(shown)
-    if len({len(key) for key in keys}) > 1: raise BadInput('The printed and the recomputed cells have different numbers of labels.')
-    labels = [list(dict.fromkeys(axis)) for axis in zip(*keys)]
-    names = names or (['row', 'column'] if len(labels) == 2 else [f'dimension {i + 1}' for i in range(len(labels))])
-    if len(names) != len(labels): raise BadInput(f'The table has {len(labels)} dimensions, but {len(names)} names are given.')
-    grid, components = _fill(shown, labels), {k: _fill(part, labels) for k, part in parts.items()}
-    defined = _compute(formula, components)
-    if np.shape(defined) != grid.shape: raise BadInput(f'The formula gives numbers of shape {np.shape(defined)} for a table of shape {grid.shape}: it should give one a cell.')
-    explained = np.abs(defined - grid) <= half
-    before, tried, found = int(explained.sum()), _alternatives(moves(labels, names), components), []
-    starts, now = [components], components
-    while (np.isfinite(grid) & ~explained).sum() > 1:
-        budget = math.inf if alpha == 1 else alpha/len(starts)
-        best = max(filter(None, (_best(grid, explained, now, s, formula, tried, half, budget) for s in starts)), key=lambda b: b[:2], default=None)
-        if best is None: break
-        _, chance, moved, alternative, scope, m, n, bad = best
-        inside = _mask(grid.shape, *scope[1:])
-        now = {k: np.where(inside.reshape(inside.shape + (1,)*(x.ndim - inside.ndim)), moved[k], x) for k, x in now.items()}
-        explained = explained | inside & (np.abs(_compute(formula, now) - grid) <= half)
-        kind, where = _words(alternative, scope, labels, names)
-        found.append((kind, where, f'explains {m} of {n} cells that differ' + (f', spoils {bad} that agree' if bad else ''), m, min(1, -chance*len(starts))))
-        starts = [components, now]
-    found = _findings(found)
-    found.attrs = dict(printed=len(shown), comparable=int((np.isfinite(defined) & np.isfinite(grid)).sum()), before=before, after=int(explained.sum()))
-    return found
+    parts = {key: table_cells(x) for key, x in recomputed.items()}
+    labels = _labels(shown, parts)
+    names = _dimensions(names, labels)
+    state = _first_state(shown, parts, labels, half, formula)
+    explanations, last = _explain(state, _alternatives(moves(labels, names), parts), alpha)
+    findings = _findings([_row(e, chance, labels, names) for e, chance in explanations])
+    findings.attrs = dict(printed=len(shown)) | _counts(state, last)
+    return findings

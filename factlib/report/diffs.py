@@ -8,7 +8,7 @@ __all__ = ['Diff', 'diff_html']
 # %% ../../nbs/report/diffs.ipynb #diffs-imports
 from html import escape
 
-from ..core.records import BadInput
+from ..core.checks import check_optional_count
 
 # %% ../../nbs/report/diffs.ipynb #diffs-html
 _OLD = '<del style="background:#f8514940;text-decoration:line-through">{}</del>'
@@ -25,18 +25,23 @@ def _between(text, context, first, last):
     left, right = '' if first else escape(text[:context]), '' if last else escape(text[len(text) - context:])
     return left + _CUT + right
 
+# %% ../../nbs/report/diffs.ipynb #diffs-edit
+def _edit(before, after):
+    "What was deleted and what stands there instead; either may be empty."
+    return (_OLD.format(escape(before)) if before else '') + (_NEW.format(escape(after)) if after else '')
+
 # %% ../../nbs/report/diffs.ipynb #diffs-diff
 def diff_html(
     manipulated, # What `manipulate` gives: text, edits, refused
     context:int|None=80, # Characters to show around each edit; the whole text when None
 )->Diff: # HTML, without scripts and styles from elsewhere
     "A coloured diff. A refusal shows its reason instead."
-    if isinstance(context, bool) or not (context is None or isinstance(context, int) and context >= 0): raise BadInput(f'`context` is a number of characters or None, not {context!r}.')
+    context = check_optional_count(context, '`context`')
     if manipulated.refused: return Diff(f'<p><em>{escape(manipulated.refused)}</em></p>')
     out, here = [], 0
-    for i, e in enumerate(manipulated.edits):
-        out.append(_between(manipulated.text[here:e.start], context, i == 0, False))
-        out += [_OLD.format(escape(e.before))] * bool(e.before) + [_NEW.format(escape(e.after))] * bool(e.after)
-        here = e.end
+    for i, edit in enumerate(manipulated.edits):
+        out.append(_between(manipulated.text[here:edit.start], context, i == 0, False))
+        out.append(_edit(edit.before, edit.after))
+        here = edit.end
     out.append(_between(manipulated.text[here:], context, not manipulated.edits, True))
     return Diff(f'<div style="white-space:pre-wrap;line-height:1.6">{"".join(out)}</div>')

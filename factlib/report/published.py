@@ -9,6 +9,8 @@ __all__ = ['Published', 'published']
 import json
 from dataclasses import dataclass
 
+from fastcore.basics import patch
+
 from ..core.files import shipped
 from ..core.records import BadInput
 
@@ -21,15 +23,27 @@ class Published:
     key: str             # What the parts of a cell key mean
     decimals: int = 3    # Printed decimals
     tolerance: float|None = None # For numbers read off a figure: how far off they may be
-    note: str = ''
+    note: str = ''       # What else a reader of the table should know
 
-    def agrees(self, published:float, x:float)->bool:
-        "Is `x` the published number at the printed precision? (Half a unit of the last digit, or the figure's tolerance.)"
-        return abs(x - published) <= (self.tolerance or .5*10**-self.decimals) + 1e-9
+# %% ../../nbs/report/published.ipynb #published-agrees
+@patch
+def agrees(
+    self:Published,
+    published:float, # As printed
+    x:float, # Recomputed
+)->bool:
+    "Is `x` the published number: within half a unit of the last digit, or within the figure's tolerance?"
+    return abs(x - published) <= (self.tolerance or .5*10**-self.decimals) + 1e-9
 
-    def off_by_one(self, published:float, x:float)->bool:
-        "Would `x` be printed as the neighbour of the published number? Figures have no last digit."
-        return self.tolerance is None and not self.agrees(published, x) and abs(x - published) <= 1.5*10**-self.decimals + 1e-9
+@patch
+def off_by_one(
+    self:Published,
+    published:float, # As printed
+    x:float, # Recomputed
+)->bool:
+    "Would `x` be printed as the neighbour of the published number? Figures have no last digit."
+    if self.tolerance is not None or self.agrees(published, x): return False
+    return abs(x - published) <= 1.5*10**-self.decimals + 1e-9
 
 # %% ../../nbs/report/published.ipynb #published-load
 _DECIMALS = {'judgememo': {'3.1': 2, '3.5': 2} | {f'A.{i}': 0 for i in range(7, 12)},
@@ -41,7 +55,9 @@ def published(
     "The published tables of a paper. An unknown paper is a `BadInput`."
     folder = shipped('data/published')
     papers = sorted(p.stem for p in folder.glob('*.json'))
-    if paper not in papers: raise BadInput(f'There are no published numbers of {paper!r}: there are those of {", ".join(papers)}.')
+    if paper not in papers:
+        raise BadInput(f'There are no published numbers of {paper!r}: there are those of {", ".join(papers)}.')
     tables = json.loads((folder/f'{paper}.json').read_text(encoding='utf-8'))['tables']
     decimals = _DECIMALS.get(paper, {})
-    return {name: Published(name, t['cells'], t['key'], decimals.get(name, 3), t.get('tolerance'), t.get('note', '')) for name, t in tables.items()}
+    more = lambda name, t: (decimals.get(name, 3), t.get('tolerance'), t.get('note', ''))
+    return {name: Published(name, t['cells'], t['key'], *more(name, t)) for name, t in tables.items()}

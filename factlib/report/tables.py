@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from ..core.files import write_atomic
+from ..core.frames import DataFrame
 from ..core.records import BadInput, is_missing
 
 # %% ../../nbs/report/tables.ipynb #tables-number
@@ -26,10 +27,11 @@ def format_number(
     x, # A number, or None or NaN for a missing one
     digits:int=3, # Decimals of a float; integers have none
 )->str: # Such as "−0.420"; "–" when missing
-    "A number as a reader sees it: fixed decimals, a true minus sign, never a negative zero. An infinite one is a `BadInput`."
+    "A number as a reader sees it: fixed decimals, a true minus sign, no negative zero. An infinity is a `BadInput`."
     if is_missing(x): return MISSING
     if not _is_number(x): raise BadInput(f'Only a number can be formatted as one, not {x!r:.60}.')
-    if not math.isfinite(x): raise BadInput(f'{x} is not a number that a table can show: give a finite one, or None for a missing one.')
+    if not math.isfinite(x):
+        raise BadInput(f'{x} is not a number that a table can show: give a finite one, or None for a missing one.')
     text = str(int(x)) if isinstance(x, numbers.Integral) else format(float(x), f'z.{digits}f')
     return text.replace('-', '−')
 
@@ -45,6 +47,7 @@ def format_estimate(
     low, high = ci
     return f'{show(estimate)} [{show(low)}, {show(high)}]'
 
+# %% ../../nbs/report/tables.ipynb #tables-p
 def format_p(
     p, # A probability, or None
     digits:int=3, # Decimals
@@ -59,30 +62,40 @@ def format_p(
     return format_number(float(p), digits)
 
 # %% ../../nbs/report/tables.ipynb #tables-check
-def _check(frame, columns=None):
-    "The frame when it can be written as a table: unique plain column names, no index that would get lost, the columns named in `columns`."
+def _check_frame(frame):
+    "Refuses what has no single header row, or an index that would get lost."
     import pandas as pd # here, because it takes longer to import than the rest of factlib
-    if not isinstance(frame, pd.DataFrame): raise BadInput(f'A table is made from a pandas DataFrame, not from {type(frame).__name__}.')
+    if not isinstance(frame, pd.DataFrame):
+        raise BadInput(f'A table is made from a pandas DataFrame, not from {type(frame).__name__}.')
     if frame.columns.nlevels > 1: raise BadInput('A table has one header row: flatten the column levels first.')
     if frame.columns.size == 0: raise BadInput('The frame has no columns: there is nothing to write.')
-    if frame.index.nlevels > 1 or frame.index.name is not None or len(frame) and not pd.api.types.is_integer_dtype(frame.index):
+    index = frame.index
+    if index.nlevels > 1 or index.name is not None or len(frame) and not pd.api.types.is_integer_dtype(index):
         raise BadInput('The index is not written: call reset_index() first to make it a column.')
+
+# %% ../../nbs/report/tables.ipynb #tables-check-names
+def _check(frame, columns=()):
+    "The frame with its column names as texts when it can be written: they are unique, and `columns` are among them."
+    _check_frame(frame)
     names = [str(c) for c in frame.columns]
     twice = next((c for c in names if names.count(c) > 1), None)
     if twice is not None: raise BadInput(f'Two columns are called {twice!r}: rename one.')
-    unknown = next((c for c in columns or () if c not in names), None)
+    unknown = next((c for c in columns if c not in names), None)
     if unknown is not None: raise BadInput(f'There is no column {unknown!r}; the columns are {", ".join(names)}.')
     return frame.set_axis(names, axis=1)
 
+# %% ../../nbs/report/tables.ipynb #tables-csv-cell
 def _csv_cell(x, column):
     "A cell as CSV: text in quotes, numbers bare and exact, nothing for a missing one."
     if is_missing(x): return ''
     if isinstance(x, str): return '"' + str.__str__(x).replace('"', '""') + '"'
     if _is_bool(x): return str(bool(x))
     if isinstance(x, numbers.Integral): return str(int(x))
-    if isinstance(x, numbers.Real) and math.isfinite(x): return repr(float(x))
-    if isinstance(x, numbers.Real): raise BadInput(f'Column {column!r} holds {x}: give a finite number, or None for a missing one.')
-    raise BadInput(f'Column {column!r} holds a {type(x).__name__}: a cell is a text, a number, a truth value or None.')
+    if not isinstance(x, numbers.Real):
+        kind = type(x).__name__
+        raise BadInput(f'Column {column!r} holds a {kind}: a cell is a text, a number, a truth value or None.')
+    if math.isfinite(x): return repr(float(x))
+    raise BadInput(f'Column {column!r} holds {x}: give a finite number, or None for a missing one.')
 
 # %% ../../nbs/report/tables.ipynb #tables-csv
 def to_csv(
@@ -90,8 +103,10 @@ def to_csv(
 )->str: # One header row, then one line a row
     "The frame as CSV, every digit kept. `read_table` gives it back; column names come back as text."
     frame = _check(frame)
-    quote = lambda name: _csv_cell(name, name) if name.strip() != name or not name or re.search('[,"\r\n]', name) else name
-    lines = [','.join(map(quote, frame.columns))]
+    def heading(name):
+        bare = name and name.strip() == name and not re.search('[,"\r\n]', name)
+        return name if bare else _csv_cell(name, name)
+    lines = [','.join(map(heading, frame.columns))]
     cells = [[_csv_cell(x, c) for x in frame[c].astype(object)] for c in frame.columns]
     lines += [','.join(row) for row in zip(*cells)]
     return '\n'.join(lines) + '\n'
@@ -108,8 +123,9 @@ def _value(quoted, bare):
     if _INT.fullmatch(bare): return int(bare)
     return float(bare) if _FLOAT.fullmatch(bare) else bare
 
+# %% ../../nbs/report/tables.ipynb #tables-read-rows
 def _rows(text):
-    "The rows of a CSV text as lists of (quoted, bare) cells; a line without anything on it is no row when there are several columns."
+    "The rows of a CSV text as lists of (quoted, bare) cells."
     row, at = [], 0
     while at < len(text) or row:
         cell = _CELL.match(text, at)
@@ -120,6 +136,7 @@ def _rows(text):
             yield row
             row = []
 
+# %% ../../nbs/report/tables.ipynb #tables-read-column
 def _column(values):
     "The values with the dtype that they have in common; integers with gaps stay integers."
     kinds = {type(x) for x in values if x is not None}
@@ -130,21 +147,29 @@ def _column(values):
     if kinds == {str} or kinds == {bool} and not gaps: return pd.Series(values)
     return pd.Series(values, dtype=object)
 
+# %% ../../nbs/report/tables.ipynb #tables-read-parts
+def _parts(text, path):
+    "The column names and the rows of a CSV text, as many cells in each; `path` is for the messages."
+    header, *rows = list(_rows(text)) or [[]]
+    names = [bare if quoted is None else quoted.replace('""', '"') for quoted, bare in header]
+    if not names: raise BadInput(f'The table {path!r} is empty: it has no header row.')
+    rows = [row for row in rows if len(names) == 1 or row != [(None, '')]]
+    for i, row in enumerate(rows, 1):
+        if len(row) != len(names):
+            raise BadInput(f'Row {i} of {path!r} has {len(row)} cells, but the header has {len(names)}.')
+    if len(set(names)) < len(names): raise BadInput(f'The header of {path!r} names a column twice.')
+    return names, rows
+
 # %% ../../nbs/report/tables.ipynb #tables-read-table
 def read_table(
     path, # A CSV file, as `write_table` wrote it or anybody's
-)->'pd.DataFrame': # Cells in quotes are text, bare numbers are numbers, equal bit for bit
-    "The frame in a CSV file. Text such as `\"007\"` stays text because it is in quotes; a file that can't be read is a `BadInput`."
+)->DataFrame: # Cells in quotes are text, bare numbers are numbers, equal bit for bit
+    """The frame in a CSV file. Text such as `\"007\"` stays text because it is in quotes; a file that can't be read is
+    a `BadInput`."""
     try: text = Path(path).read_bytes().decode('utf-8-sig')
     except OSError as e: raise BadInput(f'The table {str(path)!r} can\'t be read: {e.strerror or e}.') from e
     except UnicodeDecodeError as e: raise BadInput(f'The table {str(path)!r} is not UTF-8 text.') from e
-    header, *rows = list(_rows(text)) or [[]]
-    names = [bare if quoted is None else quoted.replace('""', '"') for quoted, bare in header]
-    if not names: raise BadInput(f'The table {str(path)!r} is empty: it has no header row.')
-    rows = [row for row in rows if len(names) == 1 or row != [(None, '')]]
-    odd = next((i for i, row in enumerate(rows) if len(row) != len(names)), None)
-    if odd is not None: raise BadInput(f'Row {odd + 1} of {str(path)!r} has {len(rows[odd])} cells, but the header has {len(names)}.')
-    if len(set(names)) < len(names): raise BadInput(f'The header of {str(path)!r} names a column twice.')
+    names, rows = _parts(text, str(path))
     import pandas as pd
     return pd.DataFrame({name: _column([_value(*row[j]) for row in rows]) for j, name in enumerate(names)})
 
@@ -160,133 +185,178 @@ def _shown(x, how):
     if _is_bool(x): return 'yes' if x else 'no'
     return format_number(x, how) if isinstance(x, numbers.Real) else _plain(x)
 
-def _cells(frame, digits, names):
-    "What readers see: the headings, the rows of (text, whether missing), and which columns hold numbers and stand to the right."
-    per = digits if isinstance(digits, dict) else {}
-    frame = _check(frame, list(per) + list(names or {}))
-    heads = [_plain((names or {}).get(c, c)) for c in frame.columns]
-    columns = {c: frame[c].astype(object).tolist() for c in frame.columns}
-    right = [not all(map(is_missing, xs)) and all(_is_number(x) for x in xs if not is_missing(x)) for xs in columns.values()]
-    how = lambda c: per.get(c, 3) if isinstance(digits, dict) else digits
-    shown = [[(_shown(x, how(c)), is_missing(x)) for x in xs] for c, xs in columns.items()]
-    return heads, [list(row) for row in zip(*shown)], right
+# %% ../../nbs/report/tables.ipynb #tables-cells-frame
+def _all_numbers(cells):
+    "Whether a column holds numbers, and so stands to the right."
+    known = [x for x in cells if not is_missing(x)]
+    return bool(known) and all(map(_is_number, known))
 
-# %% ../../nbs/report/tables.ipynb #tables-markdown
+def _cells(frame, digits, names):
+    "What readers see: the headings, the rows of (text, whether missing), and which columns stand to the right."
+    per_column, names = digits if isinstance(digits, dict) else {}, names or {}
+    frame = _check(frame, [*per_column, *names])
+    default = 3 if isinstance(digits, dict) else digits
+    shown, right = [], []
+    for c in frame.columns:
+        cells = frame[c].astype(object).tolist()
+        shown.append([(_shown(x, per_column.get(c, default)), is_missing(x)) for x in cells])
+        right.append(_all_numbers(cells))
+    return [_plain(names.get(c, c)) for c in frame.columns], [list(row) for row in zip(*shown)], right
+
+# %% ../../nbs/report/tables.ipynb #tables-markdown-text
 _MARKDOWN = {c: '\\' + c for c in '\\`*[]|~$#'} | {'&': '&amp;'}
 
 def _markdown(text):
-    "Text that Markdown shows as it is. An underscore inside a word is no emphasis, and \"< 0.001\" opens no tag: they stay readable."
+    """Text that Markdown shows as it is. An underscore inside a word is no emphasis, and "< 0.001" opens no tag: they
+    stay readable."""
     text = re.sub(r'(?<![^\W_])_|_(?![^\W_])', r'\\_', text.translate(str.maketrans(_MARKDOWN)))
     return re.sub('<(?! )', '&lt;', text.replace('>', '&gt;'))
 
+def _padded(grid, right):
+    "The lines of a table: the first row, the rule, the other rows; `right`: which columns stand to the right."
+    widths = [max(3, *map(len, column)) for column in zip(*grid)]
+    rules = ['-' * (w - 1) + ':' if r else '-' * w for w, r in zip(widths, right)]
+    def line(row):
+        cells = [x.rjust(w) if r else x.ljust(w) for x, w, r in zip(row, widths, right)]
+        return '| ' + ' | '.join(cells) + ' |'
+    return [line(grid[0]), line(rules), *map(line, grid[1:])]
+
+# %% ../../nbs/report/tables.ipynb #tables-markdown
 def to_markdown(
     frame, # A `pandas.DataFrame`
-    digits:int|dict=3, # Decimals of floats; or column -> decimals, or -> a function from a cell to its text (`format_p`)
+    digits:int|dict=3, # Decimals of floats; or column -> decimals or a function such as `format_p`
     names:dict|None=None, # Column -> heading
     caption:str|None=None, # A line above the table
 )->str: # A GitHub-flavoured Markdown table
     "The table for reading: rounded, numbers to the right, an en dash where there is nothing, every cell escaped."
     heads, rows, right = _cells(frame, digits, names)
     grid = [list(map(_markdown, heads))] + [[_markdown(text) for text, _ in row] for row in rows]
-    widths = [max(3, *map(len, column)) for column in zip(*grid)]
-    pad = lambda row: '| ' + ' | '.join(x.rjust(w) if r else x.ljust(w) for x, w, r in zip(row, widths, right)) + ' |'
-    rule = '|' + '|'.join(f' {"-" * (w - 1)}: ' if r else f' {"-" * w} ' for w, r in zip(widths, right)) + '|'
     above = f'{_markdown(_plain(caption))}\n\n' if caption else ''
-    return above + '\n'.join([pad(grid[0]), rule, *map(pad, grid[1:])]) + '\n'
+    return above + '\n'.join(_padded(grid, right)) + '\n'
 
-# %% ../../nbs/report/tables.ipynb #tables-latex
-_LATEX = {c: '\\' + c for c in '&%$#_{}'} | {'~': r'\textasciitilde{}', '^': r'\textasciicircum{}', '\\': r'\textbackslash{}',
-    '<': r'\textless{}', '>': r'\textgreater{}', '|': r'\textbar{}', '"': r'\textquotedbl{}', '[': '{[}', ']': '{]}', '*': '{*}'}
+# %% ../../nbs/report/tables.ipynb #tables-latex-text
+_LATEX = {c: '\\' + c for c in '&%$#_{}'} | {c: f'{{{c}}}' for c in '[]*'} | {
+    '~': r'\textasciitilde{}', '^': r'\textasciicircum{}', '\\': r'\textbackslash{}', '"': r'\textquotedbl{}',
+    '<': r'\textless{}', '>': r'\textgreater{}', '|': r'\textbar{}'}
 
 def _latex(text, number=False):
-    "Text that LaTeX shows as it is; brackets and stars in braces, because a line break before them would swallow them."
+    "Text that LaTeX shows as it is."
     if not number: return text.translate(str.maketrans(_LATEX))
     return text.translate(str.maketrans(_LATEX | {'−': '$-$', '–': '--', '<': '$<$', '>': '$>$'}))
 
+# %% ../../nbs/report/tables.ipynb #tables-tabular
+def _tabular(heads, rows, right):
+    "The lines of a tabular, from what `_cells` gives."
+    line = lambda cells: ' & '.join(cells) + r' \\'
+    body = [line([_latex(text, r or missing) for (text, missing), r in zip(row, right)]) for row in rows]
+    begin = r'\begin{tabular}{' + ''.join('r' if r else 'l' for r in right) + '}'
+    return [begin, r'\toprule', line(map(_latex, heads)), r'\midrule', *body, r'\bottomrule', r'\end{tabular}']
+
+# %% ../../nbs/report/tables.ipynb #tables-latex
 def to_latex(
     frame, # A `pandas.DataFrame`
-    digits:int|dict=3, # As in `to_markdown`
+    digits:int|dict=3, # Decimals, for all columns or by column; see `to_markdown`
     names:dict|None=None, # Column -> heading
     caption:str|None=None, # With one, the tabular stands in a table environment
     label:str|None=None, # What \ref calls it; needs a caption
 )->str: # LaTeX that needs the package booktabs
-    "The table for a paper: rounded, numbers to the right, an en dash where there is nothing, every special character escaped."
-    heads, rows, right = _cells(frame, digits, names)
-    line = lambda cells: ' & '.join(cells) + r' \\'
-    body = [line([_latex(text, r or missing) for (text, missing), r in zip(row, right)]) for row in rows]
-    lines = [r'\begin{tabular}{' + ''.join('r' if r else 'l' for r in right) + '}', r'\toprule', line(map(_latex, heads)), r'\midrule',
-        *body, r'\bottomrule', r'\end{tabular}']
+    "The table for a paper: rounded, numbers to the right, an en dash where there is nothing, every cell escaped."
+    lines = _tabular(*_cells(frame, digits, names))
     if caption:
         mark = [r'\label{' + re.sub(r'[^\w:.-]', '-', label) + '}'] if label else []
-        lines = [r'\begin{table}', r'\centering', r'\caption{' + _latex(_plain(caption)) + '}', *mark, *lines, r'\end{table}']
+        caption = r'\caption{' + _latex(_plain(caption)) + '}'
+        lines = [r'\begin{table}', r'\centering', caption, *mark, *lines, r'\end{table}']
     return '% needs \\usepackage{booktabs}\n' + '\n'.join(lines) + '\n'
 
-# %% ../../nbs/report/tables.ipynb #tables-html
+# %% ../../nbs/report/tables.ipynb #tables-html-template
 _HTML = '''<table class="factlib">
 {%- if caption %}
-<caption>{{ caption }}</caption>
-{%- endif %}
+<caption>{{ caption }}</caption>{% endif %}
 <thead><tr>{% for head, side in heads %}<th scope="col"{{ side }}>{{ head }}</th>{% endfor %}</tr></thead>
 <tbody>
 {%- for row in rows %}
 <tr>
 {%- for cell in row %}
 {%- set inner -%}
-{% if cell.missing %}<abbr title="no data">{{ cell.text }}</abbr>{% elif cell.url %}<a href="{{ cell.url }}">{{ cell.text }}</a>{% else %}{{ cell.text }}{% endif %}
+{% if cell.missing %}<abbr title="no data">{{ cell.text }}</abbr>
+{%- elif cell.url %}<a href="{{ cell.url }}">{{ cell.text }}</a>
+{%- else %}{{ cell.text }}{% endif %}
 {%- endset -%}
-{% if loop.first %}<th scope="row"{{ cell.side }}>{{ inner }}</th>{% else %}<td{{ cell.side }}>{{ inner }}</td>{% endif %}
+{% if loop.first %}<th scope="row"{{ cell.side }}>{{ inner }}</th>
+{%- else %}<td{{ cell.side }}>{{ inner }}</td>{% endif %}
 {%- endfor %}</tr>
 {%- endfor %}
 </tbody>
 </table>
 '''
 
+# %% ../../nbs/report/tables.ipynb #tables-fill
+def _html(**words):
+    "The template filled in, everything escaped."
+    import jinja2
+    return jinja2.Environment(autoescape=True).from_string(_HTML).render(**words)
+
+def _html_row(cells, urls, sides):
+    "A row for the template; `cells`: (text, whether missing)."
+    places = zip(cells, sides, urls)
+    return [dict(text=text, missing=missing, side=side, url=url) for (text, missing), side, url in places]
+
+# %% ../../nbs/report/tables.ipynb #tables-url
 def safe_url(
     url, # What wants to be a link's address
 )->str|None: # The same, or None when a browser could do more with it than open a page
     "Web addresses and relative paths pass; scripts, data, other hosts' short forms and hidden characters don't."
-    if not isinstance(url, str) or not url or re.search(r'[\x00-\x20\x7f\\]', url) or url.startswith('//'): return None
+    if not isinstance(url, str) or not url: return None
+    if re.search(r'[\x00-\x20\x7f\\]', url) or url.startswith('//'): return None
     try: scheme = urlsplit(url).scheme.lower()
     except ValueError: return None
     return url if scheme in ('http', 'https') or not scheme and ':' not in url.split('/')[0] else None
 
-# %% ../../nbs/report/tables.ipynb #tables-html-table
+def _urls(frame, columns, links):
+    "For each row the addresses of its cells, None where there is no safe one."
+    return list(zip(*(map(safe_url, frame[links[c]]) if c in links else [None] * len(frame) for c in columns)))
+
+# %% ../../nbs/report/tables.ipynb #tables-html
 def to_html(
-    frame, # A `pandas.DataFrame`; its first column heads the rows
-    digits:int|dict=3, # As in `to_markdown`
+    frame, # Its first column heads the rows
+    digits:int|dict=3, # Decimals, see `to_markdown`
     names:dict|None=None, # Column -> heading
-    caption:str|None=None, # What the table shows
-    links:dict|None=None, # Column -> the column with its addresses, which is not shown itself
+    caption:str|None=None, # Above
+    links:dict|None=None, # Column -> the column with its addresses
 )->str: # A <table> to put into a page
-    "An accessible HTML table: everything escaped, heading cells with a scope, numbers in class `number`, an en dash named *no data*."
-    import jinja2
+    "An accessible HTML table, everything escaped; numbers have the class `number`."
     from markupsafe import Markup
     links = links or {}
     frame = _check(frame, [*links, *links.values()])
     shown = frame.drop(columns=list(set(links.values()) - set(links)))
     heads, rows, right = _cells(shown, digits, names)
     sides = [Markup(' class="number"' if r else '') for r in right]
-    url = lambda i, c: safe_url(frame[links[c]].iloc[i]) if c in links else None
-    cells = [[dict(text=text, missing=missing, side=side, url=url(i, c)) for (text, missing), side, c in zip(row, sides, shown.columns)]
-        for i, row in enumerate(rows)]
-    template = jinja2.Environment(autoescape=True).from_string(_HTML)
-    return template.render(heads=list(zip(heads, sides)), rows=cells, caption=_plain(caption) if caption else None)
+    urls = _urls(frame, shown.columns, links)
+    rows = [_html_row(*row, sides) for row in zip(rows, urls)]
+    return _html(heads=list(zip(heads, sides)), rows=rows, caption=_plain(caption) if caption else None)
+
+# %% ../../nbs/report/tables.ipynb #tables-formats
+_FORMATS = dict(csv=lambda frame, *_: to_csv(frame), md=to_markdown, tex=to_latex, html=to_html)
+
+def _encoded(text):
+    "The text as UTF-8; half a character, which can't be written, is refused."
+    try: return text.encode('utf-8')
+    except UnicodeEncodeError as e:
+        broken = e.object[e.start:e.end]
+        raise BadInput(f'A cell holds a broken character that UTF-8 can\'t write: {broken!r}.') from e
 
 # %% ../../nbs/report/tables.ipynb #tables-write
 def write_table(
     frame, # A `pandas.DataFrame`
     stem, # Path without a suffix: `out/tables/main` gives main.csv, main.md, main.tex
-    formats=('csv', 'md', 'tex'), # Which of csv, md, tex, html
-    digits:int|dict=3, # As in `to_markdown`; the CSV keeps every digit
-    names:dict|None=None, # Column -> heading; the CSV keeps the columns' own names
-    caption:str|None=None, # For md, tex and html
-)->list: # The paths written
+    formats=('csv', 'md', 'tex'), # Of csv, md, tex, html
+    digits:int|dict=3, # Decimals, see `to_markdown`; a CSV has every digit
+    names:dict|None=None, # Column -> heading, not in a CSV
+    caption:str|None=None, # Not in a CSV
+)->list: # The paths
     "Writes a table in each format, each file whole or not at all, and nothing when a format can't be made."
-    makers = dict(csv=lambda: to_csv(frame), md=lambda: to_markdown(frame, digits, names, caption),
-        tex=lambda: to_latex(frame, digits, names, caption), html=lambda: to_html(frame, digits, names, caption))
     formats = (formats,) if isinstance(formats, str) else tuple(formats)
-    unknown = next((f for f in formats if f not in makers), None)
-    if unknown is not None: raise BadInput(f'There is no table format {unknown!r}; the formats are {", ".join(makers)}.')
-    try: texts = {f: makers[f]().encode('utf-8') for f in formats}
-    except UnicodeEncodeError as e: raise BadInput(f'A cell holds a broken character that UTF-8 can\'t write: {e.object[e.start:e.end]!r}.') from e
-    return [write_atomic(f'{stem}.{f}', text) for f, text in texts.items()]
+    for f in formats:
+        if f not in _FORMATS: raise BadInput(f'There is no table format {f!r}; the formats are {", ".join(_FORMATS)}.')
+    contents = {f: _encoded(_FORMATS[f](frame, digits, names, caption)) for f in formats}
+    return [write_atomic(f'{stem}.{f}', content) for f, content in contents.items()]

@@ -17,7 +17,8 @@ from ..core.records import BadInput
 # %% ../../nbs/runs/execute.ipynb #execute-experiments
 def experiments()->dict: # Name -> notebook
     "The experiments that come with factlib."
-    return {p.stem: p for p in sorted(shipped('experiments').glob('*.ipynb')) if not p.stem.startswith(('_', '.'))}
+    notebooks = sorted(shipped('experiments').glob('*.ipynb'))
+    return {p.stem: p for p in notebooks if not p.stem.startswith(('_', '.'))}
 
 def find_experiment(
     name:str, # A name in `experiments()`, or the path of a notebook of one's own
@@ -28,52 +29,72 @@ def find_experiment(
     if name.endswith('.ipynb') and Path(name).is_file(): return Path(name)
     raise BadInput(f'There is no experiment {name!r}; there are {", ".join(known)}. The path of a notebook works too.')
 
+# %% ../../nbs/runs/execute.ipynb #execute-parameters
 def parameters_of(
-    notebook:Path,
+    notebook:Path, # An experiment; another file is a `BadInput`
 )->dict: # Name -> papermill's description: name, default, help, inferred_type_name
-    "The parameters of an experiment, with their defaults and what their comments say. A file that is no experiment is a `BadInput`."
+    "The parameters of an experiment, with their defaults and what their comments say."
     import papermill
     try: return papermill.inspect_notebook(str(notebook))
-    except Exception as e: raise BadInput(f'{str(notebook)!r} can\'t be read as an experiment: {type(e).__name__}: {e}') from None
+    except Exception as e:
+        raise BadInput(f'{str(notebook)!r} can\'t be read as an experiment: {type(e).__name__}: {e}') from None
 
-# %% ../../nbs/runs/execute.ipynb #execute-execute
-def make_folder(folder):
-    "Make a folder; gives the folders that were new, the innermost first. A `BadInput` if it can't be made."
+# %% ../../nbs/runs/execute.ipynb #execute-folder
+def make_folder(
+    folder:Path,
+)->list[Path]: # Those that were new, the innermost first
+    "Make a folder. A `BadInput` if it can't be made, or written to."
     new = [f for f in (folder, *folder.parents) if not f.exists()]
     try: folder.mkdir(parents=True, exist_ok=True)
-    except OSError as e: raise BadInput(f'The folder {str(folder)!r} can\'t be made ({e.strerror}): name another one.') from None
-    if not os.access(folder, os.W_OK): raise BadInput(f'The folder {str(folder)!r} can\'t be written to: name another one.')
+    except OSError as e:
+        raise BadInput(f'The folder {str(folder)!r} can\'t be made ({e.strerror}): name another one.') from None
+    if not os.access(folder, os.W_OK):
+        raise BadInput(f'The folder {str(folder)!r} can\'t be written to: name another one.')
     return new
 
+def _remove_empty(folders):
+    "Those that were made for a run that left nothing."
+    for folder in folders:
+        if folder.is_dir() and not any(folder.iterdir()): folder.rmdir()
+
+# %% ../../nbs/runs/execute.ipynb #execute-papermill
+def _papermill(notebook, part, out, values, progress):
+    "Run a notebook into `part`. Its `BadInput` is one here; for other errors the notebook that shows them is kept."
+    import papermill
+    from papermill.exceptions import PapermillExecutionError
+    failed, name = out.parent/f'{out.name}.failed.ipynb', notebook.stem
+    quiet = ['--log-level=ERROR'] # no kernel's warning about loopback
+    try: papermill.execute_notebook(str(notebook), str(part), parameters=values | dict(out=str(out)),
+                                    progress_bar=progress, kernel_name='python3', extra_arguments=quiet)
+    except PapermillExecutionError as e:
+        if e.ename == 'BadInput': raise BadInput(e.evalue) from None
+        os.replace(part, failed)
+        why = f'{name} failed with {e.ename}: {e.evalue}'
+        raise RuntimeError(f'{why} The notebook with the error is {failed}.') from None
+    except (ValueError, OSError) as e: raise RuntimeError(f'{name} can\'t be run: {e}') from None
+    failed.unlink(missing_ok=True)
+
+# %% ../../nbs/runs/execute.ipynb #execute-execute
 def execute(
     notebook:Path, # An experiment
     values:dict, # Parameter -> value; what is left out has the notebook's default
     out:Path, # Folder of the results; also gets notebook.ipynb and notebook.html
     progress:bool=True, # A bar that counts cells
 )->Path: # The executed notebook
-    "Run an experiment. What the notebook calls a `BadInput` is one here; any other error is left to see in `OUT.failed.ipynb`."
-    import papermill
-    from papermill.exceptions import PapermillExecutionError
+    "Run an experiment. Its `BadInput` is one here; any other error is a RuntimeError, shown in `OUT.failed.ipynb`."
     from factlib.report.page import notebook_html
     known = parameters_of(notebook)
     for name in values:
-        if name not in known: raise BadInput(f'The experiment {notebook.stem} has no parameter {name!r}; it has {", ".join(known)}.')
-    made = make_folder(out.parent)
-    if out.exists() and not out.is_dir(): raise BadInput(f'{str(out)!r} is a file: name a folder for the results.')
-    part, failed = out.parent/f'.{out.name}.part.ipynb', out.parent/f'{out.name}.failed.ipynb'
+        if name not in known:
+            raise BadInput(f'The experiment {notebook.stem} has no parameter {name!r}; it has {", ".join(known)}.')
+    new, part = make_folder(out.parent), out.parent/f'.{out.name}.part.ipynb'
+    if out.is_file(): raise BadInput(f'{str(out)!r} is a file: name a folder for the results.')
     try:
-        papermill.execute_notebook(str(notebook), str(part), parameters=values | dict(out=str(out)), progress_bar=progress, kernel_name='python3',
-                                   extra_arguments=['--log-level=ERROR']) # without the kernel's warning about loopback
-        failed.unlink(missing_ok=True)
+        _papermill(notebook, part, out, values, progress)
         os.replace(part, out/'notebook.ipynb')
-    except PapermillExecutionError as e:
-        if e.ename == 'BadInput': raise BadInput(e.evalue) from None
-        os.replace(part, failed)
-        raise RuntimeError(f'{notebook.stem} failed with {e.ename}: {e.evalue} The notebook with the error is {failed}.') from None
     finally:
         part.unlink(missing_ok=True)
-        for folder in made: # those that were made for a run that left nothing
-            if folder.is_dir() and not any(folder.iterdir()): folder.rmdir()
+        _remove_empty(new)
     notebook_html(out/'notebook.ipynb', out/'notebook.html')
     return out/'notebook.ipynb'
 
@@ -85,21 +106,23 @@ def needs_of(
 )->list[str]: # Files of the data folder, or `MODEL`
     "What an experiment can't do without, by its line `NEEDS = [...]`. Without such a line it runs anywhere."
     cells = json.loads(Path(notebook).read_text(encoding='utf-8'))['cells']
-    for cell in cells:
-        source = ''.join(cell['source'])
-        if cell['cell_type'] != 'code' or 'NEEDS' not in source: continue
-        for line in ast.parse(source).body:
-            if isinstance(line, ast.Assign) and getattr(line.targets[0], 'id', '') == 'NEEDS': return ast.literal_eval(line.value)
+    sources = [''.join(cell['source']) for cell in cells if cell['cell_type'] == 'code']
+    for source in sources:
+        for line in ast.parse(source).body if 'NEEDS = ' in source else ():
+            if isinstance(line, ast.Assign) and getattr(line.targets[0], 'id', '') == 'NEEDS':
+                return ast.literal_eval(line.value)
     return []
 
+# %% ../../nbs/runs/execute.ipynb #execute-why-not
 def why_not(
     needs:list, # From `needs_of`
 )->str: # One sentence; empty if nothing is in the way
     "Why an experiment can't run here by itself."
     if MODEL in needs: return 'They ask a model: `factlib list NAME` shows how to name one.'
-    home, files = data_home(), [name for name in needs if name != MODEL]
-    if files and home is None: return 'They need recorded replies, which are not part of factlib: set FACTLIB_DATA to a folder that has them.'
-    absent = [name for name in files if not (home/name).is_file()]
+    home = data_home()
+    if needs and home is None:
+        return 'They need recorded replies, which are not part of factlib: set FACTLIB_DATA to a folder that has them.'
+    absent = [name for name in needs if not (home/name).is_file()]
     return f'FACTLIB_DATA has no {absent[0]}.' if absent else ''
 
 # %% ../../nbs/runs/execute.ipynb #execute-all
@@ -115,14 +138,18 @@ def run_all(
     "Run experiments with their defaults, one after the other, and say what they found."
     failed, absent = {}, {}
     for name, notebook in notebooks.items():
-        if why := why_not(needs_of(notebook)):
-            absent.setdefault(why, []).append(name)
-            continue
-        say(f'\n{name}')
-        try: execute(notebook, {}, outputs/name)
-        except (BadInput, RuntimeError) as e:
-            failed[name] = str(e)
-            say(f'FAILED: {e}')
-            continue
-        for finding in json.loads((outputs/name/'result.json').read_text(encoding='utf-8'))['findings']: say(f"- {finding['text']}")
+        if why := why_not(needs_of(notebook)): absent.setdefault(why, []).append(name)
+        elif why := _run_one(name, notebook, outputs, say): failed[name] = why
     return failed, absent
+
+# %% ../../nbs/runs/execute.ipynb #execute-one
+def _run_one(name, notebook, outputs, say):
+    "Run one experiment and say what it found; why it failed, or nothing."
+    say(f'\n{name}')
+    try: execute(notebook, {}, outputs/name)
+    except (BadInput, RuntimeError) as e:
+        say(f'FAILED: {e}')
+        return str(e)
+    for finding in json.loads((outputs/name/'result.json').read_text(encoding='utf-8'))['findings']:
+        say(f"- {finding['text']}")
+    return ''

@@ -6,62 +6,83 @@
 __all__ = ['precompute', 'precomputed']
 
 # %% ../../nbs/runs/precompute.ipynb #precompute-imports
-import hashlib, json, time
+import json, time
 from pathlib import Path
+from typing import Callable
 
-from ..core.files import json_lines, write_atomic
+from ..core.files import digest, json_lines, write_atomic
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..evaluators.base import evaluate
 
 # %% ../../nbs/runs/precompute.ipynb #precompute-kept
-def _digest(text): return hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]
+_COLUMNS = ('evaluator', 'signature', 'group', 'variant', 'level', 'text', 'value', 'absence', 'tokens', 'seconds')
 
 def _kept(path):
     "The rows of a file of scores; none where there is no file."
     try: return [json.loads(line) for line in json_lines(Path(path).read_text(encoding='utf-8'))]
     except FileNotFoundError: return []
-    except (OSError, ValueError): raise BadInput(f'{str(path)!r} is not a file of scores as `precompute` writes it: remove it, or name another one.') from None
+    except (OSError, ValueError):
+        raise BadInput(f'{str(path)!r} is not a file of scores as `precompute` writes it: remove it, or name '
+                       f'another one.') from None
 
-def _scored(evaluator, example):
-    "One row of the file."
+def _mark(example): return digest(example.target, 16)
+
+# %% ../../nbs/runs/precompute.ipynb #precompute-row
+def _row(evaluator, example):
+    "One line of the file."
     judged = evaluate(evaluator, [example], progress=False).iloc[0]
     value = None if judged.absence else float(judged.value)
-    return dict(evaluator=evaluator.name, signature=evaluator.signature, group=example.group, variant=example.variant, level=example.level, text=_digest(example.target),
-                value=value, absence=judged.absence, tokens=int(judged.prompt_tokens), seconds=float(judged.seconds))
+    named = dict(evaluator=evaluator.name, signature=evaluator.signature, group=example.group, variant=example.variant)
+    scored = dict(level=example.level, text=_mark(example), value=value, absence=judged.absence)
+    return named | scored | dict(tokens=int(judged.prompt_tokens), seconds=float(judged.seconds))
 
 # %% ../../nbs/runs/precompute.ipynb #precompute-precompute
 def precompute(
     evaluator, # An `Evaluator`
     examples:list, # `Example`s
     path:str, # Of the file; its folder is made if need be
-    seconds:float|None=None, # No text is begun that would not be done by then if it took as long as the slowest so far; the first one always is
-    say=print, # Called with a line on each text
+    seconds:float|None=None, # Time for all of it; the first text is always done
+    say:Callable=print, # Called with a line on each text
 )->int: # Examples that are still without a score
-    "Scores examples one after the other and writes each score at once. What failed on the way (`transport`) is not written, so that it is tried again the next time."
-    rows, start, slowest, done = _kept(path), time.perf_counter(), 0, set()
-    there = {(r['signature'], r['text']) for r in rows}
-    left = [e for e in examples if (evaluator.signature, _digest(e.target)) not in there]
-    for i, e in enumerate(left):
+    """Score examples one after the other and write each score at once.
+
+    With `seconds`, no text is begun that would not be done by then if it took as long as the slowest so far.
+    What failed on the way (`transport`) is not written, so that it is tried again the next time."""
+    rows, start, slowest, done = _kept(path), time.perf_counter(), 0, 0
+    scored = {(r['signature'], r['text']) for r in rows}
+    left = [e for e in examples if (evaluator.signature, _mark(e)) not in scored]
+    for i, example in enumerate(left):
         if i and seconds is not None and time.perf_counter() - start + slowest > seconds: break
-        row = _scored(evaluator, e)
+        row = _row(evaluator, example)
         slowest = max(slowest, row['seconds'])
-        say(f"{e.id}: {row['absence'] or format(row['value'], '.4f')}, {row['seconds']:.0f} s")
-        if row['absence'] == 'transport': continue
-        rows.append(row)
-        done.add(e.id)
-        write_atomic(path, '\n'.join(map(json.dumps, rows)) + '\n')
-    return len(left) - len(done)
+        say(f"{example.id}: {row['absence'] or format(row['value'], '.4f')}, {row['seconds']:.0f} s")
+        done += _keep(row, rows, path)
+    return len(left) - done
+
+# %% ../../nbs/runs/precompute.ipynb #precompute-keep
+def _keep(row, rows, path):
+    "Write a row behind the others, unless it failed on the way; whether it was written."
+    if row['absence'] == 'transport': return False
+    rows.append(row)
+    write_atomic(path, '\n'.join(map(json.dumps, rows)) + '\n')
+    return True
 
 # %% ../../nbs/runs/precompute.ipynb #precompute-precomputed
 def precomputed(
     path:str, # A file that `precompute` has written, or none
     examples:list, # `Example`s
-)->DataFrame: # evaluator, signature, group, variant, level, text, value, absence, tokens, seconds: a row for each example that has a score in the file
-    "Scores from a file. Of several methods only that of the last line counts."
+)->DataFrame:
+    """Scores from a file, one row for each example that has one. Of several methods only that of the last line counts.
+
+    - evaluator, signature: who scored
+    - group, variant, level: of the example
+    - text: digest of the text
+    - value, absence: the score, or why there is none
+    - tokens, seconds: what it took"""
     import pandas as pd
     rows = _kept(path)
     scores = {r['text']: r for r in rows if r['signature'] == rows[-1]['signature']}
-    found = [scores[d] | dict(group=e.group, variant=e.variant, level=e.level) for e in examples if (d := _digest(e.target)) in scores]
-    columns = ['evaluator', 'signature', 'group', 'variant', 'level', 'text', 'value', 'absence', 'tokens', 'seconds']
-    return pd.DataFrame(found, columns=columns).astype(dict(value='float64'))
+    known = [(scores[_mark(e)], e) for e in examples if _mark(e) in scores]
+    rows = [score | dict(group=e.group, variant=e.variant, level=e.level) for score, e in known]
+    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dict(value='float64'))

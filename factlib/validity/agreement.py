@@ -7,7 +7,7 @@ __all__ = ['LEVELS', 'WEIGHTS', 'alpha', 'kappa', 'same_claim', 'Overlap', 'clai
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-imports
 import math, re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -17,19 +17,24 @@ from ..core.records import BadInput
 from .base import Result, check_share, complete, encode, flat, no_value, numbers, percent
 from .resampling import bootstrap
 
-# %% ../../nbs/validity/agreement.ipynb #agreement-alpha
+# %% ../../nbs/validity/agreement.ipynb #agreement-table
 LEVELS = ('nominal', 'ordinal', 'interval', 'ratio')
 
 def _rows(table):
     "The table as a list of equally long rows."
     if hasattr(table, 'columns'): table = table.astype(object).to_numpy() # a DataFrame
-    if isinstance(table, (str, bytes, dict)) or not hasattr(table, '__iter__'): raise BadInput('The table must have units in rows and annotators in columns: a list of lists, an array or a DataFrame.')
+    if isinstance(table, (str, bytes, dict)) or not hasattr(table, '__iter__'):
+        raise BadInput('The table must have units in rows and annotators in columns: '
+                       'a list of lists, an array or a DataFrame.')
     rows = [flat(row, 'rows of the table') for row in table]
-    if len({len(row) for row in rows}) > 1: raise BadInput('The rows of the table differ in length: give every annotator a column, with None where a value is missing.')
+    if len({len(row) for row in rows}) > 1:
+        raise BadInput('The rows of the table differ in length: '
+                       'give every annotator a column, with None where a value is missing.')
     return rows
 
+# %% ../../nbs/validity/agreement.ipynb #agreement-coded
 def _coded(table, level):
-    "A units x annotators float array, NaN for missing: codes for nominal values, the numbers themselves for the other levels."
+    "A units x annotators float array, NaN for missing: codes for nominal values, else the numbers themselves."
     rows = _rows(table)
     values = [v for row in rows for v in row]
     x = encode(values)[0][0] if level == 'nominal' else numbers(values, f'values of an {level} table')
@@ -37,13 +42,14 @@ def _coded(table, level):
     if level == 'ratio' and np.any(x < 0): raise BadInput('A ratio scale has no negative values; use level="interval".')
     return x
 
+# %% ../../nbs/validity/agreement.ipynb #agreement-distance
 def _squared(a, b, level):
-    "Squared distance of two values, as Krippendorff defines it for each level. Ordinal values come here as midranks."
+    "Squared distance of two values, as Krippendorff defines it. Ordinal values come here as midranks."
     if level == 'nominal': return (a != b).astype(float)
     if level != 'ratio': return (a - b)**2
     return np.divide(a - b, a + b, out=np.zeros(np.broadcast(a, b).shape), where=a + b > 0)**2
 
-# %% ../../nbs/validity/agreement.ipynb #agreement-alpha-core
+# %% ../../nbs/validity/agreement.ipynb #agreement-observed
 def _observed(x, level):
     "Sum over units of the squared distances of all ordered pairs of values, over (values in the unit - 1)."
     held = ~np.isnan(x)
@@ -55,52 +61,64 @@ def _observed(x, level):
     return total
 
 def _expected(values, level):
-    "The same over all pairs of values whatever their unit, over (values - 1). Interval and nominal have closed forms."
+    "Sum over all ordered pairs of values, whatever their unit, over (values - 1)."
     unique, count = np.unique(values, return_counts=True)
     n = len(values)
     if level == 'nominal': return (n*n - np.sum(count.astype(float)**2))/(n - 1)
-    if level != 'ratio': return 2*n*np.sum((values - values.mean())**2)/(n - 1)
+    if level != 'ratio': return 2*n*np.sum((values - values.mean())**2)/(n - 1) # of interval and ordinal values
     return sum(c*(count @ _squared(unique, v, level)) for v, c in zip(unique, count))/(n - 1)
 
+# %% ../../nbs/validity/agreement.ipynb #agreement-scaled
+def _scaled(x, level):
+    "A table whose distances are the level's. At least one value is held, and not all are equal."
+    held = ~np.isnan(x)
+    if level == 'nominal': return x
+    if level == 'ordinal': # the distance, ranks between two values, is the difference of midranks
+        ranks = np.full(x.shape, np.nan)
+        ranks[held] = scipy.stats.rankdata(x[held])
+        return ranks
+    x = x/np.abs(x[held]).max()
+    return x - x[held].mean() if level == 'interval' else x
+
+# %% ../../nbs/validity/agreement.ipynb #agreement-alpha-core
 def _alpha(x, level):
     "Alpha of a float array; None without pairs or without variation."
     x = x[(~np.isnan(x)).sum(1) > 1] # a value alone in its unit has nothing to agree with
-    held = ~np.isnan(x)
-    values = x[held]
+    values = x[~np.isnan(x)]
     if not len(values) or np.ptp(values) == 0: return None
-    if level == 'ordinal': # the distance, ranks between two values, is the difference of midranks
-        values = scipy.stats.rankdata(values)
-        x = np.full(x.shape, np.nan)
-        x[held] = values
-    elif level != 'nominal': # units of measurement do not matter, and small numbers do not overflow
-        x, values = x/np.abs(values).max(), values/np.abs(values).max()
-        if level == 'interval': x, values = x - values.mean(), values - values.mean()
-    expected = _expected(values, level)
+    x = _scaled(x, level)
+    expected = _expected(x[~np.isnan(x)], level)
     return 1 - _observed(x, level)/expected if expected > 0 else None
 
+# %% ../../nbs/validity/agreement.ipynb #agreement-alpha-result
+def _alpha_of(x, level, groups, confidence, n_resamples, seed):
+    "Alpha of a float array, with its interval, or with a note that says why there is none."
+    paired = (~np.isnan(x)).sum(1) > 1
+    unit = np.where(paired, np.arange(len(x)), np.nan) # what is resampled are the rows' numbers
+    r = bootstrap(lambda rows: _alpha(x[rows.astype(int)], level), unit, groups=groups, level=confidence,
+                  n_resamples=n_resamples, seed=seed,
+                  definition=f"Krippendorff's alpha, {level}, {x.shape[1]} annotators")
+    if r.estimate is not None: return r
+    same = 'all values are the same, so agreement by chance is already perfect'
+    return replace(r, note=same if paired.any() else 'no unit has two values to compare')
+
+# %% ../../nbs/validity/agreement.ipynb #agreement-alpha
 def alpha(
     table, # Units in rows, annotators in columns, None for missing
-    level:str='nominal', # "nominal", "ordinal", "interval", "ratio"
-    groups=None, # One label a unit: whole groups are resampled
+    level:str='nominal', # Or "ordinal", "interval", "ratio", which need numbers
+    groups=None, # One label a unit, resampled whole
     confidence:float=.95, # Of the interval
     n_resamples:int=1000, # Bootstrap of units; 0 for no interval
     seed:int=0, # Same seed, same interval
 )->Result: # estimate: at most 1, 0 is chance; n: units with at least two values; asked: all units
-    """Krippendorff's alpha (Krippendorff 2004, ch 11), equal to the coincidence-matrix form but without the matrix.
-
-    Ordinal values must be numbers (their order is what counts). Without any two values to compare, or with only one value in the whole table, it is undefined."""
+    """Krippendorff's alpha (Krippendorff 2004, ch 11).
+    Undefined without any two values to compare, or with only one value in the whole table."""
     check_choice(level, LEVELS, 'level')
-    confidence, n_resamples, seed = check_share(confidence, 'confidence'), check_count(n_resamples, 'n_resamples'), check_count(seed, 'seed')
-    x = _coded(table, level)
-    paired = (~np.isnan(x)).sum(1) > 1
-    unit = np.where(paired, np.arange(len(x)), np.nan)
-    name = f"Krippendorff's alpha, {level}, {x.shape[1]} annotators"
-    r = bootstrap(lambda rows: _alpha(x[rows.astype(int)], level), unit, groups=groups, n_resamples=n_resamples, level=confidence, seed=seed, definition=name)
-    if r.estimate is not None: return r
-    note = 'all values are the same, so agreement by chance is already perfect' if paired.any() else 'no unit has two values to compare'
-    return Result(None, n=r.n, asked=r.asked, groups=r.groups, definition=r.definition, note=note)
+    confidence, n_resamples = check_share(confidence, 'confidence'), check_count(n_resamples, 'n_resamples')
+    seed, x = check_count(seed, 'seed'), _coded(table, level)
+    return _alpha_of(x, level, groups, confidence, n_resamples, seed)
 
-# %% ../../nbs/validity/agreement.ipynb #agreement-kappa
+# %% ../../nbs/validity/agreement.ipynb #agreement-order
 WEIGHTS = (None, 'linear', 'quadratic')
 
 def _order(a, b, weights, labels):
@@ -109,49 +127,33 @@ def _order(a, b, weights, labels):
     seen = encode(a, b)[1]
     if weights is None: return seen
     try: return [v for _, v in sorted((float(numbers([v])[0]), v) for v in seen)]
-    except BadInput: raise BadInput(f'Weighted kappa needs the order of its categories: give labels, for example labels={seen!r} sorted from least to most.') from None
+    except BadInput:
+        raise BadInput('Weighted kappa needs the order of its categories: '
+                       f'give labels, for example labels={seen!r} sorted from least to most.') from None
 
+# %% ../../nbs/validity/agreement.ipynb #agreement-cells
 def _cells(a, b, k):
-    "Contingency table: a in rows, b in columns."
+    "Contingency table of codes below k: a in rows, b in columns."
     return np.bincount(a.astype(int)*k + b.astype(int), minlength=k*k).reshape(k, k)
 
 def _kappa(table, weights):
     "1 - observed over expected weighted disagreement; None if none is expected (both use one and the same category)."
-    n, apart = table.sum(), np.abs(np.subtract.outer(range(len(table)), range(len(table)))).astype(float)
+    n, places = table.sum(), range(len(table))
+    apart = np.abs(np.subtract.outer(places, places)).astype(float)
     cost = {None: (apart > 0).astype(float), 'linear': apart, 'quadratic': apart**2}[weights]
     expected = np.sum(cost*np.outer(table.sum(1), table.sum(0)))/n if n else 0
     return 1 - np.sum(cost*table)/expected if expected > 0 else None
 
-def kappa(
-    a, # One annotator's labels, None for missing
-    b, # The other's, on the same items
-    weights:str|None=None, # None, "linear" or "quadratic"
-    labels=None, # All categories, from least to most; needed for weights unless they are numbers
-    groups=None, # One label an item: interval by bootstrap of groups
-    level:float=.95, # Of the interval
-    n_resamples:int=2000, # With groups
-    seed:int=0, # With groups
-)->Result: # estimate: at most 1, 0 is chance; ci; z and p of kappa = 0 without groups
-    """Cohen's (1960, weighted 1968) kappa. Weights count categories, not numeric distance: with labels 1, 2, 5 the 5 is one step from the 2 unless `labels` lists 3 and 4.
+# %% ../../nbs/validity/agreement.ipynb #agreement-labelled
+def _labelled(a, b, weights, labels):
+    "Both columns without half-labelled items (None there), and the categories in order."
+    a, b = flat(a, 'labels'), flat(b, 'labels')
+    if labels is None and len(a) == len(b):
+        lacking = [no_value(x) or no_value(y) for x, y in zip(a, b)]
+        a, b = ([None if gap else x for x, gap in zip(column, lacking)] for column in (a, b))
+    return a, b, _order(a, b, weights, labels)
 
-    Without groups the interval and z are asymptotic (Fleiss, Cohen & Everitt 1969, by statsmodels), items independent; with groups whole groups are resampled."""
-    if weights not in WEIGHTS: raise BadInput(f'weights is {weights!r}; it can be None, "linear" or "quadratic".')
-    level = check_share(level, 'level')
-    both = [(x, y) for x, y in zip(flat(a, 'labels'), flat(b, 'labels')) if not no_value(x) and not no_value(y)]
-    # A category that only a dropped item has must not count as a step of the weights.
-    order = _order(a, b, weights, labels) if labels is not None or len(flat(a, 'labels')) != len(flat(b, 'labels')) else _order([x for x, _ in both], [y for _, y in both], weights, labels)
-    drop = lambda column, other: [None if no_value(x) or no_value(y) else x for x, y in zip(column, other)] if labels is None else column
-    a, b = (drop(a, b), drop(b, a)) if len(flat(a, 'labels')) == len(flat(b, 'labels')) else (a, b)
-    (x, y), _ = encode(a, b, labels=order)
-    name = "Cohen's kappa" + (f', {weights} weights over {len(order)} categories' if weights else '')
-    statistic = lambda x, y: _kappa(_cells(x, y, len(order)), weights)
-    if groups is not None: return bootstrap(statistic, x, y, groups=groups, n_resamples=n_resamples, level=level, seed=seed, definition=name)
-    (x, y), _, asked = complete(x, y)
-    about = dict(n=len(x), asked=asked, definition=f'{name}; {percent(level)} CI and z asymptotic, items independent')
-    value = statistic(x, y) if len(x) else None
-    if value is None: return Result(None, note='both use one and the same category only' if len(x) else 'no items', **about)
-    return _asymptotic(value, _cells(x, y, len(order)), weights, level, about)
-
+# %% ../../nbs/validity/agreement.ipynb #agreement-asymptotic
 def _asymptotic(value, table, weights, level, about):
     "With statsmodels' standard errors."
     from statsmodels.stats.inter_rater import cohens_kappa
@@ -159,18 +161,74 @@ def _asymptotic(value, table, weights, level, about):
     se, se0 = math.sqrt(max(0, r.var_kappa)), math.sqrt(max(0, r.var_kappa0))
     half = scipy.stats.norm.isf((1 - level)/2)*se
     z = value/se0 if se0 > 1e-12 else None
-    return Result(value, z, None if z is None else 2*scipy.stats.norm.sf(abs(z)), (value - half, min(1, value + half)) if se > 1e-12 else None,
-                  note='' if min(se, se0) > 1e-12 else 'no spread, so an asymptotic error is unknown', **about)
+    p = None if z is None else 2*scipy.stats.norm.sf(abs(z))
+    ci = (value - half, min(1, value + half)) if se > 1e-12 else None
+    note = '' if min(se, se0) > 1e-12 else 'no spread, so an asymptotic error is unknown'
+    return Result(value, z, p, ci, note=note, **about)
 
-# %% ../../nbs/validity/agreement.ipynb #agreement-claims
+# %% ../../nbs/validity/agreement.ipynb #agreement-kappa-result
+def _independent_kappa(x, y, k, weights, level, name):
+    "Kappa of codes below k, NaN for missing, with asymptotic interval and z."
+    (x, y), _, asked = complete(x, y)
+    what = f'{name}; {percent(level)} CI and z asymptotic, items independent'
+    about, table = dict(n=len(x), asked=asked, definition=what), _cells(x, y, k)
+    value = _kappa(table, weights) if len(x) else None
+    if value is not None: return _asymptotic(value, table, weights, level, about)
+    return Result(None, note='both use one and the same category only' if len(x) else 'no items', **about)
+
+# %% ../../nbs/validity/agreement.ipynb #agreement-kappa-of
+def _kappa_of(a, b, weights, labels, groups, level, **options):
+    "Kappa of labels, with either interval."
+    a, b, order = _labelled(a, b, weights, labels)
+    (x, y), _ = encode(a, b, labels=order)
+    name = "Cohen's kappa" + (f', {weights} weights over {len(order)} categories' if weights else '')
+    if groups is None: return _independent_kappa(x, y, len(order), weights, level, name)
+    stat = lambda x, y: _kappa(_cells(x, y, len(order)), weights)
+    return bootstrap(stat, x, y, groups=groups, level=level, definition=name, **options)
+
+# %% ../../nbs/validity/agreement.ipynb #agreement-kappa
+def kappa(
+    a, # One annotator's labels, None for missing
+    b, # The other's, on the same items
+    weights:str|None=None, # None, "linear" or "quadratic"
+    labels=None, # All categories, from least to most; numbers need none
+    groups=None, # One label an item: interval by bootstrap
+    level:float=.95, # Of the interval
+    n_resamples:int=2000, # With groups
+    seed:int=0, # With groups
+)->Result: # estimate: at most 1, 0 is chance; ci; z and p of kappa = 0 without groups
+    """Cohen's (1960, weighted 1968) kappa; errors by Fleiss, Cohen & Everitt (1969).
+
+    Weights count categories: 2 and 5 are one step apart unless `labels` lists 3 and 4."""
+    if weights not in WEIGHTS: raise BadInput(f'weights is {weights!r}; it can be None, "linear" or "quadratic".')
+    return _kappa_of(a, b, weights, labels, groups, check_share(level, 'level'), n_resamples=n_resamples, seed=seed)
+
+# %% ../../nbs/validity/agreement.ipynb #agreement-same-claim
 def same_claim(
     x:str, # One claim
     y:str, # Another
-)->bool:
+)->bool: # True if they have the same words in the same order
     "Whether two claims are equal but for case, white space and punctuation."
     iron = lambda s: re.findall(r'\w+', s.casefold()) or s.split()
     return iron(x) == iron(y)
 
+# %% ../../nbs/validity/agreement.ipynb #agreement-pairs
+def _fits(x, y, match, threshold):
+    "Whether two claims are the same."
+    value = match(x, y)
+    if threshold is not None: return not no_value(value) and float(value) >= threshold
+    if isinstance(value, (bool, np.bool_)): return bool(value)
+    raise BadInput(f'match gave {value!r}: it must give True or False, or a similarity when there is a threshold.')
+
+def _pairs(a, b, match, threshold):
+    "A largest one-to-one matching of the claims that match, as (index in a, index in b)."
+    edges = [[_fits(x, y, match, threshold) for y in b] for x in a]
+    if not a or not b: return ()
+    graph = scipy.sparse.csr_array(np.array(edges, dtype=int))
+    partner = scipy.sparse.csgraph.maximum_bipartite_matching(graph, perm_type='column')
+    return tuple((i, int(j)) for i, j in enumerate(partner) if j >= 0)
+
+# %% ../../nbs/validity/agreement.ipynb #agreement-overlap
 @dataclass(frozen=True)
 class Overlap:
     "How two lists of claims overlap. Shares are None where there is nothing to divide by."
@@ -184,30 +242,23 @@ class Overlap:
     pairs: tuple           # (index in a, index in b) of the matched claims
     note: str = ''         # Why something is None
 
-def _pairs(a, b, match, threshold):
-    "A largest one-to-one matching of the claims that match."
-    def fits(x, y):
-        value = match(x, y)
-        if threshold is not None: return not no_value(value) and float(value) >= threshold
-        if isinstance(value, (bool, np.bool_)): return bool(value)
-        raise BadInput(f'match gave {value!r}: it must give True or False, or a similarity when there is a threshold.')
-    edges = [[fits(x, y) for y in b] for x in a]
-    if not a or not b: return ()
-    partner = scipy.sparse.csgraph.maximum_bipartite_matching(scipy.sparse.csr_array(np.array(edges, dtype=int)), perm_type='column')
-    return tuple((i, int(j)) for i, j in enumerate(partner) if j >= 0)
+# %% ../../nbs/validity/agreement.ipynb #agreement-overlap-shares
+def _overlap(pairs, n_a, n_b):
+    share = lambda part, whole: part/whole if whole else None
+    m, empty = len(pairs), ' and '.join(name for name, n in (('a', n_a), ('b', n_b)) if not n)
+    shares = share(m, n_a + n_b - m), share(m, n_a), share(m, n_b), share(2*m, n_a + n_b)
+    return Overlap(*shares, m, n_a, n_b, pairs, f'no claims in {empty}' if empty else '')
 
+# %% ../../nbs/validity/agreement.ipynb #agreement-claims
 def claim_overlap(
-    a, # Claims found
-    b, # Claims that are right, or another annotator's
+    a, # The one list of claims
+    b, # The right claims, or another annotator's
     match=same_claim, # Function (x, y) -> True or False, or a similarity
     threshold:float|None=None, # Similarity from which two claims are the same
 )->Overlap: # jaccard, precision, recall, f1, all 0..1
-    "Overlap of two lists of claims by the largest one-to-one matching. When both are empty nothing is asked of either, and all shares are None: leave such items out, and count them."
+    "Overlap of two lists of claims by the largest one-to-one matching; all shares are None when both are empty."
     a, b = flat(a, 'claims'), flat(b, 'claims')
-    if match is same_claim and not all(isinstance(x, str) for x in a + b): raise BadInput('Claims are strings; for anything else give a match function.')
+    if match is same_claim and not all(isinstance(x, str) for x in a + b):
+        raise BadInput('Claims are strings; for anything else give a match function.')
     if threshold is not None: threshold = numbers([threshold], 'threshold')[0]
-    pairs = _pairs(a, b, match, threshold)
-    share = lambda part, whole: part/whole if whole else None
-    m, empty = len(pairs), [name for name, claims in (('a', a), ('b', b)) if not claims]
-    return Overlap(share(m, len(a) + len(b) - m), share(m, len(a)), share(m, len(b)), share(2*m, len(a) + len(b)), m, len(a), len(b), pairs,
-                   f'no claims in {" and ".join(empty)}' if empty else '')
+    return _overlap(_pairs(a, b, match, threshold), len(a), len(b))

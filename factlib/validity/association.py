@@ -7,18 +7,22 @@ __all__ = ['COEFFICIENTS', 'NAMES', 'pearson', 'spearman', 'kendall', 'partial',
 
 # %% ../../nbs/validity/association.ipynb #association-imports
 import math
+from dataclasses import replace
 
 import numpy as np
 import scipy
 
 from ..core.checks import check_choice, check_count
 from ..core.records import BadInput
-from .base import Result, check_share, complete, count_groups, flat, is_constant, percent
-from .resampling import bootstrap, count_extreme, flips, permutation_p, sign_flip
+from .base import Result, check_share, complete, count_groups, flat, is_constant, join_notes
+from .base import percent
+from .resampling import bootstrap, check_resampling, count_extreme, flips, permutation_p
+from .resampling import sign_flip
 
-# %% ../../nbs/validity/association.ipynb #association-kinds
+# %% ../../nbs/validity/association.ipynb #association-pearson
 def _centred(x):
-    "Deviations from the mean, the largest of them 1. The first scaling is by a power of two: exact, and it lifts numbers too small to be averaged."
+    "Deviations from the mean, the largest of them 1."
+    # The first scaling is by a power of two: exact, and it lifts numbers too small to be averaged.
     x = np.ldexp(x, -math.frexp(np.abs(x).max())[1])
     x = x - x.mean()
     return x/np.abs(x).max()
@@ -30,6 +34,7 @@ def _pearson(x, y):
     r = (x @ y)/math.sqrt((x @ x)*(y @ y))
     return max(-1., min(1., r))
 
+# %% ../../nbs/validity/association.ipynb #association-kinds
 def _spearman(x, y):
     "Pearson's r of midranks."
     return _pearson(scipy.stats.rankdata(x), scipy.stats.rankdata(y))
@@ -42,17 +47,18 @@ def _kendall(x, y):
 COEFFICIENTS = dict(pearson=_pearson, spearman=_spearman, kendall=_kendall)
 NAMES = dict(pearson="Pearson's r", spearman="Spearman's rho", kendall="Kendall's tau-b")
 
+# %% ../../nbs/validity/association.ipynb #association-p
 def _p_value(kind, x, y, r):
     "scipy's p of no association; None where its approximation breaks down."
-    if kind == 'kendall' or kind == 'spearman' and 1 - abs(r) < 1e-12:
-        # At rho = 1 the t approximation would say p = 0. The orders agree fully exactly when tau-b is 1 too, whose p is exact without ties.
-        p = scipy.stats.kendalltau(x, y).pvalue
-    elif len(x) < 3: return None
-    else: p = 2*scipy.stats.t.sf(abs(r)*math.sqrt((len(x) - 2)/max((1 - r)*(1 + r), 1e-300)), len(x) - 2)
+    df = len(x) - 2
+    if kind == 'kendall' or kind == 'spearman' and 1 - abs(r) < 1e-12: p = scipy.stats.kendalltau(x, y).pvalue
+    elif df < 1: return None
+    else: p = 2*scipy.stats.t.sf(abs(r)*math.sqrt(df/max((1 - r)*(1 + r), 1e-300)), df)
     return min(1., p) if math.isfinite(p) else None
 
+# %% ../../nbs/validity/association.ipynb #association-fisher
 def _fisher(kind, r, n, level, controls=0):
-    "Interval on Fisher's z scale. Errors: 1/(n-3); spearman (1 + r^2/2)/(n-3), Bonett & Wright (2000); kendall .437/(n-4), Fieller et al. (1957)."
+    "(interval or None, note). Errors: Fisher; Bonett & Wright (2000) for spearman; Fieller et al. (1957) for kendall."
     least = 4 if kind == 'kendall' else 3 + controls
     if n <= least: return None, f'an interval needs more than {least} items'
     if 1 - abs(r) < 1e-12: return None, 'at -1 or 1 there is no interval'
@@ -60,48 +66,63 @@ def _fisher(kind, r, n, level, controls=0):
     half = scipy.stats.norm.isf((1 - level)/2)*math.sqrt(variance)
     return (math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)), ''
 
-# %% ../../nbs/validity/association.ipynb #association-correlate
+# %% ../../nbs/validity/association.ipynb #association-independent
 def _about(kind, x, y, groups):
+    "Complete columns, group codes, and what the result says about them."
     (x, y), codes, asked = complete(x, y, groups=groups)
     return x, y, codes, dict(n=len(x), asked=asked, groups=count_groups(codes))
 
 def _undefined(x, y):
+    "Why there is no coefficient."
     if len(x) < 2: return 'fewer than two items with both values'
-    return ' and '.join(name for name, v in (('x', x), ('y', y)) if is_constant(v)) + ' does not vary, so nothing can correlate with it'
+    constant = [name for name, v in (('x', x), ('y', y)) if is_constant(v)]
+    return ' and '.join(constant) + ' does not vary, so nothing can correlate with it'
 
+# %% ../../nbs/validity/association.ipynb #association-one
 def _independent(kind, x, y, level):
-    "Coefficient of independent items: p by scipy's distributions, interval by Fisher's z."
+    "Coefficient of independent items."
     x, y, _, about = _about(kind, x, y, None)
-    about['definition'] = f'{NAMES[kind]}; p by {"tau" if kind == "kendall" else "t"}, {percent(level)} CI by Fisher z, items independent'
-    r = COEFFICIENTS[kind](x, y)
+    p_by, r = 'tau' if kind == 'kendall' else 't', COEFFICIENTS[kind](x, y)
+    about['definition'] = f'{NAMES[kind]}; p by {p_by}, {percent(level)} CI by Fisher z, items independent'
     if r is None: return Result(None, note=_undefined(x, y), **about)
     ci, note = _fisher(kind, r, len(x), level)
-    if kind != 'pearson' or len(x) < 3 or abs(r) == 1: return Result(r, p=_p_value(kind, x, y, r), ci=ci, note=note, **about)
-    t = r*math.sqrt((len(x) - 2)/((1 - r)*(1 + r)))
-    return Result(r, t, _p_value(kind, x, y, r), ci, df=len(x) - 2, note=note, **about)
+    result = Result(r, p=_p_value(kind, x, y, r), ci=ci, note=note, **about)
+    if kind != 'pearson' or len(x) < 3 or abs(r) == 1: return result
+    return replace(result, statistic=r*math.sqrt((len(x) - 2)/((1 - r)*(1 + r))), df=len(x) - 2)
 
+# %% ../../nbs/validity/association.ipynb #association-within-definition
+def _within(kind, level, n_resamples, seed):
+    "How it is done, in words."
+    return (f'{NAMES[kind]} within each group, then the mean over groups; p by sign flips of the groups, '
+            f'{percent(level)} CI by percentile bootstrap of the groups, {n_resamples} resamples, seed {seed}')
+
+# %% ../../nbs/validity/association.ipynb #association-within
 def _per_group(kind, x, y, groups, level, n_resamples, seed):
-    "Coefficient within each group, averaged over the groups that have one."
+    "Mean of the groups' coefficients."
     x, y, codes, about = _about(kind, x, y, groups)
+    about['definition'] = _within(kind, level, n_resamples, seed)
     each = [COEFFICIENTS[kind](x[codes == g], y[codes == g]) for g in range(about['groups'])]
-    known = [r for r in each if r is not None]
-    lost = f'{len(each) - len(known)} of {len(each)} groups have none: fewer than two items, or no variation' if len(known) < len(each) else ''
-    about['definition'] = (f'{NAMES[kind]} within each group, then the mean over groups; p by sign flips of the groups, '
-                           f'{percent(level)} CI by percentile bootstrap of the groups, {n_resamples} resamples, seed {seed}')
-    if not known: return Result(None, note='no group with at least two items and variation in both', **about)
+    known, total = [r for r in each if r is not None], len(each)
+    nothing = 'no group with at least two items and variation in both'
+    if not known: return Result(None, note=nothing, **about)
     r = bootstrap(np.mean, known, groups=range(len(known)), n_resamples=n_resamples, level=level, seed=seed)
-    p, _ = sign_flip(np.array(known), 9999, seed)
-    return Result(r.estimate, p=p, ci=r.ci, note='; '.join(filter(None, [lost, r.note])), **about)
+    lost = f'{total - len(known)} of {total} groups have none: fewer than two items, or no variation'
+    note = join_notes(lost if len(known) < total else '', r.note)
+    return Result(r.estimate, p=sign_flip(np.array(known), 9999, seed)[0], ci=r.ci, note=note, **about)
 
+# %% ../../nbs/validity/association.ipynb #association-correlate
 def _correlate(kind, x, y, groups, per_group, level, n_resamples, seed):
-    level, n_resamples, seed = check_share(level, 'level'), check_count(n_resamples, 'n_resamples'), check_count(seed, 'seed')
-    if per_group and groups is None: raise BadInput('per_group=True needs groups: which question or document each item belongs to.')
+    "One of the three ways: items independent, groups pooled, or within groups."
+    level, n_resamples, seed = check_resampling(level, n_resamples, seed)
+    if per_group and groups is None:
+        raise BadInput('per_group=True needs groups: which question or document each item belongs to.')
     if per_group: return _per_group(kind, x, y, groups, level, n_resamples, seed)
     if groups is None: return _independent(kind, x, y, level)
-    return bootstrap(COEFFICIENTS[kind], x, y, groups=groups, n_resamples=n_resamples, level=level, seed=seed, null=0.,
-                     definition=f'{NAMES[kind]}, all items pooled; p by inverting the interval')
+    what = f'{NAMES[kind]}, all items pooled; p by inverting the interval'
+    return bootstrap(COEFFICIENTS[kind], x, y, groups=groups, n_resamples=n_resamples, level=level, seed=seed,
+                     null=0., definition=what)
 
-# %% ../../nbs/validity/association.ipynb #association-three
+# %% ../../nbs/validity/association.ipynb #association-three-pearson
 def pearson(
     x, # Scores, None for missing
     y, # What they should go with, on the same items
@@ -111,13 +132,14 @@ def pearson(
     n_resamples:int=2000, # With groups
     seed:int=0, # With groups
 )->Result: # estimate -1..1, p of no association, ci; statistic t and df without groups
-    """Pearson's correlation.
+    """Pearson's correlation. Without groups: p by t on n-2 df, interval by Fisher's z, items independent.
 
-    Without groups: p by t on n-2 df and interval by Fisher's z, items independent. With groups: all items pooled, interval by a bootstrap of whole groups and p
-    by inverting it. With `per_group`: the mean of the groups' coefficients, interval by resampling those, p by flipping their signs; groups without variation
-    are left out and counted in the note."""
+    With groups all items are pooled: interval by a bootstrap of whole groups, p by inverting it. With `per_group` it is
+    the mean of the groups' coefficients: interval by resampling those, p by flipping their signs. Groups without
+    variation are left out and counted in the note."""
     return _correlate('pearson', x, y, groups, per_group, level, n_resamples, seed)
 
+# %% ../../nbs/validity/association.ipynb #association-three-spearman
 def spearman(
     x, # Scores, None for missing
     y, # What they should go with, on the same items
@@ -127,9 +149,12 @@ def spearman(
     n_resamples:int=2000, # With groups
     seed:int=0, # With groups
 )->Result: # estimate -1..1, p of no association, ci
-    "Spearman's rank correlation (midranks). Groups as in `pearson`; without them the interval has Bonett & Wright's (2000) error, and p is scipy's."
+    """Spearman's rank correlation (midranks), with groups as in `pearson`.
+
+    Without groups the interval has Bonett & Wright's (2000) error, and p is scipy's."""
     return _correlate('spearman', x, y, groups, per_group, level, n_resamples, seed)
 
+# %% ../../nbs/validity/association.ipynb #association-three-kendall
 def kendall(
     x, # Scores, None for missing
     y, # What they should go with, on the same items
@@ -139,27 +164,21 @@ def kendall(
     n_resamples:int=2000, # With groups
     seed:int=0, # With groups
 )->Result: # estimate -1..1, p of no association, ci
-    """Kendall's tau-b. Groups as in `pearson`; without them the interval has Fieller's (1957) error, and p is scipy's: exact for small n without ties.
+    """Kendall's tau-b, with groups as in `pearson`. Without: Fieller's (1957) error, scipy's p (exact for small n).
 
-    With ties in x but not in y, tau-b can't reach 1: a 5-point judge is bounded below 1 against a continuous truth."""
+    With ties in x but not in y it can't reach 1: a 5-point judge is bounded below 1 against a continuous truth."""
     return _correlate('kendall', x, y, groups, per_group, level, n_resamples, seed)
 
-# %% ../../nbs/validity/association.ipynb #association-partial
+# %% ../../nbs/validity/association.ipynb #association-controls
 def _controls(control):
     "One or several columns as a list."
     if hasattr(control, 'columns'): return [control[c] for c in control.columns] # a DataFrame
     if getattr(control, 'ndim', 1) == 2: control = list(control.T) # an array with a column for each
     control = flat(control, 'control')
-    several = bool(control) and all(hasattr(c, '__iter__') and not isinstance(c, (str, bytes, dict)) for c in control)
-    return control if several else [control]
+    is_column = lambda c: hasattr(c, '__iter__') and not isinstance(c, (str, bytes, dict))
+    return control if control and all(map(is_column, control)) else [control]
 
-def _residuals(v, controls):
-    "What the controls leave of v (least squares with an intercept); None when that is nothing but rounding."
-    centred = v - v.mean()
-    left = centred - controls @ (controls.T @ centred)
-    left = left - controls @ (controls.T @ left) # once more, for the digits the first projection lost
-    return None if is_constant(v) or np.abs(left).max() < 1e-9*np.abs(centred).max() else left
-
+# %% ../../nbs/validity/association.ipynb #association-basis
 def _basis(controls):
     "Orthonormal columns that span the centred controls; constant and redundant ones fall away."
     columns = [c - c.mean() for c in controls if not is_constant(c)]
@@ -167,72 +186,125 @@ def _basis(controls):
     u, s, _ = np.linalg.svd(np.column_stack([c/np.abs(c).max() for c in columns]), full_matrices=False)
     return u[:, s > 1e-10*s[0]]
 
+def _residuals(v, basis):
+    "What the controls leave of v (least squares with an intercept); None when that is nothing but rounding."
+    centred = v - v.mean()
+    left = centred - basis @ (basis.T @ centred)
+    left = left - basis @ (basis.T @ left) # once more, for the digits the first projection lost
+    return None if is_constant(v) or np.abs(left).max() < 1e-9*np.abs(centred).max() else left
+
+# %% ../../nbs/validity/association.ipynb #association-partial-core
 def _partial(x, y, *controls):
+    "Pearson's r of the residuals; None where there are none."
     if len(x) < 2: return None
     basis = _basis(controls)
     x, y = _residuals(x, basis), _residuals(y, basis)
     # With two degrees of freedom or fewer, any two residuals are collinear.
     return None if x is None or y is None or len(x) - basis.shape[1] < 3 else _pearson(x, y)
 
-def partial(
-    x, # Scores, None for missing
-    y, # What they should go with
-    control, # One column, or a list or DataFrame of several
-    groups=None, # One label an item
-    level:float=.95, # Of the interval
-    n_resamples:int=2000, # With groups
-    seed:int=0, # With groups
-)->Result: # estimate -1..1, ci, p; statistic t on df = n - 2 - k without groups
-    """Pearson's correlation of x and y given the controls.
-
-    Items missing in any column are left out. k counts controls that are neither constant nor redundant. Without groups p is by t and the interval by Fisher's z with error
-    1/(n-3-k); with groups both by a bootstrap of whole groups. It removes linear effects only, and says nothing about causes."""
-    level, controls = check_share(level, 'level'), _controls(control)
-    name = f'partial Pearson r given {len(controls)} control{"s" if len(controls) > 1 else ""}'
-    if groups is not None:
-        return bootstrap(_partial, x, y, *controls, groups=groups, n_resamples=n_resamples, level=level, seed=seed, null=0., definition=name)
+# %% ../../nbs/validity/association.ipynb #association-partial-result
+def _partial_result(x, y, controls, level, name):
+    "For independent items."
     (x, y, *controls), _, asked = complete(x, y, *controls)
-    about = dict(n=len(x), asked=asked, definition=f'{name}; t with df = n - 2 - k, {percent(level)} CI by Fisher z, items independent')
-    r = _partial(x, y, *controls)
-    if r is None: return Result(None, note='too few items, or nothing of x or y is left once the controls are taken out', **about)
+    what = f'{name}; t with df = n - 2 - k, {percent(level)} CI by Fisher z, items independent'
+    about, r = dict(n=len(x), asked=asked, definition=what), _partial(x, y, *controls)
+    why = 'too few items, or nothing of x or y is left once the controls are taken out'
+    if r is None: return Result(None, note=why, **about)
     k = _basis(controls).shape[1]
     df, (ci, note) = len(x) - 2 - k, _fisher('pearson', r, len(x), level, k)
     if 1 - abs(r) < 1e-12: return Result(r, p=0., ci=ci, df=df, note=note, **about)
     t = r*math.sqrt(df/((1 - r)*(1 + r)))
     return Result(r, t, 2*scipy.stats.t.sf(abs(t), df), ci, df=df, note=note, **about)
 
-# %% ../../nbs/validity/association.ipynb #association-compare
+# %% ../../nbs/validity/association.ipynb #association-partial
+def partial(
+    x, # Scores, None for missing
+    y, # What they should go with
+    control, # One column, or several as a list or DataFrame
+    groups=None, # One label an item
+    level:float=.95, # Of the interval
+    n_resamples:int=2000, # With groups
+    seed:int=0, # With groups
+)->Result: # estimate -1..1, ci, p; statistic t on df = n - 2 - k without groups
+    "Pearson's r given k controls: p by t, interval by Fisher's z with error 1/(n-3-k); with groups both by bootstrap."
+    level, controls = check_share(level, 'level'), _controls(control)
+    name = f'partial Pearson r given {len(controls)} control{"s" if len(controls) > 1 else ""}'
+    if groups is None: return _partial_result(x, y, controls, level, name)
+    options = dict(groups=groups, n_resamples=n_resamples, level=level, seed=seed)
+    return bootstrap(_partial, x, y, *controls, null=0., definition=name, **options)
+
+# %% ../../nbs/validity/association.ipynb #association-standard
 def _standard(kind, x):
     "A common scale, without which swapping would mix units: ranks for Spearman, then zero mean and unit variance."
     if kind == 'spearman': x = scipy.stats.rankdata(x)
     x = _centred(x)
     return x/math.sqrt(np.mean(x*x))
 
+# %% ../../nbs/validity/association.ipynb #association-swap
 def _swap_p(kind, x1, x2, y, codes, n_resamples, seed):
-    "p of the difference when the columns are swapped at random, whole groups together."
+    "(p of the difference when the columns are swapped at random, whole groups together; exact or not)."
     coefficient, z1, z2 = COEFFICIENTS[kind], _standard(kind, x1), _standard(kind, x2)
     codes = np.arange(len(y)) if codes is None else codes
     exact, blocks = flips(codes.max() + 1, n_resamples, seed)
     def difference(swapped):
         a, b = coefficient(np.where(swapped, z2, z1), y), coefficient(np.where(swapped, z1, z2), y)
-        # Swapped together, a column may lose its variation; such a swap counts as extreme, so that it can't help.
         return math.inf if a is None or b is None else a - b
     values = np.array([difference(row[codes]) for block in blocks for row in block])
-    return permutation_p(count_extreme(values, difference(np.zeros(len(y), bool)), 'two-sided', 1e-12), len(values), exact), exact
+    extreme = count_extreme(values, difference(np.zeros(len(y), bool)), 'two-sided', 1e-12)
+    return permutation_p(extreme, len(values), exact), exact
 
+# %% ../../nbs/validity/association.ipynb #association-williams
 def _williams(x1, x2, y):
-    "t, df. Williams (1959), in the form that Steiger (1980) recommends."
+    "(t, df). Williams (1959), in the form that Steiger (1980) recommends; t is None where it is undefined."
+    if len(y) <= 3: return None, None
     n, r1, r2, r12 = len(y), _pearson(x1, y), _pearson(x2, y), _pearson(x1, x2)
     determinant = max(0, 1 - r1*r1 - r2*r2 - r12*r12 + 2*r1*r2*r12)
     below = 2*determinant*(n - 1)/(n - 3) + ((r1 + r2)/2)**2*(1 - r12)**3
     return ((r1 - r2)*math.sqrt((n - 1)*(1 + r12)/below) if below > 1e-24 else None), n - 3
 
+# %% ../../nbs/validity/association.ipynb #association-difference
+def _difference(kind, x1, x2, y, groups, **options):
+    "corr(x1, y) - corr(x2, y), with its interval."
+    coefficient = COEFFICIENTS[kind]
+    def difference(x1, x2, y):
+        a, b = coefficient(x1, y), coefficient(x2, y)
+        return None if a is None or b is None else a - b
+    return bootstrap(difference, x1, x2, y, groups=groups, definition=f'difference of {NAMES[kind]} with y', **options)
+
+# %% ../../nbs/validity/association.ipynb #association-tested
+def _tested(r, method, kind, columns, codes, n_resamples, seed):
+    "The difference `r` with its p."
+    if method == 'permutation':
+        p, exact = _swap_p(kind, *columns, codes, n_resamples, seed)
+        how = f'p by {"all" if exact else n_resamples} swaps of standardised scores'
+        return replace(r, p=p, definition=f'{r.definition}; {how}')
+    r, (t, df) = replace(r, definition=f"{r.definition}; Williams' t with df = n - 3"), _williams(*columns)
+    if t is not None: return replace(r, statistic=t, p=2*scipy.stats.t.sf(abs(t), df), df=df)
+    return replace(r, note="Williams' t needs four items, and three columns that do not determine each other")
+
+# %% ../../nbs/validity/association.ipynb #association-compared
+def _compared(columns, groups, method, kind, level, n_resamples, seed):
+    "The test, once the method is known to fit."
+    n_resamples = check_count(n_resamples, 'n_resamples', 1)
+    r = _difference(kind, *columns, groups, level=level, n_resamples=n_resamples, seed=seed)
+    if r.estimate is None: return r
+    columns, codes, _ = complete(*columns, groups=groups)
+    return _tested(r, method, kind, columns, codes, n_resamples, check_count(seed, 'seed'))
+
+def _check_method(method, kind, groups):
+    check_choice(method, ('permutation', 'williams'), 'method')
+    check_choice(kind, tuple(COEFFICIENTS), 'kind')
+    if method == 'williams' and (groups is not None or kind != 'pearson'):
+        raise BadInput("Williams' test is for Pearson's r and independent items; "
+                       'use method="permutation" with groups or ranks.')
+
+# %% ../../nbs/validity/association.ipynb #association-compare
 def correlation_test(
     x1, # One evaluator's scores, None for missing
     x2, # Another's on the same items
     y, # What both should go with
     groups=None, # One label an item: whole groups are swapped and resampled
-    method:str='permutation', # "permutation", or "williams" (Pearson, items independent)
+    method:str='permutation', # Or "williams" (Pearson, items independent)
     kind:str='pearson', # "pearson", "spearman" or "kendall"
     level:float=.95, # Of the interval
     n_resamples:int=1999, # Of the permutations and of the interval
@@ -240,25 +312,6 @@ def correlation_test(
 )->Result: # estimate: corr(x1, y) - corr(x2, y); ci; p; t and df with williams
     """Do x1 and x2 correlate differently with y?
 
-    permutation: both are standardised (ranked first for Spearman), swapped at random, and the coefficients computed anew (PERM-BOTH of Deutsch et al. 2021); exact when
-    few. williams: Williams' t with n-3 df. The interval is a percentile bootstrap in both. All items are pooled: this is *not* a test of coefficients averaged
-    within groups, and a difference far from 0 does *not* say which evaluator is more often right; an evaluator that is negatively related counts as below one that is not
-    related at all, so turn scores around first if lower means better."""
-    check_choice(method, ('permutation', 'williams'), 'method'); check_choice(kind, tuple(COEFFICIENTS), 'kind')
-    if method == 'williams' and (groups is not None or kind != 'pearson'):
-        raise BadInput("Williams' test is for Pearson's r and independent items; use method=\"permutation\" with groups or ranks.")
-    n_resamples, coefficient = check_count(n_resamples, 'n_resamples', 1), COEFFICIENTS[kind]
-    def difference(x1, x2, y):
-        a, b = coefficient(x1, y), coefficient(x2, y)
-        return None if a is None or b is None else a - b
-    r = bootstrap(difference, x1, x2, y, groups=groups, n_resamples=n_resamples, level=level, seed=seed, definition=f"difference of {NAMES[kind]} with y")
-    if r.estimate is None: return r
-    (x1, x2, y), codes, asked = complete(x1, x2, y, groups=groups)
-    common = dict(ci=r.ci, n=r.n, asked=asked, groups=r.groups, note=r.note)
-    if method == 'permutation':
-        p, exact = _swap_p(kind, x1, x2, y, codes, n_resamples, check_count(seed, 'seed'))
-        return Result(r.estimate, p=p, definition=f'{r.definition}; p by {"all" if exact else n_resamples} swaps of standardised scores', **common)
-    about = f"{r.definition}; Williams' t with df = n - 3"
-    t, df = _williams(x1, x2, y) if len(y) > 3 else (None, None)
-    if t is None: return Result(r.estimate, definition=about, **common | dict(note="Williams' t needs four items, and three columns that do not determine each other"))
-    return Result(r.estimate, t, 2*scipy.stats.t.sf(abs(t), df), df=df, definition=about, **common)
+    permutation: standardised scores are swapped (PERM-BOTH of Deutsch et al. 2021). williams: t with n-3 df."""
+    _check_method(method, kind, groups)
+    return _compared((x1, x2, y), groups, method, kind, level, n_resamples, seed)

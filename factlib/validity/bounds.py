@@ -11,7 +11,7 @@ import numpy as np
 from ..core.records import BadInput
 from .base import Result, numbers
 
-# %% ../../nbs/validity/bounds.ipynb #bounds-bounds
+# %% ../../nbs/validity/bounds.ipynb #bounds-scale
 def _scale(low, high, *columns):
     "The scale's ends, and the columns checked to lie within."
     low, high = numbers([low, high], 'ends of the scale')
@@ -22,12 +22,16 @@ def _scale(low, high, *columns):
         if len(outside): raise BadInput(f'The score {outside[0]:g} is outside the scale {low:g} to {high:g}.')
     return low, high, columns
 
-def _bounds(middle, worst, best, definition):
+# %% ../../nbs/validity/bounds.ipynb #bounds-mean
+def _bounds(scores, worst, best, what, low, high):
     "Complete-case mean with the means of the worst and the best case."
-    n, asked = int(np.sum(~np.isnan(middle))), len(middle)
+    n, asked = int(np.sum(~np.isnan(scores))), len(scores)
     note = '' if n else 'no complete item, so only the bounds are known' if asked else 'no items'
-    return Result(float(np.nanmean(middle)) if n else None, ci=(worst.mean(), best.mean()) if asked else None, n=n, asked=asked, definition=definition, note=note)
+    about = f'{what}; ci = worst-case bounds, each missing score anywhere in {low:g} to {high:g}'
+    return Result(float(np.nanmean(scores)) if n else None, ci=(worst.mean(), best.mean()) if asked else None,
+                  n=n, asked=asked, definition=about, note=note)
 
+# %% ../../nbs/validity/bounds.ipynb #bounds-mean-function
 def bounds_mean(
     values, # Scores, None for missing
     low:float, # Least possible score
@@ -35,9 +39,10 @@ def bounds_mean(
 )->Result: # estimate: complete cases; ci: the bounds
     "The mean, and what it could be if the missing scores were known (Manski 1989)."
     low, high, (x,) = _scale(low, high, values)
-    return _bounds(x, np.where(np.isnan(x), low, x), np.where(np.isnan(x), high, x),
-                   f'mean of complete cases; ci = worst-case bounds, each missing score anywhere in {low:g} to {high:g}')
+    fill = lambda end: np.where(np.isnan(x), end, x)
+    return _bounds(x, fill(low), fill(high), 'mean of complete cases', low, high)
 
+# %% ../../nbs/validity/bounds.ipynb #bounds-paired
 def bounds_paired(
     a, # Scores of one evaluator or condition
     b, # Scores of the other on the same items
@@ -50,4 +55,4 @@ def bounds_paired(
     no_x, no_y = np.isnan(x), np.isnan(y)
     worst = np.where(no_x, low, x) - np.where(no_y, high, y)
     best = np.where(no_x, high, x) - np.where(no_y, low, y)
-    return _bounds(x - y, worst, best, f'mean of a - b over complete pairs; ci = worst-case bounds, each missing score anywhere in {low:g} to {high:g}')
+    return _bounds(x - y, worst, best, 'mean of a - b over complete pairs', low, high)

@@ -8,6 +8,9 @@ __all__ = ['VERDICT_SCHEMA', 'NO_ANSWER', 'Asker', 'printed_id', 'read_verdicts'
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-imports
 import re
 
+from fastcore.basics import patch
+
+from ...core.checks import check_count
 from ...core.records import Absence, BadInput, signature
 from .parts import Component, Outcome, together, total_usage
 from ...llm.prompts import load_prompt
@@ -17,45 +20,61 @@ from ...llm.replies import answer, json_values
 class Asker:
     "Puts the question of one template to a chat."
     def __init__(self,
-                 chat, # A `Chat`
-                 prompt:str, # Name of the template
-                 slots:tuple, # That the template must use
-                 schema:dict, # Of the reply
-                 pack:str|None=None, # Folder of your own prompts
-                 optional:tuple=(), # Slots that the template may use
-                 /, **sampling, # temperature (0 if not given), max_tokens, seed, ...
-                ):
-        if not callable(chat) or not hasattr(chat, 'describe'): raise BadInput(f'A model is asked through a `Chat`, not a {type(chat).__name__}.')
-        self.chat, self.prompt = chat, load_prompt(prompt, pack, slots, optional)
-        if self.prompt.answer != 'json': raise BadInput(f'The prompt {prompt!r} must ask for JSON, and say so with {{% set answer = "json" %}}.')
+        chat, # A `Chat`
+        prompt:str, # Name of the template, which must ask for JSON
+        slots:tuple, # That the template must use
+        schema:dict, # Of the reply
+        pack:str|None=None, # Folder of your own prompts
+        optional:tuple=(), # Slots that the template may use
+        /, **sampling, # temperature (0 if not given), max_tokens, seed, ...
+    ):
+        if not callable(chat) or not hasattr(chat, 'describe'):
+            raise BadInput(f'A model is asked through a `Chat`, not a {type(chat).__name__}.')
         if 'schema' in sampling: raise BadInput(f'The prompt {prompt!r} comes with its own schema: leave `schema` out.')
+        self.chat, self.prompt = chat, _json_prompt(prompt, pack, slots, optional)
         sampling = dict(temperature=0) | sampling
         self.options = sampling | dict(schema=schema)
         chat.key('', **self.options) # complains now, not at each example
-        self.signature = signature('asked', 1, prompt=self.prompt.signature, **sampling, **chat.describe()).replace('|', ';')
+        described = signature('asked', 1, prompt=self.prompt.signature, **sampling, **chat.describe())
+        self.signature = described.replace('|', ';') # it becomes part of an evaluator's
 
-    async def __call__(self, **slots): # A `Reply`
-        return await self.chat(self.messages(slots), **self.options)
+def _json_prompt(name, *about):
+    prompt = load_prompt(name, *about)
+    if prompt.answer == 'json': return prompt
+    raise BadInput(f'The prompt {name!r} must ask for JSON, and say so with {{% set answer = "json" %}}.')
 
-# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-asker-uses
-def _messages(self, slots):
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-call
+@patch
+def messages(self:Asker, slots:dict)->list:
     "The prompt. Slots that a template may use, and doesn't, are left out."
     return self.prompt.messages(**{name: value for name, value in slots.items() if name in self.prompt.slots})
 
-def _planned(self, note='', **slots): # `llm.costs.Planned`
+@patch
+async def __call__(self:Asker, **slots): # A `Reply`
+    "Ask."
+    return await self.chat(self.messages(slots), **self.options)
+
+@patch
+def planned(self:Asker, note:str='', **slots): # `llm.costs.Planned`
     "The request, without asking."
     from factlib.llm.costs import Planned
     options = {name: value for name, value in self.options.items() if name != 'max_tokens'}
     return Planned(self.messages(slots), self.options['max_tokens'], note, options=options)
 
-Asker.messages, Asker.planned = _messages, _planned
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-schema
+def _object(**properties): return dict(type='object', required=list(properties), additionalProperties=False, properties=properties)
 
-# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-read
-VERDICT_SCHEMA = dict(type='object', required=['verdicts'], additionalProperties=False, properties=dict(verdicts=dict(type='array', items=dict(
-    type='object', required=['id', 'verdict'], additionalProperties=False, properties=dict(id=dict(type='string'), verdict=dict(type='string'))))))
+_STRING = dict(type='string')
+VERDICT_SCHEMA = _object(verdicts=dict(type='array', items=_object(id=_STRING, verdict=_STRING)))
+
+def printed_id(
+    printed, # As a model wrote it, such as "[e1]:"
+)->str: # Such as "E1"
+    "An id without what a model puts around it."
+    return re.sub(r'\W', '', str(printed)).upper()
+
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-entries
 NO_ANSWER = (Absence.transport, Absence.too_long, Absence.refused, Absence.filtered, Absence.truncated, Absence.looped)
-
-def printed_id(said): return re.sub(r'\W', '', str(said)).upper() # "[e1]:" is E1
 
 def _entries(value):
     "The dicts of a list of verdicts; None if the value is something else, such as a footnote's [1]."
@@ -64,31 +83,47 @@ def _entries(value):
     entries = [e for e in listed if isinstance(e, dict)]
     return entries if entries or isinstance(value, dict) else None
 
+def _reply_entries(reply, ids):
+    "The dicts of the list that counts in a reply; None if there is no list."
+    if reply.data is not None: return _entries(reply.data)
+    asked = {printed_id(i) for i in ids}
+    knows = lambda value: any(printed_id(e.get('id', '')) in asked for e in _entries(value) or [])
+    text = answer(reply.text or '')
+    values = json_values(text, knows) or json_values(text, lambda value: _entries(value) is not None)
+    return _entries(values[0]) if values else None
+
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-read
 def read_verdicts(
     reply, # From a `Chat`
     ids:list, # That were asked about
     options:list, # The verdicts
 )->dict: # Id -> one of `options`, or Absence
-    "The verdict about each id. Of several lists the last one that names one of the ids counts, whatever stands behind it."
+    "The verdict about each id."
     if reply.absence in NO_ANSWER: return dict.fromkeys(ids, reply.absence)
-    asked = {printed_id(i) for i in ids}
-    known = lambda v: any(printed_id(e.get('id', '')) in asked for e in _entries(v) or [])
-    said = answer(reply.text or '')
-    found = [reply.data] if reply.data is not None else json_values(said, known) or json_values(said, lambda v: _entries(v) is not None)
-    entries = _entries(found[0]) if found else None
+    entries = _reply_entries(reply, ids)
     if entries is None: return dict.fromkeys(ids, Absence.malformed)
-    said, menu = {}, {option.lower(): option for option in options}
-    for e in entries: said.setdefault(printed_id(e.get('id', '')), []).append(str(e.get('verdict', '')).strip().lower())
-    return {i: menu.get(said[printed_id(i)][0], Absence.off_menu) if len(said.get(printed_id(i), [])) == 1 else Absence.count_mismatch for i in ids}
+    by_id, menu = {}, {option.lower(): option for option in options}
+    for e in entries: by_id.setdefault(printed_id(e.get('id', '')), []).append(str(e.get('verdict', '')).strip().lower())
+    def verdict(verdicts): return menu.get(verdicts[0], Absence.off_menu) if len(verdicts) == 1 else Absence.count_mismatch
+    return {i: verdict(by_id.get(printed_id(i), [])) for i in ids}
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-ask
 _FINAL = (Absence.transport, Absence.too_long)
 
-def batches(lines, batch):
-    "Dicts with at most `batch` of the lines each."
+def batches(
+    lines:dict,
+    batch:int, # At most so many in one
+)->list[dict]: # In order
+    "The lines in several dicts."
     listed = list(lines.items())
     return [dict(listed[i:i + batch]) for i in range(0, len(listed), batch)]
 
+def _to_ask_again(groups, verdicts):
+    "Ids of a batch of several that are without a verdict for a reason that asking singly may mend."
+    in_batches = [i for group in groups if len(group) > 1 for i in group]
+    return [i for i in in_batches if isinstance(verdicts[i], Absence) and verdicts[i] not in _FINAL]
+
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-verdicts
 async def verdicts_by_id(
     asker:Asker, # Its template has the slot items
     lines:dict, # Id -> what is asked about, as it stands in the prompt
@@ -97,33 +132,29 @@ async def verdicts_by_id(
     **slots, # The template's other slots
 )->Outcome: # Id -> one of `options`, or Absence
     "A verdict about each line."
+    verdicts, groups = {}, batches(lines, batch)
     async def ask(groups):
         replies = await together([asker(items=list(group.values()), **slots) for group in groups])
-        for group, reply in zip(groups, replies): found.update(read_verdicts(reply, list(group), options))
+        for group, reply in zip(groups, replies): verdicts.update(read_verdicts(reply, list(group), options))
         return total_usage(replies)
-    found, groups = {}, batches(lines, batch)
     usage = await ask(groups)
-    again = [i for group in groups if len(group) > 1 for i in group if isinstance(found[i], Absence) and found[i] not in _FINAL]
+    again = _to_ask_again(groups, verdicts)
     usage += await ask([{i: lines[i]} for i in again])
-    return Outcome({i: found[i] for i in lines}, usage, notes=dict(asked_again=again) if again else {})
+    return Outcome({i: verdicts[i] for i in lines}, usage, notes=dict(asked_again=again) if again else {})
 
-# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-checker
-def _check_batch(batch):
-    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1: raise BadInput(f'A batch is a whole number from 1, not {batch!r}.')
-    return batch
-
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-batch
 class BatchAsker(Component):
     "A component that asks a model about many things beside one source, a batch of them in a request."
     template:str  # Name of the prompt
     options:dict  # Verdict -> what it stands for
 
     def __init__(self,
-                 chat, # A `Chat`
-                 batch:int=20, # So many facts, or pairs of them, in a request
-                 pack:str|None=None, # Folder of your own prompts; slots: source, items
-                 max_tokens:int=2048, # Of a reply
-                 **sampling, # temperature (0 if not given), seed, ...
-                ):
-        self.batch = _check_batch(batch)
-        self.asker = Asker(chat, self.template, ('source', 'items'), VERDICT_SCHEMA, pack, max_tokens=max_tokens, **sampling)
-        self.signature = f'{self.asker.signature};batch:{batch}'
+        chat, # A `Chat`
+        batch:int=20, # So many facts, or pairs of them, in a request
+        pack:str|None=None, # Folder of your own prompts; slots: source, items
+        max_tokens:int=2048, # Of a reply
+        **sampling, # temperature (0 if not given), seed, ...
+    ):
+        self.batch, slots = check_count(batch, 'A batch', 1), ('source', 'items')
+        self.asker = Asker(chat, self.template, slots, VERDICT_SCHEMA, pack, max_tokens=max_tokens, **sampling)
+        self.signature = f'{self.asker.signature};batch:{self.batch}'

@@ -9,86 +9,103 @@ __all__ = ['FactDecomposer', 'EventDecomposer', 'event_or_description', 'Sentenc
 import asyncio, re
 from typing import Callable
 
+from fastcore.basics import patch
+
 from ...core.records import Absence, signature
 from .asking import Asker
 from .parts import Component, Outcome, numbered, visible
 from ...text.spans import sentences
 from ...text.words import content_stems
 
-# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-decompose
+# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-model
 class FactDecomposer(Component):
     "Atomic facts, as a model finds them (FActScore)."
     template, lists = 'decompose_facts', dict(facts='fact') # lists: key of the reply -> kind of its facts
 
     def __init__(self,
-                 chat, # A `Chat`
-                 pack:str|None=None, # Folder of your own prompts; slot: text
-                 max_tokens:int=4096, # A longer list is cut off, and `truncated`
-                 **sampling, # temperature (0 if not given), seed, ...
-                ):
-        texts = dict(type='array', items=dict(type='string'))
-        schema = dict(type='object', properties=dict.fromkeys(self.lists, texts), required=list(self.lists), additionalProperties=False)
+        chat, # A `Chat`
+        pack:str|None=None, # Folder of your own prompts; slot: text
+        max_tokens:int=4096, # A longer list is cut off, and `truncated`
+        **sampling, # temperature (0 if not given), seed, ...
+    ):
+        lists = dict.fromkeys(self.lists, dict(type='array', items=dict(type='string')))
+        schema = dict(type='object', properties=lists, required=list(self.lists), additionalProperties=False)
         self.asker = Asker(chat, self.template, ('text',), schema, pack, max_tokens=max_tokens, **sampling)
         self.signature = self.asker.signature
 
-    async def decompose(self, text:str)->Outcome: # Of `Fact`s
-        reply = await self.asker(text=text)
-        if reply.absence: return Outcome(usage=reply.usage, absence=reply.absence, detail=reply.detail, notes=dict(text=reply.text))
-        facts = [fact for key, kind in self.lists.items() for fact in numbered(reply.data[key], kind)]
-        listed = [text for key in self.lists for text in reply.data[key]]
-        blank = sum(not visible(text) for text in listed)
-        notes = dict(listed=len(listed)) | (dict(blank=blank) if blank else {})
-        if blank and not facts: return Outcome(usage=reply.usage, absence=Absence.malformed, detail='All facts that were listed are blank.', notes=notes | dict(text=reply.text))
-        return Outcome(facts, reply.usage, notes=notes)
-
 class EventDecomposer(FactDecomposer):
-    "Events, in the order in which the text has them happen, and descriptions, as a model finds them (MontageLie, section 5.1)."
+    "Events, in the order in which the text has them happen, and descriptions (MontageLie, section 5.1)."
     template, lists = 'decompose_events', dict(events='event', descriptions='description')
 
-# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-decompose-plan
-_STAND_IN = 'The facts are not known before the text is taken apart: its sentences stand in for them (a model often finds two or three facts in a sentence), and no reply is asked for twice.'
+# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-read
+@patch
+async def decompose(self:FactDecomposer, text:str)->Outcome: # Of `Fact`s
+    "Ask for the facts; the notes say how many were listed, and how many of these are blank."
+    reply = await self.asker(text=text)
+    if reply.absence:
+        return Outcome(usage=reply.usage, absence=reply.absence, detail=reply.detail, notes=dict(text=reply.text))
+    facts = [fact for key, kind in self.lists.items() for fact in numbered(reply.data[key], kind)]
+    listed = [text for key in self.lists for text in reply.data[key]]
+    blank = sum(not visible(text) for text in listed)
+    notes = dict(listed=len(listed)) | (dict(blank=blank) if blank else {})
+    if facts or not blank: return Outcome(facts, reply.usage, notes=notes)
+    why, notes = 'All facts that were listed are blank.', notes | dict(text=reply.text)
+    return Outcome(usage=reply.usage, absence=Absence.malformed, detail=why, notes=notes)
 
-def _plan_decompose(self, text:str)->list: # Of `Planned`
+# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-plan
+_STAND_IN = ('The facts are not known before the text is taken apart: its sentences stand in for them '
+             '(a model often finds two or three facts in a sentence), and no reply is asked for twice.')
+
+@patch
+def plan(self:FactDecomposer, text:str)->list: # Of `llm.costs.Planned`
     "The one request."
     return [self.asker.planned(text=text)]
 
-def _expect(self, text:str)->tuple: # Facts, and a sentence on how they are known ('' if they are)
+@patch
+def expect(self:FactDecomposer, text:str)->tuple: # Facts, and a sentence on how they are known ('' if they are)
     "Stand-ins for the facts that the text will give."
     kind = next(iter(self.lists.values()))
     return numbered([s.of(text) for s in sentences(text)], kind), _STAND_IN
 
-FactDecomposer.plan, FactDecomposer.expect = _plan_decompose, _expect
-
 # %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-kind
-_STATE = re.compile(r"\b(?:is|are|has|have|means?|contains?|consists?|belongs?|includes?|comprises?)\b(?!\s+(?:\w+ly\s+|not\s+|been\s+|being\s+)*\w+(?:ed|ing|en)\b)", re.IGNORECASE)
+_STATE = re.compile(r'\b(?:is|are|has|have|means?|contains?|consists?|belongs?|includes?|comprises?)\b'
+                    r'(?!\s+(?:\w+ly\s+|not\s+|been\s+|being\s+)*\w+(?:ed|ing|en)\b)', re.IGNORECASE)
 
 def event_or_description(
     sentence:str,
 )->str: # 'event' or 'description'
-    "A rule for the kind of a fact: a description is said in the present tense with a verb of being or having; everything else is an event. It misses participles such as *left*, and descriptions with other verbs."
+    """A rule for the kind of a fact: a description is said in the present tense with a verb of being or having;
+    everything else is an event. It misses participles such as *left*, and descriptions with other verbs."""
     return 'description' if _STATE.search(sentence) else 'event'
 
 # %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-sentences
 class SentenceDecomposer(Component):
-    "Every sentence with a content word is a fact, without a model. The facts are in the order of the text; the sentences that are `left_out` are in the notes."
+    "Every sentence with a content word is a fact, without a model. The facts are in the order of the text."
     def __init__(self,
-                 kind_of:Callable|None=None, # Sentence -> 'event' or 'description', such as `event_or_description`; None: all are of the kind 'fact'
-                ):
-        self.kind_of, name = kind_of or (lambda sentence: 'fact'), getattr(kind_of, '__name__', type(kind_of).__name__) if kind_of else None
-        self.signature = signature('sentences', 2, kind_of=name).replace('|', ';')
+        kind_of:Callable|None=None, # Sentence -> 'event' or 'description', such as `event_or_description`; None: 'fact'
+    ):
+        self.kind_of = kind_of or (lambda sentence: 'fact')
+        name = getattr(kind_of, '__name__', type(kind_of).__name__) if kind_of else None
+        self.signature = signature('sentences', 3, kind_of=name).replace('|', ';')
 
     def expect(self, text:str)->tuple: # Facts, and '': they are known
+        "The facts that `decompose` will give: events first, then descriptions."
         by_kind = {}
-        for said in self._split(text)[0]: by_kind.setdefault(self.kind_of(said), []).append(said)
-        return [fact for kind in sorted(by_kind, reverse=True) for fact in numbered(by_kind[kind], kind)], '' # events, then descriptions
+        for sentence in _stating_and_empty(text)[0]: by_kind.setdefault(self.kind_of(sentence), []).append(sentence)
+        return [fact for kind in sorted(by_kind, reverse=True) for fact in numbered(by_kind[kind], kind)], ''
 
-    def _split(self, text): # Sentences that state something, and those that don't
-        found = [s.of(text) for s in sentences(text)]
-        return [said for said in found if content_stems(said)], [said for said in found if not content_stems(said)]
+def _stating_and_empty(text):
+    "The sentences that state something, and those that don't."
+    found = [s.of(text) for s in sentences(text)]
+    stating = [bool(content_stems(sentence)) for sentence in found]
+    return [[sentence for sentence, does in zip(found, stating) if does is wanted] for wanted in (True, False)]
 
-    def _decomposed(self, text):
-        stating, empty = self._split(text)
-        return Outcome(self.expect(text)[0], notes=dict(listed=len(stating) + len(empty)) | (dict(left_out=empty) if empty else {}))
-
-    async def decompose(self, text:str)->Outcome: # Of `Fact`s
-        return await asyncio.to_thread(self._decomposed, text) # a second, for a book
+# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-sentences-run
+@patch
+async def decompose(self:SentenceDecomposer, text:str)->Outcome: # Of `Fact`s
+    "The sentences as facts; the notes have those that are `left_out`."
+    def alone():
+        stating, empty = _stating_and_empty(text)
+        notes = dict(listed=len(stating) + len(empty)) | (dict(left_out=empty) if empty else {})
+        return Outcome(self.expect(text)[0], notes=notes)
+    return await asyncio.to_thread(alone) # a second, for a book

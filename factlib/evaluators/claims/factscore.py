@@ -6,21 +6,22 @@
 __all__ = ['FActScore']
 
 # %% ../../../nbs/evaluators/claims/factscore.ipynb #factscore-imports
-from ...core.records import Absence, Example, Judgement, signature
-from ..base import Evaluator, missing_field, register, register_variant
-from .check import ModelChecker, ScoreChecker, word_support
+from functools import partial
+
+from ...core.records import signature
+from ..base import register, register_variant
+from .base import ClaimEvaluator
+from .check import ModelChecker, word_checker
 from .decompose import FactDecomposer, SentenceDecomposer
-from .parts import check_rules, component_for, fact_rows, share_bounds, supported_share
-from .parts import total_usage
+from .parts import share_bounds, supported_share
 
 # %% ../../../nbs/evaluators/claims/factscore.ipynb #factscore-factscore
 @register
-class FActScore(Evaluator):
-    """The share of a text's facts that its source supports: 0 to 1, higher is better; no parts. The evidence holds the `facts` with their verdicts.
-    After FActScore (Min et al., 2023) as MontageLie (section 4.1) uses it: facts are held against the whole source, without retrieval and without a penalty for short texts.
-    With a `chat` a model finds and checks the facts; without one the facts are the sentences with a content word, and one is supported if the source has three quarters of its content words."""
-    name, requires = 'factscore', ('source', 'target')
-    offline = True # by rules, if made without a chat
+class FActScore(ClaimEvaluator):
+    """The share of a text's facts that its source supports: 0 to 1, higher is better; no parts.
+    After FActScore (Min et al., 2023) as MontageLie (section 4.1) uses it.
+    The evidence holds the `facts` with their verdicts and, if one has none, the `bounds` of the share."""
+    name = 'factscore'
 
     def __init__(self,
         chat=None, # A `Chat`; None: rules
@@ -30,34 +31,14 @@ class FActScore(Evaluator):
         pack:str|None=None, # Folder of your own prompts: decompose_facts, check_facts
         **sampling, # temperature (0 if not given), seed, ...
     ):
-        more = sampling | (dict(pack=pack) if pack else {})
-        check_rules(self.name, chat, more)
-        self.chat = chat
-        self.decomposer = component_for(decomposer, 'decompose', chat, lambda: FactDecomposer(chat, **more), SentenceDecomposer)
-        self.checker = component_for(checker, 'check', chat, lambda: ModelChecker(chat, batch, **more), lambda: ScoreChecker(word_support, .75))
+        super().__init__(chat, sampling | (dict(pack=pack) if pack else {}))
+        self.decomposer = self.component(decomposer, 'decompose', FactDecomposer, SentenceDecomposer)
+        self.checker = self.component(checker, 'check', partial(ModelChecker, batch=batch), word_checker)
         self.signature = signature(self.name, 2, decomposer=self.decomposer.signature, checker=self.checker.signature)
 
-# %% ../../../nbs/evaluators/claims/factscore.ipynb #factscore-factscore-judge
-async def _judge(self, example:Example)->Judgement:
-    "Take apart, check, count."
-    lacking = missing_field(self, example)
-    if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
-    parted = await self.decomposer.decompose(example.target)
-    if parted.absence: return Judgement(example.id, self.name, None, {}, parted.notes | dict(step='decompose', detail=parted.detail), parted.usage, parted.absence)
-    checked = await self.checker.check(parted.value, example.source)
-    verdicts = [checked.value[f.id] for f in parted.value]
-    score = supported_share(verdicts)
-    evidence = dict(facts=fact_rows(parted.value, checked.value)) | parted.notes | checked.notes | share_bounds(verdicts)
-    value, absence = (None, score) if isinstance(score, Absence) else (score, None)
-    return Judgement(example.id, self.name, value, {}, evidence, total_usage([parted, checked]), absence)
-
-def _plan(self, example:Example)->list: # Of `llm.costs.Planned`; empty if a required field is missing
-    "The requests that judging the example takes, as far as they can be known."
-    if missing_field(self, example): return []
-    facts, note = self.decomposer.expect(example.target)
-    return self.decomposer.plan(example.target) + self.checker.plan(facts, example.source, note)
-
-FActScore.judge, FActScore.plan = _judge, _plan
+    def put_together(self, facts, verdicts):
+        of_facts = [verdicts[f.id] for f in facts]
+        return supported_share(of_facts), {}, share_bounds(of_facts)
 
 # %% ../../../nbs/evaluators/claims/factscore.ipynb #factscore-single
 register_variant('factscore_single', FActScore, batch=1)

@@ -19,19 +19,20 @@ def word_chunks(
     words:int=350, # At most so many; characters where a script sets no spaces
 )->list[Span]: # In order
     "The text in pieces of whole sentences."
-    found, count = [], 0
+    chunks, count = [], 0
     for s in cached_units(text):
         n = sum(1 for _ in word_pattern().finditer(text, *s))
-        if found and count + n <= words: found[-1], count = Span(found[-1].start, s.end), count + n
+        if chunks and count + n <= words: chunks[-1], count = Span(chunks[-1].start, s.end), count + n
         else:
-            found.append(s)
+            chunks.append(s)
             count = n
-    return found
+    return chunks
 
 # %% ../../../nbs/evaluators/entailment/alignscore.ipynb #alignscore-align
 @register
 class AlignScoreLike(SentenceEntailment):
-    """AlignScore's way of adding up, over any `Entailment`: 0 to 1, higher is more faithful. Evidence and absences as in `SummaCZS`."""
+    """AlignScore's way of adding up, over any `Entailment`: 0 to 1, higher is more faithful.
+    Evidence and absences as in `SummaCZS`."""
     name = 'alignscore'
 
     def __init__(self,
@@ -40,7 +41,7 @@ class AlignScoreLike(SentenceEntailment):
         caps:Caps|None=None, # None: nothing is dropped
         shown:int=3, # So many sentences go into the evidence
     ):
-        self.words = check_optional_count(words, 'words')
+        self.words = check_optional_count(words, 'words', 1)
         super().__init__(entailment, caps, shown, words=words)
 
     def chunks(self, source): return word_chunks(source, self.words)

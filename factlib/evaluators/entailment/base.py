@@ -11,42 +11,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
+from fastcore.basics import patch
 
 # %% ../../../nbs/evaluators/entailment/base.ipynb #base-scored
 CATEGORIES = ('entailment', 'neutral', 'contradiction')
 
 class Scored(NamedTuple):
     "What an `Entailment` says of all pairs of some premises and some hypotheses."
-    probabilities: np.ndarray|None # premises x hypotheses x CATEGORIES, each triple sums to 1; None if a pair was too long
+    probabilities: np.ndarray|None # premises x hypotheses x CATEGORIES, each triple sums to 1; None: a pair was too long
     cut: int = 0                   # Pairs that were read only in part, because that was asked for
     too_long: int = 0              # Pairs that don't fit
 
-# %% ../../../nbs/evaluators/entailment/base.ipynb #base-worker
-_workers = {} # process id -> its one thread; a forked child needs its own
-
-def _worker():
-    "The thread that computes."
-    if os.getpid() not in _workers: _workers[os.getpid()] = ThreadPoolExecutor(1, 'factlib-entailment')
-    return _workers[os.getpid()]
-
-# %% ../../../nbs/evaluators/entailment/base.ipynb #base-interface
-class Entailment:
-    """Base class: a subclass sets `signature` and `label` and defines `grid`."""
-    signature: str        # How a number was made: model, revision, rules, limits, version
-    label: str            # Short, for tables: it stands behind the evaluator's name
-    truncates: bool = False # Whether a pair that is too long is cut (and counted)
-
-    def grid(self, premises:list, hypotheses:list)->Scored: # Strings, at least one of each
-        "All pairs. May take its time."
-        raise NotImplementedError
-
-    async def score(self, premises:list, hypotheses:list)->Scored:
-        "`grid`, while the event loop goes on. What it gives is checked."
-        scored = await asyncio.get_running_loop().run_in_executor(_worker(), self.grid, list(premises), list(hypotheses))
-        _check_scored(scored, (len(premises), len(hypotheses), 3), type(self).__name__)
-        return scored
-
-# %% ../../../nbs/evaluators/entailment/base.ipynb #base-check
 def _check_scored(scored, shape, who):
     "Probabilities as they should be."
     if scored.probabilities is None:
@@ -54,4 +29,32 @@ def _check_scored(scored, shape, who):
         return
     p = np.asarray(scored.probabilities)
     if p.shape != shape: raise ValueError(f'{who} gave probabilities of shape {p.shape}, and {shape} was asked for')
-    if not np.isfinite(p).all() or p.min() < -1e-6 or abs(p.sum(-1) - 1).max() > 1e-4: raise ValueError(f'{who} gave something else than probabilities that sum to 1')
+    if not np.isfinite(p).all() or p.min() < -1e-6 or abs(p.sum(-1) - 1).max() > 1e-4:
+        raise ValueError(f'{who} gave something else than probabilities that sum to 1')
+
+# %% ../../../nbs/evaluators/entailment/base.ipynb #base-interface
+class Entailment:
+    "Base class: a subclass sets `signature` and `label` and defines `grid`."
+    signature: str        # How a number was made: model, revision, rules, limits, version
+    label: str            # Short, for tables: it stands behind the evaluator's name
+    truncates: bool = False # Whether a pair that is too long is cut (and counted)
+
+    def grid(self, premises:list, hypotheses:list)->Scored: # Strings, at least one of each
+        "All premises with all hypotheses."
+        raise NotImplementedError(f'{type(self).__name__} is no whole `Entailment`: it has to define `grid`.')
+
+# %% ../../../nbs/evaluators/entailment/base.ipynb #base-score
+_workers = {} # process id -> its one thread; a forked child needs its own
+
+def _worker():
+    "The thread that computes."
+    if os.getpid() not in _workers: _workers[os.getpid()] = ThreadPoolExecutor(1, 'factlib-entailment')
+    return _workers[os.getpid()]
+
+@patch
+async def score(self:Entailment, premises:list, hypotheses:list)->Scored:
+    "`grid`, while the event loop goes on. What it gives is checked."
+    loop = asyncio.get_running_loop()
+    scored = await loop.run_in_executor(_worker(), self.grid, list(premises), list(hypotheses))
+    _check_scored(scored, (len(premises), len(hypotheses), 3), type(self).__name__)
+    return scored

@@ -10,15 +10,18 @@ import hashlib, re
 from pathlib import Path
 
 import numpy as np
+from fastcore.basics import patch
 
 from ...core.checks import check_optional_count
+from ...core.files import whole_characters
 from ...core.records import BadInput, signature
 from .base import CATEGORIES, Entailment, Scored
 
 # %% ../../../nbs/evaluators/entailment/models.ipynb #models-labels
-_CALLED = dict(entailment='entailment', entail='entailment', entails='entailment', aligned='entailment', supported='entailment', supports='entailment', consistent='entailment',
-               neutral='neutral', not_enough_info='neutral', not_entailment='neutral', non_entailment='neutral', not_aligned='neutral', unaligned='neutral', not_supported='neutral', unsupported='neutral',
-               contradiction='contradiction', contradict='contradiction', contradicts='contradiction', contradictory='contradiction', refutes='contradiction', refuted='contradiction')
+_NAMES = dict(entailment='entailment entail entails aligned supported supports consistent',
+              neutral='neutral not_enough_info not_entailment non_entailment not_aligned unaligned not_supported unsupported',
+              contradiction='contradiction contradict contradicts contradictory refutes refuted')
+_CALLED = {name: category for category, names in _NAMES.items() for name in names.split()}
 
 def label_columns(
     labels:list, # Names of the model's outputs, in their order
@@ -26,34 +29,40 @@ def label_columns(
     "What a model's outputs mean. Names that can't be told are a `BadInput`."
     known = [_CALLED.get(re.sub(r'[\s-]+', '_', str(name).strip().lower())) for name in labels]
     if None in known or known.count('entailment') != 1 or len(set(known)) < len(known):
-        raise BadInput(f'The outputs of this model are called {", ".join(map(repr, labels))}, which can\'t be told apart as entailment, neutral and contradiction: '
-                       'name them in their order, such as labels=["entailment", "neutral", "contradiction"].')
+        raise BadInput(f'The outputs of this model are called {", ".join(map(repr, labels))}, which can\'t be told apart as '
+                       'entailment, neutral and contradiction: name them in their order, such as '
+                       'labels=["entailment", "neutral", "contradiction"].')
     return [CATEGORIES.index(name) for name in known]
 
 # %% ../../../nbs/evaluators/entailment/models.ipynb #models-load
 def _load(model, revision):
     "Tokenizer and model, from a folder or the hub."
     try: import torch, transformers
-    except ImportError: raise BadInput("A model for entailment needs the packages transformers and torch: pip install 'factlib[nli]'.") from None
-    options = dict(revision=revision) if revision else {}
+    except ImportError:
+        raise BadInput("A model for entailment needs the packages transformers and torch: "
+                       "pip install 'factlib[nli]'.") from None
+    options, classifiers = dict(revision=revision) if revision else {}, transformers.AutoModelForSequenceClassification
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(model, **options)
-        loaded, info = transformers.AutoModelForSequenceClassification.from_pretrained(model, output_loading_info=True, **options)
+        loaded, info = classifiers.from_pretrained(model, output_loading_info=True, **options)
     except (OSError, ValueError) as e:
-        raise BadInput(f'There is no model for pairs of sentences to be had as {model!r} ({(str(e) or type(e).__name__).splitlines()[0]}): give the name of one on the Hugging Face hub, or a folder with one.') from None
+        why = (str(e) or type(e).__name__).splitlines()[0]
+        raise BadInput(f'There is no model for pairs of sentences to be had as {model!r} ({why}): '
+                       'give the name of one on the Hugging Face hub, or a folder with one.') from None
     if info['missing_keys']: # such layers would be filled at random
-        raise BadInput(f'The model {model!r} has no weights for {min(info["missing_keys"])!r}, so it was not trained to classify: give one that was, on language inference.')
+        raise BadInput(f'The model {model!r} has no weights for {min(info["missing_keys"])!r}, so it was not trained '
+                       'to classify: give one that was, on language inference.')
     return tokenizer, loaded.eval()
 
+# %% ../../../nbs/evaluators/entailment/models.ipynb #models-about
 def _revision(model, config, revision):
     "What tells one state of a model from another: the hub's commit, or a digest of the folder."
     if not Path(model).is_dir(): return getattr(config, '_commit_hash', None) or revision
-    digest = hashlib.sha256()
-    for path in sorted(p for p in Path(model).iterdir() if p.suffix in ('.json', '.txt', '.model', '.safetensors', '.bin')):
-        with open(path, 'rb') as f: digest.update(path.name.encode() + hashlib.file_digest(f, 'sha256').digest())
-    return digest.hexdigest()[:12]
+    state, kinds = hashlib.sha256(), ('.json', '.txt', '.model', '.safetensors', '.bin')
+    for path in sorted(p for p in Path(model).iterdir() if p.suffix in kinds):
+        with open(path, 'rb') as f: state.update(path.name.encode() + hashlib.file_digest(f, 'sha256').digest())
+    return state.hexdigest()[:12]
 
-# %% ../../../nbs/evaluators/entailment/models.ipynb #models-limit
 _NO_LIMIT = 1_000_000 # tokenizers that know none say a number beyond it
 
 def _token_limit(tokenizer, config):
@@ -75,61 +84,83 @@ class TransformersEntailment(Entailment):
         truncate:bool=False, # Cut the premises of longer pairs and count these; otherwise they are too long
         labels:list|None=None, # Names of the outputs; None: those in the model's configuration
     ):
-        self.batch, self.truncates = check_optional_count(batch, 'batch'), bool(truncate)
+        self.batch, self.truncates = check_optional_count(batch, 'batch', 1), bool(truncate)
         self.tokenizer, self.model = _load(model, revision)
-        limit = _token_limit(self.tokenizer, self.model.config)
-        if check_optional_count(max_tokens, 'max_tokens', 8) and limit and max_tokens > limit: raise BadInput(f'This model reads {limit} tokens, so `max_tokens` can\'t be {max_tokens}.')
-        self.max_tokens = max_tokens or limit
-        n, named = self.model.config.num_labels, self.model.config.id2label
-        labels = list(labels) if labels is not None else [named.get(i, '') for i in range(n)]
-        self.columns = label_columns(labels)
-        if len(labels) != n: raise BadInput(f'This model has {n} outputs, and {len(labels)} labels were given.')
-        self.device = device or self._best_device()
+        config, self.label = self.model.config, Path(str(model)).name
+        self.max_tokens = _checked_limit(max_tokens, _token_limit(self.tokenizer, config))
+        self.columns = _checked_columns(config, labels)
+        self.device = device or _best_device()
         self.model.to(self.device)
-        self.label = Path(str(model)).name
-        self.signature = signature('transformers', 1, model=self.label if Path(model).is_dir() else model, revision=_revision(model, self.model.config, revision),
-                                   labels='/'.join(CATEGORIES[c] for c in self.columns), max_tokens=self.max_tokens or 'any', truncate=self.truncates).replace('|', ';')
+        about = dict(model=self.label if Path(model).is_dir() else model, revision=_revision(model, config, revision),
+                     labels='/'.join(CATEGORIES[c] for c in self.columns), max_tokens=self.max_tokens or 'any')
+        self.signature = signature('transformers', 1, **about, truncate=self.truncates).replace('|', ';')
 
-    @staticmethod
-    def _best_device():
-        import torch
-        return 'cuda' if torch.cuda.is_available() else 'cpu'
+# %% ../../../nbs/evaluators/entailment/models.ipynb #models-checked
+def _checked_limit(max_tokens, limit):
+    "The most tokens of a pair: what was asked for, if the model can read it."
+    if check_optional_count(max_tokens, 'max_tokens', 8) and limit and max_tokens > limit:
+        raise BadInput(f"This model reads {limit} tokens, so `max_tokens` can't be {max_tokens}.")
+    return max_tokens or limit
 
-# %% ../../../nbs/evaluators/entailment/models.ipynb #models-transformers-forward
-def _forward(self, pairs):
+def _checked_columns(config, labels):
+    "What the outputs mean, by the labels that were given or those of the configuration."
+    n, named = config.num_labels, config.id2label
+    labels = list(labels) if labels is not None else [named.get(i, '') for i in range(n)]
+    columns = label_columns(labels)
+    if len(labels) != n: raise BadInput(f'This model has {n} outputs, and {len(labels)} labels were given.')
+    return columns
+
+def _best_device():
+    import torch
+    return 'cuda' if torch.cuda.is_available() else 'cpu'
+
+# %% ../../../nbs/evaluators/entailment/models.ipynb #models-forward
+@patch
+def _forward(self:TransformersEntailment, pairs):
     "Probabilities of one batch."
     import torch
-    cut = dict(truncation='only_first', max_length=self.max_tokens) if self.truncates and self.max_tokens else dict(truncation=False)
-    tokens = self.tokenizer([p for p, _ in pairs], [h for _, h in pairs], padding=True, return_tensors='pt', **cut).to(self.device)
+    cuts = self.truncates and self.max_tokens
+    cut = dict(truncation='only_first', max_length=self.max_tokens) if cuts else dict(truncation=False)
+    premises, hypotheses = [p for p, _ in pairs], [h for _, h in pairs]
+    tokens = self.tokenizer(premises, hypotheses, padding=True, return_tensors='pt', **cut).to(self.device)
     with torch.inference_mode(): logits = self.model(**tokens).logits.double()
-    found = np.zeros((len(pairs), 3))
+    p = np.zeros((len(pairs), 3))
     if len(self.columns) == 1: # one output
-        found[:, 0] = torch.sigmoid(logits[:, 0]).cpu().numpy()
-        found[:, 1] = 1 - found[:, 0]
-    else: found[:, self.columns] = torch.softmax(logits, -1).cpu().numpy()
-    return found
+        p[:, 0] = torch.sigmoid(logits[:, 0]).cpu().numpy()
+        p[:, 1] = 1 - p[:, 0]
+    else: p[:, self.columns] = torch.softmax(logits, -1).cpu().numpy()
+    return p
 
-def _tokens(self, texts):
+@patch
+def _tokens(self:TransformersEntailment, texts):
     "How many tokens each text has by itself."
     return np.array([len(ids) for ids in self.tokenizer(texts, add_special_tokens=False, verbose=False)['input_ids']])
 
+# %% ../../../nbs/evaluators/entailment/models.ipynb #models-order
 def _rank(texts):
     "Places in the alphabet, equal for equal texts."
     places = {t: i for i, t in enumerate(sorted(set(texts)))}
     return np.array([places[t] for t in texts])
 
-def _grid(self, premises:list, hypotheses:list)->Scored:
-    "Pairs of like length together, so that little is padded; among these by their texts, so that the same pairs in another order make the same batches and the same numbers to the last digit."
-    texts = [[re.sub('[\ud800-\udfff]', '\ufffd', t) for t in part] for part in (premises, hypotheses)]
-    (left, right), marks = [self._tokens(t) for t in texts], self.tokenizer.num_special_tokens_to_add(pair=True)
-    total = np.add.outer(left, right) + marks
+def _batch_order(premises, hypotheses, total): # total: premises x hypotheses, tokens of each pair
+    "The numbers of the pairs, in the order in which they are put through the model."
+    by_premise = np.repeat(_rank(premises), len(hypotheses))
+    by_hypothesis = np.tile(_rank(hypotheses), len(premises))
+    return np.lexsort((by_premise, by_hypothesis, total.ravel()))
+
+# %% ../../../nbs/evaluators/entailment/models.ipynb #models-grid
+@patch
+def grid(self:TransformersEntailment, premises:list, hypotheses:list)->Scored:
+    "All pairs, in batches; no pair if one doesn't fit."
+    left, right = ([whole_characters(text) for text in texts] for texts in (premises, hypotheses))
+    right_tokens, marks = self._tokens(right), self.tokenizer.num_special_tokens_to_add(pair=True)
+    total = np.add.outer(self._tokens(left), right_tokens) + marks
     over = total > self.max_tokens if self.max_tokens else np.zeros_like(total, bool)
-    hopeless = over & ((right + marks >= self.max_tokens)[None] | (not self.truncates)) if over.any() else over # no room for the premise
-    if hopeless.any(): return Scored(None, too_long=int(hopeless.sum()))
-    order, found = np.lexsort((np.repeat(_rank(texts[0]), len(right)), np.tile(_rank(texts[1]), len(left)), total.ravel())), np.zeros((total.size, 3))
+    if over.any(): # it helps to cut the premise if there is room for one
+        hopeless = over & ((right_tokens + marks >= self.max_tokens)[None] | (not self.truncates))
+        if hopeless.any(): return Scored(None, too_long=int(hopeless.sum()))
+    order, p = _batch_order(left, right, total), np.zeros((total.size, 3))
     for start in range(0, len(order), self.batch):
         part = order[start:start + self.batch]
-        found[part] = self._forward([(texts[0][i // len(right)], texts[1][i % len(right)]) for i in part])
-    return Scored(found.reshape(*total.shape, 3), cut=int(over.sum()))
-
-TransformersEntailment._forward, TransformersEntailment._tokens, TransformersEntailment.grid = _forward, _tokens, _grid
+        p[part] = self._forward([(left[i // len(right)], right[i % len(right)]) for i in part])
+    return Scored(p.reshape(*total.shape, 3), cut=int(over.sum()))

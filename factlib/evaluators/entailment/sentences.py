@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 import numpy as np
+from fastcore.basics import patch
 
 from ...core.checks import check_optional_count
 from ...core.records import Absence, BadInput, Example, Judgement, signature
@@ -28,35 +29,40 @@ class Caps:
     max_sentences: int|None = None # Only so many sentences of the target, from its beginning
 
     def __post_init__(self):
-        for name, x in asdict(self).items(): check_optional_count(x, name)
+        for name, x in asdict(self).items(): check_optional_count(x, name, 1)
 
-    def apply(self, chunks:list, sentences:list)->tuple: # Spans that are kept, of both; and for each cap that is on, how many chunks, sentences and pairs it took away
-        "In the order of the published code: first the short ones."
-        touched = {}
-        for name in (name for name, x in asdict(self).items() if x is not None):
-            before = len(chunks), len(sentences), len(chunks)*len(sentences)
-            if name == 'min_chars': chunks, sentences = ([s for s in part if s.end - s.start >= self.min_chars] for part in (chunks, sentences))
-            elif name == 'max_chunks': chunks = chunks[:self.max_chunks]
-            else: sentences = sentences[:self.max_sentences]
-            touched[name] = dict(zip(('chunks', 'sentences', 'pairs'), (b - a for b, a in zip(before, (len(chunks), len(sentences), len(chunks)*len(sentences))))))
-        return chunks, sentences, touched
+# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-apply
+def _sizes(chunks, sentences): return dict(chunks=len(chunks), sentences=len(sentences), pairs=len(chunks)*len(sentences))
 
-# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-chunks
-@lru_cache(maxsize=8)
-def cached_units(text): return tuple(units(text)) # the targets of one source follow each other
+@patch
+def apply(self:Caps, chunks:list, sentences:list)->tuple:
+    """The spans that are kept, of both; and for each cap that is on, how many chunks, sentences and pairs it took away.
+    The short ones go first, as in the published code."""
+    touched = {}
+    for name in (name for name, x in asdict(self).items() if x is not None):
+        before = _sizes(chunks, sentences)
+        if name == 'min_chars':
+            chunks, sentences = ([s for s in part if s.end - s.start >= self.min_chars] for part in (chunks, sentences))
+        elif name == 'max_chunks': chunks = chunks[:self.max_chunks]
+        else: sentences = sentences[:self.max_sentences]
+        touched[name] = {what: before[what] - n for what, n in _sizes(chunks, sentences).items()}
+    return chunks, sentences, touched
 
 # %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-base
-MOST_PAIRS = 2_000_000
+@lru_cache(maxsize=8)
+def cached_units(
+    text:str,
+)->tuple: # Of `Span`s
+    "The sentences of a text, in parts of at most 80 words (`text.spans.units`). The last texts are kept."
+    return tuple(units(text)) # the targets of one source follow each other
 
 class SentenceEntailment(Evaluator):
-    "Base class: a subclass defines `chunks` (of a source) and `sentence_scores`; `total` is their mean."
+    "Base class: a subclass defines `sentence_scores`, and `chunks` (of a source) if they are not its sentences."
     requires, offline, slow = ('target', 'source'), True, True
 
-    def __init__(self, entailment:Entailment|None=None, caps:Caps|None=None, shown:int=3, **method): # `method`: fields of the signature
+    def __init__(self, entailment:Entailment|None=None, caps:Caps|None=None, shown:int=3, **method): # more of the signature
         self.entailment, self.caps, self.shown = RuleEntailment() if entailment is None else entailment, caps or Caps(), shown
-        lacking = [a for a in ('score', 'signature', 'label') if not hasattr(self.entailment, a)]
-        if lacking or isinstance(self.entailment, type): raise BadInput(f'`entailment` must be an `Entailment`, such as RuleEntailment() or TransformersEntailment(model), not {self.entailment!r}.')
-        if not isinstance(self.caps, Caps): raise BadInput(f'`caps` must be `Caps`, such as Caps(max_chunks=100), not {self.caps!r}.')
+        _check_parts(self.entailment, self.caps)
         kind = type(self).name
         self.name = f'{kind}, {self.entailment.label}'
         self.signature = signature(kind, 1, entailment=self.entailment.signature, **method, **asdict(self.caps))
@@ -64,26 +70,39 @@ class SentenceEntailment(Evaluator):
     def chunks(self, source:str)->tuple: return cached_units(source)
     def total(self, scores, example): return math.fsum(scores)/len(scores)
 
-# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-judge
-async def _judge(self, example:Example)->Judgement:
-    "All pairs, then the sentences, then the text."
-    chunks, sentences, touched = self.caps.apply(list(self.chunks(example.source)), list(cached_units(example.target)))
-    about = dict(sentences=len(sentences), chunks=len(chunks), pairs=len(chunks)*len(sentences), caps=touched)
-    if not about['pairs']: return self.absent(example, Absence.inapplicable, why=f'the {"source" if sentences else "target"} has no sentence to go by', **about)
-    if about['pairs'] > MOST_PAIRS: return self.absent(example, Absence.too_long, why=f'more than {MOST_PAIRS:,} pairs', **about)
-    scored = await self.entailment.score([s.of(example.source) for s in chunks], [s.of(example.target) for s in sentences])
-    if self.entailment.truncates: touched['max_tokens'] = dict(pairs=scored.cut)
-    if scored.too_long: return self.absent(example, Absence.too_long, why=f'{scored.too_long} pairs do not fit the model', too_long=scored.too_long, **about)
-    p = np.asarray(scored.probabilities, float)
-    scores = self.sentence_scores(p, example)
-    if scores is None: return self.absent(example, Absence.inapplicable, why='there are no weights for this group', **about)
-    rows = [self.row(p[:, j], chunks, sentences[j], scores[j]) for j in np.argsort(scores, kind='stable')[:self.shown]]
-    return self.judgement(example, self.total(scores, example), **about, lowest=rows)
+def _check_parts(entailment, caps):
+    if isinstance(entailment, type) or not all(hasattr(entailment, a) for a in ('score', 'signature', 'label')):
+        raise BadInput('`entailment` must be an `Entailment`, such as RuleEntailment() or TransformersEntailment(model), '
+                       f'not {entailment!r}.')
+    if not isinstance(caps, Caps): raise BadInput(f'`caps` must be `Caps`, such as Caps(max_chunks=100), not {caps!r}.')
 
-def _row(self, p, chunks, sentence, score):
+# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-row
+def _row(p, chunks, sentence, score): # p: chunks x CATEGORIES
     "One sentence for the evidence."
     best, worst = p[:, 0].argmax(), p[:, 2].argmax()
-    against = dict(contradiction=round(float(p[worst, 2]), 4), against=list(chunks[worst])) if p[worst, 2] > .5 else {}
-    return dict(score=round(float(score), 4), target=list(sentence), entailment=round(float(p[best, 0]), 4), source=list(chunks[best])) | against
+    contradiction = dict(contradiction=round(float(p[worst, 2]), 4), against=list(chunks[worst]))
+    support = dict(entailment=round(float(p[best, 0]), 4), source=list(chunks[best]))
+    return dict(score=round(float(score), 4), target=list(sentence)) | support | (contradiction if p[worst, 2] > .5 else {})
 
-SentenceEntailment.judge, SentenceEntailment.row = _judge, _row
+# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-judge
+MOST_PAIRS = 2_000_000
+
+@patch
+async def judge(self:SentenceEntailment, example:Example)->Judgement:
+    "All pairs, then the sentences, then the text."
+    chunks, sentences = list(self.chunks(example.source)), list(cached_units(example.target))
+    chunks, sentences, touched = self.caps.apply(chunks, sentences)
+    about = dict(sentences=len(sentences), chunks=len(chunks), pairs=len(chunks)*len(sentences), caps=touched)
+    none = lambda absence, why, **more: self.absent(example, absence, why=why, **more, **about)
+    if not about['pairs']:
+        return none(Absence.inapplicable, f'the {"source" if sentences else "target"} has no sentence to go by')
+    if about['pairs'] > MOST_PAIRS: return none(Absence.too_long, f'more than {MOST_PAIRS:,} pairs')
+    texts = [s.of(example.source) for s in chunks], [s.of(example.target) for s in sentences]
+    scored = await self.entailment.score(*texts)
+    if self.entailment.truncates: touched['max_tokens'] = dict(pairs=scored.cut)
+    if n := scored.too_long: return none(Absence.too_long, f'{n} pairs do not fit the model', too_long=n)
+    p = np.asarray(scored.probabilities, float)
+    scores = self.sentence_scores(p, example)
+    if scores is None: return none(Absence.inapplicable, 'there are no weights for this group')
+    lowest = [_row(p[:, j], chunks, sentences[j], scores[j]) for j in np.argsort(scores, kind='stable')[:self.shown]]
+    return self.judgement(example, self.total(scores, example), **about, lowest=lowest)

@@ -10,10 +10,12 @@ import json, os
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from fastcore.basics import patch
 
-from ...core.checks import check_optional_count
+from ...core.checks import check_choice, check_count
+from ...core.files import digest
 from ...core.loop import run_sync
-from ...core.records import BadInput, check_score
+from ...core.records import BadInput, Example, check_score
 from ..base import register
 from .base import Entailment
 from .sentences import Caps, SentenceEntailment
@@ -21,19 +23,20 @@ from .sentences import Caps, SentenceEntailment
 # %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-zs
 @register
 class SummaCZS(SentenceEntailment):
-    """SummaC-ZS: -1 to 1 (0 to 1 without contradiction), higher is more faithful; no parts. The evidence holds how many `sentences`, `chunks` and `pairs` were looked at, what each of the `caps` took away, and the sentences with the `lowest` scores with their spans, the source's span that supports
-    them best and one that contradicts them, if any does by more than 1/2. A target or source without a sentence is inapplicable; pairs that don't fit the model, or more than 2 million, are too long."""
-    name = 'summac_zs'
-    original_caps = Caps(min_chars=11, max_chunks=100)
+    """SummaC-ZS: -1 to 1 (0 to 1 without contradiction), higher is more faithful; no parts.
+    The evidence holds how many `sentences`, `chunks` and `pairs` were looked at, what each of the `caps` took away, and
+    the sentences with the `lowest` scores with their spans, the source's span that supports them best and one that
+    contradicts them, if any does by more than 1/2. A target or source without a sentence is inapplicable; pairs that
+    don't fit the model, or more than 2 million, are too long."""
+    name, original_caps = 'summac_zs', Caps(min_chars=11, max_chunks=100)
 
     def __init__(self,
         entailment:Entailment|None=None, # Such as TransformersEntailment(model); None: rules, `RuleEntailment()`
-        contradiction:str='anywhere', # Whose highest contradiction is taken away: 'anywhere' in the source, by the 'same' sentence, or 'none'
+        contradiction:str='anywhere', # Whose highest is taken away: 'anywhere' in the source, by the 'same' sentence, 'none'
         caps:Caps|None=None, # None: nothing is dropped; the published ones are `SummaCZS.original_caps`
         shown:int=3, # So many sentences go into the evidence
     ):
-        if contradiction not in ('anywhere', 'same', 'none'): raise BadInput(f"`contradiction` is 'anywhere', 'same' or 'none', not {contradiction!r}.")
-        self.contradiction = contradiction
+        self.contradiction = check_choice(contradiction, ('anywhere', 'same', 'none'), 'contradiction')
         super().__init__(entailment, caps, shown, contradiction=contradiction)
 
     def sentence_scores(self, p, example): # p: chunks x sentences x 3
@@ -41,11 +44,13 @@ class SummaCZS(SentenceEntailment):
         return p[..., 0].max(0) - (p[..., 2].max(0) if self.contradiction == 'anywhere' else 0)
 
 # %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-weights
-PUBLISHED_EDGES = (0, .01, .02, .03, .04, .07, .13, .37, .9, .91, .92, .93, .94, .95, .955, .96, .965, .97, .975, .98, .985, .99, .995, 1.) # of the bins named "percentile"
+PUBLISHED_EDGES = (0, .01, .02, .03, .04, .07, .13, .37, .9, .91, .92, .93, .94, .95, # of the bins named "percentile"
+                   .955, .96, .965, .97, .975, .98, .985, .99, .995, 1.)
 
 @dataclass(frozen=True)
 class ConvWeights:
-    "A sentence scores bias + weights x histogram of its entailments; a text the logistic function of slope x mean + intercept."
+    """A sentence scores bias + weights x histogram of its entailments;
+    a text the logistic function of slope x mean + intercept."""
     edges: tuple             # Of the bins, rising from 0 to 1
     weights: tuple           # One a bin
     bias: float = 0.
@@ -54,68 +59,97 @@ class ConvWeights:
     shares: bool = False     # The histogram has shares, not counts
 
     def __post_init__(self):
-        for name in ('edges', 'weights'): object.__setattr__(self, name, tuple(check_score(float(x), name) for x in np.ravel(getattr(self, name))))
+        for name in ('edges', 'weights'):
+            numbers = tuple(check_score(float(x), name) for x in np.ravel(getattr(self, name)))
+            object.__setattr__(self, name, numbers)
         for name in ('bias', 'slope', 'intercept'): object.__setattr__(self, name, check_score(getattr(self, name), name))
-        if len(self.edges) < 2 or self.edges[0] != 0 or self.edges[-1] != 1 or any(a >= b for a, b in zip(self.edges, self.edges[1:])): raise BadInput('The edges of the bins must rise from 0 to 1.')
-        if len(self.weights) != len(self.edges) - 1: raise BadInput(f'{len(self.edges) - 1} bins need as many weights, and there are {len(self.weights)}.')
+        _check_bins(self.edges, self.weights)
 
-    def histograms(self, entailments): # chunks x sentences -> sentences x bins
-        found = np.array([np.histogram(column, self.edges)[0] for column in np.clip(np.asarray(entailments, float), 0, 1).T], float)
-        return found/len(entailments) if self.shares else found
+def _check_bins(edges, weights):
+    if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or any(a >= b for a, b in zip(edges, edges[1:])):
+        raise BadInput('The edges of the bins must rise from 0 to 1.')
+    if len(weights) != len(edges) - 1:
+        raise BadInput(f'{len(edges) - 1} bins need as many weights, and there are {len(weights)}.')
 
-# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-weights-file
-def _save(self, path): # JSON
+# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-histogram
+@patch
+def histograms(self:ConvWeights, entailments)->np.ndarray: # chunks x sentences -> sentences x bins
+    "How the entailments of each sentence are spread."
+    columns = np.clip(np.asarray(entailments, float), 0, 1).T
+    counts = np.array([np.histogram(column, self.edges)[0] for column in columns], float)
+    return counts/len(entailments) if self.shares else counts
+
+# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-file
+@patch
+def save(self:ConvWeights, path:str)->None:
+    "Write the weights as JSON."
     with open(path, 'w', encoding='utf-8') as f: json.dump(asdict(self), f)
 
-def _from_file(cls, path): # as `save` wrote it
-    "Weights of your own."
+@patch(cls_method=True)
+def from_file(cls:ConvWeights, path:str)->ConvWeights:
+    "Weights as `save` wrote them; another file is a `BadInput`."
     try:
         with open(path, encoding='utf-8') as f: return cls(**json.load(f))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, TypeError) as e: raise BadInput(f'{os.path.basename(path)!r} holds no weights ({e}): `save` writes such a file.') from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, TypeError) as e:
+        raise BadInput(f'{os.path.basename(path)!r} holds no weights ({e}): `save` writes such a file.') from None
 
-def _from_summac(cls, state, edges=PUBLISHED_EDGES): # `state`: name -> array, as torch.load gives the published file
-    "The published layers: a convolution, then a layer with two outputs on three copies of the mean, of which the softmax is taken."
-    try: w, b, final, final_b = (np.asarray(state[k], float) for k in ('mlp.weight', 'mlp.bias', 'layer_final.weight', 'layer_final.bias'))
+# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-published
+_LAYERS = 'mlp.weight', 'mlp.bias', 'layer_final.weight', 'layer_final.bias'
+
+@patch(cls_method=True)
+def from_summac(cls:ConvWeights,
+    state:dict, # Name -> array, as torch.load gives the published file
+    edges:tuple=PUBLISHED_EDGES, # Of the bins
+)->ConvWeights:
+    "The weights of the published layers."
+    try: weights, bias, final, final_bias = (np.asarray(state[name], float) for name in _LAYERS)
     except KeyError as e: raise BadInput(f'These are not the weights of a SummaC-Conv: there is no {e}.') from None
     if final.shape != (2, 3): raise BadInput(f'The final layer of a SummaC-Conv is 2 by 3, not {final.shape}.')
-    return cls(tuple(edges), tuple(w.ravel()), float(b.ravel()[0]), float((final[1] - final[0]).sum()), float(final_b[1] - final_b[0]))
-
-ConvWeights.save, ConvWeights.from_file, ConvWeights.from_summac = _save, classmethod(_from_file), classmethod(_from_summac)
+    slope, intercept = float((final[1] - final[0]).sum()), float(final_bias[1] - final_bias[0])
+    return cls(tuple(edges), tuple(weights.ravel()), float(bias.ravel()[0]), slope, intercept)
 
 # %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-conv
 @register
 class SummaCConv(SentenceEntailment):
-    """SummaC-Conv: 0 to 1, higher is more faithful. Evidence and absences as in `SummaCZS`. Without weights it can't be made."""
+    "SummaC-Conv: 0 to 1, higher is more faithful. Evidence and absences as in `SummaCZS`. Needs weights."
     name, offline = 'summac_conv', False # because it needs weights
     original_caps = Caps(min_chars=11, max_chunks=100, max_sentences=10)
 
     def __init__(self,
-        weights:ConvWeights|dict|str|None=None, # The weights, or a file with them, or those for each group (from `fit_conv`; under None those for groups that weren't in the fit)
-        entailment:Entailment|None=None, # Such as TransformersEntailment(model); None: rules. The one that the weights were made with
+        weights:ConvWeights|dict|str|None=None, # Weights, a file with them, or group -> weights, as from `fit_conv`
+        entailment:Entailment|None=None, # The one that the weights were made with; None: rules
         caps:Caps|None=None, # None: nothing is dropped; the published ones are `SummaCConv.original_caps`
         shown:int=3, # So many sentences go into the evidence
     ):
-        if weights is None: raise BadInput('SummaC-Conv needs weights: a file, `ConvWeights.from_summac` of the published file, or `fit_conv` on labelled texts.')
-        if isinstance(weights, (str, os.PathLike)): weights = ConvWeights.from_file(weights)
-        self.weights = weights if isinstance(weights, dict) else {None: weights}
-        if not self.weights or not all(isinstance(w, ConvWeights) for w in self.weights.values()): raise BadInput(f'`weights` must be `ConvWeights`, or a dict of them, not {type(weights).__name__}.')
-        digest = _digest(sorted((str(group), asdict(w)) for group, w in self.weights.items()))
-        super().__init__(entailment, caps, shown, weights=digest, fits=len(self.weights))
+        self.weights = _by_group(weights)
+        made_of = sorted((str(group), asdict(w)) for group, w in self.weights.items())
+        super().__init__(entailment, caps, shown, weights=digest(repr(made_of), 12), fits=len(self.weights))
 
-    def weights_for(self, example): return self.weights.get(example.group, self.weights.get(None))
+    def weights_for(self, example:Example)->ConvWeights|None:
+        "Those for the example's group; if there are none, those that stand under None."
+        return self.weights.get(example.group, self.weights.get(None))
 
-    def sentence_scores(self, p, example):
-        w = self.weights_for(example)
-        return None if w is None else w.histograms(p[..., 0]) @ np.array(w.weights) + w.bias
+# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-by-group
+def _by_group(weights):
+    "Group -> weights; None -> those for all others."
+    if weights is None:
+        raise BadInput('SummaC-Conv needs weights: a file, `ConvWeights.from_summac` of the published file, '
+                       'or `fit_conv` on labelled texts.')
+    if isinstance(weights, (str, os.PathLike)): weights = ConvWeights.from_file(weights)
+    groups = weights if isinstance(weights, dict) else {None: weights}
+    if groups and all(isinstance(w, ConvWeights) for w in groups.values()): return groups
+    raise BadInput(f'`weights` must be `ConvWeights`, or a dict of them, not {type(weights).__name__}.')
 
-    def total(self, scores, example):
-        from scipy.special import expit
-        w = self.weights_for(example)
-        return float(expit(w.slope*super().total(scores, example) + w.intercept))
+@patch
+def sentence_scores(self:SummaCConv, p, example): # p: chunks x sentences x 3
+    w = self.weights_for(example)
+    return None if w is None else w.histograms(p[..., 0]) @ np.array(w.weights) + w.bias
 
-def _digest(x):
-    import hashlib
-    return hashlib.sha256(repr(x).encode('utf-8', 'surrogatepass')).hexdigest()[:12]
+@patch
+def total(self:SummaCConv, scores, example):
+    from scipy.special import expit
+    w = self.weights_for(example)
+    return float(expit(w.slope*super(SummaCConv, self).total(scores, example) + w.intercept))
 
 # %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-fit
 def conv_weights(
@@ -126,18 +160,42 @@ def conv_weights(
 )->ConvWeights:
     "Weights by ridge-penalised logistic regression, both labels weighing the same; the bias is free."
     from scipy.optimize import minimize
-    from scipy.special import expit
     x, y = np.asarray(histograms, float), np.asarray(labels, float)
     if len(x) != len(y) or len(set(y)) < 2: raise BadInput('Weights need texts of both labels, a label each.')
-    share = np.where(y == 1, .5/y.sum(), .5/(1 - y).sum()) # of each text, 1 together
-    def loss(w):
-        z = x @ w[1:] + w[0]
-        error = share*(expit(z) - y)
-        return share @ (np.logaddexp(0, z) - y*z) + penalty/2*w[1:] @ w[1:], np.r_[error.sum(), x.T @ error + penalty*w[1:]]
-    found = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method='L-BFGS-B', options=dict(maxiter=2000, ftol=1e-14, gtol=1e-9))
-    return ConvWeights(tuple(edges), tuple(found.x[1:]), float(found.x[0]), shares=True)
+    options = dict(maxiter=2000, ftol=1e-14, gtol=1e-9)
+    best = minimize(_loss, np.zeros(x.shape[1] + 1), (x, y, penalty), jac=True, method='L-BFGS-B', options=options)
+    return ConvWeights(tuple(edges), tuple(best.x[1:]), float(best.x[0]), shares=True)
 
-# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-fit-groups
+def _loss(w, x, y, penalty):
+    "The loss and its gradient; w begins with the bias."
+    from scipy.special import expit
+    share = np.where(y == 1, .5/y.sum(), .5/(1 - y).sum()) # of each text, 1 together
+    z = x @ w[1:] + w[0]
+    error = share*(expit(z) - y)
+    loss = share @ (np.logaddexp(0, z) - y*z) + penalty/2*w[1:] @ w[1:]
+    return loss, np.r_[error.sum(), x.T @ error + penalty*w[1:]]
+
+# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-groups
+class _Histogram(SentenceEntailment):
+    "A text's mean histogram, in place of a score."
+    name = 'histogram'
+
+    def __init__(self, edges, entailment, caps):
+        self.weights = ConvWeights(edges, (0,)*(len(edges) - 1), shares=True)
+        super().__init__(entailment, caps, shown=0)
+
+    def sentence_scores(self, p, example):
+        self.mean = self.weights.histograms(p[..., 0]).mean(0)
+        return np.zeros(p.shape[1])
+
+async def _histograms(evaluator, examples):
+    "(example, histogram) of those that can be scored."
+    rows = []
+    for e in examples:
+        if e.source and (await evaluator.judge(e)).absence is None: rows.append((e, evaluator.mean))
+    return rows
+
+# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-groups-fit
 def fit_conv(
     examples:list, # Labelled `Example`s of several groups
     good, # The truth of the better ones, such as 'true'; all others are worse
@@ -147,23 +205,9 @@ def fit_conv(
     caps:Caps|None=None, # None: nothing is dropped
 )->dict: # Group -> `ConvWeights` from all other groups; None -> those from all. For `SummaCConv`
     "Weights for each group, fitted without it. Texts that can't be scored are left out of the fit."
-    edges = tuple(np.linspace(0, 1, check_optional_count(bins, 'bins') + 1))
+    edges = tuple(np.linspace(0, 1, check_count(bins, 'bins', 1) + 1))
     rows = run_sync(_histograms(_Histogram(edges, entailment, caps), list(examples)))
-    fit = lambda left_out: conv_weights([h for e, h in rows if e.group != left_out], [e.truth == good for e, h in rows if e.group != left_out], edges, penalty)
+    def fit(left_out):
+        others = [(e, h) for e, h in rows if e.group != left_out]
+        return conv_weights([h for _, h in others], [e.truth == good for e, _ in others], edges, penalty)
     return {group: fit(group) for group in [None, *dict.fromkeys(e.group for e in examples)]}
-
-class _Histogram(SentenceEntailment):
-    "A text's mean histogram, in place of a score."
-    name = 'histogram'
-    def __init__(self, edges, entailment, caps):
-        self.weights = ConvWeights(edges, (0,)*(len(edges) - 1), shares=True)
-        super().__init__(entailment, caps, shown=0)
-    def sentence_scores(self, p, example):
-        self.mean = self.weights.histograms(p[..., 0]).mean(0)
-        return np.zeros(p.shape[1])
-
-async def _histograms(judge, examples):
-    found = []
-    for e in examples:
-        if e.source and (await judge.judge(e)).absence is None: found.append((e, judge.mean))
-    return found

@@ -10,6 +10,9 @@ import asyncio, math
 from dataclasses import replace
 from typing import Callable, NamedTuple
 
+from fastcore.basics import patch
+
+from ...core.checks import check_count, check_optional_count
 from ...core.records import Absence, BadInput, Example, Judgement, Usage, signature
 from ..base import Evaluator, missing_field, register, register_variant
 from ..judge import NO_ANSWER, Scale, read_scores, score_schema
@@ -22,10 +25,17 @@ from ...llm.prompts import load_prompt
 from ...llm.replies import Issue, answer
 from ...text.spans import sentences, token_counter
 
-# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-templates
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-final-template
 REPORTS = ('report_only', 'report_original', 'report_summary', 'aggregate')
 _METRICS = ('metrics', 'low', 'high', 'scale', 'anchors')
 
+def _final_template(report, pack):
+    "The prompt of the final call: what a mode shows beside the report has to be used."
+    shown = dict(report_original=('text',), report_summary=('summary',)).get(report, ())
+    others = tuple(s for s in ('text', 'summary') if s not in shown)
+    return load_prompt('memo_final', pack, ('report', *shown), _METRICS + others)
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-templates
 class _Templates(NamedTuple):
     "The prompts that a configuration needs."
     section: object
@@ -36,63 +46,102 @@ def _templates(report, overlap, summaries, pack):
     "Load them. A pack's template has to use everything that the configuration gives it."
     given = ('section',) + (('before',) if overlap else ()) + (('summary',) if summaries else ())
     others = tuple(s for s in ('before', 'summary', 'aware') if s not in given)
-    extra = dict(report_original=('text',), report_summary=('summary',)).get(report, ())
-    final = None if report == 'aggregate' else load_prompt('memo_final', pack, ('report', *extra), _METRICS + tuple(s for s in ('text', 'summary') if s not in extra))
-    summary = load_prompt('memo_summary', pack, ('text',), ('length',)) if summaries or report == 'report_summary' else None
-    return _Templates(load_prompt('memo_section', pack, given, others + _METRICS), final, summary)
+    section, final, summary = load_prompt('memo_section', pack, given, others + _METRICS), None, None
+    if report != 'aggregate': final = _final_template(report, pack)
+    if summaries or report == 'report_summary': summary = load_prompt('memo_summary', pack, ('text',), ('length',))
+    return _Templates(section, final, summary)
 
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-class
 @register
 class JudgeMemo(Evaluator):
-    """Fluency and coherence of a long text from notes on its sections: 1 to 5, higher is better. Parts: one for each metric; the value is their mean. The evidence holds the memory, the report and the final reply.
-    After the JudgeMemo thesis, chapter 4. Defaults are its baseline (stride mode, overlap 0.1, no summaries, context-aware) with ours where it names none."""
+    """Fluency and coherence of a long text from notes on its sections: 1 to 5, higher is better. Parts: one for each
+    metric; the value is their mean. The evidence holds the memory, the report and the final reply.
+
+    After the JudgeMemo thesis, chapter 4. Defaults are its baseline (stride mode, overlap 0.1, no summaries,
+    context-aware) with ours where it names none."""
     name = 'judgememo'
 
-    def __init__(self,
-        chat, # A `Chat`
-        report:str='report_only', # One of `REPORTS`
-        size:int=2000, overlap:float=.1, # Of the sections, see `scan`; overlap 0 is hard mode
-        summaries:bool=False, # Each section is summed up, for the judge of the next one and for the report
-        aware:bool=True, # The judge is told that a section is a part of a longer text
-        metrics:tuple=('fluency', 'coherence'), # These, or one of them
-        least:float=1., # Share of the text that must have been scored; if less was, the document has no score
-        how:Generation|None=None, # E.g. `family.generation(model)`; None: temperature 0, 2048 tokens
-        context:int|None=None, # Tokens that the model takes, reply included; None: not known, so only the server can say that a text is too long
-        counter:str|Callable|None=None, finder:Callable=sentences, # As for `scan`; the counter also counts prompts
-        step:float|None=.5, # Of the final score's scale
-        pack:str|None=None, # Folder of your own prompts: memo_section, memo_final, memo_summary
-    ):
-        if report not in REPORTS: raise BadInput(f'There is no report mode {report!r}; there are {", ".join(REPORTS)}.')
-        if not callable(chat) or not hasattr(chat, 'describe'): raise BadInput(f'JudgeMemo needs a `Chat` to ask, not {type(chat).__name__}.')
-        if context is not None and (isinstance(context, bool) or not isinstance(context, int) or context < 1): raise BadInput(f'The context is a whole number of tokens from 1, not {context!r}.')
-        if not 0 < least <= 1: raise BadInput(f'`least` is a share of the text, above 0 and up to 1, not {least!r}.')
-        self.metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-        if not self.metrics or pack is None and set(self.metrics) - {'fluency', 'coherence'}: raise BadInput(f'The prompts are about fluency and coherence, not {metrics!r}: others need a pack of prompts.')
-        scan('', size, overlap, counter, finder) # complains now, not at each text
-        self.chat, self.report, self.size, self.overlap, self.summaries, self.aware, self.least, self.how, self.context = chat, report, size, overlap, summaries, aware, least, how, context
-        self.counter, self.count, self.finder, self.scale = counter, estimate_tokens if counter is None else token_counter(counter), finder, Scale(1, 5, step)
-        self.prompts = _templates(report, overlap, summaries, pack)
-        self.options = dict(max_tokens=2048, temperature=0) | (how.options if how else {})
-        self._sign()
+def _metric_names(metrics, pack):
+    "One metric or several, as a tuple. Ours are two; a pack of your own prompts may be about others."
+    names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    if not names or pack is None and set(names) - {'fluency', 'coherence'}:
+        raise BadInput(f'The prompts are about fluency and coherence, not {metrics!r}: '
+                       'others need a pack of prompts.')
+    return names
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-check
+def _check_setup(chat, report, context, least):
+    "Whether a judge can be made of this; the context as a whole number, or None."
+    if report not in REPORTS: raise BadInput(f'There is no report mode {report!r}; there are {", ".join(REPORTS)}.')
+    if not callable(chat) or not hasattr(chat, 'describe'):
+        raise BadInput(f'JudgeMemo needs a `Chat` to ask, not {type(chat).__name__}.')
+    context = check_optional_count(context, 'The context', 1)
+    if not 0 < least <= 1: raise BadInput(f'`least` is a share of the text, above 0 and up to 1, not {least!r}.')
+    return context
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-init
+@patch
+def __init__(self:JudgeMemo,
+    chat, # A `Chat`
+    report:str='report_only', # One of `REPORTS`
+    size:int=2000, # Of a section, see `scan`
+    overlap:float=.1, # See `scan`; 0 is hard mode
+    summaries:bool=False, # Of the sections, for the judge of the next one and for the report
+    aware:bool=True, # The judge is told that a section is a part of a longer text
+    metrics:tuple=('fluency', 'coherence'), # These, or one of them
+    least:float=1., # Share of the text that must have been scored, else there is no score
+    how:Generation|None=None, # E.g. `generation(model)`; None: temperature 0, 2048 tokens
+    context:int|None=None, # Tokens for prompt and reply; None: only the server can say "too long"
+    counter:str|Callable|None=None, # See `scan`; it also counts prompts
+    finder:Callable=sentences, # See `scan`
+    step:float|None=.5, # Of the final score's scale
+    pack:str|None=None, # Folder of your own prompts: memo_section, memo_final, memo_summary
+):
+    self.context = _check_setup(chat, report, context, least)
+    self.chat, self.report, self.least, self.how = chat, report, least, how
+    self.metrics = _metric_names(metrics, pack)
+    self._set_sections(size, overlap, summaries, aware, counter, finder)
+    self.scale, self.prompts = Scale(1, 5, step), _templates(report, overlap, summaries, pack)
+    self.options = dict(max_tokens=2048, temperature=0) | (how.options if how else {})
+    self._sign()
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-set-sections
+@patch
+def _set_sections(self:JudgeMemo, size, overlap, summaries, aware, counter, finder):
+    "How the text is cut, and what is said about a section."
+    scan('', size, overlap, counter, finder) # complains now, not at each text
+    self.size, self.overlap, self.finder = check_count(size, 'The size of a section', 1), overlap, finder
+    self.counter, self.count = counter, estimate_tokens if counter is None else token_counter(counter)
+    self.summaries, self.aware = summaries, aware
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-reading
+def _name(f):
+    "Of a function, or a name as it is."
+    return f if isinstance(f, (str, type(None))) else getattr(f, '__name__', type(f).__name__)
+
+@patch
+def _reading(self:JudgeMemo):
+    "All on which the reading depends, for a signature."
+    thinking = self.how and (self.how.system or self.how.switch) or None
+    section, summary = self.prompts.section.signature, self.prompts.summary and self.prompts.summary.signature
+    return dict(size=self.size, overlap=self.overlap, summaries=self.summaries, aware=self.aware,
+                counter=_name(self.counter) or 'bytes/4', finder=_name(self.finder), section=section,
+                summary=summary, metrics='+'.join(self.metrics), thinking=thinking, **self.options)
 
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-sign
-def _name(f): return f if isinstance(f, (str, type(None))) else getattr(f, '__name__', type(f).__name__)
-
-def _sign(self):
-    "Two signatures: of the notes, which do not depend on the report mode, and of the score."
-    prompt = lambda p: None if p is None else p.signature
-    read = dict(size=self.size, overlap=self.overlap, summaries=self.summaries, aware=self.aware, counter=_name(self.counter) or 'bytes/4', finder=_name(self.finder), section=prompt(self.prompts.section),
-                summary=prompt(self.prompts.summary), metrics='+'.join(self.metrics), thinking=self.how and (self.how.system or self.how.switch) or None, **self.options)
-    notes = read if self.summaries else read | dict(summary=None) # the summary of the whole text is no part of the notes
+@patch
+def _sign(self:JudgeMemo):
+    "Two signatures: of the notes, and of the score."
+    read, final = self._reading(), self.prompts.final and self.prompts.final.signature
+    notes = read if self.summaries else read | dict(summary=None)
+    told = dict(report=self.report, final=final, scale=self.scale, least=self.least, context=self.context)
     self.notes_signature = signature('judgememo_notes', 2, **notes, **self.chat.describe())
-    self.signature = signature(self.name, 2, report=self.report, final=prompt(self.prompts.final), scale=self.scale, least=self.least, context=self.context, **read, **self.chat.describe())
-
-JudgeMemo._sign = _sign
+    self.signature = signature(self.name, 2, **told, **read, **self.chat.describe())
 
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-schema
 def notes_schema(
     metrics:tuple, # Names
-    scale:Scale,
+    scale:Scale, # Of each metric
     most:int=5, # Issues
 )->dict: # A JSON schema
     "What a section's judge answers if its template asks for JSON: labelled issues, then a score for each metric."
@@ -101,213 +150,339 @@ def notes_schema(
     properties = dict(issues=dict(type='array', items=issue, maxItems=most)) | {m: scale.schema() for m in metrics}
     return dict(type='object', properties=properties, required=list(properties), additionalProperties=False)
 
-# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-requests
-def _ask_section(self, text, section, summary):
-    "The judge of a section; `summary` is that of the section before."
-    filled = dict(section=section.of(text), before=section.before(text), summary=summary, aware=self.aware, metrics=list(self.metrics), **self.scale.slots())
-    return self._planned(self.prompts.section, filled, notes_schema(self.metrics, self.scale) if self.prompts.section.answer == 'json' else None)
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-planned
+@patch
+def _planned(self:JudgeMemo, prompt, filled, schema=None):
+    "A request, with nothing asked. The schema counts only where the template asks for JSON."
+    options = {k: v for k, v in self.options.items() if k != 'max_tokens'}
+    if schema and prompt.answer == 'json': options['schema'] = schema
+    messages = applied(prompt.messages(**{s: filled[s] for s in prompt.slots}), self.how)
+    return Planned(messages, self.options['max_tokens'], options=options)
 
-def _ask_summary(self, text, whole):
-    "The summary of a section, or of the whole text."
-    return self._planned(self.prompts.summary, dict(text=text, length='25 to 35 sentences' if whole else 'four or five sentences'))
-
-def _ask_final(self, text, told, summary, metrics):
-    "The final call about some metrics."
-    filled = dict(report=told, text=text if self.report == 'report_original' else '', summary=summary, metrics=list(metrics), **self.scale.slots())
-    return self._planned(self.prompts.final, filled, score_schema(list(metrics), self.scale) if self.prompts.final.answer == 'json' else None)
-
-def _planned_request(self, prompt, filled, schema=None):
-    "A request, with nothing asked."
-    options = {k: v for k, v in self.options.items() if k != 'max_tokens'} | ({'schema': schema} if schema else {})
-    return Planned(applied(prompt.messages(**{s: filled[s] for s in prompt.slots}), self.how), self.options['max_tokens'], options=options)
-
-def _too_long(self, request):
+@patch
+def _too_long(self:JudgeMemo, request):
     "Does a request, with its reply, outgrow the context?"
     return self.context is not None and prompt_tokens(request, self.count) + request.max_tokens > self.context
 
-JudgeMemo._planned = _planned_request
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-requests
+@patch
+def _section_request(self:JudgeMemo, text, section, summary):
+    "The judge of a section; `summary` is that of the section before."
+    filled = dict(section=section.of(text), before=section.before(text), summary=summary, aware=self.aware)
+    filled |= dict(metrics=list(self.metrics), **self.scale.slots())
+    return self._planned(self.prompts.section, filled, notes_schema(self.metrics, self.scale))
 
-# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-steps
+@patch
+def _summary_request(self:JudgeMemo, text, whole=False):
+    "The summary of a section, or of the whole text."
+    length = '25 to 35 sentences' if whole else 'four or five sentences'
+    return self._planned(self.prompts.summary, dict(text=text, length=length))
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-final-request
+@patch
+def _final_request(self:JudgeMemo, text, told, summary, metrics):
+    "The final call about some metrics."
+    shown = text if self.report == 'report_original' else ''
+    filled = dict(report=told, text=shown, summary=summary, metrics=list(metrics), **self.scale.slots())
+    return self._planned(self.prompts.final, filled, score_schema(list(metrics), self.scale))
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-guess
 class _Guess(NamedTuple):
     "What replies may say."
     summary: str
     issues: tuple # Of (label, text), in each section and metric
 
-_USUAL = _Guess(' '.join(['It tells what happened and to whom.']*15), (('LABEL', 'a few words that say what is wrong with "some words of the text"'),)*3)
+_USUAL_ISSUE = ('LABEL', 'a few words that say what is wrong with "some words of the text"')
+_USUAL = _Guess(' '.join(['It tells what happened and to whom.']*15), (_USUAL_ISSUE,)*3)
 _SHORTEST = _Guess('x', (('X', ''),))
 
-def _guessed_memory(self, example, sections, guess):
+@patch
+def _guessed_memory(self:JudgeMemo, example, sections, guess):
     "A memory as it will roughly be."
-    found = tuple(Issue(m, *issue) for m in self.metrics for issue in guess.issues)
-    return Memory(example.id, self.metrics, tuple(Note(s.number, s.start, s.end, dict.fromkeys(self.metrics, 4.), found, guess.summary if self.summaries else None) for s in sections))
+    issues = tuple(Issue(m, *issue) for m in self.metrics for issue in guess.issues)
+    summary = guess.summary if self.summaries else None
+    note = lambda s: Note(s.number, s.start, s.end, dict.fromkeys(self.metrics, 4.), issues, summary)
+    return Memory(example.id, self.metrics, tuple(map(note, sections)))
 
-def _steps(self, example, sections, guess):
-    "All requests, as [(step, requests)] in the order in which they are sent; those of a step go together."
-    text = example.target
-    summaries = [_ask_summary(self, s.of(text), False) for s in sections] if self.summaries else []
-    judged = [_ask_section(self, text, s, '') for s in sections[:1 if self.summaries else None]]
-    judged += [replace(_ask_section(self, text, s, guess.summary), note='The summary before is guessed.', after=(before,)) for s, before in zip(sections[1:], summaries)]
-    whole = [_ask_summary(self, text, True)] if self.report == 'report_summary' else []
-    steps = [(_SUMMARY, summaries), (_SECTION, judged), (_WHOLE, whole)]
-    if self.report != 'aggregate':
-        final = _ask_final(self, text, report(_guessed_memory(self, example, sections, guess)), guess.summary if whole else '', self.metrics)
-        steps.append((_FINAL, [replace(final, note='The report is guessed: three issues a section and metric.', after=(*summaries, *judged, *whole))]))
-    return steps
-
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-steps
 _SUMMARY, _SECTION, _WHOLE, _FINAL = 'the summary of section', 'section', 'the summary of the text', 'the final call'
 
+@patch
+def _section_requests(self:JudgeMemo, text, sections, summaries, guess):
+    "The judges of all sections; each but the first waits for the summary before it, if there are summaries."
+    if not self.summaries: return [self._section_request(text, s, '') for s in sections]
+    requests = [self._section_request(text, s, '') for s in sections[:1]]
+    for section, before in zip(sections[1:], summaries):
+        request = self._section_request(text, section, guess.summary)
+        requests.append(replace(request, note='The summary before is guessed.', after=(before,)))
+    return requests
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-guessed-final
+@patch
+def _guessed_final(self:JudgeMemo, example, sections, guess, before):
+    "The final call, if there is one, after all requests before it."
+    told = report(self._guessed_memory(example, sections, guess))
+    summary = guess.summary if self.report == 'report_summary' else ''
+    final = self._final_request(example.target, told, summary, self.metrics)
+    return replace(final, note='The report is guessed: three issues a section and metric.', after=tuple(before))
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-all-steps
+@patch
+def _steps(self:JudgeMemo, example, sections, guess):
+    "All requests, as [(step, requests)] in the order in which they are sent; those of a step go together."
+    text = example.target
+    summaries = [self._summary_request(s.of(text)) for s in sections] if self.summaries else []
+    judged = self._section_requests(text, sections, summaries, guess)
+    whole = [self._summary_request(text, whole=True)] if self.report == 'report_summary' else []
+    steps = [(_SUMMARY, summaries), (_SECTION, judged), (_WHOLE, whole)]
+    if self.report == 'aggregate': return steps
+    return [*steps, (_FINAL, [self._guessed_final(example, sections, guess, [*summaries, *judged, *whole])])]
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-too-long
+@patch
+def _first_too_long(self:JudgeMemo, requests):
+    "The first request that is too long, as one that is not sent; None if all fit."
+    return next((replace(r, repeats=0) for r in requests if self._too_long(r)), None)
+
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-plan
-def _plan(self, example:Example)->list: # Of `Planned`; empty for a blank text
-    "The requests that judging the example takes: summaries, sections, the summary of the whole, the final call. What is too long ends the list, with 0 repeats: it is not sent, and neither is what would follow."
+@patch
+def plan(self:JudgeMemo, example:Example)->list: # Of `Planned`
+    """The requests that judging takes: summaries, sections, the summary of the whole, the final call.
+    What is too long ends the list, with 0 repeats: it is not sent."""
     if missing_field(self, example): return []
     sections, planned = scan(example.target, self.size, self.overlap, self.counter, self.finder), []
-    long = lambda requests: next((replace(r, repeats=0) for r in requests if _too_long(self, r)), None)
-    certain = long([r for _, requests in _steps(self, example, sections, _SHORTEST) for r in requests])
+    certain = self._first_too_long([r for _, requests in self._steps(example, sections, _SHORTEST) for r in requests])
     if certain: return [replace(certain, note='Too long for the context, so nothing is asked about the text.')]
-    for _, requests in _steps(self, example, sections, _USUAL):
-        left = long(requests)
+    for _, requests in self._steps(example, sections, _USUAL):
+        left = self._first_too_long(requests)
         if left: return planned + [replace(left, note='As guessed, too long for the context: the text is left there.')]
         planned += requests
     return planned
 
-JudgeMemo.plan = _plan
-
-# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-ask
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-stopped
 class _Stopped(Exception):
     "The document can't be judged."
-    def __init__(self, absence, step, detail='', usage=Usage()): self.absence, self.step, self.detail, self.usage = absence, step, detail, usage
+    def __init__(self, absence, step, detail='', usage=Usage()):
+        self.absence, self.step, self.detail, self.usage = absence, step, detail, usage
 
-async def _ask(self, request): return await self.chat(request.messages, max_tokens=request.max_tokens, **request.options)
+def _at(step, i):
+    "The name of a request of a step."
+    return f'{step} {i}' if step in (_SUMMARY, _SECTION) else step
 
-def _at(step, i): return f'{step} {i}' if step in (_SUMMARY, _SECTION) else step
-
-async def _summed_up(self, requests, step):
-    "(summaries, usage)."
-    replies = await asyncio.gather(*[_ask(self, r) for r in requests])
-    usage = sum((r.usage for r in replies), Usage())
-    for i, reply in enumerate(replies, 1):
-        said = answer(reply.text)
-        if reply.absence or not said: raise _Stopped(reply.absence or Absence.malformed, _at(step, i), reply.detail, usage)
-    return [answer(r.text) for r in replies], usage
-
-def _note(self, section, reply, summary):
-    "The note on a section."
-    if reply.absence in NO_ANSWER: return Note(section.number, section.start, section.end, dict.fromkeys(self.metrics, reply.absence), (), summary)
-    if self.prompts.section.answer == 'json':
-        listed = reply.data.get('issues', ()) if isinstance(reply.data, dict) else ()
-        found = [Issue(i['metric'], ' '.join(i['label'].split()).upper() or 'OTHER', i['problem']) for i in listed]
-        return Note(section.number, section.start, section.end, read_scores(reply, list(self.metrics), self.scale), tuple(i for i in found if i.label not in NO_ISSUE), summary)
-    scores, found = read_section(reply.text, self.metrics, self.scale.low, self.scale.high, reply.finish_reason, step=self.scale.step)
-    return Note(section.number, section.start, section.end, scores, found, summary)
-
-# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-read
-async def _read(self, example, steps):
-    "Judge the sections: the memory, and what it cost. `steps`: those that are looked at in advance."
-    text = example.target
-    sections = await asyncio.to_thread(scan, text, self.size, self.overlap, self.counter, self.finder) # seconds, for a book
-    if not sections: raise _Stopped(Absence.inapplicable, 'the scanner', 'There is no text.')
-    if self.context is not None:
-        for step, requests in _steps(self, example, sections, _SHORTEST):
-            if step in steps: self._check(requests, step)
-    summaries, usage = [None]*len(sections), Usage()
-    if self.summaries: summaries, usage = await _summed_up(self, [_ask_summary(self, s.of(text), False) for s in sections], _SUMMARY)
-    requests = [_ask_section(self, text, s, before or '') for s, before in zip(sections, [None] + summaries)]
-    self._check(requests, _SECTION, usage)
-    replies = await asyncio.gather(*[_ask(self, r) for r in requests])
-    memory = Memory(example.id, self.metrics, tuple(_note(self, s, r, summary) for s, r, summary in zip(sections, replies, summaries)), self.scale.low, self.scale.high, self.notes_signature)
-    return memory, sum((r.usage for r in replies), usage)
-
-def _check(self, requests, step, usage=Usage()):
+@patch
+def _check(self:JudgeMemo, requests, step, usage=Usage()):
     "Stop if one of the requests is too long. `usage`: of what was asked before."
     for i, r in enumerate(requests, 1):
-        if _too_long(self, r): raise _Stopped(Absence.too_long, _at(step, i), f'Its prompt has about {prompt_tokens(r, self.count):,} tokens, and with {r.max_tokens:,} for the reply that is more than the context of {self.context:,}.', usage)
+        if not self._too_long(r): continue
+        detail = (f'Its prompt has about {prompt_tokens(r, self.count):,} tokens, and with {r.max_tokens:,} '
+                  f'for the reply that is more than the context of {self.context:,}.')
+        raise _Stopped(Absence.too_long, _at(step, i), detail, usage)
 
-JudgeMemo._check = _check
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-ask
+@patch
+async def _ask(self:JudgeMemo, request):
+    "Send a request."
+    return await self.chat(request.messages, max_tokens=request.max_tokens, **request.options)
+
+@patch
+async def _ask_all(self:JudgeMemo, requests):
+    "(replies to requests that go together, what they cost)."
+    replies = await asyncio.gather(*[self._ask(r) for r in requests])
+    return replies, sum((r.usage for r in replies), Usage())
+
+@patch
+async def _summed_up(self:JudgeMemo, requests, step):
+    "(summaries, usage)."
+    replies, usage = await self._ask_all(requests)
+    texts = [answer(r.text) for r in replies]
+    for i, (reply, text) in enumerate(zip(replies, texts), 1):
+        if reply.absence or not text:
+            raise _Stopped(reply.absence or Absence.malformed, _at(step, i), reply.detail, usage)
+    return texts, usage
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-listed
+def _listed_issues(reply):
+    "The issues of a reply in JSON."
+    listed = reply.data.get('issues', ()) if isinstance(reply.data, dict) else ()
+    issues = [Issue(i['metric'], ' '.join(i['label'].split()).upper() or 'OTHER', i['problem']) for i in listed]
+    return tuple(i for i in issues if i.label not in NO_ISSUE)
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-note
+@patch
+def _note(self:JudgeMemo, section, reply, summary):
+    "The note on a section."
+    note = lambda scores, issues: Note(section.number, section.start, section.end, scores, issues, summary)
+    if reply.absence in NO_ANSWER: return note(dict.fromkeys(self.metrics, reply.absence), ())
+    if self.prompts.section.answer == 'json':
+        return note(read_scores(reply, list(self.metrics), self.scale), _listed_issues(reply))
+    low, high, step = self.scale.low, self.scale.high, self.scale.step
+    return note(*read_section(reply.text, self.metrics, low, high, reply.finish_reason, step=step))
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-read
+@patch
+async def _scanned(self:JudgeMemo, example, steps):
+    "The sections, if what is asked in these steps is not certainly too long."
+    parameters = self.size, self.overlap, self.counter, self.finder
+    sections = await asyncio.to_thread(scan, example.target, *parameters) # seconds, for a book
+    if not sections: raise _Stopped(Absence.inapplicable, 'the scanner', 'There is no text.')
+    if self.context is None: return sections
+    for step, requests in self._steps(example, sections, _SHORTEST):
+        if step in steps: self._check(requests, step)
+    return sections
+
+@patch
+async def _summaries(self:JudgeMemo, text, sections):
+    "(a summary of each section, or None if there are to be none; usage)."
+    if not self.summaries: return [None]*len(sections), Usage()
+    return await self._summed_up([self._summary_request(s.of(text)) for s in sections], _SUMMARY)
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-read-sections
+@patch
+async def _read_sections(self:JudgeMemo, example, steps):
+    "Judge the sections: the memory, and what it cost. `steps`: those that are looked at in advance."
+    text, sections = example.target, await self._scanned(example, steps)
+    summaries, usage = await self._summaries(text, sections)
+    requests = [self._section_request(text, s, before or '') for s, before in zip(sections, [None] + summaries)]
+    self._check(requests, _SECTION, usage)
+    replies, cost = await self._ask_all(requests)
+    notes = tuple(self._note(*each) for each in zip(sections, replies, summaries))
+    memory = Memory(example.id, self.metrics, notes, self.scale.low, self.scale.high, self.notes_signature)
+    return memory, usage + cost
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-read-alone
+@patch
+async def read(self:JudgeMemo, example:Example)->tuple[Memory, Usage]:
+    "Judge the sections only: the memory, and what it cost. A text that can't be read is a `BadInput`."
+    try: return await self._read_sections(example, (_SUMMARY, _SECTION))
+    except _Stopped as stop:
+        why = f'{stop.step} is {stop.absence.value}. {stop.detail}'
+        raise BadInput(f'{example.id!r} can\'t be read: {why}'.strip()) from None
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-fits
+def _check_same(memory, example, metrics, scale):
+    "Whether a memory is of this example, and about what a judge asks for."
+    document = f'memory of {memory.document!r}'
+    if memory.document != example.id: raise BadInput(f'This is the {document}, and the example is {example.id!r}.')
+    if set(metrics) - set(memory.metrics):
+        raise BadInput(f'The {document} is about {", ".join(memory.metrics)}, '
+                       f'and this judge asks for {", ".join(metrics)}.')
+    if (memory.low, memory.high) != (scale.low, scale.high):
+        raise BadInput(f'In the {document} the scale goes from {memory.low:g} to {memory.high:g}, '
+                       f'and this judge\'s from {scale.low:g} to {scale.high:g}.')
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-within
+def _check_within(memory, size):
+    "Whether all sections lie within a text of this size."
+    beyond = next((n for n in memory.notes if n.end is not None and n.end > size), None)
+    if beyond is None: return
+    raise BadInput(f'In the memory of {memory.document!r}, section {beyond.section} ends at character '
+                   f'{beyond.end:,}, and the text has only {size:,}: is it another text?')
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-check-memory
+@patch
+def _check_memory(self:JudgeMemo, example, memory):
+    "Whether it is a memory of this text that this judge can conclude from."
+    _check_same(memory, example, self.metrics, self.scale)
+    if example.target and example.target.strip(): _check_within(memory, len(example.target))
+    elif self.report in ('report_original', 'report_summary'):
+        raise BadInput(f'The mode {self.report} needs the text of {example.id!r}, and its target is empty.')
 
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-conclude
 def _weights(memory):
     "How sections count."
     return 'equal' if any(n.start is None for n in memory.notes) else 'length'
 
-def _from_rule(self, memory):
+@patch
+def _from_rule(self:JudgeMemo, memory):
     "The mode without a final call: parts."
     return {m: aggregate(memory, m, weights=_weights(memory), least=self.least) for m in self.metrics}
 
-async def _sum_of_text(self, text, told, metrics):
+@patch
+async def _sum_of_text(self:JudgeMemo, text, told, metrics):
     "(summary, usage) of the whole text, for the final call; nothing is asked if that is too long with any summary."
-    request = _ask_summary(self, text, True)
+    request = self._summary_request(text, whole=True)
     self._check([request], _WHOLE)
-    self._check([_ask_final(self, text, told, _SHORTEST.summary, metrics)], _FINAL)
-    (summary,), usage = await _summed_up(self, [request], _WHOLE)
+    self._check([self._final_request(text, told, _SHORTEST.summary, metrics)], _FINAL)
+    (summary,), usage = await self._summed_up([request], _WHOLE)
     return summary, usage
 
-async def _from_model(self, example, memory):
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-from-model
+@patch
+async def _final_reply(self:JudgeMemo, text, told, metrics):
+    "The final call: its reply, the evidence, usage."
+    usage, evidence = Usage(), dict(report=told)
+    if self.report == 'report_summary': evidence['summary'], usage = await self._sum_of_text(text, told, metrics)
+    request = self._final_request(text, told, evidence.get('summary', ''), metrics)
+    self._check([request], _FINAL, usage)
+    reply = await self._ask(request)
+    evidence |= dict(text=reply.text, finish_reason=reply.finish_reason)
+    if reply.detail: evidence['detail'] = reply.detail
+    return reply, evidence, usage + reply.usage
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-parts
+@patch
+async def _from_model(self:JudgeMemo, example, memory):
     "The modes with a final call: parts, evidence, usage."
     parts = {m: why_incomplete(memory, m, self.least, _weights(memory)) for m in self.metrics}
     metrics = [m for m, why in parts.items() if not why]
     if not metrics: return parts, {}, Usage()
-    usage, evidence, text = Usage(), dict(report=report(memory)), example.target
-    if self.report == 'report_summary': evidence['summary'], usage = await _sum_of_text(self, text, evidence['report'], metrics)
-    request = _ask_final(self, text, evidence['report'], evidence.get('summary', ''), metrics)
-    self._check([request], _FINAL, usage)
-    reply = await _ask(self, request)
-    evidence |= dict(text=reply.text, finish_reason=reply.finish_reason) | ({'detail': reply.detail} if reply.detail else {})
-    return parts | read_scores(reply, metrics, self.scale), evidence, usage + reply.usage
+    reply, evidence, usage = await self._final_reply(example.target, report(memory), metrics)
+    return parts | read_scores(reply, metrics, self.scale), evidence, usage
 
-# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-fits
-def _check_memory(self, example, memory):
-    "Whether it is a memory of this text that this judge can conclude from."
-    about = f'the memory of {memory.document!r}'
-    if memory.document != example.id: raise BadInput(f'This is {about}, and the example is {example.id!r}.')
-    if set(self.metrics) - set(memory.metrics): raise BadInput(f'The memory of {memory.document!r} is about {", ".join(memory.metrics)}, and this judge asks for {", ".join(self.metrics)}.')
-    if (memory.low, memory.high) != (self.scale.low, self.scale.high): raise BadInput(f'In {about} the scale goes from {memory.low:g} to {memory.high:g}, and this judge\'s from {self.scale.low:g} to {self.scale.high:g}.')
-    size = len(example.target) if example.target and example.target.strip() else None
-    if size is None and self.report in ('report_original', 'report_summary'): raise BadInput(f'The mode {self.report} needs the text of {example.id!r}, and its target is empty.')
-    beyond = next((n for n in memory.notes if size is not None and n.end is not None and n.end > size), None)
-    if beyond: raise BadInput(f'In {about}, section {beyond.section} ends at character {beyond.end:,}, and the text has only {size:,}: is it another text?')
-
-# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-judge
-def _stopped(self, example, stop, **evidence):
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-stop
+def _stopped(judge, example, stop, **evidence):
     "No judgement, and where it stopped."
-    return Judgement(example.id, self.name, None, {}, evidence | dict(step=stop.step) | ({'detail': stop.detail} if stop.detail else {}), stop.usage, stop.absence)
+    evidence |= dict(step=stop.step) | ({'detail': stop.detail} if stop.detail else {})
+    return Judgement(example.id, judge.name, None, {}, evidence, stop.usage, stop.absence)
 
-async def _conclude(self,
-    example:Example, # Its target is needed for report_original and report_summary, and may be empty otherwise
+def _memory_evidence(memory):
+    "What the evidence holds of a memory."
+    evidence = dict(memory=memory.to_json(), sections=len(memory.notes))
+    if _weights(memory) == 'equal': evidence['weights'] = 'equal, since the memory does not say where all sections are'
+    return evidence
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-conclude-memory
+@patch
+async def _parts(self:JudgeMemo, example, memory):
+    "Parts, evidence, usage."
+    if self.report == 'aggregate': return self._from_rule(memory), {}, Usage()
+    return await self._from_model(example, memory)
+
+@patch
+async def conclude(self:JudgeMemo,
+    example:Example, # Its target may be empty if the report mode needs no text
     memory:Memory, # From `read`, or from a file
 )->Judgement:
     "The verdict from a memory."
-    _check_memory(self, example, memory)
-    kept = dict(memory=memory.to_json(), sections=len(memory.notes)) | ({'weights': 'equal, since the memory does not say where all sections are'} if _weights(memory) == 'equal' else {})
-    try: parts, evidence, usage = (_from_rule(self, memory), {}, Usage()) if self.report == 'aggregate' else await _from_model(self, example, memory)
-    except _Stopped as stop: return _stopped(self, example, stop, **kept)
+    self._check_memory(example, memory)
+    notes = _memory_evidence(memory)
+    try: parts, evidence, usage = await self._parts(example, memory)
+    except _Stopped as stop: return _stopped(self, example, stop, **notes)
     missing = next((s for s in parts.values() if isinstance(s, Absence)), None)
     value = None if missing else math.fsum(parts.values())/len(parts)
-    return Judgement(example.id, self.name, value, parts, kept | evidence, usage, missing)
+    return Judgement(example.id, self.name, value, parts, notes | evidence, usage, missing)
 
-async def _judge(self, example:Example)->Judgement:
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-judge
+@patch
+async def judge(self:JudgeMemo, example:Example)->Judgement:
     "Read, then conclude."
-    if lacking := missing_field(self, example): return self.absent(example, Absence.inapplicable, missing_field=lacking)
-    try: memory, usage = await _read(self, example, (_SUMMARY, _SECTION, _WHOLE, _FINAL))
+    if lacking := missing_field(self, example):
+        return self.absent(example, Absence.inapplicable, missing_field=lacking)
+    try: memory, usage = await self._read_sections(example, (_SUMMARY, _SECTION, _WHOLE, _FINAL))
     except _Stopped as stop: return _stopped(self, example, stop)
-    judgement = await _conclude(self, example, memory)
+    judgement = await self.conclude(example, memory)
     return replace(judgement, usage=usage + judgement.usage)
 
-async def _read_memory(self, example:Example)->tuple[Memory, Usage]:
-    "Judge the sections only: the memory, and what it cost. A text that can't be read is a `BadInput`."
-    try: return await _read(self, example, (_SUMMARY, _SECTION))
-    except _Stopped as stop: raise BadInput(f'{example.id!r} can\'t be read: {stop.step} is {stop.absence.value}. {stop.detail}'.strip()) from None
-
-JudgeMemo.judge, JudgeMemo.conclude, JudgeMemo.read = _judge, _conclude, _read_memory
-
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-variants
-MODES = tuple(f'judgememo_{report}' for report in REPORTS) # Names in the registry
-SECTIONS = tuple(f'judgememo_{scanned}{summed}{told}' for scanned in ('hard', 'stride') for summed in ('', '_summaries')
-                 for told in ('', '_unaware')) # Likewise, of ways to cut
+MODES = tuple(f'judgememo_{report}' for report in REPORTS) # Names of the report modes in the registry
+_CUTS = {f'judgememo_{scanned}{summed}{told}': dict(overlap=overlap, summaries=bool(summed), aware=not told)
+         for scanned, overlap in dict(hard=0., stride=.1).items()
+         for summed in ('', '_summaries')
+         for told in ('', '_unaware')}
+SECTIONS = tuple(_CUTS) # Names of the ways to cut in the registry
 
 def _enter_variants():
     for name, report in zip(MODES, REPORTS): register_variant(name, JudgeMemo, report=report)
-    for name in SECTIONS:
-        overlap = .1 if 'stride' in name else 0.
-        register_variant(name, JudgeMemo, overlap=overlap, summaries='summaries' in name, aware='unaware' not in name)
+    for name, options in _CUTS.items(): register_variant(name, JudgeMemo, **options)
 
 _enter_variants()

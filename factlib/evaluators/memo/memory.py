@@ -6,11 +6,13 @@
 __all__ = ['NO_ISSUE', 'FORMAT', 'Note', 'Memory', 'read_section', 'report', 'why_incomplete', 'aggregate', 'kept_memories']
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-imports
-import hashlib, json, math, re
+import json, math, re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.files import write_atomic
+from fastcore.basics import patch
+
+from ...core.files import digest, write_atomic
 from ...core.frames import DataFrame
 from ...core.records import Absence, BadInput
 from ...llm.replies import Issue, issues, likert, on_scale
@@ -36,22 +38,29 @@ class Memory:
     high: float = 5.
     made_by: str = ''       # Signature of the judge of the sections
 
-# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-parse
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-issues
 NO_ISSUE = ('NONE', 'NO ISSUE', 'NO ISSUES', 'N/A') # labels by which a judge says that there is nothing
 
+def _issues_about(reply, metrics):
+    "The issues of a reply, each with its metric, or None under a heading that was not asked for."
+    named = [i for i in issues(reply) if i.label not in NO_ISSUE]
+    if len(metrics) == 1: named = [i._replace(metric=metrics[0]) if i.metric is None else i for i in named]
+    known = {m.lower(): m for m in metrics}
+    return tuple(i._replace(metric=known.get(i.metric)) for i in named)
+
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-parse
 def read_section(
     reply:str|None, # Of the judge of a section; None if none arrived
-    metrics:tuple=('fluency', 'coherence'),
-    low:float=1, high:float=5, # Ends of the scale
-    finish_reason:str|None=None,
+    metrics:tuple=('fluency', 'coherence'), # Those that were asked for
+    low:float=1, # Worst score
+    high:float=5, # Best score
+    finish_reason:str|None=None, # How the reply ended
     take:str='last', # Which of several scores counts
-    step:float|None=None, # E.g. .5 where half points are asked for: a score between them is `off_menu`; None: any number on the scale
+    step:float|None=None, # E.g. .5: a score between half points is `off_menu`; None: any number on the scale
 )->tuple: # (metric -> float or Absence, tuple of `Issue`)
-    """The scores and issues in a section's reply. With one metric asked for, issues without a heading are its own; else their metric is None, and so it is under a heading that was not asked for. A label of `NO_ISSUE` names none.
-    The thesis's judges never gave a score between the half points in 127,540 recorded ones, and its parser would take any; JudgeMemo asks for half points and holds a section to them, as it does the final call."""
-    found = [i._replace(metric=metrics[0]) if len(metrics) == 1 and i.metric is None else i for i in issues(reply) if i.label not in NO_ISSUE]
-    known = {m.lower(): m for m in metrics}
-    return likert(reply, metrics, low, high, step, finish_reason, take), tuple(i._replace(metric=known.get(i.metric)) for i in found)
+    """The scores and issues in a section's reply. With one metric asked for, issues without a heading are its own;
+    else their metric is None, and so it is under a heading that was not asked for. A label of `NO_ISSUE` names none."""
+    return likert(reply, metrics, low, high, step, finish_reason, take), _issues_about(reply, metrics)
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-dict
 FORMAT = 'factlib memory 1'
@@ -59,72 +68,112 @@ FORMAT = 'factlib memory 1'
 def _note_dict(note):
     "A note as plain values."
     scores = {m: s.value if isinstance(s, Absence) else s for m, s in note.scores.items()}
-    return dict(section=note.section, start=note.start, end=note.end, summary=note.summary, scores=scores, issues=[i._asdict() for i in note.issues])
+    return dict(section=note.section, start=note.start, end=note.end, summary=note.summary, scores=scores,
+                issues=[i._asdict() for i in note.issues])
 
-def _to_json(self)->str: # Indented
+@patch
+def to_json(self:Memory)->str: # Indented
     "The memory as JSON text, to be read by people too."
-    plain = dict(format=FORMAT, document=self.document, made_by=self.made_by, scale=[self.low, self.high], metrics=list(self.metrics), sections=[_note_dict(n) for n in self.notes])
+    plain = dict(format=FORMAT, document=self.document, made_by=self.made_by, scale=[self.low, self.high],
+                 metrics=list(self.metrics), sections=[_note_dict(n) for n in self.notes])
     text = json.dumps(plain, ensure_ascii=False, indent=2)
-    return re.sub('[\ud800-\udfff]', lambda m: f'\\u{ord(m[0]):04x}', text) + '\n' # halves of characters, which no file can hold
+    escaped = lambda m: f'\\u{ord(m[0]):04x}' # of half a character, which no file can hold
+    return re.sub('[\ud800-\udfff]', escaped, text) + '\n'
 
-Memory.to_json = _to_json
-
-# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-fields
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-kinds
 _KINDS = {str: 'a text', int: 'a whole number', dict: 'an object { }', list: 'a list [ ]', float: 'a number'}
 
 def _is(x, kind):
     "Whether a JSON value is of this kind; true and false are no numbers."
     return isinstance(x, (int, float) if kind is float else kind) and not isinstance(x, bool)
 
+def _shown(x):
+    "The beginning of a JSON value, for a message."
+    return json.dumps(x)[:40]
+
+def _check_kind(value, kind, where, name, or_null=''):
+    "Whether a field's value is of its kind."
+    if not _is(value, kind):
+        raise BadInput(f'{where}: {name!r} must be {_KINDS[kind]}{or_null}, not {_shown(value)}.')
+
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-fields
 def _fields(entry, where, needed, optional={}):
-    "An entry's values in the order of its fields, optional ones as given or None; a BadInput if one is missing, unknown, or of another kind."
-    if not _is(entry, dict): raise BadInput(f'{where} must be an object {{ }} with {", ".join(needed)}, not {json.dumps(entry)[:40]}.')
+    "An entry's values in the order of its fields; optional ones are as given or None."
+    names = [*needed, *optional]
+    if not _is(entry, dict):
+        raise BadInput(f'{where} must be an object {{ }} with {", ".join(needed)}, not {_shown(entry)}.')
     for name in entry:
-        if name not in needed and name not in optional: raise BadInput(f'{where} has {name!r}, which means nothing here; there can be {", ".join([*needed, *optional])}.')
+        if name not in names:
+            raise BadInput(f'{where} has {name!r}, which means nothing here; there can be {", ".join(names)}.')
     for name, kind in needed.items():
         if name not in entry: raise BadInput(f'{where} lacks {name!r}.')
-        if not _is(entry[name], kind): raise BadInput(f'{where}: {name!r} must be {_KINDS[kind]}, not {json.dumps(entry[name])[:40]}.')
+        _check_kind(entry[name], kind, where, name)
     for name, kind in optional.items():
-        if entry.get(name) is not None and not _is(entry[name], kind): raise BadInput(f'{where}: {name!r} must be {_KINDS[kind]} or null, not {json.dumps(entry[name])[:40]}.')
-    return [entry.get(name) for name in [*needed, *optional]]
+        if entry.get(name) is not None: _check_kind(entry[name], kind, where, name, ' or null')
+    return [entry.get(name) for name in names]
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-read-score
 def _read_score(x, where, low, high):
     "A score or absence as written in the file."
+    wanted = f'write a number, or why there is none ({", ".join(Absence)})'
     if _is(x, str):
         try: return Absence(x)
-        except ValueError: raise BadInput(f'{where} is {x!r}: write a number, or why there is none ({", ".join(Absence)}).') from None
-    if not _is(x, float) or abs(x) > 1e9: raise BadInput(f'{where} is {json.dumps(x)[:40]}: write a number, or why there is none ({", ".join(Absence)}).')
+        except ValueError: raise BadInput(f'{where} is {x!r}: {wanted}.') from None
+    if not _is(x, float) or abs(x) > 1e9: raise BadInput(f'{where} is {_shown(x)}: {wanted}.')
     score = on_scale(x, low, high)
     if isinstance(score, Absence): raise BadInput(f'{where} is {x}, and the scale goes from {low:g} to {high:g}.')
     return score
 
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-read-issue
 def _read_issue(entry, where, metrics):
     "An issue as written in the file."
     label, text, metric = _fields(entry, where, dict(label=str, text=str), dict(metric=str))
-    if metric is not None and metric not in metrics: raise BadInput(f'{where} is about {metric!r}, and this memory is about {", ".join(metrics)}; null stands for none of them.')
+    if metric is not None and metric not in metrics:
+        raise BadInput(f'{where} is about {metric!r}, and this memory is about {", ".join(metrics)}; '
+                       'null stands for none of them.')
     if not label.strip(): raise BadInput(f'{where} has an empty label.')
     return Issue(metric, label.strip().upper(), text)
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-read-note
+def _read_scores(scores, where, metrics, low, high):
+    "A section's scores, one for each metric."
+    lacking, unknown = [m for m in metrics if m not in scores], [m for m in scores if m not in metrics]
+    if lacking or unknown:
+        but = f'none for {lacking[0]}' if lacking else f'there is one for {unknown[0]}'
+        raise BadInput(f'{where}: there must be a score for {" and ".join(metrics)}, and {but}.')
+    return {m: _read_score(scores[m], f'{where}: the score of {m}', low, high) for m in metrics}
+
+def _check_span(start, end, where):
+    "Whether these are two characters of a text, or both None."
+    if start is None and end is None: return
+    if start is None or end is None or not 0 <= start < end:
+        raise BadInput(f'{where}: start and end must be two characters of the text, the start first (or both null), '
+                       f'not {start} and {end}.')
+
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-read-notes
 def _read_note(entry, place, metrics, low, high):
     "A note as written in the file."
     where = f'In the memory, section {place}'
-    number, scores, start, end, summary, found = _fields(entry, where, dict(section=int, scores=dict), dict(start=int, end=int, summary=str, issues=list))
-    if (start is None) != (end is None) or start is not None and not 0 <= start < end: raise BadInput(f'{where}: start and end must be two characters of the text, the start first (or both null), not {start} and {end}.')
-    lacking, unknown = [m for m in metrics if m not in scores], [m for m in scores if m not in metrics]
-    if lacking or unknown: raise BadInput(f'{where}: there must be a score for {" and ".join(metrics)}, and {"none for " + lacking[0] if lacking else "there is one for " + unknown[0]}.')
-    scores = {m: _read_score(scores[m], f'{where}: the score of {m}', low, high) for m in metrics}
-    return Note(number, start, end, scores, tuple(_read_issue(i, f'{where}, issue {n}', metrics) for n, i in enumerate(found or [], 1)), summary)
+    optional = dict(start=int, end=int, summary=str, issues=list)
+    number, scores, start, end, summary, listed = _fields(entry, where, dict(section=int, scores=dict), optional)
+    _check_span(start, end, where)
+    scores = _read_scores(scores, where, metrics, low, high)
+    issues = [_read_issue(issue, f'{where}, issue {n}', metrics) for n, issue in enumerate(listed or [], 1)]
+    return Note(number, start, end, scores, tuple(issues), summary)
 
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-check-order
 def _check_order(notes):
     "Sections in order, none twice, none over another."
     for a, b in zip(notes, notes[1:]):
-        if b.section <= a.section: raise BadInput(f'In the memory, section {b.section} stands after section {a.section}: give every section its own number, in rising order.')
-        if a.end is not None and b.start is not None and b.start < a.end: raise BadInput(f'In the memory, section {b.section} begins at {b.start}, before section {a.section} ends at {a.end}.')
+        if b.section <= a.section:
+            raise BadInput(f'In the memory, section {b.section} stands after section {a.section}: '
+                           'give every section its own number, in rising order.')
+        if a.end is not None and b.start is not None and b.start < a.end:
+            raise BadInput(f'In the memory, section {b.section} begins at {b.start}, '
+                           f'before section {a.section} ends at {a.end}.')
     return notes
 
-# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-from-json
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-json-text
 def _no_twins(pairs):
     "A JSON object's dict, if no name stands in it twice."
     names = [name for name, _ in pairs]
@@ -132,114 +181,174 @@ def _no_twins(pairs):
     if twice: raise BadInput(f'In the memory, {twice[0]!r} stands twice in the same object: keep one of them.')
     return dict(pairs)
 
-def _from_json(cls, text:str)->Memory: # `text`: what `to_json` gave, edited or not
-    "The memory in a JSON text. Whatever is wrong with it is a `BadInput` that says where."
-    try: entry = json.loads(text, object_pairs_hook=_no_twins)
-    except json.JSONDecodeError as e: raise BadInput(f'The memory is not JSON: line {e.lineno}, column {e.colno}: {e.msg}.') from None
+def _parsed(text):
+    "What the JSON text holds."
+    try: return json.loads(text, object_pairs_hook=_no_twins)
+    except json.JSONDecodeError as e:
+        raise BadInput(f'The memory is not JSON: line {e.lineno}, column {e.colno}: {e.msg}.') from None
     except RecursionError: raise BadInput('The memory is nested too deeply.') from None
     except BadInput: raise
     except ValueError as e: raise BadInput(f'The memory is not JSON: {e}.') from None # a number of thousands of digits
-    form, document, scale, metrics, sections, made_by = _fields(entry, 'The memory', dict(format=str, document=str, scale=list, metrics=list, sections=list), dict(made_by=str))
-    if form != FORMAT: raise BadInput(f'The memory has the format {form!r}; this version of factlib reads {FORMAT!r}.')
-    if len(scale) != 2 or not all(_is(x, float) for x in scale) or not -1e9 < scale[0] < scale[1] < 1e9: raise BadInput(f'The memory\'s scale must be two numbers, the lower one first, not {json.dumps(scale)[:40]}.')
-    if not metrics or not all(_is(m, str) and m.strip() for m in metrics) or len(set(metrics)) < len(metrics): raise BadInput('The memory\'s metrics must be a list of different names.')
-    notes = [_read_note(s, i, metrics, *scale) for i, s in enumerate(sections, 1)]
-    return cls(document, tuple(metrics), tuple(_check_order(notes)), float(scale[0]), float(scale[1]), made_by or '')
 
-Memory.from_json = classmethod(_from_json)
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-head
+def _check_head(form, scale, metrics):
+    "Whether the fields of the whole memory make sense."
+    if form != FORMAT:
+        raise BadInput(f'The memory has the format {form!r}; this version of factlib reads {FORMAT!r}.')
+    if len(scale) != 2 or not all(_is(x, float) for x in scale) or not -1e9 < scale[0] < scale[1] < 1e9:
+        raise BadInput(f'The memory\'s scale must be two numbers, the lower one first, not {_shown(scale)}.')
+    if not metrics or not all(_is(m, str) and m.strip() for m in metrics) or len(set(metrics)) < len(metrics):
+        raise BadInput('The memory\'s metrics must be a list of different names.')
+
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-from-json
+@patch(cls_method=True)
+def from_json(cls:Memory,
+    text:str, # What `to_json` gave, edited or not
+)->Memory:
+    "The memory in a JSON text. Whatever is wrong with it is a `BadInput` that says where."
+    needed = dict(format=str, document=str, scale=list, metrics=list, sections=list)
+    form, document, scale, metrics, sections, made_by = _fields(_parsed(text), 'The memory', needed, dict(made_by=str))
+    _check_head(form, scale, metrics)
+    notes = [_read_note(s, i, metrics, *scale) for i, s in enumerate(sections, 1)]
+    low, high = map(float, scale)
+    return cls(document, tuple(metrics), tuple(_check_order(notes)), low, high, made_by or '')
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-files
-def _save(self, path:Path)->Path: # The path
+@patch
+def save(self:Memory,
+    path:Path, # Of the file
+)->Path: # The path
     "Write the memory to a file, whole or not at all."
     return write_atomic(path, self.to_json())
 
-def _load(cls, path:Path)->Memory:
+@patch(cls_method=True)
+def load(cls:Memory,
+    path:Path, # Of the file
+)->Memory:
     "The memory in a file."
     try: return cls.from_json(Path(path).read_text(encoding='utf-8-sig'))
     except OSError as e: raise BadInput(f'The memory {str(path)!r} can\'t be read: {e.strerror}.') from None
     except UnicodeDecodeError: raise BadInput(f'The memory {str(path)!r} is not UTF-8 text.') from None
 
-Memory.save, Memory.load = _save, classmethod(_load)
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-report-lines
+def _one_line(text):
+    "A text with single spaces."
+    return ' '.join(text.split())
 
-# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-report
-def _one_line(text): return ' '.join(text.split())
-
-def _score_line(metric, score): return f'{metric.capitalize()}: ' + (f'no score ({score.value})' if isinstance(score, Absence) else f'{score:g}')
+def _score_line(metric, score):
+    "A score, or that there is none."
+    return f'{metric.capitalize()}: ' + (f'no score ({score.value})' if isinstance(score, Absence) else f'{score:g}')
 
 def _issue_lines(found, heading):
     "The issues of one metric, grouped by label in order of appearance."
     if not found: return [f'{heading} issues: none noted']
     by_label = {}
     for i in found: by_label.setdefault(_one_line(i.label), []).append(_one_line(i.text))
-    return [f'{heading} issues:'] + [f'- [{label}] {"; ".join(filter(None, texts))}'.rstrip() for label, texts in by_label.items()]
+    lines = [f'- [{label}] {"; ".join(filter(None, texts))}'.rstrip() for label, texts in by_label.items()]
+    return [f'{heading} issues:', *lines]
+
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-report
+def _told(note, metrics):
+    "One section of the report."
+    where = '' if note.start is None else f' (characters {note.start} to {note.end})'
+    lines = [f'Section {note.section}{where}']
+    if note.summary: lines.append(f'Summary: {_one_line(note.summary)}')
+    lines += [_score_line(m, note.scores[m]) for m in metrics]
+    for m in metrics: lines += _issue_lines([i for i in note.issues if i.metric == m], m.capitalize())
+    others = [i for i in note.issues if i.metric is None]
+    if others: lines += _issue_lines(others, 'Other')
+    return '\n'.join(lines)
 
 def report(
-    memory:Memory,
+    memory:Memory, # Of one document
 )->str: # The text for the final call
     "The memory as text, section by section."
-    told = []
-    for n in memory.notes:
-        lines = [f'Section {n.section}' + ('' if n.start is None else f' (characters {n.start} to {n.end})')]
-        if n.summary: lines.append(f'Summary: {_one_line(n.summary)}')
-        lines += [_score_line(m, n.scores[m]) for m in memory.metrics]
-        for m in memory.metrics: lines += _issue_lines([i for i in n.issues if i.metric == m], m.capitalize())
-        others = [i for i in n.issues if i.metric is None]
-        told.append('\n'.join(lines + (_issue_lines(others, 'Other') if others else [])))
-    return '\n\n'.join(told)
+    return '\n\n'.join(_told(note, memory.metrics) for note in memory.notes)
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-weights
 def _weights(memory, weights):
     "Each section's share, summing up to 1."
     if weights not in ('length', 'equal'): raise BadInput(f"`weights` can be 'length' or 'equal', not {weights!r}.")
-    if not memory.notes: raise BadInput(f'The memory of {memory.document!r} has no sections, so there is nothing to sum up.')
-    if weights == 'length' and any(n.start is None for n in memory.notes): raise BadInput(f"The memory of {memory.document!r} does not say where its sections are: give weights='equal'.")
+    about = f'The memory of {memory.document!r}'
+    if not memory.notes: raise BadInput(f'{about} has no sections, so there is nothing to sum up.')
+    if weights == 'length' and any(n.start is None for n in memory.notes):
+        raise BadInput(f"{about} does not say where its sections are: give weights='equal'.")
     sizes = [1 if weights == 'equal' else n.end - n.start for n in memory.notes]
     return [s/sum(sizes) for s in sizes]
 
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-incomplete
 def why_incomplete(
-    memory:Memory, metric:str,
+    memory:Memory, # Of one document
+    metric:str, # One of its metrics
     least:float=1., # Share of the sections, by weight, that must have a score
-    weights:str='length', # 'length' or 'equal'
+    weights:str='length', # What a section counts: 'length' (by its characters) or 'equal'
 )->Absence|None: # None if enough is there; else the first section's reason
     "Why too little of a document has been scored for this metric."
-    if metric not in memory.metrics: raise BadInput(f'The memory of {memory.document!r} is about {", ".join(memory.metrics)}, not {metric!r}.')
+    if metric not in memory.metrics:
+        raise BadInput(f'The memory of {memory.document!r} is about {", ".join(memory.metrics)}, not {metric!r}.')
     scores = [n.scores[metric] for n in memory.notes]
     scored = math.fsum(w for w, s in zip(_weights(memory, weights), scores) if not isinstance(s, Absence))
-    return None if scored > 0 and scored >= least - 1e-12 else next(s for s in scores if isinstance(s, Absence))
+    if scored > 0 and scored >= least - 1e-12: return None
+    return next(s for s in scores if isinstance(s, Absence))
+
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-by-rule
+def _scored(memory, metric, weights):
+    "Of the sections that have a score: the weights, the scores, and the numbers of issues of the metric."
+    pairs = zip(_weights(memory, weights), memory.notes)
+    scored = [(w, n) for w, n in pairs if not isinstance(n.scores[metric], Absence)]
+    counts = [sum(i.metric == metric for i in n.issues) for _, n in scored]
+    return [w for w, _ in scored], [n.scores[metric] for _, n in scored], counts
+
+def _by_rule(how, per_issue, weights, scores, counts):
+    "The mean or the worst of scores, less the points for the issues."
+    mean = lambda values: math.fsum(w*v for w, v in zip(weights, values))/math.fsum(weights)
+    return (mean(scores) if how == 'mean' else min(scores)) - per_issue*mean(counts)
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-aggregate
 def aggregate(
-    memory:Memory, metric:str,
+    memory:Memory, # Of one document
+    metric:str, # One of its metrics
     how:str='mean', # Of the section scores: 'mean' or 'worst'
     weights:str='length', # What a section counts: 'length' (by its characters) or 'equal'
     per_issue:float=0., # Points off for each issue of this metric that an average section has
-    least:float=1., # Share of the sections, by weight, that must have a score; the others are then left out
+    least:float=1., # Share of the sections, by weight, that must have a score; the others are left out
 )->float|Absence: # On the scale of the section scores, never below its low end
     "A document's score from its sections' scores and issues, by rule."
     if how not in ('mean', 'worst'): raise BadInput(f"`how` can be 'mean' or 'worst', not {how!r}.")
     why = why_incomplete(memory, metric, least, weights)
-    if why: return why
-    there = [(w, n) for w, n in zip(_weights(memory, weights), memory.notes) if not isinstance(n.scores[metric], Absence)]
-    whole = math.fsum(w for w, _ in there)
-    mean = lambda values: math.fsum(w*v for (w, _), v in zip(there, values))/whole
-    scores = [n.scores[metric] for _, n in there]
-    score = mean(scores) if how == 'mean' else min(scores)
-    return max(memory.low, score - per_issue*mean([sum(i.metric == metric for i in n.issues) for _, n in there]))
+    return why or max(memory.low, _by_rule(how, per_issue, *_scored(memory, metric, weights)))
 
-# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-memories
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-file-name
 def _file_name(memory):
     "Safe on every system, different for every document and way to read."
-    mark = hashlib.sha256(f'{memory.document}\n{memory.made_by}'.encode('utf-8', 'surrogatepass')).hexdigest()[:8]
-    return ('-'.join(re.findall('[A-Za-z0-9]+', memory.document))[:60] or 'text') + f'-{mark}.json'
+    name = '-'.join(re.findall('[A-Za-z0-9]+', memory.document))[:60] or 'text'
+    mark = digest(f'{memory.document}\n{memory.made_by}', 8)
+    return f'{name}-{mark}.json'
 
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-memories
+_COLUMNS = ['document', 'evaluators', 'sections', 'issues', 'file', 'memory']
+
+def _memory_row(text, evaluators):
+    "A row of `kept_memories`."
+    memory = Memory.from_json(text)
+    issues = sum(len(n.issues) for n in memory.notes)
+    file = f'memories/{_file_name(memory)}'
+    return memory.document, ', '.join(dict.fromkeys(evaluators)), len(memory.notes), issues, file, text
+
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-kept
 def kept_memories(
     frames:list, # From `evaluate`, one a judge
-)->DataFrame: # document, evaluators, sections, issues, file, memory (as JSON text); no rows if no judge keeps a memory
-    "The different memories in the evidence of judgements."
+)->DataFrame: # One row a memory; none if no judge keeps one
+    """The different memories in the evidence of judgements.
+
+    - document: its id
+    - evaluators: names of those that share the memory
+    - sections, issues: how many it has
+    - file: where it may be kept
+    - memory: the memory as JSON text"""
     import pandas as pd
-    found = {}
-    for who, evidence in ((r.evaluator, r.evidence) for f in frames for r in f.itertuples()):
+    evaluators = {} # of each memory
+    for name, evidence in ((r.evaluator, r.evidence) for f in frames for r in f.itertuples()):
         text = (evidence or {}).get('memory')
-        if text: found.setdefault(text, []).append(who)
-    rows = [(m.document, ', '.join(dict.fromkeys(who)), len(m.notes), sum(len(n.issues) for n in m.notes), f'memories/{_file_name(m)}', text) for text, who in found.items() for m in [Memory.from_json(text)]]
-    return pd.DataFrame(rows, columns=['document', 'evaluators', 'sections', 'issues', 'file', 'memory'])
+        if text: evaluators.setdefault(text, []).append(name)
+    return pd.DataFrame([_memory_row(text, names) for text, names in evaluators.items()], columns=_COLUMNS)

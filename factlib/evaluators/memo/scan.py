@@ -10,6 +10,7 @@ import math, unicodedata
 from bisect import bisect_left
 from typing import Callable, NamedTuple
 
+from ...core.checks import check_count
 from ...core.records import BadInput
 from ...llm.costs import estimate_tokens
 from ...text.spans import Span, sentences, token_counter
@@ -26,7 +27,7 @@ class Section(NamedTuple):
     def of(self, text:str)->str: return text[self.start:self.end]
     def before(self, text:str)->str: return self.context.of(text) if self.context else ''
 
-# %% ../../../nbs/evaluators/memo/scan.ipynb #scan-context
+# %% ../../../nbs/evaluators/memo/scan.ipynb #scan-word-start
 def _word_start(text, start, end):
     "The next place where a word begins, if one is near; else the next character that stands for itself."
     if start == 0 or text[start-1].isspace(): return start
@@ -35,6 +36,7 @@ def _word_start(text, start, end):
     while start < end and unicodedata.combining(text[start]): start += 1
     return start
 
+# %% ../../../nbs/evaluators/memo/scan.ipynb #scan-context
 def _context(text, section, size, overlap, count):
     "The last `floor(size*overlap)` tokens of a section, or fewer; all of it from overlap 1 on."
     if overlap >= 1: return Span(section.start, section.end)
@@ -45,9 +47,9 @@ def _context(text, section, size, overlap, count):
     while start < section.end and text[start].isspace(): start += 1
     return Span(start, section.end) if start < section.end else None
 
-# %% ../../../nbs/evaluators/memo/scan.ipynb #scan-scan
+# %% ../../../nbs/evaluators/memo/scan.ipynb #scan-filled
 def _taken(text, spans, first, size, count, gaps):
-    "The index behind the last sentence that goes along with the first one, and the sum: as long as that is at most `size`."
+    "Behind the last sentence that goes along with the first one, and the sum of tokens, at most `size`."
     total = count(spans[first].of(text))
     for i in range(first + 1, len(spans)):
         n = count(text[spans[i-1].end:spans[i].end] if gaps else spans[i].of(text))
@@ -61,27 +63,39 @@ def _filled(text, spans, size, count, gaps):
     while first < len(spans):
         behind, total = _taken(text, spans, first, size, count, gaps)
         tokens = lambda behind: count(text[spans[first].start:spans[behind-1].end])
-        if gaps: # a few tokenizers take more for the whole than for its parts
-            while (total := tokens(behind)) > size and behind > first + 1: behind -= 1
+        while gaps and (total := tokens(behind)) > size and behind > first + 1: behind -= 1
         yield first, behind, total
         first = behind
 
-def scan(
-    text:str,
-    size:int=2000, # Tokens in a section, at most, unless one sentence alone has more
-    overlap:float=0., # 0 is hard mode; above, stride mode: this share of `size` comes as context, and from 1 on all of the section before
-    counter:str|Callable|None=None, # See `core.text.token_counter`; None: a quarter of the bytes
-    finder:Callable=sentences, # Text -> spans of its sentences, in order
-    gaps:bool=True, # White space between sentences counts too; False: as the thesis's own code, for a replication
-)->list[Section]: # In order; none for a blank text
-    """The sections of a text, which cover all of it but the white space between them. No sentence is cut: one with more than `size` tokens is a section of its own, and its `tokens` say so.
-    With `gaps=False` the tokens are the sum over the sentences, as in the original code, and a section's text may have more tokens than that, without limit where a text has much white space.
-    (Thesis, section 4.3.1, Figures 4.4 and 4.5.)"""
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1: raise BadInput(f'A section needs a size of at least 1 token, a whole number, not {size!r}.')
-    if isinstance(overlap, bool) or not isinstance(overlap, (int, float)) or not 0 <= overlap < math.inf: raise BadInput(f'The overlap is a share from 0 (none) to 1 (all of the section before), not {overlap!r}.')
-    count = estimate_tokens if counter is None else token_counter(counter)
-    spans, found = finder(text), []
+# %% ../../../nbs/evaluators/memo/scan.ipynb #scan-check
+def _check_overlap(overlap):
+    "Whether it is a share."
+    is_number = isinstance(overlap, (int, float)) and not isinstance(overlap, bool)
+    if not is_number or not 0 <= overlap < math.inf:
+        raise BadInput('The overlap is a share from 0 (none) to 1 (all of the section before), '
+                       f'not {overlap!r}.')
+
+# %% ../../../nbs/evaluators/memo/scan.ipynb #scan-sections
+def _sections(text, spans, size, overlap, count, gaps):
+    "The runs of sentences as sections, each with its context."
+    sections = []
     for first, behind, tokens in _filled(text, spans, size, count, gaps):
-        context = _context(text, found[-1], size, overlap, count) if found and overlap else None
-        found.append(Section(len(found) + 1, spans[first].start, spans[behind - 1].end, tokens, context))
-    return found
+        context = _context(text, sections[-1], size, overlap, count) if sections and overlap else None
+        sections.append(Section(len(sections) + 1, spans[first].start, spans[behind-1].end, tokens, context))
+    return sections
+
+# %% ../../../nbs/evaluators/memo/scan.ipynb #scan-scan
+def scan(
+    text:str, # To be cut
+    size:int=2000, # Tokens in a section, unless one sentence has more
+    overlap:float=0., # Share of `size` that comes as context; from 1 on, all of the section before
+    counter:str|Callable|None=None, # See `token_counter`; None: a quarter of the bytes
+    finder:Callable=sentences, # Text -> spans of its sentences
+    gaps:bool=True, # Count the white space between sentences
+)->list[Section]: # In order; none for a blank text
+    """Sections that cover all but the white space between them (thesis, section 4.3.1, Figures 4.4, 4.5).
+    No sentence is cut: one with more than `size` tokens is a section of its own."""
+    size = check_count(size, 'The size of a section', 1)
+    _check_overlap(overlap)
+    count = estimate_tokens if counter is None else token_counter(counter)
+    return _sections(text, finder(text), size, overlap, count, gaps)

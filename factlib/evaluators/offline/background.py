@@ -6,44 +6,47 @@
 __all__ = ['background_texts', 'counts_digest', 'judge_events', 'lowest_pairs']
 
 # %% ../../../nbs/evaluators/offline/background.ipynb #background-imports
-import hashlib, math
+import math
 from collections import Counter
 from typing import Callable, Iterable
 
+from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, Judgement
 from ..base import Evaluator
 from ...text.spans import paragraphs
 
-# %% ../../../nbs/evaluators/offline/background.ipynb #background-background
+# %% ../../../nbs/evaluators/offline/background.ipynb #background-texts
 def background_texts(
     texts:Iterable, # Independent of those that are judged
-)->list: # The same
+)->list: # Of texts
     "A background as a list. One string is a `BadInput`: it would be read letter by letter."
     if isinstance(texts, str): raise BadInput('The background must be a list of texts, not one string.')
     return list(texts)
 
+# %% ../../../nbs/evaluators/offline/background.ipynb #background-background
 def counts_digest(
     counts:Counter, # Not empty
     what:str, # Was counted, for the message
 )->str: # 12 hex digits
     "Tells what was counted apart. If nothing was, a `BadInput`."
     if not counts: raise BadInput(f'The background has no {what} to count.')
-    return hashlib.sha256(repr(sorted(counts.items())).encode('utf-8', 'surrogatepass')).hexdigest()[:12]
+    return digest(repr(sorted(counts.items())), 12)
 
 # %% ../../../nbs/evaluators/offline/background.ipynb #background-mean
 def judge_events(
-    evaluator:Evaluator,
-    example:Example,
+    evaluator:Evaluator, # With `shown`: how many
+    example:Example, # What is judged
     nats:Callable, # Paragraph -> log-probabilities of its events; may be none
-    what:str, # The events' name in the evidence
-)->Judgement: # Inapplicable if the text has no event
-    "Fluency as the mean log-probability of all events. The evidence holds how many there are and the `lowest` paragraphs (`evaluator.shown`) with their means and spans."
-    found = [(p, x) for p in paragraphs(example.target) if (x := nats(p.of(example.target)))]
-    events = sum(len(x) for _, x in found)
+    what:str, # Their name
+)->Judgement: # Inapplicable without an event
+    "The mean log-probability of all events. The evidence counts them, and has the `lowest` paragraphs."
+    scored = [(p, x) for p in paragraphs(example.target) if (x := nats(p.of(example.target)))]
+    events = sum(len(x) for _, x in scored)
     if not events: return evaluator.absent(example, Absence.inapplicable, **{what: 0})
-    value = math.fsum(x for _, xs in found for x in xs)/events
-    lowest = sorted((math.fsum(x)/len(x), p) for p, x in found)[:evaluator.shown]
-    return evaluator.judgement(example, value, {'fluency': value}, **{what: events}, lowest=[dict(mean=mean, span=list(p)) for mean, p in lowest])
+    value = math.fsum(x for _, xs in scored for x in xs)/events
+    means = sorted((math.fsum(x)/len(x), p) for p, x in scored)[:evaluator.shown]
+    lowest = [dict(mean=mean, span=list(p)) for mean, p in means]
+    return evaluator.judgement(example, value, {'fluency': value}, **{what: events}, lowest=lowest)
 
 # %% ../../../nbs/evaluators/offline/background.ipynb #background-neighbours
 def lowest_pairs(

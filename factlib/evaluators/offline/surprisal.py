@@ -6,11 +6,15 @@
 __all__ = ['LONGEST_TOKEN', 'Token', 'TooLong', 'surprisal', 'Surprisal']
 
 # %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-imports
-import asyncio, re, threading
+import asyncio, threading
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from fastcore.basics import patch
+
+from ...core.checks import check_count
+from ...core.files import whole_characters
 from ...core.records import Absence, BadInput, Example, Judgement, Usage, signature
 from ..base import Evaluator, register
 from ...llm.local import LABEL, MODEL, WEIGHTS_SHA256, LocalServer, local_available, shared_server, weights
@@ -18,7 +22,7 @@ from ...llm.local import LABEL, MODEL, WEIGHTS_SHA256, LocalServer, local_availa
 # %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-matrix
 @lru_cache(maxsize=1)
 def _matrix():
-    "One row of float32 for each token of the vocabulary; 113 MB."
+    "The embeddings: one row of float32 for each token of the vocabulary; 113 MB."
     from gguf import GGUFReader
     from gguf.quants import dequantize
     tensor, = (t for t in GGUFReader(weights()).tensors if t.name == 'token_embd.weight')
@@ -57,7 +61,8 @@ def _spans(text, pieces):
     "The character span of each piece of the text's UTF-8."
     import numpy as np
     data = text.encode()
-    if b''.join(pieces) != data: raise ConnectionError('The embedded server gave tokens that are not the text.')
+    if b''.join(pieces) != data:
+        raise ConnectionError('The embedded server gave tokens that are not the text.')
     character = np.cumsum(np.frombuffer(data, np.uint8) & 0xC0 != 0x80) - 1 # of each byte
     ends = np.cumsum([len(p) for p in pieces])
     starts = ends - [len(p) for p in pieces]
@@ -68,39 +73,47 @@ LONGEST_TOKEN = 81 # Bytes, in SmolLM2's vocabulary
 
 class TooLong(BadInput):
     "A text with more tokens than are allowed. `tokens` is how many it has, or at least has."
-    def __init__(self, tokens:int, most:int):
+    def __init__(self,
+        tokens:int, # At least so many there are
+        most:int, # So many are allowed
+    ):
         self.tokens = tokens
-        super().__init__(f'The text has at least {tokens} tokens, and surprisal is set to judge at most {most}; max_tokens may be up to 8192.')
+        super().__init__(f'The text has at least {tokens} tokens, and surprisal is set to judge at most {most}; '
+                         'max_tokens may be up to 8192.')
 
 def _check_tokens(tokens, most):
+    "Whether so many are allowed."
     if tokens > most: raise TooLong(tokens, most)
 
-# %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-function
+# %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-measured
 _START = 0 # The token <|endoftext|>, which stands between documents in the model's training
-_SURROGATE = re.compile('[\ud800-\udfff]')
 
+def _measured(text, max_tokens, server):
+    "The spans of the tokens, and the surprisal of each."
+    ids, pieces = server.tokenize(text)
+    _check_tokens(len(ids), max_tokens)
+    return _spans(text, pieces), _nats(server.hidden_states([_START] + ids[:-1]), ids)
+
+# %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-function
 def surprisal(
-    text:str,
+    text:str, # Any characters
     max_tokens:int=2048, # More are `TooLong`, a `BadInput`; at most 8192
-    server:LocalServer|None=None, # Made with `embedding=True` and a context of at least `max_tokens`; None for one that is shared
+    server:LocalServer|None=None, # With `embedding=True` and a context of `max_tokens`; None: a shared one
 )->list[Token]: # In order; empty for an empty text
-    """How little the embedded model expected each token of a text, in nats. The label is `smoke`: a model of 135 million parameters is surprised by much that is fluent.
-    A server that fails is a `ConnectionError`."""
+    "How little the embedded model expected each token, in nats. A server that fails is a `ConnectionError`."
     if not isinstance(text, str): raise BadInput(f'The text must be a string, not {type(text).__name__}.')
-    readable = _SURROGATE.sub('\ufffd', text)
+    readable = whole_characters(text)
     _check_tokens(-(-len(readable.encode())//LONGEST_TOKEN), max_tokens)
     if not text: return []
     if server is None: server = shared_server(embedding=True, context=max(2, max_tokens))
-    ids, pieces = server.tokenize(readable)
-    _check_tokens(len(ids), max_tokens)
-    nats = _nats(server.hidden_states([_START] + ids[:-1]), ids)
-    return [Token(text[a:b], a, b, max(0., float(x))) for (a, b), x in zip(_spans(readable, pieces), nats)]
+    spans, nats = _measured(readable, max_tokens, server)
+    return [Token(text[a:b], a, b, max(0., float(x))) for (a, b), x in zip(spans, nats)]
 
 # %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-turns
 _TURN = threading.Lock()
 
 async def _in_turn(f, *args):
-    "The result of a function that waits for the server, run in a thread, one at a time. Those that wait for their turn can be cancelled."
+    "What a function gives that waits for the server: run in a thread, one at a time. Who waits can be cancelled."
     while not _TURN.acquire(blocking=False): await asyncio.sleep(.02)
     try: return await asyncio.to_thread(f, *args)
     finally: _TURN.release()
@@ -108,30 +121,46 @@ async def _in_turn(f, *args):
 # %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-evaluator
 @register
 class Surprisal(Evaluator):
-    """Fluency as minus the mean surprisal per token, in nats, by the embedded SmolLM2-135M (label `smoke`): 0 and below, higher is more fluent.
-    Pages of 19th-century prose have -4.0 to -3.3, the same words in random order about -6.7. Repetition raises it.
-    Parts: `fluency`, the same value, and `per_character`, minus the surprisal per character. The evidence holds how many `tokens` there are and the `most_surprising` with their spans.
+    """Fluency as minus the mean surprisal per token, in nats, by the embedded SmolLM2-135M (label `smoke`): 0 and
+    below, higher is more fluent. Pages of 19th-century prose have -4.0 to -3.3, the same words in random order about
+    -6.7. Repetition raises it. Parts: `fluency`, the same value, and `per_character`, the same per character.
+    The evidence holds how many `tokens` there are and the `most_surprising` with their spans.
 
-    A text of more than `max_tokens` tokens is `too_long`, one of nothing but white space `inapplicable`, and a server that fails gives `transport`."""
+    A text of more than `max_tokens` tokens is `too_long`, one of nothing but white space `inapplicable`, and a server
+    that fails gives `transport`."""
     name = 'surprisal'
 
-    def __init__(self,
-        max_tokens:int=2048, # Up to 8192
-        shown:int=5, # So many tokens go into the evidence
-        server:LocalServer|None=None, # As in `surprisal`
-    ):
-        if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or not 1 <= max_tokens <= 8192: raise BadInput(f'`max_tokens` must be a whole number from 1 to 8192, not {max_tokens!r}.')
-        if not local_available(): weights() # says what to install
-        self.max_tokens, self.shown, self.server = max_tokens, shown, server
-        self.signature = signature(self.name, 1, model=MODEL, weights=WEIGHTS_SHA256[:12], label=LABEL, start='<|endoftext|>', max_tokens=max_tokens)
+# %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-evaluator-init
+@patch
+def __init__(self:Surprisal,
+    max_tokens:int=2048, # Up to 8192
+    shown:int=5, # So many tokens go into the evidence
+    server:LocalServer|None=None, # As in `surprisal`
+):
+    max_tokens = check_count(max_tokens, '`max_tokens`', 1, 8192)
+    if not local_available(): weights() # says what to install
+    self.max_tokens, self.shown, self.server = max_tokens, shown, server
+    model = dict(model=MODEL, weights=WEIGHTS_SHA256[:12], label=LABEL, start='<|endoftext|>')
+    self.signature = signature(self.name, 1, **model, max_tokens=max_tokens)
 
-    async def judge(self, example:Example)->Judgement:
-        if not example.target.strip(): return self.absent(example, Absence.inapplicable, label=LABEL, tokens=0)
-        try: tokens = await _in_turn(surprisal, example.target, self.max_tokens, self.server)
-        except TooLong as e: return self.absent(example, Absence.too_long, label=LABEL, at_least=e.tokens, max_tokens=self.max_tokens)
-        except ConnectionError as e: return self.absent(example, Absence.transport, label=LABEL, detail=str(e))
-        total = sum(t.nats for t in tokens)
-        most = sorted(tokens, key=lambda t: -t.nats)[:self.shown]
-        parts = dict(fluency=-total/len(tokens), per_character=-total/len(example.target))
-        judged = self.judgement(example, parts['fluency'], parts, label=LABEL, tokens=len(tokens), most_surprising=[t._asdict() for t in most])
-        return replace(judged, usage=Usage(requests=1, prompt_tokens=len(tokens)))
+# %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-judged
+@patch
+def _judged(self:Surprisal, example, tokens):
+    "The judgement of a text with these tokens."
+    total = sum(t.nats for t in tokens)
+    parts = dict(fluency=-total/len(tokens), per_character=-total/len(example.target))
+    most = [t._asdict() for t in sorted(tokens, key=lambda t: -t.nats)[:self.shown]]
+    judged = self.judgement(example, parts['fluency'], parts, label=LABEL, tokens=len(tokens), most_surprising=most)
+    return replace(judged, usage=Usage(requests=1, prompt_tokens=len(tokens)))
+
+# %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-judge
+@patch
+async def judge(self:Surprisal, example:Example)->Judgement:
+    "Ask for the tokens' surprisal, in turn."
+    if not example.target.strip(): return self.absent(example, Absence.inapplicable, label=LABEL, tokens=0)
+    try: tokens = await _in_turn(surprisal, example.target, self.max_tokens, self.server)
+    except TooLong as e:
+        limits = dict(at_least=e.tokens, max_tokens=self.max_tokens)
+        return self.absent(example, Absence.too_long, label=LABEL, **limits)
+    except ConnectionError as e: return self.absent(example, Absence.transport, label=LABEL, detail=str(e))
+    return self._judged(example, tokens)

@@ -18,67 +18,73 @@ from ...evaluators.memo.memory import Memory, Note, aggregate, read_section
 from ...evaluators.memo.scan import scan
 from ...metaeval.damage import deltas, test_row
 from ...metaeval.scores import check_scores
-from .recordings import CONFIGURATION, TEXT_KEYS
+from .recordings import CONFIGURATION, TEXT_KEYS, with_scores
 from ...perturb.quality import TASKS
 from ...text.spans import sentences
 from ...validity.paired import paired_t
 from ...validity.resampling import bootstrap
 
-# %% ../../../nbs/papers/judgememo/memories.ipynb #memories-rebuild
+# %% ../../../nbs/papers/judgememo/memories.ipynb #memories-note
 def _place(x): return None if is_missing(x) else int(x)
 
+def _note(row, metrics, known):
+    "A recorded section's note. `known` keeps what was read: greedy decoding gives the same reply again and again."
+    reply, why = row.reply, row.finish_reason
+    if (reply, why) not in known: known[reply, why] = read_section(reply, metrics, finish_reason=why, take='first')
+    summary = None if is_missing(row.summary_text) else row.summary_text
+    return Note(int(row.section), _place(row.start), _place(row.end), *known[reply, why], summary)
+
+# %% ../../../nbs/papers/judgememo/memories.ipynb #memories-rebuild
 def rebuilt(
     sections:DataFrame, # From `recorded_sections`
-    metrics:tuple=('fluency', 'coherence'),
+    metrics:tuple=('fluency', 'coherence'), # To be read in the replies
 )->DataFrame: # One row a document and configuration: `CONFIGURATION`, length, variant, doc_id, memory
     "The memory of every recorded document."
     import pandas as pd
-    need_columns(sections, [*CONFIGURATION, *TEXT_KEYS, 'section', 'start', 'end', 'reply', 'finish_reason', 'summary_text'], 'The table of sections')
-    kept, made = {}, [] # greedy decoding gives the same reply again and again: each is read once
-    def read(reply, finish):
-        if (reply, finish) not in kept: kept[reply, finish] = read_section(reply, metrics, finish_reason=finish, take='first')
-        return kept[reply, finish]
-    for key, rows in sections.groupby([*CONFIGURATION, *TEXT_KEYS], sort=False):
-        rows = rows.sort_values('section')
-        notes = [Note(int(r.section), _place(r.start), _place(r.end), *read(r.reply, r.finish_reason), None if is_missing(r.summary_text) else r.summary_text) for r in rows.itertuples()]
-        made.append((*key, Memory(key[-1], tuple(metrics), tuple(notes), made_by=key[0])))
-    return pd.DataFrame(made, columns=[*CONFIGURATION, *TEXT_KEYS, 'memory'])
+    by = [*CONFIGURATION, *TEXT_KEYS]
+    wanted = ['section', 'start', 'end', 'reply', 'finish_reason', 'summary_text']
+    need_columns(sections, [*by, *wanted], 'The table of sections')
+    known, rows = {}, []
+    for key, part in sections.groupby(by, sort=False):
+        notes = tuple(_note(r, metrics, known) for r in part.sort_values('section').itertuples())
+        rows.append((*key, Memory(key[-1], tuple(metrics), notes, made_by=key[0])))
+    return pd.DataFrame(rows, columns=[*by, 'memory'])
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-scores
 def rule_scores(
     memories:DataFrame, # From `rebuilt`
-    **options, # Of `evaluators.memory.aggregate`: how, weights, per_issue, least
+    **options, # Of `evaluators.memo.memory.aggregate`: how, weights, per_issue, least
 )->DataFrame: # A table of scores, with `absence` and the configuration's columns
     "The aggregator's score of every memory and metric."
     import pandas as pd
     table = memories.drop(columns='memory').rename(columns=dict(model='evaluator', doc_id='group', length='level'))
-    def one(metric):
-        found = [aggregate(m, metric, **options) for m in memories.memory]
-        return table.assign(metric=metric, value=pd.Series([None if isinstance(s, Absence) else s for s in found], index=table.index, dtype='float64'),
-                            absence=pd.Series([s.value if isinstance(s, Absence) else None for s in found], index=table.index, dtype=object))
     metrics = dict.fromkeys(m for memory in memories.memory for m in memory.metrics)
-    return pd.concat([one(m) for m in metrics], ignore_index=True)
+    judged = {m: [aggregate(memory, m, **options) for memory in memories.memory] for m in metrics}
+    return pd.concat([with_scores(table, m, scores) for m, scores in judged.items()], ignore_index=True)
 
+# %% ../../../nbs/papers/judgememo/memories.ipynb #memories-setups
 def named_setups(
     table:DataFrame, # A table of scores with the configuration's columns
 )->DataFrame: # With `evaluator` such as "LI context hard 2000 report_only"
     "The configuration as part of the evaluator's name, so that several stand in one table."
     summaries = table.section_summary.map({True: ' +summaries', False: ''})
-    name = table.evaluator + ' ' + table.context_dir + ' ' + table.scan_mode + ' ' + table.section_size.astype(str) + ' ' + table.report_mode + summaries
-    return table.assign(evaluator=name)
+    parts = [table.context_dir, table.scan_mode, table.section_size.astype(str), table.report_mode]
+    return table.assign(evaluator=table.evaluator.str.cat(parts, sep=' ') + summaries)
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-same
-def _paired_deltas(final, rule, levels=None):
-    "One row a manipulated document and target metric: `final` and `rule`, the deltas of both; a row lacks both if it lacks one."
+def _paired_deltas(final, rule):
+    "One row a manipulated document and target metric: the deltas of `final` and `rule`, both empty if one is."
     keys = ['evaluator', 'level', 'variant', 'metric', 'group']
-    a, b = (deltas(check_scores(t))[[*keys, 'delta']] for t in (final, rule))
-    both = a.rename(columns=dict(delta='final')).merge(b.rename(columns=dict(delta='rule')), on=keys, validate='1:1')
+    def named(table, name): return deltas(check_scores(table))[[*keys, 'delta']].rename(columns=dict(delta=name))
+    both = named(final, 'final').merge(named(rule, 'rule'), on=keys, validate='1:1')
     both = both[[TASKS.get(v) == m for v, m in zip(both.variant, both.metric)]]
     lacking = both.final.isna() | both.rule.isna()
     return both.assign(final=both.final.mask(lacking), rule=both.rule.mask(lacking)).reset_index(drop=True)
 
+# %% ../../../nbs/papers/judgememo/memories.ipynb #memories-dz
 def _dz(d):
-    "Mean over sd (ddof 1). 0 by convention if all are 0, since nothing moved; None if all are another number (it would be infinite) or there are fewer than two."
+    """Mean over sd (ddof 1). 0 by convention if all are 0, since nothing moved; None if all are another number
+    (it would be infinite) or there are fewer than two."""
     if len(d) < 2: return None
     off = d - d.sum()/len(d)
     sd = math.sqrt(off @ off/(len(d) - 1))
@@ -91,86 +97,145 @@ def _dz_gain(final, rule):
     return None if a is None or b is None else a - b
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-compare
+_SIDES = ('final', 'rule')
+
+def _floats(table, columns): return table.astype({c: 'float64' for c in columns})
+
+def _comparison(rows, n_resamples):
+    "The tests of one evaluator, level and manipulation."
+    tests = {side: test_row(rows[side], 4) for side in _SIDES}
+    columns = dict(points='mean', t='t', effect='effect')
+    both = {f'{what}_{side}': tests[side][column] for what, column in columns.items() for side in _SIDES}
+    r = bootstrap(_dz_gain, rows.final, rows.rule, n_resamples=n_resamples)
+    numbers = dict(asked=len(rows), n=tests['final']['scored'])
+    return numbers | both | dict(gain=r.estimate, gain_low=r.low, gain_high=r.high)
+
+# %% ../../../nbs/papers/judgememo/memories.ipynb #memories-compare-all
 def compared(
     final:DataFrame, # Table of scores of the final call
     rule:DataFrame, # Table of scores by rule, of the same evaluators
-    n_resamples:int=2000,
-)->DataFrame: # One row for each evaluator, level and manipulation (in its target metric)
-    """Eq 5.2 for both: `points_*` mean delta, `t_*`, `effect_*` d_z (negative: noticed); `gain` = d_z of the final call minus d_z of the rule, above 0 where the rule notices better, with a bootstrap interval over documents.
-    Where no delta of a side differs from 0 its d_z counts as 0 in the gain; where all its deltas are the same other number there is no d_z and no gain."""
+    n_resamples:int=2000, # Resamples of documents
+)->DataFrame:
+    """Eq 5.2 for both, one row for each evaluator, level and manipulation (in its target metric).
+
+    - asked, n: documents, and those that have all scores
+    - points_*, t_*, effect_*: mean delta, its t and d_z, for final and rule (negative: noticed)
+    - gain, gain_low, gain_high: d_z of final minus rule (above 0: the rule notices better), and its interval"""
     import pandas as pd
-    made = []
-    for key, rows in _paired_deltas(final, rule).groupby(['evaluator', 'level', 'variant', 'metric'], sort=False):
-        tests = {name: test_row(rows[name], 4) for name in ('final', 'rule')}
-        gain = bootstrap(_dz_gain, rows.final, rows.rule, n_resamples=n_resamples)
-        low, high = gain.ci or (None, None)
-        made.append(dict(zip(['evaluator', 'level', 'variant', 'metric'], key)) | dict(asked=len(rows), n=tests['final']['scored'])
-                    | {f'{what}_{name}': tests[name][column] for what, column in (('points', 'mean'), ('t', 't'), ('effect', 'effect')) for name in tests}
-                    | dict(gain=gain.estimate, gain_low=low, gain_high=high))
-    return pd.DataFrame(made).astype({c: 'float64' for c in ('gain', 'gain_low', 'gain_high', *(f'{w}_{n}' for w in ('points', 't', 'effect') for n in ('final', 'rule')))})
+    by = ['evaluator', 'level', 'variant', 'metric']
+    groups = _paired_deltas(final, rule).groupby(by, sort=False)
+    table = pd.DataFrame([dict(zip(by, key)) | _comparison(rows, n_resamples) for key, rows in groups])
+    return _floats(table, [c for c in table if c not in (*by, 'asked', 'n')])
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-overall
 def _effects(final, rule):
-    "d_z of both by manipulation (columns of documents' deltas, NaN for missing), where both have one: two lists and the columns."
+    "d_z of both by manipulation (columns of deltas, NaN for missing), where both have one: two lists and the columns."
     pairs = [[_dz(x[~np.isnan(x)]) for x in columns] for columns in zip(final.T, rule.T)]
-    kept = [i for i, pair in enumerate(pairs) if None not in pair]
-    return [pairs[i][0] for i in kept], [pairs[i][1] for i in kept], kept
+    which = [i for i, pair in enumerate(pairs) if None not in pair]
+    return [pairs[i][0] for i in which], [pairs[i][1] for i in which], which
 
 def _mean(values): return math.fsum(values)/len(values) if values else None
 
+# %% ../../../nbs/papers/judgememo/memories.ipynb #memories-overall-row
+_OVERALL = ['evaluator', 'level', 'manipulations', 'left_out', 'documents',
+            'effect_final', 'effect_rule', 'gain', 'gain_low', 'gain_high', 'p']
+
+def _overall_row(rows, n_resamples):
+    "The numbers of one evaluator and level, in the order of `overall`'s columns."
+    wide = [rows.pivot(index='group', columns='variant', values=side) for side in _SIDES]
+    a, b = (table[table.notna().any(axis=1)].to_numpy() for table in wide)
+    def gain(documents):
+        effects = _effects(*(side[documents.astype(int)] for side in (a, b)))
+        return _mean(effects[0]) - _mean(effects[1]) if effects[2] else None
+    r = bootstrap(gain, list(range(len(a))), n_resamples=n_resamples, null=0.)
+    final, rule, with_effect = _effects(a, b)
+    left_out = ' '.join(v for i, v in enumerate(wide[0].columns) if i not in with_effect)
+    return len(with_effect), left_out, len(a), _mean(final), _mean(rule), r.estimate, r.low, r.high, r.p
+
+# %% ../../../nbs/papers/judgememo/memories.ipynb #memories-overall-all
 def overall(
-    final:DataFrame, rule:DataFrame, # As for `compared`
-    n_resamples:int=1000,
-)->DataFrame: # One row for each evaluator and level
-    """The mean d_z of both over the `manipulations` (their number) for which both have one, and the `gain`, with an interval that resamples documents (a document's manipulations stay together) and in each resample averages over what has a d_z there.
-    d_z is 0 by convention where no delta differs from 0. `left_out` names the manipulations of which a side has no d_z: fewer than two documents, or all deltas the same number other than 0."""
+    final:DataFrame, # Table of scores of the final call
+    rule:DataFrame, # Table of scores by rule, of the same evaluators
+    n_resamples:int=1000, # Of documents; a document's manipulations stay together
+)->DataFrame:
+    """The mean d_z of both, one row for each evaluator and level.
+
+    - manipulations, left_out: for how many both have a d_z; the others' numbers
+    - documents, effect_final, effect_rule: how many, and the two means over those manipulations
+    - gain, gain_low, gain_high, p: their difference; each resample averages over what has a d_z there"""
     import pandas as pd
-    made = []
-    for key, rows in _paired_deltas(final, rule).groupby(['evaluator', 'level'], sort=False):
-        wide = [rows.pivot(index='group', columns='variant', values=name) for name in ('final', 'rule')]
-        a, b = (table[table.notna().any(axis=1)].to_numpy() for table in wide)
-        def gain(rows):
-            effects = _effects(*(side[rows.astype(int)] for side in (a, b)))
-            return _mean(effects[0]) - _mean(effects[1]) if effects[2] else None
-        r = bootstrap(gain, list(range(len(a))), n_resamples=n_resamples, null=0.)
-        low, high = r.ci or (None, None)
-        one, other, kept = _effects(a, b)
-        left_out = ' '.join(v for i, v in enumerate(wide[0].columns) if i not in kept)
-        made.append((*key, len(kept), left_out, len(a), _mean(one), _mean(other), r.estimate, low, high, r.p))
-    columns = ['evaluator', 'level', 'manipulations', 'left_out', 'documents', 'effect_final', 'effect_rule', 'gain', 'gain_low', 'gain_high', 'p']
-    return pd.DataFrame(made, columns=columns).astype({c: 'float64' for c in columns[5:]})
+    groups = _paired_deltas(final, rule).groupby(['evaluator', 'level'], sort=False)
+    rows = [(*key, *_overall_row(part, n_resamples)) for key, part in groups]
+    return _floats(pd.DataFrame(rows, columns=_OVERALL), _OVERALL[5:])
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-length
-def compared_lengths(
-    final:DataFrame, rule:DataFrame, # As for `compared`
-    short:str='2000', long:str='full', # Levels that are compared
-)->DataFrame: # One row for each evaluator and manipulation (in its target metric)
-    "Eq 5.3 for both on the same documents; `difference`: rule minus final call, with a 95 % t interval."
+def _length_row(rows):
+    "Eq 5.3 for both, and their difference, in the order of `compared_lengths`' columns."
+    a, b, gap = paired_t(rows.final), paired_t(rows.rule), paired_t(rows.rule - rows.final)
+    return len(rows), a.n, a.estimate, b.estimate, a.statistic, b.statistic, gap.estimate, gap.low, gap.high, gap.p
+
+_LENGTH_NUMBERS = ['points_final', 'points_rule', 't_final', 't_rule', 'difference', 'low', 'high', 'p']
+
+def _ordered(table):
+    "By evaluator, and manipulations as everywhere."
+    table = table.sort_values('variant', key=lambda v: v.map(list(TASKS).index), kind='stable')
+    return table.sort_values('evaluator', kind='stable').reset_index(drop=True)
+
+# %% ../../../nbs/papers/judgememo/memories.ipynb #memories-across
+def _across(paired, short, long):
+    "Delta in the short minus delta in the long text, by document, of both sides."
     import pandas as pd
-    wide = _paired_deltas(final, rule).pivot(index=['evaluator', 'variant', 'metric', 'group'], columns='level', values=['final', 'rule'])
-    d = pd.DataFrame({name: (wide[name].get(short, math.nan) - wide[name].get(long, math.nan)) for name in ('final', 'rule')}, index=wide.index).reset_index()
-    made = []
-    for key, rows in d.groupby(['evaluator', 'variant', 'metric'], sort=False):
-        a, b, gap = paired_t(rows.final), paired_t(rows.rule), paired_t(rows.rule - rows.final)
-        low, high = gap.ci or (None, None)
-        made.append((*key, len(rows), a.n, a.estimate, b.estimate, a.statistic, b.statistic, gap.estimate, low, high, gap.p))
-    columns = ['evaluator', 'variant', 'metric', 'asked', 'n', 'points_final', 'points_rule', 't_final', 't_rule', 'difference', 'low', 'high', 'p']
-    table = pd.DataFrame(made, columns=columns).astype({c: 'float64' for c in columns[5:]})
-    return table.sort_values('variant', key=lambda v: v.map(list(TASKS).index), kind='stable').sort_values('evaluator', kind='stable').reset_index(drop=True)
+    by = ['evaluator', 'variant', 'metric', 'group']
+    wide = paired.pivot(index=by, columns='level', values=list(_SIDES))
+    sides = {side: wide[side].get(short, math.nan) - wide[side].get(long, math.nan) for side in _SIDES}
+    return pd.DataFrame(sides, index=wide.index).reset_index()
+
+# %% ../../../nbs/papers/judgememo/memories.ipynb #memories-length-all
+def compared_lengths(
+    final:DataFrame, # Table of scores of the final call
+    rule:DataFrame, # Table of scores by rule, of the same evaluators
+    short:str='2000', # Level of the short texts
+    long:str='full', # Level of the long texts
+)->DataFrame:
+    """Eq 5.3 for both, one row for each evaluator and manipulation.
+
+    - asked, n: documents, and those that have all scores
+    - points_*, t_*: mean of delta(short) - delta(long) and its t, for final and rule
+    - difference, low, high, p: rule minus final, with a 95 % t interval"""
+    import pandas as pd
+    by = ['evaluator', 'variant', 'metric']
+    groups = _across(_paired_deltas(final, rule), short, long).groupby(by, sort=False)
+    rows = [(*key, *_length_row(part)) for key, part in groups]
+    return _ordered(_floats(pd.DataFrame(rows, columns=[*by, 'asked', 'n', *_LENGTH_NUMBERS]), _LENGTH_NUMBERS))
+
+# %% ../../../nbs/papers/judgememo/memories.ipynb #memories-ends
+def _ends_off(ours, theirs):
+    "How many characters each recorded end, but for the last, is from the nearest of ours."
+    return [min((abs(end - mine) for _, mine in ours), default=end) for _, end in theirs[:-1]]
+
+def _agreement(pairs):
+    "The numbers of `scanner_agreement`, from (our sections, theirs) of each text, as lists of (start, end)."
+    off = [distance for ours, theirs in pairs for distance in _ends_off(ours, theirs)]
+    return dict(texts=len(pairs), same_number=sum(len(ours) == len(theirs) for ours, theirs in pairs),
+                identical=sum(ours == theirs for ours, theirs in pairs), ends=len(off), found=off.count(0),
+                median_off=float(np.median(off)) if off else None, largest_off=max(off, default=None))
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-agreement
 def scanner_agreement(
-    sections:DataFrame, # With CONFIGURATION's `section_size`, length, variant, doc_id, section, start, end
+    sections:DataFrame, # From `recorded_sections`
     texts:dict, # (doc_id, length, variant) -> text
-    counter:str|Callable|None=None, finder:Callable=sentences, # As for `scan`
-)->dict: # texts, same_number, identical (texts); ends (recorded, last ones left out), found, mean_tokens_off is not known without their tokenizer; median_off and largest_off in characters
-    "How far our sections are those recorded, by the thesis's way to count (`scan` with `gaps=False`)."
-    texts_with, same_number, identical, off = 0, 0, 0, []
-    known = sections[sections.start.notna()].drop_duplicates(['section_size', *TEXT_KEYS, 'section'])
-    for (size, length, variant, doc), rows in known.groupby(['section_size', *TEXT_KEYS], sort=False):
+    counter:str|Callable|None=None, # As for `scan`
+    finder:Callable=sentences, # As for `scan`
+)->dict:
+    """Are our sections those recorded? Counted in the thesis's way (`scan` with `gaps=False`).
+
+    - texts, same_number, identical: texts; those with as many sections; with the same
+    - ends, found: recorded ends but for the last; those that we have too
+    - median_off, largest_off: how far our nearest is from an end, in characters"""
+    pairs, by = [], ['section_size', *TEXT_KEYS]
+    known = sections[sections.start.notna()].drop_duplicates([*by, 'section'])
+    for (size, length, variant, doc), rows in known.groupby(by, sort=False):
+        ours = scan(texts[doc, length, variant], int(size), counter=counter, finder=finder, gaps=False)
         theirs = sorted((int(a), int(b)) for a, b in zip(rows.start, rows.end))
-        ours = [(s.start, s.end) for s in scan(texts[doc, length, variant], int(size), counter=counter, finder=finder, gaps=False)]
-        texts_with, same_number, identical = texts_with + 1, same_number + (len(ours) == len(theirs)), identical + (ours == theirs)
-        off += [min((abs(end - mine) for _, mine in ours), default=end) for _, end in theirs[:-1]]
-    return dict(texts=texts_with, same_number=same_number, identical=identical, ends=len(off), found=off.count(0),
-                median_off=float(np.median(off)) if off else None, largest_off=max(off, default=None))
+        pairs.append(([(s.start, s.end) for s in ours], theirs))
+    return _agreement(pairs)

@@ -6,15 +6,15 @@
 __all__ = ['CRITERIA', 'YES_NO', 'Sheets', 'annotation_sheets', 'save_sheets', 'Answers', 'read_sheets', 'annotation_table',
            'annotation_agreement']
 
-# %% ../../../nbs/papers/montagelie/sheets.ipynb #annot-imports
-import hashlib, json, re
-from itertools import combinations
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-imports
+import json, re
+from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
 
 from ...benchmarks.montagelie import DIFFICULTIES
 from ...core.checks import check_count
-from ...core.files import write_atomic
+from ...core.files import digest, shipped, write_atomic
 from ...core.frames import DataFrame
 from ...core.records import BadInput
 from ...metaeval.order import item_of
@@ -23,84 +23,117 @@ from ...validity.agreement import alpha, kappa
 from ...validity.base import no_value
 from ...validity.resampling import bootstrap
 
-# %% ../../../nbs/papers/montagelie/sheets.ipynb #annot-criteria
-CRITERIA = { # kind of the second text -> criterion, as Table 2 calls it -> question
-    'lie': {
-        'semantic shift': 'Does the second text mean something else than the first? Yes, if a reader of the second would come away with another idea of what happened when, or of what led to what.',
-        'event integrity': 'Are the single events the same in both? Yes, if each event of the first is in the second, unchanged, and the second has no others. Their order does not matter here.',
-        'coherence': 'Does the second text read smoothly by itself? No, if it stumbles from sentence to sentence or is padded with connecting words.'},
-    'paraphrase': {
-        'semantic fidelity': 'Does the second text mean the same as the first? Yes, if the same things happened, to the same people, in the same order of time, whatever the order of telling.',
-        'structural variation': 'Is the second text built in another way? Yes, if it tells the events in another arrangement or with another narrative technique, and not only in other words.'}}
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-criteria
+def _criteria():
+    "Kind of the second text -> criterion, as Table 2 calls it -> question."
+    criteria = {}
+    for line in shipped('data/words/montagelie_questions.txt').read_text(encoding='utf-8').splitlines():
+        kind, criterion, question = line.split(' | ')
+        criteria.setdefault(kind, {})[criterion] = question
+    return criteria
+
+CRITERIA = _criteria()
 YES_NO = {'yes': 1., 'no': 0.}
 
-# %% ../../../nbs/papers/montagelie/sheets.ipynb #annot-sample
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-instances
 def _instances(examples):
     "Source -> its first complete instance: (variant, level) -> example."
-    paraphrased, found, chosen = any(e.variant == 'paraphrase' for e in examples), {}, {}
-    needed = [('original', level) for level in ('true', *DIFFICULTIES)] + [('paraphrase', d) for d in DIFFICULTIES if paraphrased]
-    for e in examples: found.setdefault((e.group, item_of(e.id)), {})[e.variant, e.level] = e
-    for (group, _), texts in found.items():
+    needed = [('original', level) for level in ('true', *DIFFICULTIES)]
+    if any(e.variant == 'paraphrase' for e in examples): needed += [('paraphrase', d) for d in DIFFICULTIES]
+    instances, chosen = {}, {}
+    for e in examples: instances.setdefault((e.group, item_of(e.id)), {})[e.variant, e.level] = e
+    for (group, _), texts in instances.items():
         if all(key in texts for key in needed): chosen.setdefault(group, {key: texts[key] for key in needed})
     return chosen
 
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-questions
 def _questions(texts, seed):
     "What is asked about an instance: (kind, difficulty, first text, example with the second text, id)."
-    asked = [('lie', d, texts['original', 'true'], texts['original', d]) for d in DIFFICULTIES]
-    asked += [('paraphrase', d, texts['original', d], texts['paraphrase', d]) for d in DIFFICULTIES if ('paraphrase', d) in texts]
-    name = lambda *parts: hashlib.sha256(json.dumps([str(seed), *parts]).encode()).hexdigest()[:12]
-    return [(kind, d, first.target, e, name(e.id, first.target, e.target)) for kind, d, first, e in asked]
+    pairs = [('lie', d, texts['original', 'true'], texts['original', d]) for d in DIFFICULTIES]
+    told = [d for d in DIFFICULTIES if ('paraphrase', d) in texts]
+    pairs += [('paraphrase', d, texts['original', d], texts['paraphrase', d]) for d in told]
+    name = lambda *parts: digest(json.dumps([str(seed), *parts]), 12)
+    return [(kind, d, first.target, e, name(e.id, first.target, e.target)) for kind, d, first, e in pairs]
 
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-drawn
 def _drawn(examples, instances, shared, seed):
     "The instances that are judged: those of all annotators first."
     complete, wanted = _instances(examples), instances + shared
-    if len(complete) < wanted: raise BadInput(f'{wanted} instances are asked for ({instances} dealt, {shared} shared), and the examples have {len(complete)} sources with a complete one: ask for fewer.')
+    if len(complete) < wanted:
+        request = f'{wanted} instances are asked for ({instances} dealt, {shared} shared)'
+        raise BadInput(f'{request}, and the examples have {len(complete)} sources with a complete one: ask for fewer.')
     order = seeded(seed, 'annotation').permutation(len(complete))[:wanted]
     return [complete[sorted(complete)[i]] for i in order]
 
-# %% ../../../nbs/papers/montagelie/sheets.ipynb #annot-sheets
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-names
 class Sheets(NamedTuple):
     "What annotators get, and what they must not see."
     rows: list # Dicts, one for each annotator and text: annotator, id, first, second, questions, answers
     key: list  # Dicts, one for each text: id, example_id, item, group, kind, level, shared, annotators
 
+def _names(annotators):
+    "The annotators' names in a list; they become names of files."
+    names = [annotators] if isinstance(annotators, str) else list(annotators)
+    usable = all(isinstance(name, str) and re.fullmatch(r'[\w-]+', name) for name in names)
+    if names and usable and len(set(names)) == len(names): return names
+    raise BadInput(f'Annotators need different names of letters, digits, - and _, not {names}.')
+
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-rows
+def _row(annotator, question):
+    "What one annotator is asked about one text; `question`: from `_questions`."
+    kind, _, first, e, id = question
+    texts, criteria = dict(first=first, second=e.target), CRITERIA[kind]
+    return dict(annotator=annotator, id=id, **texts, questions=criteria, answers=dict.fromkeys(criteria))
+
+def _key_row(question, shared, annotators):
+    "What the annotators must not see about this text."
+    kind, level, _, e, id = question
+    what = dict(item=item_of(e.id), group=e.group, kind=kind, level=level)
+    return dict(id=id, example_id=e.id, **what, shared=shared, annotators=annotators)
+
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-shuffled
+def _shuffled(rows, names, seed):
+    "Each annotator's rows in an order of their own."
+    shuffled = []
+    for name in names:
+        own = [row for row in rows if row['annotator'] == name]
+        shuffled += [own[i] for i in seeded(f'{seed}/{name}', 'annotation').permutation(len(own))]
+    return shuffled
+
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-sheets
 def annotation_sheets(
-    examples:list, # Of a benchmark such as `montagelie`, with or without paraphrases
+    examples:list, # Of a benchmark such as `montagelie`
     instances:int=50, # Dealt to the annotators
     annotators:tuple=('A', 'B'), # Their names
-    shared:int=5, # Further instances, judged by all of them
-    seed:int|str=0,
+    shared:int=5, # Further ones, judged by all
+    seed:int|str=0, # Of draw, ids and orders
 )->Sheets:
-    "Sheets with empty answers (None), and the key to them."
-    names = list(annotators) if not isinstance(annotators, str) else [annotators]
-    if not names or len(set(names)) < len(names) or not all(isinstance(a, str) and re.fullmatch(r'[\w-]+', a) for a in names): raise BadInput(f'Annotators need different names of letters, digits, - and _, not {names}.')
-    instances, shared, rows, key = check_count(instances, 'instances', 1), check_count(shared, 'shared'), [], []
+    "Sheets with empty answers, and their key."
+    names, rows, key = _names(annotators), [], []
+    instances, shared = check_count(instances, 'instances', 1), check_count(shared, 'shared')
     for number, texts in enumerate(_drawn(list(examples), instances, shared, seed)):
         who = names if number < shared else [names[(number - shared) % len(names)]]
-        for kind, level, first, e, id in _questions(texts, seed):
-            key.append(dict(id=id, example_id=e.id, item=item_of(e.id), group=e.group, kind=kind, level=level, shared=number < shared, annotators=who))
-            rows += [dict(annotator=a, id=id, first=first, second=e.target, questions=CRITERIA[kind], answers=dict.fromkeys(CRITERIA[kind])) for a in who]
-    shuffled = []
-    for a in names:
-        own = [r for r in rows if r['annotator'] == a]
-        shuffled += [own[i] for i in seeded(f'{seed}/{a}', 'annotation').permutation(len(own))]
-    return Sheets(shuffled, sorted(key, key=lambda k: k['id']))
+        for question in _questions(texts, seed):
+            key.append(_key_row(question, number < shared, who))
+            rows += [_row(name, question) for name in who]
+    return Sheets(_shuffled(rows, names, seed), sorted(key, key=lambda k: k['id']))
 
-# %% ../../../nbs/papers/montagelie/sheets.ipynb #annot-save
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-save
 def _jsonl(rows): return ''.join(json.dumps(row) + '\n' for row in rows)
 
 def save_sheets(
-    sheets:Sheets,
+    sheets:Sheets, # From `annotation_sheets`
     folder:str|Path, # Gets sheet_NAME.jsonl for each annotator, and key.jsonl
-)->list[Path]:
+)->list[Path]: # The sheets, then the key
     "Write the sheets and the key. A sheet that is there already is not overwritten, because it may hold answers."
     folder, files = Path(folder), {}
     for row in sheets.rows: files.setdefault(folder/f'sheet_{row["annotator"]}.jsonl', []).append(row)
-    there = [p for p in files if p.exists()]
-    if there: raise BadInput(f'{str(there[0])!r} is there already and may hold answers: name another folder, or move it.')
+    for path in files:
+        if path.exists():
+            raise BadInput(f'{str(path)!r} is there already and may hold answers: name another folder, or move it.')
     return [write_atomic(path, _jsonl(rows)) for path, rows in (files | {folder/'key.jsonl': sheets.key}).items()]
 
-# %% ../../../nbs/papers/montagelie/sheets.ipynb #annot-read
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-read
 def _answer(x):
     "1, 0 or None (no answer yet); a `BadInput` for anything else."
     if no_value(x) or isinstance(x, str) and not x.strip(): return None
@@ -108,6 +141,7 @@ def _answer(x):
     if isinstance(x, str) and x.strip().lower() in YES_NO: return YES_NO[x.strip().lower()]
     raise BadInput(f'the answer {x!r} is not allowed: it can be "yes", "no", or null where there is none')
 
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-checked
 def _checked(row, key, seen):
     "(annotator, id) and the answers of a row."
     if not isinstance(row, dict): raise BadInput(f'it must be a JSON object, not a {type(row).__name__}')
@@ -115,11 +149,13 @@ def _checked(row, key, seen):
     if not isinstance(id, str) or id not in key: raise BadInput(f'the id {id!r} is not in the key')
     if who not in key[id]['annotators']: raise BadInput(f'{id} was not given to the annotator {who!r}')
     if not isinstance(answers, dict): raise BadInput(f'{id} has no answers')
-    unknown = [c for c in answers if c not in CRITERIA[key[id]['kind']]]
-    if unknown: raise BadInput(f'{id} has an answer to {unknown[0]!r}, which was not asked about a {key[id]["kind"]}')
+    kind = key[id]['kind']
+    for c in answers:
+        if c not in CRITERIA[kind]: raise BadInput(f'{id} has an answer to {c!r}, which was not asked about a {kind}')
     if (who, id) in seen: raise BadInput(f'{id} by {who!r} is there twice; the first counts')
     return (who, id), {c: _answer(x) for c, x in answers.items()}
 
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-lines
 def _lines(path):
     "Number and row, or the error, of each line of a file."
     try: text = Path(path).read_text(encoding='utf-8-sig')
@@ -130,84 +166,142 @@ def _lines(path):
         try: yield number, json.loads(line)
         except (ValueError, RecursionError) as e: yield number, BadInput(f'the line is no JSON ({e})')
 
-# %% ../../../nbs/papers/montagelie/sheets.ipynb #annot-read-sheets
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-known
+def _known(key):
+    "Id -> what is known about a text, from a key or its file."
+    key = [row for _, row in _lines(key)] if isinstance(key, (str, Path)) else key
+    try: return {k['id']: dict(k, annotators=list(k['annotators']), kind=k['kind']) for k in key}
+    except (TypeError, KeyError):
+        fault = 'The key is no key of sheets'
+        raise BadInput(f'{fault}: give the file key.jsonl that was saved with them.') from None
+
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-answered
+def _answered(paths, key):
+    "(annotator, id) -> answers, and a sentence for each row that can't be used."
+    answered, faults = {}, []
+    for path in paths:
+        for number, row in _lines(path):
+            try:
+                if isinstance(row, BadInput): raise row
+                who, answers = _checked(row, key, answered)
+                answered[who] = answers
+            except BadInput as e: faults.append(f'{Path(path).name}, line {number}: {e}.')
+    return answered, faults
+
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-read-sheets
 class Answers(NamedTuple):
     "What came back."
-    frame:DataFrame # One row for each annotator, text and criterion: annotator, id, criterion, answer (1, 0 or None), kind, level, item, group, shared
-    faults: list       # Sentences, one for each row that can't be used; its answers count as missing
+    frame: DataFrame # One row for each annotator, text and criterion; columns as in `read_sheets`
+    faults: list # Sentences, one for each row that can't be used; its answers count as missing
 
+def _answer_rows(key, answered):
+    "One row for each annotator, text and criterion, answered or not."
+    for id, k in key.items():
+        about = {name: k[name] for name in ('kind', 'level', 'item', 'group', 'shared')}
+        for a, c in product(k['annotators'], CRITERIA[k['kind']]):
+            yield dict(annotator=a, id=id, criterion=c, answer=answered.get((a, id), {}).get(c), **about)
+
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-read-whole
 def read_sheets(
     paths:list, # Filled sheets
     key:list|str|Path, # `Sheets.key`, or the file
     strict:bool=True, # A row that can't be used is a `BadInput`; else it is only among the faults
 )->Answers:
-    "Filled sheets, held against the key."
-    import pandas as pd
-    key = [row for _, row in _lines(key)] if isinstance(key, (str, Path)) else key
-    try: key = {k['id']: dict(k, annotators=list(k['annotators']), kind=k['kind']) for k in key}
-    except (TypeError, KeyError): raise BadInput('The key is no key of sheets: give the file key.jsonl that was saved with them.') from None
-    given, faults = {}, []
-    for path in [paths] if isinstance(paths, (str, Path)) else paths:
-        for number, row in _lines(path):
-            try:
-                if isinstance(row, BadInput): raise row
-                who, answers = _checked(row, key, given)
-                given[who] = answers
-            except BadInput as e: faults.append(f'{Path(path).name}, line {number}: {e}.')
-    if faults and strict: raise BadInput('\n'.join([f'{len(faults)} row{"s" if len(faults) > 1 else ""} can\'t be used; mend {"them" if len(faults) > 1 else "it"}, or read with strict=False.', *faults]))
-    rows = [dict(annotator=a, id=id, criterion=c, answer=given.get((a, id), {}).get(c), **{n: k[n] for n in ('kind', 'level', 'item', 'group', 'shared')})
-            for id, k in key.items() for a in k['annotators'] for c in CRITERIA[k['kind']]]
-    return Answers(pd.DataFrame(rows).astype(dict(answer=object)), faults)
+    """Filled sheets, held against the key. The frame's columns:
 
-# %% ../../../nbs/papers/montagelie/sheets.ipynb #annot-table
+    - annotator, id, criterion: who was asked what
+    - answer: 1, 0 or None
+    - kind, level, item, group, shared: of the text, from the key"""
+    import pandas as pd
+    key = _known(key)
+    answered, faults = _answered([paths] if isinstance(paths, (str, Path)) else paths, key)
+    if faults and strict:
+        rows, them = (f'{len(faults)} rows', 'them') if len(faults) > 1 else ('1 row', 'it')
+        raise BadInput('\n'.join([f'{rows} can\'t be used; mend {them}, or read with strict=False.', *faults]))
+    return Answers(pd.DataFrame(list(_answer_rows(key, answered))).astype(dict(answer=object)), faults)
+
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-wilson
 def _wilson(yes, n, level):
-    "In percent."
+    "Wilson's interval in percent, (None, None) without answers."
     from statsmodels.stats.proportion import proportion_confint
     return tuple(100*float(x) for x in proportion_confint(yes, n, 1 - level, 'wilson')) if n else (None, None)
 
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-table-parts
+def _table_parts(frame):
+    "(difficulty or all, criterion, answers), in the order of the table."
+    for d in (*DIFFICULTIES, 'all'):
+        parts = dict(list(frame[frame.level.eq(d) | (d == 'all')].groupby('criterion')))
+        for criterion in (c for kind in CRITERIA.values() for c in kind):
+            if criterion in parts: yield d, criterion, parts[criterion]
+
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-table-row
+def _table_row(difficulty, criterion, part, level, n_resamples, seed):
+    "One percentage with its counts and its interval; `part`: the answers."
+    given = [x for x in part.answer if not no_value(x)]
+    yes, n = int(sum(given)), len(given)
+    if difficulty != 'all': low, high = _wilson(yes, n, level)
+    else:
+        percent, settings = lambda x: 100*x.mean(), dict(n_resamples=n_resamples, level=level, seed=seed)
+        r = bootstrap(percent, list(part.answer), groups=list(part.group), **settings)
+        low, high = r.low, r.high
+    return dict(level=difficulty, criterion=criterion, asked=len(part), answered=n, yes=yes,
+        percent=100*yes/n if n else None, ci_low=low, ci_high=high, cell=f'{difficulty}|{criterion}')
+
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-table
 def annotation_table(
     answers:Answers, # From `read_sheets`
     level:float=.95, # Of the intervals
     n_resamples:int=2000, # For the rows "all"
-    seed:int=0,
-)->DataFrame: # level (difficulty, or "all"), criterion, asked, answered, yes, percent, ci_low, ci_high, and cell: its name in the published table
-    "Percentages of yes. Missing answers are left out and counted."
-    import pandas as pd
-    frame, rows = answers.frame[~answers.frame.shared], []
-    for d in (*DIFFICULTIES, 'all'):
-        for criterion, part in frame[frame.level.eq(d) | (d == 'all')].groupby('criterion', sort=False):
-            given = [x for x in part.answer if not no_value(x)]
-            yes, n = int(sum(given)), len(given)
-            r = bootstrap(lambda x: 100*x.mean(), list(part.answer), groups=list(part.group), n_resamples=n_resamples, level=level, seed=seed) if d == 'all' else None
-            low, high = _wilson(yes, n, level) if r is None else r.ci or (None, None)
-            rows.append(dict(level=d, criterion=criterion, asked=len(part), answered=n, yes=yes, percent=100*yes/n if n else None, ci_low=low, ci_high=high, cell=f'{d}|{criterion}'))
-    if not rows: raise BadInput('All instances are shared, so there are none for the table: deal some to single annotators.')
-    order = [c for kind in CRITERIA.values() for c in kind]
-    return pd.DataFrame(sorted(rows, key=lambda r: ([*DIFFICULTIES, 'all'].index(r['level']), order.index(r['criterion']))))
+    seed:int=0, # Of the resampling
+)->DataFrame: # One row for each difficulty and criterion, then for all
+    """Percentages of yes. Missing answers are left out and counted.
 
-# %% ../../../nbs/papers/montagelie/sheets.ipynb #annot-agreement
+    - level, criterion: difficulty or "all", and question
+    - asked, answered, yes: counts
+    - percent, ci_low, ci_high: of yes, with the interval
+    - cell: its name in the published table"""
+    import pandas as pd
+    frame = answers.frame[~answers.frame.shared]
+    rows = [_table_row(*part, level, n_resamples, seed) for part in _table_parts(frame)]
+    if not rows:
+        raise BadInput('All instances are shared, so there are none for the table: deal some to single annotators.')
+    return pd.DataFrame(rows)
+
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-agreeing
 def _agreeing(rows):
-    "The share of pairs of answers to the same text that agree, in percent."
-    pairs = [(a, b) for row in rows for a, b in combinations([x for x in row if not no_value(x)], 2)]
+    "The share of pairs of answers to the same text that agree, in percent or None, and how many pairs there are."
+    answers = [[x for x in row if not no_value(x)] for row in rows]
+    pairs = [pair for row in answers for pair in combinations(row, 2)]
     return (100*sum(a == b for a, b in pairs)/len(pairs) if pairs else None), len(pairs)
 
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-agreement-row
+def _agreement_row(criterion, part, level, n_resamples, seed):
+    "Agreement on one criterion; `part`: the answers to it."
+    people = list(dict.fromkeys(part.annotator))
+    texts = [dict(zip(u.annotator, u.answer)) for _, u in part.groupby('id', sort=False)]
+    table, groups = [[u.get(a) for a in people] for u in texts], list(part.drop_duplicates('id').group)
+    r = alpha(table, groups=groups, confidence=level, n_resamples=n_resamples, seed=seed)
+    k = kappa([row[0] for row in table], [row[1] for row in table]) if len(people) == 2 else None
+    percent, pairs = _agreeing(table)
+    return dict(criterion=criterion, texts=len(table), pairs=pairs, percent=percent, alpha=r.estimate, ci_low=r.low,
+        ci_high=r.high, kappa=k and k.estimate, note=r.note, cell=f'agreement|{criterion}')
+
+# %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-agreement
 def annotation_agreement(
     answers:Answers, # From `read_sheets`
     level:float=.95, # Of the interval
     n_resamples:int=1000, # Of sources
-    seed:int=0,
-)->DataFrame: # criterion, texts (shared), pairs (of answers), percent (of pairs that agree), alpha, ci_low, ci_high, kappa (of two annotators), note, cell
-    "Krippendorff's alpha (nominal) with an interval over sources, Cohen's kappa if there are two annotators, and the percentage, for each criterion."
+    seed:int=0, # Of the resampling
+)->DataFrame: # One row a criterion
+    """Agreement of the annotators on the shared instances.
+
+    - criterion, texts, pairs: question, shared texts, pairs of answers
+    - percent: of the pairs that agree
+    - alpha, ci_low, ci_high: Krippendorff's, nominal; interval over sources
+    - kappa: Cohen's, for two annotators
+    - note, cell: on alpha; published cell"""
     import pandas as pd
-    shared, rows = answers.frame[answers.frame.shared], []
-    for criterion, part in shared.groupby('criterion', sort=False):
-        people = list(dict.fromkeys(part.annotator))
-        units = {id: dict(zip(u.annotator, u.answer)) for id, u in part.groupby('id', sort=False)}
-        table, groups = [[u.get(a) for a in people] for u in units.values()], list(part.drop_duplicates('id').group)
-        r = alpha(table, groups=groups, confidence=level, n_resamples=n_resamples, seed=seed)
-        k = kappa([row[0] for row in table], [row[1] for row in table]) if len(people) == 2 else None
-        low, high = r.ci or (None, None)
-        percent, pairs = _agreeing(table)
-        rows.append(dict(criterion=criterion, texts=len(table), pairs=pairs, percent=percent, alpha=r.estimate, ci_low=low, ci_high=high, kappa=k and k.estimate, note=r.note, cell=f'agreement|{criterion}'))
+    shared = answers.frame[answers.frame.shared].groupby('criterion', sort=False)
+    rows = [_agreement_row(criterion, part, level, n_resamples, seed) for criterion, part in shared]
     if not rows: raise BadInput('No instance is shared, so nobody can agree: make the sheets with shared=5.')
     return pd.DataFrame(rows)

@@ -9,55 +9,53 @@ __all__ = ['delta_lines']
 import math, numbers
 
 import numpy as np
+from fastcore.meta import delegates
 
+from ...core.frames import DataFrame
 from ...core.records import BadInput
-from .style import MUTED, _DASHES, _MARKERS, _WIDTH, _compose, _figure, _known_n, _label
-from .style import _note, _nothing, _order, _outer, _panels, _pick, _said, _x_labels
-from .style import _zero, palette
+from .style import DASHES, MARKERS, MUTED, WIDTH, chart, empty_panel, label_width
+from .style import outer_labels, panel_grid, reference_line, shared_options, shown_label
+from .style import styled, x_tick_labels
 
-# %% ../../../nbs/report/figures/deltas.ipynb #deltas-delta-parts
+# %% ../../../nbs/report/figures/deltas.ipynb #deltas-along
 def _along(labels, order):
-    "Where the labels stand: numbers at their own distances, anything else one step apart."
-    if order is None and all(isinstance(x, numbers.Real) and not isinstance(x, bool) for x in labels):
+    "The labels in order and where they stand: numbers at their own distances, anything else one step apart."
+    numeric = all(isinstance(x, numbers.Real) and not isinstance(x, bool) for x in labels)
+    if order is None and numeric:
         labels = sorted(labels)
         return labels, [float(x) for x in labels]
     return labels, [float(i) for i in range(len(labels))]
 
-def _block(part, names):
-    "The points of one panel: for each line a frame with one row a place, NaN where there is nothing."
-    lines = {who: part.loc[[v == who for v in part.line]] for who in names[2]}
-    full = lambda own: own.set_axis([names[1].index(v) for v in own.x]).reindex(range(len(names[1])), columns=['y', 'low', 'high'])
-    return {who: full(own) for who, own in lines.items()}
+def _blocks(c):
+    "For each panel and line: a frame with one row a place, NaN where there is nothing."
+    places = c.names['x']
+    def whole(own):
+        own = own.set_axis([places.index(x) for x in own.x])
+        return own.reindex(range(len(places)), columns=['y', 'low', 'high'])
+    def lines(data): return {name: whole(data.loc[[own == name for own in data.line]]) for name in c.names['line']}
+    return {facet: lines(c.part(facet)) for facet in c.names['facet']}
 
-def _one_line(ax, xs, part, colour, i):
+# %% ../../../nbs/report/figures/deltas.ipynb #deltas-line
+def _look(i, colour):
+    "The i-th line: eight markers, and another dash after eight lines."
+    return dict(color=colour, marker=MARKERS[i % 8], markersize=6, markeredgecolor='white', linewidth=1.8,
+        linestyle=DASHES[i // 8 % 4])
+
+def _one_line(ax, xs, own, colour, i):
     "One line with its markers and, where known, intervals. It breaks where a value is missing."
-    ax.plot(xs, part.y, color=colour, marker=_MARKERS[i % 8], markersize=6, markeredgecolor='white', markeredgewidth=.7, linewidth=1.8,
-        linestyle=_DASHES[i // 8 % 4], zorder=3)
-    known = part.low.notna() & part.high.notna() & part.y.notna()
-    if (part.low > part.high)[known].any(): raise BadInput('An interval has its low end above its high end: low and high are swapped.')
-    ax.vlines(np.asarray(xs)[known], part.low[known], part.high[known], color=colour, linewidth=1.6, alpha=.6, zorder=2)
+    ax.plot(xs, own.y, markeredgewidth=.7, zorder=3, **_look(i, colour))
+    known = own.low.notna() & own.high.notna() & own.y.notna()
+    if (own.low > own.high)[known].any():
+        raise BadInput('An interval has its low end above its high end: low and high are swapped.')
+    ax.vlines(np.asarray(xs)[known], own.low[known], own.high[known], color=colour, linewidth=1.6, alpha=.6, zorder=2)
 
+# %% ../../../nbs/report/figures/deltas.ipynb #deltas-gaps
 def _crosses(ax, xs, lost, colours, step):
-    "Crosses at the bottom, stacked, for the lines without a value at a place."
+    "Crosses at the bottom, stacked, for the lines without a value at a place; `lost`: line x place."
+    look = dict(marker='x', markersize=5.5, markeredgewidth=1.7, linestyle='', zorder=4)
     for x, column in zip(xs, np.asarray(lost).T):
         for rank, i in enumerate(np.flatnonzero(column)):
-            ax.plot([x], [step * (rank + .6)], marker='x', markersize=5.5, markeredgewidth=1.7, color=colours[i], linestyle='',
-                transform=ax.get_xaxis_transform(), zorder=4)
-
-def _tilt(labels, at, across):
-    "The turn of the labels below (degrees) and the height they need beyond a line (inches)."
-    longest = lambda *shape: max(len(line) for x in labels for line in _label(x, *shape).split('\n')) * .078
-    span = (max(at) - min(at)) or 1
-    if longest(14) <= (_WIDTH - 1) / across * min(np.diff(at), default=span) / span / 1.2: return 0, 0
-    return 35, longest(34, 1) * .58
-
-def _delta_axes(ax, labels, at, reference, turn):
-    "Ticks, limits and grid of one panel of lines."
-    span = (max(at) - min(at)) or 1
-    _x_labels(ax, at, labels, turn, 14)
-    ax.set_xlim(min(at) - .09 * span, max(at) + .09 * span)
-    _zero(ax, reference, 'y')
-    ax.yaxis.grid(True)
+            ax.plot([x], [step * (rank + .6)], color=colours[i], transform=ax.get_xaxis_transform(), **look)
 
 def _room_below(ax, deepest):
     "Lifts the lines above `deepest` stacked crosses; gives the step of the stack as a part of the panel's height."
@@ -67,78 +65,111 @@ def _room_below(ax, deepest):
     if deepest: ax.set_ylim(low - (high - low) * part / (1 - part), high)
     return step
 
-def _delta_legend(names, colours, direct, lost):
-    "Legend entries: the lines when they aren't named at their ends, and the cross."
-    from matplotlib.lines import Line2D
-    lines = [] if direct else [(Line2D([], [], color=colours[who], marker=_MARKERS[i % 8], markersize=6, markeredgecolor='white', linewidth=1.8,
-        linestyle=_DASHES[i // 8 % 4]), who) for i, who in enumerate(names[2])]
-    return lines + [(Line2D([], [], color=MUTED, marker='x', markeredgewidth=1.7, linestyle=''), 'no data')] * bool(lost)
+# %% ../../../nbs/report/figures/deltas.ipynb #deltas-axes
+def _tilt(labels, at, across):
+    "The turn of the labels below (degrees) and the height they need beyond a line (inches)."
+    span = (max(at) - min(at)) or 1
+    room = (WIDTH - 1) / across * min(np.diff(at), default=span) / span / 1.2
+    return (0, 0) if label_width(labels, 14) <= room else (35, label_width(labels, 34, 1) * .58)
 
-def _dark(colour):
-    "The colour, dark enough for small letters on white."
-    from matplotlib.colors import to_rgb
-    return tuple(.72 * part for part in to_rgb(colour))
+def _axes(ax, labels, at, reference, turn):
+    "Ticks, limits and grid of one panel of lines."
+    span = (max(at) - min(at)) or 1
+    x_tick_labels(ax, at, labels, turn, 14)
+    ax.set_xlim(min(at) - .09 * span, max(at) + .09 * span)
+    reference_line(ax, reference, 'y')
+    ax.yaxis.grid(True)
 
-def _name_ends(ax, ends, colours, height):
-    "Each line's name at its right end, moved apart where two would touch."
-    low, high = ax.get_ylim()
-    step, last = (high - low) * .185 / height, -math.inf
-    ends = sorted(ends, key=lambda end: end[0])
-    places = []
-    for y, name in ends:
+# %% ../../../nbs/report/figures/deltas.ipynb #deltas-apart
+def _apart(ys, step):
+    "Heights that are at least a step apart, for heights from low to high, moved as a whole to stay close to them."
+    places, last = [], -math.inf
+    for y in ys:
         last = max(y, last + step)
         places.append(last)
-    shift = max(0, (sum(places) - sum(y for y, _ in ends)) / max(1, len(ends)))
-    for place, (y, name) in zip(places, ends):
-        ax.text(1.02, place - shift, _label(name, 30, 1), color=_dark(colours[name]), transform=ax.get_yaxis_transform(), va='center',
-            fontsize=9, fontweight='bold')
+    shift = max(0, (sum(places) - sum(ys)) / max(1, len(ys)))
+    return [place - shift for place in places]
+
+# %% ../../../nbs/report/figures/deltas.ipynb #deltas-ends
+def _name_ends(ax, ends, colours, height):
+    "Each line's name at its right end, in its colour but darker; `ends`: (height, name)."
+    from matplotlib.colors import to_rgb
+    low, high = ax.get_ylim()
+    ends = sorted(ends, key=lambda end: end[0])
+    look = dict(transform=ax.get_yaxis_transform(), va='center', fontsize=9, fontweight='bold')
+    for place, (_, name) in zip(_apart([y for y, _ in ends], (high - low) * .185 / height), ends):
+        dark = tuple(.72 * part for part in to_rgb(colours[name]))
+        ax.text(1.02, place, shown_label(name, 30, 1), color=dark, **look)
+
+# %% ../../../nbs/report/figures/deltas.ipynb #deltas-legend
+def _legend(c, direct, lost):
+    "Legend entries: the lines when they aren't named at their ends, and the cross when something is missing."
+    from matplotlib.lines import Line2D
+    named = [] if direct else enumerate(c.names['line'])
+    lines = [(Line2D([], [], **_look(i, c.colours[name])), name) for i, name in named]
+    cross = Line2D([], [], color=MUTED, marker='x', markeredgewidth=1.7, linestyle='')
+    return lines + [(cross, 'no data')] * bool(lost)
+
+# %% ../../../nbs/report/figures/deltas.ipynb #deltas-panels
+def _panels(c, at, reference):
+    "The figure with its lines: also its panels, their data, how many are side by side, and the height of one."
+    facets, lines = c.names['facet'], c.names['line']
+    across = 2 if len(facets) == 4 else min(3, len(facets))
+    turn, more = _tilt(c.names['x'], at, across)
+    fig, panels = panel_grid(facets, 3.3 + more, across=across)
+    apart = min(np.diff(at), default=1) * (.04 if 'low' in c.data else 0) # intervals stand a little beside each other
+    blocks = _blocks(c)
+    for facet, ax in panels.items():
+        for i, (name, own) in enumerate(blocks[facet].items()):
+            _one_line(ax, [x + apart * (i - (len(lines) - 1) / 2) for x in at], own, c.colours[name], i)
+        _axes(ax, c.names['x'], at, reference, turn)
+    return fig, panels, blocks, across
+
+# %% ../../../nbs/report/figures/deltas.ipynb #deltas-mark-gaps
+def _mark_gaps(c, panels, blocks, at):
+    "Crosses where lines have no value, and a word in panels that have none at all. Gives whether a value is missing."
+    lost = {facet: [own.y.isna() for own in block.values()] for facet, block in blocks.items()}
+    deepest = max(np.sum(gaps, axis=0).max() for gaps in lost.values())
+    *_, ax = panels.values()
+    step = _room_below(ax, deepest) # for all, as they share their axes
+    for facet, ax in panels.items():
+        if empty_panel(ax, c.part(facet).y, 'all deltas are missing'): continue
+        _crosses(ax, at, lost[facet], [c.colours[name] for name in c.names['line']], step)
+    return np.any(list(lost.values()))
+
+# %% ../../../nbs/report/figures/deltas.ipynb #deltas-draw
+def _draw(c, order, reference, x_label):
+    "The whole figure."
+    c.names['x'], at = _along(c.names['x'], order)
+    direct = len(c.names['facet']) == 1 and len(c.names['line']) <= 6
+    fig, panels, blocks, across = _panels(c, at, reference)
+    lost = _mark_gaps(c, panels, blocks, at)
+    (ax, *_), (block, *_) = panels.values(), blocks.values()
+    ends = [(own.y.dropna().iloc[-1], name) for name, own in block.items() if own.y.notna().any()]
+    if direct: _name_ends(ax, ends, c.colours, 3.3)
+    if c.data.y.isna().all(): ax.set_yticks([])
+    outer_labels(panels, across, x_label, c.label)
+    return c.finish(fig, _legend(c, direct, lost), c.count_note('y', 'point')[0])
 
 # %% ../../../nbs/report/figures/deltas.ipynb #deltas-delta
-@_figure
+@styled
+@delegates(shared_options)
 def delta_lines(
-    frame, # One row a point
-    x:str, # Column with what is ordered: numbers stand at their own distances, texts one step apart
+    frame:DataFrame, # One row a point
+    x:str, # Column with what is ordered, such as the length
     y:str, # Column with the deltas
-    line:str, # Column that says which line a point belongs to, such as the model
+    line:str, # Column with the lines, such as the model
     *,
-    facet:str|None=None, # Column that gives each of its labels a panel; all panels share their axes
     low:str|None=None, # Column with the lower ends of intervals
     high:str|None=None, # Column with the upper ends; give both or neither
-    n:str|None=None, # Column with the number of items behind a point, for the note
-    reference:float|None=0, # Where the reference line stands; None for none
-    colours:dict|None=None, # Label of `line` -> colour, from `palette`
-    title:str|None=None,
-    label:str|None=None, # What the deltas are, with their unit; by default the column's name
-    x_label:str|None=None, # What is ordered, with its unit; by default the column's name
-    note:str|None=None, # Said below
+    reference:float|None=0, # Where the reference line stands
+    x_label:str|None=None, # What is ordered; by default the column's name
     order_x=None, # Labels from left to right, one step apart
-    order_lines=None,
-    order_facets=None,
+    order_lines=None, # Labels of the lines
+    **kwargs,
 ): # A `matplotlib.figure.Figure`
-    """One line a model over an ordered x. A missing point breaks its line and is marked by a cross at the bottom.
-
-    Up to six lines in a single panel are named at their ends, more in a legend. Intervals are drawn a little beside each other."""
-    if (low is None) != (high is None): raise BadInput('An interval needs both ends: give the columns of low and high, or neither.')
-    data = _pick(frame, dict(facet=facet, x=x, line=line), dict(y=y, low=low, high=high, n=n))
-    names = [_order(frame, c, order) for c, order in ((facet, order_facets), (x, order_x), (line, order_lines))]
-    names[1], at = _along(names[1], order_x)
-    colours = palette(names[2], colours)
-    direct = len(names[0]) == 1 and len(names[2]) <= 6
-    across, height = 2 if len(names[0]) == 4 else min(3, len(names[0])), 3.3
-    turn, more = _tilt(names[1], at, across)
-    fig, panels = _panels(names[0], height + more, across=across)
-    apart = min(np.diff(at), default=1) * (.04 if low else 0)
-    blocks = {name: _block(data[[f == name for f in data.facet]], names) for name in names[0]}
-    for name, ax in panels.items():
-        for i, (who, part) in enumerate(blocks[name].items()):
-            _one_line(ax, [v + apart * (i - (len(names[2]) - 1) / 2) for v in at], part, colours[who], i)
-        _delta_axes(ax, names[1], at, reference, turn)
-    lost = {name: [part.y.isna() for part in block.values()] for name, block in blocks.items()}
-    step = _room_below(ax, max(np.sum(gaps, axis=0).max() for gaps in lost.values()))
-    for name, ax in panels.items():
-        if _nothing(ax, data.y[[f == name for f in data.facet]], 'all deltas are missing'): continue
-        _crosses(ax, at, lost[name], [colours[who] for who in names[2]], step)
-    if direct: _name_ends(ax, [(part.y.dropna().iloc[-1], who) for who, part in blocks[name].items() if part.y.notna().any()], colours, height)
-    if data.y.isna().all(): next(iter(panels.values())).set_yticks([])
-    _outer(panels, across, _said(x_label, x), _said(label, y))
-    return _compose(fig, title, _delta_legend(names, colours, direct, np.any(list(lost.values()))), _note(_known_n(data, 'y', 'point')[0], note))
+    "One line a model over an ordered x. A missing point breaks its line and is marked by a cross at the bottom."
+    if (low is None) != (high is None):
+        raise BadInput('An interval needs both ends: give the columns of low and high, or neither.')
+    c = chart(frame, dict(x=(x, order_x), line=(line, order_lines)), dict(y=y, low=low, high=high), True, **kwargs)
+    return _draw(c, order_x, reference, x if x_label is None else x_label)

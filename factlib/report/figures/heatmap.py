@@ -9,126 +9,150 @@ __all__ = ['heatmap']
 import math
 
 import numpy as np
+from fastcore.meta import delegates
 
+from ...core.frames import DataFrame
 from ...core.records import BadInput
-from .style import BLANK, MUTED, _HATCH, _WIDTH, _compose, _figure, _label, _n_note, _note
-from .style import _nothing, _numbers, _order, _outer, _panels, _pick, _said, _x_labels
+from .style import BLANK, HATCH, LETTER, MUTED, WIDTH, chart, checked_numbers, empty_panel
+from .style import label_width, n_note, outer_labels, panel_grid, shared_options
+from .style import shown_label, styled, x_tick_labels
 from ..tables import MISSING
 
-# %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-heatmap-parts
+# %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-limits
 def _limits(values, center, limits):
     "The ends of the colour scale: as given, else the data's, symmetric around the centre."
     known = values[~np.isnan(values)]
     if limits is not None:
-        low, high = _numbers(limits, 'limits')
+        low, high = checked_numbers(limits, 'limits')
         if not low < high: raise BadInput(f'The limits go from a lower to a higher number, not from {low} to {high}.')
         return low, high
     if not known.size: return 0.0, 1.0
-    if center is None: return (known.min(), known.max()) if known.min() < known.max() else (known.min() - .5, known.max() + .5)
-    reach = abs(known - center).max() or 1.0
-    return center - reach, center + reach
+    if center is not None:
+        reach = abs(known - center).max() or 1.0
+        return center - reach, center + reach
+    low, high = known.min(), known.max()
+    return (low, high) if low < high else (low - .5, high + .5)
 
-def _grid(data, names):
+# %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-bar
+def _bar(fig, axes, cmap, limits, values, label, shape):
+    "The bar of all panels, with an arrow where it cuts off; `shape`: heights of one and of all."
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+    height, tall = shape
+    cut = bool(np.nanmin(values) < limits[0]), bool(np.nanmax(values) > limits[1])
+    extend = {(False, False): 'neither', (True, False): 'min', (False, True): 'max', (True, True): 'both'}[cut]
+    shape = dict(aspect=max(10, min(height, 3.3) / .14), shrink=min(1, 3.3 / tall), fraction=.05, pad=.02)
+    bar = fig.colorbar(ScalarMappable(Normalize(*limits), cmap), ax=list(axes), extend=extend, anchor=(0, 1), **shape)
+    bar.outline.set_visible(False)
+    if label: bar.set_label(shown_label(label, 40, 2))
+
+# %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-grid
+def _grid(c):
     "The values and the n as arrays of facet x row x column, NaN where the frame has no row."
     import pandas as pd
-    places = pd.MultiIndex.from_product([range(len(x)) for x in names])
-    codes = [[x.index(v) for v in data[key]] for x, key in zip(names, ('facet', 'row', 'column'))]
-    grid = data.set_axis(pd.MultiIndex.from_arrays(codes)).reindex(places)
-    return [np.array(grid.get(c, [math.nan] * len(grid)), float).reshape([len(x) for x in names]) for c in ('value', 'n')]
+    shape = [len(labels) for labels in c.names.values()]
+    codes = [[labels.index(v) for v in c.data[key]] for key, labels in c.names.items()]
+    places = pd.MultiIndex.from_product([range(k) for k in shape])
+    grid = c.data.set_axis(pd.MultiIndex.from_arrays(codes)).reindex(places)
+    return [np.array(grid.get(key, [math.nan] * len(grid)), float).reshape(shape) for key in ('value', 'n')]
 
-def _paint(ax, table, texts, cmap, limits):
-    "One panel: coloured cells with their texts, hatched ones where there is no value."
-    import seaborn
-    from matplotlib.patches import Rectangle
-    seaborn.heatmap(table, ax=ax, mask=np.isnan(table), annot=texts, fmt='', cmap=cmap, vmin=limits[0], vmax=limits[1], cbar=False, linewidths=1.2,
-        linecolor='white', xticklabels=False, yticklabels=False, annot_kws=dict(fontsize=9, linespacing=1.05))
-    for i, j in np.argwhere(np.isnan(table)):
-        ax.add_patch(Rectangle((j + .02, i + .03), .96, .94, **_HATCH))
-        ax.text(j + .5, i + .5, MISSING, ha='center', va='center', color=MUTED, bbox=dict(facecolor=BLANK, edgecolor='none', pad=1.5))
-    _contrast(ax, table)
-    for spine in ax.spines.values(): spine.set_visible(False)
-    ax.tick_params(length=0)
+# %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-texts
+def _texts(values, ns, fmt, with_n):
+    "What stands in the cells of a panel."
+    def text(x, k):
+        if math.isnan(x): return ''
+        count = f'\nn = {k:g}' if with_n and not math.isnan(k) else ''
+        return format(x, fmt).replace('-', '−') + count
+    return np.array([[text(x, k) for x, k in zip(*pair)] for pair in zip(values, ns)], object)
 
+# %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-contrast
 def _contrast(ax, table):
     "Black or white cell texts, whichever has the higher contrast: at least 4.5 by WCAG 2.2's relative luminance."
     colours = ax.collections[0].get_facecolors()[:, :3]
     light = np.where(colours <= .04045, colours / 12.92, ((colours + .055) / 1.055) ** 2.4) @ [.2126, .7152, .0722]
     for text in ax.texts:
-        x, y = text.get_position()
-        if not np.isnan(table[int(y), int(x)]): text.set_color('black' if light[int(y) * table.shape[1] + int(x)] > .179 else 'white')
+        x, y = map(int, text.get_position())
+        if not np.isnan(table[y, x]): text.set_color('black' if light[y * table.shape[1] + x] > .179 else 'white')
 
-def _bar(fig, axes, cmap, limits, values, label, height, tall):
-    "The colour bar that all panels share, with an arrow at an end that cuts values off."
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-    cut = bool(np.nanmin(values) < limits[0]), bool(np.nanmax(values) > limits[1])
-    extend = {(False, False): 'neither', (True, False): 'min', (False, True): 'max', (True, True): 'both'}[cut]
-    bar = fig.colorbar(ScalarMappable(Normalize(*limits), cmap), ax=list(axes), extend=extend,
-        aspect=max(10, min(height, 3.3) / .14), fraction=.05, pad=.02, shrink=min(1, 3.3 / tall), anchor=(0, 1))
-    bar.outline.set_visible(False)
-    if label: bar.set_label(_label(label, 40, 2))
+# %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-paint
+def _paint(ax, table, texts, cmap, limits):
+    "One panel: coloured cells with their texts, hatched where there is no value."
+    import seaborn
+    from matplotlib.patches import Rectangle
+    seaborn.heatmap(table, ax=ax, mask=np.isnan(table), annot=texts, fmt='', cmap=cmap, vmin=limits[0], vmax=limits[1],
+        cbar=False, linewidths=1.2, linecolor='white', xticklabels=False, yticklabels=False,
+        annot_kws=dict(fontsize=9, linespacing=1.05))
+    box = dict(facecolor=BLANK, edgecolor='none', pad=1.5)
+    for i, j in np.argwhere(np.isnan(table)):
+        ax.add_patch(Rectangle((j + .02, i + .03), .96, .94, **HATCH))
+        ax.text(j + .5, i + .5, MISSING, ha='center', va='center', color=MUTED, bbox=box)
+    _contrast(ax, table)
+    for spine in ax.spines.values(): spine.set_visible(False)
+    ax.tick_params(length=0)
 
-def _texts(values, ns, fmt, with_n):
-    "What stands in the cells."
-    count = lambda k: f'\nn = {k:g}' if with_n and not math.isnan(k) else ''
-    cell = lambda x, k: '' if math.isnan(x) else format(x, fmt).replace('-', '−') + count(k)
-    return np.array([[cell(x, k) for x, k in zip(*pair)] for pair in zip(values, ns)], object)
-
+# %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-room
 def _room(names, texts, annotate):
     "Width, height, panels side by side and the turn of the column labels (degrees) that keep a heatmap legible."
-    longest = lambda labels, *shape: max(len(line) for x in labels for line in _label(x, *shape).split('\n')) * .078
-    shown = [line for text in texts.ravel() for line in text.split('\n')]
-    cell = max(.34, max(map(len, shown)) * .078 + .12 if annotate else 0)
-    side, count = longest(names[1], 26) + .5, len(names[2])
-    across = max(1, min(3, len(names[0]), int((_WIDTH - side - .9) / (cell * count + .15))))
-    width = max(4.8, min(_WIDTH, side + .9 + 1.5 * count * across), side + .9 + cell * count * across)
-    turn = 35 if longest(names[2], 18) + .06 > (width - side - .9) / (count * across) else 0
-    lines = 1 + any('\n' in text for text in texts.ravel())
-    height = len(names[1]) * (.2 + .19 * lines) + .6 + (longest(names[2], 34, 1) * .58 if turn else .1)
+    facets, rows, columns = names.values()
+    lines = [line for text in texts.ravel() for line in text.split('\n')]
+    cell = max(.34, max(map(len, lines)) * LETTER + .12 if annotate else 0)
+    side, count = label_width(rows) + .5, len(columns)
+    across = max(1, min(3, len(facets), int((WIDTH - side - .9) / (cell * count + .15))))
+    width = max(4.8, min(WIDTH, side + .9 + 1.5 * count * across), side + .9 + cell * count * across)
+    turn = 35 if label_width(columns, 18) + .06 > (width - side - .9) / (count * across) else 0
+    deep = 1 + any('\n' in text for text in texts.ravel())
+    height = len(rows) * (.2 + .19 * deep) + .6 + (label_width(columns, 34, 1) * .58 if turn else .1)
     return width, height, across, turn
 
+# %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-panels
+def _panels(c, values, texts, scale, annotate):
+    "The figure, its panels, how many are side by side, and the height of one; `scale`: colours and limits."
+    width, height, across, turn = _room(c.names, texts, annotate)
+    facets, rows, columns = c.names.values()
+    fig, panels = panel_grid(facets, height, width, across)
+    for ax, block, text in zip(panels.values(), values, texts):
+        _paint(ax, block, text if annotate else None, *scale)
+        x_tick_labels(ax, np.arange(len(columns)) + .5, columns, turn, 18)
+        ax.set_yticks(np.arange(len(rows)) + .5, labels=[shown_label(x) for x in rows])
+        empty_panel(ax, block, f'all {block.size} values are missing')
+    return fig, panels, across, height
+
+# %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-draw
+def _draw(c, annotate, fmt, center, limits, words):
+    "The whole figure; `words`: what columns and rows are."
+    import matplotlib
+    from matplotlib.patches import Patch
+    values, ns = _grid(c)
+    about_n, vary = n_note(ns[~np.isnan(values)], 'cell')
+    texts = np.array([_texts(v, k, fmt, vary) for v, k in zip(values, ns)])
+    cmap = matplotlib.colormaps['Blues' if center is None else 'RdBu'].resampled(21) # small files
+    scale = cmap, _limits(values, center, limits)
+    fig, panels, across, height = _panels(c, values, texts, scale, annotate)
+    outer_labels(panels, across, *words)
+    gaps, shape = int(np.isnan(values).sum()), (height, height * math.ceil(len(panels) / across))
+    if gaps < values.size: _bar(fig, panels.values(), *scale, values, c.label, shape)
+    return c.finish(fig, [(Patch(**HATCH), f'no data ({gaps} of {values.size} cells)')] * bool(gaps), about_n)
+
 # %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-heatmap
-@_figure
+@styled
+@delegates(shared_options, but='colours')
 def heatmap(
-    frame, # One row a cell
+    frame:DataFrame, # One row a cell
     rows:str, # Column with the rows' labels
     columns:str, # Column with the columns' labels
-    value:str, # Column with the values; None or NaN is drawn as "no data"
+    value:str, # Column with the values
     *,
-    facet:str|None=None, # Column that gives each of its labels a panel; all panels share one colour scale
-    n:str|None=None, # Column with the number of scores behind a cell: in the note when it's the same everywhere, else in each cell
     annotate:bool=True, # Whether the cells show their values
     fmt:str='z.2f', # How, as in `format()`
-    center:float|None=0, # The value without colour; None for a scale that only goes up
-    limits=None, # (low, high) of the colour scale; what lies outside is painted like the end, and the bar gets an arrow
-    title:str|None=None,
-    label:str|None=None, # What the values are, with their unit; by default the column's name
-    row_label:str|None=None, # What the rows are; by default the column's name
-    column_label:str|None=None, # What the columns are; by default the column's name
-    note:str|None=None, # Said below
-    order_rows=None, # Labels from top to bottom; one without data is drawn as such
+    center:float|None=0, # The value without colour; None: a scale that only goes up
+    limits=None, # (low, high) of the colour scale; values may lie outside
+    row_label:str|None=None, # What the rows are; by default their column's name
+    column_label:str|None=None, # What the columns are
+    order_rows=None, # Labels from top to bottom, with or without data
     order_columns=None, # Labels from left to right
-    order_facets=None, # Labels of the panels
+    **kwargs,
 ): # A `matplotlib.figure.Figure`
-    """An annotated heatmap. Cells without a value, or without a row in the frame, are hatched and carry a dash.
-
-    The figure grows with its rows; many columns make it wider than 700 pixels, so put what there is more of into the rows."""
-    data = _pick(frame, dict(facet=facet, row=rows, column=columns), dict(value=value, n=n))
-    names = [_order(frame, c, order) for c, order in ((facet, order_facets), (rows, order_rows), (columns, order_columns))]
-    values, ns = _grid(data, names)
-    about_n, vary = _n_note(ns[~np.isnan(values)], 'cell')
-    texts = np.array([_texts(v, k, fmt, vary) for v, k in zip(values, ns)])
-    width, height, across, turn = _room(names, texts, annotate)
-    import matplotlib
-    limits, cmap = _limits(values, center, limits), matplotlib.colormaps['Blues' if center is None else 'RdBu'].resampled(21) # few colours make small files
-    fig, panels = _panels(names[0], height, width, across)
-    for ax, block, text in zip(panels.values(), values, texts):
-        _paint(ax, block, text if annotate else None, cmap, limits)
-        _x_labels(ax, np.arange(len(names[2])) + .5, names[2], turn, 18)
-        ax.set_yticks(np.arange(len(names[1])) + .5, labels=[_label(x) for x in names[1]])
-        _nothing(ax, block, f'all {block.size} values are missing')
-    _outer(panels, across, _said(column_label, columns), _said(row_label, rows))
-    gaps = int(np.isnan(values).sum())
-    if gaps < values.size: _bar(fig, panels.values(), cmap, limits, values, _said(label, value), height, height * math.ceil(len(names[0]) / across))
-    from matplotlib.patches import Patch
-    return _compose(fig, title, [(Patch(**_HATCH), f'no data ({gaps} of {values.size} cells)')] if gaps else [], _note(about_n, note))
+    "An annotated heatmap. Cells without a value, or without a row in the frame, are hatched and carry a dash."
+    c = chart(frame, dict(row=(rows, order_rows), column=(columns, order_columns)), dict(value=value), True, **kwargs)
+    words = columns if column_label is None else column_label, rows if row_label is None else row_label
+    return _draw(c, annotate, fmt, center, limits, words)

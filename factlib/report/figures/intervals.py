@@ -9,162 +9,188 @@ __all__ = ['ci_plot', 't_bars']
 import itertools, math
 
 import numpy as np
+from fastcore.meta import delegates
 
+from ...core.frames import DataFrame
 from ...core.records import BadInput
-from .style import FAINT, INK, MUTED, _MARKERS, _categories, _compose, _dodge, _figure
-from .style import _known_n, _label, _note, _nothing, _numbers, _order, _outer, _panels
-from .style import _pick, _said, _swatches, _zero, palette
-from .violins import _gap
+from .style import FAINT, INK, MARKERS, MUTED, category_ticks, chart, checked_numbers
+from .style import dodge, empty_panel, empty_strip, outer_labels, panel_grid
+from .style import reference_line, shared_options, shown_label, styled, swatches
 from ..tables import format_number
 
-# %% ../../../nbs/report/figures/intervals.ipynb #intervals-ci-parts
-def _rows(names, grouped):
-    "Height of the panels of a chart whose categories lie on top of each other, and the height of one slot within a category."
-    longest = max(_label(x).count('\n') + 1 for x in names[1])
-    return len(names[1]) * max(.3 if grouped else .34, .2 * len(names[2]) + .12, .16 * longest + .06) + .55
+# %% ../../../nbs/report/figures/intervals.ipynb #intervals-height
+def _height(c):
+    "Height of a panel whose categories lie on top of each other, inches."
+    groups, kinds = c.names['x'], c.names['hue']
+    longest = max(shown_label(x).count('\n') + 1 for x in groups)
+    one = max(.3 if len(kinds) > 1 else .34, .2 * len(kinds) + .12, .16 * longest + .06)
+    return len(groups) * one + .55
 
+def _places(c, panels):
+    "Every place of the chart: its axes, its height, its hue's index, and its row of the data or None."
+    rows = {(r.facet, r.x, r.hue): r for r in c.data.itertuples()}
+    groups, kinds = enumerate(c.names['x']), enumerate(c.names['hue'])
+    for (facet, ax), (i, x), (j, hue) in itertools.product(panels.items(), groups, kinds):
+        yield ax, i + dodge(j, len(c.names['hue'])), j, rows.get((facet, x, hue))
+
+# %% ../../../nbs/report/figures/intervals.ipynb #intervals-lines
 def _margin(ax, at, k):
     "n at the right end of a line."
-    if not math.isnan(k): ax.text(1.01, at, f'n = {k:g}', transform=ax.get_yaxis_transform(), va='center', fontsize=8, color=MUTED)
+    if math.isnan(k): return
+    ax.text(1.01, at, f'n = {k:g}', transform=ax.get_yaxis_transform(), va='center', fontsize=8, color=MUTED)
 
-def _lines(ax, names, ys, what, alone):
+def _lines(ax, c, ys, what, alone):
     "Category ticks on the y axis with the first at the top, faint lines between categories that hold several things."
-    _categories(ax.yaxis, names[1])
-    ax.set_ylim(len(names[1]) - .5, -.5)
-    if len(names[2]) > 1: ax.hlines(np.arange(1, len(names[1])) - .5, 0, 1, transform=ax.get_yaxis_transform(), color=FAINT, linewidth=.7, zorder=0)
-    if _nothing(ax, ys, f'all {len(ys)} {what} are missing') and alone: ax.set_xticks([])
+    groups = c.names['x']
+    category_ticks(ax.yaxis, groups)
+    ax.set_ylim(len(groups) - .5, -.5)
+    between = np.arange(1, len(groups)) - .5
+    look = dict(transform=ax.get_yaxis_transform(), color=FAINT, linewidth=.7, zorder=0)
+    if len(c.names['hue']) > 1: ax.hlines(between, 0, 1, **look)
+    if empty_panel(ax, ys, f'all {len(ys)} {what} are missing') and alone: ax.set_xticks([])
     ax.xaxis.grid(True)
 
-def _slots(data, names, panels):
-    "Every place of the chart: its axes, its height, its hue's index, and its row of the data or None."
-    rows = {(r.facet, r.x, r.hue): r for r in data.itertuples()}
-    for (facet, ax), (i, x), (j, hue) in itertools.product(panels.items(), enumerate(names[1]), enumerate(names[2])):
-        yield ax, i + _dodge(j, len(names[2])), j, rows.get((facet, x, hue))
-
-_HOLLOW = dict(markersize=5.5, markeredgewidth=1.6)
+# %% ../../../nbs/report/figures/intervals.ipynb #intervals-interval
+_HOLLOW = dict(color='white', markersize=5.5, markeredgewidth=1.6)
 
 def _interval(ax, at, row, colour, marker):
     "A dot with its interval; without an interval the dot is hollow."
     known = not (math.isnan(row.low) or math.isnan(row.high))
-    if known and row.low > row.high: raise BadInput(f'The interval of {row.x} goes from {row.low} down to {row.high}: low and high are swapped.')
+    if known and row.low > row.high:
+        raise BadInput(f'The interval of {row.x} goes from {row.low} down to {row.high}: low and high are swapped.')
     if known: ax.hlines(at, row.low, row.high, color=colour, linewidth=2.2, zorder=2)
-    filled, hollow = dict(color=colour, markeredgecolor='white', markersize=6.5, markeredgewidth=.8), dict(color='white', markeredgecolor=colour, **_HOLLOW)
-    ax.plot([row.estimate], [at], marker=marker, zorder=3, **(filled if known else hollow))
+    filled = dict(color=colour, markeredgecolor='white', markersize=6.5, markeredgewidth=.8)
+    look = filled if known else _HOLLOW | dict(markeredgecolor=colour)
+    ax.plot([row.estimate], [at], marker=marker, zorder=3, **look)
+
+# %% ../../../nbs/report/figures/intervals.ipynb #intervals-ci-legend
+def _ci_legend(c):
+    "Legend entries: the colours, and the hollow dot if there is one."
+    from matplotlib.lines import Line2D
+    bare = c.data.estimate.notna() & (c.data.low.isna() | c.data.high.isna())
+    hollow = Line2D([], [], marker='o', markeredgecolor=MUTED, linestyle='', **_HOLLOW)
+    return swatches(c.names['hue'], c.colours, markers=True) + [(hollow, 'no interval')] * bool(bare.any())
+
+# %% ../../../nbs/report/figures/intervals.ipynb #intervals-ci-draw
+def _draw_ci(c, reference):
+    "The whole chart of intervals."
+    about_n, vary = c.count_note('estimate', 'estimate')
+    facets, kinds = c.names['facet'], c.names['hue']
+    across = min(len(facets), 2 if vary else 3)
+    fig, panels = panel_grid(facets, _height(c), across=across)
+    for ax, at, j, row in _places(c, panels):
+        if row is None or math.isnan(row.estimate): empty_strip(ax, at, .36 / len(kinds))
+        else: _interval(ax, at, row, c.colours[kinds[j]], MARKERS[j % 8])
+        if vary and row is not None: _margin(ax, at, row.n)
+    for name, ax in panels.items():
+        reference_line(ax, reference, 'x')
+        _lines(ax, c, c.part(name).estimate, 'estimates', c.data.estimate.isna().all())
+    outer_labels(panels, across, c.label, '')
+    return c.finish(fig, _ci_legend(c), about_n)
 
 # %% ../../../nbs/report/figures/intervals.ipynb #intervals-ci
-@_figure
+@styled
+@delegates(shared_options)
 def ci_plot(
-    frame, # One row an estimate
+    frame:DataFrame, # One row an estimate
     x:str, # Column with the categories: one line each
     estimate:str, # Column with the estimates
     low:str, # Column with the lower ends
     high:str, # Column with the upper ends
     hue:str|None=None, # Column that splits each category into colours
     *,
-    facet:str|None=None, # Column that gives each of its labels a panel; all panels share their axes
-    n:str|None=None, # Column with the number of items behind an estimate: in the note when it's the same everywhere, else beside each line
     reference:float|None=0, # Where the reference line stands; None for none
-    colours:dict|None=None, # Label of `hue` -> colour, from `palette`
-    title:str|None=None,
-    label:str|None=None, # What is estimated, with its unit; by default the column's name
-    note:str|None=None, # Said below; the place to say what interval it is
-    order_x=None, # Labels from top to bottom; one without data is drawn as such
-    order_hue=None,
-    order_facets=None,
+    order_x=None, # Labels from top to bottom, with or without data
+    order_hue=None, # Labels of `hue`
+    **kwargs,
 ): # A `matplotlib.figure.Figure`
-    "Dots with intervals, lying. A place without an estimate is a hatched strip; an estimate without an interval is a hollow dot."
-    data = _pick(frame, dict(facet=facet, x=x, hue=hue), dict(estimate=estimate, low=low, high=high, n=n))
-    names = [_order(frame, c, order) for c, order in ((facet, order_facets), (x, order_x), (hue, order_hue))]
-    colours = palette(names[2], colours)
-    about_n, vary = _known_n(data, 'estimate', 'estimate')
-    across = min(len(names[0]), 2 if vary else 3)
-    fig, panels = _panels(names[0], _rows(names, len(names[2]) > 1), across=across)
-    for ax, at, j, row in _slots(data, names, panels):
-        if row is None or math.isnan(row.estimate): _gap(ax, at, .36 / len(names[2]))
-        else: _interval(ax, at, row, colours[names[2][j]], _MARKERS[j % 8])
-        if vary and row is not None: _margin(ax, at, row.n)
-    for name, ax in panels.items():
-        _zero(ax, reference, 'x')
-        _lines(ax, names, data.estimate[[v == name for v in data.facet]], 'estimates', data.estimate.isna().all())
-    _outer(panels, across, _said(label, estimate), '')
-    bare = (data.estimate.notna() & (data.low.isna() | data.high.isna())).any()
-    from matplotlib.lines import Line2D
-    hollow = [(Line2D([], [], marker='o', color='white', markeredgecolor=MUTED, linestyle='', **_HOLLOW), 'no interval')] * bool(bare)
-    return _compose(fig, title, _swatches(names[2], colours, markers=True) + hollow, _note(about_n, note))
+    "Dots with intervals, lying. A place without an estimate is hatched; an estimate without an interval is hollow."
+    values = dict(estimate=estimate, low=low, high=high)
+    return _draw_ci(chart(frame, dict(x=(x, order_x), hue=(hue, order_hue)), values, True, **kwargs), reference)
 
-# %% ../../../nbs/report/figures/intervals.ipynb #intervals-t-parts
+# %% ../../../nbs/report/figures/intervals.ipynb #intervals-criticals
 def _criticals(data, critical):
-    "The critical value of each row, positive and known wherever there is a t."
-    if not isinstance(critical, str): data = data.assign(critical=_numbers([critical], 'critical')[0])
-    if (data.critical <= 0).any(): raise BadInput('A critical value is positive: the band is drawn from minus to plus it.')
+    "The data with the critical value of each row, positive and known wherever there is a t."
+    if not isinstance(critical, str): data = data.assign(critical=checked_numbers([critical], 'critical')[0])
+    if (data.critical <= 0).any():
+        raise BadInput('A critical value is positive: the band is drawn from minus to plus it.')
     lost = data[data.critical.isna() & data.t.notna()]
     if len(lost): raise BadInput(f'There is a t but no critical value for {lost.x.iloc[0]}: give both or neither.')
     return data
-
-def _band(ax, slots, criticals, half):
-    "The band of |t| below the critical value: one for the panel when all bars have the same, else a step at each bar with a tick at both ends."
-    known = criticals.dropna().unique()
-    if len(known) == 1: return ax.axvspan(-known[0], known[0], color=FAINT, linewidth=0, zorder=.2)
-    for at, row in slots:
-        if row is None or math.isnan(row.critical): continue
-        ax.fill_betweenx([at - half, at + half], -row.critical, row.critical, color=FAINT, linewidth=0, zorder=.2)
-        ax.vlines([-row.critical, row.critical], at - half, at + half, color=MUTED, linewidth=.9, zorder=2.5)
-
-def _t_bar(ax, at, t, critical, half, colour):
-    "A bar with its number behind its end, outside the band."
-    ax.barh(at, t, height=1.7 * half, color=colour, zorder=2)
-    end, side = math.copysign(max(abs(t), critical), t), 1 if t >= 0 else -1
-    ax.annotate(format_number(t, 2), (end, at), (4 * side, 0), textcoords='offset points', ha='left' if side > 0 else 'right', va='center_baseline',
-        fontsize=8, color=INK, zorder=3)
 
 def _band_text(criticals):
     "What the legend says about the band."
     known = sorted({format_number(c, 2) for c in criticals.dropna()})
     if not known: return 'not significant'
-    return f'not significant: |t| < {known[0]}' if len(known) == 1 else f'not significant: |t| < {known[0]} to {known[-1]}, as each bar\'s df asks'
+    if len(known) == 1: return f'not significant: |t| < {known[0]}'
+    return f'not significant: |t| < {known[0]} to {known[-1]}, as each bar\'s df asks'
+
+# %% ../../../nbs/report/figures/intervals.ipynb #intervals-band
+def _band(ax, places, criticals, half):
+    "The band of |t| below the critical value of each bar; `places`: height and row of each bar."
+    known = criticals.dropna().unique()
+    look = dict(color=FAINT, linewidth=0, zorder=.2)
+    if len(known) == 1: return ax.axvspan(-known[0], known[0], **look)
+    for at, row in places:
+        if row is None or math.isnan(row.critical): continue
+        ax.fill_betweenx([at - half, at + half], -row.critical, row.critical, **look)
+        ax.vlines([-row.critical, row.critical], at - half, at + half, color=MUTED, linewidth=.9, zorder=2.5)
+
+# %% ../../../nbs/report/figures/intervals.ipynb #intervals-bar
+def _bar(ax, at, t, critical, half, colour):
+    "A bar with its number behind its end, outside the band."
+    ax.barh(at, t, height=1.7 * half, color=colour, zorder=2)
+    end, side = math.copysign(max(abs(t), critical), t), 1 if t >= 0 else -1
+    ax.annotate(format_number(t, 2), (end, at), (4 * side, 0), textcoords='offset points', fontsize=8, color=INK,
+        zorder=3, ha='left' if side > 0 else 'right', va='center_baseline')
+
+# %% ../../../nbs/report/figures/intervals.ipynb #intervals-t-draw
+def _t_panels(c, panels, vary):
+    "Bars and bands of all panels."
+    kinds, places = c.names['hue'], list(_places(c, panels))
+    half = .4 / len(kinds)
+    for ax, at, j, row in places:
+        if row is None or math.isnan(row.t): empty_strip(ax, at, half * .9)
+        else: _bar(ax, at, row.t, row.critical, half, c.colours[kinds[j]])
+        if vary and row is not None: _margin(ax, at, row.n)
+    for name, ax in panels.items():
+        data = c.part(name)
+        _band(ax, [(at, row) for own, at, _, row in places if own is ax], data.critical, half)
+        ax.margins(x=.24 * min(len(panels), 2)) # room for the numbers
+        reference_line(ax, 0, 'x')
+        _lines(ax, c, data.t, 't statistics', c.data.t.isna().all())
+
+# %% ../../../nbs/report/figures/intervals.ipynb #intervals-t-whole
+def _draw_t(c, critical):
+    "The whole chart of t statistics."
+    from matplotlib.patches import Patch
+    c.data = _criticals(c.data, critical)
+    about_n, vary = c.count_note('t', 'test')
+    across = min(len(c.names['facet']), 2)
+    fig, panels = panel_grid(c.names['facet'], _height(c), across=across)
+    _t_panels(c, panels, vary)
+    outer_labels(panels, across, c.label, '')
+    band = Patch(color=FAINT), _band_text(c.data.critical)
+    return c.finish(fig, swatches(c.names['hue'], c.colours) + [band], about_n)
 
 # %% ../../../nbs/report/figures/intervals.ipynb #intervals-t
-@_figure
+@styled
+@delegates(shared_options)
 def t_bars(
-    frame, # One row a test
+    frame:DataFrame, # One row a test
     x:str, # Column with the categories: one group of bars each
     t:str, # Column with the t statistics
     hue:str|None=None, # Column that splits each category into coloured bars
-    critical=None, # The critical value of |t|: a number, or the column that has it for each bar
+    critical=None, # Critical value of |t|: a number, or the column that has it
     *,
-    facet:str|None=None, # Column that gives each of its labels a panel; all panels share their axes
-    n:str|None=None, # Column with the number of pairs: in the note when it's the same everywhere, else beside each bar
-    colours:dict|None=None, # Label of `hue` -> colour, from `palette`
-    title:str|None=None,
-    label:str='t statistic',
-    note:str|None=None, # Said below; the place to say which test, which side and which level
-    order_x=None, # Labels from top to bottom; one without data is drawn as such
-    order_hue=None,
-    order_facets=None,
+    label:str='t statistic', # What the bars are
+    order_x=None, # Labels from top to bottom, with or without data
+    order_hue=None, # Labels of `hue`
+    **kwargs,
 ): # A `matplotlib.figure.Figure`
-    """Lying bars of t statistics over the band in which |t| is below the critical value.
-
-    When all bars of a panel have one critical value the band is one rectangle; otherwise it has a step at each bar, with a dark tick at both
-    ends. A missing t is a hatched strip, never a bar of length 0."""
-    if critical is None: raise BadInput('t_bars needs the critical value: a number, or the name of the column that has it for each bar.')
-    data = _pick(frame, dict(facet=facet, x=x, hue=hue), dict(t=t, n=n) | (dict(critical=critical) if isinstance(critical, str) else {}))
-    data = _criticals(data, critical)
-    names = [_order(frame, c, order) for c, order in ((facet, order_facets), (x, order_x), (hue, order_hue))]
-    colours, half = palette(names[2], colours), .4 / len(names[2])
-    about_n, vary = _known_n(data, 't', 'test')
-    across = min(len(names[0]), 2)
-    fig, panels = _panels(names[0], _rows(names, len(names[2]) > 1), across=across)
-    slots = list(_slots(data, names, panels))
-    for ax, at, j, row in slots:
-        if row is None or math.isnan(row.t): _gap(ax, at, half * .9)
-        else: _t_bar(ax, at, row.t, row.critical, half, colours[names[2][j]])
-        if vary and row is not None: _margin(ax, at, row.n)
-    for name, ax in panels.items():
-        part = data[[v == name for v in data.facet]]
-        _band(ax, [(at, row) for a, at, j, row in slots if a is ax], part.critical, half)
-        ax.margins(x=.24 * across) # room for the numbers
-        _zero(ax, 0, 'x')
-        _lines(ax, names, part.t, 't statistics', data.t.isna().all())
-    _outer(panels, across, label, '')
-    from matplotlib.patches import Patch
-    return _compose(fig, title, _swatches(names[2], colours) + [(Patch(color=FAINT), _band_text(data.critical))], _note(about_n, note))
+    "Lying bars of t statistics over the band in which |t| is below the critical value. A missing t is hatched."
+    if critical is None:
+        raise BadInput('t_bars needs the critical value: a number, or the name of the column that has it for each bar.')
+    values = dict(t=t, critical=critical if isinstance(critical, str) else None)
+    c = chart(frame, dict(x=(x, order_x), hue=(hue, order_hue)), values, True, label=label or '', **kwargs)
+    return _draw_t(c, critical)

@@ -9,22 +9,28 @@ __all__ = ['violins']
 import itertools
 
 import numpy as np
+from fastcore.meta import delegates
 
-from .style import BLANK, INK, MUTED, _HATCH, _WIDTH, _categories, _compose, _dodge
-from .style import _figure, _nothing, _order, _outer, _panels, _pick, _said, _swatches
-from .style import palette
+from ...core.frames import DataFrame
+from .style import INK, MUTED, WIDTH, category_ticks, chart, dodge, empty_panel
+from .style import empty_strip, outer_labels, panel_grid, shared_options, styled, swatches
 
-# %% ../../../nbs/report/figures/violins.ipynb #violins-violins-parts
-def _bodies(ax, data, names, colours, flat):
+# %% ../../../nbs/report/figures/violins.ipynb #violins-bodies
+def _bodies(ax, data, c, flat):
     "The curves of the groups that have at least three different values. Each is cut at its lowest and highest value."
     import seaborn
     varied = data.groupby(['i', 'j']).y.transform('nunique') >= 3
     if not varied.any(): return
+    groups, kinds = c.names['x'], c.names['hue']
     value, place = ('y', 'i') if flat else ('i', 'y')
-    seaborn.violinplot(data[varied], x=value, y=place, hue='j', order=range(len(names[1])), hue_order=range(len(names[2])),
-        orient='h' if flat else 'v', palette=[colours[x] for x in names[2]], saturation=1, cut=0, inner=None, gap=.06, density_norm='width', linewidth=0, legend=False, ax=ax)
+    look = dict(saturation=1, cut=0, inner=None, gap=.06, density_norm='width', linewidth=0, legend=False)
+    seaborn.violinplot(data[varied], x=value, y=place, hue='j', order=range(len(groups)), hue_order=range(len(kinds)),
+        orient='h' if flat else 'v', palette=[c.colours[name] for name in kinds], ax=ax, **look)
     for body in ax.collections: body.set_alpha(.35)
     ax.set(xlabel='', ylabel='')
+
+# %% ../../../nbs/report/figures/violins.ipynb #violins-points
+_MEAN = dict(marker='D', markersize=6, color='white', markeredgecolor=INK, markeredgewidth=1.1)
 
 def _points(ax, ys, at, room, colour, flat):
     "Single scores beside each other by a fixed jitter, and their mean as a white diamond."
@@ -33,70 +39,91 @@ def _points(ax, ys, at, room, colour, flat):
     xy = lambda p, v: (v, p) if flat else (p, v)
     look = dict(s=size, color=colour, alpha=alpha, linewidths=.3 * (size > 4), edgecolors='white')
     ax.scatter(*xy(shift, ys), zorder=3, rasterized=len(ys) > 1000, **look)
-    ax.plot(*xy([at], [np.mean(ys)]), marker='D', markersize=6, color='white', markeredgecolor=INK, markeredgewidth=1.1, zorder=4)
+    ax.plot(*xy([at], [np.mean(ys)]), zorder=4, **_MEAN)
 
+# %% ../../../nbs/report/figures/violins.ipynb #violins-count
 def _count(ax, at, ys, flat, half):
     "How many scores a violin shows and how many are missing, at its foot."
     lost = int(np.isnan(ys).sum())
-    text = f'n = {len(ys) - lost}' + (f'{", " if flat else chr(10)}{lost} missing' if lost else '')
-    if flat: ax.text(1.01, at, text, transform=ax.get_yaxis_transform(), va='center', fontsize=8, color=MUTED)
-    else: ax.text(at, -.015, text, transform=ax.get_xaxis_transform(), ha='center', va='top', fontsize=8, color=MUTED, linespacing=1.1)
-    if lost == len(ys): _gap(ax, at, half, flat)
+    missing = f'{", " if flat else chr(10)}{lost} missing' if lost else ''
+    look = dict(s=f'n = {len(ys) - lost}{missing}', fontsize=8, color=MUTED)
+    if flat: ax.text(1.01, at, transform=ax.get_yaxis_transform(), va='center', **look)
+    else: ax.text(at, -.015, transform=ax.get_xaxis_transform(), ha='center', va='top', linespacing=1.1, **look)
+    if lost == len(ys): empty_strip(ax, at, half, flat)
 
-def _violin_axes(ax, names, flat, ys, lost, room, alone):
-    "Ticks, limits and grid of one panel of violins."
-    axis, other = (ax.yaxis, ax.xaxis) if flat else (ax.xaxis, ax.yaxis)
-    _categories(axis, names, 26 if flat else max(6, int(room / .085)))
+# %% ../../../nbs/report/figures/violins.ipynb #violins-axes
+def _ticks(ax, names, flat, room):
+    "The categories' ticks; `room`: inches for the label of one."
+    category_ticks(ax.yaxis if flat else ax.xaxis, names, 26 if flat else max(6, int(room / .085)))
     if flat: ax.set_ylim(len(names) - .5, -.5)
     else: ax.set_xlim(-.5, len(names) - .5)
-    if not flat: ax.tick_params(axis='x', pad=28 if lost else 17)
-    if _nothing(ax, ys, f'all {len(ys)} scores are missing') and alone: other.set_ticks([])
-    other.grid(True)
 
-def _gap(ax, at, half, flat=True):
-    "A hatched strip that says: no data."
-    (ax.axhspan if flat else ax.axvspan)(at - half, at + half, zorder=.5, **_HATCH)
-    where = dict(x=.5, y=at, transform=ax.get_yaxis_transform()) if flat else dict(x=at, y=.5, transform=ax.get_xaxis_transform(), rotation=90)
-    ax.text(s='no data', ha='center', va='center', fontsize=8, color=MUTED, zorder=5, in_layout=False,
-        bbox=dict(facecolor=BLANK, edgecolor='none', pad=1), **where)
+def _panel(ax, data, c, flat):
+    "All violins of one panel with their counts."
+    groups, kinds = c.names['x'], c.names['hue']
+    _bodies(ax, data.dropna(), c, flat)
+    for i, j in itertools.product(range(len(groups)), range(len(kinds))):
+        ys, at = data.y[(data.i == i) & (data.j == j)].to_numpy(), i + dodge(j, len(kinds))
+        known = ys[~np.isnan(ys)]
+        if len(known): _points(ax, known, at, .2 / len(kinds), c.colours[kinds[j]], flat)
+        _count(ax, at, ys, flat, .37 / len(kinds))
+
+# %% ../../../nbs/report/figures/violins.ipynb #violins-shape
+def _shape(facets, slots):
+    "Whether the violins lie, and how many panels are side by side."
+    flat = slots * .62 > WIDTH - 1
+    if flat: return flat, min(2, len(facets))
+    return flat, max(1, min(3, len(facets), int((WIDTH - .6) / (slots * .62 + .3))))
+
+# %% ../../../nbs/report/figures/violins.ipynb #violins-panels
+def _panels(c, flat, across, share):
+    "The figure and its panels of violins."
+    groups, missing = c.names['x'], c.data.y.isna()
+    slots = len(groups) * len(c.names['hue'])
+    axes = 'all' if share else 'y' if flat else 'x'
+    fig, panels = panel_grid(c.names['facet'], slots * .34 + .6 if flat else 3.2, across=across, share=axes)
+    for name, ax in panels.items():
+        data = c.part(name)
+        _panel(ax, data, c, flat)
+        _ticks(ax, groups, flat, (WIDTH - .6) / across / len(groups))
+        if not flat: ax.tick_params(axis='x', pad=28 if missing.any() else 17)
+        axis = ax.xaxis if flat else ax.yaxis
+        empty = empty_panel(ax, data.y, f'all {len(data)} scores are missing')
+        if empty and (not share or missing.all()): axis.set_ticks([])
+        axis.grid(True)
+    return fig, panels
+
+# %% ../../../nbs/report/figures/violins.ipynb #violins-draw
+def _legend(c):
+    "Legend entries: the colours, and the mean's diamond."
+    from matplotlib.lines import Line2D
+    return swatches(c.names['hue'], c.colours) + [(Line2D([], [], linestyle='', **_MEAN), 'mean')]
+
+def _draw(c, share, x_label):
+    "The whole figure."
+    groups, kinds = c.names['x'], c.names['hue']
+    c.data['i'], c.data['j'] = [groups.index(v) for v in c.data.x], [kinds.index(v) for v in c.data.hue]
+    flat, across = _shape(c.names['facet'], len(groups) * len(kinds))
+    fig, panels = _panels(c, flat, across, share)
+    words = x_label, c.label
+    outer_labels(panels, across, *(words[::-1] if flat else words))
+    return c.finish(fig, _legend(c))
 
 # %% ../../../nbs/report/figures/violins.ipynb #violins-violins
-@_figure
+@styled
+@delegates(shared_options, but='n')
 def violins(
-    frame, # One row a score
+    frame:DataFrame, # One row a score
     x:str, # Column with the categories
-    y:str, # Column with the scores; missing ones are counted below
-    hue:str|None=None, # Column that splits each category into colours
+    y:str, # Column with the scores; missing ones are counted
+    hue:str|None=None, # Column that splits a category into colours
     *,
-    facet:str|None=None, # Column that gives each of its labels a panel
-    share:bool=True, # Whether the panels have one value axis; False when their scores have different ranges
-    colours:dict|None=None, # Label of `hue` -> colour, from `palette`
-    title:str|None=None,
-    label:str|None=None, # What the scores are, with range or unit; by default the column's name
+    share:bool=True, # Whether the panels have one value axis; False when their ranges differ
     x_label:str|None=None, # What the categories are; by default the column's name
-    note:str|None=None, # Said below
-    order_x=None, # Labels from left to right or from top to bottom; one without data is drawn as such
-    order_hue=None,
-    order_facets=None,
+    order_x=None, # Labels from left to right or from top to bottom, with or without data
+    order_hue=None, # Labels of `hue`
+    **kwargs,
 ): # A `matplotlib.figure.Figure`
-    "Violins with every score as a dot, the mean as a white diamond and n at the foot. Many groups lie on their side, one below the other."
-    data = _pick(frame, dict(facet=facet, x=x, hue=hue), dict(y=y), unique=False)
-    names = [_order(frame, c, order) for c, order in ((facet, order_facets), (x, order_x), (hue, order_hue))]
-    data['i'], data['j'] = [names[1].index(v) for v in data.x], [names[2].index(v) for v in data.hue]
-    slots, colours = len(names[1]) * len(names[2]), palette(names[2], colours)
-    flat = slots * .62 > _WIDTH - 1
-    across = min(2, len(names[0])) if flat else max(1, min(3, len(names[0]), int((_WIDTH - .6) / (slots * .62 + .3))))
-    fig, panels = _panels(names[0], slots * .34 + .6 if flat else 3.2, across=across, share='all' if share else 'y' if flat else 'x')
-    for name, ax in panels.items():
-        part = data[[v == name for v in data.facet]]
-        _bodies(ax, part.dropna(), names, colours, flat)
-        for i, j in itertools.product(range(len(names[1])), range(len(names[2]))):
-            ys, at = part.y[(part.i == i) & (part.j == j)].to_numpy(), i + _dodge(j, len(names[2]))
-            if not np.isnan(ys).all(): _points(ax, ys[~np.isnan(ys)], at, .2 / len(names[2]), colours[names[2][j]], flat)
-            _count(ax, at, ys, flat, .37 / len(names[2]))
-        _violin_axes(ax, names[1], flat, part.y, data.y.isna().any(), (_WIDTH - .6) / across / len(names[1]), not share or data.y.isna().all())
-    values, groups = _said(label, y), _said(x_label, x)
-    _outer(panels, across, *((values, groups) if flat else (groups, values)))
-    from matplotlib.lines import Line2D
-    mean = (Line2D([], [], marker='D', markersize=6, color='white', markeredgecolor=INK, markeredgewidth=1.1, linestyle=''), 'mean')
-    return _compose(fig, title, _swatches(names[2], colours) + [mean], note)
+    "Violins with every score as a dot, the mean as a white diamond and n at the foot. Many groups lie on their side."
+    c = chart(frame, dict(x=(x, order_x), hue=(hue, order_hue)), dict(y=y), False, **kwargs)
+    return _draw(c, share, x if x_label is None else x_label)

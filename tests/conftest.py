@@ -1,0 +1,42 @@
+"What all tests share: an option, the order they run in, the main job's outputs, and a garbage collector that need not look at what was imported."
+import gc
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from command import factlib
+
+def pytest_addoption(parser):
+    parser.addoption('--room', default='', help='only this room, such as evaluators/claims/dovescore, where a test looks at all of them; `make quick` gives it')
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """What reads real data is slow. Slow ones first, and before them what waits for the main job: with `--dist worksteal` the first worker begins with
+    them, and the second steals what lies behind. Within these, tests stay side by side, so that what a file makes once is made by one worker."""
+    for item in items:
+        if any('FACTLIB_DATA' in mark.kwargs.get('reason', '') for mark in item.iter_markers('skipif')): item.add_marker(pytest.mark.slow)
+        if 'reproduced' in item.fixturenames: item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: ('reproduced' not in item.fixturenames, item.get_closest_marker('slow') is None))
+
+def pytest_collection_finish():
+    "What was imported up to here stays, so the collector need not look at it again. (statsmodels collects at each correction of p-values: .2 s with all packages there.)"
+    gc.collect()
+    gc.freeze()
+
+@pytest.fixture(scope='session')
+def reproduced(tmp_path_factory):
+    "The folder that `factlib reproduce` fills, with real data where FACTLIB_DATA names them: made once, by the worker that comes first; another one waits."
+    import fcntl
+    home = tmp_path_factory.getbasetemp()
+    if os.environ.get('PYTEST_XDIST_WORKER'): home = home.parent
+    out, log = home/'reproduced', home/'reproduced.json'
+    with open(home/'reproduced.lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not log.exists():
+            done = factlib('reproduce', out, cwd=home, data=os.environ.get('FACTLIB_DATA'))
+            log.write_text(json.dumps(dict(code=done.returncode, stdout=done.stdout, stderr=done.stderr[-5000:])))
+    said = json.loads(log.read_text())
+    assert said['code'] == 0, said['stderr']
+    return out
