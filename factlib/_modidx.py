@@ -682,6 +682,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                    'factlib/evaluators/claims/check.py'),
                                                  'factlib.evaluators.claims.check.ScoreChecker.__init__': ( 'evaluators/claims/check.html#scorechecker.__init__',
                                                                                                             'factlib/evaluators/claims/check.py'),
+                                                 'factlib.evaluators.claims.check.ScoreChecker._verdict': ( 'evaluators/claims/check.html#scorechecker._verdict',
+                                                                                                            'factlib/evaluators/claims/check.py'),
                                                  'factlib.evaluators.claims.check.ScoreChecker.check': ( 'evaluators/claims/check.html#scorechecker.check',
                                                                                                          'factlib/evaluators/claims/check.py'),
                                                  'factlib.evaluators.claims.check.word_checker': ( 'evaluators/claims/check.html#word_checker',

@@ -304,7 +304,7 @@ def _html_row(cells, urls, sides):
 # %% ../../nbs/report/tables.ipynb #tables-url
 def safe_url(
     url, # What wants to be a link's address
-)->str|None: # The same, or None when a browser could do more with it than open a page
+)->str|None: # The address, or None when a browser could do more with it than open a page
     "Web addresses and relative paths pass; scripts, data, other hosts' short forms and hidden characters don't."
     if not isinstance(url, str) or not url: return None
     if re.search(r'[\x00-\x20\x7f\\]', url) or url.startswith('//'): return None
@@ -323,7 +323,7 @@ def to_html(
     names:dict|None=None, # Column -> heading
     caption:str|None=None, # Above
     links:dict|None=None, # Column -> the column with its addresses
-)->str: # A <table> to put into a page
+)->str: # A <table> to put in a page
     "An accessible HTML table, everything escaped; numbers have the class `number`."
     from markupsafe import Markup
     links = links or {}

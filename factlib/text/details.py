@@ -10,7 +10,7 @@ import re, unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
-from .words import FUNCTION_WORDS, stem, stems, word_pattern
+from .words import FUNCTION_WORDS, stem, stems, word_list, word_pattern
 
 # %% ../../nbs/text/details.ipynb #details-numbers
 _SMALL = 'two three four five six seven eight nine ten eleven twelve'.split()
@@ -22,25 +22,23 @@ _UNITS = dict(one=1) | {word: _VALUES[word] for word in _SMALL[:8]}
 _COMPOUND = rf'(?P<tens>{"|".join(_TENS)})[- ](?P<unit>{"|".join(_UNITS)})'
 _NUMBER = re.compile(rf'\d+(?:[,.]\d+)*|\b(?:{_COMPOUND}|{"|".join(_VALUES)})\b', re.I)
 
-def number_values(
-    text:str, # In Unicode's form NFKC, so that ² is 2
-)->frozenset[str]: # Such as "1200" or "2.5"
-    "The values of the numbers in a text. Commas between thousands don't count."
-    return frozenset(map(_value, _NUMBER.finditer(text)))
-
 def _value(match):
+    "Of a number that was found, as a string."
     if match['tens']: return str(_TENS[match['tens'].lower()] + _UNITS[match['unit'].lower()])
     number = match[0].lower()
     if number in _VALUES: return str(_VALUES[number])
     digits = ''.join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in number)
     return re.sub(r',(?=\d{3}\b)', '', digits)
 
+# %% ../../nbs/text/details.ipynb #details-number-values
+def number_values(
+    text:str, # In Unicode's form NFKC, so that ² is 2
+)->frozenset[str]: # Such as "1200" or "2.5"
+    "The values of the numbers in a text. Commas between thousands don't count."
+    return frozenset(map(_value, _NUMBER.finditer(text)))
+
 # %% ../../nbs/text/details.ipynb #details-names
-_NO_NAME = FUNCTION_WORDS | frozenset('''mr mrs ms miss dr sir lady lord
-    across afterwards again although among another around behind besides beyond despite down even eventually everyone few
-    following however inside instead later many meanwhile more most much near never nobody none nothing now once one only outside perhaps since
-    someone something still throughout thus today together tomorrow unable under unless unlike upon within without
-    yes yesterday yet'''.split())
+_NO_NAME = FUNCTION_WORDS | frozenset(word_list('not_names'))
 _STARTS = re.compile(r'(?:^|[.!?…:;—])[\s"“”‘’\'()\[\]]*$')
 
 def _is_name(text, match):

@@ -21,13 +21,13 @@ class Edit(NamedTuple):
 # %% ../../nbs/text/edits.ipynb #edits-apply
 def apply_edits(
     text:str,
-    changes:list, # (start, end, after) in the coordinates of `text`, in any order, not overlapping; start == end inserts
+    changes:list, # (start, end, after) in `text`'s coordinates, in any order, not overlapping; start == end inserts
 )->tuple[str, list[Edit]]: # The new text and its edits, in its own coordinates
     "Make all changes at once. Changes that overlap, or insert twice at one place, are a `BadInput`."
-    out, edits, here, shift = [], [], 0, 0
-    previous = None
+    out, edits, here, shift, previous = [], [], 0, 0, None
     for start, end, after in sorted(changes):
-        if not 0 <= start <= end <= len(text): raise BadInput(f'The change at {start}:{end} lies outside the text of {len(text)} characters.')
+        if not 0 <= start <= end <= len(text):
+            raise BadInput(f'The change at {start}:{end} lies outside the text of {len(text)} characters.')
         if start < here or (start, end) == previous: raise BadInput(f'Two changes overlap at character {start}.')
         out += [text[here:start], after]
         edits.append(Edit(start + shift, start + shift + len(after), text[start:end], after))
@@ -35,14 +35,16 @@ def apply_edits(
         here, previous = end, (start, end)
     return ''.join(out) + text[here:], edits
 
+# %% ../../nbs/text/edits.ipynb #edits-revert
 def revert_edits(
     text:str, # The new text
     edits:list[Edit], # As `apply_edits` gave them, in the same order
 )->str: # The old text, byte for byte
     "Undo the edits. An edit that does not match the text is a `BadInput`."
     out, here = [], 0
-    for e in edits: # neighbours that were both deleted come back at one place, in this order
-        if e.start < here or text[e.start:e.end] != e.after: raise BadInput(f'The text at {e.start}:{e.end} is not {e.after!r}, so this edit was not made to this text.')
+    for e in edits:
+        if e.start < here or text[e.start:e.end] != e.after:
+            raise BadInput(f'The text at {e.start}:{e.end} is not {e.after!r}, so this edit was not made to it.')
         out += [text[here:e.start], e.before]
         here = e.end
     return ''.join(out) + text[here:]

@@ -48,7 +48,8 @@ def paragraphs(
     return [s for s in spans if s]
 
 # %% ../../nbs/text/spans.ipynb #spans-counter
-COUNTERS = dict(whitespace=lambda text: len(text.split()), words=lambda text: len(re.findall(r'\w+', text)), characters=len)
+COUNTERS = dict(whitespace=lambda text: len(text.split()), characters=len,
+                words=lambda text: len(re.findall(r'\w+', text)))
 
 def _by_tokenizer(path):
     "A function that counts a text's tokens by a file of the package `tokenizers`."
@@ -105,18 +106,18 @@ def chapters(
 _LONG, _WINDOW = 20_000, 4_000
 
 def _behind(text, end):
-    "Where reading goes on if no sentence ended before `end`: at the last word, since its sentence may end right there."
+    "Where reading goes on if no sentence ended before `end`: at the last word, whose sentence may end right there."
     end -= 100 - len(text[end - 100:end].rstrip())
     near = max(text.rfind(space, end - 100, end) for space in ' \n')
     return end if near < 0 else near
 
 def _settled(ends, limit):
-    "The sentence ends of a window that can be trusted: those near its own end are seen again, as a quotation may go on."
+    "The sentence ends of a window that count: those near its own end are seen again, as a quotation may go on."
     return [e for e in ends if e <= limit] or ends[:-1]
 
 # %% ../../nbs/text/spans.ipynb #spans-by-rule
 def _ends_by_rule(text, language):
-    "Offsets at which sentences of one paragraph end. A window without an end inside is doubled once, and then left behind."
+    "Offsets at which sentences of one paragraph end. A window without an end is doubled once, and then left behind."
     from sentencex import get_sentence_boundaries
     text = whole_characters(text)
     size = _WINDOW if len(text) > _LONG else len(text)
@@ -131,7 +132,7 @@ def _ends_by_rule(text, language):
         else: here, width = _behind(text, here + width), size
     return ends
 
-# %% ../../nbs/text/spans.ipynb #spans-sentences
+# %% ../../nbs/text/spans.ipynb #spans-ends
 def _sentence_ends(text, language, model):
     "Offsets at which sentences of one paragraph end."
     if model is None: return _ends_by_rule(text, language)
@@ -141,6 +142,7 @@ def _sentence_ends(text, language, model):
                        'find its sentences without a model.')
     return [s.end_char for s in nlp(text).sents]
 
+# %% ../../nbs/text/spans.ipynb #spans-sentences
 def sentences(
     text:str,
     language:str='en', # ISO code; decides about abbreviations, sentence ends of every script are known anyway
@@ -161,8 +163,8 @@ def cut(
     language:str='en', # For `sentences`
     model:str|None=None, # For `sentences`
 )->Span: # From 0 to a sentence end
-    """The longest beginning of whole sentences with at most `tokens` tokens, counted sentence by sentence. The whole text if it is not longer.
-    If the first sentence alone is longer, that sentence is a `BadInput`: it is not cut inside."""
+    """The longest beginning of whole sentences with at most `tokens` tokens, counted sentence by sentence.
+    The whole text if it is not longer. A longer first sentence is a `BadInput`: no sentence is cut inside."""
     if tokens < 1: raise BadInput(f'A text can be cut to 1 token or more, not to {tokens}.')
     count, total, end = token_counter(counter), 0, 0
     if count(text) <= tokens: return Span(0, len(text))
@@ -171,7 +173,8 @@ def cut(
         if total > tokens: break
         end = s.end
     if not end:
-        raise BadInput(f'The first sentence has more than {tokens} tokens, so no whole sentence fits: ask for more tokens.')
+        raise BadInput(f'The first sentence has more than {tokens} tokens, so no whole sentence fits: '
+                       'ask for more tokens.')
     return Span(0, end)
 
 # %% ../../nbs/text/spans.ipynb #spans-units

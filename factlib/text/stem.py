@@ -22,17 +22,12 @@ def _is_short(word):
     shape = _shape(word)
     return shape.endswith('cvc') and word[-1] not in 'wxy' or shape == 'vc'
 
-# %% ../../nbs/text/stem.ipynb #stem-first
-def _plural(word):
-    "Step 1a."
-    if word.endswith('ies'): return word[:-1] if len(word) == 4 else word[:-2]
-    if word.endswith('sses'): return word[:-2]
-    return word[:-1] if word.endswith('s') and not word.endswith('ss') else word
-
+# %% ../../nbs/text/stem.ipynb #stem-tense
 def _mended(stem):
     "Step 1b, second half: a stem that has lost -ed or -ing."
     if stem.endswith(('at', 'bl', 'iz')): return stem + 'e'
-    if len(stem) > 1 and stem[-1] == stem[-2] and _shape(stem).endswith('c'): return stem if stem[-1] in 'lsz' else stem[:-1]
+    doubled = len(stem) > 1 and stem[-1] == stem[-2] and _shape(stem).endswith('c')
+    if doubled: return stem if stem[-1] in 'lsz' else stem[:-1]
     return stem + 'e' if _measure(stem) == 1 and _is_short(stem) else stem
 
 def _tense(word):
@@ -44,15 +39,22 @@ def _tense(word):
         if stem != word: return _mended(stem) if 'v' in _shape(stem) else word
     return word
 
+# %% ../../nbs/text/stem.ipynb #stem-plural
+def _plural(word):
+    "Step 1a."
+    if word.endswith('ies'): return word[:-1] if len(word) == 4 else word[:-2]
+    if word.endswith('sses'): return word[:-2]
+    return word[:-1] if word.endswith('s') and not word.endswith('ss') else word
+
 def _y(word):
     "Step 1c."
     return word[:-1] + 'i' if word.endswith('y') and len(word) > 2 and _shape(word[:-1]).endswith('c') else word
 
 # %% ../../nbs/text/stem.ipynb #stem-endings
-_STEP2 = dict(ational='ate', tional='tion', enci='ence', anci='ance', izer='ize', bli='ble', alli='al', entli='ent', eli='e', ousli='ous', ization='ize', ation='ate', ator='ate', alism='al',
-              iveness='ive', fulness='ful', ousness='ous', aliti='al', iviti='ive', biliti='ble', fulli='ful')
+_STEP2 = dict(ational='ate', tional='tion', enci='ence', anci='ance', izer='ize', bli='ble', alli='al', entli='ent',
+              eli='e', ousli='ous', ization='ize', ation='ate', ator='ate', alism='al', iveness='ive', fulness='ful',
+              ousness='ous', aliti='al', iviti='ive', biliti='ble', fulli='ful')
 _STEP3 = dict(icate='ic', ative='', alize='al', iciti='ic', ical='ic', ful='', ness='')
-_STEP4 = ('ement', 'ance', 'ence', 'able', 'ible', 'ment', 'ant', 'ent', 'ion', 'ism', 'ate', 'iti', 'ous', 'ive', 'ize', 'al', 'er', 'ic', 'ou')
 
 def _exchange(word, endings):
     "The first ending that fits is exchanged, if a vowel and a consonant come before it."
@@ -67,19 +69,25 @@ def _step2(word):
     if word.endswith('logi'): return word[:-1] if _measure(word[:-3]) else word
     return _exchange(word, _STEP2)
 
+# %% ../../nbs/text/stem.ipynb #stem-last
+_STEP4 = 'ement ance ence able ible ment ant ent ion ism ate iti ous ive ize al er ic ou'.split()
+
 def _step4(word):
+    "A last ending is dropped where a longer stem is left."
     ending = next((e for e in _STEP4 if word.endswith(e)), None)
     stem = word[:-len(ending)] if ending else word
     return stem if ending and _measure(stem) > 1 and (ending != 'ion' or stem.endswith(('s', 't'))) else word
 
 def _step5(word):
     "An e at the end, and then one l of two."
-    if word.endswith('e') and (_measure(word[:-1]) > 1 or _measure(word[:-1]) == 1 and not _is_short(word[:-1])): word = word[:-1]
+    m, shorter = _measure(word[:-1]), word[:-1]
+    if word.endswith('e') and (m > 1 or m == 1 and not _is_short(shorter)): word = shorter
     return word[:-1] if word.endswith('ll') and _measure(word[:-1]) > 1 else word
 
 # %% ../../nbs/text/stem.ipynb #stem-porter
-_IRREGULAR = {'skies': 'sky', 'dying': 'die', 'lying': 'lie', 'tying': 'tie', 'innings': 'inning', 'outings': 'outing', 'cannings': 'canning'}
-_IRREGULAR |= {word: word for word in ('sky', 'news', 'inning', 'outing', 'canning', 'howe', 'proceed', 'exceed', 'succeed')}
+_IRREGULAR = dict(skies='sky', dying='die', lying='lie', tying='tie',
+                  innings='inning', outings='outing', cannings='canning')
+_IRREGULAR |= {word: word for word in 'sky news inning outing canning howe proceed exceed succeed'.split()}
 
 @lru_cache(maxsize=100_000)
 def porter(

@@ -13,7 +13,7 @@ import numpy as np
 from ..core.files import whole_characters
 from .models import minilm
 
-# %% ../../nbs/text/vectors.ipynb #vectors-mean
+# %% ../../nbs/text/vectors.ipynb #vectors-ids
 MOST_TOKENS = 256 # Word pieces that the model was made to read, its two marks included
 
 def _token_ids(text, max_tokens):
@@ -21,6 +21,7 @@ def _token_ids(text, max_tokens):
     ids = minilm()[0].encode(whole_characters(text)).ids
     return ([*ids[:max_tokens - 1], ids[-1]], True) if len(ids) > max_tokens else (ids, False)
 
+# %% ../../nbs/text/vectors.ipynb #vectors-states
 def _mean_states(rows):
     "For each list of numbers the mean of its pieces' states, of length 1. Shorter ones are padded."
     longest = max(map(len, rows))

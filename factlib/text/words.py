@@ -117,15 +117,17 @@ def vocabulary_of(
     for form, n in forms.items(): counts[normalise(form)] += n # each form is normalised only once
     return frozenset(word for word, n in counts.items() if n >= min_count)
 
-# %% ../../nbs/text/words.ipynb #words-unreadable
+# %% ../../nbs/text/words.ipynb #words-letters
 LEAST_KNOWN = .1 # Of the letters of a text; below, it is in another language
 _SPACELESS = re.compile('[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff' # Thai, Lao, Burmese, Khmer
-                        '\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]') # Chinese, Japanese
+                        '\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff' # Japanese, Chinese
+                        '\U00020000-\U0003ffff]')
 
 def _share_of_letters(counts, letters_of):
     "The share of all letters of some words that is counted, 0 to 1."
     return sum(letters_of(w)*n for w, n in counts.items())/sum(len(w)*n for w, n in counts.items())
 
+# %% ../../nbs/text/words.ipynb #words-unreadable
 def unreadable(
     words:Iterable, # Of a text, with repetitions, or their Counter
     known:Callable|None=None, # Whether the evaluator knows a word; None: it needs to know none

@@ -62,7 +62,8 @@ def planned(self:Asker, note:str='', **slots): # `llm.costs.Planned`
     return Planned(self.messages(slots), self.options['max_tokens'], note, options=options)
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-schema
-def _object(**properties): return dict(type='object', required=list(properties), additionalProperties=False, properties=properties)
+def _object(**properties):
+    return dict(type='object', required=list(properties), additionalProperties=False, properties=properties)
 
 _STRING = dict(type='string')
 VERDICT_SCHEMA = _object(verdicts=dict(type='array', items=_object(id=_STRING, verdict=_STRING)))
@@ -103,9 +104,12 @@ def read_verdicts(
     entries = _reply_entries(reply, ids)
     if entries is None: return dict.fromkeys(ids, Absence.malformed)
     by_id, menu = {}, {option.lower(): option for option in options}
-    for e in entries: by_id.setdefault(printed_id(e.get('id', '')), []).append(str(e.get('verdict', '')).strip().lower())
-    def verdict(verdicts): return menu.get(verdicts[0], Absence.off_menu) if len(verdicts) == 1 else Absence.count_mismatch
-    return {i: verdict(by_id.get(printed_id(i), [])) for i in ids}
+    for e in entries:
+        verdict = str(e.get('verdict', '')).strip().lower()
+        by_id.setdefault(printed_id(e.get('id', '')), []).append(verdict)
+    def the_one(verdicts):
+        return menu.get(verdicts[0], Absence.off_menu) if len(verdicts) == 1 else Absence.count_mismatch
+    return {i: the_one(by_id.get(printed_id(i), [])) for i in ids}
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-ask
 _FINAL = (Absence.transport, Absence.too_long)

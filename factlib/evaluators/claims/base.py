@@ -57,7 +57,8 @@ async def judge(self:ClaimEvaluator, example:Example)->Judgement:
     facts = parted.value
     checked, beside = await self.check(facts, example)
     values = {name: outcome.value for name, outcome in beside.items()}
-    score, parts, more = await asyncio.to_thread(self.put_together, facts, checked.value, **values) # a second, for a book
+    # beside the event loop, because it takes a second for a book
+    score, parts, more = await asyncio.to_thread(self.put_together, facts, checked.value, **values)
     evidence = dict(facts=fact_rows(facts, checked.value)) | more | parted.notes | checked.notes
     evidence |= {name: outcome.notes for name, outcome in beside.items()}
     value, absence = (None, score) if isinstance(score, Absence) else (score, None)

@@ -41,12 +41,13 @@ class ModelChecker(BatchAsker):
 class ScoreChecker(Component):
     "A fact is supported if its score reaches a threshold."
     def __init__(self,
-        score:Callable, # (fact's text, source) -> a number, or None where it can't tell; may be async, and have a `version`
+        score:Callable, # (fact's text, source) -> a number, or None for unknown; may be async, and have a `version`
         threshold:float, # A fact with this score or a higher one is supported
         name:str|None=None, # For the signature; the function's own if None
     ):
         if not callable(score):
-            raise BadInput(f'A checker needs a function from a fact and a source to a number, not a {type(score).__name__}.')
+            raise BadInput('A checker needs a function from a fact and a source to a number, '
+                           f'not a {type(score).__name__}.')
         self.score, self.threshold = score, check_score(threshold, 'threshold')
         name, version = name or getattr(score, '__name__', type(score).__name__), getattr(score, 'version', 1)
         self.signature = signature(name, version, threshold=threshold).replace('|', ';')
@@ -58,8 +59,9 @@ class ScoreChecker(Component):
             await asyncio.sleep(0) # others have their turn
             score = self.score(fact.text, source)
             scores[fact.id] = await score if inspect.isawaitable(score) else score
-        verdicts = {i: Absence.inapplicable if s is None else check_score(s) >= self.threshold for i, s in scores.items()}
-        return Outcome(verdicts, notes=dict(scores=scores))
+        return Outcome({i: self._verdict(s) for i, s in scores.items()}, notes=dict(scores=scores))
+
+    def _verdict(self, score): return Absence.inapplicable if score is None else check_score(score) >= self.threshold
 
 # %% ../../../nbs/evaluators/claims/check.ipynb #check-words
 def word_support(

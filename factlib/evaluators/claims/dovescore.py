@@ -122,9 +122,9 @@ def dove_score(
 class DoveScore(ClaimEvaluator):
     """Facts supported by the source and events in its order: 0 to 1, higher is better (MontageLie, Eq 5).
     Parts: S_E (supported events), S_EO (their order), S_D (supported descriptions).
-    The evidence holds the `facts` with their verdicts, `alpha`, the number of `pairs`, the `inverted` ones (earlier event
-    first; at most 1,000 of the `inversions`), how many are `open`, and what each sorter said.
-    With a `chat` a model takes apart, checks and sorts; without one, rules that know neither flashbacks nor negation."""
+    The evidence holds the `facts` with their verdicts, `alpha`, the number of `pairs`, the `inverted` ones (earlier
+    event first; at most 1,000 of the `inversions`), how many are `open`, and what each sorter said.
+    With a `chat` a model takes apart, checks and sorts; without one, rules that know no flashbacks and no negation."""
     name, parts = 'dovescore', ('S_E', 'S_EO', 'S_D')
 
     def __init__(self,
@@ -134,7 +134,7 @@ class DoveScore(ClaimEvaluator):
         sorter=None, # Another than the chat or the rule, such as PairSorter(chat)
         batch:int=20, # Facts in a request of the chat's checker; 1: singly, as in the paper
         sort:str='all', # 'all' events, while they are checked; 'supported' ones, afterwards, as in the paper
-        target_order:str='sorter', # Whose order of the text's events counts: 'sorter', as in the paper, or 'decomposer'
+        target_order:str='sorter', # Whose order of the text's events counts: the 'sorter' (the paper) or 'decomposer'
         pack:str|None=None, # Folder of your own prompts: decompose_events, check_facts, sort_events
         **sampling, # temperature (0 if not given), seed, ...
     ):
@@ -145,13 +145,13 @@ class DoveScore(ClaimEvaluator):
         self.decomposer = self.component(decomposer, 'decompose', EventDecomposer, by_rule)
         self.checker = self.component(checker, 'check', partial(ModelChecker, batch=batch), word_checker)
         self.sorter = self.component(sorter, 'sort', ModelSorter, PlaceSorter)
-        made_of = {component: getattr(self, component).signature for component in ('decomposer', 'checker', 'sorter')}
+        made_of = {part: getattr(self, part).signature for part in ('decomposer', 'checker', 'sorter')}
         self.signature = signature(self.name, 2, **made_of, sort=sort, target_order=target_order)
 
 # %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-check
 @patch
-async def check(self:DoveScore, facts:list, example:Example)->tuple: # The checker's `Outcome`; by_source, by_target -> the sorter's
-    "Check the facts and sort the events."
+async def check(self:DoveScore, facts:list, example:Example)->tuple: # The checker's `Outcome`, the sorter's by name
+    "Check the facts and sort the events, `by_source` and `by_target`."
     if any(f.kind == 'fact' for f in facts):
         raise BadInput('DoveScore needs a decomposer that tells events from descriptions, '
                        'such as EventDecomposer, or SentenceDecomposer(event_or_description).')

@@ -126,4 +126,5 @@ def fact_rows(
 )->list[dict]: # id, kind, text, verdict: 'supported', 'unsupported' or the name of an absence
     "Facts and verdicts, for the evidence."
     named = {True: 'supported', False: 'unsupported'}
-    return [dict(id=f.id, kind=f.kind, text=f.text, verdict=str(named.get(verdicts[f.id], verdicts[f.id]))) for f in facts]
+    verdict = lambda f: str(named.get(verdicts[f.id], verdicts[f.id]))
+    return [dict(id=f.id, kind=f.kind, text=f.text, verdict=verdict(f)) for f in facts]

@@ -131,7 +131,7 @@ def _named(order, by_id):
     return [by_id[i].id if i in by_id else f'not shown: {i}' for i in order]
 
 @patch
-async def sort(self:ModelSorter, events:list, text:str)->Outcome: # (a, b), in the order of the events -> 1, -1 or Absence
+async def sort(self:ModelSorter, events:list, text:str)->Outcome: # (a, b), in the events' order -> 1, -1 or Absence
     "Ask; if the order can't be used, say why and ask once more."
     ids, (slots, by_id) = [event.id for event in events], self.slots(events, text)
     replies = [await self.asker(**slots, fault='')]
@@ -159,7 +159,7 @@ class PairSorter(BatchAsker):
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-pairs-sort
 @patch
-async def sort(self:PairSorter, events:list, text:str)->Outcome: # (a, b), in the order of the events -> 1, -1, 0 or Absence
+async def sort(self:PairSorter, events:list, text:str)->Outcome: # (a, b), in the events' order -> 1, -1, 0 or Absence
     "Ask about every two events."
     lines, pairs = self.lines(events, text)
     asked = await verdicts_by_id(self.asker, lines, list(self.options), self.batch, source=text)
@@ -202,7 +202,8 @@ class PlaceSorter(Component):
         place:Callable=sentence_of, # (event's text, text) -> a number, or None; may have a `version`
     ):
         if not callable(place):
-            raise BadInput(f'A sorter needs a function from an event and a text to a place, not a {type(place).__name__}.')
+            raise BadInput('A sorter needs a function from an event and a text to a place, '
+                           f'not a {type(place).__name__}.')
         name, version = getattr(place, '__name__', type(place).__name__), getattr(place, 'version', 1)
         self.place, self.signature = place, signature('place', version, of=name).replace('|', ';')
 
@@ -210,7 +211,8 @@ class PlaceSorter(Component):
         with _LOCK:
             cells = len(events)*_sentence_stems(text)[0] if self.place is sentence_of else 0
             if cells > _MOST_CELLS:
-                return Outcome(Places(dict.fromkeys(e.id for e in events), Absence.too_long), notes=dict(too_long=cells))
+                nowhere = dict.fromkeys(e.id for e in events)
+                return Outcome(Places(nowhere, Absence.too_long), notes=dict(too_long=cells))
             at = {e.id: self.place(e.text, text) for e in events}
         return Outcome(Places(at), notes=dict(places=at))
 

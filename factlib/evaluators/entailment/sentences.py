@@ -32,7 +32,8 @@ class Caps:
         for name, x in asdict(self).items(): check_optional_count(x, name, 1)
 
 # %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-apply
-def _sizes(chunks, sentences): return dict(chunks=len(chunks), sentences=len(sentences), pairs=len(chunks)*len(sentences))
+def _sizes(chunks, sentences):
+    return dict(chunks=len(chunks), sentences=len(sentences), pairs=len(chunks)*len(sentences))
 
 @patch
 def apply(self:Caps, chunks:list, sentences:list)->tuple:
@@ -48,41 +49,54 @@ def apply(self:Caps, chunks:list, sentences:list)->tuple:
         touched[name] = {what: before[what] - n for what, n in _sizes(chunks, sentences).items()}
     return chunks, sentences, touched
 
-# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-base
-@lru_cache(maxsize=8)
+# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-units
+@lru_cache(maxsize=8) # the targets of one source follow each other
 def cached_units(
     text:str,
 )->tuple: # Of `Span`s
     "The sentences of a text, in parts of at most 80 words (`text.spans.units`). The last texts are kept."
-    return tuple(units(text)) # the targets of one source follow each other
+    return tuple(units(text))
 
+# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-evaluator
 class SentenceEntailment(Evaluator):
     "Base class: a subclass defines `sentence_scores`, and `chunks` (of a source) if they are not its sentences."
     requires, offline, slow = ('target', 'source'), True, True
 
-    def __init__(self, entailment:Entailment|None=None, caps:Caps|None=None, shown:int=3, **method): # more of the signature
-        self.entailment, self.caps, self.shown = RuleEntailment() if entailment is None else entailment, caps or Caps(), shown
+    def __init__(self,
+        entailment:Entailment|None=None, # None: rules
+        caps:Caps|None=None, # None: nothing is dropped
+        shown:int=3, # So many sentences go into the evidence
+        **method, # Fields of the signature
+    ):
+        self.entailment = RuleEntailment() if entailment is None else entailment
+        self.caps, self.shown = caps or Caps(), shown
         _check_parts(self.entailment, self.caps)
         kind = type(self).name
         self.name = f'{kind}, {self.entailment.label}'
         self.signature = signature(kind, 1, entailment=self.entailment.signature, **method, **asdict(self.caps))
 
-    def chunks(self, source:str)->tuple: return cached_units(source)
-    def total(self, scores, example): return math.fsum(scores)/len(scores)
+    def chunks(self, source:str)->tuple: # Of `Span`s
+        "The pieces of a source."
+        return cached_units(source)
+
+    def total(self, scores, example:Example)->float:
+        "The text's score, from those of its sentences."
+        return math.fsum(scores)/len(scores)
 
 def _check_parts(entailment, caps):
     if isinstance(entailment, type) or not all(hasattr(entailment, a) for a in ('score', 'signature', 'label')):
-        raise BadInput('`entailment` must be an `Entailment`, such as RuleEntailment() or TransformersEntailment(model), '
-                       f'not {entailment!r}.')
+        raise BadInput('`entailment` must be an `Entailment`, such as RuleEntailment() '
+                       f'or TransformersEntailment(model), not {entailment!r}.')
     if not isinstance(caps, Caps): raise BadInput(f'`caps` must be `Caps`, such as Caps(max_chunks=100), not {caps!r}.')
 
 # %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-row
 def _row(p, chunks, sentence, score): # p: chunks x CATEGORIES
     "One sentence for the evidence."
     best, worst = p[:, 0].argmax(), p[:, 2].argmax()
-    contradiction = dict(contradiction=round(float(p[worst, 2]), 4), against=list(chunks[worst]))
-    support = dict(entailment=round(float(p[best, 0]), 4), source=list(chunks[best]))
-    return dict(score=round(float(score), 4), target=list(sentence)) | support | (contradiction if p[worst, 2] > .5 else {})
+    row = dict(score=round(float(score), 4), target=list(sentence))
+    row |= dict(entailment=round(float(p[best, 0]), 4), source=list(chunks[best]))
+    if p[worst, 2] > .5: row |= dict(contradiction=round(float(p[worst, 2]), 4), against=list(chunks[worst]))
+    return row
 
 # %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-judge
 MOST_PAIRS = 2_000_000
@@ -104,5 +118,6 @@ async def judge(self:SentenceEntailment, example:Example)->Judgement:
     p = np.asarray(scored.probabilities, float)
     scores = self.sentence_scores(p, example)
     if scores is None: return none(Absence.inapplicable, 'there are no weights for this group')
-    lowest = [_row(p[:, j], chunks, sentences[j], scores[j]) for j in np.argsort(scores, kind='stable')[:self.shown]]
+    worst = np.argsort(scores, kind='stable')[:self.shown]
+    lowest = [_row(p[:, j], chunks, sentences[j], scores[j]) for j in worst]
     return self.judgement(example, self.total(scores, example), **about, lowest=lowest)

@@ -32,7 +32,7 @@ class SummaCZS(SentenceEntailment):
 
     def __init__(self,
         entailment:Entailment|None=None, # Such as TransformersEntailment(model); None: rules, `RuleEntailment()`
-        contradiction:str='anywhere', # Whose highest is taken away: 'anywhere' in the source, by the 'same' sentence, 'none'
+        contradiction:str='anywhere', # Taken away: the highest 'anywhere' in the source, by the 'same' sentence, 'none'
         caps:Caps|None=None, # None: nothing is dropped; the published ones are `SummaCZS.original_caps`
         shown:int=3, # So many sentences go into the evidence
     ):
@@ -62,7 +62,8 @@ class ConvWeights:
         for name in ('edges', 'weights'):
             numbers = tuple(check_score(float(x), name) for x in np.ravel(getattr(self, name)))
             object.__setattr__(self, name, numbers)
-        for name in ('bias', 'slope', 'intercept'): object.__setattr__(self, name, check_score(getattr(self, name), name))
+        for name in ('bias', 'slope', 'intercept'):
+            object.__setattr__(self, name, check_score(getattr(self, name), name))
         _check_bins(self.edges, self.weights)
 
 def _check_bins(edges, weights):

@@ -482,7 +482,7 @@ _CUTS = {f'judgememo_{scanned}{summed}{told}': dict(overlap=overlap, summaries=b
 SECTIONS = tuple(_CUTS) # Names of the ways to cut in the registry
 
 def _enter_variants():
-    for name, report in zip(MODES, REPORTS): register_variant(name, JudgeMemo, report=report)
+    for name, mode in zip(MODES, REPORTS): register_variant(name, JudgeMemo, report=mode)
     for name, options in _CUTS.items(): register_variant(name, JudgeMemo, **options)
 
 _enter_variants()
