@@ -489,6 +489,7 @@ def test_on_the_embedded_server_smoke(tmp_path, embedded):
         again = evaluate(judges[2], [text], progress=False) # the whole way, from text to score: nothing is left to ask
         assert model.stats.requests == sent == n + 4 and again.requests[0] == again.cached[0] == first.estimates[2].requests and again.value[0] is not None
 
+@pytest.mark.slow
 def test_a_model_that_keeps_to_no_form_smoke(embedded):
     "The prompts as they are and no grammar: a score in range or a typed absence, and no final call without scores."
     from factlib.evaluators.prompt_family import Generation
