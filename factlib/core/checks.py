@@ -16,7 +16,7 @@ def check_count(
     what:str, # The parameter's name, or what it is, such as 'The number of groups'
     least:int=0, # Smallest allowed
     most:int|None=None, # Largest allowed
-)->int: # The same, as an int
+)->int: # `value` as an int
     "A `BadInput` unless `value` is a whole number in this range."
     try: n = operator.index(value)
     except TypeError: n = int(value) if hasattr(value, 'is_integer') and value.is_integer() else None
@@ -32,7 +32,7 @@ def check_optional_count(
     what:str, # Name of the parameter, or what it counts
     least:int=0, # Smallest allowed
     most:int|None=None, # Largest allowed
-)->int|None: # The same as an int, or None
+)->int|None: # `value` as an int, or None
     "As `check_count`, but None stays None."
     return None if value is None else check_count(value, what, least, most)
 
@@ -41,7 +41,7 @@ def check_choice(
     value, # What the caller gave
     options:tuple, # What there is
     what:str, # Name of the parameter
-)->str: # The same
+)->str: # `value`, as it was given
     "A `BadInput` unless `value` is one of the options."
     if not isinstance(value, str) or value not in options:
         raise BadInput(f'{what} is {value!r}; it can be {", ".join(options)}.')

@@ -55,10 +55,10 @@ def data_file(
 
 # %% ../../nbs/core/files.ipynb #files-columns
 def need_columns(
-    frame:DataFrame,
+    frame:DataFrame, # To be checked
     columns:list, # Have to be there
     what:str='The table', # Begins the message
-)->DataFrame: # The same frame
+)->DataFrame: # `frame` itself
     "The frame, if it has all the columns; else a `BadInput` that names those it lacks."
     lacking = [c for c in columns if c not in frame.columns]
     if lacking:

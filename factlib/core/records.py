@@ -37,7 +37,7 @@ class Absence(StrEnum):
 def check_score(
     x, # A number or an `Absence`
     what:str='score', # Named in the message
-)->float|Absence: # The same, as a float or an Absence
+)->float|Absence: # `x` as a float, or the Absence
     "A finite float or a typed absence; anything else is a `BadInput`."
     if isinstance(x, Absence): return x
     if isinstance(x, bool) or not isinstance(x, (int, float)) and not hasattr(x, '__float__'):
@@ -186,5 +186,5 @@ def signature(
     **fields, # Model, prompt hash, sampling, caps; None means "not used" and is left out
 )->str: # `name|key:value|...|v:1`, keys in the order given
     "One line that says how a number was made."
-    kept = {k: v for k, v in fields.items() if v is not None} | dict(v=version)
-    return '|'.join([name] + [f'{k}:{str(v).replace("|", "/")}' for k, v in kept.items()])
+    used = {k: v for k, v in fields.items() if v is not None} | dict(v=version)
+    return '|'.join([name] + [f'{k}:{str(v).replace("|", "/")}' for k, v in used.items()])

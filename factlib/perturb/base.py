@@ -101,8 +101,11 @@ def takes(self:Manipulation)->list[str]: # Names
 MANIPULATIONS = Registry('factlib.perturb')
 
 def manipulation(
-    id, name, metric, description, # As for `Manipulation`
-    **more, # Its other fields
+    id:str, # The paper's number
+    name:str, # In a few words
+    metric:str, # "fluency" or "coherence"
+    description:str, # One line
+    **more, # The other fields of `Manipulation`
 ): # A decorator
     "Enters a kind's function into `MANIPULATIONS`."
     def enter(function):
@@ -172,7 +175,7 @@ def amount(
 # %% ../../nbs/perturb/base.ipynb #base-due
 def due_in(
     text:str, # Whose length counts
-    kind:Manipulation,
+    kind:Manipulation, # As entered
     intensity:int|float|tuple|None, # The kind's own when None
     mode:str, # "paper" or "equal_density"
     rng:np.random.Generator, # To draw from a range
@@ -245,7 +248,7 @@ def separator(
 def place(
     starts:list, # Offsets of the candidates, in order
     n:int, # So many of them; there must be as many
-    rng:np.random.Generator,
+    rng:np.random.Generator, # As from `seeded`
     density:str='widespread', # Or "dense"
     beta:float=2.5, # The factor of Eq 3.3
 )->np.ndarray: # Indices into `starts`, in order

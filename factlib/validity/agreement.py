@@ -189,7 +189,7 @@ def _kappa_of(a, b, weights, labels, groups, level, **options):
 # %% ../../nbs/validity/agreement.ipynb #agreement-kappa
 def kappa(
     a, # One annotator's labels, None for missing
-    b, # The other's, on the same items
+    b, # Another's, on the same items
     weights:str|None=None, # None, "linear" or "quadratic"
     labels=None, # All categories, from least to most; numbers need none
     groups=None, # One label an item: interval by bootstrap

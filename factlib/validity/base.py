@@ -189,7 +189,7 @@ def check_share(
     value, # What the caller gave
     what:str, # Name of the parameter
     above:float=0, # Exclusive lower end
-)->float: # The same, as a float
+)->float: # `value` as a float
     "A `BadInput` unless above < value < 1."
     x = numbers([value], what)[0]
     if not above < x < 1: raise BadInput(f'{what} is {value!r}; it must lie strictly between {above:g} and 1.')
