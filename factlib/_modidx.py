@@ -1872,7 +1872,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                     'factlib/metaeval/contests.py'),
                                            'factlib.metaeval.contests._contest': ( 'metaeval/contests.html#_contest',
                                                                                    'factlib/metaeval/contests.py'),
-                                           'factlib.metaeval.contests._dz': ('metaeval/contests.html#_dz', 'factlib/metaeval/contests.py'),
                                            'factlib.metaeval.contests._dz_difference': ( 'metaeval/contests.html#_dz_difference',
                                                                                          'factlib/metaeval/contests.py'),
                                            'factlib.metaeval.contests._meetings': ( 'metaeval/contests.html#_meetings',

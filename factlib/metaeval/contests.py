@@ -6,30 +6,18 @@
 __all__ = ['dz_difference', 'most_noticing', 'contests', 'across_lengths']
 
 # %% ../../nbs/metaeval/contests.ipynb #contests-imports
-import math
-
-import numpy as np
-
 from ..core.frames import DataFrame
 from .damage import deltas, length_effect
 from .scores import on_target
 from ..perturb.quality import TASKS
 from ..validity.base import Result
+from ..validity.paired import dz
 from ..validity.resampling import bootstrap
-
-# %% ../../nbs/metaeval/contests.ipynb #contests-dz
-def _dz(d):
-    "Mean over standard deviation (ddof 1); None where that is 0."
-    if len(d) < 2: return None
-    mean = d.sum()/len(d)
-    off = np.asarray(d - mean)
-    spread = math.sqrt(off @ off/(len(d) - 1)) # several times as fast as `std`, and it is needed for each resample
-    return float(mean/spread) if spread > 1e-12*max(1e-300, np.abs(d).max()) else None
 
 # %% ../../nbs/metaeval/contests.ipynb #contests-difference
 def _dz_difference(a, b):
     "d_z of the one minus d_z of the other; None where either is."
-    one, other = _dz(a), _dz(b)
+    one, other = dz(a), dz(b)
     return None if one is None or other is None else one - other
 
 def dz_difference(
@@ -63,7 +51,7 @@ def _contest(both, n_resamples, seed):
     "A row of the table from two columns of deltas, `a` and `b`, indexed by document."
     paired = both.dropna()
     r = dz_difference(both.a, both.b, list(both.index), n_resamples, seed)
-    values = _dz(paired.a), _dz(paired.b), r.estimate, r.low, r.high, r.n, r.asked, r.note
+    values = dz(paired.a), dz(paired.b), r.estimate, r.low, r.high, r.n, r.asked, r.note
     return dict(zip(_COLUMNS, values, strict=True))
 
 def _as_frame(rows):
@@ -104,7 +92,7 @@ def contests(
 def _sizes(rows):
     "(evaluator, variant, level) -> d_z over all documents that have a delta there."
     each = on_target(deltas(rows)).groupby(['evaluator', 'variant', 'level']).delta
-    return {key: _dz(d.dropna()) for key, d in each}
+    return {key: dz(d.dropna()) for key, d in each}
 
 def _with_sizes(tests, sizes):
     "The tests with `dz_short` and `dz_long` behind the manipulation."
