@@ -26,21 +26,13 @@ def test_matrix(tables):
     assert c.unexplained.sum() == 1 and c.no_data.sum() == 0
 
 def test_ablations(tables):
-<<<<<<< HEAD
     found, c = reproduced(tables, ablations.TABLES, ablations.ablation_cells(recordings.ablation_scores(), tables))
-=======
-    found, c = reproduced(tables, ablations.ABLATION_TABLES, ablations.ablation_cells(recordings.ablation_scores(), tables))
->>>>>>> 7fb087c40a02cda382d41858a39611112c519bd9
     assert found == {'5.3': 24, '5.5-text': 7, 'fig5.4+A.31': 140} and c.loc['5.5-text', 'rounding'] == 1 and c.loc['fig5.4+A.31', 'unexplained'] == 4
 
 def test_prompts(tables):
     table = recordings.prompt_scores()
     cells = prompts.issue_cells(pd.concat([table, recordings.screening_v1(table)]))
-<<<<<<< HEAD
     found, c = reproduced(tables, prompts.TABLES, cells)
-=======
-    found, c = reproduced(tables, prompts.PROMPT_TABLES, cells)
->>>>>>> 7fb087c40a02cda382d41858a39611112c519bd9
     # first counted 119, 114, 122 and 128; one cell of A.8 is now off by one, because likert reads a score that stands before a reply's end
     assert found['A.8'] >= 118 and found['A.9'] >= 114 and found['A.10'] >= 122 and found['A.11'] == 128
     assert c.loc['A.7', 'no_data'] == 128 # Nemotron with reasoning is not here
