@@ -29,6 +29,7 @@ _PROMPT = ['dataset', 'prompt_version']
 _SUBSET = ['in_jm30', 'in_sub20', 'in_test5']
 _BOOK = ['title', 'author', 'year', 'genre']
 
+# %% ../../../nbs/papers/judgememo/importer.ipynb #importer-all-columns
 _COLUMNS = {
     'vanilla': ['model', 'thinking', *_PROMPT, 'length', 'variant', 'level', 'exp', 'doc_id', *_REPLY],
     'judgememo': [*_CONFIGURATION, *_REPLY],
@@ -364,6 +365,14 @@ def _reply_rows(path, progress):
     what = f'is a recorded reply that can be read; the first is {first}: {reason}.'
     raise BadInput(f'None of the {len(paths)} files in experiments and experiments_JM of {str(path)!r} {what}')
 
+# %% ../../../nbs/papers/judgememo/importer.ipynb #importer-made
+def _recordings(rows, skipped, aside):
+    "The five tables, from their rows, and what became none."
+    import pandas as pd
+    tables = {name: _frame(name, rows[name]) for name in _COLUMNS}
+    lines = pd.DataFrame(skipped, columns=['path', 'reason'], dtype='str')
+    return Recordings(**tables, skipped=lines, aside=dict(aside))
+
 # %% ../../../nbs/papers/judgememo/importer.ipynb #importer-import
 def import_recordings(
     path:Path, # Of the clone: it holds `experiments`, `experiments_JM` and `data`
@@ -372,14 +381,11 @@ def import_recordings(
 )->Recordings: # All tables, and what was skipped
     """The recorded replies and texts of the JudgeMemo thesis. A broken or misplaced file is skipped and said.
     A folder that is no clone, or has no reply that can be read, is a `BadInput`."""
-    import pandas as pd
     root = Path(path)
     if not root.is_dir():
         raise BadInput(f'There is no folder {str(path)!r}: give the folder of a clone of {_REPOSITORY}.')
     rows, skipped, aside = _reply_rows(path, progress)
     rows |= _all_documents(root, skipped, aside)
-    tables = {name: _frame(name, rows[name]) for name in _COLUMNS}
-    skipped = pd.DataFrame(skipped, columns=['path', 'reason'], dtype='str')
-    recordings = Recordings(**tables, skipped=skipped, aside=dict(aside))
+    recordings = _recordings(rows, skipped, aside)
     if out is not None: _write(recordings, Path(out)/'judgememo')
     return recordings

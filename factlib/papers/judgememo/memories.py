@@ -128,6 +128,9 @@ def compared(
     return _floats(table, [c for c in table if c not in (*by, 'asked', 'n')])
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-overall
+_OVERALL = ['evaluator', 'level', 'manipulations', 'left_out', 'documents',
+            'effect_final', 'effect_rule', 'gain', 'gain_low', 'gain_high', 'p']
+
 def _effects(final, rule):
     "d_z of both by manipulation (columns of deltas, NaN for missing), where both have one: two lists and the columns."
     pairs = [[_dz(x[~np.isnan(x)]) for x in columns] for columns in zip(final.T, rule.T)]
@@ -137,9 +140,6 @@ def _effects(final, rule):
 def _mean(values): return math.fsum(values)/len(values) if values else None
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-overall-row
-_OVERALL = ['evaluator', 'level', 'manipulations', 'left_out', 'documents',
-            'effect_final', 'effect_rule', 'gain', 'gain_low', 'gain_high', 'p']
-
 def _overall_row(rows, n_resamples):
     "The numbers of one evaluator and level, in the order of `overall`'s columns."
     wide = [rows.pivot(index='group', columns='variant', values=side) for side in _SIDES]
@@ -160,9 +160,9 @@ def overall(
 )->DataFrame:
     """The mean d_z of both, one row for each evaluator and level.
 
-    - manipulations, left_out: for how many both have a d_z; the others' numbers
-    - documents, effect_final, effect_rule: how many, and the two means over those manipulations
-    - gain, gain_low, gain_high, p: their difference; each resample averages over what has a d_z there"""
+    - manipulations, left_out: for how many both have a d_z; the others
+    - documents, effect_final, effect_rule: how many; the two means
+    - gain, gain_low, gain_high, p: their difference (a resample averages over what has a d_z there)"""
     import pandas as pd
     groups = _paired_deltas(final, rule).groupby(['evaluator', 'level'], sort=False)
     rows = [(*key, *_overall_row(part, n_resamples)) for key, part in groups]
@@ -220,6 +220,14 @@ def _agreement(pairs):
                 identical=sum(ours == theirs for ours, theirs in pairs), ends=len(off), found=off.count(0),
                 median_off=float(np.median(off)) if off else None, largest_off=max(off, default=None))
 
+# %% ../../../nbs/papers/judgememo/memories.ipynb #memories-places
+def _recorded_places(sections):
+    "Of each text with known sections: (section size, length, variant, document), and their places."
+    by = ['section_size', *TEXT_KEYS]
+    known = sections[sections.start.notna()].drop_duplicates([*by, 'section'])
+    for (size, *text), rows in known.groupby(by, sort=False):
+        yield (int(size), *text), sorted((int(a), int(b)) for a, b in zip(rows.start, rows.end))
+
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-agreement
 def scanner_agreement(
     sections:DataFrame, # From `recorded_sections`
@@ -232,10 +240,8 @@ def scanner_agreement(
     - texts, same_number, identical: texts; those with as many sections; with the same
     - ends, found: recorded ends but for the last; those that we have too
     - median_off, largest_off: how far our nearest is from an end, in characters"""
-    pairs, by = [], ['section_size', *TEXT_KEYS]
-    known = sections[sections.start.notna()].drop_duplicates([*by, 'section'])
-    for (size, length, variant, doc), rows in known.groupby(by, sort=False):
-        ours = scan(texts[doc, length, variant], int(size), counter=counter, finder=finder, gaps=False)
-        theirs = sorted((int(a), int(b)) for a, b in zip(rows.start, rows.end))
+    pairs = []
+    for (size, length, variant, doc), theirs in _recorded_places(sections):
+        ours = scan(texts[doc, length, variant], size, counter=counter, finder=finder, gaps=False)
         pairs.append(([(s.start, s.end) for s in ours], theirs))
     return _agreement(pairs)
