@@ -1,4 +1,4 @@
-"A server that plays decomposer, checker and sorters by rule, for test_claims and test_dove."
+"A server that plays decomposer, checker and sorters by rule, for evaluators/claims."
 import json
 import re
 

@@ -13,7 +13,7 @@ from factlib.llm.limits import Gate, wait_for
 from factlib.llm.stub import StubServer
 from factlib.llm.transport import TRANSPORTS, failure, retry_after
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SCORE = dict(type='object', properties=dict(score=dict(type='integer', minimum=1, maximum=5)), required=['score'], additionalProperties=False)
 THREE = dict(type='object', properties=dict(verdicts=dict(type='array', items=dict(enum=['yes', 'no']), minItems=3, maxItems=3)), required=['verdicts'])
 

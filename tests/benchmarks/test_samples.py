@@ -135,11 +135,11 @@ def test_unknown_names_and_own_loaders(monkeypatch):
 
 def test_importing_the_package_imports_no_benchmark():
     code = 'import sys; from factlib.benchmarks import BENCHMARKS, load; print([m for m in ("factlib.benchmarks.samples", "numpy", "pandas") if m in sys.modules])'
-    out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent).stdout
+    out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=Path(__file__).resolve().parents[2]).stdout
     assert out == '[]\n'
     for room in ('benchmarks.samples', 'perturb.quality', 'evaluators.base', 'evaluators.controls'):
         code = f'import sys, factlib.{room}; print([m for m in ("pandas", "scipy", "tqdm", "spacy") if m in sys.modules])'
-        assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent).stdout == '[]\n', room
+        assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=Path(__file__).resolve().parents[2]).stdout == '[]\n', room
 
 ROWS = [dict(id='007', target='The fox ran.', truth=1.5, group='g', split='test', reference='A fox ran.'), dict(id='008', target='NA', truth=2, group='g', split='test'), dict(id='009', target='Hen.', split='dev')]
 EXAMPLES = [Example.from_dict({k: v for k, v in r.items() if k != 'split'}) for r in ROWS]

@@ -13,7 +13,7 @@ from factlib.papers.coverage import claimed, code_links, overview, printed, publ
 from factlib.papers.judgememo.intervals import chosen, intensity_intervals, mean_interval, task_intervals, with_intensities
 from factlib.report.published import published
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = sorted((ROOT/'nbs'/'experiments').glob('*.ipynb'))
 PAPERS = sorted(p.stem for p in shipped('data/published').glob('*.json'))
 

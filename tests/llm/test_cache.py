@@ -28,7 +28,7 @@ import factlib.llm.cache as room
 from factlib.core.records import BadInput
 from factlib.llm.cache import Cache, Merged, default_cache, request_key
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 def asked(i=0, **fields): return {'endpoint': 'ours', 'model': 'm', 'messages': [{'role': 'user', 'content': f'Question {i}'}], 'repeat': 0} | fields
 

@@ -98,7 +98,7 @@ def test_seeds_differ_and_processes_agree():
     code = ('import sys, hashlib; from factlib.perturb.quality import manipulate; t = sys.stdin.read(); donors = [t.replace("word", "lord")]; '
             'texts = [manipulate(t, k, seed="d", donors=donors if k == "17" else None).text for k in ("11", "12", "14", "17", "24", "41")]; print(hashlib.sha256("".join(texts).encode()).hexdigest())')
     run = lambda seed: subprocess.run([sys.executable, '-c', code], input=story(), text=True, capture_output=True, check=True,
-                                      env=dict(os.environ, PYTHONHASHSEED=seed, PYTHONPATH=str(Path(__file__).parent.parent))).stdout
+                                      env=dict(os.environ, PYTHONHASHSEED=seed, PYTHONPATH=str(Path(__file__).resolve().parents[2]))).stdout
     assert run('1') == run('2') != ''
     for kind in MANIPULATIONS: assert len({made(novel(), kind, seed=s).text for s in range(8)}) > 1
 

