@@ -46,9 +46,6 @@ def off_by_one(
     return abs(x - published) <= 1.5*10**-self.decimals + 1e-9
 
 # %% ../../nbs/report/published.ipynb #published-load
-_DECIMALS = {'judgememo': {'3.1': 2, '3.5': 2} | {f'A.{i}': 0 for i in range(7, 12)},
-             'montagelie': {'1': 2, '2': 2, '3': 2, '4': 2, '3.2.2': 1, '4.3': 2, '5.3': 1}}
-
 def published(
     paper:str, # E.g. 'judgememo'
 )->dict: # Table's name -> `Published`
@@ -58,6 +55,5 @@ def published(
     if paper not in papers:
         raise BadInput(f'There are no published numbers of {paper!r}: there are those of {", ".join(papers)}.')
     tables = json.loads((folder/f'{paper}.json').read_text(encoding='utf-8'))['tables']
-    decimals = _DECIMALS.get(paper, {})
-    more = lambda name, t: (decimals.get(name, 3), t.get('tolerance'), t.get('note', ''))
-    return {name: Published(name, t['cells'], t['key'], *more(name, t)) for name, t in tables.items()}
+    more = lambda t: (t.get('decimals', 3), t.get('tolerance'), t.get('note', ''))
+    return {name: Published(name, t['cells'], t['key'], *more(t)) for name, t in tables.items()}
