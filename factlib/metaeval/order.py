@@ -14,7 +14,7 @@ from ..core.files import need_columns
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..validity.base import check_share, holm, is_constant, no_value, numbers
-from ..validity.detection import auc, auc_ci, mean_auc_test
+from ..validity.detection import auc, auc_ci, as_levels, level_auc, mean_auc_test
 from ..validity.paired import equivalence, paired_t
 from ..validity.resampling import bootstrap
 
@@ -58,16 +58,16 @@ def _distinct(pairs, side=None):
     return pd.concat(texts).drop_duplicates('example_id')
 
 # %% ../../nbs/metaeval/order.ipynb #order-mean
-def _mean_of_four(value, kind):
+def _mean_of_four(levels, kind):
     "The mean of four AUCs; true texts are of the kinds 0, 2, 4 and 6, their lies of the kind behind."
-    each = [auc(value[kind == 2*i], value[kind == 2*i + 1]).estimate for i in range(4)]
+    each = [level_auc(levels[kind//2 == i], kind[kind//2 == i] == 2*i) for i in range(4)]
     return None if None in each else sum(each)/4
 
 def _mean_auc(frame, n_resamples, seed):
     "The mean of the four AUCs, with its interval."
     sides = [side.assign(kind=2*i + j) for i, d in enumerate(DIFFICULTIES) for j, side in enumerate(_pairs(frame, d))]
     value, kind, group = ([x for side in sides for x in side[column]] for column in ('value', 'kind', 'group'))
-    return bootstrap(_mean_of_four, value, kind, groups=group, n_resamples=n_resamples, seed=seed,
+    return bootstrap(_mean_of_four, as_levels(numbers(value)), kind, groups=group, n_resamples=n_resamples, seed=seed,
                      definition='mean of the AUCs of the four difficulties')
 
 # %% ../../nbs/metaeval/order.ipynb #order-auc-row

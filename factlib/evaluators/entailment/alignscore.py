@@ -6,6 +6,8 @@
 __all__ = ['word_chunks', 'AlignScoreLike']
 
 # %% ../../../nbs/evaluators/entailment/alignscore.ipynb #alignscore-imports
+from functools import lru_cache
+
 from ...core.checks import check_optional_count
 from ..base import register
 from .base import Entailment
@@ -14,11 +16,12 @@ from ...text.spans import Span
 from ...text.words import word_pattern
 
 # %% ../../../nbs/evaluators/entailment/alignscore.ipynb #alignscore-chunks
+@lru_cache(maxsize=64)
 def word_chunks(
     text:str,
     words:int=350, # At most so many; characters where a script sets no spaces
-)->list[Span]: # In order
-    "The text in pieces of whole sentences."
+)->tuple[Span]: # In order
+    "The text in pieces of whole sentences. Kept for the next claims about it."
     chunks, count = [], 0
     for s in cached_units(text):
         n = sum(1 for _ in word_pattern().finditer(text, *s))
@@ -26,7 +29,7 @@ def word_chunks(
         else:
             chunks.append(s)
             count = n
-    return chunks
+    return tuple(chunks)
 
 # %% ../../../nbs/evaluators/entailment/alignscore.ipynb #alignscore-align
 @register
