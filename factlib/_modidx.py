@@ -736,6 +736,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                               'factlib/evaluators/claims/dovescore.py'),
                                                      'factlib.evaluators.claims.dovescore._in_pairs': ( 'evaluators/claims/dovescore.html#_in_pairs',
                                                                                                         'factlib/evaluators/claims/dovescore.py'),
+                                                     'factlib.evaluators.claims.dovescore._order_part': ( 'evaluators/claims/dovescore.html#_order_part',
+                                                                                                          'factlib/evaluators/claims/dovescore.py'),
                                                      'factlib.evaluators.claims.dovescore._ties': ( 'evaluators/claims/dovescore.html#_ties',
                                                                                                     'factlib/evaluators/claims/dovescore.py'),
                                                      'factlib.evaluators.claims.dovescore.count_inversions': ( 'evaluators/claims/dovescore.html#count_inversions',
