@@ -321,9 +321,9 @@ _AUDIT_CARD = f"""\
 {_AUDIT_ABOUT}
 
 818 histories are whole dialogues, the others the message answered, and some are empty. The group is the dialogue, \
-else the turns joined by message or reference. Of 40 dialogues 31 have turns at several places: 13,690 \
-pairs, of which 704 in 8 dialogues have the earlier turn, always a person's, in its place in the later one's history \
-(161 in 7 if spaces count). Known flaws: tokenised text; one label a turn, without its annotators; three turns without a \
+else the turns joined by message or reference. Of 40 dialogues 31 have turns at several places: 13,690 pairs, of \
+which 704 in 8 dialogues have the earlier turn, always a person's, in its place in the later one's history (161 in 7 \
+if spaces count). Known flaws: tokenised text; one label a turn, without its annotators; three turns without a \
 reference. The speakers are an assumption: the message answered is the user's, and before it they take turns."""
 
 # %% ../../nbs/benchmarks/dialogue.ipynb #dialogue-audit
