@@ -90,7 +90,7 @@ _AIS_WHY = """\
 people were asked whether the whole output is attributable, and could answer "fully" or "not fully"; an output that \
 they didn't understand counts as not. The framework speaks of information on the external world, which would leave \
 opinions aside; its guidelines in full were not at hand when this was decided."""
-_OWN_WHY = "a turn is labelled supported if, and only if, each of its claims is verified."
+_OWN_WHY = "a turn is labelled supported if, and only if, it has claims and each of them is verified."
 
 _WHY = dict(begin_wow=_BEGIN_WHY, begin_cmu=_BEGIN_WHY, begin_tc=_BEGIN_WHY, faithdial_audit=_AUDIT_WHY,
             faithdial=_AUDIT_WHY, fade=_FADE_WHY, ais_wow=_AIS_WHY, ais_qrecc=_AIS_WHY,
