@@ -142,9 +142,31 @@ def _own_file(path, options):
         raise BadInput(f'A benchmark from a file takes no option {next(iter(options))!r}; it takes split, n and seed.')
     return Path(path)
 
+# %% ../../nbs/benchmarks/base.ipynb #base-chat
+def _objects(path):
+    "The lines of a file that are JSON objects, one after the other."
+    for line in json_lines(path.read_text(encoding='utf-8-sig', errors='replace')):
+        try: row = json.loads(line)
+        except (ValueError, RecursionError): continue
+        if isinstance(row, dict): yield row
+
+def _is_chat_log(path):
+    "Whether the first object of a .jsonl file has `messages`."
+    try: return path.suffix == '.jsonl' and 'messages' in next(_objects(path), {})
+    except OSError: return False # whoever reads it as a file of examples says why it can't be read
+
+# %% ../../nbs/benchmarks/base.ipynb #base-path
+def _from_path(path, split, n, seed):
+    "A benchmark from a file of examples or of conversations, cut to n groups."
+    if _is_chat_log(path):
+        return replace(BENCHMARKS['chat_log'](split=split, n=n, seed=seed, path=path), name=path.stem)
+    whole = _from_file(path, split)
+    return whole if n is None else replace(whole, examples=sample_groups(whole.examples, n, seed))
+
+
 # %% ../../nbs/benchmarks/base.ipynb #base-load
 def load(
-    name_or_path:str, # A name in `BENCHMARKS`, or a .jsonl, .csv or .parquet file of examples
+    name_or_path:str, # A name in `BENCHMARKS`, a .jsonl, .csv or .parquet file of examples, or a chat log
     split:str|None=None, # A part of the benchmark, if it has parts
     n:int|None=None, # So many groups (documents, questions, conversations); all when None
     seed:int|str=0, # Decides what is drawn at random
@@ -152,8 +174,7 @@ def load(
 )->Benchmark:
     "A benchmark, by its name or from a file. An unknown name is a `BadInput` that lists those that exist."
     if name_or_path in BENCHMARKS: return BENCHMARKS[name_or_path](split=split, n=n, seed=seed, **options)
-    whole = _from_file(_own_file(name_or_path, options), split)
-    return whole if n is None else replace(whole, examples=sample_groups(whole.examples, n, seed))
+    return _from_path(_own_file(name_or_path, options), split, n, seed)
 
 # %% ../../nbs/benchmarks/base.ipynb #base-here-one
 def _loaded(name, n, seed):
