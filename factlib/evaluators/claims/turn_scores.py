@@ -13,20 +13,20 @@ from .turns import CATEGORIES, Claim
 from .verify import Category, Verdict
 
 # %% ../../../nbs/evaluators/claims/turn_scores.ipynb #turn_scores-row
+_EMPTY = dict(category=None, reason='', presupposed=False, verified=None, by=None, against=None)
+
 def claim_row(
     claim:Claim,
     verdict:Verdict|Absence,
-    category:Category|Absence|None=None, # Of a claim that is not verified
+    category:Category|Absence|None=None, # If it is not verified
 )->dict:
-    """A claim in the evidence: id, text, category, reason, presupposed, verified, by, against (None where undecided);
+    """A claim in the evidence: id, text, category, reason, presupposed, verified, by, against (None if undecided);
     where there are any, items (that it rests on), support and absence."""
-    row = dict(id=claim.id, text=claim.text, category=None, reason='', presupposed=getattr(claim, 'presupposed', False),
-               verified=None, by=None, against=None)
+    row = dict(id=claim.id, text=claim.text) | _EMPTY | dict(presupposed=getattr(claim, 'presupposed', False))
     if isinstance(verdict, Absence): return row | dict(absence=str(verdict))
     if verdict.support is not None: row['support'] = float(verdict.support)
-    if verdict.items: row['items'] = list(verdict.items)
-    row['verified'] = verdict.verified
-    if verdict.verified: return row | dict(category='verified', by=verdict.by)
+    row['verified'] = bool(verdict.verified)
+    if row['verified']: return row | dict(category='verified', by=verdict.by, items=list(verdict.items))
     if isinstance(category, Category): return row | vars(category)
     return row | dict(absence=str(category or Absence.count_mismatch))
 
