@@ -1864,6 +1864,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'factlib.llm.costs._notes': ('llm/costs.html#_notes', 'factlib/llm/costs.py'),
                                    'factlib.llm.costs._on_repetition': ('llm/costs.html#_on_repetition', 'factlib/llm/costs.py'),
                                    'factlib.llm.costs._own': ('llm/costs.html#_own', 'factlib/llm/costs.py'),
+                                   'factlib.llm.costs._planned_by': ('llm/costs.html#_planned_by', 'factlib/llm/costs.py'),
                                    'factlib.llm.costs._plans': ('llm/costs.html#_plans', 'factlib/llm/costs.py'),
                                    'factlib.llm.costs._price': ('llm/costs.html#_price', 'factlib/llm/costs.py'),
                                    'factlib.llm.costs._read_prices': ('llm/costs.html#_read_prices', 'factlib/llm/costs.py'),

@@ -139,7 +139,7 @@ def conversations(
     consistency:str='claims', # Or 'turns'
     score:str='verified', # Or 'factual', 'supported'
     claimless:str='absent', # Or 'supported', 'unsupported'
-)->DataFrame: # A row for each evaluator and conversation
+)->DataFrame: # A row for each of them
     """What turns add up to. Shares, 0 to 1, are of decided claims; None if there are none.
 
     - evaluator, group, conversation
