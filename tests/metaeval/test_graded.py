@@ -20,7 +20,7 @@ def test_no_other_threshold_is_right_more_often():
             with pytest.raises(BadInput, match='A threshold needs turns'): best_threshold(degrees, labels)
             continue
         least = best_threshold(degrees, labels)
-        assert least in degrees and right(degrees, labels, least) == max(right(degrees, labels, x) for x in degrees if x is not None)
+        assert least in degrees and right(degrees, labels, least) == max(right(degrees, labels, x) for x, label in zip(degrees, labels) if x is not None and label)
 
 def test_of_equals_the_middle_one():
     assert best_threshold([.1, .5, .9], ['supported', 'unsupported', 'supported']) == .1 # .1 and .9 have two right; the lower of an even number
