@@ -43,8 +43,9 @@ def _by_rule(name):
 
 # %% ../../../nbs/evaluators/claims/vista.ipynb #vista-memory
 @patch
-def _set_memory(self:Vista, knowledge, background, history, memory, carry):
-    "What a turn may lean on."
+def _set_memory(self:Vista, knowledge, background, history, memory, carry, claimless):
+    "What a turn may lean on, and what one without claims counts as."
+    self.claimless = check_choice(claimless, tuple(CLAIMLESS), '`claimless`')
     self.knowledge, self.background = tuple(knowledge_texts(knowledge)), bool(background)
     self.memory, self.carry = check_optional_count(memory, '`memory`', 1), check_carry(carry)
     self.most = self.memory if history is True else most_messages(history) # messages that step 1 is shown
@@ -89,9 +90,8 @@ def __init__(self:Vista,
     pack:str|None=None, # Folder of prompts
     **sampling, # temperature, seed, ...
 ):
-    self.chat, self.claimless = chat, check_choice(claimless, tuple(CLAIMLESS), '`claimless`')
-    self._set_memory(knowledge, background, history, memory, carry)
-    of_chat = dict(examples=examples, pack=pack, **sampling)
+    self._set_memory(knowledge, background, history, memory, carry, claimless)
+    self.chat, of_chat = chat, dict(examples=examples, pack=pack, **sampling)
     self._set_components(decomposer, verifier, categoriser, batch, of_chat)
 
 # %% ../../../nbs/evaluators/claims/vista.ipynb #vista-turns
