@@ -15,6 +15,7 @@ from .dialogue import (TRUTHS, check_split, dialogue_benchmark, need_file, read_
 from .samples import Refused
 from ..core.files import shipped
 from ..core.records import BadInput, Example
+from ..evaluators.claims.turns import CATEGORIES
 
 # %% ../../nbs/benchmarks/chat_log.ipynb #chat_log-lines
 def _value(line):
@@ -66,15 +67,13 @@ def _check_message(message):
     _need_text(message.get('content'), 'content', False)
 
 # %% ../../nbs/benchmarks/chat_log.ipynb #chat_log-gold
-_CATEGORIES = ('verified', 'out_of_scope', 'contradicted', 'lacking_evidence', 'abstention')
-
 def _check_claim(claim):
     "A `BadInput` unless this can be read as the gold of a claim."
     if not isinstance(claim, dict): raise BadInput(f'a claim must be an object, not {_kind(claim)}')
     _need_text(claim.get('text'), 'claim\'s text', False)
     category = claim.get('category')
-    if category not in _CATEGORIES:
-        raise BadInput(f'a claim\'s category is {json.dumps(category)[:80]}; it can be {", ".join(_CATEGORIES)}')
+    if category not in CATEGORIES:
+        raise BadInput(f'a claim\'s category is {json.dumps(category)[:80]}; it can be {", ".join(CATEGORIES)}')
     if not isinstance(claim.get('presupposed', False), bool):
         raise BadInput('whether a claim is presupposed must be true or false')
 

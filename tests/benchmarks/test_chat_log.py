@@ -142,8 +142,4 @@ def test_the_written_file_is_whole():
         categories = {claim['category'] for claim in e.meta['claims']}
         assert e.truth == (None if not categories else 'supported' if categories == {'verified'} else 'unsupported'), e.id
 
-def test_categories_are_those_of_the_evaluator():
-    turns = pytest.importorskip('factlib.evaluators.claims.turns', reason='the room of the evaluator is not there yet')
-    assert tuple(turns.CATEGORIES) == chat_log._CATEGORIES
-
 def test_they_are_registered(): assert {'chat_log', 'written_dialogues'} <= set(BENCHMARKS)
