@@ -29,35 +29,44 @@ _PEOPLE = frozenset('man woman boy girl king queen mother father brother sister 
 _EMPTY = frozenset('lot thing way kind sort bit time day idea fact number one'.split())
 _AMOUNTS = frozenset('DATE TIME CARDINAL ORDINAL QUANTITY PERCENT MONEY'.split())
 
+_OPEN = frozenset('no any every each another some what which whose how one'.split())
+
 def _kind(chunk):
     "Of a noun phrase; None if no pronoun is likely to mean it."
     root, labels = chunk.root, {e.label_ for e in chunk.ents if e.end > chunk.root.i}
     if root.pos_ == 'PRON' or root.lemma_.lower() in _EMPTY or labels & _AMOUNTS: return None
-    if 'PERSON' in labels or root.lemma_.lower() in _PEOPLE: return 'person'
-    return 'several' if root.tag_ in ('NNS', 'NNPS') else 'thing'
+    if chunk[0].lower_ in _OPEN or chunk[0].tag_ == 'CC': return None
+    if root.tag_ in ('NNS', 'NNPS') and 'PERSON' not in labels: return 'several'
+    return 'person' if 'PERSON' in labels or root.lemma_.lower() in _PEOPLE else 'thing'
 
 # %% ../../../nbs/evaluators/claims/coreference.ipynb #coreference-mentions
 LONGEST = 20_000 # Characters of a turn or message that are parsed
 SUBJECTS = ('nsubj', 'nsubjpass')
 
-def _named(chunk):
-    "A noun phrase as it is taken up: *a tower* becomes *the tower*."
+def _named(chunk, owners):
+    "A noun phrase as it is taken up: *a tower* becomes *the tower*, the user's *my son* *the user's son*."
     text = ''.join(t.text_with_ws for t in chunk).strip()
+    text = re.sub('^(?:my|your) ', lambda m: owners.get(m[0].strip().lower(), m[0].strip()) + ' ', text, flags=re.I)
     return re.sub('^an? ', 'the ', text, flags=re.I)
 
 def mentions_in(
     doc, # spaCy's parse
+    by_user:bool=False, # Whether it is the user who speaks
 )->list: # Of `Mention`s, in order
     "What the noun phrases of a text name."
+    two = ["the user's", "the assistant's"]
+    owners = dict(zip(('my', 'your'), two if by_user else two[::-1]))
     listed = [(chunk, _kind(chunk)) for chunk in doc.noun_chunks]
-    return [Mention(c.start_char, _named(c), kind, c.root.dep_ in SUBJECTS) for c, kind in listed if kind]
+    return [Mention(c.start_char, _named(c, owners), kind, c.root.dep_ in SUBJECTS) for c, kind in listed if kind]
 
+# %% ../../../nbs/evaluators/claims/coreference.ipynb #coreference-read
 @lru_cache(maxsize=5_000)
 def mentions(
     text:str, # A message
+    by_user:bool=True, # Whether it is the user's
 )->tuple: # Of `Mention`s, in order; empty beyond `LONGEST`
     "What the noun phrases of a message name."
-    return tuple(mentions_in(parse(plain(whole_characters(text))))) if len(text) <= LONGEST else ()
+    return tuple(mentions_in(parse(plain(whole_characters(text))), by_user)) if len(text) <= LONGEST else ()
 
 # %% ../../../nbs/evaluators/claims/coreference.ipynb #coreference-antecedent
 _FITS = (dict.fromkeys('he him his she her hers'.split(), 'person') | dict.fromkeys(['it', 'its'], 'thing') |
@@ -103,7 +112,8 @@ def _points_forward(token):
     be = token.head
     if token.lower_ != 'it' or be.lemma_ != 'be': return False
     below = [t for x in (be, *be.rights) for t in x.rights]
-    return any(t.dep_ in ('ccomp', 'csubj', 'advcl', 'xcomp') and t.i > token.i for t in below)
+    that = [t for t in below if t.dep_ in ('acl', 'relcl') and t.left_edge.lower_ == 'that']
+    return bool(that) or any(t.dep_ in ('ccomp', 'csubj', 'advcl', 'xcomp') and t.i > token.i for t in below)
 
 # %% ../../../nbs/evaluators/claims/coreference.ipynb #coreference-resolver
 class Resolver:
@@ -123,6 +133,8 @@ class Resolver:
         return antecedent(token.lower_, before, self.history) or token.text
 
 # %% ../../../nbs/evaluators/claims/coreference.ipynb #coreference-call
+_HOLDERS = dict(his='he', her='she', its='it', their='they', our='we')
+
 @patch
 def __call__(self:Resolver,
     token, # Of the turn
@@ -133,6 +145,6 @@ def __call__(self:Resolver,
     if low in _SPEAKER: name = _SPEAKER[low]
     elif low in _FITS: name = self.named(token)
     else: return third_person(token.text, token.tag_) if _follows_speaker(token) else token.text
-    owns = token.tag_ == 'PRP$' and low not in _SPEAKER and name != token.text
-    if owner: return name.removesuffix("'s")
-    return name + "'s" if owns else name
+    if owner: return _HOLDERS.get(name.lower(), name).removesuffix("'s")
+    if token.tag_ != 'PRP$' or low in _SPEAKER or name == token.text: return name
+    return name + ("'" if name.endswith('s') else "'s")

@@ -116,8 +116,8 @@ def values(
 _REMARKS = frozenset(
     'hi hello hey bye goodbye thanks thank welcome yes yeah yep yup ya no nope ok okay sure oh ah wow hmm hm haha '
     'hahaha lol well right indeed exactly absolutely definitely true please sorry alright cheers um uh really course '
-    'same here there good morning evening night day afternoon'.split())
-_GRAMMAR = frozenset('a an the and or but so of to for that it is its s too very you your i my me much as'.split())
+    'same here there good morning evening night day afternoon pleasure see later soon yet'.split())
+_GRAMMAR = frozenset('a an the and or but so of to for that it is its s too very you your i my me much as then not'.split())
 
 def remark(
     text:str,
