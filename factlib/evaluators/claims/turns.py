@@ -44,8 +44,7 @@ def history_lines(
 )->list: # Of texts, one line each
     "Earlier turns for a prompt."
     lines = [' '.join(line.split()) for line in turns(history)]
-    left_out = 0 if most is None else max(0, len(lines) - most)
-    return ([f'({left_out} earlier messages are not shown.)'] if left_out else []) + lines[left_out:]
+    return lines if most is None else lines[max(0, len(lines) - most):]
 
 # %% ../../../nbs/evaluators/claims/turns.ipynb #turns-most
 _CLAIM = json_object(text=STRING, presupposed=dict(type='boolean'))
@@ -78,8 +77,7 @@ class TurnDecomposer(Component):
 @patch
 def _slots(self:TurnDecomposer, target, history):
     "What the template shows."
-    lines = history_lines(history, self.most) if self.most != 0 else []
-    return dict(history=lines, target=target, examples=self.examples)
+    return dict(history=history_lines(history, self.most), target=target, examples=self.examples)
 
 @patch
 def plan(self:TurnDecomposer, target:str, history:list=())->list: # Of `llm.costs.Planned`
