@@ -174,6 +174,15 @@ def _is_empty(value):
     if isinstance(value, str): return not value.strip()
     return value is None or isinstance(value, (tuple, list, dict)) and not value
 
+# %% ../../nbs/llm/costs.ipynb #costs-plan-group
+def _planned_by(evaluator, examples):
+    "What an evaluator plans for examples: group by group if it can, else one after the other."
+    if not callable(getattr(evaluator, 'plan_group', None)):
+        return [plan for example in examples for plan in evaluator.plan(example)]
+    groups = {}
+    for example in examples: groups.setdefault(example.group, []).append(example)
+    return [plan for group in groups.values() for plan in evaluator.plan_group(group)]
+
 # %% ../../nbs/llm/costs.ipynb #costs-plan
 def _plans(evaluator, examples):
     "The planned requests of all examples that can be judged, and how many these are."
@@ -182,7 +191,7 @@ def _plans(evaluator, examples):
         raise BadInput(f'{name!r} can\'t say what it would ask: it has no method plan(example).')
     required = getattr(evaluator, 'requires', ())
     judged = [e for e in examples if not any(_is_empty(getattr(e, name)) for name in required)]
-    plans = [plan for e in judged for plan in evaluator.plan(e)]
+    plans = _planned_by(evaluator, judged)
     wrong = next((plan for plan in plans if not isinstance(plan, Planned)), None)
     if wrong is not None:
         kind = type(wrong).__name__

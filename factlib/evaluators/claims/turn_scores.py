@@ -20,8 +20,7 @@ def claim_row(
     verdict:Verdict|Absence,
     category:Category|Absence|None=None, # If it is not verified
 )->dict:
-    """A claim in the evidence: id, text, category, reason, presupposed, verified, by, against (None if undecided);
-    where there are any, items (that it rests on), support and absence."""
+    "A claim in the evidence: `_EMPTY`, and perhaps items (that it rests on), support, absence."
     row = dict(id=claim.id, text=claim.text) | _EMPTY | dict(presupposed=getattr(claim, 'presupposed', False))
     if isinstance(verdict, Absence): return row | dict(absence=str(verdict))
     if verdict.support is not None: row['support'] = float(verdict.support)
