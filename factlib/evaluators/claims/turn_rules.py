@@ -111,7 +111,7 @@ _HARD = ('number', 'name', 'negation', 'value')
 def _kinds_of_new(claim, evidence, given):
     "The kinds of a claim's words; and of those that are new, with new numbers by their value."
     kinds, new = _new_words(claim, evidence.stems | given)
-    numbers = details(claim).numbers - evidence.numbers
+    numbers = details(claim).numbers - evidence.numbers - given
     new = {w: k for w, k in new.items() if not w[0].isdigit() and not details(w).numbers}
     if evidence.negated: new = {w: k for w, k in new.items() if k != 'negation'}
     new = {w: 'value' if k == 'content' and w in VALUING else k for w, k in new.items()}
@@ -320,46 +320,45 @@ class RuleCategoriser(Component):
         background = list(background)
         return Outcome({c.id: self.category(c, source, background) for c in claims})
 
-# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-turn-gaps
+# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-stems
+def _stems_of(rows):
+    "The stems of some claims, and the pronouns of the speakers if they speak of the assistant."
+    stems = frozenset(w for row in rows for w in _stems(row['text']))
+    return stems | SPEAKERS if {'assistant', 'user'} & stems else stems
+
 def turn_gaps(
     target:str, # A turn
-    claims:list, # Its claims
-    verdicts:dict, # Id -> `Verdict` or Absence
-    source:str|None, # Reference
-    background:list, # `Item`s
-)->Gaps:
-    "What of a turn neither the reference nor a verdict by the memory accounts for."
-    by_memory = [c for c in claims if getattr(verdicts.get(c.id), 'by', None) == 'memory']
-    said = ' '.join(getattr(c, 'said', '') or c.text for c in by_memory)
-    given = known_names(background) | frozenset(_stems(said))
-    return gaps(target, read_evidence(source or ''), given)
-
-# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-graded
-def graded_support(
-    target:str, # A turn
-    claims:list, # Its claims
-    verdicts:dict, # Id -> `Verdict` or Absence
-    categories:dict, # Id -> `Category` or Absence, of those that are not verified
+    rows:list, # Its claims: dicts with text, by and category
     source:str|None, # Reference
     background:list=(), # `Item`s
-)->dict: # support, factual_support: 0 to 1; inapplicable for a turn without words
+)->Gaps:
+    "What of a turn neither the reference nor a verdict by the memory accounts for."
+    by_memory = _stems_of([row for row in rows if row.get('by') == 'memory'])
+    return gaps(target, read_evidence(source or ''), known_names(list(background)) | by_memory)
+
+# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-graded
+_NO_FACT = ('out_of_scope', 'abstention')
+
+def graded_support(
+    target:str, # A turn
+    rows:list, # Its claims: dicts with text, by and category
+    source:str|None, # Reference
+    background:list=(), # `Item`s
+)->tuple: # Support and factual support: 0 to 1; inapplicable for a turn without words
     "How far all that a turn says is backed; and how far what it says as fact is."
-    if not words(target): return dict.fromkeys(('support', 'factual_support'), Absence.inapplicable)
-    g = turn_gaps(target, claims, verdicts, source, list(background))
-    aside = lambda c: getattr(categories.get(c.id), 'category', '') in ('out_of_scope', 'abstention')
-    said = {a: {w for c in claims if aside(c) is a for w in _stems(getattr(c, 'said', '') or c.text)}
-            for a in (True, False)}
-    out = said[True] - said[False] | (SPEAKERS if said[True] else set())
+    if not words(target): return (Absence.inapplicable,)*2
+    g = turn_gaps(target, rows, source, background)
+    aside = [row for row in rows if row.get('category') in _NO_FACT]
+    out = _stems_of(aside) - _stems_of([row for row in rows if row not in aside])
     left = {w: gap for w, gap in g.new.items() if not {w, stem(w)} & out}
-    factual = 1. if claims and all(map(aside, claims)) else support_of(sum(left.values()), g.size - len(g.new) + len(left))
-    return dict(support=support_of(g.loss, g.size), factual_support=factual)
+    factual = support_of(sum(left.values()), g.size - len(g.new) + len(left))
+    return support_of(g.loss, g.size), 1. if rows and len(aside) == len(rows) else factual
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-method
 @patch
-def graded(self:RuleVerifier, target:str, claims:list, verdicts:dict, categories:dict, source:str|None,
-           background:list=())->dict: # support, factual_support
-    "As `graded_support`."
-    return graded_support(target, claims, verdicts, categories, source, background)
+def graded(self:RuleVerifier, target:str, rows:list, source:str|None, background:list=())->tuple:
+    "Support and factual support of a turn, as `graded_support`."
+    return graded_support(target, rows, source, background)
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-components
 def rule_decomposer()->RuleDecomposer:
