@@ -173,7 +173,9 @@ def _scores(self:Vista, judged):
     rows = judged.rows
     drift = drift_count(rows, judged.known) if self.background else Absence.inapplicable
     value, parts = turn_scores(rows, drift, self.claimless)
-    if any('support' in row for row in rows): degrees = getattr(self.verifier, 'graded', graded)(rows)
+    own = getattr(self.verifier, 'graded', None) # of the whole turn, not of its claims alone
+    if own: degrees = own(judged.turn.target, rows, judged.turn.source, judged.shown)
+    elif any('support' in row for row in rows): degrees = graded(rows)
     elif self.chat is None and not rows: degrees = (CLAIMLESS[self.claimless],)*2
     else: return value, parts
     return value, parts | dict(zip(('support', 'factual_support'), degrees))
