@@ -13,7 +13,7 @@ from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..evaluators.base import summary
 from ..llm.chat import Chat
-from ..llm.costs import DryRun, dry_run, once_each, prompt_tokens
+from ..llm.costs import DryRun, dry_run, once_each, planned_by, prompt_tokens
 from .judges import judges_for, memo_judges
 from .parameters import ANSWERS, asked_temperature, cache_of, closing, live_examples
 
@@ -65,7 +65,7 @@ def planned(
 # %% ../../nbs/runs/costs.ipynb #costs-planned-row
 def _planned_row(judge, examples, earlier):
     "One row of `planned`. The keys of the judge's requests join `earlier`."
-    plans = [p for p in once_each([p for e in examples for p in judge.plan(e)]) if p.repeats]
+    plans = [p for p in once_each(planned_by(judge, examples)) if p.repeats]
     keys = {_key(judge.chat, p) for p in plans}
     forgets = judge.chat.cache is None or judge.chat.mode in ('record', 'off')
     new = len(plans) if forgets else len(keys - earlier)
@@ -111,14 +111,15 @@ def why_none(
 # %% ../../nbs/runs/costs.ipynb #costs-document
 def _document_row(judge, examples):
     "Means per document of one judge."
-    plans = [requests for e in examples if (requests := judge.plan(e))]
-    if not plans:
+    documents = [e for e in examples if judge.plan(e)]
+    if not documents:
         raise BadInput(f'None of the {len(examples)} examples can be judged by {judge.name!r}: source and target '
                        f'are needed.')
-    requests = [p for document in plans for p in document]
+    requests = planned_by(judge, documents)
     tokens = sum(p.repeats*prompt_tokens(p) for p in requests)
-    return dict(judge=judge.name, documents=len(plans), requests=sum(p.repeats for p in requests)/len(plans),
-                prompt_tokens=tokens/len(plans))
+    asked = sum(p.repeats for p in requests)
+    return dict(judge=judge.name, documents=len(documents), requests=asked/len(documents),
+                prompt_tokens=tokens/len(documents))
 
 def _to_single(table, column):
     "A column over its value for the judge with `_single` in its name; missing where there is none."
@@ -134,7 +135,7 @@ def document_costs(
     """Requests and prompt tokens per document, counted without asking. One row a judge:
 
     - judge: its name
-    - documents: that it can judge
+    - documents: that it can judge; turns that share a memory are planned together
     - requests, prompt_tokens: means per document; tokens as in `llm.costs.estimate_tokens`
     - requests_ratio, tokens_ratio: to the judge with `_single` in its name; missing if that isn't there"""
     import pandas as pd
