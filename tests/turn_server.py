@@ -58,11 +58,11 @@ def spoiling(**spoilers):
         return said if isinstance(said, str) or set(said) & {'content', 'status', 'drop', 'refusal'} else json.dumps(said)
     return spoiled
 
-def run(examples, answer=rule, json_schema=True, delay=0., concurrency=16, **options):
+def run(turns, answer=rule, json_schema=True, delay=0., concurrency=16, **options):
     "The table of `Vista(chat, **options)`, and the server."
     with StubServer(answer, json_schema=json_schema, delay=delay) as server:
         chat = Chat('stub', server.base_url, api_key='none', endpoint='test', mode='off', concurrency=concurrency)
-        return evaluate(Vista(chat, **options), examples, progress=False), server
+        return evaluate(Vista(chat, **options), turns, progress=False), server
 
 def off(): return Chat('stub', 'http://127.0.0.1:9/v1', api_key='none', endpoint='test', mode='off')
 
