@@ -35,6 +35,7 @@ class Vista(Evaluator):
     The evidence holds the `claims`, what `joined` the memory, the ids that were shown of the `memory` and those
     `dropped`, the items that were `cited`, and what is `unknown_before` the turn."""
     name, offline = 'vista', True
+    slow = True # by rules: it parses, and embeds each word of a source
 
 def _by_rule(name):
     "A component without a chat; its room is heavy, so it is loaded when it is needed."
