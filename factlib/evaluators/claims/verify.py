@@ -117,10 +117,11 @@ def why_not(
     reason, # As a reply gives it
     against:list, # What the reply says it contradicts, as `cited` gives it
 )->Category|Absence:
-    "The `Category` of a claim; only a contradiction is against something, and it has to be."
+    "The `Category` of a claim. A contradiction is against something, and first against what was said."
     reason = reason if isinstance(reason, str) else ''
     if category != 'contradicted': return Category(category, reason)
-    return Category(category, reason, against[0]) if against else Absence.off_menu
+    said_before = [name for name in against if name != 'reference']
+    return Category(category, reason, (said_before or against)[0]) if against else Absence.off_menu
 
 # %% ../../../nbs/evaluators/claims/verify.ipynb #verify-categoriser
 class Categoriser(ClaimAsker):
