@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['SpokenClaim', 'finished', 'heads', 'clause_tokens', 'asks', 'statement', 'factive', 'cleft', 'temporal', 'possessive',
-           'repeated', 'asked', 'sentence_claims', 'spoken_claims', 'RuleDecomposer']
+           'repeated', 'asked', 'sentence_claims', 'spoken_claims', 'message_of', 'RuleDecomposer']
 
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-imports
 import asyncio, re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -385,9 +386,11 @@ def spoken_claims(
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-decomposer
 _US = frozenset('assistant wizard bot system model agent ai'.split())
 
-def _message(turn):
-    "What a message says, and whether the user said it."
-    if isinstance(turn, str): return turn, True
+def message_of(
+    turn, # Of a history: a text, or a dict with text and speaker
+)->tuple: # What it says, and whether the user said it
+    "A message of a history, read."
+    if isinstance(turn, str) or not isinstance(turn, Mapping): return turn if isinstance(turn, str) else '', True
     speaker = str(turn.get('speaker', turn.get('role')) or '').lower()
     return str(turn.get('text', turn.get('content')) or ''), speaker not in _US
 
@@ -400,7 +403,7 @@ class RuleDecomposer(Component):
         history:tuple=(), # Earlier messages, oldest first
     )->tuple: # Claims, and '': they are known
         "The claims that `decompose` will give."
-        return list(spoken_claims(target, tuple(map(_message, history)))), ''
+        return list(spoken_claims(target, tuple(map(message_of, history)))), ''
 
     async def decompose(self,
         target:str, # A turn

@@ -6,10 +6,12 @@
 __all__ = ['gap_features', 'longest_run', 'run_features', 'wording_features', 'near_features', 'claim_features', 'turn_features']
 
 # %% ../../../nbs/evaluators/claims/turn_features.ipynb #turn-features-imports
-import math, re
+import math
+
+import numpy as np
 
 from .turn_cues import abstains, opinion_words, personal, spelled_out
-from .turn_rules import gaps, kind_of_word, read_evidence, support_of
+from .turn_rules import closest, gaps, kind_of_word, read_evidence, support_of
 from ...text.vectors import embedded
 from ...text.word_vectors import nearest
 from ...text.words import FUNCTION_WORDS, content_stems, stem, words
@@ -87,10 +89,9 @@ def near_features(
     source:str, # Its reference
 )->dict: # Name -> number
     "How near a turn is to its reference."
-    from factlib.evaluators.claims.turn_rules import closest
     sentences = closest(target, read_evidence(source)) or [source]
-    mine = embedded(target)[0]
-    cosine = max(sum(x*y for x, y in zip(mine, embedded(s)[0])) for s in sentences)
+    vectors = np.array([embedded(s)[0] for s in [target, *sentences]])
+    cosine = round(float((vectors[1:] @ vectors[0]).max()), 6)
     cosines = nearest(spelled_out(target), sentences)
     content = [c for w, c in cosines.items() if w not in FUNCTION_WORDS] or [0.]
     return dict(cosine=cosine, near=sum(cosines.values())/max(1, len(cosines)), near_content=sum(content)/len(content),

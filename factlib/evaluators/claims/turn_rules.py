@@ -239,7 +239,7 @@ def clashes(
     return ''
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-verdict
-VERIFIED = .45 # Support that a claim needs
+VERIFIED = .5 # Support that a claim needs
 
 @dataclass(frozen=True)
 class RuleVerdict(Verdict):
@@ -324,7 +324,7 @@ class RuleCategoriser(Component):
 def _stems_of(rows):
     "The stems of some claims, and the pronouns of the speakers if they speak of the assistant."
     stems = frozenset(w for row in rows for w in _stems(row['text']))
-    return stems | SPEAKERS if {'assistant', 'user'} & stems else stems
+    return stems | SPEAKERS if {stem('assistant'), stem('user')} & stems else stems
 
 def turn_gaps(
     target:str, # A turn
