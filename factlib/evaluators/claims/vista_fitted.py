@@ -21,6 +21,7 @@ from .presuppositions import message_of
 from .turn_features import turn_features
 from .turn_rules import rule_categoriser, rule_decomposer, rule_verifier
 from .turn_scores import claim_row
+from ...text.words import words
 
 # %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-logistic
 RIDGE = 10.
@@ -69,10 +70,9 @@ def read_example(
     decomposer, verifier, categoriser = rule_decomposer(), rule_verifier(), rule_categoriser()
     claims, _ = decomposer.expect(example.target, example.history)
     known = list(Background().plus(knowledge_texts(example.meta.get('knowledge'))).items)
-    rows = []
-    for claim in claims:
-        verdict = verifier.verdict(claim, example.source, known)
-        rows.append(claim_row(claim, verdict, categoriser.category(claim, example.source, known)))
+    verdicts = verifier.verified(claims, example.source, known).value
+    rows = [claim_row(claim, verdicts[claim.id], categoriser.category(claim, example.source, known))
+            for claim in claims]
     message = message_of(example.history[-1])[0] if example.history else ''
     return turn_features(example.target, example.source, message, rows), rows
 
@@ -134,5 +134,6 @@ async def judge(self:VistaFitted, example:Example)->Judgement:
     "Read, weigh."
     lacking = missing_field(self, example)
     if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
+    if not words(example.target): return self.absent(example, Absence.inapplicable, why='the target has no words')
     try: return await asyncio.to_thread(self._judged, example)
     except BadInput as fault: return self.absent(example, Absence.inapplicable, detail=str(fault))
