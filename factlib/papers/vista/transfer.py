@@ -57,7 +57,7 @@ def _cell(degrees, rows, seed):
     known = [(x, r) for x, r in zip(degrees, rows) if x is not None]
     sides = [[(x, r['group']) for x, r in known if r['label'] == label] for label in (1, 0)]
     (good, other), groups = ([x for x, _ in side] for side in sides), tuple([g for _, g in side] for side in sides)
-    r = auc_ci(good, other, method='cluster', groups=groups, n_resamples=500, seed=seed)
+    r = auc_ci(good, other, method='cluster', groups=groups, n_resamples=300, seed=seed)
     right = float(np.mean([(x >= .5) == (row['label'] == 1) for x, row in known])) if known else None
     return dict(turns=len(rows), scored=len(known), groups=r.groups, auc=r.estimate, ci_low=r.low, ci_high=r.high,
                 accuracy=right)
