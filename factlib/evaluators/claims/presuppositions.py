@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SpokenClaim', 'finished', 'heads', 'clause_tokens', 'asks', 'statement', 'factive', 'cleft', 'temporal', 'possessive',
-           'repeated', 'asked', 'sentence_claims', 'spoken_claims', 'message_of', 'RuleDecomposer']
+           'repeated', 'asked', 'sentence_claims', 'why_plain', 'spoken_claims', 'message_of', 'RuleDecomposer']
 
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-imports
 import asyncio, re
@@ -16,13 +16,13 @@ from fastcore.basics import patch
 
 from ...core.files import whole_characters
 from ...core.records import signature
-from .coreference import LONGEST, SUBJECTS, EarlierMentions, Resolver
+from .coreference import LONGEST, SUBJECTS, Resolver, mentions
 from .parts import Component, Outcome
 from .turn_cues import plain, remark
 from .turns import Claim
 from ...text.parse import parse
 from ...text.spans import units
-from ...text.words import words
+from ...text.words import word_list, words
 
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-claim
 @dataclass(frozen=True)
@@ -32,8 +32,9 @@ class SpokenClaim(Claim):
     how: str = ''   # Pattern that found it: 'clause', 'factive', 'cleft', ...
 
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-finished
-_LEADING = re.compile(r"^(?:[\s,;:.!?–—-]+|(?:and|but|so|or|well|oh|yes|yeah|yep|then|plus|because|although|though|while|"
-                      r"no(?=\s*,)|that(?=\s+(?:the|he|she|it|they|i|you|we)\b))\b)+", re.I)
+_LEADS = 'and|but|so|or|well|oh|yes|yeah|yep|then|plus|because|although|though|while'
+_LEADING = re.compile(rf"^(?:[\s,;:.!?–—-]+|(?:{_LEADS}|no(?=\s*,)|"
+                      r"that(?=\s+(?:the|he|she|it|they|i|you|we)\b))\b)+", re.I)
 _LOOSE = re.compile(r"\s+([,.;:!?%)\]]|n['’]t\b|['’](?:s|m|re|ve|ll|d)\b)")
 
 def finished(
@@ -77,12 +78,13 @@ def _own_clause(token, heads):
     added = token.dep_ != 'advcl' or _mark(token) in _ADDS
     return added and token.head in heads and _subject(token) is not None
 
+# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-heads
 def heads(
     sentence, # spaCy's span
 )->list: # Of tokens
     "The head of each clause that is a claim, in order."
     listed, new = [], [sentence.root]
-    while new: # a clause can hang on one that comes later in the text
+    while new:
         listed += new
         new = [t for t in sentence if t not in listed and _own_clause(t, listed)]
     return sorted(listed, key=lambda t: t.i)
@@ -98,69 +100,84 @@ def clause_tokens(
     if head.i in drop: drop -= under # the other head is above
     led = [t for t in head.children if t.dep_ == 'intj' or t.dep_ == 'mark' and t.lower_ in _ADDS or
            t.dep_ == 'cc' and any(h.head == head and h.i > t.i for h in others)]
-    return [t for t in head.subtree if t.i not in drop | {t.i for t in led}]
+    edges = {i for h in others if h != head and h.i in drop and _in_passing(h)
+             for i in (h.left_edge.i - 1, h.right_edge.i + 1)}
+    drop |= {t.i for t in led} | {t.i for t in head.subtree if t.i in edges and t.is_punct}
+    return [t for t in head.subtree if t.i not in drop]
 
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-asks
-_TAG = re.compile(r",?\s*\b(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)(?:n't)?\s(?:it|he|she|they|you|i|we)"
-                  r"\s*\?|,?\s*\b(?:right|huh|eh|correct|you know)\s*\?")
+_TAG = re.compile(r",?\s*\b(?:(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)(?:n't)?"
+                  r"\s(?:it|he|she|they|you|i|we)|right|huh|eh|correct|you know)\s*\?")
 
 def asks(
     head, # Of a clause
     tokens:list, # Its words
 )->bool:
     "Whether a clause is a question."
-    said = [t for t in tokens if not t.is_punct]
-    subject = _subject(head)
-    if not said or head.dep_ in ('relcl', 'appos', 'advcl'): return False
-    before = [t for t in said if t.dep_ in ('aux', 'auxpass') or t == head]
-    inverted = subject is not None and before and before[0].i < subject.i and subject.dep_ != 'expl' and head.tag_ != 'VBG'
-    marked = head.sent.text.rstrip(' "\')').endswith('?') and (head.dep_ == 'ROOT' or head.head.dep_ == 'ROOT')
-    return bool(marked or inverted and said[0].i <= subject.i and (said[0].tag_ in _WH or said[0] == before[0]))
+    spoken, subject = [t for t in tokens if not t.is_punct], _subject(head)
+    if not spoken or head.dep_ in ('relcl', 'appos', 'advcl'): return False
+    marked = head.sent.text.rstrip(' "\')').endswith('?') and 'ROOT' in (head.dep_, head.head.dep_)
+    first = next((t for t in spoken if t.dep_ in ('aux', 'auxpass') or t == head), None)
+    if marked or first is None or subject is None or subject.dep_ == 'expl' or head.tag_ == 'VBG': return marked
+    return first.i < subject.i and spoken[0].i <= subject.i and (spoken[0].tag_ in _WH or spoken[0] == first)
 
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-stated
+_STAYS = ('det', 'amod', 'compound', 'poss', 'nummod', 'case', 'nmod', 'prep', 'pobj')
+
 def _noun(token):
     "A noun with what stands before it and its *of*: what a relative clause is about."
-    stays = lambda t: t.dep_ in ('det', 'amod', 'compound', 'poss', 'nummod', 'case', 'nmod', 'prep', 'pobj')
-    return [t for t in token.subtree if t == token or stays(t) and t.left_edge.i >= token.left_edge.i and not any(
-        a.dep_ in ('relcl', 'appos') and a != token for a in [t, *t.ancestors] if a.i != token.i and token in a.ancestors)]
+    left_out = {t.i for child in token.subtree if child.dep_ in ('relcl', 'appos') and child != token
+                for t in child.subtree}
+    return [t for t in token.subtree if t == token or t.dep_ in _STAYS and t.i not in left_out]
 
 def _is(noun, verb):
     "The verb of being for an apposition, in the tense of its sentence."
     past = any(t.tag_ == 'VBD' for t in [verb, *verb.lefts])
     return (' were' if past else ' are') if noun.tag_ in ('NNS', 'NNPS') else (' was' if past else ' is')
 
+# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-joined
 def _joined_subject(head):
     "The words of the subject that a clause has from the one it is joined to."
     above = head.head if head.dep_ == 'conj' else head
     while _subject(above) is None and above.dep_ == 'conj': above = above.head
     subject = _subject(above)
-    return list(subject.subtree) if subject is not None else []
+    return [] if subject is None else _noun(subject)
 
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-statement
 def _relative(head, tokens):
     "A relative clause as a statement about its noun."
-    noun, rest = _noun(head.head), [t for t in tokens if not (t.tag_ in ('WP', 'WDT') or t.is_punct and t == tokens[0])]
+    noun = _noun(head.head)
+    rest = [t for t in tokens if t.tag_ not in ('WP', 'WDT') and not (t.is_punct and t == tokens[0])]
     if _subject(head) is not None and _subject(head).tag_ in ('WP', 'WDT'): return noun + rest
     return [t for t in rest if t.i <= head.i] + noun + [t for t in rest if t.i > head.i]
 
+# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-put-together
 def statement(
     head, # Of a clause
     tokens:list, # Its words
 )->list: # Tokens, and words of our own
     "What a clause states."
     if head.dep_ == 'relcl': return _relative(head, tokens)
-    if head.dep_ == 'appos': return _noun(head.head) + [_is(head.head, head.sent.root)] + tokens
+    if head.dep_ == 'appos': return [*_noun(head.head), _is(head.head, head.sent.root), *tokens]
     if _subject(head) is not None or head.dep_ != 'conj': return tokens
-    subject = [t for t in _joined_subject(head) if t.dep_ not in ('relcl', 'appos')]
-    aux = [t for t in head.head.lefts if t.dep_ in ('aux', 'auxpass') and head.tag_ == head.head.tag_ == 'VBN']
-    return subject + ([] if any(t.dep_ in ('aux', 'auxpass') for t in head.lefts) else aux) + tokens
+    is_passive = head.tag_ == 'VBN' and not any(t.dep_ in ('aux', 'auxpass') for t in head.lefts)
+    return _joined_subject(head) + [t for t in head.head.lefts if is_passive and t.dep_ in ('aux', 'auxpass')] + tokens
+
+# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-complement
+_LEAD_IN = frozenset('that when why how where because'.split())
+
+def _complement(verb):
+    "A clause that depends on another, without *that* or the question word before it."
+    tokens = list(verb.subtree)
+    while tokens and (tokens[0].is_punct or tokens[0].lower_ in _LEAD_IN): tokens = tokens[1:]
+    if _subject(verb) is None or not tokens or verb.dep_ == 'advcl' and _mark(verb): return []
+    if tokens[0].lower_ == 'who': return ['someone'] + tokens[1:]
+    return [] if tokens[0].tag_ in _WH or tokens[0].lower_ in ('if', 'whether') else tokens
 
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-factive
-_FACTIVE = frozenset('know realize realise learn discover notice regret forget remember recall appreciate see mind resent '
-                     'reveal recognise recognize'.split())
-_FEELING = frozenset('glad happy sorry sad proud aware surprised amazed shocked pleased relieved angry grateful lucky great '
-                     'strange odd funny cool interesting amazing good bad nice shame pity surprising crazy fact'.split())
-
+_FACTIVE = frozenset('know realize realise learn discover notice regret forget remember recall appreciate see mind '
+                     'resent reveal recognise recognize'.split())
+_FEELING = frozenset(word_list('feelings'))
 _COMPLEMENTS = ('ccomp', 'acl', 'relcl', 'advcl')
 
 def factive(
@@ -169,45 +186,34 @@ def factive(
     "What factive verbs and adjectives take for granted."
     listed = []
     for t in sentence:
-        be = [x for x in t.children if x.dep_ in ('acomp', 'attr')] if t.lemma_ == 'be' else []
-        causes = t.lemma_ in _FACTIVE or t.lower_ in _FEELING or any(x.lower_ in _FEELING for x in be)
-        inside = [x for x in t.rights if x.dep_ in _COMPLEMENTS and x.tag_ != 'VBG'] if causes else []
+        found_so = t.lemma_ == 'be' and any(x.lower_ in _FEELING for x in t.children if x.dep_ in ('acomp', 'attr'))
+        if not (found_so or t.lemma_ in _FACTIVE or t.lower_ in _FEELING): continue
+        inside = [x for x in t.rights if x.dep_ in _COMPLEMENTS and x.tag_ != 'VBG']
         listed += [pieces for x in inside if _mark(x) not in ('if', 'whether') and (pieces := _complement(x))]
     return listed
-
-# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-factive-helper
-def _complement(verb):
-    "A clause that depends on another, without *that* or the question word before it."
-    tokens = list(verb.subtree)
-    while tokens and (tokens[0].is_punct or tokens[0].lower_ in ('that', 'when', 'why', 'how', 'where', 'because')):
-        tokens = tokens[1:]
-    subject = _subject(verb)
-    if subject is None or not tokens or verb.dep_ == 'advcl' and _mark(verb): return []
-    if tokens[0].lower_ == 'who': return ['someone'] + tokens[1:]
-    return [] if tokens[0].tag_ in _WH or tokens[0].lower_ in ('if', 'whether') else tokens
 
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-cleft
 def _cleft_parts(sentence):
     "Of *it was X who did Y*: the words of X and of Y (with *who*); None if it is none."
-    be = sentence.root
-    subject = _subject(be)
+    be, subject = sentence.root, _subject(sentence.root)
     if be.lemma_ != 'be' or subject is None or subject.lower_ != 'it': return None
     below = [t for x in [be, *be.rights] for t in x.rights]
     clause = next((t for t in below if t.dep_ in ('relcl', 'ccomp', 'advcl') and t.i > be.i + 1), None)
     if clause is None or clause.left_edge.lower_ not in ('who', 'that', 'which', 'where', 'when'): return None
     focus = [t for t in sentence if be.i < t.i < clause.left_edge.i and not t.is_punct]
-    open_ended = not focus or focus[0].lower_ in ('a', 'an', 'not') or focus[-1].pos_ == 'ADJ' or len(focus) > 8
-    return None if open_ended or focus[-1].lower_ in _FEELING else (focus, list(clause.subtree))
+    if not focus or len(focus) > 8 or focus[0].lower_ in ('a', 'an', 'not') or focus[-1].pos_ == 'ADJ': return None
+    return None if focus[-1].lower_ in _FEELING else (focus, list(clause.subtree))
 
+# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-cleft-claims
 def cleft(
     sentence, # spaCy's span
 )->list: # Of (pieces, whether presupposed)
     "What *it was X who* states and takes for granted."
     parts = _cleft_parts(sentence)
     if parts is None: return []
-    (focus, (relative, *rest)) = parts
-    clausal = any(t.dep_ in SUBJECTS for t in rest if t.head.left_edge.i <= relative.i)
-    if clausal: return [(rest + focus, False), (rest, True)]
+    focus, (relative, *rest) = parts
+    if any(t.dep_ in SUBJECTS for t in rest if t.head.left_edge.i <= relative.i):
+        return [(rest + focus, False), (rest, True)]
     someone = 'someone' if relative.lower_ == 'who' or focus[-1].ent_type_ == 'PERSON' else 'something'
     return [(focus + rest, False), ([someone] + rest, True)]
 
@@ -230,11 +236,20 @@ def temporal(
         listed.append([x for x in t.subtree if x.lower_ != _lead(t) or x.head != t])
     return listed
 
+# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-owned
+def _owned(owner, noun):
+    "*X has a Y*, of an owner and a noun."
+    past = any(x.tag_ == 'VBD' for x in [noun.sent.root, *noun.sent.root.lefts])
+    several = owner.tag_ in ('NNS', 'NNPS') or owner.lower_ in ('their', 'our')
+    kept = [x for x in noun.subtree if owner.right_edge.i < x.i <= noun.i]
+    another = kept[0].lower_ == 'other' and len(kept) > 1
+    article = '' if noun.tag_ == 'NNS' else 'an' if kept[0].lower_[0] in 'aeiou' else 'a'
+    holder = [('owner', x) if x == owner else x for x in owner.subtree if x.tag_ != 'POS']
+    has = 'had' if past else 'have' if several else 'has'
+    return holder + [has, 'another' if another else article] + (kept[1:] if another else kept)
+
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-owner
-_HAVE_OR_NOT = frozenset(
-    'brother sister mother father son daughter wife husband child children cousin uncle aunt nephew niece twin friend '
-    'partner pet dog cat horse poodle team branch sequel successor rival assistant pupil student house garden car boat '
-    'shop restaurant cafe museum theme theatre school album band company'.split())
+_POSSESSIONS = frozenset(word_list('possessions'))
 
 def possessive(
     sentence, # spaCy's span
@@ -242,28 +257,25 @@ def possessive(
     "That somebody has what is called theirs."
     listed = []
     for t in sentence:
-        noun, low = t.head, t.lower_
-        other = [x for x in noun.lefts if x.lower_ in ('other', 'second', 'third', 'new', 'own')]
-        if t.dep_ != 'poss' or noun.pos_ != 'NOUN' or low in ('your', 'my') or any(x.lower_ == 'own' for x in other): continue
-        if noun.lemma_ not in _HAVE_OR_NOT and not other: continue
-        listed.append(_owned(t, noun))
+        before = {x.lower_ for x in t.head.lefts}
+        if t.dep_ != 'poss' or t.head.pos_ != 'NOUN' or t.lower_ in ('your', 'my') or 'own' in before: continue
+        other = bool(before & {'other', 'second', 'third', 'new'})
+        if other or t.head.lemma_ in _POSSESSIONS and t.lower_ != 'our': listed.append(_owned(t, t.head))
     return listed
 
-# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-owned
-def _owned(owner, noun):
-    "*X has a Y*, of an owner and a noun."
-    past = any(x.tag_ == 'VBD' for x in [noun.sent.root, *noun.sent.root.lefts])
-    several = owner.tag_ in ('NNS', 'NNPS') or owner.lower_ in ('their', 'our')
-    has = 'had' if past else 'have' if several else 'has'
-    kept = [x for x in noun.subtree if owner.right_edge.i < x.i <= noun.i]
-    article = [] if noun.tag_ == 'NNS' else ['an' if kept[0].lower_[0] in 'aeiou' else 'a']
-    article = ['another'] if kept[0].lower_ == 'other' else article
-    kept = kept[1:] if kept[0].lower_ == 'other' and len(kept) > 1 else kept
-    holder = [x for x in owner.subtree if x.tag_ != 'POS']
-    return [('owner', x) if x == owner else x for x in holder] + [has] + article + kept
+# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-earlier
+def _earlier(verb, word):
+    "A verb's clause behind its subject, said of an earlier time."
+    left = {t.i for t in verb.lefts if t.dep_ in (*SUBJECTS, 'advmod', 'prep', 'npadvmod') for t in t.subtree}
+    side = {t.i for c in verb.children if c.dep_ in ('advcl', 'conj', 'cc', 'punct') for t in c.subtree}
+    negated = {t.i for t in [*verb.lefts, *word.lefts] if t.dep_ == 'neg' or t.lower_ in ('any', 'no')}
+    tokens = [t for t in verb.subtree if t.i not in {word.i} | left | side | negated]
+    if word.lower_ not in ('longer', 'anymore'): return tokens + ['before']
+    helped = any(t.dep_ == 'auxpass' for t in verb.lefts)
+    return ['used to'] + (['be', verb] if helped else [verb.lemma_]) + [t for t in tokens if t.i > verb.i]
 
-# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-again
-_AGAIN, _STOPS, _GOES_ON = {'again', 'still', 'anymore', 'longer'}, {'stop', 'quit', 'cease'}, {'continue', 'resume'}
+# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-again-code
+_AGAIN, _GOES_ON = frozenset('again still anymore longer'.split()), frozenset('stop quit cease continue resume'.split())
 
 def repeated(
     sentence, # spaCy's span
@@ -274,25 +286,10 @@ def repeated(
         verb = t.head if t.pos_ == 'ADV' else t
         subject = _subject(verb) or (_subject(verb.head) if verb.dep_ in ('conj', 'xcomp') else None)
         if subject is None or asks(verb, list(verb.subtree)): continue
-        who = list(subject.subtree)
-        going_on = next((x for x in t.rights if x.dep_ == 'xcomp'), None)
-        if t.lower_ in _AGAIN and t.pos_ == 'ADV': listed.append(who + _earlier(verb, t))
-        elif t.lemma_ in _STOPS | _GOES_ON and going_on is not None:
-            listed.append(who + ['used to', going_on.lemma_] + [x for x in going_on.subtree if x.i > going_on.i])
+        done = next((x for x in t.rights if x.dep_ == 'xcomp'), None) if t.lemma_ in _GOES_ON else None
+        if t.lower_ in _AGAIN and t.pos_ == 'ADV': listed.append([*subject.subtree, *_earlier(verb, t)])
+        elif done: listed.append([*subject.subtree, 'used to', done.lemma_, *[x for x in done.subtree if x.i > done.i]])
     return listed
-
-# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-earlier
-def _earlier(verb, word):
-    "A verb's clause from the subject on, said of an earlier time."
-    dropped = {word.i} | {x.i for x in [*verb.lefts, *word.lefts] if x.dep_ == 'neg' or x.lower_ in ('any', 'no')}
-    dropped |= {x.i for c in verb.children if c.dep_ in ('advcl', 'conj', 'cc', 'punct') for x in c.subtree}
-    dropped |= {x.i for c in verb.lefts if c.dep_ in (*SUBJECTS, 'advmod', 'prep', 'npadvmod') for x in c.subtree}
-    tokens = [x for x in verb.subtree if x.i not in dropped]
-    if word.lower_ in ('longer', 'anymore'):
-        base = 'be' if verb.lemma_ == 'be' else verb.lemma_
-        helped = any(x.dep_ == 'auxpass' for x in verb.lefts)
-        return ['used to'] + (['be', verb] if helped else [base]) + [x for x in tokens if x.i > verb.i]
-    return tokens + ['before']
 
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-asked
 def asked(
@@ -315,25 +312,22 @@ def asked(
 def _stated(sentence):
     "What a sentence's clauses state, and what those that ask take for granted."
     listed, rows = heads(sentence), []
-    clauses = [(h, clause_tokens(h, listed)) for h in listed]
-    for head, tokens in clauses:
+    for head in listed:
+        tokens = clause_tokens(head, listed)
         if asks(head, tokens): rows.append((asked(head, tokens), True, 'question'))
         else: rows.append((statement(head, tokens), False, 'clause'))
     return rows
-
-def _granted_by(sentence):
-    "What a sentence takes for granted, by each pattern."
-    patterns = dict(factive=factive, temporal=temporal, possessive=possessive, repeated=repeated)
-    return [(pieces, True, how) for how, find in patterns.items() for pieces in find(sentence)]
 
 def sentence_claims(
     sentence, # spaCy's span
 )->list: # Of (pieces, whether presupposed, pattern)
     "What a sentence states and takes for granted."
     split = [(pieces, granted, 'cleft') for pieces, granted in cleft(sentence)]
-    return (split or _stated(sentence)) + _granted_by(sentence)
+    patterns = dict(factive=factive, temporal=temporal, possessive=possessive, repeated=repeated)
+    granted = [(pieces, True, how) for how, find in patterns.items() for pieces in find(sentence)]
+    return (split or _stated(sentence)) + granted
 
-# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-turn
+# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-rendered
 def _rendered(pieces, resolve):
     "The pieces as one sentence, each token as `resolve` has it."
     texts = []
@@ -347,8 +341,7 @@ def _rendered(pieces, resolve):
 
 def _as_said(token, owner=False): return token.text
 
-def _worth(said): return len(words(said)) > 1 and not remark(said)
-
+# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-turn
 def _parsed(text, history):
     "Claims of a turn that the parser can read: (text, presupposed, said, pattern)."
     doc = parse(_TAG.sub('.', text))
@@ -357,12 +350,14 @@ def _parsed(text, history):
         for pieces, granted, how in sentence_claims(sentence):
             said = _rendered(pieces, _as_said)
             row = _rendered(pieces, resolve), granted, said, how
-            if _worth(said): rows.setdefault(row[0].casefold(), row)
+            if len(words(said)) > 1 and not remark(said): rows.setdefault(row[0].casefold(), row)
     return list(rows.values())
 
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-latin
-def _why_plain(text):
-    "Why a turn is not parsed; '' if it is."
+def why_plain(
+    text:str, # A turn
+)->str: # '' if it is parsed
+    "Why a turn is not parsed."
     letters = [c for c in text[:LONGEST] if c.isalpha()]
     if len(text) > LONGEST: return f'The turn has more than {LONGEST:,} characters'
     return 'The turn is not in Latin script' if sum(c < '\u0250' for c in letters) < len(letters)/2 else ''
@@ -372,28 +367,30 @@ def _plainly(text):
     texts = dict.fromkeys(' '.join(s.of(text).split()) for s in units(text))
     return [(line, False, line, 'sentence') for line in texts if not remark(line)]
 
+# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-spoken
 @lru_cache(maxsize=5_000)
 def spoken_claims(
     text:str, # A turn
     history:tuple=(), # (text, whether the user said it) of earlier messages, oldest first
 )->tuple: # Of `SpokenClaim`s
-    "What a turn states and takes for granted."
+    "What a turn states and takes for granted. Pronouns can mean what the last 20 messages name."
     text = whole_characters(text)
-    rows = _plainly(text) if _why_plain(text) else _parsed(plain(text), EarlierMentions(history[-20:]))
+    rows = _plainly(text) if why_plain(text) else _parsed(plain(text), [mentions(*h) for h in history[-20:]])
     return tuple(SpokenClaim(f'C{i}', *(line, 'fact', granted, said, how))
                  for i, (line, granted, said, how) in enumerate(rows, 1))
 
-# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-decomposer
+# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-message
 _US = frozenset('assistant wizard bot system model agent ai'.split())
 
 def message_of(
     turn, # Of a history: a text, or a dict with text and speaker
 )->tuple: # What it says, and whether the user said it
-    "A message of a history, read."
+    "A message of a history, read. One that is neither says nothing."
     if isinstance(turn, str) or not isinstance(turn, Mapping): return turn if isinstance(turn, str) else '', True
     speaker = str(turn.get('speaker', turn.get('role')) or '').lower()
     return str(turn.get('text', turn.get('content')) or ''), speaker not in _US
 
+# %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-decomposer
 class RuleDecomposer(Component):
     "The claims of a turn by a parser and patterns (VISTA, step 1, without a model)."
     signature = signature('spoken', 1, presuppositions='yes', coreference='last name').replace('|', ';')
@@ -405,11 +402,8 @@ class RuleDecomposer(Component):
         "The claims that `decompose` will give."
         return list(spoken_claims(target, tuple(map(message_of, history)))), ''
 
-    async def decompose(self,
-        target:str, # A turn
-        history:tuple=(), # Earlier messages, oldest first
-    )->Outcome: # Of `SpokenClaim`s
+    async def decompose(self, target:str, history:tuple=())->Outcome: # Of `SpokenClaim`s
         "The claims; the notes say if the parser was not used."
         claims, _ = await asyncio.to_thread(self.expect, target, history)
-        why = _why_plain(target)
+        why = why_plain(target)
         return Outcome(claims, notes=dict(listed=len(claims)) | (dict(by_sentence=why) if why else {}))

@@ -69,33 +69,44 @@ def after(
 
 # %% ../../../nbs/evaluators/claims/turn_cues.ipynb #turn-cues-unknowing
 _NOT = frozenset('not no never unsure uncertain unable'.split())
-_KNOWING = frozenset('know sure certain aware remember recall tell say familiar confirm answer idea clue way position able '
-                     'information knowledge details access data told unsure uncertain unable'.split())
+_KNOWING = frozenset('know sure certain aware remember recall tell say familiar confirm answer idea clue way position '
+                     'able information knowledge details access data told unsure uncertain unable'.split())
+
+def _after_not(following):
+    "The words from the first negation on, four at most."
+    place = next((i for i, w in enumerate(following) if w in _NOT), len(following))
+    return following[place:place + 4]
+
+def _unknowing(following):
+    "Whether a few words have a negation and then a word of knowing."
+    rest = _after_not(following)
+    lacks = rest[:2] == ['not', 'have'] and rest[2:3] in (['the'], ['any'], ['that'], ['enough'])
+    return lacks or bool(_KNOWING & set(rest))
+
+# %% ../../../nbs/evaluators/claims/turn_cues.ipynb #turn-cues-helpless
 _CAN = frozenset('can could rather'.split())
 _EAGER = frozenset('wait believe stand agree imagine resist enough complain deny like love enjoy think'.split())
 
-def _unknowing(following):
-    "Whether a few words have a negation and then a word of knowing, or say that the speaker can't. The past is over."
-    place = next((i for i, w in enumerate(following) if w in _NOT), None)
-    rest = following[place:place + 4] if place is not None else []
-    if not rest or {'did', 'ever'} & set(following): return 'rather' in following and 'leave' in following
-    helpless = bool(_CAN & set(following[max(0, place - 1):place])) and not _EAGER & set(rest)
-    lacks = rest[:2] == ['not', 'have'] and rest[2:3] in (['the'], ['any'], ['that'], ['enough'])
-    return helpless or lacks or bool(_KNOWING & set(rest))
+def _helpless(following):
+    "Whether a few words say that the speaker can't, or would rather not."
+    if 'rather' in following and 'leave' in following: return True
+    rest = _after_not(following)
+    return bool(rest and _CAN & set(following[:following.index(rest[0])][-1:]) and not _EAGER & set(rest))
 
 # %% ../../../nbs/evaluators/claims/turn_cues.ipynb #turn-cues-abstains
 _FILLERS = frozenset('honestly sorry actually hm hmm well oh but and yes am really to be'.split())
-_BARE = (['do', 'not'], ['not', 'sure'], ['not', 'certain'], ['no', 'idea'], ['no', 'clue'], ['unsure'], ['not', 'really'])
+_BARE = ('do not', 'not sure', 'not certain', 'no idea', 'no clue', 'unsure', 'not really')
 
 def abstains(
     text:str, # A sentence, tokenised or not
 )->bool:
-    "Whether the speaker says that they do not know, or can't say."
+    "Whether the speaker says that they do not know, or can't say. The past is over: *I didn't know* is none."
     listed = words(spelled_out(text))
     start = next((i for i, w in enumerate(listed) if w not in _FILLERS), 0)
-    bare = any(listed[start:start + len(beginning)] == beginning for beginning in _BARE)
+    bare = ' '.join(listed[start:start + 2]).startswith(_BARE)
     sentences = after(text, _SELF, 7) + ([listed[start:start + 5]] if bare else [])
-    return any(map(_unknowing, sentences)) or listed[:2] == ['who', 'knows']
+    present = [s for s in sentences if not {'did', 'ever'} & set(s)]
+    return any(_unknowing(s) or _helpless(s) for s in present) or listed[:2] == ['who', 'knows']
 
 # %% ../../../nbs/evaluators/claims/turn_cues.ipynb #turn-cues-opinion
 VALUING = frozenset(word_list('opinions'))
@@ -133,11 +144,9 @@ def values(
     return bool(opinion_words(text))
 
 # %% ../../../nbs/evaluators/claims/turn_cues.ipynb #turn-cues-remark
-_REMARKS = frozenset(
-    'hi hello hey bye goodbye thanks thank welcome yes yeah yep yup ya no nope ok okay sure oh ah wow hmm hm haha '
-    'hahaha lol well right indeed exactly absolutely definitely true please sorry alright cheers um uh really course '
-    'same here there good morning evening night day afternoon pleasure see later soon yet'.split())
-_GRAMMAR = frozenset('a an the and or but so of to for that it is its s too very you your i my me much as then not'.split())
+_REMARKS = frozenset(word_list('remarks'))
+_GRAMMAR = frozenset(
+    'a an the and or but so of to for that it is its s too very you your i my me much as then not'.split())
 
 def remark(
     text:str,

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['CLOSE', 'FAR', 'OPPOSITES', 'SAME', 'VERIFIED', 'LIKELY', 'MANY', 'Evidence', 'read_evidence', 'closest',
            'kind_of_word', 'Gaps', 'gaps', 'support_of', 'opposed', 'clash', 'clashes', 'RuleVerdict', 'likely_items',
-           'known_names', 'RuleVerifier', 'RuleCategoriser', 'turn_gaps', 'graded_support', 'rule_decomposer',
-           'rule_verifier', 'rule_categoriser']
+           'known_names', 'RuleVerifier', 'why_unverified', 'RuleCategoriser', 'turn_gaps', 'graded_support',
+           'rule_decomposer', 'rule_verifier', 'rule_categoriser']
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-imports
 import asyncio, math, re
@@ -30,14 +30,22 @@ from ...text.words import FUNCTION_WORDS, stem, word_list, words
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-evidence
 class Evidence(NamedTuple):
     "A text that claims are held against."
-    sentences: tuple # Of the text, long ones in parts
-    stems: frozenset # Of all words, function words too
-    where: dict      # Stem -> numbers of the sentences that have it
-    numbers: frozenset
-    negated: bool
+    sentences: tuple   # Of the text, long ones in parts
+    stems: frozenset   # Of all words, function words too
+    where: dict        # Stem -> numbers of the sentences that have it
+    numbers: frozenset # Values, as strings
+    negated: bool      # Anywhere
 
 def _stems(text): return [stem(w) for w in words(spelled_out(text))]
 
+def _where(sentences):
+    "Stem -> numbers of the sentences that have it."
+    where = {}
+    for i, sentence in enumerate(sentences):
+        for w in set(_stems(sentence)): where.setdefault(w, []).append(i)
+    return where
+
+# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-read
 @lru_cache(maxsize=256)
 def read_evidence(
     text:str,
@@ -45,10 +53,7 @@ def read_evidence(
     "A reference text, or an item of the memory."
     text = spelled_out(whole_characters(text))
     sentences = tuple(s.of(text) for s in units(text))
-    where = {}
-    for i, sentence in enumerate(sentences):
-        for w in set(_stems(sentence)): where.setdefault(w, []).append(i)
-    read = [details(sentence) for sentence in sentences]
+    where, read = _where(sentences), [details(sentence) for sentence in sentences]
     numbers = frozenset().union(*(d.numbers for d in read))
     return Evidence(sentences, frozenset(where), where, numbers, any(d.negated for d in read))
 
@@ -71,21 +76,23 @@ def closest(
 _GRAMMAR = frozenset(stem(w) for w in FUNCTION_WORDS)
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-kinds
-_FREE = frozenset("a an the is are was were be been being it its he she they him her his them their this that these those of "
-                  "in on at by for to from with as and or s has have had there one some someone somebody something".split())
-_NEGATION = frozenset('not no never none nothing nobody without neither nor t cannot'.split())
+_FREE = frozenset('a an the is are was were be been being it its he she they him her his them their this that these '
+                  'those of in on at by for to from with as and or s has have had there one some someone somebody '
+                  'something'.split())
+_SPEAKERS = SPEAKERS | frozenset('assistant user wizard apprentice'.split())
+_NEGATION = frozenset('not no never none nothing nobody without neither nor'.split())
 
+# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-kind
 def kind_of_word(
     word:str, # In lower case
     names:frozenset, # Stems of names
 )->str: # 'free', 'grammar', 'speaker', 'negation', 'number', 'name' or 'content'
     "What a word is to the rules."
-    if word in SPEAKERS or word in ('assistant', 'user', 'wizard', 'apprentice'): return 'speaker'
+    if word in _SPEAKERS: return 'speaker'
     if word in _NEGATION: return 'negation'
     if word in _FREE or len(word) == 1 and word.isascii() and word.isalpha(): return 'free'
     if word in FUNCTION_WORDS: return 'grammar'
-    if word[0].isdigit(): return 'number'
-    return 'name' if stem(word) in names else 'content'
+    return 'number' if word[0].isdigit() else 'name' if stem(word) in names else 'content'
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-gap
 _GAPS = dict(speaker=1., negation=1., number=1., name=1., value=1., grammar=.25)
@@ -117,6 +124,7 @@ def _kinds_of_new(claim, evidence, given):
     new = {w: 'value' if k == 'content' and w in VALUING else k for w, k in new.items()}
     return kinds, new | dict.fromkeys(sorted(numbers), 'number')
 
+# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-gaps
 def gaps(
     claim:str, # As it was said
     evidence:Evidence,
@@ -152,12 +160,19 @@ def _beside(text, sought):
     framed = ['', *map(stem, listed), '']
     return {framed[j] for i in places for j in (i, i + 2)} - {'the', 'a', 'of'}
 
+# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-counted
 def _counted(text, sought):
     "Stems of the two content words behind them: what is counted."
     listed, places = _places(text, sought)
     return {stem(w) for i in places for w in [x for x in listed[i + 1:i + 5] if x not in FUNCTION_WORDS][:2]}
 
 def _years(numbers): return bool(numbers) and all(len(x) == 4 and x.isdigit() and x[0] in '12' for x in numbers)
+
+def _swapped_number(claim, other, mine, theirs):
+    "Whether a number of the claim stands where another one stands."
+    if not mine or not theirs: return False
+    same = _counted(claim, mine) & _counted(other, theirs) or _beside(claim, mine) & _beside(other, theirs) - {'', 'in'}
+    return bool(same) or _years(mine) and any(_years({x}) for x in theirs)
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-opposites
 def _pairs():
@@ -180,8 +195,12 @@ def opposed(
     return frozenset(w for w in mine - theirs if OPPOSITES.get(w, frozenset()) & theirs)
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-same
-SAME = dict(number=.5, opposite=.6, negation=.85, name=.8) # Share of the claim's other content words that have to be there
+SAME = dict(number=.5, opposite=.6, negation=.85, name=.8) # Share of the claim's other content words
 _PARTS = re.compile(r'[,;:()]| - |\b(?:and|but|although|though|while|because|which|who)\b', re.I)
+
+def _same(): return ' '.join(f'{kind} {share}' for kind, share in SAME.items())
+
+def _share(stems, known): return len(stems & known)/len(stems) if stems else 0.
 
 def _part(claim, sentence):
     "The part of a sentence that shares most with a claim; the whole if no part has all that it shares."
@@ -191,15 +210,15 @@ def _part(claim, sentence):
     best = max(parts, key=share, default=sentence)
     return best if share(best) == share(sentence) else sentence
 
-def _same(): return ' '.join(f'{kind} {share}' for kind, share in SAME.items())
-
-def _share(stems, known): return len(stems & known)/len(stems) if stems else 0.
-
-def _swapped_number(claim, other, mine, theirs):
-    "Whether a number of the claim stands where another one stands."
-    if not mine or not theirs: return False
-    same = _counted(claim, mine) & _counted(other, theirs) or _beside(claim, mine) & _beside(other, theirs) - {'', 'in'}
-    return bool(same) or _years(mine) and any(_years({x}) for x in theirs)
+# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-swap
+def _swap(claim, sentence, a, b, known):
+    "Whether a number or a name stands where the sentence has another one; '' if none does."
+    mine, theirs = a.numbers - b.numbers, b.numbers - a.numbers
+    rest = {w for w in a.stems if not details(w).numbers and not w[0].isdigit()}
+    if _swapped_number(claim, sentence, mine, theirs) and _share(rest, known) >= SAME['number']: return 'number'
+    mine, theirs = a.names - known, b.names - a.stems
+    beside = mine and theirs and a.negated == b.negated and _beside(claim, mine) & _beside(sentence, theirs)
+    return 'name' if beside and _share(a.stems - mine, known) >= SAME['name'] else ''
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-clash
 def clash(
@@ -211,14 +230,8 @@ def clash(
     claim, sentence = spelled_out(claim), spelled_out(sentence)
     a, b = details(claim), details(sentence)
     known = b.stems | details(before).stems
-    mine, theirs = a.numbers - b.numbers, b.numbers - a.numbers
-    rest = {w for w in a.stems if not details(w).numbers and not w[0].isdigit()}
-    if _swapped_number(claim, sentence, mine, theirs) and _share(rest, known) >= SAME['number']: return 'number'
-    mine, theirs = a.names - known, b.names - a.stems
-    differs = a.negated != details(_part(claim, sentence)).negated
-    swapped = mine and theirs and not differs and _beside(claim, mine) & _beside(sentence, theirs)
-    if swapped and _share(a.stems - mine, known) >= SAME['name']: return 'name'
-    against = opposed(a.stems, b.stems)
+    if swapped := _swap(claim, sentence, a, b, known): return swapped
+    differs, against = a.negated != details(_part(claim, sentence)).negated, opposed(a.stems, b.stems)
     if against and not differs and _share(a.stems - against, known) >= SAME['opposite']: return 'opposite'
     return 'negation' if differs and not against and _share(a.stems, known) >= SAME['negation'] else ''
 
@@ -273,57 +286,77 @@ def known_names(
     return frozenset().union(*(details(item.text).names for item in background))
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-verifier
-MANY = 500 # Claims of a turn; with more of them nearness is not asked for
-
 class RuleVerifier(Component):
     "Does the reference or the memory bear a claim out? By words, numbers, names and negation (VISTA, step 2)."
     signature = signature('spoken rules', 1, far=FAR, close=CLOSE, verified=VERIFIED, same=_same()).replace('|', ';')
 
-    def verdict(self, claim, source:str, background:list, by_meaning:bool=True)->RuleVerdict: # Claim: a `Claim`
-        "Of one claim."
-        said = getattr(claim, 'said', '') or claim.text
-        g, support, backed = _backed(said, read_evidence(source or ''), known_names(background), by_meaning)
-        best = RuleVerdict(backed, 'reference' if backed else None, support, (), g.loss, g.size)
-        for item in [] if backed else likely_items(claim.text, background):
-            g, support, backed = _backed(claim.text, read_evidence(item.text), frozenset(), by_meaning)
-            if backed: return RuleVerdict(True, 'memory', support, (item.id,), g.loss, g.size)
-        return best
+# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-verdict-of-one
+@patch
+def verdict(self:RuleVerifier,
+    claim, # A `Claim`
+    source:str|None, # Reference
+    background:list, # `Item`s
+    by_meaning:bool=True, # Whether nearness closes gaps
+)->RuleVerdict:
+    "Of one claim."
+    text = getattr(claim, 'said', '') or claim.text
+    g, support, backed = _backed(text, read_evidence(source or ''), known_names(background), by_meaning)
+    first = RuleVerdict(backed, 'reference' if backed else None, support, (), g.loss, g.size)
+    for item in [] if backed else likely_items(claim.text, background):
+        g, support, backed = _backed(claim.text, read_evidence(item.text), frozenset(), by_meaning)
+        if backed: return RuleVerdict(True, 'memory', support, (item.id,), g.loss, g.size)
+    return first
 
-    async def verify(self, claims:list, source:str|None, background:list=())->Outcome: # Id -> `RuleVerdict`
-        "All claims of a turn."
-        return await asyncio.to_thread(self.verified, claims, source, list(background))
+# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-verify
+MANY = 500 # Claims of a turn; with more of them nearness is not asked for
 
-    def verified(self, claims:list, source:str|None, background:list)->Outcome:
-        "As `verify`, without waiting."
-        few = len(claims) <= MANY
-        verdicts = {c.id: self.verdict(c, source, background, few) for c in claims}
-        return Outcome(verdicts, notes={} if few else dict(words_only=f'The turn has more than {MANY} claims'))
+@patch
+def verified(self:RuleVerifier, claims:list, source:str|None, background:list)->Outcome: # Id -> `RuleVerdict`
+    "As `verify`, without waiting."
+    few = len(claims) <= MANY
+    verdicts = {c.id: self.verdict(c, source, background, few) for c in claims}
+    return Outcome(verdicts, notes={} if few else dict(words_only=f'The turn has more than {MANY} claims'))
+
+@patch
+async def verify(self:RuleVerifier, claims:list, source:str|None, background:list=())->Outcome: # Id -> `RuleVerdict`
+    "All claims of a turn."
+    return await asyncio.to_thread(self.verified, claims, source, list(background))
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-categoriser
 _REASONS = dict(out_of_scope='It is a taste, an experience, advice or a value, which no reference settles.',
                 lacking_evidence='The reference has no words for part of it.', abstention='The speaker does not know.')
 
+def _against_memory(text, background):
+    "The contradiction of what was established; None if there is none."
+    for item in likely_items(text, background):
+        kind = item.category == 'verified' and clash(text, item.text)
+        if kind: return Category('contradicted', f'It differs from what was established in: {kind}.', item.id)
+
+# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-why-unverified-code
+def why_unverified(
+    claim, # A `Claim`
+    source:str|None, # Reference
+    background:list, # `Item`s
+)->Category:
+    "Why one claim is not borne out."
+    said, simple = getattr(claim, 'said', '') or claim.text, lambda category: Category(category, _REASONS[category])
+    if abstains(said): return simple('abstention')
+    if contradiction := _against_memory(claim.text, background): return contradiction
+    if personal(claim.text): return simple('out_of_scope')
+    kind = clashes(said, read_evidence(source or ''))
+    if kind: return Category('contradicted', f'It differs from the reference in: {kind}.', 'reference')
+    return simple('out_of_scope' if values(said) else 'lacking_evidence')
+
+# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-categoriser-class
 class RuleCategoriser(Component):
     "Why is a claim not borne out? By cues, and by what it says otherwise (VISTA, step 3)."
     signature = signature('spoken reasons', 1, likely=LIKELY, same=_same()).replace('|', ';')
 
-    def category(self, claim, source:str, background:list)->Category: # Claim: a `Claim`
-        "Of one claim."
-        said = getattr(claim, 'said', '') or claim.text
-        if abstains(said): return Category('abstention', _REASONS['abstention'])
-        for item in likely_items(claim.text, background):
-            kind = item.category == 'verified' and clash(claim.text, item.text)
-            if kind: return Category('contradicted', f'It differs from what was established in a {kind}.', item.id)
-        if personal(claim.text): return Category('out_of_scope', _REASONS['out_of_scope'])
-        kind = clashes(said, read_evidence(source or ''))
-        if kind: return Category('contradicted', f'It differs from the reference in a {kind}.', 'reference')
-        category = 'out_of_scope' if values(said) else 'lacking_evidence'
-        return Category(category, _REASONS[category])
-
     async def categorise(self, claims:list, source:str|None, background:list=())->Outcome: # Id -> `Category`
         "The claims of a turn that are not verified."
         background = list(background)
-        return Outcome({c.id: self.category(c, source, background) for c in claims})
+        return await asyncio.to_thread(
+            lambda: Outcome({c.id: why_unverified(c, source, background) for c in claims}))
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-stems
 def _stems_of(rows):

@@ -19,30 +19,34 @@ from ..base import Evaluator, missing_field, register
 from .background import Background, knowledge_texts
 from .presuppositions import message_of
 from .turn_features import turn_features
-from .turn_rules import rule_categoriser, rule_decomposer, rule_verifier
+from .turn_rules import rule_categoriser, rule_decomposer, rule_verifier, why_unverified
 from .turn_scores import claim_row
 from ...text.words import words
 
 # %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-logistic
 RIDGE = 10.
 
+def _minimal(z, y, penalty):
+    "The weights of least penalised loss; the first column of z is 1."
+    from scipy.optimize import minimize
+    def loss(w):
+        t = z @ w
+        gradient = z.T @ (1/(1 + np.exp(-np.clip(t, -500, 500))) - y) + penalty*w
+        return np.logaddexp(0, t).sum() - y @ t + penalty @ w**2/2, gradient
+    return minimize(loss, np.zeros(z.shape[1]), jac=True, method='L-BFGS-B', options=dict(maxiter=2000)).x
+
+# %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-weights
 def logistic_weights(
     columns, # One row a turn, one column a feature
     labels, # 1 or 0 for each
     ridge:float=RIDGE, # Penalty on the squared weights of standardised columns, halved; above 0
 )->dict: # means, scales, weights (lists) and intercept
-    "Ridge logistic regression; the intercept is free."
-    from scipy.optimize import minimize
+    "Ridge logistic regression."
     x, y = np.asarray(columns, float), np.asarray(labels, float)
     means, scales = x.mean(axis=0), x.std(axis=0)
     scales = np.where(scales > 1e-9, scales, 1.)
     z = np.column_stack([np.ones(len(x)), (x - means)/scales])
-    penalty = np.r_[0, np.full(x.shape[1], ridge)]
-    def loss(w):
-        t = z @ w
-        gradient = z.T @ (1/(1 + np.exp(-np.clip(t, -500, 500))) - y) + penalty*w
-        return np.logaddexp(0, t).sum() - y @ t + penalty @ w**2/2, gradient
-    w = minimize(loss, np.zeros(z.shape[1]), jac=True, method='L-BFGS-B', options=dict(maxiter=2000)).x
+    w = _minimal(z, y, np.r_[0, np.full(x.shape[1], ridge)])
     return dict(means=means.tolist(), scales=scales.tolist(), weights=w[1:].tolist(), intercept=float(w[0]))
 
 # %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-probability
@@ -67,25 +71,24 @@ def read_example(
     example:Example,
 )->tuple: # Features of the turn, and its claims as rows of the evidence
     "What the fit sees of a turn."
-    decomposer, verifier, categoriser = rule_decomposer(), rule_verifier(), rule_categoriser()
-    claims, _ = decomposer.expect(example.target, example.history)
+    claims, _ = rule_decomposer().expect(example.target, example.history)
     known = list(Background().plus(knowledge_texts(example.meta.get('knowledge'))).items)
-    verdicts = verifier.verified(claims, example.source, known).value
-    rows = [claim_row(claim, verdicts[claim.id], categoriser.category(claim, example.source, known))
+    verdicts = rule_verifier().verified(claims, example.source, known).value
+    rows = [claim_row(claim, verdicts[claim.id], why_unverified(claim, example.source, known))
             for claim in claims]
     message = message_of(example.history[-1])[0] if example.history else ''
     return turn_features(example.target, example.source, message, rows), rows
 
 # %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-features
 def fit_features(
-    features:list, # Of turns, each as `read_example` gives them
+    features:list, # A dict for each turn, as from `read_example`
     labels:list, # 1 (supported) or 0 for each
     ridge:float=RIDGE, # See `logistic_weights`
 )->dict: # names, means, scales, weights, intercept, n, supported, ridge
-    "Weights for evidence that has been read."
+    "Weights from measured turns."
     names = sorted(features[0])
-    fitted = logistic_weights([[f[name] for name in names] for f in features], labels, ridge)
-    return dict(names=names, **fitted, n=len(labels), supported=sum(labels), ridge=ridge)
+    weights = logistic_weights([[f[name] for name in names] for f in features], labels, ridge)
+    return dict(names=names, **weights, n=len(labels), supported=int(sum(labels)), ridge=ridge)
 
 # %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-fit
 def fit(
@@ -94,11 +97,11 @@ def fit(
     about:str='', # What it is made on, for the card
 )->dict: # names, means, scales, weights, intercept, n, supported, left_out, ridge, about
     "Weights for the evidence, from labelled turns."
-    labelled = [e for e in examples if e.truth in ('supported', 'unsupported') and e.source and e.target]
-    labels = [int(e.truth == 'supported') for e in labelled]
+    turns = [e for e in examples if e.truth in ('supported', 'unsupported') and e.source and e.target]
+    labels = [int(e.truth == 'supported') for e in turns]
     if len(set(labels)) < 2: raise BadInput('A fit needs supported and unsupported turns, with their references.')
-    features = [read_example(e)[0] for e in labelled]
-    return fit_features(features, labels, ridge) | dict(left_out=len(examples) - len(labels), about=about)
+    return fit_features([read_example(e)[0] for e in turns], labels, ridge) | dict(
+        left_out=len(examples) - len(turns), about=about)
 
 # %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-shipped
 @lru_cache(maxsize=1)
@@ -113,19 +116,20 @@ def card()->str:
 # %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-class
 @register
 class VistaFitted(Evaluator):
-    """The probability that annotators call a turn supported by its reference: 0 to 1, from the evidence of `vista`
-    without a model, weighed by a fit on BEGIN's dev sets. Parts: supported (1 from .5 on). The evidence holds the
-    `claims`, all `features`, and those with the largest `weight` in the value, as log-odds."""
+    """The probability that annotators call a turn supported by its reference: 0 to 1, from `vista`'s evidence without
+    a model, by a fit on BEGIN's dev sets. Part: supported (1 from .5 on). The evidence holds the `claims`, and the
+    features with the largest `weight` (log-odds)."""
     name, requires, offline = 'vista_fitted', ('source', 'target'), True
 
     def __init__(self,
         fitted:dict|None=None, # From `fit`; None: the shipped one
-        shown:int=5, # So many features go into the evidence
+        shown:int=5, # Features in the evidence
     ):
         self.fitted, self.shown = shipped_fit() if fitted is None else fitted, shown
         weights = digest(json.dumps(self.fitted, sort_keys=True), 12)
-        parts = ' + '.join(make().signature for make in (rule_decomposer, rule_verifier, rule_categoriser))
-        self.signature = signature(self.name, 1, weights=weights, of=parts)
+        self.signature = signature(self.name, 1, weights=weights, of=_parts())
+
+def _parts(): return ' + '.join(make().signature for make in (rule_decomposer, rule_verifier, rule_categoriser))
 
 # %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-judge
 @patch
@@ -135,9 +139,9 @@ def _judged(self:VistaFitted, example):
     added = contributions(self.fitted, features)
     largest = sorted(added, key=lambda name: -abs(added[name]))[:self.shown]
     weight = {name: round(added[name], 3) for name in largest}
-    parts, features = dict(supported=float(value >= .5)), {name: round(x, 6) for name, x in features.items()}
-    return self.judgement(example, value, parts, claims=rows, weight=weight, features=features)
+    return self.judgement(example, value, dict(supported=float(value >= .5)), claims=rows, weight=weight)
 
+# %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-async
 @patch
 async def judge(self:VistaFitted, example:Example)->Judgement:
     "Read, weigh."
