@@ -117,9 +117,9 @@ def card()->str:
 @register
 class VistaFitted(Evaluator):
     """The probability that annotators call a turn supported by its reference: 0 to 1, from `vista`'s evidence without
-    a model, by a fit on BEGIN's dev sets. Part: supported (1 from .5 on). The evidence holds the `claims`, and the
-    features with the largest `weight` (log-odds)."""
-    name, requires, offline = 'vista_fitted', ('source', 'target'), True
+    a model, by a fit on BEGIN's dev sets. Part: supported (1 from .5 on). The evidence holds the `claims`, all
+    `features`, and the largest `weight`s (log-odds)."""
+    name, requires, offline, slow = 'vista_fitted', ('source', 'target'), True, True # as `vista`
 
     def __init__(self,
         fitted:dict|None=None, # From `fit`; None: the shipped one
@@ -139,7 +139,8 @@ def _judged(self:VistaFitted, example):
     added = contributions(self.fitted, features)
     largest = sorted(added, key=lambda name: -abs(added[name]))[:self.shown]
     weight = {name: round(added[name], 3) for name in largest}
-    return self.judgement(example, value, dict(supported=float(value >= .5)), claims=rows, weight=weight)
+    evidence = dict(claims=rows, weight=weight, features={name: round(x, 6) for name, x in features.items()})
+    return self.judgement(example, value, dict(supported=float(value >= .5)), **evidence)
 
 # %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-async
 @patch
