@@ -26,16 +26,15 @@ from .verify import Categoriser, TurnVerifier, Verdict
 # %% ../../../nbs/evaluators/claims/vista.ipynb #vista-class
 @register
 class Vista(Evaluator):
-    """The share of a turn's claims that its reference, or what was known or verified before it, bears out: 0 to 1.
+    """The share of a turn's claims that its reference, or what was known before it, bears out: 0 to 1.
 
     Parts: supported (1 if all are), factual (1 if none is contradicted or lacks evidence), the share of each of
     `CATEGORIES`, drift (claims that contradict an earlier verified one: a count); without a chat also support and
     factual_support (0 to 1). After VISTA Score (sections 3 and 7, appendix A).
 
-    The evidence holds the `claims`, what `joined` the memory, the ids that were shown of the `memory` and those
+    The evidence holds the `claims`, what `joined` the memory, the ids shown of the `memory` and those
     `dropped`, the items that were `cited`, and what is `unknown_before` the turn."""
-    name, offline = 'vista', True
-    slow = True # by rules: it parses, and embeds each word of a source
+    name, offline, slow = 'vista', True, True
 
 def _by_rule(name):
     "A component without a chat; its room is heavy, so it is loaded when it is needed."

@@ -122,8 +122,8 @@ class VistaFitted(Evaluator):
     name, requires, offline, slow = 'vista_fitted', ('source', 'target'), True, True # as `vista`
 
     def __init__(self,
-        fitted:dict|None=None, # From `fit`; None: the shipped one
-        shown:int=5, # Features in the evidence
+        fitted:dict|None=None, # From `fit`; None: shipped
+        shown:int=5, # Weights
     ):
         self.fitted, self.shown = shipped_fit() if fitted is None else fitted, shown
         weights = digest(json.dumps(self.fitted, sort_keys=True), 12)

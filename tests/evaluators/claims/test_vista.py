@@ -296,19 +296,21 @@ def long_talk(n, claims=3):
     for i in range(n): said += [f'Question {i}?', '\n'.join(f'Part {i} of wheel {k} is made of oak' for k in range(claims))]
     return [turn(f't{i:03}', 2*i + 1, said, said[2*i + 1]) for i in range(n)]
 
+@pytest.mark.slow
 def test_eight_turns_take_hardly_longer_than_their_longest_chain():
-    "One reply for all decompositions, then two for each turn: 17 in a row, at 50 ms each."
+    "One reply for all decompositions, then two for each turn: 17 in a row, at 50 ms each. (`benchmarks/vista.py` has the ratio on an idle machine; one by one they would take 24 replies, 1.4 times as long.)"
     said = []
     for i in range(8): said += [f'Question {i}?', f'Part {i} is made of oak\nI like part {i}']
     talk = [turn(f't{i}', 2*i + 1, said, f'Part {i} is made of oak') for i in range(8)]
     run(talk[:1]) # imports, once
     seconds = []
-    while not seconds or min(seconds) > 1.3*17*.05 and len(seconds) < 4:
+    while not seconds or min(seconds) > 1.3*17*.05 and len(seconds) < 8:
         start = time.perf_counter()
         frame, server = run(talk, delay=.05)
         seconds.append(frame.seconds.sum())
     assert len(server.requests) == 24 and min(seconds) <= 1.3*17*.05, seconds
 
+@pytest.mark.slow
 def test_branches_and_conversations_do_not_wait_for_each_other():
     said = ['So?', 'I like it', 'And?', 'I like that']
     talks = [turn(f'{g}{i}', i, said, 'Nothing', group=g, conversation=g) for g in 'abcdef' for i in (1, 3)] + [turn(f'x{k}', 1, said, 'Nothing', target=f'I like {k}', group='a', conversation='a') for k in range(5)]
@@ -320,6 +322,7 @@ def test_branches_and_conversations_do_not_wait_for_each_other():
         seconds.append(time.perf_counter() - start)
     assert server.most_in_flight >= 11 and min(seconds) < 12*.05 + .5, seconds # one chain of 5 replies
 
+@pytest.mark.slow
 def test_two_hundred_turns():
     "Evidence grows linearly; with `memory`, prompts stop growing."
     size = lambda frame: sum(len(json.dumps(e)) for e in frame.evidence)
@@ -448,7 +451,7 @@ def test_degrees_without_a_chat(monkeypatch):
     assert frame.support.tolist()[:2] == [1/2, 2/3] and frame.factual_support.tolist()[:2] == [1, 2/3] and frame.factual.tolist()[:2] == [1, 0] and frame.requests.tolist() == [0, 0, 0]
     assert dry_run(Vista(), examples).total.requests == 0 and frame.evidence[0]['claims'][1]['support'] == 1/2
     class Mean(Degrees):
-        def graded(self, rows): return sum(r['support'] for r in rows)/len(rows), 1.
+        def graded(self, target, rows, source, background): return sum(r['support'] for r in rows)/len(rows), 1.
     assert evaluate(Vista(verifier=Mean()), examples[:1], progress=False).support[0] == 3/4
 
 def test_an_error_in_a_component_is_an_error():
