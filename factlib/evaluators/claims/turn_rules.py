@@ -135,7 +135,8 @@ def gaps(
     claim = spelled_out(whole_characters(claim))
     kinds, new = _kinds_of_new(claim, evidence, given)
     soft = by_meaning and any(kind == 'content' and w.isascii() for w, kind in new.items())
-    near = nearest(claim, closest(claim, evidence)) if soft and evidence.sentences else {}
+    bare = claim.lower().rstrip(' .!?') # so that a turn of one claim is read once
+    near = nearest(bare, closest(claim, evidence)) if soft and evidence.sentences else {}
     rows = {w: _GAPS.get(k) or min(1., FAR*(1 - near.get(w, 0))) for w, k in new.items()}
     size = sum(kind not in ('free', 'grammar') for kind in kinds.values())
     return Gaps(round(sum(rows.values()), 6), max(1, size), rows, tuple(w for w, k in new.items() if k in _HARD))
@@ -221,6 +222,8 @@ def _swap(claim, sentence, a, b, known):
     return 'name' if beside and _share(a.stems - mine, known) >= SAME['name'] else ''
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-clash
+_NO = frozenset(map(stem, _NEGATION))
+
 def clash(
     claim:str,
     sentence:str, # Of the evidence
@@ -233,7 +236,7 @@ def clash(
     if swapped := _swap(claim, sentence, a, b, known): return swapped
     differs, against = a.negated != details(_part(claim, sentence)).negated, opposed(a.stems, b.stems)
     if against and not differs and _share(a.stems - against, known) >= SAME['opposite']: return 'opposite'
-    return 'negation' if differs and not against and _share(a.stems, known) >= SAME['negation'] else ''
+    return 'negation' if differs and not against and _share(a.stems - _NO, known) >= SAME['negation'] else ''
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-clashes
 _POINTS_BACK = frozenset('it they he she its their his her this these them'.split())

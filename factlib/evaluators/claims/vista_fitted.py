@@ -17,7 +17,6 @@ from ...core.files import digest, shipped
 from ...core.records import Absence, BadInput, Example, Judgement, signature
 from ..base import Evaluator, missing_field, register
 from .background import Background, knowledge_texts
-from .presuppositions import message_of
 from .turn_features import turn_features
 from .turn_rules import rule_categoriser, rule_decomposer, rule_verifier, why_unverified
 from .turn_scores import claim_row
@@ -76,8 +75,7 @@ def read_example(
     verdicts = rule_verifier().verified(claims, example.source, known).value
     rows = [claim_row(claim, verdicts[claim.id], why_unverified(claim, example.source, known))
             for claim in claims]
-    message = message_of(example.history[-1])[0] if example.history else ''
-    return turn_features(example.target, example.source, message, rows), rows
+    return turn_features(example.target, example.source, rows), rows
 
 # %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-features
 def fit_features(
