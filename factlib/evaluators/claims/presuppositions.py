@@ -16,7 +16,7 @@ from fastcore.basics import patch
 
 from ...core.files import whole_characters
 from ...core.records import signature
-from .coreference import LONGEST, SUBJECTS, Resolver, mentions, points_back
+from .coreference import LONGEST, SUBJECTS, EarlierMentions, Resolver, points_back
 from .parts import Component, Outcome
 from .turn_cues import plain, remark
 from .turns import Claim
@@ -376,7 +376,7 @@ def spoken_claims(
     "What a turn states and takes for granted. Pronouns can mean what the last 20 messages name."
     text = whole_characters(text)
     if not words(text): return ()
-    named = [mentions(*message) for message in history[-20:]] if points_back(text) else []
+    named = EarlierMentions(history[-20:]) if points_back(text) else []
     rows = _plainly(text) if why_plain(text) else _parsed(plain(text), named)
     return tuple(SpokenClaim(f'C{i}', *(line, 'fact', granted, said, how))
                  for i, (line, granted, said, how) in enumerate(rows, 1))
