@@ -1,6 +1,6 @@
 """Give a notebook the outputs of an executed copy: `python tests/keep_outputs.py EXECUTED NOTEBOOK`.
 
-For experiments whose stored outputs are of other parameters than the defaults (all dialogues instead of a few): the cells stay as they are."""
+For experiments whose stored outputs are of other parameters than the defaults (more dialogues than a plain run draws): the cells stay as they are."""
 import json
 import sys
 from pathlib import Path
