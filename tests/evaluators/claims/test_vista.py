@@ -448,7 +448,7 @@ def test_degrees_without_a_chat(monkeypatch):
     assert frame.support.tolist()[:2] == [1/2, 2/3] and frame.factual_support.tolist()[:2] == [1, 2/3] and frame.factual.tolist()[:2] == [1, 0] and frame.requests.tolist() == [0, 0, 0]
     assert dry_run(Vista(), examples).total.requests == 0 and frame.evidence[0]['claims'][1]['support'] == 1/2
     class Mean(Degrees):
-        def graded(self, rows): return sum(r['support'] for r in rows)/len(rows), 1.
+        def graded(self, target, rows, source, background): return sum(r['support'] for r in rows)/len(rows), 1.
     assert evaluate(Vista(verifier=Mean()), examples[:1], progress=False).support[0] == 3/4
 
 def test_an_error_in_a_component_is_an_error():
