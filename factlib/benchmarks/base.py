@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Iterator
 
 from ..core.checks import check_count
-from ..core.files import digest, json_lines, need_columns
+from ..core.files import digest, json_lines
 from ..core.records import BadInput, Example
 from ..core.registry import Registry
+from .own_files import read_examples
 
 # %% ../../nbs/benchmarks/base.ipynb #base-benchmark
 @dataclass(frozen=True)
@@ -55,34 +56,6 @@ def benchmark(
         return loader
     return enter
 
-# %% ../../nbs/benchmarks/base.ipynb #base-lines
-def _read_lines(path):
-    "The examples and their splits, from a file of JSON lines."
-    rows = [json.loads(line) for line in json_lines(path.read_text(encoding='utf-8'))]
-    if any(not isinstance(row, dict) for row in rows):
-        raise BadInput(f'{str(path)!r}: every line must be a JSON object with the fields of an example.')
-    splits = [row.pop('split', None) for row in rows]
-    return [Example.from_dict(row) for row in rows], splits
-
-# %% ../../nbs/benchmarks/base.ipynb #base-frame
-def _as_numbers(column):
-    "A column of strings as numbers, if all of them are."
-    try: return column.astype(float)
-    except ValueError: return column
-
-def _read_csv(path):
-    import pandas as pd
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[''])
-    return frame.assign(truth=_as_numbers(frame.truth)) if 'truth' in frame else frame
-
-def _read_frame(path):
-    "The examples and their splits, from a CSV or parquet file."
-    import pandas as pd
-    frame = pd.read_parquet(path) if path.suffix == '.parquet' else _read_csv(path)
-    need_columns(frame, ['id', 'target'], f'{str(path)!r}')
-    splits = frame.pop('split').tolist() if 'split' in frame else [None] * len(frame)
-    return Example.from_frame(frame.astype(object)), splits
-
 # %% ../../nbs/benchmarks/base.ipynb #base-kind
 def _truth_kind(examples):
     "What the truths are."
@@ -90,32 +63,19 @@ def _truth_kind(examples):
     if not truths: return 'none'
     return 'score' if all(isinstance(t, (int, float)) and not isinstance(t, bool) for t in truths) else 'label'
 
-_READERS = {'.jsonl': _read_lines, '.csv': _read_frame, '.parquet': _read_frame}
-
-def _read(path):
-    "The examples of a file and their splits; whatever is wrong with it is a `BadInput`."
-    if path.suffix not in _READERS:
-        raise BadInput(f'{str(path)!r} is no benchmark file: its name must end in {", ".join(_READERS)}.')
-    try: return _READERS[path.suffix](path)
-    except BadInput: raise
-    except (ValueError, OSError, RecursionError) as e:
-        raise BadInput(f'{str(path)!r} can\'t be read: {str(e).splitlines()[0]}') from None
-
 # %% ../../nbs/benchmarks/base.ipynb #base-split
-def _of_split(path, split):
+def _of_split(path, split, **meanings):
     "The examples of a file that belong to a split; all when None."
-    examples, splits = _read(path)
+    examples, splits = read_examples(path, **meanings)
     names = sorted({str(s) for s in splits if s is not None})
     if split is not None and split not in names:
         raise BadInput(f'{str(path)!r} has no split {split!r}; it has {", ".join(names) or "none"}.')
     return [e for e, s in zip(examples, splits) if split is None or s == split]
 
-
 # %% ../../nbs/benchmarks/base.ipynb #base-from-file
-def _from_file(path, split):
+def _from_file(path, split, **meanings):
     "A benchmark from a file of examples."
-    examples = _of_split(path, split)
-    if not examples: raise BadInput(f'{str(path)!r} holds no examples.')
+    examples = _of_split(path, split, **meanings)
     twice = [i for i, n in Counter(e.id for e in examples).items() if n > 1]
     if twice: raise BadInput(f'{str(path)!r} has the id {twice[0]!r} twice: make the ids different.')
     card = f'{len(examples)} examples of the user\'s file {path.name}.'
@@ -135,11 +95,12 @@ def sample_groups(
 
 # %% ../../nbs/benchmarks/base.ipynb #base-own
 def _own_file(path, options):
-    "The path, if it is a file and there are no options."
+    "The path, if it is a file and there are no other options than a file has."
     if not Path(path).is_file():
         raise BadInput(f'There is no benchmark and no file {str(path)!r}; the benchmarks are {", ".join(BENCHMARKS)}.')
-    if options:
-        raise BadInput(f'A benchmark from a file takes no option {next(iter(options))!r}; it takes split, n and seed.')
+    for name in options:
+        if name in ('columns', 'labels'): continue
+        raise BadInput(f'A benchmark from a file takes no option {name!r}, but split, n, seed, columns, labels.')
     return Path(path)
 
 # %% ../../nbs/benchmarks/base.ipynb #base-chat
@@ -156,11 +117,12 @@ def _is_chat_log(path):
     except OSError: return False # whoever reads it as a file of examples says why it can't be read
 
 # %% ../../nbs/benchmarks/base.ipynb #base-path
-def _from_path(path, split, n, seed):
+def _from_path(path, split, n, seed, **meanings):
     "A benchmark from a file of examples or of conversations, cut to n groups."
     if _is_chat_log(path):
+        if meanings: raise BadInput(f'{str(path)!r} holds conversations: leave out columns and labels.')
         return replace(BENCHMARKS['chat_log'](split=split, n=n, seed=seed, path=path), name=path.stem)
-    whole = _from_file(path, split)
+    whole = _from_file(path, split, **meanings)
     return whole if n is None else replace(whole, examples=sample_groups(whole.examples, n, seed))
 
 
@@ -170,11 +132,11 @@ def load(
     split:str|None=None, # A part of the benchmark, if it has parts
     n:int|None=None, # So many groups (documents, questions, conversations); all when None
     seed:int|str=0, # Decides what is drawn at random
-    **options, # Of the named benchmark
+    **options, # Of the named benchmark; of a file: columns and labels (see `benchmarks.own_files.read_examples`)
 )->Benchmark:
     "A benchmark, by its name or from a file. An unknown name is a `BadInput` that lists those that exist."
     if name_or_path in BENCHMARKS: return BENCHMARKS[name_or_path](split=split, n=n, seed=seed, **options)
-    return _from_path(_own_file(name_or_path, options), split, n, seed)
+    return _from_path(_own_file(name_or_path, options), split, n, seed, **options)
 
 # %% ../../nbs/benchmarks/base.ipynb #base-here-one
 def _loaded(name, n, seed):

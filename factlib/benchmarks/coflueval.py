@@ -21,6 +21,7 @@ from .base import Benchmark, benchmark, load
 from .gutenberg import at_length, corpus, level_of, thesis_documents
 from ..core.checks import check_count, check_optional_count
 from ..core.files import atomic_path, digest, json_lines, write_atomic
+from ..core.loop import progress_bar
 from ..core.records import BadInput, Example
 from ..perturb.base import MANIPULATIONS, SPACY_MODEL, parsed
 from ..perturb.quality import TASKS, manipulate
@@ -198,12 +199,6 @@ def _job(doc, length): return _document(doc, length, _SHARED['texts'][length], _
 def _longest_first(jobs, texts): return sorted(jobs, key=lambda job: -len(texts[job[1]][job[0].id]))
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-run
-def _bar(total, progress):
-    "A bar that counts texts."
-    if progress: from tqdm.auto import tqdm
-    else: from tqdm.std import tqdm # which doesn't look for a notebook's widgets
-    return tqdm(total=total, desc='build', unit='text', disable=not progress)
-
 def _results(jobs, texts, settings, workers):
     "((document, length), what `_document` gives) for all jobs, as they are done."
     if workers == 1:
@@ -218,7 +213,7 @@ def _results(jobs, texts, settings, workers):
 def _all(jobs, texts, settings, workers, progress):
     "(document id, length) -> what `_document` gives, for all jobs."
     results = {}
-    with _bar(len(jobs), progress) as bar:
+    with progress_bar(len(jobs), 'build', progress) as bar:
         for (doc, length), result in _results(jobs, texts, settings, workers):
             results[doc.id, length] = result
             bar.update()

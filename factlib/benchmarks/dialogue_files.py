@@ -51,11 +51,12 @@ def need_texts(
 def some_usable(
     path:Path, # Of the file
     results:list, # `Example`s and `Refused`
+    what:str='turn', # That an example is
 )->list: # `results`
     "The results, if there is an example among them; else a `BadInput`."
     if any(isinstance(x, Example) for x in results): return results
     first = f' {results[0].reason}' if results else ' It is empty.'
-    raise BadInput(f'{str(path)!r} holds no turn that can be used.{first}')
+    raise BadInput(f'{str(path)!r} holds no {what} that can be used.{first}')
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-faithdial-turn
 VERSIONS = ('original', 'edited')

@@ -7,8 +7,8 @@ __all__ = ['ARCHIVES', 'Archive', 'FetchError', 'unpack', 'Fetched', 'sha256', '
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-imports
 # the standard library does all that is needed
-import errno, hashlib, http.client, json, os, re, shutil, tempfile, time, urllib.request
-import lzma, stat, struct, tarfile, zipfile, zlib
+import bz2, errno, gzip, hashlib, http.client, json, lzma, mmap, os, re, shutil, stat, struct, tarfile, tempfile
+import time, urllib.request, zipfile, zlib
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -31,6 +31,11 @@ class Archive:
 
 class FetchError(RuntimeError):
     "An archive can't be had: one clear sentence says why and what to do about it."
+    def __init__(self, message): super().__init__(_printable(message))
+
+def _printable(text):
+    "One line that a terminal can show as it is: what servers and archives say may hold commands to it."
+    return ' '.join(''.join(c if c.isprintable() else ' ' for c in text).split())
 
 def _github(repository, commit='HEAD'): return f'https://github.com/{repository}/archive/{commit}.zip'
 
@@ -125,10 +130,10 @@ def _begins(reply, had, mark):
     "(where the body begins, length of the whole file or None)."
     if reply.status != 206:
         length = reply.headers.get('Content-Length') or ''
-        return 0, int(length) if length.isdigit() else None
+        return 0, int(length) if re.fullmatch('[0-9]{1,18}', length) else None
     if had and _mark(reply.headers) not in ('', mark): # a server that doesn't know If-Range
         raise _Dropped('the file has changed meanwhile', 416)
-    part = re.fullmatch(r'bytes (\d+)-\d+/(\d+|\*)', reply.headers.get('Content-Range') or '')
+    part = re.fullmatch(r'bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)', reply.headers.get('Content-Range') or '')
     if part is None or int(part[1]) != had: raise _Dropped('the server sent another part than it was asked for', 416)
     return had, None if part[2] == '*' else int(part[2])
 
@@ -157,6 +162,15 @@ def _check_size(size, total):
     if total is not None and size < total: raise _Dropped(f'{size:,} of {total:,} bytes came')
     if total is not None and size > total: raise _Dropped('more came than was announced', 416)
 
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-length
+_MOST_BYTES = 8_000_000_000 # of an archive, and of what it unpacks to
+
+def _check_length(n, url):
+    "A `FetchError` if an archive is larger than any that we know of."
+    if n > _MOST_BYTES:
+        raise FetchError(f'What {urlsplit(url).netloc} sends is larger than {_MOST_BYTES:,} bytes: '
+                         'that is no archive we know, and it was not taken.')
+
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-save
 def _save(reply, url, part, note, had, bar):
     "Write the body behind what is there, and the note that says of which file it is."
@@ -165,6 +179,7 @@ def _save(reply, url, part, note, had, bar):
             if not had: write_atomic(note, json.dumps(dict(url=url, mark=_mark(reply.headers)))) # the old part is gone
             for block in _blocks(reply):
                 f.write(block)
+                _check_length(f.tell(), url)
                 bar.update(len(block))
     except OSError as e: raise _disk(e, part) from None
 
@@ -176,6 +191,7 @@ def _transfer(url, part, progress):
     had, mark = _resumable(url, part, note)
     with closing(_open(url, {'Range': f'bytes={had}-', 'If-Range': mark} if had else {})) as reply:
         had, total = _begins(reply, had, mark)
+        _check_length(total or 0, url)
         _room_for(None if total is None else total - had, part.parent)
         options = dict(unit='B', unit_scale=True, desc=part.name[1:-5], disable=not progress)
         with tqdm(total=total, initial=had, **options) as bar: _save(reply, url, part, note, had, bar)
@@ -197,21 +213,70 @@ def _download(url, part, progress):
     raise FetchError(f'The transfer from {urlsplit(url).netloc} broke off {tries} times ({reason}): '
                      f'call again later, it goes on from byte {size:,} if the server can.')
 
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-budget
+_MOST_MEMBERS, _MOST_RATIO = 500_000, 200 # bytes unpacked for a packed one,
+_FREE = 100_000_000 # if there are more than so many
+
+class _Budget:
+    "What an archive may still unpack to, and how many members it may still have."
+    def __init__(self, limit, packed): self.limit, self.packed, self.bytes, self.members = limit, packed, 0, 0
+
+    def take(self, n=0, members=0):
+        "Count; a `FetchError` if it is too much."
+        self.bytes, self.members, why = self.bytes + n, self.members + members, ''
+        if self.bytes > self.limit: why = f'is larger than {self.limit:,} bytes when unpacked'
+        elif self.bytes > max(_FREE, _MOST_RATIO*self.packed): why = f'is over {_MOST_RATIO} times as large unpacked'
+        elif self.members > _MOST_MEMBERS: why = f'has over {_MOST_MEMBERS:,} members'
+        if why: raise FetchError(f'The archive {why}: nothing was unpacked.')
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-stream
+def _count_entries(archive, budget):
+    "Count the entries of a zip by the mark before each, where the file is large enough to hold too many."
+    if os.path.getsize(archive) < 46*_MOST_MEMBERS: return # an entry has 46 bytes at least
+    with open(archive, 'rb') as f, mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for _ in re.finditer(b'PK\x01\x02', data): budget.take(members=1)
+    budget.members = 0 # from here on they are counted as they come
+
+class _Counted:
+    "A file, open to read, whose bytes come out of a budget."
+    def __init__(self, file, budget): self.file, self.budget, self.close = file, budget, file.close
+
+    def read(self, n):
+        "At most so many bytes."
+        block = self.file.read(n)
+        self.budget.take(len(block))
+        return block
+
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-members
 def _tar_kind(m):
     if m.issym() or m.islnk(): return 'link'
     return 'folder' if m.isdir() else 'file' if m.isfile() else 'other'
 
-def _members(archive):
-    "(name, kind, function that opens it) of everything in a zip or tar archive; kinds: file, folder, link, other."
-    if zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as z:
-            for m in z.infolist():
-                kind = 'folder' if m.is_dir() else 'link' if stat.S_ISLNK(m.external_attr >> 16) else 'file'
-                yield m.filename, kind, lambda: z.open(m)
-    else:
-        with tarfile.open(archive) as t:
-            for m in t: yield m.name, _tar_kind(m), lambda: t.extractfile(m)
+_PACKED = {b'\x1f\x8b': gzip.open, b'BZ': bz2.open, b'\xfd7': lzma.open} # by the first bytes
+
+def _tar_members(archive, budget):
+    "(name, kind, function that opens it) of a tar archive, read from front to end."
+    with open(archive, 'rb') as f: opener = _PACKED.get(f.read(2), open)
+    with opener(archive, 'rb') as f, tarfile.open(fileobj=_Counted(f, budget), mode='r|') as t:
+        for m in t: yield m.name, _tar_kind(m), lambda: t.extractfile(m)
+
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-zip-members
+def _zip_members(archive, budget):
+    "(name, kind, function that opens it) of a zip archive."
+    _count_entries(archive, budget)
+    with zipfile.ZipFile(archive) as z:
+        for m in z.infolist():
+            kind = 'folder' if m.is_dir() else 'link' if stat.S_ISLNK(m.external_attr >> 16) else 'file'
+            yield m.filename, kind, lambda: _Counted(z.open(m), budget)
+
+_CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f]')
+
+def _members(archive, budget):
+    "(name, kind, function that opens it) of everything in an archive; kinds: file, folder, link, other."
+    members = (_zip_members if zipfile.is_zipfile(archive) else _tar_members)(archive, budget)
+    for name, kind, open_it in members:
+        budget.take(members=1)
+        yield name, 'other' if _CONTROL.search(name) else kind, open_it
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-extract
 def _inside(name):
@@ -222,26 +287,21 @@ def _inside(name):
                          'it is not to be trusted, nothing was unpacked.')
     return path
 
-def _copy(source, to, left, limit):
-    "Write a file, of at most so many bytes; how many are left after it."
+def _copy(source, to):
+    "Write a file."
     to.parent.mkdir(parents=True, exist_ok=True)
-    with source, open(to, 'wb') as f:
-        while block := source.read(_BLOCK):
-            left -= len(block)
-            if left < 0:
-                raise FetchError(f'The archive is larger than {limit:,} bytes when unpacked: nothing was unpacked.')
-            f.write(block)
-    return left
+    with closing(source), open(to, 'wb') as f:
+        while block := source.read(_BLOCK): f.write(block)
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-extract-all
 def _extract(archive, folder, limit):
     "Write the files below a folder; returns how many links and other odd things were left out."
-    left, odd = limit, 0
-    for name, kind, open_it in _members(archive):
+    budget, odd = _Budget(limit, os.path.getsize(archive)), 0
+    for name, kind, open_it in _members(archive, budget):
         to = folder/_inside(name)
         if kind in ('link', 'other'): odd += 1
         elif kind == 'folder': to.mkdir(parents=True, exist_ok=True)
-        else: left = _copy(open_it(), to, left, limit)
+        else: _copy(open_it(), to)
     return odd
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-place
@@ -277,7 +337,7 @@ def _unpack(archive, folder, limit, hidden):
 def unpack(
     archive:Path, # A zip or tar file
     folder:Path, # To be made, or replaced; its parent has to be there
-    limit:int=8_000_000_000, # Bytes, unpacked
+    limit:int=_MOST_BYTES, # Bytes, unpacked
 )->int: # Links and devices that were left out
     "Unpack an archive into a folder, whole or not at all. If it is damaged, or isn't safe, that is a `FetchError`."
     archive, folder = Path(archive), Path(folder)
@@ -385,7 +445,7 @@ def _obtain(archive, store, progress):
 def _told(archive, folder, fresh, odd):
     "Say what was done; what to do next."
     then = f'make the tables with: factlib import {folder}' if archive.imported else f'the files are in {folder}'
-    links = f' ({odd} links were left out)' if odd else ''
+    links = f' ({odd} links and odd names were left out)' if odd else ''
     print(f'{"Fetched" if fresh else "Already there, and checked"}: {folder}{links}. Next: {then}')
     return then
 

@@ -9,7 +9,7 @@ __all__ = ['ABBREVIATIONS', 'REASONS', 'NOT_PROSE', 'book_span', 'header_fields'
            'thesis_documents']
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-imports
-import csv, re
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from fastcore.basics import patch
 
-from ..core.files import data_file, read_parquet, shipped
+from ..core.files import data_file, read_csv, read_inside, read_parquet, shipped
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..text.spans import CHAPTER, Span, cut, paragraphs, sentences
@@ -73,10 +73,10 @@ def drop_credits(
     return text.strip(), len(credits)
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-brackets
-_BRACKETS = re.compile(r'[^\S\n]?\[[^\[\]]{0,5000}\]') # with the blank before it
+_BRACKETS = re.compile(r'[^\S\n]?(?:\[[^\[\]]{0,5000}\]|\{[^{}]{0,5000}\})') # with the blank before it
 
 def drop_brackets(text:str)->tuple[str, int]: # The text, and how many notes went
-    "Leave out notes in square brackets."
+    "Leave out notes in square brackets and in braces."
     total, n = 0, 1
     while n:
         text, n = _BRACKETS.subn('', text)
@@ -186,7 +186,9 @@ REASONS = {'empty': 'nothing is left after cleaning', 'several_books': 'more tha
            'not_prose': 'verse, songs or drama', 'language': 'another language', 'genre': 'another genre',
            'no_genre': 'the genre is not known', 'year': 'published too early or too late',
            'no_year': 'the year is not known', 'too_short': 'too few tokens', 'too_long': 'too many tokens',
-           'twice': 'the same text as another', 'no_file': 'in the table, but not in the folder'}
+           'unreadable': 'no text file in UTF-8 or Windows-1252',
+           'twice': 'the same text as another',
+           'no_file': 'in the table, but not in the folder'}
 
 class LeftOut(NamedTuple):
     "A text that is not used."
@@ -224,11 +226,16 @@ def __repr__(self:Corpus)->str:
     return f'Corpus({len(self)} documents; left out: {reasons})'
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-files
+_BINARY = re.compile('[\x00-\x08\x0e-\x1f]')
+
 def _read(path):
-    "A file's text."
-    data = path.read_bytes()
-    try: return data.decode('utf-8-sig')
-    except UnicodeDecodeError: return data.decode('cp1252', 'replace')
+    "A file's text, in UTF-8 or else Windows-1252. What is no text, or no file inside the folder, is a ValueError."
+    try: return read_inside(path.parent, path.name)
+    except ValueError as e:
+        if 'not UTF-8' not in str(e): raise
+    text = path.read_bytes().decode('cp1252', 'replace')
+    if len(_BINARY.findall(text)) > len(text)/1000: raise ValueError('it is binary')
+    return text
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-metadata-row
 _COLUMNS = ('title', 'author', 'year', 'genre', 'language')
@@ -247,8 +254,8 @@ def read_metadata(
 )->dict: # Id (a file's name without .txt) -> column -> value, empty cells left out
     "What a table says about the texts. An id that stands there twice, or a year that is no number, is a `BadInput`."
     if not Path(path).is_file(): raise BadInput(f'There is no file {str(path)!r}.')
-    with open(path, encoding='utf-8-sig', newline='') as file: rows = list(csv.DictReader(file))
-    if not rows or 'id' not in rows[0]:
+    columns, rows = read_csv(path, f'{str(path)!r}')
+    if not rows or 'id' not in columns:
         raise BadInput(f'{str(path)!r} needs a column "id", which names the files without .txt, and at least one row.')
     twice = [i for i, n in Counter(r['id'] for r in rows).items() if n > 1]
     if twice: raise BadInput(f'{str(path)!r} has the id {twice[0]!r} twice: keep one of the rows.')
@@ -305,19 +312,28 @@ def _unwanted(doc, wanted):
     if tokens and n > tokens[1]: return 'too_long', f'It has {n:,} tokens.'
     return None
 
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-unreadable
+def _read_or_why(path):
+    "A file's text, or why it has none."
+    try: return _read(path)
+    except (ValueError, OSError) as e: return LeftOut(path.stem, 'unreadable', f'It can\'t be read: {e}.')
+
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-chosen
 def _chosen(files, told, wanted, as_is, breaks):
-    "The corpus of these files; `told` has the rows of the table by id, and loses those that have a file."
+    "The corpus of these files; `told`, the table's rows by id, loses those that have a file."
     documents, left, found, seen = [], [], {}, {}
     for path in files:
-        doc, found[path.stem] = document(path.stem, _read(path), told.pop(path.stem, None), as_is, breaks)
+        row, raw = told.pop(path.stem, None), _read_or_why(path)
+        left += [raw] * isinstance(raw, LeftOut)
+        if left[-1:] == [raw]: continue
+        doc, found[path.stem] = document(path.stem, raw, row, as_is, breaks)
         why = _unfit(doc, found[path.stem]['books'], wanted) or _unwanted(doc, wanted)
         if not why and doc.text in seen: why = 'twice', f'It is the same text as {seen[doc.text]}.'
         if why: left.append(LeftOut(doc.id, *why))
         else:
             documents.append(doc)
             seen[doc.text] = doc.id
-    left += [LeftOut(i, 'no_file', 'There is no such file in the folder.') for i in sorted(told)]
+    left += [LeftOut(i, 'no_file', 'There is no such file.') for i in sorted(told)]
     return Corpus(documents, left, found)
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-folder

@@ -7,7 +7,7 @@ __all__ = ['KEPT', 'true_pairs', 'order_evidence', 'Montage', 'MontageBuilder', 
            'missing_parts']
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-imports
-import json, warnings
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from .montagelie import DIFFICULTIES, LEVELS, flat_items, text_fault, texts_of_r
 from ..core.checks import check_count
 from ..core.files import write_atomic
 from ..core.frames import DataFrame
-from ..core.loop import run_sync
+from ..core.loop import run_each
 from ..core.records import Absence, BadInput, Example, Usage, signature
 from ..evaluators.base import check_examples
 from ..evaluators.claims.asking import Asker
@@ -340,25 +340,7 @@ def plan(self:MontageBuilder, example:Example)->list: # Of `llm.costs.Planned`
         plans += self._lie_plan(' '.join([*others, first]), rest, note)
     return plans + ([self.teller.planned(text=example.target)] if self.teller else [])
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-run
-async def _run(builder, examples, concurrency, done):
-    "All tuples, so many at a time, in the order of the examples."
-    montages, waiting = {}, iter(enumerate(examples))
-    async def work():
-        for i, example in waiting: # the workers share one iterator
-            montages[i] = await builder.make(example)
-            done(1)
-    await together([work() for _ in range(min(concurrency, len(examples)))])
-    return [montages[i] for i in range(len(examples))]
-
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-build
-def _bar(total, name, progress):
-    "A progress bar."
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore') # it warns where Jupyter has no widgets
-        from tqdm.auto import tqdm
-    return tqdm(total=total, desc=name, disable=not progress)
-
 def _check_pairs(examples):
     "The examples, if each has a source and a target."
     examples = check_examples(examples)
@@ -376,8 +358,7 @@ def build_montages(
 )->list[Montage]: # In the order given
     "The tuples of all pairs. With the same cache, only what was never answered is asked again."
     examples, concurrency = _check_pairs(examples), check_count(concurrency, 'The concurrency', 1)
-    with _bar(len(examples), builder.name, progress) as bar:
-        return run_sync(_run(builder, examples, concurrency, bar.update))
+    return run_each(builder.make, examples, concurrency, builder.name, progress)
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-save
 def save_montages(

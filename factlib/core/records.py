@@ -6,7 +6,7 @@
 __all__ = ['BadInput', 'Absence', 'check_score', 'is_missing', 'Record', 'Example', 'Usage', 'Judgement', 'signature']
 
 # %% ../../nbs/core/records.ipynb #records-imports
-import dataclasses, math, numbers
+import dataclasses, json, math, numbers
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -124,13 +124,32 @@ class Example(Record):
 
     def __post_init__(self): self._complete()
 
+# %% ../../nbs/core/records.ipynb #records-example-names
+def _check_name(value, field, who):
+    "A `BadInput` if a name has half of a character (a lone surrogate)."
+    try: str(value).encode()
+    except UnicodeEncodeError:
+        raise BadInput(f'{who}: the {field} has half a character, which no file can hold: give another.') from None
+
+def _history(value, who):
+    "A history as a tuple. A text has to be a JSON list, or empty."
+    turns = value
+    if isinstance(value, str):
+        try: turns = json.loads(value or '[]')
+        except (ValueError, RecursionError): turns = None
+    if isinstance(turns, (str, dict)) or not hasattr(turns, '__iter__'):
+        raise BadInput(f'{who}: the history must be a list of turns, or the text of a JSON list.')
+    return tuple(turns)
+
 # %% ../../nbs/core/records.ipynb #records-example-check
 @patch
 def _complete(self:Example):
     if not isinstance(self.id, str) or not self.id: raise BadInput('An Example needs a non-empty string as id.')
+    who = f'Example {self.id!r}'
     if not isinstance(self.target, str):
-        raise BadInput(f'Example {self.id!r}: the target must be a string, not {type(self.target).__name__}.')
-    object.__setattr__(self, 'history', tuple(self.history))
+        raise BadInput(f'{who}: the target must be a string, not {type(self.target).__name__}.')
+    for field in ('id', 'group', 'variant', 'level'): _check_name(getattr(self, field), field, who)
+    object.__setattr__(self, 'history', _history(self.history, who))
     if self.group is None: object.__setattr__(self, 'group', self.id)
 
 # %% ../../nbs/core/records.ipynb #records-usage

@@ -7,7 +7,7 @@ __all__ = ['EVALUATORS', 'Evaluator', 'register', 'get', 'register_variant', 'of
            'missing_field', 'judgements_frame', 'EvaluationError', 'evaluate', 'summary']
 
 # %% ../../nbs/evaluators/base.ipynb #base-imports
-import asyncio, dataclasses, inspect, time
+import asyncio, dataclasses, inspect, time, traceback
 from functools import wraps
 
 from fastcore.basics import patch
@@ -184,6 +184,20 @@ async def _judge(evaluator, examples):
     seconds = (time.perf_counter() - start)/len(examples)
     return [dataclasses.replace(j, usage=dataclasses.replace(j.usage, seconds=seconds)) for j in judgements]
 
+# %% ../../nbs/evaluators/base.ipynb #base-bare
+def _without_frames(error):
+    "The same error, and what it came from, without frames; where each arose becomes a note."
+    ours, waiting = {}, [error]
+    while waiting:
+        e = waiting.pop()
+        if e is None or id(e) in ours: continue
+        ours[id(e)] = e
+        for frame in traceback.extract_tb(e.__traceback__)[-1:]:
+            e.add_note(f'{frame.filename}, line {frame.lineno}, in {frame.name}: {frame.line}')
+        e.__traceback__ = None
+        waiting += [e.__cause__, e.__context__, *getattr(e, 'exceptions', ())]
+    return error
+
 # %% ../../nbs/evaluators/base.ipynb #base-run-jobs
 async def _run(evaluator, jobs, concurrency, done):
     "All jobs, `concurrency` at a time: judgements by example id, and errors by example id."
@@ -194,7 +208,7 @@ async def _run(evaluator, jobs, concurrency, done):
             try: judged.update((j.example_id, j) for j in await _judge(evaluator, job))
             except (Exception, asyncio.CancelledError) as e:
                 if asyncio.current_task().cancelling(): raise # we are cancelled, not something in the evaluator
-                failed.update((example.id, e) for example in job)
+                failed.update((example.id, _without_frames(e)) for example in job)
             done(len(job))
             await asyncio.sleep(0) # lets a job that only computes be interrupted
 
@@ -298,20 +312,12 @@ def _inapplicable(evaluator, examples):
     return judged
 
 # %% ../../nbs/evaluators/base.ipynb #base-run-all
-def _progress_bar(total, done, name, shown):
-    "A bar of tqdm's."
-    import warnings
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore') # it warns where Jupyter has no widgets
-        from tqdm.auto import tqdm
-    return tqdm(total=total, initial=done, desc=name, disable=not shown)
-
 def _run_all(evaluator, examples, concurrency, progress):
     "Judge all: judgements and errors, both by example id."
-    from factlib.core.loop import run_sync # only here: most who import an evaluator run none
+    from factlib.core.loop import progress_bar, run_sync # only here: most who import an evaluator run none
     judged = _inapplicable(evaluator, examples)
     jobs = _jobs(evaluator, [e for e in examples if e.id not in judged])
-    with _progress_bar(len(examples), len(judged), evaluator.name, progress) as bar:
+    with progress_bar(len(examples), evaluator.name, progress, len(judged)) as bar:
         new, failed = run_sync(_run(evaluator, jobs, concurrency, bar.update))
     return judged | new, failed
 

@@ -79,9 +79,10 @@ def schema(self:Scale)->dict: # Of JSON
 def score_schema(
     metrics:list, # Names
     scale:Scale, # Of each of them
+    reason:bool=True, # Asked for, too
 )->dict: # A JSON schema
     "An object with a reason, then a score on the scale for each metric, and nothing else."
-    properties = dict(reason=dict(type='string')) | {m: scale.schema() for m in metrics}
+    properties = (dict(reason=dict(type='string')) if reason else {}) | {m: scale.schema() for m in metrics}
     return dict(type='object', properties=properties, required=list(properties), additionalProperties=False)
 
 def verdict_schema(

@@ -6,7 +6,8 @@
 __all__ = ['request_key', 'Cache', 'Merged', 'default_cache']
 
 # %% ../../nbs/llm/cache.ipynb #cache-imports
-import ctypes, hashlib, itertools, json, math, os, re, shutil, sqlite3, tempfile, threading, time, weakref, zlib
+import ctypes, hashlib, itertools, json, math, os, re, shutil, sqlite3, tempfile, threading, time, warnings, weakref
+import zlib
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -149,15 +150,19 @@ def _code(error):
     "SQLite's primary error code."
     return (getattr(error, 'sqlite_errorcode', None) or 0) & 255
 
+def _locked(name, seconds):
+    "The exception for a lock of another process that lasts."
+    return TimeoutError(f'The cache {name} has been locked by another process for {seconds:g} seconds: '
+                        'end that process, and run again.')
+
+# %% ../../nbs/llm/cache.ipynb #cache-say
 def _say(error, path):
     "The exception, of one sentence, for what SQLite reports."
     name, code = repr(str(path)), _code(error)
     if code == sqlite3.SQLITE_FULL:
         return OSError(f'The disk is full, so the cache {name} can\'t take another answer. '
                        'All it took before are kept: make room and run again.')
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return TimeoutError(f'The cache {name} has been locked by another process for {_PATIENCE} seconds: '
-                            'end that process, and run again.')
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED): return _locked(name, _PATIENCE)
     return _say_unusable(error, name, code)
 
 # %% ../../nbs/llm/cache.ipynb #cache-error-file
@@ -189,10 +194,26 @@ def _make_table(db):
         for line in (_TABLE, f'PRAGMA application_id={_OURS}', f'PRAGMA user_version={_FORMAT}'): db.execute(line)
     db.execute('COMMIT')
 
+# %% ../../nbs/llm/cache.ipynb #cache-orphan
+def _is_bare(db):
+    "Is there neither a table nor our mark?"
+    return not _value(db, 'PRAGMA application_id') and not _value(db, 'SELECT count(*) FROM sqlite_master')
+
+def _warn_of_orphan(db, path):
+    "Say so if a file was begun and has no table, unless another process is just making it."
+    if not _value(db, 'PRAGMA page_count'): return
+    for _ in range(100):
+        if not _is_bare(db): return
+        time.sleep(.002)
+    warnings.warn(f'The cache {str(path)!r} was begun, but holds no answers: it may be a copy made without the '
+                  f'file {path.name}-wal beside it. Copy both, or hand on what `export` writes.', stacklevel=2)
+
 # %% ../../nbs/llm/cache.ipynb #cache-prepare
 def _prepare(db, path):
     "Make sure that it is a cache of ours; make it one if it is empty."
-    if not _value(db, 'PRAGMA application_id') and not _value(db, 'SELECT count(*) FROM sqlite_master'): _make_table(db)
+    if _is_bare(db):
+        _warn_of_orphan(db, path)
+        _make_table(db)
     if _value(db, 'PRAGMA application_id') != _OURS:
         raise BadInput(f'{str(path)!r} is not a cache, but a database of something else: give another path.')
     if _value(db, 'PRAGMA user_version') != _FORMAT:
@@ -267,7 +288,8 @@ class Cache:
     ordered by key; `len` counts them.
 
     It has no time limit and no size limit, and forgets nothing. A file of another kind, or a folder that can't be
-    written, is a `BadInput`; a full disk is an `OSError`."""
+    written, is a `BadInput`; a full disk is an `OSError`. To hand it on, `export` it: a copy of the file alone lacks
+    what stands in the `-wal` file beside it."""
     def __init__(
         self,
         path:str|os.PathLike, # A file, or a folder (then `replies.sqlite` in it); made if need be; `~` is home
@@ -306,24 +328,57 @@ def close(self:Cache):
         if self._db is not None: self._db.close()
         self._db = None
 
+# %% ../../nbs/llm/cache.ipynb #cache-may-write
+@patch
+def _may_write(self:Cache):
+    "True; a `BadInput` if the file can only be read."
+    if not self.read_only: return True
+    raise BadInput(f'The cache {str(self.path)!r} can only be read: see to its permissions, '
+                   'or give another path.')
+
+# %% ../../nbs/llm/cache.ipynb #cache-begin
+def _begin(db):
+    "Begin to write; False if another process is writing."
+    db.execute('PRAGMA busy_timeout=0')
+    try: db.execute('BEGIN IMMEDIATE')
+    except sqlite3.OperationalError as e:
+        if _code(e) not in _PASSING: raise
+        return False
+    finally: db.execute(f'PRAGMA busy_timeout={1000*_PATIENCE:.0f}')
+    return True
+
+@patch
+def _take(self:Cache):
+    "Take the lock and begin to write; if another process is writing, let go and return False."
+    begun = False
+    self._lock.acquire()
+    try:
+        if self._gone(): self.close() # and make it anew
+        with self._using() as db: begun = self._may_write() and _begin(db)
+        return begun
+    finally:
+        if not begun: self._lock.release()
+
 # %% ../../nbs/llm/cache.ipynb #cache-writing
 @patch
 @contextmanager
-def _writing(self:Cache):
+def _writing(self:Cache, patience=None):
     "The connection, in a transaction that is committed at the end, or undone if anything fails."
-    with self._lock:
-        if self._gone(): self.close() # and make it anew
+    patience = _PATIENCE if patience is None else patience
+    end, pause = time.monotonic() + patience, .0005
+    while not self._take():
+        if time.monotonic() >= end: raise _locked(repr(str(self.path)), patience)
+        time.sleep(pause)
+        pause = min(2*pause, .02) # short at first, or who is writing would always be faster
+    try:
         with self._using() as db:
-            if self.read_only:
-                raise BadInput(f'The cache {str(self.path)!r} can only be read: see to its permissions, '
-                               'or give another path.')
-            db.execute('BEGIN IMMEDIATE')
             try:
                 yield db
                 db.execute('COMMIT')
             except BaseException:
                 if db.in_transaction: db.execute('ROLLBACK')
                 raise
+    finally: self._lock.release()
 
 # %% ../../nbs/llm/cache.ipynb #cache-small
 @patch
@@ -413,6 +468,31 @@ def _insert(db, key, request, answer):
     row = key, answer.decode(), _checksum(key, answer), zlib.compress(request, 1)
     db.execute('INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)', row)
 
+# %% ../../nbs/llm/cache.ipynb #cache-row-texts
+def _row_texts(key, request, answer):
+    "The canonical texts of a row that is to be kept."
+    request, answer = _request_text(request), _canonical(answer, 'answer', _as_is)
+    if key == hashlib.sha256(request).hexdigest(): return key, request, answer
+    raise BadInput('The key is not the one that request_key gives for this request, '
+                   'so the answer would never be found: use that one.')
+
+# %% ../../nbs/llm/cache.ipynb #cache-put-all
+@patch
+def put_all(
+    self:Cache,
+    rows:list, # Of key, request and answer, as `put` takes them
+    replace:bool=False, # Do they take the places of those that are there?
+    patience:float|None=None, # Seconds to wait while another process writes; None: a minute
+)->list: # The answers that are kept now, in the same order
+    "Keep several answers at once, which takes less time: all of them, or none if one can't be kept."
+    texts, kept = [_row_texts(*row) for row in rows], []
+    with self._writing(patience) as db:
+        for key, request, new in texts:
+            old = None if replace else self._sound(db, key)
+            if old is None: _insert(db, key, request, new)
+            kept.append(json.loads(new) if old is None else old[1])
+    return kept
+
 # %% ../../nbs/llm/cache.ipynb #cache-put
 @patch
 def put(
@@ -423,14 +503,7 @@ def put(
     replace:bool=False, # Does it take the place of one that is there?
 )->dict: # The answer that is kept now
     "Keep an answer; it is on file when this returns. The first stands, unless `replace` is set or it is damaged."
-    request, new = _request_text(request), _canonical(answer, 'answer', _as_is)
-    if key != hashlib.sha256(request).hexdigest():
-        raise BadInput('The key is not the one that request_key gives for this request, '
-                       'so the answer would never be found: use that one.')
-    with self._writing() as db:
-        old = None if replace else self._sound(db, key)
-        if old is None: _insert(db, key, request, new)
-    return json.loads(new) if old is None else old[1]
+    return self.put_all([(key, request, answer)], replace)[0]
 
 # %% ../../nbs/llm/cache.ipynb #cache-row
 @patch

@@ -18,6 +18,7 @@ from ..core.checks import check_choice, check_count
 from ..core.loop import on_background, run_sync
 from ..core.records import Absence, BadInput, Usage
 from .cache import Cache, default_cache, request_key
+from .keeping import Keeper
 from .limits import Gate, wait_for
 from .replies import answer as without_reasoning, json_values, looped, whole, why_absent
 from .transport import TRANSPORTS, Failure, transport_for
@@ -41,13 +42,14 @@ class Reply:
 # %% ../../nbs/llm/chat.ipynb #chat-stats
 @dataclass
 class Stats:
-    "Counts since the chat was made. Fields can be had as attributes or by name: `stats['requests']`."
+    "Counts since the chat was made, as attributes or by name: `stats['requests']`."
     requests: int = 0          # Sent to the server, retries included
     cached: int = 0            # Answered from the cache
-    retries: int = 0           # Of the requests, those that repeat one that failed
+    retries: int = 0           # Of the requests, those after a failure
     prompt_tokens: int = 0     # As the server counts them
     completion_tokens: int = 0 # Of the replies
-    uncounted: int = 0         # Answers without a count of tokens by the server: they are missing above
+    uncounted: int = 0         # Answers whose tokens the server doesn't say
+    unkept: int = 0            # Answers that could not be kept
     absences: dict = field(default_factory=dict) # Absence -> how many replies had it
 
     @property
@@ -105,7 +107,8 @@ def _check_key(secret):
 def _parts(url):
     "An address of the web, taken apart; None for a text that is no such address."
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(url) # which would leave out line breaks and tabs
+        if ' ' in url or not url.isprintable(): return None
         _ = parts.port # raises if it is no number
         (parts.hostname or '').encode('idna') # raises if no host can be called that
     except (ValueError, AttributeError, TypeError): return None
@@ -115,8 +118,9 @@ def _parts(url):
 def _address(base_url):
     "The address to ask: the one given, `OPENAI_BASE_URL`, or OpenAI's. A `BadInput` if it is none or holds a secret."
     url = base_url or os.environ.get('OPENAI_BASE_URL') or 'https://api.openai.com/v1'
+    url = url.strip() if isinstance(url, str) else url
     parts = _parts(url)
-    if not parts: raise BadInput('`base_url` must be a web address such as http://localhost:8000/v1.')
+    if not parts: raise BadInput('`base_url` must be a web address such as http://localhost:8000/v1, without spaces.')
     if 'api-version' in parts.query:
         raise BadInput('Give the base_url of Azure without a query: https://RESOURCE.openai.azure.com/openai/v1.')
     if '@' in parts.netloc or parts.query or parts.fragment:
@@ -185,6 +189,7 @@ def _start_process(self:Chat):
     "What belongs to a process: nothing is under way, nothing is learnt about the server."
     self._process = os.getpid()
     self._gate, self._lock = Gate(self.concurrency), threading.Lock() # the lock guards the counts
+    self._keeper = Keeper(self.cache, self.mode == 'record') if self.cache is not None else None
     self._under_way = {} # key of a request -> the task that asks for it
     self._max_tokens_name, self._no_schema = 'max_tokens', set() # how this server is asked: see `_adapt`
     self._denied = self._given_up = None # the last 401, 402 or 404, and the sentence once it is final
@@ -237,9 +242,11 @@ def _validator(schema):
 
 def _fits(value, schema):
     "Whether this is JSON that fits the schema."
-    try: json.dumps(value, allow_nan=False)
+    validator = _validator(json.dumps(schema, sort_keys=True))
+    try:
+        json.dumps(value, allow_nan=False)
+        return validator.is_valid(value)
     except (ValueError, RecursionError): return False
-    return _validator(json.dumps(schema, sort_keys=True)).is_valid(value)
 
 # %% ../../nbs/llm/chat.ipynb #chat-taken
 _TAKEN = {
@@ -413,9 +420,8 @@ async def _ask_until_done(self:Chat, key, request):
             if self._given_up or tries.left <= 0: return self._too_late(tries)
             form = self._form(request)
             outcome = await self._try(request, tries)
-        if isinstance(outcome, dict):
-            if tries.count == 1 and _is_empty(outcome): continue
-            return self._keep(key, request, outcome)
+            if _is_final(outcome, tries): return await self._keep(key, request, outcome)
+        if isinstance(outcome, dict): continue
         self._adapt(request, outcome)
         if self._form(request) != form: tries.count -= 1 # taught how to ask
         elif reply := self._give_up(outcome, tries): return reply
@@ -429,7 +435,7 @@ async def _try(self:Chat, request, tries):
     self.stats.requests += 1
     self.stats.retries += tries.count > 1
     try: answer = await self._attempt(request, min(self.timeout, tries.left))
-    except Failure as e: return e
+    except Failure as e: return e.with_traceback(None) # whose frames hold the prompt and the transport
     self._gate.faster()
     self._denied = None
     return answer
@@ -438,6 +444,10 @@ def _is_empty(answer):
     "Is it an empty reply, which some servers give when they stumble?"
     ended = answer['finish_reason'] in ('length', 'content_filter')
     return not answer['text'].strip() and not ended and not answer.get('refusal')
+
+def _is_final(outcome, tries):
+    "Is it an answer, and not an empty one to the first attempt?"
+    return isinstance(outcome, dict) and not (tries.count == 1 and _is_empty(outcome))
 
 # %% ../../nbs/llm/chat.ipynb #chat-wait
 @patch
@@ -455,7 +465,9 @@ _HINTS = { # statuses that concern every request
     401: 'Is the key in OPENAI_API_KEY right?',
     402: 'The account has to be topped up.',
     404: 'Is the base URL complete, usually ending in /v1, and is this the model\'s name there?'}
+_HINTS |= dict.fromkeys((301, 302, 303, 307, 308), 'Give that address as base_url if you trust it.')
 
+# %% ../../nbs/llm/chat.ipynb #chat-deny
 @patch
 def _deny(self:Chat, failed):
     "Remember a failure that concerns every request; heard twice in the same words, it is final."
@@ -533,28 +545,34 @@ def _text_of(content):
     parts = [p.get('text') for p in content if isinstance(p, dict)] if isinstance(content, list) else []
     return ''.join(text for text in parts if isinstance(text, str))
 
-def _tokens(usage, name):
-    "A count of tokens; 0 where the server gives none."
-    n = getattr(usage, name, None)
-    return n if isinstance(n, int) and n > 0 else 0
+_MOST_TOKENS = 10**9 # of one request, far beyond any: what exceeds it is no count
+
+def _count_of(n):
+    "A count of tokens; 0 for what is none."
+    return n if isinstance(n, int) and not isinstance(n, bool) and 0 < n < _MOST_TOKENS else 0
 
 def _is_path(name):
     "Does a server call its model by a file's path?"
     return name.startswith(('/', '~', '.')) or '\\' in name or name.lower().endswith('.gguf')
 
+# %% ../../nbs/llm/chat.ipynb #chat-plain-texts
+def _texts_of(choice):
+    "The texts of a choice; None for each that there is not. Their names here are those of a `Reply`."
+    message, more = choice.message, choice.message.model_extra or {}
+    reasoning = more.get('reasoning_content') or more.get('reasoning')
+    parts = dict(refusal=message.refusal, finish_reason=choice.finish_reason, reasoning=reasoning)
+    return dict(text=_text_of(message.content)) | {n: _text_of(part) or None for n, part in parts.items()}
+
 # %% ../../nbs/llm/chat.ipynb #chat-plain
 def _plain_answer(completion, model, seconds):
     "What the cache keeps."
     choice, usage = completion.choices[0], completion.usage
-    message, more = choice.message, choice.message.model_extra or {}
     name = completion.model if isinstance(completion.model, str) else model
-    answer = dict(
-        text=_text_of(message.content), refusal=_text_of(message.refusal) or None, finish_reason=choice.finish_reason,
-        reasoning=more.get('reasoning_content') or more.get('reasoning'),
+    answer = _texts_of(choice) | dict(
         logprobs=choice.logprobs.model_dump() if choice.logprobs else None,
-        model=model if _is_path(name) else name,
-        fingerprint=getattr(completion, 'system_fingerprint', None), seconds=round(seconds, 4),
-        usage={n: _tokens(usage, n) for n in ('prompt_tokens', 'completion_tokens')})
+        model=model if _is_path(name) else name, seconds=round(seconds, 4),
+        fingerprint=getattr(completion, 'system_fingerprint', None),
+        usage={n: _count_of(getattr(usage, n, None)) for n in ('prompt_tokens', 'completion_tokens')})
     return {n: value for n, value in answer.items() if value is not None or n == 'finish_reason'}
 
 # %% ../../nbs/llm/chat.ipynb #chat-clean
@@ -572,16 +590,18 @@ def _finite(value):
 async def _attempt(self:Chat, request, timeout):
     "One attempt: the answer as plain data. A `Failure` if there is none."
     begun = time.perf_counter()
-    transport = transport_for(self.transport, self.base_url, self._secret)
-    try: completion = await transport.send(self._body(request), timeout)
+    try:
+        transport = transport_for(self.transport, self.base_url, self._secret)
+        completion = await transport.send(self._body(request), timeout)
     except Failure as e:
         e.message = self._secret.strike(e.message)[:500]
+        e.args = e.message,
         raise
     try:
         answer = _plain_answer(completion, self.model, time.perf_counter() - begun)
         return _each(whole(_each(answer, _finite)), self._secret.strike)
-    except (AttributeError, TypeError, ValueError, RecursionError) as e:
-        raise Failure('garbled', f'the answer is no chat completion ({type(e).__name__})') from None
+    except Exception as e: why = type(e).__name__
+    raise Failure('garbled', f'the answer is no chat completion ({why})')
 
 # %% ../../nbs/llm/chat.ipynb #chat-fitting
 def _fitting(text, schema):
@@ -614,8 +634,8 @@ def _without_json(why):
 # %% ../../nbs/llm/chat.ipynb #chat-spent
 def _spent(answer, cached):
     "What an answer cost, by the server's own count; time only if it was asked for now."
-    usage = answer.get('usage', {})
-    prompt, completion = usage.get('prompt_tokens', 0), usage.get('completion_tokens', 0)
+    usage = answer.get('usage') or {}
+    prompt, completion = _count_of(usage.get('prompt_tokens')), _count_of(usage.get('completion_tokens'))
     return Usage(1, int(cached), prompt, completion, 0. if cached else answer.get('seconds', 0.), int(not prompt))
 
 # %% ../../nbs/llm/chat.ipynb #chat-reply-from
@@ -639,13 +659,23 @@ def _warn_of_cut(request, answer):
         warnings.warn(f'{request["endpoint"]} says it read {read:,} tokens of a prompt of {sent:,} bytes: it may have '
                       f'cut it. Raise the context that the server gives to {request["model"]}.', stacklevel=2)
 
+# %% ../../nbs/llm/chat.ipynb #chat-unkept
+@patch
+def _unkept(self:Chat, why):
+    "Count an answer that could not be kept, and why. After the first, this chat gives up."
+    self.stats.unkept += 1
+    if self.stats.unkept > 1: return
+    self._given_up = f'{why} (This chat asks no more; make a new one.)'
+    warnings.warn(f'An answer could not be kept. {self._given_up}', stacklevel=2)
+
 # %% ../../nbs/llm/chat.ipynb #chat-keep
 @patch
-def _keep(self:Chat, key, request, answer):
+async def _keep(self:Chat, key, request, answer):
     "Keep an answer, unless the model declined. Gives the reply of the answer that is kept."
     schema = request.get('schema')
     absence, _ = _absence(answer, schema, _fitting(answer['text'], schema) if schema else None)
     _warn_of_cut(request, answer)
-    if self.cache is not None and absence not in (Absence.refused, Absence.filtered):
-        answer = self.cache.put(key, request, answer, replace=self.mode == 'record')
+    if self._keeper is not None and absence not in (Absence.refused, Absence.filtered):
+        answer, why = await self._keeper.put(key, request, answer)
+        if why is not None: self._unkept(why)
     return self._reply(answer, schema, cached=False)

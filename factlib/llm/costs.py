@@ -7,7 +7,7 @@ __all__ = ['estimate_tokens', 'Planned', 'prompt_tokens', 'Price', 'price_table'
            'Estimate', 'DryRun', 'dry_run']
 
 # %% ../../nbs/llm/costs.ipynb #costs-imports
-import csv, json, math, os
+import json, math, os
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Callable, NamedTuple
 from fastcore.basics import patch
 
 from ..core.checks import check_count
+from ..core.files import read_csv
 from ..core.frames import DataFrame
 from ..core.records import BadInput, Example, Usage, is_missing
 from ..text.spans import token_counter
@@ -92,9 +93,7 @@ def _read_prices(path):
     "The rows of a CSV file."
     name = f'The price table {str(path)!r}'
     if not Path(path).is_file(): raise BadInput(f'There is no price table {str(path)!r}.')
-    with open(path, encoding='utf-8-sig', newline='') as f:
-        table = csv.DictReader(f, skipinitialspace=True)
-        columns, rows = table.fieldnames or (), list(table)
+    columns, rows = read_csv(path, name, skipinitialspace=True)
     for column in ('model', 'input', 'output'):
         if column not in columns:
             raise BadInput(f'{name} lacks the column {column!r}: its first line must be model,input,output,currency.')

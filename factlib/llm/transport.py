@@ -7,8 +7,10 @@ __all__ = ['TRANSPORTS', 'Failure', 'retry_after', 'failure', 'SdkTransport', 'L
 
 # %% ../../nbs/llm/transport.ipynb #transport-imports
 import asyncio, atexit, json, os, re, time
+from contextlib import aclosing
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from fastcore.basics import patch
 
@@ -56,21 +58,33 @@ _FILTERED = re.compile(r'content[ _-]?(?:filter|management policy|policy_violati
 _QUOTA = re.compile(r'insufficient_quota|billing|credit balance', re.IGNORECASE)
 
 # %% ../../nbs/llm/transport.ipynb #transport-message
+_MOST_SEARCHED = 10_000 # characters of an error's message
+
+def _one_line(x):
+    "Anything as one line of limited length: a long text takes long to search."
+    return ' '.join(str(x or '')[:_MOST_SEARCHED].split())
+
 def _message(body):
     "The message and the code in an error's body, in the forms that servers give it."
     error = body.get('error', body) if isinstance(body, dict) else body
-    if not isinstance(error, dict): return ' '.join(str(error or '').split()), ''
+    if not isinstance(error, dict): return _one_line(error), ''
     message = next((error[k] for k in ('message', 'detail', 'msg') if error.get(k)), error)
-    return ' '.join(str(message).split()), f"{error.get('code') or ''} {error.get('type') or ''}"
+    return _one_line(message), f"{_one_line(error.get('code'))} {_one_line(error.get('type'))}"
+
+# %% ../../nbs/llm/transport.ipynb #transport-redirect
+def _redirected(headers):
+    "What to say about a redirection. The address comes last, where a long one is cut."
+    to = _one_line(headers.get('location'))
+    return 'the server sends us on, and is not followed' + (f', to {to}' if to else '')
 
 # %% ../../nbs/llm/transport.ipynb #transport-classify
 def failure(
     status:int, # HTTP
     body, # Parsed JSON, or text
-    headers, # Mapping of response headers; names in lower case, or a mapping that ignores case
+    headers, # As `retry_after` takes them
 )->Failure:
     "The failure that an error's response stands for."
-    message, code = _message(body)
+    message, code = (_redirected(headers), '') if 300 <= status < 400 else _message(body)
     words, wait = f'{code} {message}', retry_after(headers)
     refused = 400 <= status < 500 and status != 429
     if status == 413 or refused and _TOO_LONG.search(words): return Failure('too_long', message, status)
@@ -85,16 +99,44 @@ def _here(base_url):
     host = urlsplit(base_url).hostname or ''
     return host == 'localhost' or host == '::1' or host.startswith('127.')
 
+# %% ../../nbs/llm/transport.ipynb #transport-chain
+def _chain(error):
+    "An error and what it came from: the client calls some lost connections time-outs."
+    return [error] if error.__cause__ is None else [error, *_chain(error.__cause__)]
+
 # %% ../../nbs/llm/transport.ipynb #transport-lost
-def _root(error):
-    "What an error began with. The client calls some lost connections time-outs, so its own types don't tell."
-    while error.__cause__ is not None: error = error.__cause__
-    return error
+_LOST = {'OSError', 'ClientConnectionError', 'ClientPayloadError'} # by name: importing aiohttp takes long
 
 def _lost(error, timeout):
-    "The failure that a network error stands for."
-    if isinstance(error, TimeoutError): return Failure('timeout', f'no answer within {timeout:.3g} s')
-    return Failure('connection', f'the connection failed ({type(error).__name__})')
+    "The failure that stands for an error of a library."
+    if isinstance(error, Failure): return error
+    errors = _chain(error)
+    if any(isinstance(e, TimeoutError) for e in (errors[0], errors[-1])):
+        return Failure('timeout', f'no answer within {timeout:.3g} s')
+    kinds = {kind.__name__ for e in errors for kind in type(e).__mro__}
+    lost = kinds & _LOST and 'ContentEncodingError' not in kinds
+    why = 'the connection failed' if lost else 'the answer is no chat completion'
+    return Failure('connection' if lost else 'garbled', f'{why} ({type(errors[-1]).__name__})')
+
+# %% ../../nbs/llm/transport.ipynb #transport-whole
+_MOST, _MOST_OF_ERROR = 32_000_000, 64_000 # bytes, unpacked
+
+async def _body(status, parts):
+    "The bytes of a body, given in parts. Of an error only the beginning; an answer that is too large is a `Failure`."
+    most = _MOST if status < 300 else _MOST_OF_ERROR
+    pieces, size = [], 0
+    async for part in parts:
+        pieces.append(part)
+        size += len(part)
+        if size > most: break
+    if size > most and status < 300: raise Failure('garbled', f'the answer is larger than {_MOST//10**6} MB')
+    return b''.join(pieces)[:most]
+
+# %% ../../nbs/llm/transport.ipynb #transport-parsed
+def _parsed(raw):
+    "The JSON of a body; its text if it is none."
+    try: return json.loads(raw)
+    except (ValueError, RecursionError): return raw.decode('utf-8', 'replace')
 
 # %% ../../nbs/llm/transport.ipynb #transport-checked
 def _checked(completion):
@@ -110,13 +152,29 @@ def _checked(completion):
         raise Failure('garbled', 'the answer is no chat completion' + (f': {words}' if words else ''))
     return completion
 
+# %% ../../nbs/llm/transport.ipynb #transport-http
+def _http_client(base_url):
+    "What OpenAI's client speaks through. An answer with an error's status is a `Failure` at once."
+    from openai import DefaultAioHttpClient
+    class Guarded(DefaultAioHttpClient):
+        async def send(self, request, **options):
+            answer = await super().send(request, **options | dict(stream=True, follow_redirects=False))
+            try:
+                async with aclosing(answer.aiter_bytes()) as parts: raw = await _body(answer.status_code, parts)
+            finally: await answer.aclose()
+            if answer.status_code >= 300: raise failure(answer.status_code, _parsed(raw), answer.headers)
+            kind = {'content-type': 'application/json'} # whatever the server calls it
+            return type(answer)(answer.status_code, headers=kind, content=raw, request=request)
+
+    return Guarded(timeout=None, trust_env=not _here(base_url))
+
 # %% ../../nbs/llm/transport.ipynb #transport-sdk
 class SdkTransport:
     "Requests through OpenAI's client: one client an endpoint, used on one event loop."
     def __init__(self, base_url:str, key):
         "`key` is anything whose `value` is the API key."
-        from openai import AsyncOpenAI, DefaultAioHttpClient
-        http = DefaultAioHttpClient(timeout=None, trust_env=not _here(base_url))
+        from openai import AsyncOpenAI
+        http = _http_client(base_url)
         self.client = AsyncOpenAI(base_url=base_url, api_key=key.value, max_retries=0, http_client=http)
 
     async def close(self):
@@ -138,14 +196,17 @@ async def send(
     body:dict, # Of a chat completion request
     timeout:float, # Seconds
 ): # OpenAI's `ChatCompletion`
-    "Send a request and wait for its completion; a `Failure` if there is none."
-    import openai
+    "Send a request and wait for its completion; a `Failure` if there is none, and never another error."
     try: return _checked(await _create(self.client, body, timeout))
-    except TimeoutError as e: raise _lost(e, timeout) from None
-    except openai.APIStatusError as e: raise failure(e.status_code, e.body, e.response.headers) from None
-    except openai.APIConnectionError as e: raise _lost(_root(e), timeout) from None
-    except (openai.OpenAIError, ValueError, RecursionError) as e:
-        raise Failure('garbled', f'the answer is no chat completion ({type(e).__name__})') from None
+    except Exception as e: failed = _lost(e, timeout)
+    raise failed.with_traceback(None) # here, where no library's error is its context
+
+# %% ../../nbs/llm/transport.ipynb #transport-proxy
+def _proxy(base_url):
+    "The proxy that the environment names for an endpoint, or None."
+    parts = urlsplit(base_url)
+    if _here(base_url) or proxy_bypass(parts.hostname or ''): return None
+    return getproxies().get(parts.scheme)
 
 # %% ../../nbs/llm/transport.ipynb #transport-lean
 class LeanTransport:
@@ -153,23 +214,24 @@ class LeanTransport:
     def __init__(self, base_url:str, key):
         "`key` is anything whose `value` is the API key."
         import aiohttp
-        self.url = base_url.rstrip('/') + '/chat/completions'
+        self.url, self.proxy = base_url.rstrip('/') + '/chat/completions', _proxy(base_url)
         self.session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None),
-            headers={'Authorization': f'Bearer {key.value}', 'Content-Type': 'application/json'},
-            trust_env=not _here(base_url))
+            headers={'Authorization': f'Bearer {key.value}', 'Content-Type': 'application/json'})
 
     async def close(self):
         "Close the connections."
         await self.session.close()
 
 # %% ../../nbs/llm/transport.ipynb #transport-lean-post
-async def _post(session, url, body, timeout):
-    "The response, and the bytes of its body."
+async def _post(transport, body):
+    "The parsed body of the answer."
     data = json.dumps(body, ensure_ascii=False).encode('utf-8')
-    async with asyncio.timeout(timeout):
-        async with session.post(url, data=data, allow_redirects=False) as response:
-            return response, await response.read()
+    posted = transport.session.post(transport.url, data=data, allow_redirects=False, proxy=transport.proxy)
+    async with posted as response:
+        raw = await _body(response.status, response.content.iter_any())
+        if response.status >= 300: raise failure(response.status, _parsed(raw), response.headers)
+        return _parsed(raw)
 
 def _completion(parsed):
     "The client's type; built without validation where a server takes liberties with it, as the client does."
@@ -185,14 +247,12 @@ async def send(
     body:dict, # Of a chat completion request
     timeout:float, # Seconds
 ): # OpenAI's `ChatCompletion`
-    "Send a request and wait for its completion; a `Failure` if there is none."
-    import aiohttp
-    try: response, raw = await _post(self.session, self.url, body, timeout)
-    except (aiohttp.ClientError, OSError) as e: raise _lost(e, timeout) from None
-    try: parsed = json.loads(raw)
-    except (ValueError, RecursionError): parsed = raw.decode('utf-8', 'replace')
-    if response.status >= 300: raise failure(response.status, parsed, response.headers)
-    return _checked(_completion(parsed))
+    "Send a request and wait for its completion; a `Failure` if there is none, and never another error."
+    try:
+        async with asyncio.timeout(timeout): parsed = await _post(self, body)
+        return _checked(_completion(parsed))
+    except Exception as e: failed = _lost(e, timeout)
+    raise failed.with_traceback(None) # here, where no library's error is its context
 
 # %% ../../nbs/llm/transport.ipynb #transport-pool
 TRANSPORTS = {'sdk': SdkTransport, 'lean': LeanTransport}
@@ -205,8 +265,9 @@ def transport_for(
 ): # A transport; call this on the background loop
     "The transport to this endpoint; made when first asked for."
     name = os.getpid(), kind, base_url, digest(key.value)
-    if name not in _open: _open[name] = TRANSPORTS[kind](base_url, key)
-    return _open[name]
+    try: return _open[name] if name in _open else _open.setdefault(name, TRANSPORTS[kind](base_url, key))
+    except Exception as e: why = f'{type(e).__name__}: {e}'
+    raise Failure('rejected', f'no connection can be prepared: see to the environment, such as its proxies ({why})')
 
 # %% ../../nbs/llm/transport.ipynb #transport-close
 async def _close_ours():

@@ -24,7 +24,7 @@ def _cell(frame, benchmark):
                  scored=int(frame.value.notna().sum()), seconds=float(frame.seconds.sum()))
     if not about['scored']:
         return [_without(about, ', '.join(f'{k}: {v}' for k, v in frame.absence.value_counts().items()))]
-    try: statistics = agreement_with_truth(frame, benchmark.examples, high=benchmark.good)
+    try: statistics = agreement_with_truth(frame, benchmark.examples, benchmark.good, n_resamples=300) # many cells
     except BadInput as e: return [_without(about, str(e))]
     return [about | row | dict(note='') for row in statistics[_SHOWN].astype(object).to_dict('records')]
 

@@ -102,7 +102,7 @@ def _drawn(text, rng, due, doc, model):
 
 # %% ../../nbs/perturb/anaphora.ipynb #anaphora-31
 @manipulation('31', 'Entity to pronoun', 'coherence', 'Mentions of places and organisations become "it".',
-              unit='mentions', intensity=.35, rate=5.9)
+              unit='mentions', intensity=.35, rate=5.9, languages=('en',))
 def _pronouns(text, rng, due, *, doc=None, model=SPACY_MODEL):
     "Thesis, Eq 3.15 and A.3. English only."
     doc, mentions = _drawn(text, rng, due, doc, model)
@@ -153,7 +153,7 @@ def _as_term(doc, mention, terms, rng):
 
 # %% ../../nbs/perturb/anaphora.ipynb #anaphora-32
 @manipulation('32', 'Entity to term', 'coherence', 'Mentions of places and organisations become "thing" or "stuff".',
-              unit='mentions', intensity=.35, rate=5.9)
+              unit='mentions', intensity=.35, rate=5.9, languages=('en',))
 def _terms(text, rng, due, *, doc=None, model=SPACY_MODEL, terms=None):
     "Thesis, Eq 3.15 and 3.16. English only."
     terms = TERMS if terms is None else terms

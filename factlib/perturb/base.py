@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MANIPULATIONS', 'Refusal', 'Manipulated', 'Unfit', 'need', 'Manipulation', 'manipulation', 'seeded', 'operations',
-           'amount', 'due_in', 'eligible', 'units', 'separator', 'place', 'parsed', 'need_language']
+           'amount', 'due_in', 'eligible', 'units', 'separator', 'place', 'parsed', 'check_language', 'need_language']
 
 # %% ../../nbs/perturb/base.ipynb #base-imports
 import inspect, operator
@@ -20,8 +20,9 @@ from ..core.files import digest, whole_characters
 from ..core.records import BadInput
 from ..core.registry import Registry
 from ..text.edits import revert_edits
-from ..text.models import SPACY_MODEL
+from ..text.models import SPACY_MODEL, load_spacy
 from ..text.parse import parse
+from ..text.languages import language_of
 from ..text.spans import CHAPTER, Span, paragraphs
 
 # %% ../../nbs/perturb/base.ipynb #base-refusal
@@ -75,14 +76,16 @@ class Manipulation:
     name: str           # In a few words
     metric: str         # What it is meant to lower: "fluency" or "coherence"
     description: str    # One line
-    function: Callable  # (text, rng, due, **settings) -> [(start, end, after), ...]; or `Unfit`
+    function: Callable  # (text, rng, due, **settings) -> [(start, end, after), ...]
     unit: str           # What a share is a share of, e.g. "paragraphs"
-    intensity: object   # The paper's: a count, a share, or a function of the number of tokens
-    rate: float         # The paper's, as operations per 1,000 tokens at 2,000 tokens
-    least: int = 0      # Fewer operations than this make no sense
-    scopes: tuple = ('document',)     # Those it can have; the first is the default
-    densities: tuple = ()             # None for coherence
-    granularities: tuple = ('token',) # None for structural kinds
+    intensity: object   # The paper's: a count, a share, or a function of tokens
+    rate: float         # Operations per 1,000 tokens at 2,000 tokens
+    least: int = 0      # Fewer operations make no sense
+    scopes: tuple = ('document',)     # The first is the default
+    densities: tuple = ()
+    granularities: tuple = ('token',)
+    languages: tuple|None = None      # ISO codes; None: any, by a model of it
+    words: str = ''                   # Its setting for a user's own words
 
 # %% ../../nbs/perturb/base.ipynb #base-takes
 @patch(as_prop=True)
@@ -93,7 +96,7 @@ def parameters(self:Manipulation)->list[str]: # Keyword-only
 @patch(as_prop=True)
 def takes(self:Manipulation)->list[str]: # Names
     "All settings this kind understands."
-    shared = ['intensity', 'mode', 'scope']
+    shared = ['intensity', 'mode', 'scope'] + ['bias'] * callable(self.intensity)
     shared += ['density'] * bool(self.densities) + ['granularity'] * bool(self.granularities)
     return shared + [name for name in self.parameters if name not in shared]
 
@@ -199,10 +202,11 @@ def eligible(
     return [p for p in paragraphs(text) if p.end - p.start >= min_characters and not CHAPTER.search(p.of(text))]
 
 # %% ../../nbs/perturb/base.ipynb #base-sections
-def _sections(text, min_characters):
-    "Runs of consecutive paragraphs, none a heading, that together reach `min_characters`, from the start on."
+def _sections(text, min_characters, offset=0):
+    """Runs of consecutive paragraphs, none a heading, that together reach `min_characters`; the first begins behind
+    `offset` paragraphs."""
     sections, start, length = [], None, 0
-    for p in paragraphs(text):
+    for p in paragraphs(text)[offset:]:
         if CHAPTER.search(p.of(text)): # a section does not reach over a heading
             start, length = None, 0
             continue
@@ -229,9 +233,12 @@ def units(
     text:str, # Any text
     scope:str='paragraph', # "paragraph", "section" or "chapter"
     min_characters:int|None=None, # At least so long; 3,000 for sections and 50 for the others when None
+    offset:int=0, # Sections begin behind so many paragraphs; else they are cut from the first on
 )->list[Span]: # In order, without overlap
     "The pieces of a text that a structural operation takes as one."
     least = (3000 if scope == 'section' else 50) if min_characters is None else min_characters
+    if scope == 'section': return _sections(text, least, offset)
+    if offset: raise BadInput(f'An offset is for sections, and the scope is {scope!r}.')
     return dict(paragraph=eligible, section=_sections, chapter=_bodies)[scope](text, least)
 
 # %% ../../nbs/perturb/base.ipynb #base-separator
@@ -291,6 +298,32 @@ def parsed(
     return doc
 
 # %% ../../nbs/perturb/base.ipynb #base-language
+def _language(model):
+    "Of a model. The usual one isn't loaded for it."
+    return 'en' if model == SPACY_MODEL else load_spacy(model).lang
+
+# %% ../../nbs/perturb/base.ipynb #base-why-not
+def _why_not(language, kind, settings):
+    "Why a kind doesn't do a text in this language; empty if it does."
+    if kind.languages: return '' if language in kind.languages else f'knows {", ".join(kind.languages)} only'
+    if 'model' not in kind.parameters: return ''
+    models = getattr(settings.get('doc'), 'lang_', None) or _language(settings.get('model', SPACY_MODEL))
+    if models in (language, 'xx'): return '' # a model of many languages
+    return f'needs a spaCy model of its language, and has one of {models!r}'
+
+# %% ../../nbs/perturb/base.ipynb #base-check-language
+def check_language(
+    text:str, # To be damaged
+    kind:Manipulation,
+    settings:dict, # Of the kind, as given
+)->None:
+    "Go on only if the kind, or the model that it uses, knows the text's language, as far as that can be told."
+    told = language_of(text)
+    if told is None or kind.words and settings.get(kind.words) is not None: return
+    if why := _why_not(told, kind, settings):
+        raise Unfit(Refusal(f'The text seems to be in {told!r}, and this manipulation {why}.', 'language', 1, 0))
+
+# %% ../../nbs/perturb/base.ipynb #base-need-language
 def need_language(
     doc, # A spaCy parse
     asked:int, # The operations that are due

@@ -19,9 +19,9 @@ SCOPES = ('paragraph', 'section', 'chapter')
 
 @manipulation('11', 'Swap content', 'coherence', 'Passages of the text change places in pairs.',
               unit='passages', intensity=2, rate=1., scopes=SCOPES, granularities=())
-def _swap(text, rng, due, *, scope='paragraph', min_characters=None):
+def _swap(text, rng, due, *, scope='paragraph', min_characters=None, offset=0):
     "Thesis, Eq 3.8. The text keeps its length to the character."
-    passages = units(text, scope, min_characters)
+    passages = units(text, scope, min_characters, offset)
     n = due(len(passages))
     different = sorted({u.of(text): u for u in passages}.values())
     need(2 * n, len(different), f'different {scope}s that are long enough', f'too_few_{scope}s')
@@ -62,9 +62,9 @@ def _with_heading(text, body):
     return Span(heading.end() - len(heading[0].lstrip()), body.end)
 
 # %% ../../nbs/perturb/flow.ipynb #flow-12-removable
-def _removable(text, scope, min_characters):
+def _removable(text, scope, min_characters, offset=0):
     "Passages with their headings, and how many of them can go: not all, if there is nothing else."
-    targets = units(text, scope, min_characters)
+    targets = units(text, scope, min_characters, offset)
     if scope == 'chapter': targets = [_with_heading(text, body) for body in targets]
     edges = zip([0] + [t.end for t in targets], [t.start for t in targets] + [len(text)])
     stays = any(text[start:end].strip() for start, end in edges)
@@ -73,9 +73,9 @@ def _removable(text, scope, min_characters):
 # %% ../../nbs/perturb/flow.ipynb #flow-12
 @manipulation('12', 'Remove content', 'coherence', 'Passages of the text are left out.',
               unit='passages', intensity=2, rate=1., scopes=SCOPES, granularities=())
-def _remove(text, rng, due, *, scope='paragraph', min_characters=None, continuation=None):
+def _remove(text, rng, due, *, scope='paragraph', min_characters=None, continuation=None, offset=0):
     "Thesis, Eq 3.9; the filler is its footnote 9."
-    targets, most = _removable(text, scope, min_characters)
+    targets, most = _removable(text, scope, min_characters, offset)
     n = due(len(targets))
     need(n, most, f'{scope}s that are long enough', f'too_few_{scope}s')
     removed = [targets[i] for i in place(targets, n, rng)]
@@ -108,15 +108,15 @@ def _from_one(pools, n, scope, rng):
 # %% ../../nbs/perturb/flow.ipynb #flow-13
 @manipulation('13', 'Insert content', 'coherence', 'Passages of another text are put between the passages of this one.',
               unit='passages', intensity=2, rate=1., scopes=SCOPES, granularities=())
-def _insert(text, rng, due, *, scope='paragraph', donors=None, min_characters=None):
+def _insert(text, rng, due, *, scope='paragraph', donors=None, min_characters=None, offset=0):
     "Thesis, Eq A.1."
     pools = _foreign(text, donors, scope, min_characters, '13')
-    own = paragraphs(text) if scope == 'paragraph' else units(text, scope, min_characters)
+    own = paragraphs(text) if scope == 'paragraph' else units(text, scope, min_characters, offset)
     n = due(len(own))
     need(n, len(own) + bool(own), f'places between {scope}s', f'too_few_{scope}s')
     new, gap = _from_one(pools, n, scope, rng), separator(text)
     changes = []
-    for k, passage in zip(place(range(len(own) + 1), n, rng).tolist(), new): # 0: before the first
+    for k, passage in zip(place(range(len(own) + 1), n, rng).tolist(), new):
         at = own[k - 1].end if k else own[0].start
         changes.append((at, at, gap + passage if k else passage + gap))
     return changes
@@ -124,10 +124,10 @@ def _insert(text, rng, due, *, scope='paragraph', donors=None, min_characters=No
 # %% ../../nbs/perturb/flow.ipynb #flow-14
 @manipulation('14', 'Repeat content', 'coherence', 'Passages of the text are said again straight after themselves.',
               unit='passages', intensity=2, rate=1., scopes=SCOPES, granularities=())
-def _repeat(text, rng, due, *, scope='paragraph', repeats=1, min_characters=None):
+def _repeat(text, rng, due, *, scope='paragraph', repeats=1, min_characters=None, offset=0):
     "Thesis, Eq A.2."
     repeats = check_count(repeats, 'repeats', 1)
-    targets = units(text, scope, min_characters)
+    targets = units(text, scope, min_characters, offset)
     n = due(len(targets))
     need(n, len(targets), f'{scope}s that are long enough', f'too_few_{scope}s')
     gap = separator(text)
@@ -147,10 +147,10 @@ def _deal(pools, n, rng):
 # %% ../../nbs/perturb/flow.ipynb #flow-17
 @manipulation('17', 'Exchange content', 'coherence', 'Passages are replaced by passages of other texts.',
               unit='passages', intensity=partial(operations, bias=2), rate=2., scopes=SCOPES, granularities=())
-def _exchange(text, rng, due, *, scope='paragraph', donors=None, min_characters=None):
+def _exchange(text, rng, due, *, scope='paragraph', donors=None, min_characters=None, offset=0):
     "Thesis, Eq 3.10; the number of exchanges by Eq 3.23 with b = 2."
     pools = _foreign(text, donors, scope, min_characters, '17')
-    targets = units(text, scope, min_characters)
+    targets = units(text, scope, min_characters, offset)
     n = due(len(targets))
     need(n, len(targets), f'{scope}s that are long enough', f'too_few_{scope}s')
     dealt = _deal(pools, n, rng)

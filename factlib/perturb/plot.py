@@ -51,7 +51,7 @@ def _strings(values, what):
 
 # %% ../../nbs/perturb/plot.ipynb #plot-22
 @manipulation('22', 'Exchange entities', 'coherence', 'Mentions of persons get names that occur nowhere in the text.',
-              unit='mentions', intensity=.5, rate=5.7, least=2)
+              unit='mentions', intensity=.5, rate=5.7, least=2, words='names')
 def _exchange_names(text, rng, due, *, doc=None, model=SPACY_MODEL, names=None):
     "Thesis, Eq 3.14. The number of words stays the same."
     doc = parsed(text, doc, model)
@@ -86,7 +86,7 @@ def _appended(targets, sentences, n, rng):
 # %% ../../nbs/perturb/plot.ipynb #plot-24
 @manipulation('24', 'Temporal inconsistency', 'coherence', 'Sentences from our century are appended to paragraphs.',
               unit='paragraphs', intensity=partial(operations, bias=1), rate=1.5, scopes=('paragraph',),
-              granularities=())
+              granularities=(), languages=('en',), words='sentences')
 def _anachronism(text, rng, due, *, min_characters=50, sentences=ANACHRONISMS):
     "Thesis, Eq 3.11; the number of sentences by Eq 3.23 with b = 1."
     if not isinstance(sentences, (list, tuple)) or not sentences or not all(isinstance(t, str) for t in sentences):

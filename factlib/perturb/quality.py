@@ -6,9 +6,12 @@
 __all__ = ['TASKS', 'NAMES', 'manipulate']
 
 # %% ../../nbs/perturb/quality.ipynb #quality-imports
+from dataclasses import replace
+from functools import partial
+
 from ..core.checks import check_count
 from ..core.records import BadInput
-from .base import MANIPULATIONS, Manipulated, Unfit, due_in, seeded
+from .base import MANIPULATIONS, Manipulated, Unfit, check_language, due_in, operations, seeded
 from ..text.edits import apply_edits
 
 # %% ../../nbs/perturb/quality.ipynb #quality-settings
@@ -23,13 +26,14 @@ def _settings(kind, settings):
         values = getattr(kind, where)
         if name in given and given[name] not in values:
             raise BadInput(f'The {name} of {who} is {" or ".join(values)}, not {given[name]!r}.')
-    if 'min_characters' in given: given['min_characters'] = check_count(given['min_characters'], 'min_characters')
-    return given
+    return given | {n: check_count(given[n], n) for n in ('min_characters', 'bias', 'offset') if n in given}
 
 # %% ../../nbs/perturb/quality.ipynb #quality-changes
-def _changes(kind, text, seed, intensity=None, mode='paper', **settings):
+def _changes(kind, text, seed, intensity=None, mode='paper', bias=None, **settings):
     "What the kind would change; settings it leaves to its description aren't passed on."
     rng = seeded(seed, kind.id)
+    check_language(text, kind, settings)
+    if bias is not None: kind = replace(kind, intensity=partial(operations, bias=bias), rate=(2 + bias)/2)
     own = {name: value for name, value in settings.items() if name not in _CHOICES or name in kind.parameters}
     return kind.function(text, rng, due_in(text, kind, intensity, mode, rng), **own)
 

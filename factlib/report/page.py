@@ -36,7 +36,13 @@ def _load(folder):
     except (ValueError, KeyError, TypeError, OSError) as e:
         raise BadInput(f'The results in {str(folder)!r} can\'t be read ({type(e).__name__}: {e}): '
                        'run the experiment again, or remove the folder.') from None
-    return result | dict(name=folder.name)
+    return result | dict(name=folder.name, notebook=(folder/'notebook.html').is_file())
+
+# %% ../../nbs/report/page.ipynb #page-distinct
+def _distinct(results):
+    "The results; a title that several have is followed by the folder's name."
+    titles = [r['title'] for r in results]
+    return [r | dict(title=f"{r['title']} ({r['name']})") if titles.count(r['title']) > 1 else r for r in results]
 
 # %% ../../nbs/report/page.ipynb #page-lead
 def _lead(thing): return thing.get('lead', 0)
@@ -68,7 +74,7 @@ def build_page(
     results = [_load(file.parent) for file in sorted(outputs.glob('*/result.json'))]
     if not results and not failed:
         raise BadInput(f'There are no results in {str(outputs)!r} yet: run one first, e.g. `factlib run quick_sweep`.')
-    results.sort(key=_highest_lead, reverse=True)
+    results = _distinct(sorted(results, key=_highest_lead, reverse=True))
     picture, findings = next(iter(_leading(results, 'shown')), None), _leading(results, 'findings')[:3]
     html = _render(results=results, missing=missing, failed=failed, picture=picture, findings=findings)
     return write_atomic(outputs/'index.html', html)

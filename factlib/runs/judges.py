@@ -90,9 +90,18 @@ def _how(parameters):
     how = generation(parameters['model'], wanted == 'thinking') if wanted else Generation({})
     return how._replace(options=how.options | longest)
 
+# %% ../../nbs/runs/judges.ipynb #judges-memo-options
+def _memo_options(parameters, names):
+    "What only some of the judges take, where it isn't the default."
+    memo = any(name.startswith('judgememo') for name in names)
+    options = dict(size=parameters['size']) if memo else {}
+    if parameters.get('pack', '').strip(): options['pack'] = parameters['pack']
+    if memo and not parameters.get('reason', True): options['reason'] = False
+    return options
+
 # %% ../../nbs/runs/judges.ipynb #judges-memo
 def memo_judges(
-    parameters:dict, # Of the experiment judgememo_live: model, what, judges, size, max_tokens, generation
+    parameters:dict, # Of judgememo_live: model, what, judges, size, max_tokens, generation; perhaps pack, reason
     chat, # A `Chat`
 )->list: # Evaluators; with the embedded model their names end in "(smoke)"
     "The judges that `judgememo_live` compares: those that are named, else all of `what`."
@@ -103,8 +112,7 @@ def memo_judges(
     if smoke and (not names or set(names) - {name for fitting in SMOKE.values() for name in fitting}):
         raise BadInput('The embedded model can only be asked as prompt_v1 or judgememo_aggregate: '
                        'for others give a model as `-p model NAME`.')
-    sized = dict(size=parameters['size']) if any(name.startswith('judgememo') for name in names) else {}
-    judges = judges_for(names, chat, how=_how(parameters), **sized)
+    judges = judges_for(names, chat, how=_how(parameters), **_memo_options(parameters, names))
     for judge in judges: judge.name += ' (smoke)' if smoke else ''
     return judges
 

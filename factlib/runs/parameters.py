@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['LEADING', 'ANSWERS', 'check_parameters', 'cache_of', 'closing', 'chat_for', 'is_smoke', 'asked_temperature',
-           'live_examples', 'check_recordings', 'first_groups']
+           'lengths_in', 'live_examples', 'need_versions', 'check_recordings', 'first_groups', 'need_groups']
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-imports
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..core.files import in_project
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..llm.chat import Chat
@@ -45,7 +46,7 @@ def check_parameters(
         if names[name] < 0: raise BadInput(f'The parameter {name} is {names[name]}, but it can\'t be negative.')
     if not names['out'].strip():
         raise BadInput('The parameter out is empty: name the folder that is to hold the results.')
-    return {name: names[name] for name in types}
+    return {name: names[name] for name in types} | dict(out=in_project(names['out']))
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-cache
 ANSWERS = 'answers.sqlite' # In the experiment's folder, unless FACTLIB_CACHE names another place
@@ -108,19 +109,88 @@ def asked_temperature(
         raise BadInput(f'The parameter temperature is a number, or empty for the server\'s default, not '
                        f'{given!r}.') from None
 
+# %% ../../nbs/runs/parameters.ipynb #parameters-lengths
+def lengths_in(
+    text:str, # Such as '2000 full'
+)->tuple: # Numbers of tokens; None for "full"
+    "Lengths from the command line."
+    wrong = [x for x in text.split() if x != 'full' and not (x.isascii() and x.isdigit() and int(x))]
+    if wrong or not text.strip():
+        raise BadInput(f'A length is a number of tokens, or "full", not {wrong[0] if wrong else text!r}.')
+    return tuple(dict.fromkeys(None if x == 'full' else int(x) for x in text.split()))
+
+def _asked_lengths(parameters):
+    "Of an experiment with `lengths`, or with the one `length`, where 0 is the whole text."
+    return lengths_in(parameters['lengths']) if 'lengths' in parameters else (parameters['length'] or None,)
+
+# %% ../../nbs/runs/parameters.ipynb #parameters-among
+def _among(examples, field, wanted, parameters):
+    "Those of a benchmark that have one of the values."
+    there = list(dict.fromkeys(getattr(e, field) for e in examples))
+    lacking = [x for x in wanted if x not in there]
+    if lacking:
+        what, name = dict(level=('length', 'lengths'), variant=('manipulation', 'kinds'))[field]
+        there = ' '.join(str(x) for x in there if x != 'gold')
+        raise BadInput(f'{parameters["dataset"]!r} has nothing of the {what} {lacking[0]}: give some of '
+                       f'`-p {name} "{there}"`.')
+    return [e for e in examples if getattr(e, field) in wanted]
+
+# %% ../../nbs/runs/parameters.ipynb #parameters-chosen
+def _chosen(examples, parameters):
+    "What `n`, `lengths` and `kinds` leave of a benchmark."
+    groups = set(list(dict.fromkeys(e.group for e in examples))[:parameters['n'] or None])
+    examples = [e for e in examples if e.group in groups]
+    levels = ['full' if x is None else str(x) for x in _asked_lengths(parameters)]
+    examples = _among(examples, 'level', levels, parameters)
+    return _among(examples, 'variant', ['gold', *parameters['kinds'].split()], parameters)
+
+# %% ../../nbs/runs/parameters.ipynb #parameters-made
+def _made_before(parameters):
+    "What is chosen from the recorded benchmark or from a folder of `factlib build`; None if the dataset is neither."
+    from factlib.benchmarks.base import load
+    from factlib.benchmarks.coflueval import load_built
+    dataset = parameters['dataset']
+    if dataset == 'coflueval_recorded': return _chosen(load(dataset).examples, parameters)
+    if not (Path(dataset)/'manifest.json').is_file(): return None
+    return _chosen(load_built(dataset).benchmark.examples, parameters)
+
 # %% ../../nbs/runs/parameters.ipynb #parameters-examples
 def live_examples(
-    parameters:dict, # Of an experiment: dataset, n, seed; for texts also kinds and length
+    parameters:dict, # dataset, n, seed; for texts also kinds, and lengths or length
 )->tuple[list, list]: # `Example`s, and what could not be made of the texts
     "The examples that the parameters mean."
     from factlib.benchmarks.base import BENCHMARKS, load
     from factlib.benchmarks.samples import quick_sweep, stories, texts_in
-    dataset, n, seed = parameters['dataset'], parameters['n'] or None, parameters['seed']
+    if (made := _made_before(parameters)) is not None: return made, []
+    dataset, n, seed = (parameters[name] for name in ('dataset', 'n', 'seed'))
     if dataset != 'holmes' and (dataset in BENCHMARKS or Path(dataset).is_file()):
-        return load(dataset, n=n, seed=seed).examples, []
+        return load(dataset, n=n or None, seed=seed).examples, []
     texts = stories() if dataset == 'holmes' else texts_in(dataset)
-    lengths, kinds = (parameters['length'] or None,), tuple(parameters['kinds'].split())
+    lengths, kinds = _asked_lengths(parameters), tuple(parameters['kinds'].split())
     return quick_sweep(min(n or len(texts), len(texts)), seed, lengths=lengths, kinds=kinds, texts=texts)
+
+# %% ../../nbs/runs/parameters.ipynb #parameters-versions
+def _check_versions(places):
+    "A `BadInput` unless each (text, length, version), counted, is there once and has an untouched one beside it."
+    for (text, level, version), times in places.items():
+        if times > 1:
+            raise BadInput(f'The text {text!r} has two versions {version!r} at the length {level!r}: keep one of them.')
+        if (text, level, 'gold') not in places:
+            raise BadInput(f'The text {text!r} has no version "gold" at the length {level!r} to compare with: '
+                           'give a folder of .txt files as dataset, or add it.')
+    if all(version == 'gold' for *_, version in places):
+        raise BadInput('No text was spoilt, so there is nothing to notice: give longer texts or other kinds.')
+
+# %% ../../nbs/runs/parameters.ipynb #parameters-need-versions
+def need_versions(
+    examples:list, # `Example`s
+)->list: # The same, with the level "as given" where there is none
+    "A `BadInput` unless each text has one untouched version (\"gold\") at each of its lengths, and one of each other."
+    from collections import Counter
+    from dataclasses import replace
+    examples = [e if e.level else replace(e, level='as given') for e in examples]
+    _check_versions(Counter((e.group, e.level, e.variant) for e in examples))
+    return examples
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-recorded
 def check_recordings(
@@ -137,3 +207,14 @@ def first_groups(
     "What the parameter `n` leaves of a table."
     if not n: return table
     return table[table.group.isin(sorted(set(table.group))[:n])].reset_index(drop=True)
+
+# %% ../../nbs/runs/parameters.ipynb #parameters-need-groups
+def need_groups(
+    table:DataFrame, # With the column `group`
+    least:int=2, # So many different groups
+)->DataFrame: # The same table
+    "The table, if it is about enough documents; else a `BadInput`."
+    n = table.group.nunique()
+    if n >= least: return table
+    raise BadInput(f'This experiment compares at least {least} documents, and there {"is" if n == 1 else "are"} {n}: '
+                   'give more, or a greater n.')

@@ -59,14 +59,25 @@ def _by_tokenizer(path):
     tokenizer.no_padding()    # and stored padding every short one long
     return lambda text: len(tokenizer.encode(whole_characters(text), add_special_tokens=False).ids)
 
+# %% ../../nbs/text/spans.ipynb #spans-llama
+def _by_llama():
+    "A function that counts a text's tokens as Llama 3 does, by the package `llama-models`, which users install."
+    try: from llama_models.llama3.tokenizer import Tokenizer
+    except ImportError:
+        raise BadInput('The counter "llama3" needs a package: pip install llama-models tiktoken.') from None
+    tokenizer = Tokenizer.get_instance()
+    return lambda text: len(tokenizer.encode(whole_characters(text), bos=False, eos=False))
+
+# %% ../../nbs/text/spans.ipynb #spans-token-counter
 def token_counter(
-    counter:str|Callable='whitespace', # A name in `COUNTERS`, the path of a `tokenizer.json`, or a function str -> int
+    counter:str|Callable='whitespace', # In `COUNTERS`, "llama3", a path of a `tokenizer.json`, a function str -> int
 )->Callable: # str -> int
     "A function that counts the tokens of a text. For a path, half a character (a lone surrogate) counts as U+FFFD."
     if callable(counter): return counter
+    if counter == 'llama3': return _by_llama()
     if counter in COUNTERS: return COUNTERS[counter]
     if Path(counter).suffix == '.json' and Path(counter).is_file(): return _by_tokenizer(counter)
-    raise BadInput(f'No token counter {counter!r}: give one of {", ".join(COUNTERS)}, '
+    raise BadInput(f'No token counter {counter!r}: give one of {", ".join(COUNTERS)}, llama3, '
                    'the path of a tokenizer.json, or a function.')
 
 # %% ../../nbs/text/spans.ipynb #spans-sections
@@ -90,8 +101,9 @@ def sections(
 
 # %% ../../nbs/text/spans.ipynb #spans-chapters
 _NUMERAL = r'(?:[ivxlcdm]+|\d+|the\s+\w+|one|two|three|four|five|six|seven|eight|nine|ten)'
-CHAPTER = re.compile(rf'^[^\S\n]*(?:chapter|adventure|book|part|letter|act|scene)(?::|\s+{_NUMERAL}\b)[^\n]{{0,80}}$',
-                     re.IGNORECASE | re.MULTILINE)
+_TITLE = r'(?=[^\S\n]*(?:$|[.:—–-]|(?-i:[A-Z"“‘(\[])))' # prose goes on in small letters: "book I had read"
+CHAPTER = re.compile(rf'^[^\S\n]*(?:chapter|adventure|book|part|letter|act|scene)(?::|\s+{_NUMERAL}\b{_TITLE})'
+                     r'[^\n]{0,80}$', re.IGNORECASE | re.MULTILINE)
 
 def chapters(
     text:str,

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['EFFECT_SIZES', 'dz', 'paired_t', 'mcnemar', 'mcnemar_pairs', 'permutation_test', 'noninferiority', 'equivalence',
-           'effect_size', 'power', 'sample_size']
+           'effect_size', 'power', 'sample_size', 'examples_needed']
 
 # %% ../../nbs/validity/paired.ipynb #paired-imports
 import math
@@ -325,3 +325,20 @@ def sample_size(
                        'no affordable n finds it.')
     sides = 'two-sided' if alternative == 'two-sided' else 'greater'
     return _least(lambda n: _power(towards, n, alpha, sides) >= wanted)
+
+# %% ../../nbs/validity/paired.ipynb #paired-needed
+def examples_needed(
+    d, # One difference an example, None for missing
+    groups=None, # One label an example
+    margin:float|None=None, # Non-inferiority at this margin, one-sided; None: a difference from 0, two-sided
+    power:float=.8, # Wanted
+    alpha:float=.05, # Level of the test
+)->int: # Examples; with groups, of as many groups as it takes
+    "How many examples would show the difference that these have (paired t-test)."
+    shift = 0 if margin is None else _margin(margin, .95)[0]
+    d, codes, mean, se, _, about = _prepare(d, groups, 'planned')
+    if se is None: raise BadInput(f'From these differences nothing can be planned: {about["note"]}.')
+    units = about['groups'] or len(d)
+    effect = (mean + shift)/(se*math.sqrt(units))
+    needed = sample_size(effect, power, alpha, 'two-sided' if margin is None else 'greater')
+    return math.ceil(needed*len(d)/units)

@@ -41,7 +41,7 @@ def test_load_knows_a_log_by_its_messages(tmp_path):
     with pytest.raises(BadInput, match="has the split seen, so none called 'test'"): load(path, split='test')
     with pytest.raises(BadInput, match='takes no option'): load(path, version='x')
     assert load(log(tmp_path, dict(id='a', target='A fox.'))).name == 'log' # a file of examples is read as before
-    with pytest.raises(BadInput, match='can\'t be read'): load(log(tmp_path, '{', dict(id='a', target='A fox.')))
+    with pytest.raises(BadInput, match='is no JSON'): load(log(tmp_path, '{', dict(id='a', target='A fox.')))
 
 WRONG = [ # line -> what is said of it
     ('{"id": ', 'Line 2: it is no JSON'), ('[1]', 'Line 2: it must be an object with `messages`, not a list.'), ('3', 'not a number'), ('null', 'not null'), ('"messages"', 'not a text'), ({}, 'Line 2: it has no `messages`'),

@@ -470,3 +470,77 @@ def test_commands(site, home):
 def test_the_checksum_is_sha256(tmp_path):
     (tmp_path/'abc').write_text('abc')
     assert sha256(tmp_path/'abc') == 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' # FIPS 180-2, B.1
+
+# ---- what a hostile server or archive may say
+
+@pytest.mark.parametrize('length', ['\xb2', '-5', '1e3', '9'*5000, '1_000', ' ', '0x10'])
+def test_odd_lengths_count_as_not_said(site, home, length, monkeypatch):
+    monkeypatch.setattr(Handler, 'send_header', lambda self, name, value, send=BaseHTTPRequestHandler.send_header: send(self, name, length if name == 'Content-Length' else value))
+    monkeypatch.setattr(Handler, 'protocol_version', 'HTTP/1.0')
+    try: assert get(site).fresh and files(home) == WHOLE
+    except FetchError as e: assert str(e).isprintable() # the library that reads the body takes 1_000 for a thousand
+
+@pytest.mark.parametrize('part', ['bytes \xb2-9/9', f'bytes {"9"*5000}-9/9', f'bytes 0-{"9"*5000}/*', 'bytes -1-5/9', 'nonsense', ''])
+def test_odd_parts_are_not_taken(part):
+    from types import SimpleNamespace
+    with pytest.raises(room._Dropped): room._begins(SimpleNamespace(status=206, headers={'Content-Range': part}), 4, 'm')
+
+def test_a_transfer_without_end_is_given_up(site, home, monkeypatch):
+    monkeypatch.setattr(room, '_MOST_BYTES', 500_000)
+    for site.length in (True, False):
+        with pytest.raises(FetchError, match='larger than 500,000 bytes') as e: get(site)
+        assert one_sentence(e)
+    assert not (home/'archives/fables').exists()
+
+def test_messages_hold_no_commands_to_the_terminal(site, home, monkeypatch):
+    monkeypatch.setattr(Handler, 'send_response', lambda self, code, message=None, send=BaseHTTPRequestHandler.send_response: send(self, 403, '\x1b[2J\x1b]0;owned\x07 no'))
+    with pytest.raises(FetchError, match='403') as e: get(site)
+    assert str(e.value).isprintable()
+
+ZEROS = bytes(120_000_000)
+
+@pytest.mark.parametrize('kind', ['zip', 'tar.gz', 'tar.gz, a head', 'zip, overlapping'])
+def test_a_small_archive_does_not_unpack_to_much(kind, tmp_path, monkeypatch):
+    "120 MB of zeros in 120 kB; as a file, as the head of a member, as one file listed often."
+    path = tmp_path/('a.' + kind.split(',')[0])
+    data = io.BytesIO()
+    if kind == 'zip': data = io.BytesIO(zip_of({'zeros': ZEROS}))
+    elif kind == 'zip, overlapping':
+        monkeypatch.setattr(room, '_FREE', 1_000_000)
+        with zipfile.ZipFile(data, 'w', zipfile.ZIP_DEFLATED) as z:
+            z.writestr('r/a', bytes(200_000))
+            for i in range(40):
+                z.filelist.append(z.filelist[0])
+    else:
+        with tarfile.open(fileobj=data, mode='w:gz', format=tarfile.PAX_FORMAT) as t:
+            m = tarfile.TarInfo('r/zeros')
+            if kind == 'tar.gz': m.size = len(ZEROS)
+            else: m.pax_headers = dict(comment='0'*len(ZEROS))
+            t.addfile(m, io.BytesIO(ZEROS))
+    path.write_bytes(data.getvalue())
+    with pytest.raises(FetchError, match='nothing was unpacked') as e: unpack(path, tmp_path/'x')
+    assert one_sentence(e) and [p.name for p in tmp_path.iterdir()] == [path.name]
+
+@pytest.mark.parametrize('kind', ['zip', 'tar.gz'])
+def test_too_many_members(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(room, '_MOST_MEMBERS', 100)
+    path = tmp_path/f'a.{kind}'
+    for n in (100, 101):
+        path.write_bytes(zip_of({f'{i}': 'x' for i in range(n)}) if kind == 'zip' else tar_of(*((f'r/{i}', tarfile.REGTYPE, '') for i in range(n))))
+        if n == 100: assert unpack(path, tmp_path/'x') == 0 and len(files(tmp_path/'x')) == 100
+    with pytest.raises(FetchError, match='over 100 members'): unpack(path, tmp_path/'x')
+
+def test_names_that_a_terminal_cannot_show_are_left_out(tmp_path):
+    (tmp_path/'a.zip').write_bytes(zip_of({'good  name é': 'x', 'bad\x1b[2J': 'x', 'line\nbreak': 'x'}))
+    assert unpack(tmp_path/'a.zip', tmp_path/'x') == 2 and files(tmp_path/'x') == ['good  name é']
+
+def test_an_interrupted_command_ends_with_130(site, home):
+    "Ctrl-C while the server takes its time."
+    import signal, subprocess, sys
+    site.pause = 5
+    child = subprocess.Popen([sys.executable, '-c', 'from factlib.cli import main\nmain()', 'fetch', 'fables', '--url', site.url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not site.asked: time.sleep(.02)
+    time.sleep(.3)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=30)
+    assert child.returncode == 130 and 'Interrupted.' in err and 'Traceback' not in err

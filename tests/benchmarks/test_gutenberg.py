@@ -84,14 +84,14 @@ def folder(tmp_path, **files):
 PROSE = 'The lamp was lit and the rain fell. ' * 30 # 240 tokens
 
 def test_a_reason_for_every_file(tmp_path):
-    here = folder(tmp_path, good=PROSE, short='A lamp.', long=PROSE*9, verse=PROSE, french=f'Language: French\n{STARTS[0]}\n{PROSE} x', two=f'{STARTS[0]}\n{PROSE}\n{STARTS[1]}\n{PROSE}', empty='* * *', old=PROSE + 'x', undated=PROSE + 'y', other=PROSE + 'z', unsaid=PROSE + 'w', again=PROSE + 'v', twice=PROSE + 'v')
+    here = folder(tmp_path, good=PROSE, short='A lamp.', long=PROSE*9, verse=PROSE, french=f'Language: French\n{STARTS[0]}\n{PROSE} x', two=f'{STARTS[0]}\n{PROSE}\n{STARTS[1]}\n{PROSE}', empty='* * *', old=PROSE + 'x', undated=PROSE + 'y', other=PROSE + 'z', picture='\0' + PROSE, unsaid=PROSE + 'w', again=PROSE + 'v', twice=PROSE + 'v')
     rows = ['id,title,year,genre,language', 'good,Lamps,1905,Fiction,', 'short,S,1905,Fiction,', 'long,L,1905,Fiction,', 'verse,Songs of Lamps,1905,Fiction,', 'french,F,1905,Fiction,', 'two,T,1905,Fiction,', 'empty,E,1905,Fiction,', 'old,O,1850,Fiction,',
             'undated,U,,Fiction,', 'other,X,1905,History,', 'unsaid,W,1905,,', 'again,A,1905,Fiction,', 'twice,B,1905,Fiction,', 'lost,G,1905,Fiction,']
     (here/'table.csv').write_text('\n'.join(rows), encoding='utf-8')
     made = corpus(here, here/'table.csv', genres=['fiction'], years=(1900, 2005), tokens=(100, 1000))
     assert [d.id for d in made] == ['again', 'good']
     reasons = {x.id: x.reason for x in made.left_out}
-    assert reasons == dict(short='too_short', long='too_long', verse='not_prose', french='language', two='several_books', empty='empty', old='year', undated='no_year', other='genre', unsaid='no_genre', twice='twice', lost='no_file')
+    assert reasons == dict(short='too_short', long='too_long', verse='not_prose', french='language', two='several_books', empty='empty', old='year', undated='no_year', other='genre', picture='unreadable', unsaid='no_genre', twice='twice', lost='no_file')
     assert set(reasons.values()) == set(REASONS) # every reason there is
     assert len(made) + len(made.left_out) == len(list(here.glob('*.txt'))) + 1 and all(x.said.endswith('.') for x in made.left_out)
 

@@ -5,6 +5,7 @@ import re
 import pandas as pd
 import pytest
 
+import recordings
 from command import factlib_inside
 from factlib.core.loop import run_sync
 from factlib.core.records import BadInput, Example
@@ -35,7 +36,7 @@ def rule(request):
             if 'FINAL' not in said: return f'A fox goes home: {" ".join(found[1].split()[:60])}' # another one for another text
             names = [m for m in ('Fluency', 'Coherence') if f'FINAL {m} Score' in said]
             return '\n'.join(f'FINAL {m} Score: {score(found[1]) if m == "Fluency" else 4}' for m in names)
-    return '- Is it well made?' # the list that v4 asks for
+    raise AssertionError(said)
 
 @pytest.fixture
 def texts(tmp_path):
@@ -45,10 +46,10 @@ def texts(tmp_path):
     return folder
 
 def arguments(server, texts, out, **more):
-    given = dict(model='rule', base_url=server.base_url, dataset=texts, n=0, length=0, size=200, out=out) | more
+    given = dict(model='rule', base_url=server.base_url, dataset=texts, n=0, lengths='full', size=200, out=out) | more
     return [x for k, v in given.items() for x in ('-p', k, str(v))]
 
-def table(out, name): return pd.read_csv(out/'tables'/f'{name}.csv', dtype=dict(variant=str))
+def table(out, name): return pd.read_csv(out/'tables'/f'{name}.csv', dtype=dict(variant=str, short=str))
 
 def test_modes_on_ones_own_texts(tmp_path, texts):
     out = tmp_path/'out'
@@ -76,6 +77,84 @@ def test_modes_on_ones_own_texts(tmp_path, texts):
     result = json.loads((out/'result.json').read_text())
     assert all(e['asked'] == e['scored'] == 6 for e in result['evaluators'].values()) and 'smoke' not in json.dumps(result['findings'])
 
+FAULTS = {'2000': dict(a=1, b=3, c=2), 'full': dict(a=0, b=1, c=2)} # words that no story has, in the versions with typos
+
+@pytest.fixture(scope='module')
+def home(tmp_path_factory):
+    "Recordings of three documents at two lengths, two of them JudgeMemo's, and one judge whose fluency falls by 1, 2 and 1 in the short texts, by 0.5, 0 and 1 in the long ones."
+    falls = {'2000': dict(a=1, b=2, c=1), 'full': dict(a=.5, b=0, c=1)}
+    rows = [('LI', length, v, d, 4 - falls[length][d]*(v == '41'), 4) for length in FAULTS for v in ('gold', '41') for d in 'abc']
+    home = recordings.write(tmp_path_factory.mktemp('recorded'), vanilla=rows, judgememo=[r for r in rows if r[3] != 'c'])
+    texts = [dict(doc_id=d, meta_order=i, in_jm30=d != 'c', length=length, variant=v, text=' '.join([f'{STORY} It was day {i}.'] + ['qzxv']*(FAULTS[length][d]*(v == '41'))))
+             for length in FAULTS for v in ('gold', '41') for i, d in enumerate('cab')]
+    pd.DataFrame(texts).to_parquet(home/'judgememo'/'documents.parquet')
+    return home
+
+def recorded_run(server, out, home, **more):
+    given = dict(dataset='coflueval_recorded', lengths='2000 full', judges='vanilla,judgememo_aggregate', size=2000, reason=False) | more
+    return factlib_inside('run', 'judgememo_live', '--no-page', *arguments(server, given.pop('dataset'), out, **given), cwd=out.parent, data=home)
+
+def test_beside_the_recorded_judges_by_hand(tmp_path, home):
+    out = tmp_path/'out'
+    with StubServer(rule) as server:
+        done = recorded_run(server, out, home, n=2)
+        assert done.returncode == 0, done.stderr[-3000:]
+    fluent = lambda name, *keys: table(out, name).query('metric == "fluency"').set_index(list(keys))
+    tests, lengths = fluent('tests', 'evaluator', 'level'), fluent('lengths', 'evaluator')
+    for judge in ('vanilla', 'judgememo_aggregate'): # one section, so the rule gives its score
+        assert list(tests.loc[(judge, '2000'), ['asked', 'scored', 'mean', 't']]) == pytest.approx([2, 2, -2, -2]) # -1 and -3: sd is the root of 2
+        assert list(tests.loc[(judge, 'full'), ['asked', 'scored', 'mean', 't']]) == pytest.approx([2, 2, -.5, -1]) # 0 and -1: sd is the root of 0.5
+        assert list(lengths.loc[judge, ['short', 'long', 'scored', 'mean', 't']]) == ['2000', 'full', 2, pytest.approx(-1.5), pytest.approx(-3)] # -1 - 0 and -3 - -1
+    beside = fluent('beside', 'setup', 'evaluator', 'level')
+    for setup in ('single prompt', 'JudgeMemo'):
+        assert list(beside.loc[(setup, 'LI', '2000'), ['scored', 'mean', 't']]) == pytest.approx([2, -1.5, -3]) # -1 and -2
+        assert beside.loc[(setup, 'LI', 'full'), 'mean'] == -.25
+    assert beside.loc[('rule', 'vanilla', '2000'), 'mean'] == -2 and len(beside) == 2*(2 + 1 + 1)
+    long = fluent('beside_lengths', 'setup', 'evaluator')['mean']
+    assert long['JudgeMemo', 'LI'] == -1.25 and long['rule', 'vanilla'] == -1.5 # -1 - -0.5 and -2 - 0
+    assert {'figures/deltas.png', 'figures/noticed.png', 'figures/length_effect.png'} <= set(json.loads((out/'result.json').read_text())['files'])
+
+def test_recorded_judges_stand_as_in_judgememo(tmp_path, home):
+    "With all documents, row for row."
+    out = tmp_path/'out'
+    with StubServer(rule) as server:
+        done = recorded_run(server, out, home, judges='vanilla')
+        assert done.returncode == 0, done.stderr[-3000:]
+    assert factlib_inside('run', 'judgememo', '--no-page', '--out', tmp_path/'there', cwd=tmp_path, data=home).returncode == 0
+    names = {'single prompt': 'vanilla', "single prompt, JudgeMemo's documents": 'vanilla_30', 'JudgeMemo': 'judgememo'}
+    for mine, theirs, keys in (('beside', 'effectiveness_target', ['setup', 'evaluator', 'level', 'variant', 'metric']), ('beside_lengths', 'length_effect_target', ['setup', 'evaluator', 'variant', 'metric'])):
+        there = table(tmp_path/'there', theirs).set_index(keys)
+        here = table(out, mine).query('setup != "rule"').replace(dict(setup=names)).set_index(keys)
+        assert len(here) == len(there) >= 3
+        numbers = ['asked', 'scored', 'mean', 't', 'p', 'p_holm', 'critical', 'effect']
+        pd.testing.assert_frame_equal(here.loc[there.index, numbers], there[numbers])
+
+def test_two_lengths_of_ones_own_texts(tmp_path, texts):
+    (texts/'three.txt').unlink()
+    out = tmp_path/'out'
+    with StubServer(rule) as server:
+        done = factlib_inside('run', 'judgememo_live', '--no-page', *arguments(server, texts, out, lengths='60 full', judges='vanilla'), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr[-3000:]
+    scores = table(out, 'scores').query('metric == "fluency"').pivot(index=['group', 'level'], columns='variant', values='value')
+    delta = (scores['41'] - scores.gold).unstack()
+    assert table(out, 'lengths').query('metric == "fluency"')['mean'].item() == pytest.approx((delta['60'] - delta.full).mean())
+    assert len(delta) == 2 and not (out/'tables'/'beside.csv').exists()
+
+def test_tables_come_before_pictures(tmp_path, texts):
+    "A picture that can't be drawn costs nothing that was paid for."
+    from unittest.mock import patch
+    out = tmp_path/'out'
+    with StubServer(rule) as server, patch('factlib.report.figures.intervals.ci_plot', side_effect=RuntimeError('no ink')):
+        done = factlib_inside('run', 'judgememo_live', '--no-page', *arguments(server, texts, out, lengths='60 full', judges='vanilla'), cwd=tmp_path)
+    assert done.returncode and 'no ink' in done.stderr
+    assert {'judgements', 'usage', 'scores', 'tests', 'lengths'} <= {p.stem for p in (out/'tables').iterdir()} and (out/'judgements.parquet').exists()
+
+@pytest.mark.parametrize('given, words', [(dict(lengths='150'), '2000 full'), (dict(kinds='42'), 'kinds "41"'), (dict(lengths='2k'), "not '2k'"), (dict(pack='nowhere'), 'nowhere')])
+def test_refused_before_anything_is_asked(tmp_path, home, given, words):
+    with StubServer(rule) as server:
+        done = recorded_run(server, tmp_path/'out', home, **given)
+        assert done.returncode and words in done.stderr and not server.requests, done.stderr[-2000:]
+
 def check_memories(out):
     "One file a text, named in result.json; judged again by rule, each gives the score in the table, and an edit changes it."
     kept, files = table(out, 'memories'), json.loads((out/'result.json').read_text())['files']
@@ -94,7 +173,7 @@ def check_memories(out):
         assert after == pytest.approx(3.25) and after != pytest.approx(again[-1])
     assert sorted(again) == pytest.approx(sorted(scores.value))
 
-@pytest.mark.parametrize('what, judges, sent', [('sections', 'judgememo_hard,judgememo_stride_summaries_unaware', None), ('prompts', 'prompt_v1,prompt_v4-2,prompt_v6-4', 2 + 3 + 4)])
+@pytest.mark.parametrize('what, judges, sent', [('sections', 'judgememo_hard,judgememo_stride_summaries_unaware', None), ('prompts', 'prompt_v1,prompt_v4-2,prompt_v6-4', 2 + 2 + 4)])
 def test_sections_and_prompts(tmp_path, texts, what, judges, sent):
     out = tmp_path/'out'
     with StubServer(rule) as server:
@@ -103,7 +182,7 @@ def test_sections_and_prompts(tmp_path, texts, what, judges, sent):
         usage = table(out, 'usage')
     assert list(usage.evaluator) == judges.split(',') and usage.sent.sum() == len(server.requests)
     assert list(usage.sent) == list(usage.new_planned) and list(usage.requests) == list(usage.requests_planned)
-    if sent: assert len(server.requests) == sent # v4-2 asks for its list once for both texts
+    if sent: assert len(server.requests) == sent # v6-4 asks for each metric by itself
     assert table(out, 'scores').value.notna().all()
 
 @pytest.mark.parametrize('mode', ['live', 'record', 'off'])

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from fractions import Fraction
 from pathlib import Path
 
@@ -800,3 +801,20 @@ def test_a_killed_merge_leaves_all_or_nothing(tmp_path):
         assert size == n if done else size in (0, n)
         found.add(size)
     assert found == {0, n}
+
+@unix
+@pytest.mark.parametrize('n', [0, 120])
+def test_a_copy_without_the_wal_file_is_said(tmp_path, n):
+    "After a kill the answers stand in the -wal file. A copy of the first file alone would pass for a new cache."
+    script = 'import os, sys\nfrom factlib.llm.cache import Cache, request_key\ncache = Cache(sys.argv[1])\nfor i in range(int(sys.argv[2])): cache.put(request_key({"i": i}), {"i": i}, {"text": "x"})\nos.kill(os.getpid(), 9)'
+    subprocess.run([sys.executable, '-c', script, str(tmp_path/'a'), str(n)], cwd=ROOT)
+    for name in ('alone', 'whole'): shutil.copyfile(tmp_path/'a', tmp_path/name)
+    shutil.copyfile(tmp_path/'a-wal', tmp_path/'whole-wal')
+    with pytest.warns(UserWarning, match='alone-wal') as said: assert len(Cache(tmp_path/'alone')) == 0
+    assert len(said) == 1 and 'export' in str(said[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        assert len(Cache(tmp_path/'whole')) == len(Cache(tmp_path/'a')) == n
+        assert len(Cache(tmp_path/'alone')) == len(Cache(tmp_path/'new')) == 0 # by now it is a cache
+        Cache(tmp_path/'a').export(tmp_path/'x.jsonl')
+        assert Cache(tmp_path/'other').merge(tmp_path/'x.jsonl') == (n, 0, 0, 0)

@@ -90,7 +90,7 @@ def test_our_prompts(name):
     assert '{{' not in user and '{%' not in user and '\n\n\n' not in user and not re.search(r'[ \t]$', user, re.MULTILINE)
 
 def test_no_prompt_is_forgotten():
-    elsewhere = {'fluency_coherence_family', 'fluency_coherence_aspects', 'memo_section', 'memo_summary', 'memo_final'} | {'check_facts', 'decompose_events', 'decompose_facts', 'sort_events', 'sort_pairs'} | {'decompose_turn', 'verify_claims', 'categorise_claims'} | {'weave_event', 'paraphrase_technique'} # test_memo, test_claims, test_dove, test_vista, test_montage_build
+    elsewhere = {'fluency_coherence_family', 'memo_section', 'memo_summary', 'memo_final'} | {'check_facts', 'decompose_events', 'decompose_facts', 'sort_events', 'sort_pairs'} | {'decompose_turn', 'verify_claims', 'categorise_claims'} | {'weave_event', 'paraphrase_technique'} | {'read_scene', 'check_narrative', 'summarise_chunk', 'merge_summaries', 'refine_summary', 'falsify_sentence'} | {'decompose_claims', 'paraphrase_answer', 'rank_spans', 'perturb_spans', 'reword_place'} # test_memo, test_claims, test_dove, test_vista, test_montage_build, evaluators/narrative, perturb, test_answer_writer
     assert {p.stem for p in shipped('data/prompts').glob('*.jinja')} - elsewhere == set(OURS)
 
 def test_a_metric_that_is_not_asked_for_is_not_mentioned():
@@ -205,7 +205,7 @@ def test_the_hash_is_of_the_words_and_not_of_line_ends(tmp_path):
 def test_what_is_not_there(tmp_path, monkeypatch):
     pack = pack_of(tmp_path, one='', two='')
     with pytest.raises(BadInput, match="The pack 'mine' has no prompt 'consistency'; it has one, two."): load_prompt('consistency', pack)
-    with pytest.raises(BadInput, match="factlib has no prompt 'constancy'; it has categorise_claims, check_facts, consistency, "): load_prompt('constancy')
+    with pytest.raises(BadInput, match="factlib has no prompt 'constancy'; it has categorise_claims, check_facts, check_narrative, consistency, "): load_prompt('constancy')
     with pytest.raises(BadInput, match='not a folder'): load_prompt('one', pack/'one.jinja')
     with pytest.raises(BadInput, match='not a folder'): load_prompt('one', tmp_path/'nowhere')
     for name in ('../mine/one', '', None, '.', '..', 'a/b', 'a\\b'):

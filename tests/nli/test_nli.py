@@ -51,16 +51,16 @@ def test_probabilities_are_those_of_a_direct_forward_pass(tmp_path, kind):
     for i, p in enumerate(PREMISES):
         for j, h in enumerate(HYPOTHESES):
             expected = direct(folder, p, h)
-            assert found.probabilities[i, j] == pytest.approx([expected[by_name[c]] for c in CATEGORIES], abs=1e-6)
+            assert found.probabilities[i, j] == pytest.approx([expected[by_name[c]] for c in CATEGORIES], abs=1e-5)
             spread.append(expected)
     assert np.ptp(spread, axis=0).max() > .01 # not all the same, which anything would pass
 
 def test_batches_and_padding_change_nothing(model):
     tables = [TransformersEntailment(model, device='cpu', batch=n).grid(PREMISES, HYPOTHESES).probabilities for n in (1, 2, 4, 100)]
-    for table in tables[1:]: assert np.abs(table - tables[0]).max() < 1e-6
+    for table in tables[1:]: assert np.abs(table - tables[0]).max() < 1e-5
     alone = TransformersEntailment(model, device='cpu').grid(PREMISES[:1], HYPOTHESES[:1]).probabilities # nothing to pad
-    assert np.abs(alone[0, 0] - tables[0][0, 0]).max() < 1e-6
-    assert (TransformersEntailment(model, device='cpu').grid(PREMISES[::-1], HYPOTHESES).probabilities[::-1] == pytest.approx(tables[0], abs=1e-6))
+    assert np.abs(alone[0, 0] - tables[0][0, 0]).max() < 1e-5
+    assert (TransformersEntailment(model, device='cpu').grid(PREMISES[::-1], HYPOTHESES).probabilities[::-1] == pytest.approx(tables[0], abs=1e-5))
 
 def test_the_order_of_sentences_changes_nothing_to_the_last_digit(model):
     entailment, sentences = TransformersEntailment(model, device='cpu', batch=4), [*HYPOTHESES, *PREMISES, 'Three never won.']

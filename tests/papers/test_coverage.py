@@ -116,7 +116,9 @@ def test_a_mean_and_its_interval():
 
 def test_missing_scores_leave_their_documents_only():
     table = pd.DataFrame(scores('gold', [5, 4, 4, None]) + scores('43/document/1', [4, 2, None, 3]))
-    tasks = task_intervals(with_intensities(table, pd.DataFrame([run('43', 1, 5)]))).set_index('task')
+    rows = task_intervals(with_intensities(table, pd.DataFrame([run('43', 1, 5)])))
+    assert len(rows) == 28 and set(rows.absence.dropna()) == {'not recorded'} # 2 lengths, gold and six kinds, 2 metrics: typed where nothing is
+    tasks = rows[rows.absence.isna()].set_index('task')
     assert tasks.loc['gold', ['mean', 'n', 'asked']].tolist() == [13/3, 3, 4] and pd.isna(tasks.delta['gold'])
     assert tasks.loc['43', ['mean', 'n', 'delta', 'n_delta']].tolist() == [3, 3, -1.5, 2] # a: -1, b: -2
 

@@ -227,7 +227,7 @@ def test_qwerty_map():
 @pytest.mark.parametrize('call, says', [
     (dict(kind='42x'), '11, 12, 13, 14, 17, 21, 22, 24, 31, 32, 41'), (dict(kind=17), '17, 21, 22, 24'), (dict(kind='17'), 'donors'), (dict(kind='17', donors='abc'), 'donors'), (dict(kind='17', donors=[]), 'donors'),
     (dict(kind='17', donors=[1]), 'donors'), (dict(kind='17', donors=7), 'donors'),
-    (dict(kind='17', donors=DONORS, density='dense'), 'intensity, mode, scope, donors, min_characters'), (dict(kind='24', donors=DONORS), 'donors'),
+    (dict(kind='17', donors=DONORS, density='dense'), 'intensity, mode, scope, bias, donors, min_characters, offset'), (dict(kind='24', donors=DONORS), 'donors'),
     (dict(kind='24', fast=True), 'fast'), (dict(kind='24', mode='other'), 'equal_density'), (dict(kind='24', intensity=0, mode='equal_density'), 'per 1,000 tokens'), (dict(kind='24', intensity=(1, 2), mode='equal_density'), 'per 1,000 tokens'),
     (dict(kind='24', intensity=0), 'whole number'), (dict(kind='24', intensity=True), 'whole number'), (dict(kind='24', intensity=2.0), 'whole number'), (dict(kind='24', intensity=(3, 2)), 'low to high'),
     (dict(kind='24', intensity=(1, .5)), 'low to high'), (dict(kind='24', intensity=(1, 2, 3)), 'low to high'), (dict(kind='41', intensity=(0., .5)), 'low to high'), (dict(kind='41', intensity=-1), '(0, 1]'),

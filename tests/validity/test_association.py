@@ -193,3 +193,48 @@ def test_comparison_edges():
     assert correlation_test([1, 2, 3], [3, 1, 2], [1, 3, 2], method='williams').p is None
     for bad in (dict(method='williams', groups=[1, 2, 3]), dict(method='williams', kind='kendall'), dict(method='t'), dict(kind='tau'), dict(n_resamples=0), dict(groups=[1])):
         with pytest.raises(BadInput): correlation_test([1, 2, 3], [3, 1, 2], [1, 3, 2], **bad)
+
+# Coefficients within groups
+
+def judged_questions(seed, n=30):
+    "Five answers to each question, scored by two judges with ties."
+    rng = np.random.default_rng(seed)
+    y = np.tile(np.arange(5.), n)
+    a, b = (np.round(-y + rng.normal(0, s, 5*n)) for s in (1, 2))
+    a[:5] = 3 # a judge that says the same of all
+    return a, b, y, np.repeat(np.arange(n), 5)
+
+@pytest.mark.parametrize('seed', range(3))
+def test_difference_within_groups_is_that_of_scipys_taus(seed):
+    a, b, y, groups = judged_questions(seed)
+    tau = lambda x, g: scipy.stats.kendalltau(x[groups == g], y[groups == g]).statistic
+    d = np.array([tau(a, g) - tau(b, g) for g in range(30)])
+    known = d[~np.isnan(d)]
+    r = correlation_test(a, b, y, groups, kind='kendall', per_group=True)
+    assert r.estimate == pytest.approx(known.mean(), abs=1e-12) and r.groups == len(known) < 30 and 'lack a coefficient' in r.note
+    oracle = scipy.stats.permutation_test((known,), np.mean, permutation_type='samples', n_resamples=9999, rng=np.random.default_rng(1)).pvalue
+    assert abs(r.p - oracle) < .02
+    low, high = scipy.stats.bootstrap((known,), np.mean, method='percentile', n_resamples=4000, rng=np.random.default_rng(1)).confidence_interval
+    assert abs(r.ci[0] - low) < .02 and abs(r.ci[1] - high) < .02
+
+def test_undefined_groups_dropped_or_zero():
+    a, _, y, groups = judged_questions(0)
+    taus = np.array([scipy.stats.kendalltau(a[groups == g], y[groups == g]).statistic for g in range(30)])
+    dropped, zero = (kendall(a, y, groups, True, n_resamples=99, undefined=u) for u in ('drop', 'zero'))
+    assert np.isnan(taus).sum() >= 1
+    assert dropped.estimate == pytest.approx(np.nanmean(taus), abs=1e-12) and zero.estimate == pytest.approx(np.nan_to_num(taus).mean(), abs=1e-12)
+    assert 'counted as 0' in zero.definition and not zero.note
+    both = correlation_test(a, a, y, groups, kind='kendall', per_group=True, undefined='zero')
+    assert both.estimate == 0 and both.p == 1
+
+def test_nothing_to_order_is_left_out_in_any_case():
+    "One item, or a truth that does not vary."
+    r = kendall([1, 2, 3, 4, 4], [0, 1, 5, 5, 0], list('aabbc'), True, n_resamples=99, undefined='zero')
+    assert r.estimate == 1 and r.note.startswith('2 of 3 groups')
+
+def test_within_groups_bad_input():
+    for call in (lambda: correlation_test([1, 2], [2, 1], [1, 2], per_group=True), lambda: kendall([1, 2], [1, 2], undefined='zero'),
+                 lambda: kendall([1, 2], [1, 2], [0, 0], True, undefined='nan'), lambda: correlation_test([1, 2], [2, 1], [1, 2], [0, 0], undefined='zero')):
+        with pytest.raises(BadInput): call()
+    nothing = correlation_test([1, 1], [1, 2], [1, 2], [0, 0], per_group=True)
+    assert nothing.estimate is None and nothing.p is None

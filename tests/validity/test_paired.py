@@ -11,7 +11,7 @@ from statsmodels.stats.weightstats import ttost_paired
 
 from factlib.core.records import BadInput
 from factlib.validity.resampling import bootstrap
-from factlib.validity.paired import effect_size, equivalence, mcnemar, mcnemar_pairs, noninferiority, paired_t, permutation_test, power, sample_size
+from factlib.validity.paired import examples_needed, effect_size, equivalence, mcnemar, mcnemar_pairs, noninferiority, paired_t, permutation_test, power, sample_size
 
 ALTERNATIVES = ['two-sided', 'greater', 'less']
 close = lambda a, b: math.isclose(a, b, rel_tol=1e-10, abs_tol=1e-10)
@@ -187,3 +187,24 @@ def test_effect_size_edges():
     # From 100 and 101 with one degree of freedom nearly anything follows: between chi-square bounds of the sd.
     low, high = effect_size([100, 101]).ci
     assert low == pytest.approx(142.1*math.sqrt(scipy.stats.chi2.ppf(.025, 1)), rel=.02) and high == pytest.approx(142.1*math.sqrt(scipy.stats.chi2.ppf(.975, 1)), rel=.02)
+
+# Examples needed
+
+@pytest.mark.parametrize('seed', range(4))
+@pytest.mark.parametrize('margin', [None, .2])
+def test_examples_needed_is_statsmodels(seed, margin):
+    from statsmodels.stats.power import TTestPower
+    d = np.random.default_rng(seed).normal(.3, 1, 50)
+    effect = (d.mean() + (margin or 0))/d.std(ddof=1)
+    oracle = TTestPower().solve_power(effect, power=.8, alpha=.05, alternative='two-sided' if margin is None else 'larger')
+    assert examples_needed(list(d) + [None], margin=margin) == int(np.ceil(oracle))
+
+def test_examples_needed_with_groups():
+    "Copies are no news; what differs within a group is."
+    d = np.random.default_rng(0).normal(.3, 1, 40)
+    assert examples_needed(np.repeat(d, 3), groups=np.repeat(np.arange(40), 3)) == 3*examples_needed(d)
+    assert examples_needed(d, groups=range(40)) == examples_needed(d)
+
+@pytest.mark.parametrize('d', [[], [1.], [1., 1, 1], [1., -1], 'abc'], ids=str)
+def test_examples_needed_of_nothing(d):
+    with pytest.raises(BadInput): examples_needed(d)

@@ -9,11 +9,13 @@ __all__ = ['ModelChecker', 'ScoreChecker', 'word_support', 'word_checker', 'Word
 import asyncio, inspect
 from typing import Callable
 
+from fastcore.basics import patch
+
 from ...core.checks import check_optional_count
 from ...core.records import Absence, BadInput, Example, Judgement, check_score, signature
 from ..base import Evaluator, missing_field, register
 from .asking import BatchAsker, batches, verdicts_by_id
-from .parts import Component, Outcome
+from .parts import Component, Outcome, visible
 from ..entailment.alignscore import word_chunks
 from ..entailment.base import Entailment, Scored
 from ..entailment.rules import RuleEntailment
@@ -98,24 +100,41 @@ class WordSupport(Evaluator):
 
 # %% ../../../nbs/evaluators/claims/check.ipynb #check-nli
 class NliChecker(Component):
-    "A fact is supported if the highest entailment by a window of the source reaches a threshold."
+    "A fact is supported if a window of the source entails it: by a threshold, or because nothing is likelier."
     def __init__(self,
         entailment:Entailment|None=None, # None: rules
-        threshold:float=.5, # A fact with this entailment or a higher one is supported
-        words:int=100, # At most so many in a window of whole sentences
+        threshold:float|None=.5, # Supported from this entailment on; None: if it is the likeliest
+        words:int|None=100, # Of a window of whole sentences, at most; None: all of the source
     ):
-        self.entailment, self.threshold = entailment or RuleEntailment(), check_score(threshold, 'threshold')
-        self.words, made_by = check_optional_count(words, 'words', 1), self.entailment.signature
-        self.signature = signature('nli', 1, entailment=made_by, threshold=threshold, words=words).replace('|', ';')
+        self.entailment, self.words = entailment or RuleEntailment(), check_optional_count(words, 'words', 1)
+        self.threshold = None if threshold is None else check_score(threshold, 'threshold')
+        how = dict(threshold='argmax' if threshold is None else threshold, words='all' if words is None else words)
+        self.signature = signature('nli', 1, entailment=self.entailment.signature, **how).replace('|', ';')
 
-    async def check(self, facts:list, source:str)->Outcome: # Id -> True, False or Absence
-        "Hold each fact against all windows; the notes have the `scores`."
-        windows, verdicts, scores = [s.of(source) for s in word_chunks(source, self.words)], {}, {}
-        for fact in facts:
-            scored = await self.entailment.score(windows, [fact.text]) if windows else Scored(None)
-            if scored.probabilities is None:
-                verdicts[fact.id] = Absence.too_long if scored.too_long else Absence.inapplicable
-                continue
-            scores[fact.id] = float(scored.probabilities[..., 0].max())
-            verdicts[fact.id] = scores[fact.id] >= self.threshold
-        return Outcome(verdicts, notes=dict(scores=scores))
+# %% ../../../nbs/evaluators/claims/check.ipynb #check-nli-windows
+@patch
+def windows(self:NliChecker, source:str)->list: # Of strings; none if there is nothing to be seen
+    "What of a source is read at a time."
+    if self.words is None: return [source] if visible(source) else []
+    return [s.of(source) for s in word_chunks(source, self.words)]
+
+# %% ../../../nbs/evaluators/claims/check.ipynb #check-nli-entailed
+def _entailed(probabilities, threshold):
+    "Whether some window entails a fact; `probabilities`: windows x CATEGORIES."
+    entailment = probabilities[:, 0]
+    if threshold is not None: return bool(entailment.max() >= threshold)
+    return bool((entailment > probabilities[:, 1:].max(1)).any())
+
+# %% ../../../nbs/evaluators/claims/check.ipynb #check-nli-check
+@patch
+async def check(self:NliChecker, facts:list, source:str)->Outcome: # Id -> True, False or Absence
+    "Hold each fact against all windows; the notes have the `scores`."
+    windows, verdicts, scores = self.windows(source), {}, {}
+    for fact in facts:
+        scored = await self.entailment.score(windows, [fact.text]) if windows else Scored(None)
+        if scored.probabilities is None:
+            verdicts[fact.id] = Absence.too_long if scored.too_long else Absence.inapplicable
+            continue
+        scores[fact.id] = float(scored.probabilities[..., 0].max())
+        verdicts[fact.id] = _entailed(scored.probabilities[:, 0], self.threshold)
+    return Outcome(verdicts, notes=dict(scores=scores))

@@ -6,8 +6,7 @@
 __all__ = ['label_columns', 'TransformersEntailment']
 
 # %% ../../../nbs/evaluators/entailment/models.ipynb #models-imports
-import hashlib, re
-from pathlib import Path
+import re
 
 import numpy as np
 from fastcore.basics import patch
@@ -16,6 +15,7 @@ from ...core.checks import check_optional_count
 from ...core.files import whole_characters
 from ...core.records import BadInput, signature
 from .base import CATEGORIES, Entailment, Scored
+from ..pretrained import Pretrained, checked_limit
 
 # %% ../../../nbs/evaluators/entailment/models.ipynb #models-labels
 _NAMES = dict(entailment='entailment entail entails aligned supported supports consistent',
@@ -35,44 +35,6 @@ def label_columns(
                        'labels=["entailment", "neutral", "contradiction"].')
     return [CATEGORIES.index(name) for name in known]
 
-# %% ../../../nbs/evaluators/entailment/models.ipynb #models-load
-def _load(model, revision):
-    "Tokenizer and model, from a folder or the hub."
-    try: import torch, transformers
-    except ImportError:
-        raise BadInput("A model for entailment needs the packages transformers and torch: "
-                       "pip install 'factlib[nli]'.") from None
-    options, classifiers = dict(revision=revision) if revision else {}, transformers.AutoModelForSequenceClassification
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(model, **options)
-        loaded, info = classifiers.from_pretrained(model, output_loading_info=True, **options)
-    except (OSError, ValueError) as e:
-        why = (str(e) or type(e).__name__).splitlines()[0]
-        raise BadInput(f'There is no model for pairs of sentences to be had as {model!r} ({why}): '
-                       'give the name of one on the Hugging Face hub, or a folder with one.') from None
-    if info['missing_keys']: # such layers would be filled at random
-        raise BadInput(f'The model {model!r} has no weights for {min(info["missing_keys"])!r}, so it was not trained '
-                       'to classify: give one that was, on language inference.')
-    return tokenizer, loaded.eval()
-
-# %% ../../../nbs/evaluators/entailment/models.ipynb #models-about
-def _revision(model, config, revision):
-    "What tells one state of a model from another: the hub's commit, or a digest of the folder."
-    if not Path(model).is_dir(): return getattr(config, '_commit_hash', None) or revision
-    state, kinds = hashlib.sha256(), ('.json', '.txt', '.model', '.safetensors', '.bin')
-    for path in sorted(p for p in Path(model).iterdir() if p.suffix in kinds):
-        with open(path, 'rb') as f: state.update(path.name.encode() + hashlib.file_digest(f, 'sha256').digest())
-    return state.hexdigest()[:12]
-
-_NO_LIMIT = 1_000_000 # tokenizers that know none say a number beyond it
-
-def _token_limit(tokenizer, config):
-    "The most tokens of a pair that the model can read, or None. RoBERTa and its kin lose two places to their padding."
-    places = getattr(config, 'max_position_embeddings', None) or _NO_LIMIT
-    if 'roberta' in getattr(config, 'model_type', ''): places -= 2
-    limit = min(tokenizer.model_max_length, places)
-    return limit if 0 < limit < _NO_LIMIT else None
-
 # %% ../../../nbs/evaluators/entailment/models.ipynb #models-transformers
 class TransformersEntailment(Entailment):
     "A classifier of pairs, loaded by `transformers` when this is made. Needs `pip install 'factlib[nli]'`."
@@ -86,23 +48,16 @@ class TransformersEntailment(Entailment):
         labels:list|None=None, # Names of the outputs; None: those in the model's configuration
     ):
         self.batch, self.truncates = check_optional_count(batch, 'batch', 1), bool(truncate)
-        self.tokenizer, self.model = _load(model, revision)
-        config, self.label = self.model.config, Path(str(model)).name
-        self.max_tokens = _checked_limit(max_tokens, _token_limit(self.tokenizer, config))
-        self.columns = _checked_columns(config, labels)
-        self.device = device or _best_device()
-        self.model.to(self.device)
-        about = dict(model=self.label if Path(model).is_dir() else model, revision=_revision(model, config, revision),
-                     labels='/'.join(CATEGORIES[c] for c in self.columns), max_tokens=self.max_tokens or 'any')
-        self.signature = signature('transformers', 1, **about, truncate=self.truncates).replace('|', ';')
+        loaded = Pretrained(model, 'AutoModelForSequenceClassification', 'for language inference', revision, device)
+        self.tokenizer, self.model = loaded.tokenizer, loaded.model
+        self.label, self.device = loaded.label, loaded.device
+        self.max_tokens = checked_limit(max_tokens, loaded.can_read)
+        self.columns = _checked_columns(loaded.config, labels)
+        outputs = '/'.join(CATEGORIES[c] for c in self.columns)
+        about = loaded.about | dict(labels=outputs, max_tokens=self.max_tokens or 'any', truncate=self.truncates)
+        self.signature = signature('transformers', 1, **about).replace('|', ';')
 
 # %% ../../../nbs/evaluators/entailment/models.ipynb #models-checked
-def _checked_limit(max_tokens, limit):
-    "The most tokens of a pair: what was asked for, if the model can read it."
-    if check_optional_count(max_tokens, 'max_tokens', 8) and limit and max_tokens > limit:
-        raise BadInput(f"This model reads {limit} tokens, so `max_tokens` can't be {max_tokens}.")
-    return max_tokens or limit
-
 def _checked_columns(config, labels):
     "What the outputs mean, by the labels that were given or those of the configuration."
     n, named = config.num_labels, config.id2label
@@ -110,10 +65,6 @@ def _checked_columns(config, labels):
     columns = label_columns(labels)
     if len(labels) != n: raise BadInput(f'This model has {n} outputs, and {len(labels)} labels were given.')
     return columns
-
-def _best_device():
-    import torch
-    return 'cuda' if torch.cuda.is_available() else 'cpu'
 
 # %% ../../../nbs/evaluators/entailment/models.ipynb #models-forward
 @patch

@@ -33,7 +33,7 @@ def _final_template(report, pack):
     "The prompt of the final call: what a mode shows beside the report has to be used."
     shown = dict(report_original=('text',), report_summary=('summary',)).get(report, ())
     others = tuple(s for s in ('text', 'summary') if s not in shown)
-    return load_prompt('memo_final', pack, ('report', *shown), _METRICS + others)
+    return load_prompt('memo_final', pack, ('report', *shown), _METRICS + others + ('reason',))
 
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-templates
 class _Templates(NamedTuple):
@@ -96,9 +96,10 @@ def __init__(self:JudgeMemo,
     finder:Callable=sentences, # See `scan`
     step:float|None=.5, # Of the final score's scale
     pack:str|None=None, # Folder of your own prompts: memo_section, memo_final, memo_summary
+    reason:bool=True, # The final judge says what decides; False: scores alone, as in the thesis
 ):
     self.context = _check_setup(chat, report, context, least)
-    self.chat, self.report, self.least, self.how = chat, report, least, how
+    self.chat, self.report, self.least, self.how, self.reason = chat, report, least, how, bool(reason)
     self.metrics = _metric_names(metrics, pack)
     self._set_sections(size, overlap, summaries, aware, counter, finder)
     self.scale, self.prompts = Scale(1, 5, step), _templates(report, overlap, summaries, pack)
@@ -135,6 +136,7 @@ def _sign(self:JudgeMemo):
     read, final = self._reading(), self.prompts.final and self.prompts.final.signature
     notes = read if self.summaries else read | dict(summary=None)
     told = dict(report=self.report, final=final, scale=self.scale, least=self.least, context=self.context)
+    told |= {} if self.reason else dict(reason=False)
     self.notes_signature = signature('judgememo_notes', 2, **notes, **self.chat.describe())
     self.signature = signature(self.name, 2, **told, **read, **self.chat.describe())
 
@@ -184,7 +186,8 @@ def _final_request(self:JudgeMemo, text, told, summary, metrics):
     "The final call about some metrics."
     shown = text if self.report == 'report_original' else ''
     filled = dict(report=told, text=shown, summary=summary, metrics=list(metrics), **self.scale.slots())
-    return self._planned(self.prompts.final, filled, score_schema(list(metrics), self.scale))
+    schema = score_schema(list(metrics), self.scale, self.reason)
+    return self._planned(self.prompts.final, filled | dict(reason=self.reason), schema)
 
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-guess
 class _Guess(NamedTuple):
@@ -244,18 +247,21 @@ def _first_too_long(self:JudgeMemo, requests):
     "The first request that is too long, as one that is not sent; None if all fit."
     return next((replace(r, repeats=0) for r in requests if self._too_long(r)), None)
 
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-plan-notes
+_PERHAPS = 'As guessed, too long for the context: then it is not sent, nor what follows it.'
+_NOTHING = 'Too long for the context, so nothing is asked about the text.'
+
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-plan
 @patch
 def plan(self:JudgeMemo, example:Example)->list: # Of `Planned`
-    """The requests that judging takes: summaries, sections, the summary of the whole, the final call.
-    What is too long ends the list, with 0 repeats: it is not sent."""
+    """The requests that judging takes: never fewer than are sent. What is certainly too long is all of the list, with
+    0 repeats; what is so only as guessed counts."""
     if missing_field(self, example): return []
     sections, planned = scan(example.target, self.size, self.overlap, self.counter, self.finder), []
     certain = self._first_too_long([r for _, requests in self._steps(example, sections, _SHORTEST) for r in requests])
-    if certain: return [replace(certain, note='Too long for the context, so nothing is asked about the text.')]
+    if certain: return [replace(certain, note=_NOTHING)]
     for _, requests in self._steps(example, sections, _USUAL):
-        left = self._first_too_long(requests)
-        if left: return planned + [replace(left, note='As guessed, too long for the context: the text is left there.')]
+        if self._first_too_long(requests): requests = [replace(r, note=_PERHAPS) for r in requests]
         planned += requests
     return planned
 
@@ -379,10 +385,21 @@ def _check_within(memory, size):
                    f'{beyond.end:,}, and the text has only {size:,}: is it another text?')
 
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-check-memory
+def _check_whole(memory, text):
+    "Whether no section is missing: none in the count, and no part of the text, if there is one."
+    missing = sorted(set(range(1, max(n.section for n in memory.notes) + 1)) - {n.section for n in memory.notes})
+    if not missing and text and all(n.start is not None for n in memory.notes):
+        ends = [0, *(n.end for n in memory.notes)]
+        starts = [*(n.start for n in memory.notes), len(text)]
+        missing = [i for i, (end, start) in enumerate(zip(ends, starts), 1) if text[end:start].strip()]
+    if missing: raise BadInput(f'The memory of {memory.document!r} lacks section {missing[0]}: read the text again.')
+
+# %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-check-this-memory
 @patch
 def _check_memory(self:JudgeMemo, example, memory):
     "Whether it is a memory of this text that this judge can conclude from."
     _check_same(memory, example, self.metrics, self.scale)
+    if memory.notes: _check_whole(memory, example.target if example.target and example.target.strip() else '')
     if example.target and example.target.strip(): _check_within(memory, len(example.target))
     elif self.report in ('report_original', 'report_summary'):
         raise BadInput(f'The mode {self.report} needs the text of {example.id!r}, and its target is empty.')

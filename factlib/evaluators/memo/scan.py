@@ -67,6 +67,32 @@ def _filled(text, spans, size, count, gaps):
         yield first, behind, total
         first = behind
 
+# %% ../../../nbs/evaluators/memo/scan.ipynb #scan-hard
+_NO_SENTENCE = 10 # times the size of a section
+
+def _trimmed(text, start, stop):
+    "A piece without blanks at its ends."
+    part = text[start:stop]
+    return Span(stop - len(part.lstrip()), start + len(part.rstrip()))
+
+# %% ../../../nbs/evaluators/memo/scan.ipynb #scan-hard-cut
+def _hard_cut(text, sentence, size, count):
+    "The sentence, or pieces of at most `size` tokens if it is beyond all measure."
+    total, (start, end) = count(sentence.of(text)), sentence
+    if total <= _NO_SENTENCE*size: return [sentence]
+    pieces, width = [], max(1, (end - start)*size//total)
+    while start < end:
+        stop = min(end, start + width)
+        while count(text[start:stop]) > size and stop - start > 1: stop = start + max(1, (stop - start)*9//10)
+        space = max(text.rfind(c, start + 1, stop) for c in ' \n')
+        if stop < end and space > max(start, stop - 40): stop = space
+        pieces.append(_trimmed(text, start, stop))
+        start = stop
+    return [p for p in pieces if p.start < p.end]
+
+def _pieces(text, finder, size, count):
+    return [piece for sentence in finder(text) for piece in _hard_cut(text, sentence, size, count)]
+
 # %% ../../../nbs/evaluators/memo/scan.ipynb #scan-check
 def _check_overlap(overlap):
     "Whether it is a share."
@@ -87,15 +113,15 @@ def _sections(text, spans, size, overlap, count, gaps):
 # %% ../../../nbs/evaluators/memo/scan.ipynb #scan-scan
 def scan(
     text:str, # To be cut
-    size:int=2000, # Tokens in a section, unless one sentence has more
-    overlap:float=0., # Share of `size` that comes as context; from 1 on, all of the section before
+    size:int=2000, # Tokens in a section
+    overlap:float=0., # Share of `size` as context; from 1 on, all of the section before
     counter:str|Callable|None=None, # See `token_counter`; None: a quarter of the bytes
     finder:Callable=sentences, # Text -> spans of its sentences
     gaps:bool=True, # Count the white space between sentences
 )->list[Section]: # In order; none for a blank text
     """Sections that cover all but the white space between them (thesis, section 4.3.1, Figures 4.4, 4.5).
-    No sentence is cut: one with more than `size` tokens is a section of its own."""
+    A longer sentence is a section; one of ten times the size is cut."""
     size = check_count(size, 'The size of a section', 1)
     _check_overlap(overlap)
     count = estimate_tokens if counter is None else token_counter(counter)
-    return _sections(text, finder(text), size, overlap, count, gaps)
+    return _sections(text, _pieces(text, finder, size, count), size, overlap, count, gaps)

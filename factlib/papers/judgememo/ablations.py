@@ -84,7 +84,7 @@ def _context_cells(part, short):
     t = effectiveness(part).set_index(['variant', 'level', 'metric']).t
     labelled = by_document(printed_labels(part, 'judgememo'))
     for key in [(task, level, 'coherence') for task in ('24', '17', '32') for level in ('2000', 'full')]:
-        if key not in t.index: continue
+        if key not in t.index or (key[1], 'gold', key[2]) not in labelled: continue
         task, level, metric = key
         scores = labelled[level, task, metric]
         d = (scores - labelled[level, 'gold', metric]).dropna()

@@ -8,10 +8,9 @@ __all__ = ['THESIS_NUMBER', 'recorded_texts', 'gold_texts', 'recorded_documents'
 # %% ../../../nbs/papers/judgememo/documents.ipynb #documents-imports
 import json
 
+from ...benchmarks.coflueval_recorded import recorded_versions
 from ...core.files import data_file, read_parquet
 from ...core.frames import DataFrame
-from ...core.records import BadInput, Example
-from ...perturb.quality import TASKS
 
 # %% ../../../nbs/papers/judgememo/documents.ipynb #documents-texts
 def recorded_texts(
@@ -35,30 +34,14 @@ def gold_texts(
     table = read_parquet(data_file(f'judgememo/{file}.parquet', home), ['doc_id', 'length', 'variant', *about, 'text'])
     return table[table.variant == 'gold'].drop(columns='variant').reset_index(drop=True)
 
-# %% ../../../nbs/papers/judgememo/documents.ipynb #documents-order
-def _in_order(table):
-    "JudgeMemo's 30 documents first, each group by its number."
-    late = ~table.in_jm30.fillna(False).astype(bool)
-    return table.assign(late=late).sort_values(['late', 'meta_order', 'variant'], kind='stable')
-
-def _example(row):
-    "One version of a document as it is judged."
-    id = f'{row.doc_id}/{row.length}/{row.variant}'
-    return Example(id, target=row.text, group=row.doc_id, variant=row.variant, level=row.length)
-
 # %% ../../../nbs/papers/judgememo/documents.ipynb #documents-examples
 def recorded_documents(
     n:int=0, # The first so many, JudgeMemo's 30 before the others; 0: all
     level:str='2000', # Or 'full'
     home=None, # The data folder; None: `FACTLIB_DATA`
 )->list: # `Example`s: the group is the document, the variant 'gold' or a manipulation's number
-    "The texts of the recorded benchmark, intact and manipulated."
-    columns = ['doc_id', 'meta_order', 'in_jm30', 'length', 'variant', 'text']
-    table = read_parquet(data_file('judgememo/documents.parquet', home), columns)
-    table = _in_order(table[(table.length == level) & table.variant.isin(['gold', *TASKS])])
-    if table.empty: raise BadInput(f'There are no documents of the length {level!r}: it is "2000" or "full".')
-    documents = list(dict.fromkeys(table.doc_id))[:n or None]
-    return [_example(row) for row in table[table.doc_id.isin(documents)].itertuples()]
+    "The texts of the recorded benchmark at one length, intact and manipulated."
+    return recorded_versions(n or None, (level,), home)
 
 # %% ../../../nbs/papers/judgememo/documents.ipynb #documents-plan
 THESIS_NUMBER = {'21': '22', '22': '21'} # folder -> the thesis's number, where they differ

@@ -69,10 +69,15 @@ def _task_rows(named, level):
     for task in ('gold', *TASKS):
         part = gold if task == 'gold' else chosen(named, task, level)
         for metric in ('fluency', 'coherence'):
-            scores = part[part.metric == metric]
-            if scores.empty: continue
-            paired = {} if task == 'gold' else _delta(_differences(scores, gold[gold.metric == metric]))
-            yield dict(level=level, task=task, metric=metric) | mean_interval(scores.value) | paired
+            scores, untouched = part[part.metric == metric], gold[gold.metric == metric]
+            paired = {} if task == 'gold' else _delta(_differences(scores, untouched))
+            row = dict(level=level, task=task, metric=metric) | mean_interval(scores.value) | paired
+            yield row | dict(absence=_absence(scores, untouched))
+
+def _absence(scores, gold):
+    "Why a row, or a part of it, is empty; None if nothing is missing."
+    if scores.empty: return 'not recorded'
+    return 'gold not recorded' if gold.empty else None
 
 # %% ../../../nbs/papers/judgememo/intervals.ipynb #intervals-room-tasks-all
 def task_intervals(
@@ -82,9 +87,12 @@ def task_intervals(
 
     - level, task, metric: which texts, gold or a manipulation's number, what was scored
     - mean, ci_low, ci_high, n, asked: of the scores, as from `mean_interval`
-    - delta, delta_low, delta_high, n_delta: of the paired difference to gold (below 0: noticed); empty for gold"""
+    - delta, delta_low, delta_high, n_delta: of the paired difference to gold (below 0: noticed); empty for gold
+    - absence: "not recorded" or "gold not recorded" where numbers are missing for that reason"""
     import pandas as pd
-    return pd.DataFrame([row for level in ('2000', 'full') for row in _task_rows(named, level)])
+    table = pd.DataFrame([row for level in ('2000', 'full') for row in _task_rows(named, level)])
+    numbers = ['mean', 'ci_low', 'ci_high', 'delta', 'delta_low', 'delta_high']
+    return table.astype(dict.fromkeys(numbers, 'float64') | dict(absence=object))
 
 # %% ../../../nbs/papers/judgememo/intervals.ipynb #intervals-room-intensity
 def _intensity_rows(named, variant, metric):
@@ -108,4 +116,6 @@ def intensity_intervals(
     - mean, ci_low, ci_high, n, asked: as from `mean_interval` (below 0: noticed)"""
     import pandas as pd
     kinds = [(variant, metric) for metric in ('fluency', 'coherence') for variant in ('41', '43')]
-    return pd.DataFrame([row for kind in kinds for row in _intensity_rows(named, *kind)])
+    columns = ['manipulation', 'metric', 'level', 'density', 'percent', 'mean', 'ci_low', 'ci_high', 'n', 'asked']
+    rows = [row for kind in kinds for row in _intensity_rows(named, *kind)]
+    return pd.DataFrame(rows, columns=columns).astype(dict(mean='float64', ci_low='float64', ci_high='float64'))

@@ -117,6 +117,13 @@ def recorded_scores(
     "The scores in the recorded replies, parsed with the thesis's rule: the first FINAL score of each metric."
     return scores(recorded(name, home, **where)).rename(columns=_AS_SCORES)
 
+# %% ../../../nbs/papers/judgememo/recordings.ipynb #recordings-some
+def _some(table, part):
+    "The table, if it has rows."
+    if len(table): return table
+    raise BadInput(f'There are no recorded replies of this part of the thesis: {part}. Import a clone that has them '
+                   'with `factlib import CLONE`; what is there already stays.')
+
 # %% ../../../nbs/papers/judgememo/recordings.ipynb #recordings-setups
 VANILLA = dict(dataset='project_gutenberg', prompt_version='v6-3')
 
@@ -143,7 +150,7 @@ def ablation_scores(
     model:str='LI', # The model that was ablated
 )->DataFrame: # A table of scores for each configuration
     "All recorded final scores of one model under JudgeMemo."
-    return recorded_scores('judgememo', home, model=model)
+    return _some(recorded_scores('judgememo', home, model=model), f'JudgeMemo with the model {model}')
 
 def configuration(
     table:DataFrame, # From `ablation_scores`
@@ -158,7 +165,7 @@ def matrix_scores(
     home=None, # The data folder; None: `FACTLIB_DATA`
 )->DataFrame: # A table of scores; `variant` is 'gold' or number/scope/run, e.g. '17/paragraph/2'
     "The screening's scores: twenty texts, prompt v1, one judge. Numbers are the thesis's."
-    table = recorded_scores('vanilla', home, dataset='sub_sample', prompt_version='v1')
+    table = _some(recorded_scores('vanilla', home, dataset='sub_sample', prompt_version='v1'), 'the screening')
     run = table.variant.map(thesis_number) + '/' + table.scope + '/' + table.exp.astype(str)
     return table.assign(variant=run.where(table.variant != 'gold', 'gold')).drop(columns=['scope', 'exp'])
 
@@ -172,7 +179,7 @@ def prompt_scores(
     home=None, # The data folder; None: `FACTLIB_DATA`
 )->DataFrame: # A table of scores with `prompt` and `finish_reason`; a metric that a prompt does not ask for has no row
     "The recorded scores of the prompt engineering: five texts, six manipulations, 2K and Full."
-    replies = recorded('vanilla', home, dataset='test')
+    replies = _some(recorded('vanilla', home, dataset='test'), 'the prompt engineering')
     table = scores(replies)
     table['finish_reason'] = _twice(replies.finish_reason)
     parts = table.prompt_version.str.extract(r'^(?P<prompt>.*?)(?:_(?P<asked>fluency|coherence))?$')

@@ -4,19 +4,19 @@
 
 # %% auto #0
 __all__ = ['SUMMARIES', 'KINDS', 'MEASURES', 'REFINED', 'Coefficient', 'coefficient', 'spearman_of', 'strength', 'coefficients',
-           'storysumm_examples', 'rouge_cells', 'time_ratios', 'multiples', 'printed_quality', 'repeated_cells',
-           'repeats_in_columns', 'f1_gaps', 'steps', 'narrativefactscore_audit', 'remarked', 'facts_per_sentence',
-           'claims']
+           'rouge_cells', 'time_ratios', 'multiples', 'printed_quality', 'repeated_cells', 'repeats_in_columns',
+           'f1_gaps', 'steps', 'narrativefactscore_audit', 'remarked', 'facts_per_sentence', 'claims',
+           'storysumm_examples']
 
 # %% ../../../nbs/papers/narrativefactscore/misprints.ipynb #misprints-imports
 import math
-from pathlib import Path
 from typing import NamedTuple
 
+from ...benchmarks.narrative import storysumm_examples
 from ...core.checks import check_choice
-from ...core.files import data_file, data_home, read_parquet
+from ...core.files import data_home
 from ...core.frames import DataFrame
-from ...core.records import BadInput, Example
+from ...core.records import BadInput
 from ...evaluators.overlap import rouge
 from ...report.audit import Cell, audit_cells
 from ...report.published import published
@@ -92,16 +92,7 @@ def coefficients()->DataFrame: # One row for each of the 44
     return pd.DataFrame(rows)
 
 # %% ../../../nbs/papers/narrativefactscore/misprints.ipynb #misprints-examples
-def storysumm_examples(
-    home:Path|None=None, # A data folder; None: the user's
-)->list: # 96 `Example`s: source, target, truth (the mean of the sentence labels), group
-    "StorySumm's summaries. Without the data: a `BadInput`."
-    columns = ['id', 'story_id', 'summary', 'human_score']
-    summaries = read_parquet(data_file('storysumm/summaries.parquet', home), columns)
-    stories = read_parquet(data_file('storysumm/stories.parquet', home), ['story_id', 'story'])
-    texts = dict(zip(stories.story_id, stories.story))
-    return [Example(row.id, source=texts[row.story_id], target=' '.join(row.summary), group=str(row.story_id),
-        truth=float(row.human_score)) for row in summaries.itertuples()]
+_all_ = ['storysumm_examples'] # of `benchmarks.narrative`, from here too
 
 # %% ../../../nbs/papers/narrativefactscore/misprints.ipynb #misprints-rouge
 def rouge_cells(

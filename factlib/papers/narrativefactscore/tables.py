@@ -19,6 +19,7 @@ from ...core.checks import check_choice
 from ...core.files import need_columns
 from ...core.frames import DataFrame
 from ...core.records import BadInput, Example
+from ...evaluators.narrative.names import name_key
 from ...llm.costs import Planned, estimate_tokens, prompt_tokens
 from .misprints import claims, narrativefactscore_audit, remarked # from here too
 from ...validity.association import correlation_test, kendall, partial, spearman
@@ -338,14 +339,15 @@ def graph_table(
     graph, # `evaluators.narrative.graph.Graph`
     about:str|None=None, # Only edges of this character; None: all
 )->DataFrame: # One row an edge
-    """Figure 3: subject, predicate, object (the subject once more for a state), scenes (from 0), count."""
+    """Figure 3: subject, predicate, object (the subject once more for a state), scenes ("0, 3": from 0), count."""
     import pandas as pd
     names = ['subject', 'predicate', 'object', 'scenes', 'count']
     edges = [e for e in graph.edges if about is None or about in (e.subject, e.object)]
-    return pd.DataFrame([[getattr(e, name) for name in names] for e in edges], columns=names)
+    rows = [(e.subject, e.predicate, e.object, ', '.join(map(str, e.scenes)), e.count) for e in edges]
+    return pd.DataFrame(rows, columns=names)
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-pairs
-def _names(people): return [{' '.join(str(name).casefold().split()) for name in names} for names in people]
+def _names(people): return [{name_key(name) for name in names} for names in people]
 
 def _same(people, known):
     "The pairs of known names that one person has."

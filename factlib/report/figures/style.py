@@ -96,6 +96,15 @@ def _settled(fig):
     fig._ipython_display_ = functools.partial(_show, fig)
     return fig
 
+# %% ../../../nbs/report/figures/style.ipynb #style-no-rows
+def _empty(title):
+    "What is drawn of a frame without rows: that there are none. Nobody's run ends for want of a picture."
+    from matplotlib.figure import Figure
+    fig = Figure(figsize=(WIDTH, 1.2))
+    fig.text(.02, .8, title or '', va='center', fontsize=10)
+    fig.text(.02, .35, 'Nothing to show: the table has no rows.', va='center', color=MUTED)
+    return fig
+
 # %% ../../../nbs/report/figures/style.ipynb #style-decorator
 def styled(
     draw, # A function that makes a matplotlib `Figure`
@@ -106,7 +115,8 @@ def styled(
     def wrapped(*args, **kwargs):
         unknown = [name for name in kwargs if name not in arguments]
         if unknown: raise TypeError(f'{draw.__name__}() got an unexpected keyword argument {unknown[0]!r}')
-        with _style(): return _settled(draw(*args, **kwargs))
+        rows = getattr(args[0] if args else kwargs.get('frame'), 'shape', (None,))[0]
+        with _style(): return _settled(_empty(kwargs.get('title')) if rows == 0 else draw(*args, **kwargs))
     return wrapped
 
 # %% ../../../nbs/report/figures/style.ipynb #style-checks

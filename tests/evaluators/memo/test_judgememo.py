@@ -334,7 +334,7 @@ def test_conclude_checks_the_memory():
         judge = JudgeMemo(chat(server), 'aggregate')
         with pytest.raises(BadInput): run_sync(judge.conclude(Example('other', target='x'), FABLE))
         with pytest.raises(BadInput): run_sync(judge.conclude(Example('fable', target='x'), Memory('fable', ('style',), ())))
-        assert run_sync(judge.conclude(Example('fable', target='x'*60), FABLE)).absence is Absence.truncated
+        assert run_sync(judge.conclude(Example('fable', target='x'*40 + ' ' + 'x'*19), FABLE)).absence is Absence.truncated
         with pytest.raises(BadInput): run_sync(judge.read(Example('blank', target=' ')))
 
 def edited(**changes):
@@ -393,31 +393,11 @@ def test_every_version_of_the_family(version):
         j = run_sync(judge.judge(Example('a', target='A fox.')))
         prompts = [r['messages'][-1]['content'] for r in server.requests]
     v = VERSIONS[version]
-    assert j.parts == dict(fluency=3, coherence=4) and j.value == 3.5 and len(prompts) == len(planned) == 1 + v.apart + (v.definitions == 'own') == j.usage.requests
+    assert j.parts == dict(fluency=3, coherence=4) and j.value == 3.5 and len(prompts) == len(planned) == 1 + v.apart == j.usage.requests
     last = prompts[-1]
     assert ('[LABEL]' in last) == v.labels and ('1.5' in last) == v.half and ('natural and clean' in ' '.join(prompts)) == v.described
     if v.apart: assert not any('FINAL Fluency' in p and 'FINAL Coherence' in p for p in prompts)
-    if v.definitions == 'own': assert '- a point' in last
-
-@pytest.mark.parametrize('mode', ['off', 'live'])
-def test_the_models_own_list_is_asked_for_once(mode):
-    "Every list that is asked for is another one; texts judged at the same time have the same, and a list that failed is asked for again."
-    lists = []
-    def pedant(request):
-        if '<text>' in request['messages'][-1]['content']: return 'FINAL Fluency Score: 4\nFINAL Coherence Score: 4'
-        lists.append(f'- list number {len(lists)}')
-        return {'status': 400, 'body': {'error': {'message': 'no'}}} if len(lists) <= failing else lists[-1]
-    texts = [Example(str(i), target=f'A fox {i}.') for i in range(4)]
-    with StubServer(pedant, delay=.05) as server:
-        failing, judge = 0, PromptFamily(Chat('m', server.base_url, api_key='none', mode=mode), 'v4-2')
-        assert dry_run(judge, texts).total.requests == 5
-        found = evaluate(judge, texts, progress=False)
-        assert len(server.requests) == found.requests.sum() == 5 and {e['points'] for e in found.evidence} == {'- list number 0'}
-        assert [len(judge.plan(e)) for e in texts] == [1]*4
-        lists.clear()
-        failing, judge = 1, PromptFamily(Chat('m', server.base_url, api_key='none', mode=mode, attempts=1), 'v4-2')
-        assert list(evaluate(judge, texts, progress=False).absence) == ['transport']*4 and len(lists) == 1
-        assert list(evaluate(judge, texts[:2], progress=False).absence) == [None, None] and len(lists) == 2
+    assert ('questions by which' in last) == v.own and ('Propose no corrections' in last) == v.gravest and ('Explain your judgement' in last) == (version == 'v1')
 
 def test_a_pack_has_to_use_what_it_is_given(tmp_path):
     (tmp_path/'memo_section.jinja').write_text('{% set version = "1" %}{% block user %}Judge: {{ section }}{% endblock %}')
@@ -590,3 +570,7 @@ def test_nothing_to_average_over():
     from factlib.papers.judgememo.memories import overall
     row = overall(drops(v41=[1, 1, 1]), drops(v41=[1, 2, 3]), n_resamples=50).iloc[0]
     assert (row.manipulations, row.left_out, row.documents) == (0, '41', 3) and math.isnan(row.gain) and math.isnan(row.effect_rule)
+
+def test_a_hard_cut_ends_without_blanks():
+    "The first piece of one character has no blank before it to be cut at."
+    for counter in ('whitespace', 'characters', None): assert ''.join(s.of('Dr.Hencame.'*9) for s in scan('Dr.Hencame.'*9, 1, 0, counter)) == 'Dr.Hencame.'*9

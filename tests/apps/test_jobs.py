@@ -1,0 +1,123 @@
+"Jobs: found again, cancelled at once, never two at one thing, and what a killed process leaves."
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from factlib.apps.jobs import Jobs
+from factlib.apps.store import Store
+from factlib.core.records import BadInput
+
+def ended(jobs, id, seconds=10):
+    limit = time.monotonic() + seconds
+    while not jobs.get(id).ended:
+        assert time.monotonic() < limit
+        time.sleep(.01)
+    return jobs.get(id)
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path) as opened: yield opened
+
+async def slow(handle, about, seconds=30):
+    handle.watch(10, lambda: 3, 'waiting')
+    await asyncio.sleep(seconds)
+    return lambda: None
+
+def test_a_job_is_found_again(store):
+    jobs = Jobs(store, dict(slow=slow))
+    job = jobs.start('slow', 'a', seconds=.05)
+    done = ended(jobs, job.id)
+    assert (done.state, done.options, done.done, done.total) == ('done', dict(seconds=.05), 3, 10)
+    assert vars(Jobs(store, {}).get(job.id)) == vars(done)
+
+def test_what_is_cancelled_keeps_nothing(store):
+    begun, go_on, kept = threading.Event(), threading.Event(), []
+    async def stubborn(handle, about): # computes, so it can't be stopped in the middle
+        begun.set()
+        go_on.wait(10)
+        return lambda: kept.append(about)
+    jobs = Jobs(store, dict(stubborn=stubborn))
+    job = jobs.start('stubborn', 'a')
+    assert begun.wait(10) and jobs.cancel(job.id).state == 'cancelled'
+    again = jobs.start('stubborn', 'a') # the thing is free at once
+    go_on.set()
+    assert ended(jobs, again.id).state == 'done' and jobs.get(job.id).state == 'cancelled'
+    time.sleep(.1)
+    assert kept == ['a']
+
+def test_cancel_reaches_what_is_awaited(store):
+    heard = threading.Event()
+    async def awaits(handle, about):
+        try: await asyncio.sleep(60)
+        finally: heard.set()
+    jobs = Jobs(store, dict(awaits=awaits))
+    job = jobs.start('awaits', 'a')
+    time.sleep(.1)
+    jobs.cancel(job.id)
+    assert heard.wait(5)
+
+def test_one_job_at_one_thing(store):
+    jobs = Jobs(store, dict(slow=slow))
+    outcomes = []
+    def click():
+        try: outcomes.append(jobs.start('slow', 'a').id)
+        except BadInput: outcomes.append(None)
+    threads = [threading.Thread(target=click) for _ in range(8)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    assert len([o for o in outcomes if o]) == 1
+    other = jobs.start('slow', 'b')
+    assert jobs.get(other.id).state == 'running' and len(jobs.of('a')) == 1
+    jobs.close()
+    assert {j.state for j in jobs.of('a') + jobs.of('b')} == {'interrupted'}
+
+def test_failures_are_sentences(store, capsys):
+    async def refuses(handle, about): raise BadInput('Choose another text.')
+    async def breaks(handle, about): raise ZeroDivisionError('secret')
+    async def keeps_badly(handle, about): return lambda: 1/0
+    jobs = Jobs(store, dict(refuses=refuses, breaks=breaks, keeps_badly=keeps_badly))
+    assert ended(jobs, jobs.start('refuses', 'a').id).error == 'Choose another text.'
+    broken = ended(jobs, jobs.start('breaks', 'a').id)
+    assert broken.state == 'failed' and 'ZeroDivisionError' in broken.error and 'secret' not in broken.error and 'secret' in capsys.readouterr().err
+    assert ended(jobs, jobs.start('keeps_badly', 'a').id).state == 'failed'
+    assert ended(jobs, jobs.start('unknown', 'a').id).state == 'failed'
+
+def test_the_order_of_jobs(store):
+    jobs = Jobs(store, dict(slow=slow))
+    ids = [ended(jobs, jobs.start('slow', 'a', seconds=0).id).id for _ in range(3)]
+    assert [j.id for j in jobs.of('a')] == ids[::-1]
+
+@pytest.mark.parametrize('id', ['', '../x', 'A', None, 'none'])
+def test_unknown_jobs(store, id):
+    with pytest.raises(BadInput): Jobs(store, {}).get(id)
+
+KILLED = '''
+import asyncio, sys, time
+from factlib.apps.jobs import Jobs
+from factlib.apps.store import Store
+async def slow(handle, about, step):
+    handle.watch(5, lambda: 2, 'half way')
+    await asyncio.sleep(60)
+jobs = Jobs(Store(sys.argv[1]), dict(slow=slow))
+print(jobs.start('slow', 'a', step=7).id, flush=True)
+time.sleep(60)'''
+
+@pytest.mark.slow
+def test_kill_9(tmp_path):
+    process = subprocess.Popen([sys.executable, '-c', KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    try: id = process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    assert json.loads((tmp_path/'jobs'/f'{id}.json').read_text())['state'] == 'running'
+    with Store(tmp_path) as store:
+        async def quick(handle, about, step): return lambda: store.write('kept.json', [about, step])
+        jobs = Jobs(store, dict(slow=quick))
+        assert jobs.get(id).state == 'interrupted' and store.read('kept.json') is None # nothing begins by itself
+        assert ended(jobs, jobs.again(id).id).state == 'done' and store.read('kept.json') == ['a', 7]

@@ -1,0 +1,182 @@
+"The server lets its owner in and nobody else: token, cookie, Host, origin, key of forms; and what a request brings arrives as it was."
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from factlib.apps.server import HEADERS, MOST_BYTES, Answer, Server, Site, download, go_to
+from factlib.core.records import BadInput
+
+SITE = Site()
+CHANGES = []
+
+@SITE.at('GET', '/')
+def start(asked): return Answer(f'<p>{asked.form_key}</p>')
+
+@SITE.at('POST', '/change')
+def change(asked):
+    CHANGES.append(asked.form.get('what'))
+    return go_to('/')
+
+@SITE.at('POST', '/size')
+def size(asked):
+    name, content = asked.files['file']
+    return Answer(f'{name} {len(content)} {content[:4]!r} {asked.form["note"]}')
+
+@SITE.at('GET', '/bad')
+def bad(asked): raise BadInput('Give <another> one.')
+
+@SITE.at('GET', '/broken')
+def broken(asked): return 1/0
+
+@SITE.at('GET', '/slow')
+def slow(asked):
+    time.sleep(1)
+    return Answer('slept')
+
+@SITE.at('GET', '/echo')
+def echo(asked): return Answer(repr((asked.query, asked.form_key)))
+
+@pytest.fixture(scope='module')
+def server():
+    with Server(SITE) as running: yield running
+
+@pytest.fixture
+def stranger(server):
+    with httpx.Client(base_url=f'http://127.0.0.1:{server.door.port}') as client: yield client
+
+@pytest.fixture
+def owner(server, stranger):
+    assert stranger.get(server.address).status_code == 302
+    return stranger
+
+def test_token_then_cookie(server, stranger):
+    assert stranger.get('/').status_code == 403 and 'terminal' in stranger.get('/').text
+    for wrong in ('', 'x', server.door.token[:-1], server.door.token + 'x', server.door.token.upper()):
+        assert stranger.get('/', params=dict(token=wrong)).status_code == 403
+    entered = stranger.get(server.address)
+    assert entered.status_code == 302 and entered.headers['location'] == '/' and 'token' not in entered.text
+    cookie = entered.headers['set-cookie']
+    assert 'HttpOnly' in cookie and 'SameSite=Lax' in cookie and cookie.startswith(server.door.cookie)
+    assert stranger.get('/').status_code == 200
+
+def test_a_wrong_or_foreign_cookie_is_none(server, stranger):
+    for name, value in ((server.door.cookie, 'x'), ('factlib-1', server.door.token), (server.door.cookie, '\xe9'.encode('latin1').decode('latin1'))):
+        assert stranger.get('/', headers={'Cookie': f'{name}={value}'.encode('latin1')}).status_code == 403
+
+@pytest.mark.parametrize('host', ['evil.example', 'evil.example:{port}', '127.0.0.1', '127.0.0.1:1', '127.0.0.1.evil.example:{port}', '[::2]:{port}', '0.0.0.0:{port}', '127.0.0.1:{port}@evil.example', ''])
+def test_other_hosts(server, owner, host):
+    "DNS rebinding: the browser sends the cookie of its own host, never ours; even with ours nothing is shown."
+    assert owner.get('/', headers=dict(Host=host.format(port=server.door.port))).status_code in (400, 403)
+    named = owner.get('/', params=dict(token=server.door.token), headers=dict(Host=host.format(port=server.door.port)))
+    assert named.status_code in (400, 403) and 'set-cookie' not in named.headers
+
+def test_localhost_is_ours(server, owner):
+    assert owner.get('/', headers=dict(Host=f'localhost:{server.door.port}')).status_code == 200
+
+def test_forms_bring_their_key(server, owner):
+    CHANGES.clear()
+    for form in ({}, dict(form_key=''), dict(form_key='x'), dict(form_key=server.door.token)):
+        assert owner.post('/change', data=form | dict(what='no')).status_code == 403
+    assert owner.post('/change?form_key=' + server.door.form_key, data=dict(what='no')).status_code == 403 # addresses are logged and shared
+    assert owner.post('/change', data=dict(what='yes', form_key=server.door.form_key)).headers['location'] == '/'
+    assert owner.post('/change', data=dict(what='header'), headers={'X-Form-Key': server.door.form_key}).status_code == 303
+    assert CHANGES == ['yes', 'header']
+
+@pytest.mark.parametrize('origin', ['https://evil.example', 'null', 'http://127.0.0.1:1', 'http://localhost'])
+def test_other_origins(server, owner, origin):
+    CHANGES.clear()
+    assert owner.post('/change', data=dict(form_key=server.door.form_key), headers=dict(Origin=origin)).status_code == 403 and not CHANGES
+
+def test_own_origin(server, owner):
+    assert owner.post('/change', data=dict(form_key=server.door.form_key), headers=dict(Origin=f'http://127.0.0.1:{server.door.port}')).status_code == 303
+
+def test_a_token_in_an_address_changes_nothing(server, stranger):
+    CHANGES.clear()
+    assert stranger.post('/change', params=dict(token=server.door.token), data=dict(form_key=server.door.form_key)).status_code == 403 and not CHANGES
+
+def test_other_methods(server, owner):
+    for method in ('PUT', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE'): assert owner.request(method, '/').status_code in (403, 404, 405)
+
+def test_every_answer_has_the_headers(server, owner):
+    answers = [owner.get(path) for path in ('/', '/bad', '/broken', '/none', '/files/app.js', '/files/none')] + [owner.get('/', headers=dict(Host='x')), owner.put('/')]
+    for answer in answers:
+        for name, value in HEADERS.items(): assert answer.headers[name] == value, (answer.url, name)
+    policy = dict(rule.split(' ', 1) for rule in HEADERS['Content-Security-Policy'].split('; '))
+    assert policy['default-src'] == "'none'" and policy['script-src'] == "'self'" and policy['frame-ancestors'] == "'none'" and 'unsafe-eval' not in str(policy)
+
+def test_errors_are_pages(owner, capfd):
+    assert owner.get('/bad').status_code == 400 and 'Give &lt;another&gt; one.' in owner.get('/bad').text
+    assert owner.get('/broken').status_code == 500 and 'ZeroDivisionError' not in owner.get('/broken').text
+    assert owner.get('/<script>').status_code == 404 and '<script>alert' not in owner.get('/<script>alert').text
+    assert 'ZeroDivisionError' in capfd.readouterr().err
+
+def test_files_are_ours_only(owner):
+    assert owner.get('/files/app.css').headers['content-type'].startswith('text/css')
+    for name in ('kit.html.jinja', '../pyproject.toml', '..%2f..%2fsettings.ini', '%2e%2e/x', ''): assert owner.get(f'/files/{name}').status_code == 404
+
+def test_an_upload_of_three_megabytes(server, owner):
+    content = b'\x00\xff\r\n' + b'word ' * 600_000
+    answered = owner.post('/size', data=dict(form_key=server.door.form_key, note='שלום'), files=dict(file=('a b.txt', content)))
+    assert answered.text == f"a b.txt {len(content)} b'\\x00\\xff\\r\\n' שלום"
+
+def test_too_large_a_request_is_cut_off(server, owner):
+    with socket.create_connection(('127.0.0.1', server.door.port)) as line:
+        line.sendall(f'POST /size HTTP/1.1\r\nHost: 127.0.0.1:{server.door.port}\r\nContent-Length: {MOST_BYTES + 1}\r\n\r\n'.encode())
+        line.settimeout(5)
+        assert b' 4' in line.recv(100)[:12] # before it was sent
+    assert owner.get('/').status_code == 200
+
+def test_odd_queries(owner):
+    for query in ('?a=%ff', '?a=%00', '?=', '?a=1&a=2', '?' + 'x'*5000): assert owner.get('/echo' + query).status_code == 200
+    assert owner.get('/echo?a=1&a=2').text.startswith("({'a': '2'}")
+
+def test_slow_pages_let_others_through(owner, server):
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(owner.get, '/slow', timeout=20)
+        time.sleep(.1)
+        with httpx.Client(base_url=str(owner.base_url), cookies=dict(owner.cookies)) as other: assert other.get('/').status_code == 200 and not waiting.done()
+        assert waiting.result().text == 'slept'
+
+def test_it_is_not_reached_from_other_addresses(server):
+    "Bound to loopback alone: the machine's other addresses answer nobody."
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(('192.0.2.1', 9)) # nothing is sent
+            mine = probe.getsockname()[0]
+        except OSError: pytest.skip('this machine has no other address')
+    if mine.startswith('127.'): pytest.skip('this machine has no other address')
+    with pytest.raises(OSError): socket.create_connection((mine, server.door.port), timeout=2).close()
+
+def test_two_servers_have_two_cookies():
+    with Server(SITE) as one, Server(SITE) as other, httpx.Client() as browser:
+        for server in (one, other): browser.get(server.address)
+        assert all(browser.get(f'http://127.0.0.1:{s.door.port}/').status_code == 200 for s in (one, other))
+    before = threading.active_count()
+    assert not [t for t in threading.enumerate() if t.name == 'factlib-pages' and not t.is_alive()] and before
+
+def test_a_taken_port_and_a_port_again():
+    with Server(SITE) as one:
+        with pytest.raises(BadInput, match='give another one'): Server(SITE, one.door.port).__enter__()
+        port = one.door.port
+    with Server(SITE, port) as again: assert again.door.port == port
+
+def test_file_names_in_headers_are_tame():
+    for name in ('a\r\nSet-Cookie: x', '"', '../../x', 'שלום', '', 'a"; filename="b.exe'):
+        header = download('', name).headers['Content-Disposition']
+        assert header.count('"') == 2 and not set(header) & set('\r\n/\\')
+
+def test_without_tornado():
+    "A clear sentence, with the command that helps; importing needs nothing."
+    code = "import sys\nsys.modules['tornado'] = None\nfrom factlib.apps.server import Server, Site\nfrom factlib.core.records import BadInput\ntry: Server(Site()).__enter__()\nexcept BadInput as e: print(e)"
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert "pip install 'factlib[annotate]'" in done.stdout, done.stderr
+
+def test_importing_is_light():
+    code = 'import sys, factlib.apps.server, factlib.apps.jobs\nprint([m for m in ("tornado", "jinja2", "pandas", "numpy", "networkx") if m in sys.modules])'
+    assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout.strip() == '[]'

@@ -1,0 +1,56 @@
+"The store survives its process, two clicks at once, and what people do to files by hand."
+import json
+import subprocess
+import sys
+
+import pytest
+
+from factlib.apps.store import Store, changing
+from factlib.core.records import BadInput
+
+def test_whatever_json_holds_comes_back(tmp_path):
+    with Store(tmp_path) as store:
+        for value in ('\ud800', '\x00\x1b\u202e', 'שלום', [], {}, None, 1.5, dict(a=[1, dict(b='\udfff')])):
+            store.write('a/b.json', value)
+            assert store.read('a/b.json') == value
+
+def test_only_one_server(tmp_path):
+    with Store(tmp_path), pytest.raises(BadInput, match='Another server'): Store(tmp_path)
+    Store(tmp_path).close() # the lock went with the first one
+
+def test_the_lock_goes_with_a_killed_process(tmp_path):
+    code = 'import sys, time\nfrom factlib.apps.store import Store\nstore = Store(sys.argv[1])\nprint("open", flush=True)\ntime.sleep(60)'
+    process = subprocess.Popen([sys.executable, '-c', code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == 'open\n'
+        with pytest.raises(BadInput): Store(tmp_path)
+        process.kill()
+        process.wait()
+        with Store(tmp_path) as store: assert store.names('texts') == []
+    finally:
+        process.kill()
+        process.stdout.close()
+
+def test_an_error_within_a_change_leaves_the_file(tmp_path):
+    with Store(tmp_path) as store:
+        store.write('a.json', [1])
+        with pytest.raises(ZeroDivisionError):
+            with changing(store, 'a.json', []) as value:
+                value.append(2)
+                1/0
+        assert store.read('a.json') == [1] and json.loads((tmp_path/'a.json').read_text()) == [1]
+
+@pytest.mark.parametrize('name', ['..', '../x', 'a/../b', '/x', 'a/', '', 'a b', 'A', 'a.b.c', '.lock', 'a\n', 'a\x00', None, 7, 'a/./b', 'é'])
+def test_names_that_lead_elsewhere(tmp_path, name):
+    with Store(tmp_path) as store, pytest.raises(BadInput): store.read(name)
+
+def test_damaged_files_are_named(tmp_path):
+    with Store(tmp_path) as store:
+        (tmp_path/'a.json').write_bytes(b'\xff\xfe{')
+        with pytest.raises(BadInput, match='a.json'): store.read('a.json')
+        (tmp_path/'a.json').write_text('['*100_000)
+        with pytest.raises(BadInput, match='damaged'): store.read('a.json')
+
+def test_a_folder_that_is_none(tmp_path):
+    (tmp_path/'file').write_text('x')
+    with pytest.raises(BadInput, match='name another one'): Store(tmp_path/'file'/'inside')

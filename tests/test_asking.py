@@ -1,0 +1,40 @@
+"Every experiment that asks a model does so by the command that its own notebook prints, with two texts of somebody else's and a model that answers in form."
+import json
+import re
+import shlex
+
+import pytest
+from command import factlib_inside
+from factlib.core.files import data_home
+from factlib.llm.stub import StubServer
+from factlib.runs.execute import experiments
+from obliging_server import obliging
+
+def commands(notebook):
+    "The lines that run it with a model."
+    cells = json.loads(notebook.read_text(encoding='utf-8'))['cells']
+    texts = '\n'.join(''.join(cell['source']) for cell in cells if cell['cell_type'] == 'markdown').replace('\\\n', ' ')
+    return [line.split('#')[0].strip() for line in texts.split('\n') if line.startswith('factlib run') and '-p model' in line]
+
+PRINTED = [(name, i) for name, notebook in experiments().items() for i in range(len(commands(notebook)))]
+
+def test_experiments_that_ask_say_how():
+    "Whoever reads the parameter `model` prints a command with it."
+    asking = [name for name, notebook in experiments().items() if 'chat_for' in notebook.read_text(encoding='utf-8') or 'judge_all' in notebook.read_text(encoding='utf-8')]
+    assert set(asking) == {name for name, _ in PRINTED}
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name, i', PRINTED)
+def test_printed_command_runs(tmp_path, name, i):
+    (tmp_path/'texts').mkdir()
+    story = 'Anna met Ben at the gate. "You are late," said Ben. Anna laughed. They walked to the mill, and Ben told her about his brother.\n\n'
+    for title in ('a', 'b'): (tmp_path/f'texts/{title}.txt').write_text(story*6, encoding='utf-8')
+    printed = commands(experiments()[name])[i].replace('FOLDER', 'texts').replace('-p length 0', '-p length 60')
+    if 'recorded' not in printed: printed = printed.replace('"2000 full"', '"60 full"')
+    with StubServer(obliging) as server:
+        words = shlex.split(printed.replace('NAME', 'stub').replace('https://HOST/v1', server.base_url))[1:]
+        done = factlib_inside(*words, '-p', 'n', '1', '--out', 'o/x', cwd=tmp_path, data=data_home())
+    if 'set the environment variable FACTLIB_DATA' in done.stderr: pytest.skip(f'the printed command of {name} needs real data')
+    assert done.returncode == 0 and server.requests, done.stderr[-3000:] + done.stdout[-2000:]
+    assert json.loads((tmp_path/'o/x/result.json').read_text(encoding='utf-8'))['name'] == name
+    assert not re.search('traceback', done.stderr, re.IGNORECASE)
