@@ -1,6 +1,6 @@
-"""What the live layer costs: `factlib.llm.chat` against a stub with 50 ms of delay in a process and on a core of its own, beside a client of twenty lines. Ratios within one run; `make bench` runs it.
+"""What the live layer costs: `factlib.llm.chat` against a stub with 50 ms of delay in a process and on a core of its own, beside two clients of twenty lines: one of the SDK, and a bare loop of aiohttp that keeps nothing. Ratios within one run; `make bench` runs it.
 
-The ideal is requests x delay / concurrency. CPU is the client process's, per request. Prompts have 1,000 words."""
+The ideal is requests x delay / concurrency. CPU is the client process's, per request. Prompts have 1,000 words. `await` is a caller on a loop of its own, such as a notebook's cell; `evaluate` asks on factlib's loop, where no thread hands over to another. The aim: half of the bare loop's rate, every answer on disk."""
 import argparse, asyncio, json, multiprocessing, os, random, resource, tempfile, time
 from pathlib import Path
 
@@ -39,6 +39,18 @@ async def naive(base_url, asked, concurrency):
                 return done.choices[0].message.content
         return await asyncio.gather(*[one(p) for p in asked])
 
+async def bare(base_url, asked, concurrency):
+    "The least that can be done: no types, no retries, no cache, no absences."
+    import aiohttp
+    waiting, replies = iter(asked), []
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        async def work():
+            for prompt in waiting: # the workers share one iterator
+                body = dict(model='stub', messages=[dict(role='user', content=prompt)], temperature=0, max_tokens=2048)
+                async with session.post(f'{base_url}/chat/completions', json=body) as response: replies.append(json.loads(await response.read())['choices'][0]['message']['content'])
+        await asyncio.gather(*[work() for _ in range(concurrency)])
+    return replies
+
 async def factlib_chat(chat, asked):
     replies = await asyncio.gather(*[chat(p) for p in asked])
     assert all(r.text == 'Fluency: 4' and r.absence is None for r in replies)
@@ -46,8 +58,9 @@ async def factlib_chat(chat, asked):
 
 def measure(name, run, n, concurrency, counts):
     "One row: wall time against the ideal, CPU a request, what the server saw."
+    from factlib.core.loop import run_sync
     before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
-    asyncio.run(run())
+    (run_sync if 'evaluate' in name else asyncio.run)(run())
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     sent, in_flight, connections = counts()
@@ -62,11 +75,12 @@ def cases(base_url, folder, repeats):
     for r in range(repeats):
         for concurrency, n in ((16, 400), (256, 4000)):
             ours, theirs = prompts(n, f'{concurrency}-{r}'), prompts(n, f'naive-{concurrency}-{r}')
-            yield 'naive client', lambda: naive(base_url, theirs, concurrency), n, concurrency
-            for transport in ('sdk', 'lean'):
-                chat = Chat('stub', base_url, concurrency=concurrency, cache=f'{folder}/{transport}-{concurrency}-{r}.sqlite', transport=transport)
-                yield f'Chat, {transport}', lambda: factlib_chat(chat, ours), n, concurrency
-                yield f'Chat, {transport}, warm', lambda: factlib_chat(Chat('stub', base_url, concurrency=concurrency, cache=chat.cache), ours), n, concurrency
+            yield 'bare aiohttp', lambda: bare(base_url, theirs, concurrency), n, concurrency
+            yield 'naive SDK client', lambda: naive(base_url, theirs, concurrency), n, concurrency
+            for transport, way in (('sdk', 'await'), ('lean', 'await'), ('lean', 'evaluate')):
+                chat = Chat('stub', base_url, concurrency=concurrency, cache=f'{folder}/{transport}-{way}-{concurrency}-{r}.sqlite', transport=transport)
+                yield f'Chat, {transport}, {way}', lambda: factlib_chat(chat, ours), n, concurrency
+                yield f'Chat, {transport}, {way}, warm', lambda: factlib_chat(Chat('stub', base_url, concurrency=concurrency, cache=chat.cache), ours), n, concurrency
 
 def told(pipe, question=None):
     "What the server's process says next, to a question if there is one."
@@ -93,9 +107,10 @@ def main():
     for row in rows:
         key = row['what'], row['concurrency']
         if key not in best or row['wall'] < best[key]['wall']: best[key] = row
-    print(f'{"":18} {"at once":>7} {"sent":>6} {"x ideal":>8} {"CPU ms":>7} {"per s":>7} {"in flight":>9} {"connections":>11}')
+    print(f'{"":26} {"at once":>7} {"sent":>6} {"x ideal":>8} {"CPU ms":>7} {"per s":>7} {"of bare":>7} {"in flight":>9} {"connections":>11}')
     for row in sorted(best.values(), key=lambda r: r['concurrency']):
-        print(f'{row["what"]:18} {row["concurrency"]:7} {row["sent"]:6} {row["times_ideal"] or "-":>8} {row["cpu_ms"]:7.2f} {row["per_second"]:7} {row["in_flight"]:9} {row["connections"]:11}')
+        of_bare = row['per_second']/best['bare aiohttp', row['concurrency']]['per_second']
+        print(f'{row["what"]:26} {row["concurrency"]:7} {row["sent"]:6} {row["times_ideal"] or "-":>8} {row["cpu_ms"]:7.2f} {row["per_second"]:7} {of_bare:7.2f} {row["in_flight"]:9} {row["connections"]:11}')
     if options.out: options.out.write_text(json.dumps(rows, indent=1), encoding='utf-8')
 
 if __name__ == '__main__': main()

@@ -576,14 +576,12 @@ def _plain_answer(completion, model, seconds):
     return {n: value for n, value in answer.items() if value is not None or n == 'finish_reason'}
 
 # %% ../../nbs/llm/chat.ipynb #chat-clean
-def _each(data, change):
-    "Plain data with every value in it, however deep, changed by a function."
-    if isinstance(data, dict): return {name: _each(value, change) for name, value in data.items()}
-    return [_each(value, change) for value in data] if isinstance(data, list) else change(data)
-
-def _finite(value):
-    "None for infinity and NaN, which are no JSON; anything else as it is."
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _clean(data, secret):
+    "Plain data that a file can hold: whole characters, no key in any text, None for infinity and NaN."
+    if isinstance(data, str): return secret.strike(whole(data))
+    if isinstance(data, dict): return {_clean(name, secret): _clean(value, secret) for name, value in data.items()}
+    if isinstance(data, list): return [_clean(value, secret) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 # %% ../../nbs/llm/chat.ipynb #chat-attempt
 @patch
@@ -599,7 +597,7 @@ async def _attempt(self:Chat, request, timeout):
         raise
     try:
         answer = _plain_answer(completion, self.model, time.perf_counter() - begun)
-        return _each(whole(_each(answer, _finite)), self._secret.strike)
+        return _clean(answer, self._secret)
     except Exception as e: why = type(e).__name__
     raise Failure('garbled', f'the answer is no chat completion ({why})')
 
