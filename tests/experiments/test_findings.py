@@ -50,3 +50,57 @@ def test_what_long_texts_hide(mean, p_holm, says):
     pooled = pd.DataFrame(dict(task=['[17]', '[24]'], mean=[mean, 0.], ci_low=[mean - .1, -.1], ci_high=[mean + .1, .1], p_holm=[p_holm, 1.], below=20, configurations=24))
     text = said('judgememo_ablations', 'ablations-pooled-finding', pooled=pooled)
     for words in says: assert words in text
+
+# What the recordings say
+
+SAY = 'what_the_recordings_say'
+
+def cells(*intervals, p_holm=1.):
+    "Combinations of judge and fault with these intervals."
+    names = ['43', '41', '42', '32', '17', '24']
+    return pd.DataFrame([dict(evaluator='LI', variant=v, task=f'[{v}]', metric='fluency', mean=(low + high)/2, ci_low=low, ci_high=high, p_holm=p_holm, missing=0, asked=65, scored=65, t=2.)
+                         for v, (low, high) in zip(names, intervals)])
+
+def test_whether_faults_are_noticed():
+    text = said(SAY, 'say-one-finding', short=cells((-.5, -.3), (-1.4, -1.2), (-.1, .1), (.2, .4)))
+    assert 'noticed (interval below 0) in 2 of 4' in text and 'No drop is shown for [42] by LI and [32] by LI.' in text
+    assert 'largest drop is 1.30 points ([41], LI), the median 0.20' in text and 'less than one point in 3 of 4' in text
+
+@pytest.mark.parametrize('low, high, says', [(-.4, -.2, 'less is noticed in the long text in 1 ([43] LI −0.30 [−0.40, −0.20]), more in 0 (none)'), (.2, .4, 'in the long text in 0 (none), more in 1 ([43] LI 0.30 [0.20, 0.40])'),
+                                             (-.2, .4, 'in the long text in 0 (none), more in 0 (none); in 2 no difference is shown')])
+def test_whether_long_texts_hide_faults(low, high, says): assert says in said(SAY, 'say-two-finding', length=cells((low, high), (-.1, .1)))
+
+def test_scores_that_are_missing_are_named_where_they_are_many():
+    table = cells((-.1, .1), (-.1, .1))
+    assert 'missing' not in said(SAY, 'say-two-finding', length=table)
+    assert '17 of 65 for [41] by LI' in said(SAY, 'say-two-finding', length=table.assign(missing=[0, 17]))
+
+def test_power():
+    "16 differences of standard deviation 1: by G*Power a two-sided test finds d_z .749 with a power of 80 %."
+    length = cells((-.1, .1)).assign(scored=16, mean=.5, t=2.) # sd = .5/2*4 = 1
+    text = said(SAY, 'say-power', length=length, short=cells((-1.1, -.9)))
+    assert 'difference of 0.75 points' in text and 'found in 1 of 1 cases' in text and 'found out in 0.' in text
+    assert 'found out in 1.' in said(SAY, 'say-power', length=length, short=cells((-1.7, -1.5)))
+
+def gold(longer, seed=0):
+    "Untouched texts that gain so many points in full; eight documents with a small scatter."
+    rows = [dict(evaluator='LI', variant='gold', metric='fluency', level=level, group=f'd{i}', value=4 + (i % 3)/10 + (longer*(1 + i % 2) if level == 'full' else 0)) for i in range(8) for level in ('2000', 'full')]
+    return pd.DataFrame(rows)
+
+@pytest.mark.parametrize('longer, says', [(-.1, 'lower in 1 of 1 cases (LI, fluency −0.15'), (.1, 'lower in 0 of 1 cases (none), higher in 1 (LI, fluency 0.15'), (0., 'for 1 no difference is shown')])
+def test_whether_length_alone_costs_points(longer, says):
+    assert says in said(SAY, 'say-gold', setups=dict(vanilla=gold(longer)))
+
+@pytest.mark.parametrize('low, high, says', [(-.2, -.1, 'judged more alike'), (.1, .2, 'judged less alike'), (-.1, .1, 'no change is shown')])
+def test_whether_the_lengths_come_closer(low, high, says):
+    pooled = pd.DataFrame([dict(cases='all cases', documents=30, change=(low + high)/2, ci_low=low, ci_high=high, p=.5)])
+    assert says in said(SAY, 'say-three-pooled-finding', pooled=pooled, steps=pd.DataFrame())
+
+def test_finer_scores_are_named():
+    steps = pd.DataFrame(dict(vanilla=[6], JudgeMemo=[16]), index=['LI'])
+    assert 'LI 16 instead of 6' in said(SAY, 'say-three-pooled-finding', pooled=pd.DataFrame(), steps=steps)
+
+@pytest.mark.parametrize('memo, says', [(-.8, 'larger under JudgeMemo than under the single prompt in 1 of 1'), (-.2, 'in 0 of 1')])
+def test_whose_drops_are_larger(memo, says):
+    def scores(drop): return pd.DataFrame([dict(evaluator='LI', variant=v, metric='fluency', level='2000', group=f'd{i}', value=4 + i/10 + (drop if v == '43' else 0)) for i in range(3) for v in ('gold', '43')])
+    assert says in said(SAY, 'say-three-sharp', same=dict(vanilla=scores(-.5), JudgeMemo=scores(memo)), judges=['LI'])
