@@ -224,17 +224,18 @@ def document_hits(
     return labels | _quoted(errors, places, text, gold, memory) | dict(places=places, flags=flags)
 
 # %% ../../nbs/metaeval/places.ipynb #places-shares
-def _interval(values, groups, name):
-    "The mean under this name, with its interval."
+def _interval(values, groups, name, least=0.):
+    "The mean under this name, with its interval: what reaches beyond `least` and 1, where no mean can be, is cut off."
     r = paired_t(values, groups=groups)
-    return {name: r.estimate, f'{name}_low': r.low, f'{name}_high': r.high}
+    low, high = (None, None) if r.ci is None else (max(r.low, least), min(r.high, 1.))
+    return {name: r.estimate, f'{name}_low': low, f'{name}_high': high}
 
 def _shares(hits, p_place, groups):
     "The columns of a row from its errors (name -> a value an error) and the documents that these are in."
     def mean(name): return math.fsum(hits[name])/len(groups)
     lift = [a - b for a, b in zip(hits['hit'], hits['in_gold'])]
     labels = dict(labelled=mean('hit'), by_place=mean('by_place'), p_place=p_place, in_gold=mean('in_gold'))
-    labels |= _interval(lift, groups, 'lift')
+    labels |= _interval(lift, groups, 'lift', -1.)
     quotes = _interval(hits['quoted'], groups, 'quoted') | dict(quoted_by_chance=mean('quoted_by_chance'))
     return dict(errors=len(groups)) | labels | quotes
 

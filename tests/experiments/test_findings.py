@@ -104,3 +104,20 @@ def test_finer_scores_are_named():
 def test_whose_drops_are_larger(memo, says):
     def scores(drop): return pd.DataFrame([dict(evaluator='LI', variant=v, metric='fluency', level='2000', group=f'd{i}', value=4 + i/10 + (drop if v == '43' else 0)) for i in range(3) for v in ('gold', '43')])
     assert says in said(SAY, 'say-three-sharp', same=dict(vanilla=scores(-.5), JudgeMemo=scores(memo)), judges=['LI'])
+
+# A rule or a final call
+
+RULE = 'judgememo_rule_or_final_call'
+
+@pytest.mark.parametrize('low, high, says', [(.1, .5, 'better than the final call (interval above 0) in 2 of 3 configurations of 2 models, worse (below 0) in 0; in 1 no'), (-.5, -.1, 'in 0 of 3 configurations of 2 models, worse (below 0) in 2; in 1 no'),
+                                             (-.1, .5, 'in 0 of 3 configurations of 2 models, worse (below 0) in 0; in 3 no')])
+def test_whether_a_rule_is_better(low, high, says):
+    solid = pd.DataFrame(dict(evaluator=['LI base', 'LI context', 'Q base'], rule='mean', level='full', gain=[(low + high)/2, .1, (low + high)/2], gain_low=[low, -.2, low], gain_high=[high, .4, high]))
+    text = said(RULE, 'rule-overall-finding', solid=solid, memories=range(10), sections=range(90), setups='baseline')
+    assert says in text and '10% fewer requests' in text
+
+def test_quotations_are_told_fault_by_fault():
+    known = pd.DataFrame(dict(evaluator=['Q', 'Q', 'LI'], level='full', manipulation=['[17]', '[43]', '[43]'], errors=[10, 100, 50], documents=[30, 7, 30], labelled=1., by_place=1., lift=[0., .6, 0.], quoted=[.5, .1, .2], quoted_low=[.4, .05, .1], quoted_by_chance=[.3, .02, .15]))
+    text = said(RULE, 'rule-quoted-finding', places=known, longest='full')
+    assert 'Q 10% of the errors of [43] to 50% of [17] (7 to 30 documents a fault); LI 20% of the errors of [43] (30 to 30' in text
+    assert 'In 1 of 3 combinations' in text and 'over 50 points less often ([43])' in text and 'above chance in 2 of 3' in text
