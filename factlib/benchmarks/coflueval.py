@@ -213,7 +213,7 @@ def _results(jobs, texts, settings, workers):
 def _all(jobs, texts, settings, workers, progress):
     "(document id, length) -> what `_document` gives, for all jobs."
     results = {}
-    with progress_bar(len(jobs), 'build', progress) as bar:
+    with progress_bar(len(jobs), 'build', progress, unit='text') as bar:
         for (doc, length), result in _results(jobs, texts, settings, workers):
             results[doc.id, length] = result
             bar.update()

@@ -65,13 +65,14 @@ def progress_bar(
     name:str, # Stands before it
     shown:bool=True, # False: nothing is drawn
     done:int=0, # Steps made before
+    unit:str='it', # What a step is called
 ): # tqdm's, for a `with` block; `update(n)` moves it on
     "A bar that counts what is done, in a terminal or a notebook."
     import warnings
     with warnings.catch_warnings():
         warnings.simplefilter('ignore') # it warns where Jupyter has no widgets
         from tqdm.auto import tqdm
-    return tqdm(total=total, initial=done, desc=name, disable=not shown)
+    return tqdm(total=total, initial=done, desc=name, unit=unit, disable=not shown)
 
 # %% ../../nbs/core/loop.ipynb #loop-each
 async def _each(make, items, concurrency, done):

@@ -73,9 +73,9 @@ def test_whatever_the_text(text):
 def test_a_long_text_is_quick():
     for unit in ('<|', '< ', '</', '<' + ' '*50, '[/', '<\u200b', '</source>', '/think '):
         text = unit*(1_500_000//len(unit))
-        start = time.perf_counter()
+        start = time.process_time()
         assert len(neutralise(text, ['source', 'target'])) == len(text)
-        assert time.perf_counter() - start < 4, repr(unit)
+        assert time.process_time() - start < 15, repr(unit) # seconds; what grows with the square takes hours
 
 # Our own
 
