@@ -8,6 +8,7 @@ __all__ = ['notebook_html', 'build_page']
 # %% ../../nbs/report/page.ipynb #page-imports
 import base64, json
 from pathlib import Path
+from urllib.parse import quote
 
 from ..core.files import shipped, write_atomic
 from ..core.records import BadInput
@@ -22,7 +23,8 @@ def notebook_html(
     nothing = ('mathjax_url', 'require_js_url', 'jquery_url', 'widget_renderer_url', 'mermaid_js_url')
     quiet = dict(exclude_input_prompt=True, exclude_output_prompt=True) | dict.fromkeys(nothing, '')
     body, _ = HTMLExporter(template_name='lab', **quiet).from_filename(str(notebook))
-    return write_atomic(html, body)
+    own = f'href="{quote(Path(notebook).name)}#' # as JupyterLab needs it
+    return write_atomic(html, body.replace(own, 'href="#'))
 
 # %% ../../nbs/report/page.ipynb #page-load
 def _load(folder):
