@@ -38,7 +38,15 @@ def _load(folder):
     except (ValueError, KeyError, TypeError, OSError) as e:
         raise BadInput(f'The results in {str(folder)!r} can\'t be read ({type(e).__name__}: {e}): '
                        'run the experiment again, or remove the folder.') from None
-    return result | dict(name=folder.name, notebook=(folder/'notebook.html').is_file())
+    return _linked(result, folder) | dict(name=folder.name)
+
+# %% ../../nbs/report/page.ipynb #page-linked
+def _linked(result, folder):
+    "The result; without a `notebook.html` that is at least as new there is no link to it and its cells."
+    html, written = folder/'notebook.html', folder/'result.json'
+    fresh = html.is_file() and html.stat().st_mtime >= written.stat().st_mtime
+    for thing in [] if fresh else result['findings'] + result['shown']: thing['cell'] = ''
+    return result | dict(notebook=fresh)
 
 # %% ../../nbs/report/page.ipynb #page-distinct
 def _distinct(results):

@@ -224,11 +224,10 @@ def _in_lab(folder):
     session = os.environ.get(SESSION, '')
     return bool(session) and Path(session).resolve().parent != folder.resolve()
 
-def _page_note(folder):
-    "What to say behind the link to the page above a folder of results. In JupyterLab the page is made anew."
-    if not _in_lab(folder): return f', which `factlib page {folder.parent}` makes'
-    try: build_page(folder.parent)
-    except BadInput as e: return _literally(f', which can\'t be made: {e}')
+def _page_made(folder):
+    "Why the page above a folder of results can't be made anew; nothing if it is, or if this is not for us to do."
+    try: _in_lab(folder) and build_page(folder.parent)
+    except BadInput as e: return _literally(f' It can\'t be brought up to date: {e}')
     return ''
 
 # %% ../../nbs/report/results.ipynb #results-where
@@ -239,5 +238,5 @@ def where(self:Experiment)->None:
     count, seen = f'{len(self.files)} files in {folder}', [thing['file'] for thing in self.shown]
     link = lambda file: _link(_literally(Path(file).name), Path(os.path.relpath(folder/file, here)).as_posix())
     results = ', '.join(map(link, ['result.json', *dict.fromkeys(seen)]))
-    page = f'{link("../index.html")}{_page_note(folder)}'
-    _tell(Markdown(f'{_literally(count)}: {results}.\n\nThe page of all results: {page}.', count))
+    page = f'The page of all results (`factlib page {folder.parent}` makes it anew): {link("../index.html")}.'
+    _tell(Markdown(f'{_literally(count)}: {results}.\n\n{page}{_page_made(folder)}', count))
