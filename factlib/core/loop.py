@@ -66,12 +66,13 @@ def progress_bar(
     shown:bool=True, # False: nothing is drawn
     done:int=0, # Steps made before
 ): # tqdm's, for a `with` block; `update(n)` moves it on
-    "A bar that counts what is done, in a terminal or a notebook."
+    "A bar that counts what is done. In a notebook it comes when a second has passed, and goes when all is done."
     import warnings
     with warnings.catch_warnings():
         warnings.simplefilter('ignore') # it warns where Jupyter has no widgets
         from tqdm.auto import tqdm
-    return tqdm(total=total, initial=done, desc=name, disable=not shown)
+    passing = dict(leave=False, delay=1) if 'JPY_PARENT_PID' in os.environ else {} # set by Jupyter for its kernels
+    return tqdm(total=total, initial=done, desc=name, disable=not shown, **passing)
 
 # %% ../../nbs/core/loop.ipynb #loop-each
 async def _each(make, items, concurrency, done):

@@ -218,15 +218,16 @@ def finish(self:Experiment)->dict: # What `result.json` holds
     (self.out/'unfinished.json').unlink(missing_ok=True)
     return result
 
-# %% ../../nbs/report/results.ipynb #results-page
-def _in_lab(folder):
-    "Whether JupyterLab runs the notebook, and not `runs.execute` the copy in the folder of results."
+# %% ../../nbs/report/results.ipynb #results-watched
+@patch(as_prop=True)
+def watched(self:Experiment)->bool:
+    "Whether JupyterLab runs the notebook, where somebody waits; `runs.execute` runs a copy in the folder of results."
     session = os.environ.get(SESSION, '')
-    return bool(session) and Path(session).resolve().parent != folder.resolve()
+    return bool(session) and Path(session).resolve().parent != Path(self.parameters['out']).resolve()
 
 def _page_made(folder):
-    "Why the page above a folder of results can't be made anew; nothing if it is, or if this is not for us to do."
-    try: _in_lab(folder) and build_page(folder.parent)
+    "Make the page above a folder of results anew. If that can't be done: the reason, as Markdown."
+    try: build_page(folder.parent)
     except BadInput as e: return _literally(f' It can\'t be brought up to date: {e}')
     return ''
 
@@ -239,4 +240,4 @@ def where(self:Experiment)->None:
     link = lambda file: _link(_literally(Path(file).name), Path(os.path.relpath(folder/file, here)).as_posix())
     results = ', '.join(map(link, ['result.json', *dict.fromkeys(seen)]))
     page = f'The page of all results (`factlib page {folder.parent}` makes it anew): {link("../index.html")}.'
-    _tell(Markdown(f'{_literally(count)}: {results}.\n\n{page}{_page_made(folder)}', count))
+    _tell(Markdown(f'{_literally(count)}: {results}.\n\n{page}{_page_made(folder) if self.watched else ""}', count))
