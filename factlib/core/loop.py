@@ -6,7 +6,7 @@
 __all__ = ['background_loop', 'run_sync', 'on_background', 'together', 'progress_bar', 'run_each']
 
 # %% ../../nbs/core/loop.ipynb #loop-imports
-import asyncio, os, threading
+import asyncio, os, sys, threading
 from concurrent.futures import wait
 from typing import Callable, Coroutine, Iterable
 
@@ -66,12 +66,13 @@ def progress_bar(
     shown:bool=True, # False: nothing is drawn
     done:int=0, # Steps made before
 ): # tqdm's, for a `with` block; `update(n)` moves it on
-    "A bar that counts what is done. In a notebook it comes when a second has passed, and goes when all is done."
+    "A bar that counts what is done. In a notebook it comes only if it takes a moment, and goes when all is done."
     import warnings
     with warnings.catch_warnings():
         warnings.simplefilter('ignore') # it warns where Jupyter has no widgets
         from tqdm.auto import tqdm
-    passing = dict(leave=False, delay=1) if 'JPY_PARENT_PID' in os.environ else {} # set by Jupyter for its kernels
+    in_kernel = 'JPY_PARENT_PID' in os.environ # set by Jupyter
+    passing = dict(leave=False, delay=.3, file=sys.stdout) if in_kernel else {} # what stderr shows looks like an error
     return tqdm(total=total, initial=done, desc=name, disable=not shown, **passing)
 
 # %% ../../nbs/core/loop.ipynb #loop-each
