@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from . import __version__
-from .core.files import data_home
+from .core.files import data_home, in_project
 from .core.records import BadInput
 from .runs.execute import execute, experiments, find_experiment, main_job, make_folder
 from .runs.execute import parameters_of, results_of, run_all
@@ -121,7 +121,7 @@ def run(name, parameter, out, page):
     from factlib.report.page import build_page
     notebook = find_experiment(name)
     values = _typed(parameter, parameters_of(notebook))
-    out = Path(out or values.pop('out', '') or f'outputs/{notebook.stem}')
+    out = Path(in_project(str(out or values.pop('out', '') or f'outputs/{notebook.stem}')))
     execute(notebook, values, out)
     _say_results(out)
     if page and (out/'result.json').is_file(): click.echo(f'Page: {build_page(out.parent)}')

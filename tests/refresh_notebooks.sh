@@ -15,16 +15,16 @@ END
 )
 for name in $names; do
     if [ "$name" = vista ]; then # stored with thirty dialogues of each set; a plain run draws fewer
-        papermill nbs/experiments/vista.ipynb outputs/vista.all.ipynb -p n 30 --no-progress-bar >/dev/null
+        papermill nbs/experiments/vista.ipynb outputs/vista.all.ipynb -p n 30 --cwd nbs/experiments --no-progress-bar >/dev/null
         python tests/keep_outputs.py outputs/vista.all.ipynb nbs/experiments/vista.ipynb
     elif [ "$name" = trutheval ]; then # stored with all questions
-        papermill nbs/experiments/trutheval.ipynb outputs/trutheval.all.ipynb -p n 0 --no-progress-bar >/dev/null
+        papermill nbs/experiments/trutheval.ipynb outputs/trutheval.all.ipynb -p n 0 --cwd nbs/experiments --no-progress-bar >/dev/null
         python tests/keep_outputs.py outputs/trutheval.all.ipynb nbs/experiments/trutheval.ipynb
     elif [ "$name" = narrativefactscore ]; then # stored with all our stories
-        papermill nbs/experiments/narrativefactscore.ipynb outputs/narrativefactscore.all.ipynb -p holmes 0 --no-progress-bar >/dev/null
+        papermill nbs/experiments/narrativefactscore.ipynb outputs/narrativefactscore.all.ipynb -p holmes 0 --cwd nbs/experiments --no-progress-bar >/dev/null
         python tests/keep_outputs.py outputs/narrativefactscore.all.ipynb nbs/experiments/narrativefactscore.ipynb
     else
-        papermill "nbs/experiments/$name.ipynb" "nbs/experiments/$name.ipynb" --no-progress-bar >/dev/null
+        papermill "nbs/experiments/$name.ipynb" "nbs/experiments/$name.ipynb" --cwd nbs/experiments --no-progress-bar >/dev/null
     fi
     echo "ran $name"
 done

@@ -40,10 +40,12 @@ def data_home()->Path|None: # An existing folder, or None when `FACTLIB_DATA` is
 def in_project(
     path:str, # Of a folder, such as 'outputs/x'
 )->str: # The same, or the way to it from a folder of notebooks
-    "A relative path as seen from the working folder; in a checkout's `nbs` it starts at the checkout."
+    """A relative path as seen from the working folder; in a checkout's `nbs` it starts at the checkout.
+    One that begins with `..` stays as it is."""
     here, checkout = Path.cwd(), Path(factlib.__file__).parent.parent
     notebooks = checkout/'nbs'
-    if os.path.isabs(path) or not notebooks.is_dir() or not here.is_relative_to(notebooks): return path
+    fixed = os.path.isabs(path) or Path(path).parts[:1] == ('..',)
+    if fixed or not notebooks.is_dir() or not here.is_relative_to(notebooks): return path
     return os.path.join(os.path.relpath(checkout, here), path)
 
 # %% ../../nbs/core/files.ipynb #files-data-file

@@ -6,7 +6,7 @@
 __all__ = ['background_loop', 'run_sync', 'on_background', 'together', 'progress_bar', 'run_each']
 
 # %% ../../nbs/core/loop.ipynb #loop-imports
-import asyncio, os, threading
+import asyncio, os, sys, threading
 from concurrent.futures import wait
 from typing import Callable, Coroutine, Iterable
 
@@ -67,12 +67,14 @@ def progress_bar(
     done:int=0, # Steps made before
     unit:str='it', # What a step is called
 ): # tqdm's, for a `with` block; `update(n)` moves it on
-    "A bar that counts what is done, in a terminal or a notebook."
+    "A bar that counts what is done. In a notebook it comes only if it takes a moment, and goes when all is done."
     import warnings
     with warnings.catch_warnings():
         warnings.simplefilter('ignore') # it warns where Jupyter has no widgets
         from tqdm.auto import tqdm
-    return tqdm(total=total, initial=done, desc=name, unit=unit, disable=not shown)
+    in_kernel = 'JPY_PARENT_PID' in os.environ # set by Jupyter
+    passing = dict(leave=False, delay=.3, file=sys.stdout) if in_kernel else {} # what stderr shows looks like an error
+    return tqdm(total=total, initial=done, desc=name, unit=unit, disable=not shown, **passing)
 
 # %% ../../nbs/core/loop.ipynb #loop-each
 async def _each(make, items, concurrency, done):

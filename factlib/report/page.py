@@ -8,6 +8,7 @@ __all__ = ['notebook_html', 'build_page']
 # %% ../../nbs/report/page.ipynb #page-imports
 import base64, json
 from pathlib import Path
+from urllib.parse import quote
 
 from ..core.files import shipped, write_atomic
 from ..core.records import BadInput
@@ -22,7 +23,8 @@ def notebook_html(
     nothing = ('mathjax_url', 'require_js_url', 'jquery_url', 'widget_renderer_url', 'mermaid_js_url')
     quiet = dict(exclude_input_prompt=True, exclude_output_prompt=True) | dict.fromkeys(nothing, '')
     body, _ = HTMLExporter(template_name='lab', **quiet).from_filename(str(notebook))
-    return write_atomic(html, body)
+    own = f'href="{quote(Path(notebook).name)}#' # as JupyterLab needs it
+    return write_atomic(html, body.replace(own, 'href="#'))
 
 # %% ../../nbs/report/page.ipynb #page-load
 def _load(folder):
@@ -36,7 +38,15 @@ def _load(folder):
     except (ValueError, KeyError, TypeError, OSError) as e:
         raise BadInput(f'The results in {str(folder)!r} can\'t be read ({type(e).__name__}: {e}): '
                        'run the experiment again, or remove the folder.') from None
-    return result | dict(name=folder.name, notebook=(folder/'notebook.html').is_file())
+    return _linked(result, folder) | dict(name=folder.name)
+
+# %% ../../nbs/report/page.ipynb #page-linked
+def _linked(result, folder):
+    "The result; without a `notebook.html` that is at least as new there is no link to it and its cells."
+    html, written = folder/'notebook.html', folder/'result.json'
+    fresh = html.is_file() and html.stat().st_mtime >= written.stat().st_mtime
+    for thing in [] if fresh else result['findings'] + result['shown']: thing['cell'] = ''
+    return result | dict(notebook=fresh)
 
 # %% ../../nbs/report/page.ipynb #page-distinct
 def _distinct(results):

@@ -6,12 +6,12 @@
 __all__ = ['estimate', 'planned', 'with_usage', 'summaries', 'why_none', 'document_costs']
 
 # %% ../../nbs/runs/costs.ipynb #costs-imports
-import os
 from pathlib import Path
 
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..evaluators.base import summary
+from ..llm.cache import cache_place
 from ..llm.chat import Chat
 from ..llm.costs import DryRun, dry_run, once_each, planned_by, prompt_tokens
 from .judges import judges_for, memo_judges
@@ -22,8 +22,7 @@ def _planner(parameters):
     "A chat that asks nobody. It looks into the cache of the experiment if there is one, and makes none."
     from factlib.llm.local import MODEL
     model = parameters['model']
-    place = os.environ.get('FACTLIB_CACHE', '').strip() or Path(parameters['out'])/ANSWERS
-    kept = Path(place).exists() and parameters['mode'] in ('live', 'replay')
+    kept = Path(cache_place(Path(parameters['out'])/ANSWERS)).exists() and parameters['mode'] in ('live', 'replay')
     return Chat(model or MODEL, parameters['base_url'] or None, endpoint=None if model else f'local/{MODEL}',
                 cache=cache_of(parameters) if kept else None, mode='live' if kept else 'off')
 

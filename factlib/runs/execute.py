@@ -8,6 +8,7 @@ __all__ = ['MODEL', 'experiments', 'find_experiment', 'parameters_of', 'make_fol
 
 # %% ../../nbs/runs/execute.ipynb #execute-imports
 import ast, json, os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Callable
 
@@ -62,6 +63,18 @@ def _remove_empty(folders):
     for folder in folders:
         if folder.is_dir() and not any(folder.iterdir()): folder.rmdir()
 
+# %% ../../nbs/runs/execute.ipynb #execute-session
+@contextmanager
+def _session(notebook):
+    "Within it a kernel takes itself for one that runs this notebook, whatever notebook has started us."
+    from factlib.report.results import SESSION
+    before = os.environ.get(SESSION)
+    os.environ[SESSION] = str(notebook)
+    try: yield
+    finally:
+        if before is None: del os.environ[SESSION]
+        else: os.environ[SESSION] = before
+
 # %% ../../nbs/runs/execute.ipynb #execute-papermill
 def _papermill(notebook, part, out, values, progress):
     "Run a notebook into `part`. Its `BadInput` is one here; for other errors the notebook that shows them is kept."
@@ -95,7 +108,7 @@ def execute(
     new, part = make_folder(out.parent), out.parent/f'.{out.name}.part.ipynb'
     if out.is_file(): raise BadInput(f'{str(out)!r} is a file: name a folder for the results.')
     try:
-        _papermill(notebook, part, out, values, progress)
+        with _session(out/'notebook.ipynb'): _papermill(notebook, part, out, values, progress)
         out.mkdir(exist_ok=True) # a notebook of one's own may write nothing
         os.replace(part, out/'notebook.ipynb')
     finally:

@@ -149,13 +149,13 @@ def judged_by(
     label:str='', # In the experiment's tables; the judge's name if empty
     model:str='', # The one that is asked
     concurrency:int=16, # Examples under way at a time
-    progress:bool=False, # Show a bar
+    progress:bool|None=None, # Show a bar; None: in JupyterLab
 )->DataFrame: # As from `evaluate`, with the label as evaluator, and the column `benchmark`
     "Judge in an experiment, which keeps the judgements and counts what was asked for and given."
     import pandas as pd
-    label, frames = label or judge.name, []
+    label, frames, bar = label or judge.name, [], run.watched if progress is None else progress
     for name, examples in benchmarks.items():
-        frame = evaluate(judge, examples, concurrency=concurrency, progress=progress).assign(evaluator=label)
+        frame = evaluate(judge, examples, concurrency=concurrency, progress=bar).assign(evaluator=label)
         frame.attrs['signatures'] = {label: judge.signature}
         run.judgements(frame, examples, name, model)
         frames.append(frame.assign(benchmark=name))

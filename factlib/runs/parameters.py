@@ -20,6 +20,7 @@ LEADING = dict(model=str, base_url=str, dataset=str, n=int, seed=int, out=str) #
 
 def _unknown(names, types):
     "Plain values of a notebook that are no parameters."
+    if isinstance(names.get('parameters'), dict): return [] # it has run before
     plain = (str, int, float, list, dict, type(None))
     others = ('In', 'Out', 'NEEDS') # IPython's, and what an experiment says of itself
     mine = [name for name, value in names.items() if isinstance(value, plain) and not name.startswith('_')]
