@@ -101,6 +101,7 @@ def _place(folder, part, old, token, leave):
         _carry(folder, old, (), token)
         shutil.rmtree(folder)
     if folder.exists():
+        shutil.copymode(folder, part)
         _link(folder, part, leave)
         if _swap(part, folder): return
         os.rename(folder, old)
