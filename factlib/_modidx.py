@@ -6158,6 +6158,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                     'factlib.runs.costs.with_usage': ('runs/costs.html#with_usage', 'factlib/runs/costs.py')},
             'factlib.runs.execute': { 'factlib.runs.execute._check_values': ('runs/execute.html#_check_values', 'factlib/runs/execute.py'),
                                       'factlib.runs.execute._held': ('runs/execute.html#_held', 'factlib/runs/execute.py'),
+                                      'factlib.runs.execute._kept_notebook': ( 'runs/execute.html#_kept_notebook',
+                                                                               'factlib/runs/execute.py'),
                                       'factlib.runs.execute._literal': ('runs/execute.html#_literal', 'factlib/runs/execute.py'),
                                       'factlib.runs.execute._papermill': ('runs/execute.html#_papermill', 'factlib/runs/execute.py'),
                                       'factlib.runs.execute._remove_empty': ('runs/execute.html#_remove_empty', 'factlib/runs/execute.py'),

@@ -146,14 +146,17 @@ def recover_all(
     for found in filter(None, map(pattern.fullmatch, names)): recover(Path(folder)/found[1])
 
 # %% ../../nbs/core/folders.ipynb #folders-exchange
+_NOTE = '.exchange' # In a folder, until it is whole and moved beside it
+
 def _exchange(part, folder, token, stale):
     "Let a folder take the place of another; `stale`: what of the old one doesn't go along, and isn't in the new one."
     with _alone(folder.parent):
         for other in _remains(folder, 'exchange'): _go_on(folder, other)
         if not part.exists(): return # that was this one
-        leave = [*_carried(part, ()), *(stale(folder) if callable(stale) else stale)]
+        leave = [*_carried(part, (_NOTE,)), *(stale(folder) if callable(stale) else stale)]
         note = json.dumps(dict(new=part.stat().st_ino, leave=leave))
-        write_atomic(_beside(folder, token, 'exchange'), note)
+        (part/_NOTE).write_text(note, encoding='utf-8')
+        os.rename(part/_NOTE, _beside(folder, token, 'exchange'))
         _go_on(folder, token)
 
 # %% ../../nbs/core/folders.ipynb #folders-failed
@@ -225,8 +228,12 @@ def check_place(
 
 # %% ../../nbs/core/folders.ipynb #folders-make
 def _make(folder):
-    "Make a folder; a `BadInput` if it can't be made."
-    try: folder.mkdir(parents=True)
+    "Make a folder and lock it, before anybody takes it for a killed run's. A `BadInput` if it can't be made."
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(folder.parent):
+            folder.mkdir()
+            return _lock(folder, wait=True)
     except OSError as e:
         raise BadInput(f'The folder {str(folder)!r} can\'t be made ({e.strerror}): name another place.') from None
 
@@ -243,8 +250,7 @@ class Part:
         "Make it, unless it is there. Should this process end before, what is in it is kept as `NAME.failed`."
         if self._end is not None: return self.path
         tidy(self.folder)
-        _make(self.path)
-        self._lock, where = _lock(self.path, wait=False), Path(os.path.abspath(self.folder))
+        self._lock, where = _make(self.path), Path(os.path.abspath(self.folder))
         self._end = weakref.finalize(self, _left, where, self.token, self._lock, os.getpid())
         return self.path
 

@@ -65,6 +65,13 @@ def _remove_empty(folders):
     for folder in folders:
         if folder.is_dir() and not any(folder.iterdir()): folder.rmdir()
 
+# %% ../../nbs/runs/execute.ipynb #execute-kept-notebook
+def _kept_notebook(part, failed):
+    "Put a notebook with an error in its place; a sentence says where it is."
+    try: os.replace(part, failed)
+    except OSError as e: return f'The notebook with the error can\'t be kept ({e.strerror or e}).'
+    return f'The notebook with the error is {failed}.'
+
 # %% ../../nbs/runs/execute.ipynb #execute-papermill
 def _papermill(notebook, part, out, values, progress):
     "Run a notebook into `part`. Its `BadInput` is one here; for other errors the notebook that shows them is kept."
@@ -76,9 +83,7 @@ def _papermill(notebook, part, out, values, progress):
                                     progress_bar=progress, kernel_name='python3', extra_arguments=quiet)
     except PapermillExecutionError as e:
         if e.ename == 'BadInput': raise BadInput(e.evalue) from None
-        os.replace(part, failed)
-        why = f'{name} failed with {e.ename}: {e.evalue}'
-        raise RuntimeError(f'{why} The notebook with the error is {failed}.') from None
+        raise RuntimeError(f'{name} failed with {e.ename}: {e.evalue} {_kept_notebook(part, failed)}') from None
     except (ValueError, OSError) as e: raise RuntimeError(f'{name} can\'t be run: {e}') from None
     failed.unlink(missing_ok=True)
 
