@@ -42,6 +42,8 @@ def main()->None:
     try: app(_with_pairs(sys.argv[1:]))
     except BadInput as e: _stop(e, 2)
     except RuntimeError as e: _stop(e, 1)
+    except OSError as e: # the disk, or who may write where
+        _stop(f'{e.strerror or e}{f": {str(e.filename)!r}" if e.filename else ""}.', 1)
 
 def _stop(error, code):
     print(f'Error: {error}', file=sys.stderr)
@@ -311,12 +313,14 @@ def _build(folder, out, metadata, filters, as_is, kinds, intensities, lengths, s
     "Clean, damage, save, report."
     from factlib.benchmarks.coflueval import SELECTED, build, grid, save
     from factlib.benchmarks.gutenberg import corpus
+    from factlib.core.folders import check_place
     from factlib.perturb.base import MANIPULATIONS
     from factlib.runs.parameters import lengths_in
     chosen = {'thesis': SELECTED, 'all': tuple(sorted(MANIPULATIONS))}.get(kinds, tuple(kinds.split()))
     amounts = {}
     for kind, amount in intensities: amounts.setdefault(kind, []).append(_numbers(amount))
     tasks, tokens = grid(chosen, amounts), lengths_in(lengths)
+    check_place(out) # before hours of work
     texts = corpus(folder, metadata, as_is=as_is, **filters)
     _counts(texts.left_out, 'left out')
     if not len(texts):

@@ -23,12 +23,12 @@ def test_a_folder_may_have_any_name(folder, tmp_path):
 def test_an_interrupted_run_ends_with_130_and_leaves_nothing_half(tmp_path):
     child = start('run', 'quick_sweep', '--out', 'o/a', '--no-page', cwd=tmp_path)
     end = time.monotonic() + 60
-    while not list(tmp_path.glob('o/.a.part*')) and time.monotonic() < end: time.sleep(.05)
+    while not list(tmp_path.glob('o/.a-*.part')) and time.monotonic() < end: time.sleep(.05)
     time.sleep(1)
     os.killpg(child.pid, signal.SIGINT) # as a terminal does it: to all of them
     out, err = child.communicate(timeout=60)
     assert child.returncode == 130 and '/factlib/' not in err.replace(str(tmp_path), '') and 'Interrupted.' in err, err # the kernel may complain of its own
-    assert not list(tmp_path.glob('o/.a.part*'))
+    assert not list(tmp_path.glob('o/.a-*.part'))
 
 def test_a_price_table_in_another_encoding_is_a_sentence(tmp_path):
     (tmp_path/'p.csv').write_bytes('model,input,output\nm,1,2\n'.encode('utf-16'))

@@ -21,6 +21,7 @@ from .base import Benchmark, benchmark, load
 from .gutenberg import at_length, corpus, level_of, thesis_documents
 from ..core.checks import check_count, check_optional_count
 from ..core.files import atomic_path, digest, json_lines, write_atomic
+from ..core.folders import recover, whole_folder
 from ..core.loop import progress_bar
 from ..core.records import BadInput, Example
 from ..perturb.base import MANIPULATIONS, SPACY_MODEL, parsed
@@ -371,26 +372,27 @@ def build(
 def _json_lines(rows): return ''.join(json.dumps(row, ensure_ascii=True) + '\n' for row in rows)
 
 def _save_examples(examples, folder, format):
-    "Write the examples as examples.jsonl or examples.parquet; the other one, of an earlier benchmark, goes."
+    "Write the examples as examples.jsonl or examples.parquet."
     if format == 'jsonl': write_atomic(folder/'examples.jsonl', _json_lines(e.to_dict() for e in examples))
     else:
         with atomic_path(folder/'examples.parquet') as path: Example.to_frame(examples).to_parquet(path, index=False)
-    (folder/f'examples.{"parquet" if format == "jsonl" else "jsonl"}').unlink(missing_ok=True)
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-save
+_SAVED = ('examples.jsonl', 'examples.parquet', 'edits.jsonl', 'manifest.json')
+
 def save(
     built:Built, # From `build`
     folder:Path, # Gets examples.jsonl (or .parquet), edits.jsonl and manifest.json
     format:str='jsonl', # Or "parquet"
 )->Path: # The folder
-    "Write a benchmark; each file whole or not at all, the manifest last."
+    "Write a benchmark: all of it takes the place of an earlier one at once. What else is in the folder stays."
     if format not in ('jsonl', 'parquet'): raise BadInput(f'The format is "jsonl" or "parquet", not {format!r}.')
-    folder = Path(folder)
-    _save_examples(built.benchmark, folder, format)
     edits = [dict(id=id, edits=[list(e) for e in edits]) for id, edits in built.edits.items()]
-    write_atomic(folder/'edits.jsonl', _json_lines(edits))
-    write_atomic(folder/'manifest.json', json.dumps(built.manifest, indent=1, ensure_ascii=False) + '\n')
-    return folder
+    with whole_folder(Path(folder), _SAVED) as part:
+        _save_examples(built.benchmark, part, format)
+        write_atomic(part/'edits.jsonl', _json_lines(edits))
+        write_atomic(part/'manifest.json', json.dumps(built.manifest, indent=1, ensure_ascii=False) + '\n')
+    return Path(folder)
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-saved
 def _saved(folder):
@@ -417,6 +419,7 @@ def load_built(
 )->Built:
     "Read a benchmark. A text that is not the manifest's, or missing, is a `BadInput`."
     folder = Path(folder)
+    recover(folder)
     manifest, examples = _saved(folder)
     _same_texts(manifest, examples, folder)
     rows = map(json.loads, json_lines((folder/'edits.jsonl').read_text(encoding='utf-8')))

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['shipped', 'data_home', 'in_project', 'data_file', 'need_columns', 'read_parquet', 'read_csv', 'decoded',
-           'read_regular', 'read_inside', 'json_lines', 'digest', 'whole_characters', 'atomic_path', 'write_atomic']
+           'regular_bytes', 'read_regular', 'real_inside', 'read_inside', 'json_lines', 'digest', 'whole_characters',
+           'atomic_path', 'write_atomic']
 
 # %% ../../nbs/core/files.ipynb #files-imports
 import csv, hashlib, os, re, secrets
@@ -125,12 +126,12 @@ def decoded(
 # %% ../../nbs/core/files.ipynb #files-inside-imports
 import stat
 
-# %% ../../nbs/core/files.ipynb #files-regular
-def read_regular(
+# %% ../../nbs/core/files.ipynb #files-regular-bytes
+def regular_bytes(
     path:Path, # Of a file
     most:int=2**26, # Bytes
-)->str:
-    "The text of a regular file that is no link. Another one, one too large or no text is a ValueError that says so."
+)->bytes:
+    "The bytes of a regular file that is no link. Another one, or one too large, is a ValueError that says so."
     names = ('O_NOFOLLOW', 'O_NONBLOCK', 'O_BINARY') # not everywhere; the second: no waiting for a pipe
     handle = os.open(path, os.O_RDONLY | sum(getattr(os, name, 0) for name in names))
     with open(handle, 'rb') as file:
@@ -138,7 +139,25 @@ def read_regular(
         if not stat.S_ISREG(about.st_mode): raise ValueError('no regular file')
         content = file.read(min(about.st_size, most) + 1)
     if len(content) > most: raise ValueError(f'larger than {most:,} bytes')
-    return decoded(content)
+    return content
+
+# %% ../../nbs/core/files.ipynb #files-regular
+def read_regular(
+    path:Path, # Of a file
+    most:int=2**26, # Bytes
+)->str:
+    "The text of a regular file that is no link. Another one, one too large or no text is a ValueError that says so."
+    return decoded(regular_bytes(path, most))
+
+# %% ../../nbs/core/files.ipynb #files-real-inside
+def real_inside(
+    root:Path, # A folder
+    path:str, # Of a file, from there
+)->str: # Without links
+    "Where a file of a folder really lies. A path or link that leads out of the folder is a ValueError."
+    whole, real = os.path.realpath(os.path.join(root, path)), os.path.realpath(root)
+    if os.path.commonpath([real, whole]) != real: raise ValueError('a path or link that leads out of the folder')
+    return whole
 
 # %% ../../nbs/core/files.ipynb #files-inside
 def read_inside(
@@ -147,9 +166,7 @@ def read_inside(
     most:int=2**26, # Bytes
 )->str:
     "As `read_regular`; a link may lead to a file inside the folder, one that leads out of it is a ValueError, too."
-    whole, real = os.path.realpath(os.path.join(root, path)), os.path.realpath(root)
-    if os.path.commonpath([real, whole]) != real: raise ValueError('a link that leads out of the folder')
-    return read_regular(whole, most)
+    return read_regular(real_inside(root, path), most)
 
 # %% ../../nbs/core/files.ipynb #files-lines
 def json_lines(

@@ -6,12 +6,14 @@
 __all__ = ['notebook_html', 'build_page']
 
 # %% ../../nbs/report/page.ipynb #page-imports
-import base64, json
+import base64, hashlib, json, os
 from pathlib import Path
 from urllib.parse import quote
 
-from ..core.files import shipped, write_atomic
+from ..core.files import decoded, real_inside, regular_bytes, shipped, whole_characters, write_atomic
+from ..core.folders import recover_all
 from ..core.records import BadInput
+from .tables import format_p, parse_table, to_html
 
 # %% ../../nbs/report/page.ipynb #page-html
 def notebook_html(
@@ -26,27 +28,81 @@ def notebook_html(
     own = f'href="{quote(Path(notebook).name)}#' # as JupyterLab needs it
     return write_atomic(html, body.replace(own, 'href="#'))
 
+# %% ../../nbs/report/page.ipynb #page-content
+_MOST = 2**31 # bytes of a file
+
+def _content(folder, path, sha256):
+    "The bytes of a file of a result; a ValueError unless they have the digest."
+    try: content = regular_bytes(real_inside(folder, path), _MOST)
+    except (ValueError, OSError) as e:
+        raise ValueError(f'{path}: {getattr(e, "strerror", None) or e}') from None
+    if hashlib.sha256(content).hexdigest() == sha256: return content
+    raise ValueError(f'{path} is not the file of this result')
+
+# %% ../../nbs/report/page.ipynb #page-table
+def _decimals(told):
+    "Of a table's columns, as `to_html` takes them."
+    if isinstance(told, dict): return {column: _decimals(d) for column, d in told.items()}
+    if told != 'p' and told not in range(20): raise ValueError(f'{told!r} decimals')
+    return format_p if told == 'p' else told
+
+def _table_html(content, said):
+    "A table made of its CSV file, with the columns, headings and decimals of `result.json`."
+    table, names = parse_table(decoded(content), said['file']), said['columns']
+    if names is not None: table = table[list(names)]
+    return to_html(table, _decimals(said['digits']), names, said['caption'])
+
+# %% ../../nbs/report/page.ipynb #page-texts
+def _texts(said, names):
+    "Some entries as texts that can be written and linked to."
+    return {name: whole_characters(str(said[name])) for name in names}
+
+# %% ../../nbs/report/page.ipynb #page-shown
+def _shown(said, folder, sha256):
+    "A picture or table for the page."
+    file = str(said['file'])
+    content = _content(folder, file, sha256[file])
+    plain = _texts(said, ('kind', 'file', 'caption', 'cell')) | dict(lead=int(said.get('lead', 0)))
+    if said['kind'] == 'table': return plain | dict(html=_table_html(content, said))
+    if not content.startswith(b'\x89PNG\r\n'): raise ValueError(f'{file} is no PNG')
+    return plain | dict(data='data:image/png;base64,' + base64.b64encode(content).decode())
+
+# %% ../../nbs/report/page.ipynb #page-plain
+def _plain(result):
+    "What the page says of a result, each thing as the type that it has to be."
+    findings = [_texts(f, ('text', 'cell')) | dict(lead=int(f.get('lead', 0))) for f in result['findings']]
+    evaluators = {str(name): dict(asked=int(e['asked']), scored=int(e['scored']), signature=str(e['signature']))
+                  for name, e in result['evaluators'].items()}
+    return _texts(result, ('title', 'question', 'seconds')) | dict(
+        findings=findings, evaluators=evaluators, parameters=dict(result['parameters']))
+
+# %% ../../nbs/report/page.ipynb #page-whole
+def _whole(folder):
+    "What the page says of a result, with its pictures and tables; an error of some kind if it isn't whole."
+    result = json.loads(decoded(regular_bytes(real_inside(folder, 'result.json'))))
+    if 'sha256' not in result: raise ValueError('it was made by an earlier factlib, which kept no digests')
+    sha256, files = dict(result['sha256']), map(str, result['files'])
+    for file in {*files, *sha256} - {said['file'] for said in result['shown']}: _content(folder, file, sha256[file])
+    shown = [_shown(said, folder, sha256) for said in result['shown']]
+    return _plain(result) | dict(shown=shown, notebook='notebook.html' in sha256)
+
 # %% ../../nbs/report/page.ipynb #page-load
+_BROKEN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, OSError)
+
 def _load(folder):
-    "The `result.json` of a folder with its pictures and tables; a broken one is a `BadInput`."
-    try:
-        result = json.loads((folder/'result.json').read_text(encoding='utf-8'))
-        for s in result['shown']:
-            file = folder/s['file']
-            if s['kind'] == 'table': s['html'] = file.with_suffix('.html').read_text(encoding='utf-8')
-            else: s['data'] = 'data:image/png;base64,' + base64.b64encode(file.read_bytes()).decode()
-    except (ValueError, KeyError, TypeError, OSError) as e:
-        raise BadInput(f'The results in {str(folder)!r} can\'t be read ({type(e).__name__}: {e}): '
-                       'run the experiment again, or remove the folder.') from None
-    return _linked(result, folder) | dict(name=folder.name)
+    "A result for the page; one that isn't whole is a `BadInput`."
+    try: result = _whole(folder)
+    except (*_BROKEN, BadInput) as e:
+        why = str(e) if type(e) in (ValueError, BadInput) else f'{type(e).__name__}: {e}'
+        raise BadInput(f'The results in {folder.name!r} are not whole ({why}): run the experiment again.') from None
+    return _linked(result) | dict(name=whole_characters(folder.name), href='./' + quote(os.fsencode(folder.name)))
 
 # %% ../../nbs/report/page.ipynb #page-linked
-def _linked(result, folder):
-    "The result; without a `notebook.html` that is at least as new there is no link to it and its cells."
-    html, written = folder/'notebook.html', folder/'result.json'
-    fresh = html.is_file() and html.stat().st_mtime >= written.stat().st_mtime
-    for thing in [] if fresh else result['findings'] + result['shown']: thing['cell'] = ''
-    return result | dict(notebook=fresh)
+def _linked(result):
+    "The result; without the page of its notebook there are no links to its cells."
+    for thing in [] if result['notebook'] else result['findings'] + result['shown']: thing['cell'] = ''
+    return result
+
 
 # %% ../../nbs/report/page.ipynb #page-distinct
 def _distinct(results):
@@ -58,11 +114,15 @@ def _distinct(results):
 def _lead(thing): return thing.get('lead', 0)
 
 def _leading(results, kind):
-    "Findings, or figures, with a lead, the highest first; each with the name and title of its experiment."
-    things = [thing | dict(name=r['name'], title=r['title']) for r in results for thing in r[kind] if _lead(thing)]
+    "Findings, or figures, with a lead, the highest first; each with its experiment."
+    things = [thing | dict(run=r) for r in results for thing in r[kind] if _lead(thing)]
     return sorted(things, key=_lead, reverse=True)
 
 def _highest_lead(result): return max([0, *map(_lead, result['findings'] + result['shown'])])
+
+def _top(results):
+    "What opens the page."
+    return dict(picture=next(iter(_leading(results, 'shown')), None), findings=_leading(results, 'findings')[:3])
 
 # %% ../../nbs/report/page.ipynb #page-render
 def _render(**slots):
@@ -72,19 +132,28 @@ def _render(**slots):
     template = shipped('data/page.html.jinja').read_text(encoding='utf-8')
     return jinja2.Environment(autoescape=True).from_string(template).render(version=__version__, **slots)
 
+# %% ../../nbs/report/page.ipynb #page-results
+def _results(outputs):
+    "The results of all experiments in a folder, the highest lead first, and a sentence for each that is not whole."
+    recover_all(outputs)
+    results, refused = [], []
+    for file in sorted(outputs.glob('*/result.json')):
+        if file.parent.name.startswith('.'): continue # on its way
+        try: results.append(_load(file.parent))
+        except BadInput as e: refused.append(dict(title=f'Not shown: {file.parent.name}', why=str(e)))
+    return _distinct(sorted(results, key=_highest_lead, reverse=True)), refused
+
 # %% ../../nbs/report/page.ipynb #page-build
 def build_page(
     outputs:Path, # Holds a folder for each experiment
     missing:list=(), # Of dicts `title`, `why`: experiments that can't run here
     failed:list=(), # Of dicts `title`, `why`: experiments that failed, said at the top
 )->Path: # outputs/index.html
-    "Gather the results of all experiments in a folder on one page."
+    "The results of all experiments in a folder on one page. What isn't whole is not shown, and said at the top."
     outputs = Path(outputs)
     if outputs.is_file(): raise BadInput(f'{str(outputs)!r} is a file: name the folder that holds the results.')
-    results = [_load(file.parent) for file in sorted(outputs.glob('*/result.json'))]
-    if not results and not failed:
+    results, refused = _results(outputs)
+    if not (results or refused or failed):
         raise BadInput(f'There are no results in {str(outputs)!r} yet: run one first, e.g. `factlib run quick_sweep`.')
-    results = _distinct(sorted(results, key=_highest_lead, reverse=True))
-    picture, findings = next(iter(_leading(results, 'shown')), None), _leading(results, 'findings')[:3]
-    html = _render(results=results, missing=missing, failed=failed, picture=picture, findings=findings)
-    return write_atomic(outputs/'index.html', html)
+    html = _render(results=results, missing=missing, failed=[*failed, *refused], **_top(results))
+    return write_atomic(outputs/'index.html', whole_characters(html))

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Callable
 
 from ..core.files import data_home, shipped
+from ..core.folders import MARK, Part, drop_failed, failed_folder
 from ..core.records import BadInput
+from ..report.results import HELD, NOTEBOOKS, digests, own_files, write_result
 
 # %% ../../nbs/runs/execute.ipynb #execute-experiments
 def experiments()->dict: # Name -> notebook
@@ -63,6 +65,13 @@ def _remove_empty(folders):
     for folder in folders:
         if folder.is_dir() and not any(folder.iterdir()): folder.rmdir()
 
+# %% ../../nbs/runs/execute.ipynb #execute-kept-notebook
+def _kept_notebook(part, failed):
+    "Put a notebook with an error in its place; a sentence says where it is."
+    try: os.replace(part, failed)
+    except OSError as e: return f'The notebook with the error can\'t be kept ({e.strerror or e}).'
+    return f'The notebook with the error is {failed}.'
+
 # %% ../../nbs/runs/execute.ipynb #execute-session
 @contextmanager
 def _session(notebook):
@@ -86,11 +95,47 @@ def _papermill(notebook, part, out, values, progress):
                                     progress_bar=progress, kernel_name='python3', extra_arguments=quiet)
     except PapermillExecutionError as e:
         if e.ename == 'BadInput': raise BadInput(e.evalue) from None
-        os.replace(part, failed)
-        why = f'{name} failed with {e.ename}: {e.evalue}'
-        raise RuntimeError(f'{why} The notebook with the error is {failed}.') from None
+        raise RuntimeError(f'{name} failed with {e.ename}: {e.evalue} {_kept_notebook(part, failed)}') from None
     except (ValueError, OSError) as e: raise RuntimeError(f'{name} can\'t be run: {e}') from None
     failed.unlink(missing_ok=True)
+
+# %% ../../nbs/runs/execute.ipynb #execute-held
+@contextmanager
+def _held(part):
+    "A folder that the experiment in the `with` block fills, and doesn't exchange itself. If it fails, tables are kept."
+    before, folder = os.environ.get(HELD), part.begin()
+    os.environ[HELD] = str(folder.resolve())
+    try: yield folder
+    except BaseException as e:
+        (folder/NOTEBOOKS[0]).unlink(missing_ok=True)
+        kept = part.give_up()
+        if kept is None or not isinstance(e, RuntimeError): raise
+        raise RuntimeError(f'{e} What it had made is in {failed_folder(part.folder)}.') from None
+    finally:
+        if before is None: del os.environ[HELD]
+        else: os.environ[HELD] = before
+
+# %% ../../nbs/runs/execute.ipynb #execute-sealed
+def _seal(folder, name):
+    "Add the notebook and its page to what the result vouches for."
+    from factlib.report.page import notebook_html
+    if (folder/MARK).exists():
+        raise RuntimeError(f'{name} ended without a result: its last cell has to call `finish`.')
+    try:
+        notebook_html(folder/NOTEBOOKS[0], folder/NOTEBOOKS[1])
+        if not (folder/'result.json').exists(): return NOTEBOOKS
+        result = json.loads((folder/'result.json').read_text(encoding='utf-8'))
+        write_result(folder, result | dict(sha256=result['sha256'] | digests(folder, NOTEBOOKS)))
+    except OSError as e: raise RuntimeError(f'The notebook can\'t be written ({e.strerror or e}): make room.') from None
+    return own_files
+
+# %% ../../nbs/runs/execute.ipynb #execute-check-values
+def _check_values(notebook, values):
+    "A `BadInput` for a value of a parameter that the experiment doesn't have."
+    known = parameters_of(notebook)
+    for name in values:
+        if name not in known:
+            raise BadInput(f'The experiment {notebook.stem} has no parameter {name!r}; it has {", ".join(known)}.')
 
 # %% ../../nbs/runs/execute.ipynb #execute-execute
 def execute(
@@ -99,23 +144,18 @@ def execute(
     out:Path, # Folder of the results; also gets notebook.ipynb and notebook.html
     progress:bool=True, # A bar that counts cells
 )->Path: # The executed notebook
-    "Run an experiment. Its `BadInput` is one here; any other error is a RuntimeError, shown in `OUT.failed.ipynb`."
-    from factlib.report.page import notebook_html
-    known = parameters_of(notebook)
-    for name in values:
-        if name not in known:
-            raise BadInput(f'The experiment {notebook.stem} has no parameter {name!r}; it has {", ".join(known)}.')
-    new, part = make_folder(out.parent), out.parent/f'.{out.name}.part.ipynb'
-    if out.is_file(): raise BadInput(f'{str(out)!r} is a file: name a folder for the results.')
+    """Run an experiment. Its `BadInput` is one here; any other error is a RuntimeError, shown in `OUT.failed.ipynb`.
+    The old results stay until the new ones take their place as a whole."""
+    _check_values(notebook, values)
+    part, new = Part(out), make_folder(out.parent)
     try:
-        with _session(out/'notebook.ipynb'): _papermill(notebook, part, out, values, progress)
-        out.mkdir(exist_ok=True) # a notebook of one's own may write nothing
-        os.replace(part, out/'notebook.ipynb')
-    finally:
-        part.unlink(missing_ok=True)
-        _remove_empty(new)
-    notebook_html(out/'notebook.ipynb', out/'notebook.html')
-    return out/'notebook.ipynb'
+        with _held(part) as folder, _session(out/NOTEBOOKS[0]):
+            _papermill(notebook, folder/NOTEBOOKS[0], out, values, progress)
+            stale = _seal(folder, notebook.stem)
+        part.take_place(stale)
+    finally: _remove_empty(new)
+    drop_failed(out)
+    return out/NOTEBOOKS[0]
 
 # %% ../../nbs/runs/execute.ipynb #execute-said
 def results_of(

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..core.files import in_project
+from ..core.folders import recover
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..llm.chat import Chat
@@ -57,6 +58,7 @@ def cache_of(
 ): # A `Cache`; the file is made if need be
     "Where the answers of an experiment are kept."
     from factlib.llm.cache import default_cache
+    recover(Path(parameters['out'])) # a run that was killed may have put them aside
     return default_cache(Path(parameters['out'])/ANSWERS)
 
 @contextmanager

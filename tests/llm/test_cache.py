@@ -456,10 +456,11 @@ def test_truncated_files(tmp_path):
         left.append(survivors(path, kept))
     assert left[0] == 0 and left[-1] == 200
 
-def test_a_file_with_random_damage_never_gives_a_wrong_answer(tmp_path):
+@pytest.mark.parametrize('times', [60, pytest.param(250, marks=pytest.mark.slow)])
+def test_a_file_with_random_damage_never_gives_a_wrong_answer(times, tmp_path):
     with Cache(tmp_path/'whole') as cache: kept = fill(cache, 150, text='Answer {} ' + 'x'*300)
-    data, rng, left = (tmp_path/'whole').read_bytes(), random.Random(4), []
-    for n in range(60):
+    data, rng, left = (tmp_path/'whole').read_bytes(), random.Random(4 + times), []
+    for n in range(times):
         harmed = bytearray(data)
         if n % 2: harmed[(page := rng.randrange(len(data)//4096)*4096):page + 4096] = rng.randbytes(4096) # a whole page
         else:

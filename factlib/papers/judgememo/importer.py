@@ -6,13 +6,14 @@
 __all__ = ['import_recordings']
 
 # %% ../../../nbs/papers/judgememo/importer.ipynb #importer-imports
-import json, os, re, shutil, stat, tempfile
+import json, os, re, stat
 from collections import Counter
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from ...core.files import read_inside, read_regular, write_atomic
+from ...core.folders import whole_folder
 from ...core.records import BadInput
 from .layout import UNPUBLISHED, checked, checked_text, kind_of, place, read_memory, read_reply
 from .tables import COLUMNS, CONFIGURED, FILES, REPLY, Recordings
@@ -287,17 +288,11 @@ def _both_sets(root, skipped, aside):
 # %% ../../../nbs/papers/judgememo/importer.ipynb #importer-staged
 @contextmanager
 def _staged(folder):
-    "Gives a folder for files that take their places in `folder` at the end; if anything fails, none does."
-    made = None
+    "Gives a folder that takes the place of `folder` at the end; if anything fails, that one stays."
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix='.import.', dir=folder))
-        yield made
-        for file in sorted(made.iterdir()): os.replace(file, folder/file.name)
+        with whole_folder(folder) as made: yield made
     except OSError as e:
         raise BadInput(f'The tables can\'t be written to {str(folder)!r}: {e.strerror or e}.') from None
-    finally:
-        if made: shutil.rmtree(made, ignore_errors=True)
 
 # %% ../../../nbs/papers/judgememo/importer.ipynb #importer-write-all
 def _written(table, name, made):
