@@ -13,11 +13,12 @@ from functools import lru_cache
 
 from ..benchmarks.samples import background_text
 from ..core.frames import DataFrame
-from ..core.records import BadInput
-from ..evaluators.base import EVALUATORS, evaluate, get, offline_evaluators
+from ..core.records import Absence, BadInput
+from ..evaluators.base import EVALUATORS, Evaluator, evaluate, get, offline_evaluators
 from ..evaluators.memo.judgememo import MODES, SECTIONS
 from ..evaluators.prompt_family import VERSIONS, Generation, generation
 from .parameters import chat_for
+from .planning import PlanMade, current_plan
 
 # %% ../../nbs/runs/judges.ipynb #judges-names
 def names_in(
@@ -141,6 +142,20 @@ def _count(run, judge, label, frame):
     usage['seconds'] = round(float(frame.seconds.sum()), 2)
     run.asked(label, len(frame), int(frame.value.notna().sum()), judge.signature, usage)
 
+# %% ../../nbs/runs/judges.ipynb #judges-noted
+class _Unasked(Evaluator):
+    "Stands in for an evaluator while a run is planned."
+    requires, offline = (), True
+    def __init__(self, judge): self.name, self.signature = judge.name, judge.signature
+    async def judge(self, example): return self.absent(example, Absence.inapplicable)
+
+def _judged(judge, examples, **how):
+    "The frame from `evaluate`; while a run is planned, a note for the plan and a frame without scores."
+    plan = current_plan()
+    if plan is None: return evaluate(judge, examples, **how)
+    if plan.chat is not None: plan.judged.append((judge, examples))
+    return evaluate(_Unasked(judge), examples, progress=False)
+
 # %% ../../nbs/runs/judges.ipynb #judges-judged-by
 def judged_by(
     judge, # An `Evaluator`
@@ -155,7 +170,7 @@ def judged_by(
     import pandas as pd
     label, frames = label or judge.name, []
     for name, examples in benchmarks.items():
-        frame = evaluate(judge, examples, concurrency=concurrency, progress=progress).assign(evaluator=label)
+        frame = _judged(judge, examples, concurrency=concurrency, progress=progress).assign(evaluator=label)
         frame.attrs['signatures'] = {label: judge.signature}
         run.judgements(frame, examples, name, model)
         frames.append(frame.assign(benchmark=name))
@@ -179,4 +194,6 @@ def judge_all(
     asked = [name for name in names if asks(name) and not by_rule(name)]
     with chat_for(parameters) if asked else nullcontext() as chat:
         judges = judges_for(names, chat, **options)
-        return {judge.name: (judge, evaluate(judge, examples, progress=progress)) for judge in judges}
+        judged = {judge.name: (judge, _judged(judge, examples, progress=progress)) for judge in judges}
+    if current_plan(): raise PlanMade
+    return judged

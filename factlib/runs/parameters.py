@@ -7,6 +7,7 @@ __all__ = ['LEADING', 'ANSWERS', 'check_parameters', 'cache_of', 'closing', 'cha
            'lengths_in', 'live_examples', 'need_versions', 'check_recordings', 'first_groups', 'need_groups']
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-imports
+import os
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ..core.files import in_project
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..llm.chat import Chat
+from .planning import PlanMade, current_plan
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-names
 LEADING = dict(model=str, base_url=str, dataset=str, n=int, seed=int, out=str) # Name -> type
@@ -65,6 +67,23 @@ def closing(chat):
     finally:
         if chat.cache is not None: chat.cache.close()
 
+# %% ../../nbs/runs/parameters.ipynb #parameters-planner
+def _planner(parameters, out):
+    "A chat that asks nobody. It looks into the cache of the run if there is one, and makes none."
+    from factlib.llm.local import MODEL
+    model, mode = parameters['model'], parameters.get('mode', 'live')
+    place = os.environ.get('FACTLIB_CACHE', '').strip() or Path(out)/ANSWERS
+    kept = cache_of(dict(out=out)) if Path(place).exists() and mode in ('live', 'replay') else None
+    return Chat(model or MODEL, parameters['base_url'] or None, endpoint=None if model else f'local/{MODEL}',
+                cache=kept, mode=mode if kept else 'off')
+
+@contextmanager
+def _planned_chat(parameters, plan):
+    "The planner's chat; at the end of the block the plan is made. Whoever plans closes its cache."
+    plan.chat = plan.chat or _planner(parameters, plan.out)
+    yield plan.chat
+    raise PlanMade
+
 # %% ../../nbs/runs/parameters.ipynb #parameters-chat
 @contextmanager
 def chat_for(
@@ -76,6 +95,9 @@ def chat_for(
     model, base_url = parameters['model'], parameters['base_url']
     if base_url and not model:
         raise BadInput('The parameter base_url needs a model: say which one to ask there, as `-p model NAME`.')
+    if current_plan():
+        with _planned_chat(parameters, current_plan()) as chat: yield chat
+        return
     if settings['mode'] != 'off': settings['cache'] = cache_of(parameters)
     if model:
         with closing(Chat(model, base_url or None, **settings)) as chat: yield chat
