@@ -6130,6 +6130,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                 'factlib/runs/judges.py'),
                                      'factlib.runs.judges._Unasked.judge': ('runs/judges.html#_unasked.judge', 'factlib/runs/judges.py'),
                                      'factlib.runs.judges._count': ('runs/judges.html#_count', 'factlib/runs/judges.py'),
+                                     'factlib.runs.judges._cut_judges': ('runs/judges.html#_cut_judges', 'factlib/runs/judges.py'),
                                      'factlib.runs.judges._how': ('runs/judges.html#_how', 'factlib/runs/judges.py'),
                                      'factlib.runs.judges._judged': ('runs/judges.html#_judged', 'factlib/runs/judges.py'),
                                      'factlib.runs.judges._memo_options': ('runs/judges.html#_memo_options', 'factlib/runs/judges.py'),

@@ -97,12 +97,24 @@ def _memo_options(parameters, names):
     memo = any(name.startswith('judgememo') for name in names)
     options = dict(size=parameters['size']) if memo else {}
     if parameters.get('pack', '').strip(): options['pack'] = parameters['pack']
-    if memo and not parameters.get('reason', True): options['reason'] = False
-    return options
+    if not memo: return options
+    if not parameters.get('reason', True): options['reason'] = False
+    given = dict(context=parameters.get('context') or None, counter=parameters.get('counter', '').strip() or None)
+    return options | dict(least=parameters.get('least', 1.)) | {k: v for k, v in given.items() if v is not None}
+
+def _cut_judges(names, chat, parameters, **options):
+    "The judges, in the order of the names. Those that cut hard have no overlap, whatever the parameter says."
+    hard = [name for name in names if name.startswith('judgememo_hard')]
+    soft, made = [name for name in names if name not in hard], {}
+    overlaps = any(name.startswith('judgememo') for name in soft) and 'overlap' in parameters
+    more = dict(overlap=parameters['overlap']) if overlaps else {}
+    if soft: made |= zip(soft, judges_for(soft, chat, **options, **more))
+    if hard: made |= zip(hard, judges_for(hard, chat, **options))
+    return [made[name] for name in names]
 
 # %% ../../nbs/runs/judges.ipynb #judges-memo
 def memo_judges(
-    parameters:dict, # Of judgememo_live: model, what, judges, size, max_tokens, generation; perhaps pack, reason
+    parameters:dict, # Of judgememo_live: model, what, judges, size, max_tokens, generation; perhaps the others
     chat, # A `Chat`
 )->list: # Evaluators; with the embedded model their names end in "(smoke)"
     "The judges that `judgememo_live` compares: those that are named, else all of `what`."
@@ -113,7 +125,7 @@ def memo_judges(
     if smoke and (not names or set(names) - {name for fitting in SMOKE.values() for name in fitting}):
         raise BadInput('The embedded model can only be asked as prompt_v1 or judgememo_aggregate: '
                        'for others give a model as `-p model NAME`.')
-    judges = judges_for(names, chat, how=_how(parameters), **_memo_options(parameters, names))
+    judges = _cut_judges(names, chat, parameters, how=_how(parameters), **_memo_options(parameters, names))
     for judge in judges: judge.name += ' (smoke)' if smoke else ''
     return judges
 

@@ -29,7 +29,8 @@ def _unknown(names, types):
 
 def _check_type(name, value, kind):
     "A `BadInput` unless the value is of this type; True is no number."
-    if not isinstance(value, kind) or isinstance(value, bool) and kind is not bool:
+    kinds = (int, float) if kind is float else kind # 0 is a number, too
+    if not isinstance(value, kinds) or isinstance(value, bool) and kind is not bool:
         raise BadInput(f'The parameter {name} has to be of type {kind.__name__}, not {value!r}.')
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-check
