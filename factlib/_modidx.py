@@ -4302,6 +4302,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                'factlib/metaeval/places.py'),
                                          'factlib.metaeval.places.localisation': ( 'metaeval/places.html#localisation',
                                                                                    'factlib/metaeval/places.py'),
+                                         'factlib.metaeval.places.noted': ('metaeval/places.html#noted', 'factlib/metaeval/places.py'),
                                          'factlib.metaeval.places.quotations': ( 'metaeval/places.html#quotations',
                                                                                  'factlib/metaeval/places.py'),
                                          'factlib.metaeval.places.sections_of': ( 'metaeval/places.html#sections_of',

@@ -140,6 +140,23 @@ def test_two_lengths_of_ones_own_texts(tmp_path, texts):
     assert table(out, 'lengths').query('metric == "fluency"')['mean'].item() == pytest.approx((delta['60'] - delta.full).mean())
     assert len(delta) == 2 and not (out/'tables'/'beside.csv').exists()
 
+def test_faults_are_placed_from_a_live_run(tmp_path, texts):
+    "A judge that quotes each word that no story has, as a spelling issue, labels and quotes every typo, and nothing in the untouched texts."
+    def quoting(request):
+        section = re.search(r'<section>\n(.*?)\n</section>', request['messages'][-1]['content'], re.DOTALL)[1]
+        wrong = [w for w in dict.fromkeys(re.findall(r'\w+', section)) if w not in WORDS]
+        listed = '\n'.join(f'- [SPELLING] "{w}" is no word' for w in wrong) or '- none'
+        return f'1) Fluency Issues:\n{listed}\n2) Coherence Issues:\n- none\n3) FINAL Coherence Score: 4\n4) FINAL Fluency Score: {5 - bool(wrong)}'
+    out = tmp_path/'out'
+    with StubServer(quoting) as server:
+        done = factlib_inside('run', 'judgememo_live', '--no-page', *arguments(server, texts, out, judges='judgememo_aggregate', size=60), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr[-3000:]
+    row = table(out, 'localisation').iloc[0]
+    assert (row.evaluator, row.variant, row.documents, row.left_out) == ('judgememo_aggregate', '41', 3, 0) and row.errors > 3
+    assert row.in_gold == 0 and row.labelled == row.lift == 1
+    assert 1 >= row.quoted > .8 > row.quoted_by_chance # quotations of one or two letters are not looked for, so a spoilt "so" is missed
+    assert 0 < row.by_place < 1
+
 def test_tables_come_before_pictures(tmp_path, texts):
     "A picture that can't be drawn costs nothing that was paid for."
     from unittest.mock import patch

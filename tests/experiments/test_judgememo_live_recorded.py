@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import time
+import zlib
 from collections import Counter
 from pathlib import Path
 
@@ -22,7 +23,7 @@ DATA = data_home()
 CLONE = (DATA or Path('nowhere'))/'judgememo_clone/clone_cut.tar.gz'
 pytestmark = pytest.mark.skipif(DATA is None or not (DATA/'judgememo/documents.parquet').is_file(), reason='needs FACTLIB_DATA')
 
-def fluency(text): return 1 + .5*(len(text) % 9) # 1 to 5
+def fluency(text): return 1 + .5*(zlib.crc32(text.strip().encode()) % 9) # 1 to 5
 
 def told(prompt):
     "The text in a prompt of ours or of the authors' v6-3, or the section in one of JudgeMemo."
