@@ -7,7 +7,7 @@ __all__ = ['app', 'main', 'list_experiments', 'run', 'evaluate_own', 'say_cost',
            'import_clone', 'build_benchmark', 'build_montagelie', 'build_answers', 'serve_narratives']
 
 # %% ../nbs/cli.ipynb #cli-imports
-import ast, json, os, sys
+import json, os, sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -204,18 +204,18 @@ def evaluate_own(path, names, out, model, base_url, columns, labels, good, at_le
 @click.argument('name', default='live_judge')
 @click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE',
               help='A parameter of the experiment; may be given several times.')
-def say_cost(name, parameter):
-    """Say what a live experiment will ask for, without asking: requests, tokens, and the price
-    if -p prices FILE names a table.
+@click.option('--prices', default='',
+              help='A CSV file with the columns model, input, output (per million tokens) and currency.')
+def say_cost(name, parameter, prices):
+    """Say what an experiment will ask a model for, without asking: requests, tokens, and the price if there
+    are prices.
 
-    For example: factlib cost live_judge -p model M -p n 12 -p length 2000 -p prices prices.csv, where
-    prices.csv has the columns model, input, output (per million tokens) and currency."""
+    For example: factlib cost live_judge -p model M -p n 12 -p length 2000 --prices prices.csv"""
     from factlib.runs.costs import estimate
     known = parameters_of(find_experiment(name))
     values, unknown = _typed(parameter, known), [n for n, _ in parameter if n not in known]
     if unknown: raise BadInput(f'The experiment {name} has no parameter {unknown[0]!r}; it has {", ".join(known)}.')
-    if 'prices' not in known: raise BadInput(f'The experiment {name} asks no model, so it costs nothing.')
-    click.echo(estimate({n: ast.literal_eval(p['default']) for n, p in known.items()} | values))
+    click.echo(estimate(name, values, prices))
 
 # %% ../nbs/cli.ipynb #cli-page
 @app.command('page')

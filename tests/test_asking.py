@@ -7,6 +7,7 @@ import pytest
 from command import factlib_inside
 from factlib.core.files import data_home
 from factlib.llm.stub import StubServer
+from factlib.runs.costs import may_ask
 from factlib.runs.execute import experiments
 from obliging_server import obliging
 
@@ -20,7 +21,7 @@ PRINTED = [(name, i) for name, notebook in experiments().items() for i in range(
 
 def test_experiments_that_ask_say_how():
     "Whoever reads the parameter `model` prints a command with it."
-    asking = [name for name, notebook in experiments().items() if 'chat_for' in notebook.read_text(encoding='utf-8') or 'judge_all' in notebook.read_text(encoding='utf-8')]
+    asking = [name for name, notebook in experiments().items() if may_ask(notebook)]
     assert set(asking) == {name for name, _ in PRINTED}
 
 @pytest.mark.slow
@@ -33,8 +34,15 @@ def test_printed_command_runs(tmp_path, name, i):
     if 'recorded' not in printed: printed = printed.replace('"2000 full"', '"60 full"')
     with StubServer(obliging) as server:
         words = shlex.split(printed.replace('NAME', 'stub').replace('https://HOST/v1', server.base_url))[1:]
+        before = factlib_inside('cost', *words[1:], '-p', 'n', '1', cwd=tmp_path, data=data_home())
+        assert not server.requests, 'a plan asks nobody'
         done = factlib_inside(*words, '-p', 'n', '1', '--out', 'o/x', cwd=tmp_path, data=data_home())
     if 'set the environment variable FACTLIB_DATA' in done.stderr: pytest.skip(f'the printed command of {name} needs real data')
     assert done.returncode == 0 and server.requests, done.stderr[-3000:] + done.stdout[-2000:]
+    assert before.returncode == 0, before.stderr
+    planned = re.search(r'(At most|About) ([\d,]+) requests are sent', before.stdout)
+    # an upper bound that is said as one; the stub finds one fact where a sentence is guessed, so it never asks for more
+    assert len(server.requests) <= int(planned[2].replace(',', '')), before.stdout
+    if name == 'live_judge': assert planned[1] == 'At most' and len(server.requests) == int(planned[2]) # nothing is guessed
     assert json.loads((tmp_path/'o/x/result.json').read_text(encoding='utf-8'))['name'] == name
     assert not re.search('traceback', done.stderr, re.IGNORECASE)

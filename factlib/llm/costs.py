@@ -4,12 +4,12 @@
 
 # %% auto #0
 __all__ = ['estimate_tokens', 'Planned', 'prompt_tokens', 'Price', 'price_table', 'Cost', 'cost', 'once_each', 'planned_by',
-           'Estimate', 'DryRun', 'dry_run']
+           'Estimate', 'DryRun', 'dry_run', 'together']
 
 # %% ../../nbs/llm/costs.ipynb #costs-imports
 import json, math, os
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Callable, NamedTuple
 
@@ -419,3 +419,20 @@ def dry_run(
     prices = None if prices is None else price_table(prices)
     estimates = tuple(_estimate(e, examples, chat, count, reply_tokens, prices) for e in evaluators)
     return DryRun(estimates, _total(estimates), tuple(_common(counter, reply_tokens) + _own(estimates)))
+
+# %% ../../nbs/llm/costs.ipynb #costs-together
+def _as_one(estimates):
+    "Those of one evaluator, for several lists of examples."
+    said = tuple(dict.fromkeys(s for e in estimates for s in e.assumptions))
+    return replace(_total(estimates), evaluator=estimates[0].evaluator, assumptions=said)
+
+def together(
+    runs:list, # `DryRun`s, all with the same prices and counter
+)->DryRun: # One estimate an evaluator
+    "Several dry runs as one."
+    named = {}
+    for e in (e for run in runs for e in run.estimates): named.setdefault(e.evaluator, []).append(e)
+    estimates = tuple(map(_as_one, named.values()))
+    own = {s for run in runs for s in _own(run.estimates)}
+    common = [s for s in runs[0].assumptions if s not in own]
+    return DryRun(estimates, _total(estimates), tuple(common + _own(estimates)))

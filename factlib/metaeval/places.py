@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['UNITS', 'LABELS', 'Injected', 'injected', 'labelled', 'sections_of', 'Quotation', 'quotations', 'document_hits',
-           'localisation']
+           'localisation', 'noted']
 
 # %% ../../nbs/metaeval/places.ipynb #places-imports
 import math, re
@@ -297,7 +297,7 @@ def _table(memories, texts, longest, deals, rng):
 
 # %% ../../nbs/metaeval/places.ipynb #places-table
 def localisation(
-    memories:DataFrame, # From `papers.judgememo.memories.rebuilt`, with places
+    memories:DataFrame, # From `papers.judgememo.memories.rebuilt`, with places, or from `noted`
     texts:dict, # (doc_id, length, variant) -> text
     longest:float=1.05, # Times the gold text; longer ones are left out
     deals:int=999, # Of labels to sections, for `p_place`
@@ -314,3 +314,15 @@ def localisation(
     - quoted_by_chance: if quotations fell anywhere"""
     return _table(memories, texts, longest, deals, np.random.default_rng(seed))
 
+
+# %% ../../nbs/metaeval/places.ipynb #places-live
+def noted(
+    frames:list, # From `evaluate`, one a judge; rows without a memory, or of other manipulations, are left out
+)->DataFrame: # For `localisation`: evaluator, length, variant, doc_id, memory
+    "What live judges noted about texts whose faults `localisation` can place (the six of `LABELS`), and about gold texts."
+    import pandas as pd
+    rows = [dict(evaluator=r.evaluator, length=r.level, variant=r.variant, doc_id=r.group,
+                 memory=Memory.from_json(r.evidence['memory']))
+            for frame in frames for r in frame.itertuples()
+            if r.variant in ('gold', *LABELS) and (r.evidence or {}).get('memory')]
+    return pd.DataFrame(rows, columns=['evaluator', 'length', 'variant', 'doc_id', 'memory'])

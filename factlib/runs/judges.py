@@ -13,11 +13,12 @@ from functools import lru_cache
 
 from ..benchmarks.samples import background_text
 from ..core.frames import DataFrame
-from ..core.records import BadInput
-from ..evaluators.base import EVALUATORS, evaluate, get, offline_evaluators
+from ..core.records import Absence, BadInput
+from ..evaluators.base import EVALUATORS, Evaluator, evaluate, get, offline_evaluators
 from ..evaluators.memo.judgememo import MODES, SECTIONS
 from ..evaluators.prompt_family import VERSIONS, Generation, generation
 from .parameters import chat_for
+from .planning import PlanMade, current_plan
 
 # %% ../../nbs/runs/judges.ipynb #judges-names
 def names_in(
@@ -96,12 +97,24 @@ def _memo_options(parameters, names):
     memo = any(name.startswith('judgememo') for name in names)
     options = dict(size=parameters['size']) if memo else {}
     if parameters.get('pack', '').strip(): options['pack'] = parameters['pack']
-    if memo and not parameters.get('reason', True): options['reason'] = False
-    return options
+    if not memo: return options
+    if not parameters.get('reason', True): options['reason'] = False
+    given = dict(context=parameters.get('context') or None, counter=parameters.get('counter', '').strip() or None)
+    return options | dict(least=parameters.get('least', 1.)) | {k: v for k, v in given.items() if v is not None}
+
+def _cut_judges(names, chat, parameters, **options):
+    "The judges, in the order of the names. Those that cut hard have no overlap, whatever the parameter says."
+    hard = [name for name in names if name.startswith('judgememo_hard')]
+    soft, made = [name for name in names if name not in hard], {}
+    overlaps = any(name.startswith('judgememo') for name in soft) and 'overlap' in parameters
+    more = dict(overlap=parameters['overlap']) if overlaps else {}
+    if soft: made |= zip(soft, judges_for(soft, chat, **options, **more))
+    if hard: made |= zip(hard, judges_for(hard, chat, **options))
+    return [made[name] for name in names]
 
 # %% ../../nbs/runs/judges.ipynb #judges-memo
 def memo_judges(
-    parameters:dict, # Of judgememo_live: model, what, judges, size, max_tokens, generation; perhaps pack, reason
+    parameters:dict, # Of judgememo_live: model, what, judges, size, max_tokens, generation; perhaps the others
     chat, # A `Chat`
 )->list: # Evaluators; with the embedded model their names end in "(smoke)"
     "The judges that `judgememo_live` compares: those that are named, else all of `what`."
@@ -112,7 +125,7 @@ def memo_judges(
     if smoke and (not names or set(names) - {name for fitting in SMOKE.values() for name in fitting}):
         raise BadInput('The embedded model can only be asked as prompt_v1 or judgememo_aggregate: '
                        'for others give a model as `-p model NAME`.')
-    judges = judges_for(names, chat, how=_how(parameters), **_memo_options(parameters, names))
+    judges = _cut_judges(names, chat, parameters, how=_how(parameters), **_memo_options(parameters, names))
     for judge in judges: judge.name += ' (smoke)' if smoke else ''
     return judges
 
@@ -141,6 +154,20 @@ def _count(run, judge, label, frame):
     usage['seconds'] = round(float(frame.seconds.sum()), 2)
     run.asked(label, len(frame), int(frame.value.notna().sum()), judge.signature, usage)
 
+# %% ../../nbs/runs/judges.ipynb #judges-noted
+class _Unasked(Evaluator):
+    "Stands in for an evaluator while a run is planned."
+    requires, offline = (), True
+    def __init__(self, judge): self.name, self.signature = judge.name, judge.signature
+    async def judge(self, example): return self.absent(example, Absence.inapplicable)
+
+def _judged(judge, examples, **how):
+    "The frame from `evaluate`; while a run is planned, a note for the plan and a frame without scores."
+    plan = current_plan()
+    if plan is None: return evaluate(judge, examples, **how)
+    if plan.chat is not None: plan.judged.append((judge, examples))
+    return evaluate(_Unasked(judge), examples, progress=False)
+
 # %% ../../nbs/runs/judges.ipynb #judges-judged-by
 def judged_by(
     judge, # An `Evaluator`
@@ -155,7 +182,7 @@ def judged_by(
     import pandas as pd
     label, frames, bar = label or judge.name, [], run.watched if progress is None else progress
     for name, examples in benchmarks.items():
-        frame = evaluate(judge, examples, concurrency=concurrency, progress=bar).assign(evaluator=label)
+        frame = _judged(judge, examples, concurrency=concurrency, progress=bar).assign(evaluator=label)
         frame.attrs['signatures'] = {label: judge.signature}
         run.judgements(frame, examples, name, model)
         frames.append(frame.assign(benchmark=name))
@@ -179,4 +206,6 @@ def judge_all(
     asked = [name for name in names if asks(name) and not by_rule(name)]
     with chat_for(parameters) if asked else nullcontext() as chat:
         judges = judges_for(names, chat, **options)
-        return {judge.name: (judge, evaluate(judge, examples, progress=progress)) for judge in judges}
+        judged = {judge.name: (judge, _judged(judge, examples, progress=progress)) for judge in judges}
+    if current_plan(): raise PlanMade
+    return judged

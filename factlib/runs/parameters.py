@@ -7,6 +7,7 @@ __all__ = ['LEADING', 'ANSWERS', 'check_parameters', 'cache_of', 'closing', 'cha
            'lengths_in', 'live_examples', 'need_versions', 'check_recordings', 'first_groups', 'need_groups']
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-imports
+import os
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ..core.folders import recover
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..llm.chat import Chat
+from .planning import PlanMade, current_plan
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-names
 LEADING = dict(model=str, base_url=str, dataset=str, n=int, seed=int, out=str) # Name -> type
@@ -29,7 +31,8 @@ def _unknown(names, types):
 
 def _check_type(name, value, kind):
     "A `BadInput` unless the value is of this type; True is no number."
-    if not isinstance(value, kind) or isinstance(value, bool) and kind is not bool:
+    kinds = (int, float) if kind is float else kind # 0 is a number, too
+    if not isinstance(value, kinds) or isinstance(value, bool) and kind is not bool:
         raise BadInput(f'The parameter {name} has to be of type {kind.__name__}, not {value!r}.')
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-check
@@ -68,6 +71,24 @@ def closing(chat):
     finally:
         if chat.cache is not None: chat.cache.close()
 
+# %% ../../nbs/runs/parameters.ipynb #parameters-planner
+def _planner(parameters, out):
+    "A chat that asks nobody. It looks into the cache of the run if there is one, and makes none."
+    from factlib.llm.cache import cache_place
+    from factlib.llm.local import MODEL
+    model, mode = parameters['model'], parameters.get('mode', 'live')
+    there = Path(cache_place(Path(out)/ANSWERS)).exists()
+    kept = cache_of(dict(out=out)) if there and mode in ('live', 'replay') else None
+    return Chat(model or MODEL, parameters['base_url'] or None, endpoint=None if model else f'local/{MODEL}',
+                cache=kept, mode=mode if kept else 'off')
+
+@contextmanager
+def _planned_chat(parameters, plan):
+    "The planner's chat; at the end of the block the plan is made. Whoever plans closes its cache."
+    plan.chat = plan.chat or _planner(parameters, plan.out)
+    yield plan.chat
+    raise PlanMade
+
 # %% ../../nbs/runs/parameters.ipynb #parameters-chat
 @contextmanager
 def chat_for(
@@ -79,6 +100,9 @@ def chat_for(
     model, base_url = parameters['model'], parameters['base_url']
     if base_url and not model:
         raise BadInput('The parameter base_url needs a model: say which one to ask there, as `-p model NAME`.')
+    if current_plan():
+        with _planned_chat(parameters, current_plan()) as chat: yield chat
+        return
     if settings['mode'] != 'off': settings['cache'] = cache_of(parameters)
     if model:
         with closing(Chat(model, base_url or None, **settings)) as chat: yield chat

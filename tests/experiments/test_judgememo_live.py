@@ -140,6 +140,23 @@ def test_two_lengths_of_ones_own_texts(tmp_path, texts):
     assert table(out, 'lengths').query('metric == "fluency"')['mean'].item() == pytest.approx((delta['60'] - delta.full).mean())
     assert len(delta) == 2 and not (out/'tables'/'beside.csv').exists()
 
+def test_faults_are_placed_from_a_live_run(tmp_path, texts):
+    "A judge that quotes each word that no story has, as a spelling issue, labels and quotes every typo, and nothing in the untouched texts."
+    def quoting(request):
+        section = re.search(r'<section>\n(.*?)\n</section>', request['messages'][-1]['content'], re.DOTALL)[1]
+        wrong = [w for w in dict.fromkeys(re.findall(r'\w+', section)) if w not in WORDS]
+        listed = '\n'.join(f'- [SPELLING] "{w}" is no word' for w in wrong) or '- none'
+        return f'1) Fluency Issues:\n{listed}\n2) Coherence Issues:\n- none\n3) FINAL Coherence Score: 4\n4) FINAL Fluency Score: {5 - bool(wrong)}'
+    out = tmp_path/'out'
+    with StubServer(quoting) as server:
+        done = factlib_inside('run', 'judgememo_live', '--no-page', *arguments(server, texts, out, judges='judgememo_aggregate', size=60), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr[-3000:]
+    row = table(out, 'localisation').iloc[0]
+    assert (row.evaluator, row.variant, row.documents, row.left_out) == ('judgememo_aggregate', '41', 3, 0) and row.errors > 3
+    assert row.in_gold == 0 and row.labelled == row.lift == 1
+    assert 1 >= row.quoted > .8 > row.quoted_by_chance # quotations of one or two letters are not looked for, so a spoilt "so" is missed
+    assert 0 < row.by_place < 1
+
 def test_tables_come_before_pictures(tmp_path, texts):
     "A picture that can't be drawn costs nothing that was paid for."
     from unittest.mock import patch
@@ -154,6 +171,28 @@ def test_refused_before_anything_is_asked(tmp_path, home, given, words):
     with StubServer(rule) as server:
         done = recorded_run(server, tmp_path/'out', home, **given)
         assert done.returncode and words in done.stderr and not server.requests, done.stderr[-2000:]
+
+BAD = [(dict(overlap=-1), 'overlap is a share from 0'), (dict(context=-5), 'context'), (dict(least=0), '`least` is a share'), (dict(least=1.5), '`least` is a share'), (dict(counter='spoons'), "No token counter 'spoons'"), (dict(pack='nowhere'), 'nowhere'), (dict(reason='perhaps'), 'of type bool')]
+
+@pytest.mark.parametrize('given, words', BAD, ids=[' '.join(given) + str(i) for i, (given, _) in enumerate(BAD)])
+def test_bad_settings_are_one_sentence_before_anything_is_asked(tmp_path, texts, given, words):
+    with StubServer(rule) as server:
+        done = factlib_inside('run', 'judgememo_live', *arguments(server, texts, tmp_path/'out', judges='judgememo_aggregate', n=1, **given), cwd=tmp_path)
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 2 and words in last and last.startswith('Error: ') and 'Traceback' not in done.stderr and not server.requests
+
+def test_settings_reach_the_evaluator(tmp_path, texts):
+    "Sections of 40 words, half of one shown again; a text with one request beyond the context isn't asked about at all."
+    texts_of = lambda server: [re.search(r'<section>\n(.*?)\n</section>', r['messages'][-1]['content'], re.DOTALL)[1] for r in server.requests]
+    with StubServer(rule) as server:
+        given = dict(judges='judgememo_aggregate', n=1, size=40, overlap=.5, counter='whitespace', lengths='full')
+        done = factlib_inside('run', 'judgememo_live', *arguments(server, texts, tmp_path/'out', **given), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert all(len(part.split()) <= 40 for part in texts_of(server))
+        assert sum('<before>' in r['messages'][-1]['content'] for r in server.requests) > 0
+        sent = len(server.requests)
+        done = factlib_inside('run', 'judgememo_live', *arguments(server, texts, tmp_path/'short', context=100, max_tokens=90, **given), cwd=tmp_path)
+        assert done.returncode == 1 and 'Nothing could be scored' in done.stderr and len(server.requests) == sent
 
 def check_memories(out):
     "One file a text, named in result.json; judged again by rule, each gives the score in the table, and an edit changes it."
