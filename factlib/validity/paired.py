@@ -244,8 +244,9 @@ def equivalence(
     what = f'mean difference; p of |mean| >= {margin:g} by two one-sided t-tests; {percent(2*level - 1)} CI'
     prepared = _prepare(d, groups, what)
     below, above = (_t_result(prepared, how, 2*level - 1, null) for how, null in (('greater', -margin), ('less', margin)))
-    if below.p is None or below.p >= above.p: return replace(below, statistic=below.statistic and -below.statistic)
-    return replace(above, ci=below.ci and (min(below.low, above.low), max(below.high, above.high)))
+    ci = below.ci and (min(below.low, above.low), max(below.high, above.high))
+    if below.p is None or below.p < above.p: return replace(above, ci=ci)
+    return replace(below, ci=ci, statistic=-below.statistic)
 
 # %% ../../nbs/validity/paired.ipynb #paired-noncentrality
 def _noncentrality(t, df, share):
