@@ -361,8 +361,8 @@ def _flip_bounds(parts, shares, n_resamples, seed):
         signs = 1 - 2*block.astype(float)
         total, weight = np.abs(signs @ parts), signs @ shares*np.where(signs @ parts < 0, -1, 1)
         # With all signs alike the data themselves, or their opposite, come out: always as extreme.
-        ends = [np.maximum(1 + side*weight, 1e-300) for side in (-1, 1)]
         free = 1 - np.abs(weight) < 1e-12
+        ends = [np.where(free, 1, 1 + side*weight) for side in (-1, 1)]
         bounds.append([np.where(free, math.inf, total/end) for end in ends])
     return exact, *(np.concatenate(x) for x in zip(*bounds))
 
