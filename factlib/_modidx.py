@@ -6404,6 +6404,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                             'factlib/validity/association.py'),
                                               'factlib.validity.association._fisher': ( 'validity/association.html#_fisher',
                                                                                         'factlib/validity/association.py'),
+                                              'factlib.validity.association._fisher_p': ( 'validity/association.html#_fisher_p',
+                                                                                          'factlib/validity/association.py'),
                                               'factlib.validity.association._group_differences': ( 'validity/association.html#_group_differences',
                                                                                                    'factlib/validity/association.py'),
                                               'factlib.validity.association._how_undefined': ( 'validity/association.html#_how_undefined',

@@ -79,6 +79,7 @@ def _pair_sums(x, level):
     mean = np.where(held, x, 0).sum(1)/np.maximum(size, 1)
     return 2*size*np.sum(np.where(held, x - mean[:, None], 0)**2, axis=1)
 
+# %% ../../nbs/validity/agreement.ipynb #agreement-observed-all
 def _observed(x, level):
     "Sum over units of the squared distances of all ordered pairs of values, over (values in the unit - 1)."
     size = (~np.isnan(x)).sum(1)

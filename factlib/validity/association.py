@@ -72,6 +72,13 @@ def _fisher(kind, r, n, level, controls=0):
     half = scipy.stats.norm.isf((1 - level)/2)*math.sqrt(variance)
     return (math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)), ''
 
+# %% ../../nbs/validity/association.ipynb #association-fisher-p
+def _fisher_p(r, ci, level):
+    "The p at which the interval would touch 0."
+    if ci is None: return None
+    error = (math.atanh(ci[1]) - math.atanh(ci[0]))/2/scipy.stats.norm.isf((1 - level)/2)
+    return float(2*scipy.stats.norm.sf(abs(math.atanh(r))/error)) if error > 0 else None
+
 # %% ../../nbs/validity/association.ipynb #association-independent
 def _about(kind, x, y, groups):
     "Complete columns, group codes, and what the result says about them."
@@ -93,7 +100,7 @@ def _independent(kind, x, y, level):
     about['definition'] = f'{NAMES[kind]}; p by {p_by}, {percent(level)} CI by Fisher z, items independent'
     if r is None: return Result(None, note=_undefined(x, y), **about)
     ci, note = _fisher(kind, r, len(x), level)
-    ci, p = agree(ci, _p_value(kind, x, y, r), 0, level)
+    ci, p = agree(ci, _p_value(kind, x, y, r), 0, level, _fisher_p(r, ci, level))
     result = Result(r, p=p, ci=ci, note=note, **about)
     if kind != 'pearson' or len(x) < 3 or abs(r) == 1: return result
     return replace(result, statistic=r*math.sqrt((len(x) - 2)/((1 - r)*(1 + r))), df=len(x) - 2)
@@ -118,7 +125,8 @@ def _mean_of_groups(values, name, limits, level, n_resamples, seed):
     r = bootstrap(np.mean, values, null=0, limits=limits, definition=f'{name}, then the mean over groups', **options)
     p, exact = sign_flip(np.array(values), 9999, seed) if len(values) else (None, True)
     ci, p = agree(r.ci, p, 0, level, r.p)
-    return replace(r, p=p, ci=ci, definition=f'{r.definition}; p by {"all" if exact else 9999} sign flips of the groups')
+    tried = 'all' if exact else 9999
+    return replace(r, p=p, ci=ci, definition=f'{r.definition}; p by {tried} sign flips of the groups')
 
 # %% ../../nbs/validity/association.ipynb #association-within
 def _per_group(kind, x, y, groups, level, n_resamples, seed, undefined='drop'):
@@ -247,7 +255,8 @@ def _partial_result(x, y, controls, level, name):
     least = _least_p(len(x) - k) # what the controls take, can't be put in another order
     if 1 - abs(r) < 1e-12: return Result(r, p=least, ci=ci, df=df, note=note, **about)
     t = r*math.sqrt(df/((1 - r)*(1 + r)))
-    ci, p = agree(ci, max(2*scipy.stats.t.sf(abs(t), df), least), 0, level)
+    p = max(2*scipy.stats.t.sf(abs(t), df), least)
+    ci, p = agree(ci, p, 0, level, _fisher_p(r, ci, level))
     return Result(r, t, p, ci, df=df, note=note, **about)
 
 # %% ../../nbs/validity/association.ipynb #association-partial

@@ -55,7 +55,7 @@ def _by_flips(codes):
 def _unit(codes):
     "How the error is made, in words."
     if codes is None: return 'items independent'
-    if _by_flips(codes): return 'groups differ in size: p and CI by sign flips of groups; t cluster-robust, Satterthwaite df'
+    if _by_flips(codes): return 'unequal groups: p and CI by their sign flips; t cluster-robust, Satterthwaite df'
     return 'cluster-robust se, ' + ('Satterthwaite df' if _uneven(codes) else 'df = groups - 1')
 
 # %% ../../nbs/validity/paired.ipynb #paired-about
@@ -64,6 +64,7 @@ def _about(d, codes, asked, definition):
     sizes = dict(n=len(d), asked=asked, groups=count_groups(codes), effective=effective_groups(codes))
     return sizes | dict(definition=f'{definition}; {_unit(codes)}' if len(d) else definition)
 
+# %% ../../nbs/validity/paired.ipynb #paired-prepare
 def _prepare(d, groups, definition):
     "(differences, codes, mean, se, df, what every Result says)."
     (d,), codes, asked = complete(d, groups=groups)
@@ -243,7 +244,8 @@ def equivalence(
     margin, level = _margin(margin, level)
     what = f'mean difference; p of |mean| >= {margin:g} by two one-sided t-tests; {percent(2*level - 1)} CI'
     prepared = _prepare(d, groups, what)
-    below, above = (_t_result(prepared, how, 2*level - 1, null) for how, null in (('greater', -margin), ('less', margin)))
+    sides = ('greater', -margin), ('less', margin)
+    below, above = (_t_result(prepared, how, 2*level - 1, null) for how, null in sides)
     ci = below.ci and (min(below.low, above.low), max(below.high, above.high))
     if below.p is None or below.p < above.p: return replace(above, ci=ci)
     return replace(below, ci=ci, statistic=-below.statistic)

@@ -152,12 +152,10 @@ def _counts(groups, n_resamples, seed):
 
 def _t_draws(parts, shares, n_resamples, seed):
     "The t of each resample: its deviation in its own errors. Without an error it is 0, or beyond any other."
-    counts = _counts(len(parts), n_resamples, seed)
-    total = counts @ shares
-    off = counts @ parts/total
-    spread = counts @ parts**2 - 2*off*(counts @ (parts*shares)) + off**2*(counts @ shares**2)
-    even = counts @ shares**2/total**2
-    scale = even/np.maximum(even - 2*(counts @ shares**3)/total**3 + even**2, 1e-12)
+    terms = np.stack([shares, parts, parts**2, parts*shares, shares**2, shares**3], axis=1)
+    total, sums, squares, products, two, three = (_counts(len(parts), n_resamples, seed) @ terms).T
+    off, even = sums/total, two/total**2
+    spread, scale = squares - 2*off*products + off**2*two, even/np.maximum(even - 2*three/total**3 + even**2, 1e-12)
     error, least = np.sqrt(np.maximum(spread, 0)*scale)/total, 1e-9*np.abs(parts).max()
     return np.where(error > least, off/np.maximum(error, least), np.where(np.abs(off) > least, np.sign(off)*1e9, 0))
 
@@ -192,7 +190,8 @@ def _few(units, unit):
 def _student(place, error, df, null, level):
     "(ci, p) by Student's t."
     half = scipy.stats.t.isf((1 - level)/2, df)*error
-    return (place - half, place + half), None if null is None else float(2*scipy.stats.t.sf(abs(place - null)/error, df))
+    p = None if null is None else float(2*scipy.stats.t.sf(abs(place - null)/error, df))
+    return (place - half, place + half), p
 
 def _by_draws(place, error, parts, shares, null, level, n_resamples, seed):
     "(ci, p) by bootstrap-t; neither where too many resamples have no error of their own."
@@ -206,13 +205,15 @@ def _by_t(units, effective, limits):
     "Whether few groups are handled by Student's t."
     return units < LEAST or limits is not None and effective >= .8*units
 
+# %% ../../nbs/validity/resampling.ipynb #resampling-of-parts
 def _of_parts(estimate, parts, shares, limits, null, level, n_resamples, seed):
     "(ci, p) of few groups from what they add; p only from six groups on."
     place, slope = _stretch(estimate, limits) if limits else (estimate, 1)
     if null is not None and limits: null = _stretch(null, limits)[0] if limits[0] < null < limits[1] else None
     error = slope*_error(parts, shares)
     if not math.isfinite(error): return None, None
-    if _by_t(len(parts), 1/np.sum(shares**2), limits): ci, p = _student(place, error, satterthwaite(shares), null, level)
+    if _by_t(len(parts), 1/np.sum(shares**2), limits):
+        ci, p = _student(place, error, satterthwaite(shares), null, level)
     else: ci, p = _by_draws(place, error, parts, shares, null, level, n_resamples, seed)
     if ci and limits: ci = tuple(float(_unstretch(z, limits)) for z in ci)
     return ci, p if len(parts) >= LEAST else None
@@ -225,6 +226,7 @@ def _how(units, effective, method, limits):
     how = "t over the influence of %s" if _by_t(units, effective, limits) else 'bootstrap-t of %s'
     return 'few', how + (f', logit scale from {limits[0]:g} to {limits[1]:g}' if limits else '')
 
+# %% ../../nbs/validity/resampling.ipynb #resampling-about-result
 def _about(column, codes, asked, definition, level, how, n_resamples, seed):
     "What the result says about itself, whatever comes out."
     how = how % ('items' if codes is None else 'groups')
@@ -253,6 +255,7 @@ def _many(stat, columns, codes, estimate, null, level, n_resamples, seed, bca, u
     p = None if null is None or ci is None or units < LEAST else _tail_p(draws, null, units)
     return ci, p, join_notes(note, _few(units, 'item' if codes is None else 'group')) if ci else note
 
+# %% ../../nbs/validity/resampling.ipynb #resampling-bootstrap-of-columns
 def _bootstrap(stat, columns, codes, about, method, limits, null, *options):
     "The `Result` of columns that lack nothing, with `about` in it."
     unit, units = ('item', about['n']) if codes is None else ('group', about['groups'])
