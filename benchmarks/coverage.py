@@ -211,7 +211,7 @@ def table(n, groups=GROUPS, cases=CASES, seed=0, processes=None):
     "All lines, in the order of CASES."
     jobs = [(case, g, balance, n, seed) for case in cases for balance in BALANCES for g in groups]
     if processes == 1: return list(map(cell, jobs))
-    with multiprocessing.get_context('spawn').Pool(processes or min(2, os.cpu_count() or 1)) as pool: return pool.map(cell, jobs, chunksize=1)
+    with multiprocessing.get_context('spawn').Pool(processes or min(2, os.cpu_count() or 1)) as pool: return list(pool.imap(cell, jobs))
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -36,7 +36,7 @@ def test_is_scipys(kind, seed):
     # With ties no p below this can come from the n! orders of n items (Kendall's knows its ties).
     orders = max(math.prod(math.factorial(k) for k in np.unique(c, return_counts=True)[1]) for c in (a, b))
     p = s.pvalue if kind == 'kendall' else max(s.pvalue, min(1, 2*orders/math.factorial(len(a))))
-    assert close(r.p, p) if (p < .05) == (not r.ci[0] <= 0 <= r.ci[1]) else p < .05 <= r.p < .06
+    assert close(r.p, p) if (p < .05) == (not r.ci[0] <= 0 <= r.ci[1]) else p < .05 <= r.p < .1
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(2, 20))
     assert close(THREE[kind](x, y).p, SCIPY[kind](x, y).pvalue)      # without ties: Kendall's exact p

@@ -89,8 +89,8 @@ def test_many_groups_are_a_plain_loop():
     for _ in range(200):
         chosen = draw.integers(0, 50, 50)
         values.append(sklearns(*(np.concatenate([x[groups == g] for g in chosen]) for x, groups in ((pos, groups_pos), (neg, groups_neg)))))
-    # Of 200 draws the sixth from either end is the outermost with p = 2(6 - 1 + 1)/201 not below .05.
-    assert np.allclose(r.ci, np.sort(values)[[5, -6]] if 2*5/201 < .05 <= 2*6/201 else None, atol=1e-12, rtol=0) and r.groups == 50
+    # The fifth draw from either end is the outermost whose p, 2(5 + 1)/201, is not below .05.
+    assert np.allclose(r.ci, np.sort(values)[[4, -5]], atol=1e-12, rtol=0) and r.groups == 50
 
 
 def test_few_groups_are_a_jackknife_by_hand():
