@@ -2,7 +2,7 @@
 
 For each statistic, by kind of data, balance and number of groups: how often its 95 % interval covers the truth (`cover`, among the simulations that get one), how often there is one (`given`), how
 often p < .05 where nothing is to be found (`alarm`); `old` is the percentile bootstrap of groups with p by inverting it, for t the cluster-robust t with groups - 1 degrees of freedom. Groups are
-equal (4 items) or one holds half of all. A share of n simulations has a binomial error of sqrt(share (1 - share)/n): .013 at .95 with 300."""
+equal (4 items) or one holds half of all. A share of n simulations has a binomial error of sqrt(share (1 - share)/n): .015 at .95 with 200."""
 import argparse, functools, math, multiprocessing, os, warnings
 import numpy as np, scipy
 
@@ -215,7 +215,7 @@ def table(n, groups=GROUPS, cases=CASES, seed=0, processes=None):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--n', type=int, default=300, help='simulations a line')
+    parser.add_argument('--n', type=int, default=200, help='simulations a line')
     parser.add_argument('--quick', action='store_true', help='60 simulations a line, of 6, 8, 15 and 30 groups')
     options = parser.parse_args()
     n, groups = (60, (6, 8, 15, 30)) if options.quick else (options.n, GROUPS)
