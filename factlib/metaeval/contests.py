@@ -27,7 +27,7 @@ def dz_difference(
     n_resamples:int=1000, # For the interval
     seed:int=0, # The same seed gives the same interval
 )->Result: # Below 0: the first judge notices more
-    "The difference of two effect sizes d_z, with an interval by percentile bootstrap of documents."
+    "The difference of two effect sizes d_z, with an interval over documents (see `bootstrap`)."
     definition = 'd_z(a) - d_z(b), d_z = mean/sd (ddof 1), over documents with both'
     options = dict(groups=groups, n_resamples=n_resamples, seed=seed, definition=definition)
     return bootstrap(_dz_difference, a, b, **options)

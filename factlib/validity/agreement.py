@@ -14,7 +14,7 @@ import scipy
 
 from ..core.checks import check_choice, check_count
 from ..core.records import BadInput
-from .base import Result, check_share, complete, encode, flat, no_value, numbers, percent
+from .base import Result, agree, check_share, complete, encode, flat, no_value, numbers, percent
 from .resampling import bootstrap
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-table
@@ -49,16 +49,41 @@ def _squared(a, b, level):
     if level != 'ratio': return (a - b)**2
     return np.divide(a - b, a + b, out=np.zeros(np.broadcast(a, b).shape), where=a + b > 0)**2
 
+# %% ../../nbs/validity/agreement.ipynb #agreement-counted
+def _value_counts(x):
+    "(unit, value, how often) for each different value of each unit."
+    unit, column = np.nonzero(~np.isnan(x))
+    values, code = np.unique(x[unit, column], return_inverse=True)
+    cells, count = np.unique(unit*len(values) + code, return_counts=True)
+    return cells//len(values), values[cells % len(values)], count.astype(float)
+
+def _ratio_sums(x):
+    "The sum of the squared distances of all ordered pairs, a unit."
+    unit, value, count = _value_counts(x)
+    starts = np.flatnonzero(np.diff(unit, prepend=-1))
+    sums = np.zeros(len(x))
+    for start, end in zip(starts, [*starts[1:], len(unit)]):
+        v, c = value[start:end], count[start:end]
+        sums[unit[start]] = c @ _squared(v[:, None], v, 'ratio') @ c
+    return sums
+
 # %% ../../nbs/validity/agreement.ipynb #agreement-observed
+def _pair_sums(x, level):
+    "The sum of the squared distances of all ordered pairs, a unit."
+    if level == 'ratio': return _ratio_sums(x)
+    held = ~np.isnan(x)
+    size = held.sum(1).astype(float)
+    if level == 'nominal':
+        unit, _, count = _value_counts(x)
+        return size**2 - np.bincount(unit, count**2, minlength=len(x))
+    mean = np.where(held, x, 0).sum(1)/np.maximum(size, 1)
+    return 2*size*np.sum(np.where(held, x - mean[:, None], 0)**2, axis=1)
+
+# %% ../../nbs/validity/agreement.ipynb #agreement-observed-all
 def _observed(x, level):
     "Sum over units of the squared distances of all ordered pairs of values, over (values in the unit - 1)."
-    held = ~np.isnan(x)
-    total = 0.
-    for i in range(x.shape[1]):
-        for j in range(i):
-            both = held[:, i] & held[:, j]
-            total += np.sum(2*_squared(x[both, i], x[both, j], level)/(held[both].sum(1) - 1))
-    return total
+    size = (~np.isnan(x)).sum(1)
+    return float(np.sum(_pair_sums(x, level)[size > 1]/(size[size > 1] - 1)))
 
 def _expected(values, level):
     "Sum over all ordered pairs of values, whatever their unit, over (values - 1)."
@@ -96,7 +121,7 @@ def _alpha_of(x, level, groups, confidence, n_resamples, seed):
     paired = (~np.isnan(x)).sum(1) > 1
     unit = np.where(paired, np.arange(len(x)), np.nan) # what is resampled are the rows' numbers
     r = bootstrap(lambda rows: _alpha(x[rows.astype(int)], level), unit, groups=groups, level=confidence,
-                  n_resamples=n_resamples, seed=seed,
+                  n_resamples=n_resamples, seed=seed, limits=(-1, 1),
                   definition=f"Krippendorff's alpha, {level}, {x.shape[1]} annotators")
     if r.estimate is not None: return r
     same = 'all values are the same, so agreement by chance is already perfect'
@@ -163,6 +188,7 @@ def _asymptotic(value, table, weights, level, about):
     z = value/se0 if se0 > 1e-12 else None
     p = None if z is None else 2*scipy.stats.norm.sf(abs(z))
     ci = (value - half, min(1, value + half)) if se > 1e-12 else None
+    ci, p = agree(ci, p, 0, level, ci and 2*scipy.stats.norm.sf(abs(value)/se))
     note = '' if min(se, se0) > 1e-12 else 'no spread, so an asymptotic error is unknown'
     return Result(value, z, p, ci, note=note, **about)
 
@@ -184,7 +210,7 @@ def _kappa_of(a, b, weights, labels, groups, level, **options):
     name = "Cohen's kappa" + (f', {weights} weights over {len(order)} categories' if weights else '')
     if groups is None: return _independent_kappa(x, y, len(order), weights, level, name)
     stat = lambda x, y: _kappa(_cells(x, y, len(order)), weights)
-    return bootstrap(stat, x, y, groups=groups, level=level, definition=name, **options)
+    return bootstrap(stat, x, y, groups=groups, level=level, definition=name, limits=(-1, 1), **options)
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-kappa
 def kappa(

@@ -14,8 +14,8 @@ import scipy
 
 from ..core.checks import check_choice, check_count
 from ..core.records import BadInput
-from .base import Result, check_share, complete, count_groups, flat, is_constant, join_notes
-from .base import percent
+from .base import Result, agree, check_share, complete, count_groups, effective_groups, flat
+from .base import is_constant, join_notes, percent
 from .resampling import bootstrap, check_resampling, count_extreme, flips, permutation_p
 from .resampling import sign_flip
 
@@ -47,13 +47,19 @@ def _kendall(x, y):
 COEFFICIENTS = dict(pearson=_pearson, spearman=_spearman, kendall=_kendall)
 NAMES = dict(pearson="Pearson's r", spearman="Spearman's rho", kendall="Kendall's tau-b")
 
+# %% ../../nbs/validity/association.ipynb #association-least-p
+def _least_p(n, *columns):
+    "What the most extreme of all n! orders, and its opposite, would have as p; tied items can be exchanged."
+    alike = max([0.] + [np.sum(scipy.special.gammaln(np.unique(c, return_counts=True)[1] + 1.)) for c in columns])
+    return min(1., max(2*math.exp(alike - math.lgamma(n + 1)), 1e-300))
+
 # %% ../../nbs/validity/association.ipynb #association-p
 def _p_value(kind, x, y, r):
     "scipy's p of no association; None where its approximation breaks down."
     df = len(x) - 2
     if kind == 'kendall' or kind == 'spearman' and 1 - abs(r) < 1e-12: p = scipy.stats.kendalltau(x, y).pvalue
     elif df < 1: return None
-    else: p = 2*scipy.stats.t.sf(abs(r)*math.sqrt(df/max((1 - r)*(1 + r), 1e-300)), df)
+    else: p = max(2*scipy.stats.t.sf(abs(r)*math.sqrt(df/max((1 - r)*(1 + r), 1e-300)), df), _least_p(len(x), x, y))
     return min(1., p) if math.isfinite(p) else None
 
 # %% ../../nbs/validity/association.ipynb #association-fisher
@@ -66,11 +72,19 @@ def _fisher(kind, r, n, level, controls=0):
     half = scipy.stats.norm.isf((1 - level)/2)*math.sqrt(variance)
     return (math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)), ''
 
+# %% ../../nbs/validity/association.ipynb #association-fisher-p
+def _fisher_p(r, ci, level):
+    "The p at which the interval would touch 0."
+    if ci is None: return None
+    error = (math.atanh(ci[1]) - math.atanh(ci[0]))/2/scipy.stats.norm.isf((1 - level)/2)
+    return float(2*scipy.stats.norm.sf(abs(math.atanh(r))/error)) if error > 0 else None
+
 # %% ../../nbs/validity/association.ipynb #association-independent
 def _about(kind, x, y, groups):
     "Complete columns, group codes, and what the result says about them."
     (x, y), codes, asked = complete(x, y, groups=groups)
-    return x, y, codes, dict(n=len(x), asked=asked, groups=count_groups(codes))
+    sizes = dict(groups=count_groups(codes), effective=effective_groups(codes))
+    return x, y, codes, dict(n=len(x), asked=asked) | sizes
 
 def _undefined(x, y):
     "Why there is no coefficient."
@@ -86,7 +100,8 @@ def _independent(kind, x, y, level):
     about['definition'] = f'{NAMES[kind]}; p by {p_by}, {percent(level)} CI by Fisher z, items independent'
     if r is None: return Result(None, note=_undefined(x, y), **about)
     ci, note = _fisher(kind, r, len(x), level)
-    result = Result(r, p=_p_value(kind, x, y, r), ci=ci, note=note, **about)
+    ci, p = agree(ci, _p_value(kind, x, y, r), 0, level, _fisher_p(r, ci, level))
+    result = Result(r, p=p, ci=ci, note=note, **about)
     if kind != 'pearson' or len(x) < 3 or abs(r) == 1: return result
     return replace(result, statistic=r*math.sqrt((len(x) - 2)/((1 - r)*(1 + r))), df=len(x) - 2)
 
@@ -104,24 +119,28 @@ def _how_undefined(undefined):
     return ', groups with constant scores counted as 0' if undefined == 'zero' else ''
 
 # %% ../../nbs/validity/association.ipynb #association-within-definition
-def _within(kind, level, n_resamples, seed, undefined='drop'):
-    "How it is done, in words."
-    each = f'{NAMES[kind]} within each group{_how_undefined(undefined)}'
-    return (f'{each}, then the mean over groups; p by sign flips of the groups, '
-            f'{percent(level)} CI by percentile bootstrap of the groups, {n_resamples} resamples, seed {seed}')
+def _mean_of_groups(values, name, limits, level, n_resamples, seed):
+    "The mean of one value a group with interval, p by sign flips, and how in words."
+    options = dict(groups=range(len(values)), n_resamples=n_resamples, level=level, seed=seed)
+    r = bootstrap(np.mean, values, null=0, limits=limits, definition=f'{name}, then the mean over groups', **options)
+    p, exact = sign_flip(np.array(values), 9999, seed) if len(values) else (None, True)
+    ci, p = agree(r.ci, p, 0, level, r.p)
+    tried = 'all' if exact else 9999
+    return replace(r, p=p, ci=ci, definition=f'{r.definition}; p by {tried} sign flips of the groups')
 
 # %% ../../nbs/validity/association.ipynb #association-within
 def _per_group(kind, x, y, groups, level, n_resamples, seed, undefined='drop'):
     "Mean of the groups' coefficients."
     x, y, codes, about = _about(kind, x, y, groups)
-    about['definition'] = _within(kind, level, n_resamples, seed, undefined)
+    name = f'{NAMES[kind]} within each group{_how_undefined(undefined)}'
     each = [_of_group(kind, x[codes == g], y[codes == g], undefined) for g in range(about['groups'])]
     known, total = [r for r in each if r is not None], len(each)
+    r = _mean_of_groups(known, name, (-1, 1), level, n_resamples, seed)
+    about |= dict(definition=r.definition, effective=r.effective)
     if not known: return Result(None, note='no group with two items and variation in both', **about)
-    r = bootstrap(np.mean, known, groups=range(len(known)), n_resamples=n_resamples, level=level, seed=seed)
     lost = f'{total - len(known)} of {total} groups have none: fewer than two items, or no variation'
     note = join_notes(lost if len(known) < total else '', r.note)
-    return Result(r.estimate, p=sign_flip(np.array(known), 9999, seed)[0], ci=r.ci, note=note, **about)
+    return Result(r.estimate, p=r.p, ci=r.ci, note=note, **about)
 
 # %% ../../nbs/validity/association.ipynb #association-check-within
 def _check_within(per_group, groups, undefined):
@@ -140,7 +159,7 @@ def _correlate(kind, x, y, groups, per_group, level, n_resamples, seed, undefine
     if groups is None: return _independent(kind, x, y, level)
     what = f'{NAMES[kind]}, all items pooled; p by inverting the interval'
     return bootstrap(COEFFICIENTS[kind], x, y, groups=groups, n_resamples=n_resamples, level=level, seed=seed,
-                     null=0., definition=what)
+                     null=0., definition=what, limits=(-1, 1))
 
 # %% ../../nbs/validity/association.ipynb #association-three-pearson
 def pearson(
@@ -154,8 +173,8 @@ def pearson(
 )->Result: # estimate -1..1, p of no association, ci; statistic t and df without groups
     """Pearson's correlation. Without groups: p by t on n-2 df, interval by Fisher's z, items independent.
 
-    With groups all items are pooled: interval by a bootstrap of whole groups, p by inverting it. With `per_group` it is
-    the mean of the groups' coefficients: interval by resampling those, p by flipping their signs. Groups without
+    With groups all items are pooled: interval over whole groups (see `bootstrap`), p by inverting it. With `per_group`
+    it is the mean of the groups' coefficients: interval over those, p by flipping their signs. Groups without
     variation are left out and counted in the note."""
     return _correlate('pearson', x, y, groups, per_group, level, n_resamples, seed)
 
@@ -233,9 +252,12 @@ def _partial_result(x, y, controls, level, name):
     if r is None: return Result(None, note=why, **about)
     k = _basis(controls).shape[1]
     df, (ci, note) = len(x) - 2 - k, _fisher('pearson', r, len(x), level, k)
-    if 1 - abs(r) < 1e-12: return Result(r, p=0., ci=ci, df=df, note=note, **about)
+    least = _least_p(len(x) - k) # what the controls take, can't be put in another order
+    if 1 - abs(r) < 1e-12: return Result(r, p=least, ci=ci, df=df, note=note, **about)
     t = r*math.sqrt(df/((1 - r)*(1 + r)))
-    return Result(r, t, 2*scipy.stats.t.sf(abs(t), df), ci, df=df, note=note, **about)
+    p = max(2*scipy.stats.t.sf(abs(t), df), least)
+    ci, p = agree(ci, p, 0, level, _fisher_p(r, ci, level))
+    return Result(r, t, p, ci, df=df, note=note, **about)
 
 # %% ../../nbs/validity/association.ipynb #association-partial
 def partial(
@@ -252,7 +274,7 @@ def partial(
     name = f'partial Pearson r given {len(controls)} control{"s" if len(controls) > 1 else ""}'
     if groups is None: return _partial_result(x, y, controls, level, name)
     options = dict(groups=groups, n_resamples=n_resamples, level=level, seed=seed)
-    return bootstrap(_partial, x, y, *controls, null=0., definition=name, **options)
+    return bootstrap(_partial, x, y, *controls, null=0., definition=name, limits=(-1, 1), **options)
 
 # %% ../../nbs/validity/association.ipynb #association-standard
 def _standard(kind, x):
@@ -290,18 +312,22 @@ def _difference(kind, x1, x2, y, groups, **options):
     def difference(x1, x2, y):
         a, b = coefficient(x1, y), coefficient(x2, y)
         return None if a is None or b is None else a - b
-    return bootstrap(difference, x1, x2, y, groups=groups, definition=f'difference of {NAMES[kind]} with y', **options)
+    what = f'difference of {NAMES[kind]} with y'
+    return bootstrap(difference, x1, x2, y, groups=groups, definition=what, null=0, limits=(-2, 2), **options)
 
 # %% ../../nbs/validity/association.ipynb #association-tested
-def _tested(r, method, kind, columns, codes, n_resamples, seed):
+def _tested(r, method, kind, columns, codes, level, n_resamples, seed):
     "The difference `r` with its p."
     if method == 'permutation':
         p, exact = _swap_p(kind, *columns, codes, n_resamples, seed)
-        how = f'p by {"all" if exact else n_resamples} swaps of standardised scores'
-        return replace(r, p=p, definition=f'{r.definition}; {how}')
-    r, (t, df) = replace(r, definition=f"{r.definition}; Williams' t with df = n - 3"), _williams(*columns)
-    if t is not None: return replace(r, statistic=t, p=2*scipy.stats.t.sf(abs(t), df), df=df)
-    return replace(r, note="Williams' t needs four items, and three columns that do not determine each other")
+        how, t, df = f'p by {"all" if exact else n_resamples} swaps of standardised scores', None, None
+    else:
+        how, (t, df) = "Williams' t with df = n - 3", _williams(*columns)
+        p = None if t is None else 2*scipy.stats.t.sf(abs(t), df)
+    ci, p = agree(r.ci, p, 0, level, r.p)
+    note = '' if p is not None else "Williams' t needs four items, and three columns that do not determine each other"
+    definition, note = f'{r.definition}; {how}', join_notes(note, r.note)
+    return replace(r, statistic=t, p=p, ci=ci, df=df if t is not None else None, definition=definition, note=note)
 
 # %% ../../nbs/validity/association.ipynb #association-group-differences
 def _group_differences(columns, groups, kind, undefined):
@@ -315,12 +341,10 @@ def _group_differences(columns, groups, kind, undefined):
 def _compared_groups(columns, groups, kind, level, n_resamples, seed, undefined):
     "The mean difference of the groups' coefficients, those that both have."
     d, total, (n, asked) = _group_differences(columns, groups, kind, undefined)
-    what = f'difference of {NAMES[kind]} with y within each group{_how_undefined(undefined)}, then the mean over groups'
-    r = bootstrap(np.mean, d, groups=range(len(d)), n_resamples=n_resamples, level=level, seed=seed, definition=what)
-    p, exact = sign_flip(d, 9999, seed) if len(d) else (None, True)
+    name = f'difference of {NAMES[kind]} with y within each group{_how_undefined(undefined)}'
+    r = _mean_of_groups(d, name, (-2, 2), level, n_resamples, seed)
     lost = f'{total - len(d)} of {total} groups lack a coefficient' if len(d) < total else ''
-    how = f'{r.definition}; p by {"all" if exact else 9999} sign flips of the groups'
-    return replace(r, p=p, n=n, asked=asked, groups=len(d), definition=how, note=join_notes(lost, r.note))
+    return replace(r, n=n, asked=asked, groups=len(d), note=join_notes(lost, r.note))
 
 # %% ../../nbs/validity/association.ipynb #association-compared
 def _compared(columns, groups, method, kind, level, n_resamples, seed):
@@ -329,7 +353,7 @@ def _compared(columns, groups, method, kind, level, n_resamples, seed):
     r = _difference(kind, *columns, groups, level=level, n_resamples=n_resamples, seed=seed)
     if r.estimate is None: return r
     columns, codes, _ = complete(*columns, groups=groups)
-    return _tested(r, method, kind, columns, codes, n_resamples, check_count(seed, 'seed'))
+    return _tested(r, method, kind, columns, codes, level, n_resamples, check_count(seed, 'seed'))
 
 def _check_method(method, kind, groups):
     check_choice(method, ('permutation', 'williams'), 'method')

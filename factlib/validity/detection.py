@@ -15,7 +15,7 @@ import scipy
 
 from ..core.checks import check_choice, check_count
 from ..core.records import BadInput
-from .base import Result, check_share, complete, encode, flat, numbers, percent
+from .base import Result, agree, check_share, complete, encode, flat, numbers, percent
 from .resampling import bootstrap, sign_flip
 
 # %% ../../nbs/validity/detection.ipynb #detection-rank
@@ -115,18 +115,18 @@ def _independent_auc(pos, neg, level):
 
 # %% ../../nbs/validity/detection.ipynb #detection-auc-ci-cluster
 def _clustered_auc(pos, neg, groups, level, n_resamples, seed):
-    "AUC with the interval of a bootstrap of groups."
+    "AUC with an interval over groups."
     if groups is None:
         raise BadInput('method="cluster" needs groups: which document, question or conversation each item belongs to.')
     (scores, is_pos), groups = _stack(pos, neg), _joint_groups(groups, len(pos), len(neg))
     return bootstrap(level_auc, as_levels(scores), is_pos, groups=groups, n_resamples=n_resamples, level=level,
-                     seed=seed, null=.5, definition=AUC)
+                     seed=seed, null=.5, definition=AUC, limits=(0, 1))
 
 # %% ../../nbs/validity/detection.ipynb #detection-auc-ci
 def auc_ci(
     pos, # Scores of the positives
     neg, # Scores of the negatives
-    method:str='delong', # Items independent (DeLong et al. 1988); or "cluster": bootstrap of groups
+    method:str='delong', # Items independent (DeLong et al. 1988); or "cluster": over groups, see `bootstrap`
     groups=None, # For "cluster": (those of pos, of neg), or one sequence, positives first
     level:float=.95, # Of the interval
     n_resamples:int=2000, # For "cluster"
@@ -170,7 +170,7 @@ def _level_difference(levels_a, levels_b, is_pos):
 def _clustered_test(a, b, is_pos, groups, level, n_resamples, seed):
     "Bootstrap of whole groups."
     return bootstrap(_level_difference, as_levels(a), as_levels(b), is_pos, groups=groups, n_resamples=n_resamples,
-                     level=level, seed=seed, null=0., definition=f'difference of {AUC}, same items')
+                     level=level, seed=seed, null=0., definition=f'difference of {AUC}, same items', limits=(-1, 1))
 
 # %% ../../nbs/validity/detection.ipynb #detection-auc-test
 def auc_test(
@@ -233,7 +233,8 @@ def _mean_result(a, b, is_pos, which, groups, sets, **options):
     "The mean difference with its interval."
     what = f'difference of {AUC}, same items' + (f', mean of {sets} sets' if sets > 1 else '')
     stat = lambda *levels: _mean_difference(*levels, sets)
-    return bootstrap(stat, as_levels(a), as_levels(b), is_pos, which, groups=groups, definition=what, **options)
+    return bootstrap(stat, as_levels(a), as_levels(b), is_pos, which, groups=groups, definition=what, null=0,
+                     limits=(-1, 1), **options)
 
 # %% ../../nbs/validity/detection.ipynb #detection-mean-test
 def mean_auc_test(
@@ -251,7 +252,8 @@ def mean_auc_test(
     if r.estimate is None: return r
     p, exact = sign_flip(_group_sums(*columns), check_count(n_flips, 'n_flips', 1), seed)
     tried = 'all' if exact else n_flips
-    return replace(r, p=p, definition=f'{r.definition}; p by {tried} sign flips of the groups')
+    ci, p = agree(r.ci, p, 0, level, r.p)
+    return replace(r, p=p, ci=ci, definition=f'{r.definition}; p by {tried} sign flips of the groups')
 
 # %% ../../nbs/validity/detection.ipynb #detection-bounds-scale
 def _ends(pos, neg, low, high):
@@ -312,7 +314,7 @@ def accuracy(
     level, hits = check_share(level, 'level'), right(predicted, truth)
     if groups is None: return _wilson(hits, level)
     options = dict(n_resamples=n_resamples, level=level, seed=seed)
-    return bootstrap(np.mean, hits, groups=groups, definition='accuracy = right / scored', **options)
+    return bootstrap(np.mean, hits, groups=groups, definition='accuracy = right / scored', limits=(0, 1), **options)
 
 # %% ../../nbs/validity/detection.ipynb #detection-known
 def _known(predicted, truth):
@@ -340,7 +342,7 @@ def _by_class(measure, name, predicted, truth, groups, options):
     def mean(p, t):
         values, defined = measure(_confusion(p, t, k))
         return values[used].mean() if np.all(defined[used]) else None
-    return bootstrap(mean, p, t, groups=groups, definition=name, **options)
+    return bootstrap(mean, p, t, groups=groups, definition=name, limits=(0, 1), **options)
 
 # %% ../../nbs/validity/detection.ipynb #detection-classes
 def balanced_accuracy(

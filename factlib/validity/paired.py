@@ -15,9 +15,9 @@ import scipy
 
 from ..core.checks import check_choice, check_count
 from ..core.records import BadInput
-from .base import ALTERNATIVES, Result, check_share, complete, count_groups, join_notes, numbers
-from .base import percent
-from .resampling import bootstrap, least_tail, sign_flip
+from .base import ALTERNATIVES, Result, agree, check_share, complete, count_groups, effective_groups
+from .base import group_shares, join_notes, numbers, percent
+from .resampling import ENOUGH, bootstrap, flip_interval, satterthwaite, sign_flip
 
 # %% ../../nbs/validity/paired.ipynb #paired-error
 def _standard_error(d, codes):
@@ -43,18 +43,39 @@ def dz(
     sd = math.sqrt(off @ off/(n - 1)) # several times as fast as `std`, and it is needed for each resample
     return float(mean/sd) if sd/math.sqrt(n) > max(1e-13*np.abs(d).max(), 1e-150) else None
 
+# %% ../../nbs/validity/paired.ipynb #paired-uneven
+def _uneven(codes):
+    "Whether groups differ in size."
+    return codes is not None and np.ptp(np.bincount(codes)) > 0
+
+def _by_flips(codes):
+    "Whether t is not to be trusted: groups that differ in size, and few of them, or as good as few."
+    return _uneven(codes) and effective_groups(codes) < ENOUGH
+
+def _unit(codes):
+    "How the error is made, in words."
+    if codes is None: return 'items independent'
+    if _by_flips(codes): return 'unequal groups: p and CI by their sign flips; t cluster-robust, Satterthwaite df'
+    return 'cluster-robust se, ' + ('Satterthwaite df' if _uneven(codes) else 'df = groups - 1')
+
+# %% ../../nbs/validity/paired.ipynb #paired-about
+def _about(d, codes, asked, definition):
+    "What every Result says."
+    sizes = dict(n=len(d), asked=asked, groups=count_groups(codes), effective=effective_groups(codes))
+    return sizes | dict(definition=f'{definition}; {_unit(codes)}' if len(d) else definition)
+
 # %% ../../nbs/validity/paired.ipynb #paired-prepare
 def _prepare(d, groups, definition):
     "(differences, codes, mean, se, df, what every Result says)."
     (d,), codes, asked = complete(d, groups=groups)
-    unit = 'items independent' if codes is None else 'cluster-robust se, df = groups - 1'
-    about = dict(n=len(d), asked=asked, groups=count_groups(codes), definition=f'{definition}; {unit}')
+    about = _about(d, codes, asked, definition)
     if not len(d): return d, codes, None, None, None, about | dict(note='no items')
     se, df = _standard_error(d, codes)
     single = 'item' if codes is None else 'group'
     why = f'only one {single}' if df < 1 else f'the differences do not vary between {single}s'
     if se is None: about['note'] = f'{why}, so the error is unknown'
-    return d, codes, d.mean(), se, df, about
+    elif _uneven(codes): df = satterthwaite(group_shares(codes))
+    return d, codes, float(d.mean()), se, df, about
 
 # %% ../../nbs/validity/paired.ipynb #paired-t-p
 def _t_p(t, df, alternative):
@@ -65,11 +86,29 @@ def _t_interval(mean, se, df, level):
     half = scipy.stats.t.isf((1 - level)/2, df)*se
     return mean - half, mean + half
 
+# %% ../../nbs/validity/paired.ipynb #paired-by-signs
+def _by_signs(d, codes, mean, level, null):
+    "(ci, two-sided p, note) by flipping the signs of the groups."
+    parts = np.bincount(codes, d - d.sum()/len(d))/len(d)
+    ci, p, exact = flip_interval(mean, parts, group_shares(codes), level, null)
+    ci, p = agree(ci, p, null, level)
+    return ci, p, '' if ci else f'{len(parts)} groups can be flipped in too few ways for a {percent(level)} CI'
+
+def _one_sided(p, off, alternative):
+    "From two-sided p: half of it in the direction of `off`, else what is left."
+    if alternative == 'two-sided': return p
+    return p/2 if (off > 0) == (alternative == 'greater') else 1 - p/2
+
 # %% ../../nbs/validity/paired.ipynb #paired-t-result
-def _t_result(mean, se, df, about, alternative, level):
-    "Test and two-sided interval; only the mean where there is no error."
+def _t_result(prepared, alternative, level, null=0):
+    "Test of `null` and two-sided interval; only the mean where there is no error."
+    d, codes, mean, se, df, about = prepared
     if se is None: return Result(mean, **about)
-    return Result(mean, mean/se, _t_p(mean/se, df, alternative), _t_interval(mean, se, df, level), df=df, **about)
+    t = (mean - null)/se
+    if not _by_flips(codes):
+        return Result(mean, t, _t_p(t, df, alternative), _t_interval(mean, se, df, level), df=df, **about)
+    ci, p, note = _by_signs(d, codes, mean, level, null)
+    return Result(mean, t, _one_sided(p, t, alternative), ci, df=df, note=note, **about)
 
 # %% ../../nbs/validity/paired.ipynb #paired-t
 def paired_t(
@@ -81,11 +120,12 @@ def paired_t(
     """Student's paired t-test of mean d = 0. t = mean/se; se = s/sqrt(n) with ddof 1, df = n - 1.
 
     With G groups the error is that of a cluster-robust regression on a constant, and df = G - 1:
-    se^2 = G/(G-1) * sum over groups of (sum of the group's residuals)^2 / n^2."""
+    se^2 = G/(G-1) * sum over groups of (sum of the group's residuals)^2 / n^2. Where groups differ in size df is
+    Satterthwaite's, and below 40 (effective) groups p and ci are by sign flips of groups, not by t."""
     check_choice(alternative, ALTERNATIVES, 'alternative')
     level = check_share(level, 'level')
     what = f'mean difference; t = mean/se, {alternative}; two-sided {percent(level)} CI'
-    return _t_result(*_prepare(d, groups, what)[2:], alternative, level)
+    return _t_result(_prepare(d, groups, what), alternative, level)
 
 # %% ../../nbs/validity/paired.ipynb #paired-coin
 def _coin(b, n, level, about):
@@ -126,7 +166,7 @@ def mcnemar_pairs(
 def _flip_test(columns, codes, asked, n_resamples, seed, alternative):
     "Sign flips of one complete column, or of the sums of its groups."
     (d,), unit = columns, 'items' if codes is None else 'groups'
-    about = dict(n=len(d), asked=asked, groups=count_groups(codes))
+    about = dict(n=len(d), asked=asked, groups=count_groups(codes), effective=effective_groups(codes))
     if not len(d): return Result(None, definition=f'mean difference; sign-flip p over {unit}', note='no items', **about)
     p, exact = sign_flip(d if codes is None else np.bincount(codes, d), n_resamples, seed, alternative)
     how = 'exact' if exact else f'{n_resamples} random flips, seed {seed}'
@@ -156,30 +196,25 @@ def _margin(margin, level):
     return margin, check_share(level, 'level', above=.5)
 
 # %% ../../nbs/validity/paired.ipynb #paired-tail-draws
-def _bootstrap_noninferiority(d, codes, mean, margin, level, n_resamples, seed, about):
-    "p is the one-sided tail, so it can't come from `bootstrap` itself: the draws are counted as they pass."
-    n_resamples, draws = check_count(n_resamples, 'n_resamples', 1), []
-    def counted(x):
-        draws.append(x.mean())
-        return draws[-1]
-    r = bootstrap(counted, d, groups=codes, n_resamples=n_resamples, level=2*level - 1, seed=seed)
-    unit = 'items' if codes is None else 'groups'
-    what = about['definition'].rsplit(';', 1)[0] + f', {n_resamples} resamples of {unit}, seed {seed}'
-    # The first draw is the mean of the data; in its place one more counts against us.
-    p = sum(x <= -margin for x in draws[1:] + [-margin])/len(draws)
-    return Result(mean, p=max(p, least_tail(r.groups or r.n)), ci=r.ci, **about | dict(note=r.note, definition=what))
+def _bootstrap_noninferiority(prepared, margin, level, n_resamples, seed):
+    "One-sided p and the two-sided 2*level - 1 interval by `bootstrap`."
+    d, codes, mean, _, _, about = prepared
+    n_resamples = check_count(n_resamples, 'n_resamples', 1)
+    what = about['definition'].rsplit(';', 2)[0]
+    r = bootstrap(np.mean, d, groups=codes, n_resamples=n_resamples, level=2*level - 1, seed=seed, null=-margin,
+                  definition=what)
+    p = None if r.p is None else _one_sided(r.p, mean + margin, 'greater')
+    return replace(r, p=p, asked=about['asked'])
 
 # %% ../../nbs/validity/paired.ipynb #paired-noninferiority-result
 def _noninferiority(d, groups, margin, method, level, n_resamples, seed):
     "By t, or by bootstrap where there is an error at all."
     ends = f'{percent(2*level - 1)} CI, its low end the one-sided {percent(level)} bound'
     what = f'mean difference; one-sided p of mean <= -{margin:g} by {method}; {ends}'
-    d, codes, mean, se, df, about = _prepare(d, groups, what)
-    if se is None: return Result(mean, **about)
-    if method == 'bootstrap':
-        return _bootstrap_noninferiority(d, codes, mean, margin, level, n_resamples, seed, about)
-    t = (mean + margin)/se
-    return Result(mean, t, _t_p(t, df, 'greater'), _t_interval(mean, se, df, 2*level - 1), df=df, **about)
+    prepared = _prepare(d, groups, what)
+    if prepared[3] is None: return Result(prepared[2], **prepared[-1])
+    if method == 'bootstrap': return _bootstrap_noninferiority(prepared, margin, level, n_resamples, seed)
+    return _t_result(prepared, 'greater', 2*level - 1, -margin)
 
 # %% ../../nbs/validity/paired.ipynb #paired-noninferiority
 def noninferiority(
@@ -208,10 +243,12 @@ def equivalence(
     Equivalent at `level` when ci lies within -margin..margin: p < 1 - level."""
     margin, level = _margin(margin, level)
     what = f'mean difference; p of |mean| >= {margin:g} by two one-sided t-tests; {percent(2*level - 1)} CI'
-    *_, mean, se, df, about = _prepare(d, groups, what)
-    if se is None: return Result(mean, **about)
-    t = max((mean - margin)/se, (-mean - margin)/se)
-    return Result(mean, t, _t_p(t, df, 'less'), _t_interval(mean, se, df, 2*level - 1), df=df, **about)
+    prepared = _prepare(d, groups, what)
+    sides = ('greater', -margin), ('less', margin)
+    below, above = (_t_result(prepared, how, 2*level - 1, null) for how, null in sides)
+    ci = below.ci and (min(below.low, above.low), max(below.high, above.high))
+    if below.p is None or below.p < above.p: return replace(above, ci=ci)
+    return replace(below, ci=ci, statistic=-below.statistic)
 
 # %% ../../nbs/validity/paired.ipynb #paired-noncentrality
 def _noncentrality(t, df, share):

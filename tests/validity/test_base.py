@@ -54,13 +54,17 @@ def test_is_constant(x, constant): assert is_constant(np.array(x, float)) is con
 def test_bootstrap_equals_a_plain_loop():
     rng = np.random.default_rng(1)
     x, groups = rng.normal(size=60), rng.integers(0, 12, 60)
-    got = bootstrap(np.median, x, groups=groups, n_resamples=300, seed=5)
+    got = bootstrap(np.median, x, groups=groups, n_resamples=300, seed=5, method='percentile')
     # The same draws by hand: groups in order of appearance, as many as there are, with replacement; the rows of each in their order.
     names, draw, medians = list(dict.fromkeys(groups)), np.random.default_rng(5), []
     for _ in range(300):
         chosen = draw.integers(0, len(names), len(names))
         medians.append(np.median(np.concatenate([x[groups == names[g]] for g in chosen])))
-    assert got.estimate == np.median(x) and np.allclose(got.ci, np.quantile(medians, [.025, .975]), rtol=0, atol=1e-12)
+    # The interval is what p does not reject: twice the smaller tail, the data counted as one more draw.
+    tail = lambda v: min(sum(m <= v + 1e-12 for m in medians), sum(m >= v - 1e-12 for m in medians))
+    held = [v for v in medians if 2*(tail(v) + 1)/301 >= .05]
+    assert got.estimate == np.median(x) and np.allclose(got.ci, (min(held), max(held)), rtol=0, atol=1e-12)
+    assert np.allclose(got.ci, np.quantile(medians, [.025, .975]), rtol=0, atol=.1)
     assert got.groups == len(names) and got.n == 60
 
 
@@ -81,11 +85,11 @@ def test_bca_against_scipy():
     x = np.random.default_rng(0).lognormal(size=40)
     ours = bootstrap(np.mean, x, method='bca', n_resamples=10_000)
     scipys = scipy.stats.bootstrap((x,), np.mean, method='BCa', n_resamples=10_000, rng=np.random.default_rng(1)).confidence_interval
-    assert np.allclose(ours.ci, scipys, atol=.03) and not np.allclose(ours.ci, bootstrap(np.mean, x, n_resamples=10_000).ci, atol=.03)
+    assert np.allclose(ours.ci, scipys, atol=.03) and not np.allclose(ours.ci, bootstrap(np.mean, x, n_resamples=10_000, method='percentile').ci, atol=.03)
 
 
 def test_cluster_coverage():
-    "100 studies of 30 documents: 95% intervals for documents cover (about 93%, percentile), those for items do not."
+    "100 studies of 30 documents: 95% intervals for documents cover, those for items do not. 88 is 3.2 binomial errors below 95."
     rng, covered = np.random.default_rng(7), {True: 0, False: 0}
     documents = np.repeat(np.arange(30), 5)
     for _ in range(100):
@@ -93,16 +97,16 @@ def test_cluster_coverage():
         for clustered in covered:
             low, high = bootstrap(np.mean, x, groups=documents if clustered else None, n_resamples=200).ci
             covered[clustered] += low <= 0 <= high
-    assert 86 <= covered[True] <= 100 and covered[False] < 75
+    assert 88 <= covered[True] <= 100 and covered[False] < 75
 
 
 def test_bootstrap_says_what_it_lacks():
     share = lambda x: x[x > 0].mean() if (x > 0).any() else None
     assert bootstrap(share, [0, 0]).estimate is None
-    mostly = bootstrap(share, [0, 0, 0, 1, 2], n_resamples=5000)
+    mostly = bootstrap(share, [0, 0, 0, 1, 2], n_resamples=5000, method='percentile')
     undefined = int(mostly.note.split()[2])
     assert 'left out' in mostly.note and .8*(3/5)**5 < undefined/5000 < 1.25*(3/5)**5
-    assert bootstrap(lambda x: share(x) if len(set(x)) == 3 else None, [0, 1, 2], n_resamples=500).ci is None      # 6 of 27 draws
+    assert bootstrap(lambda x: share(x) if len(set(x)) == 3 else None, [0, 1, 2], n_resamples=500, method='percentile').ci is None      # 6 of 27 draws
     assert bootstrap(np.mean, [1, 2], groups=['a', 'a']).note == 'only one group, so there is nothing to resample'
     assert bootstrap(np.mean, []).note == 'no items' and bootstrap(np.mean, [2, 2, 2]).ci is None
 
@@ -110,7 +114,7 @@ def test_bootstrap_says_what_it_lacks():
 def test_bootstrap_p():
     x = np.random.default_rng(0).normal(.1, 1, 100)
     r = bootstrap(np.mean, x, null=0, n_resamples=5000)
-    assert bootstrap(np.mean, [1, 2, 3], null=0).p == pytest.approx(2/27)      # 2 of 3^3 draws are 1, 1, 1 or 3, 3, 3
+    assert bootstrap(np.mean, [1, 2, 3], null=0).p is None      # three items can't show anything
     assert .01 < r.p == pytest.approx(scipy.stats.ttest_1samp(x, 0).pvalue, abs=.015) and bootstrap(np.mean, x + 9, null=0, n_resamples=99).p == 2/100
 
 

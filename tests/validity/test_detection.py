@@ -74,17 +74,34 @@ def test_delong_test_by_definition(seed):
     assert close(swapped.estimate, -r.estimate) and close(swapped.p, r.p)
 
 
-def test_cluster_bootstrap_equals_a_plain_loop():
+def stories(n):
     rng = np.random.default_rng(2)
-    pos, neg = rng.integers(1, 6, 12).astype(float), rng.integers(1, 5, 48).astype(float)
-    groups_pos, groups_neg = np.arange(12), np.repeat(np.arange(12), 4)
+    return rng.integers(1, 6, n).astype(float), rng.integers(1, 5, 4*n).astype(float), np.arange(n), np.repeat(np.arange(n), 4)
+
+
+def sklearns(pos, neg): return roc_auc_score([1]*len(pos) + [0]*len(neg), np.r_[pos, neg])
+
+
+def test_many_groups_are_a_plain_loop():
+    pos, neg, groups_pos, groups_neg = stories(50)
     r = auc_ci(pos, neg, 'cluster', (groups_pos, groups_neg), n_resamples=200, seed=3)
     draw, values = np.random.default_rng(3), []
     for _ in range(200):
-        chosen = draw.integers(0, 12, 12)
-        x, y = np.concatenate([pos[groups_pos == g] for g in chosen]), np.concatenate([neg[groups_neg == g] for g in chosen])
-        values.append(roc_auc_score([1]*len(x) + [0]*len(y), np.r_[x, y]))
-    assert np.allclose(r.ci, np.quantile(values, [.025, .975]), atol=1e-12, rtol=0) and r.groups == 12
+        chosen = draw.integers(0, 50, 50)
+        values.append(sklearns(*(np.concatenate([x[groups == g] for g in chosen]) for x, groups in ((pos, groups_pos), (neg, groups_neg)))))
+    # The fifth draw from either end is the outermost whose p, 2(5 + 1)/201, is not below .05.
+    assert np.allclose(r.ci, np.sort(values)[[4, -5]], atol=1e-12, rtol=0) and r.groups == 50
+
+
+def test_few_groups_are_a_jackknife_by_hand():
+    pos, neg, groups_pos, groups_neg = stories(12)
+    r = auc_ci(pos, neg, 'cluster', (groups_pos, groups_neg))
+    area = sklearns(pos, neg)
+    without = [sklearns(pos[groups_pos != g], neg[groups_neg != g]) for g in range(12)]
+    error = np.sqrt(11/12*np.sum((without - np.mean(without))**2))      # Efron & Stein 1981
+    z, half = math.log(area/(1 - area)), scipy.stats.t.isf(.025, 11)*error/(area*(1 - area))
+    assert np.allclose(r.ci, scipy.special.expit([z - half, z + half]), atol=1e-10) and r.groups == 12
+    assert close(r.p, 2*scipy.stats.t.sf(abs(z)/error*area*(1 - area), 11))
 
 
 def test_cluster_of_independent_items_is_like_delong():
@@ -207,5 +224,6 @@ def test_accuracy_edges():
     assert balanced_accuracy([None], ['a']).estimate is None and macro_f1([], []).estimate is None
     # A class that only occurs where the verdict is missing is not a class.
     assert macro_f1(['a', None], ['a', 'b']).estimate == 1
-    assert 'resamples' in balanced_accuracy(['a', 'a', 'b'], ['a', 'a', 'b']).note
+    assert 'resamples' in balanced_accuracy(['a', 'a', 'b'], ['a', 'a', 'b'], method='percentile').note
+    assert 'undefined without one of the 3 items' in balanced_accuracy(['a', 'a', 'b'], ['a', 'a', 'b']).note
     assert bounds_mean(right(['a', None, 'b'], ['a', 'a', 'a']), 0, 1).ci == (1/3, 2/3)

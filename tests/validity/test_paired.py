@@ -36,14 +36,48 @@ def test_t_is_scipys(seed, alternative):
     assert close(single.statistic, r.statistic) and close(single.p, r.p) and single.df == r.df
 
 
+def statsmodels_t(d, groups): return sm.OLS(d, np.ones(len(d))).fit(cov_type='cluster', cov_kwds=dict(groups=groups), use_t=True)
+
+
 @pytest.mark.parametrize('seed', range(6))
 def test_clustered_t_is_statsmodels(seed):
+    d, groups = known(differences(seed, missing=0)), np.random.default_rng(seed).permutation(np.repeat(np.arange(8), 5))
+    fit, r = statsmodels_t(d, groups), paired_t(d, groups=groups)
+    assert close(r.statistic, fit.tvalues[0]) and close(r.p, fit.pvalues[0]) and np.allclose(r.ci, fit.conf_int()[0], atol=1e-10)
+    assert r.groups == 8 == r.df + 1 and close(r.effective, 8)
+
+
+def satterthwaite_by_matrix(sizes):
+    share = np.asarray(sizes)/np.sum(sizes)
+    maker = np.diag(share) @ (np.eye(len(share)) - share)
+    spread = maker @ maker.T
+    return np.trace(spread)**2/np.trace(spread @ spread)
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_uneven_groups_flip(seed):
+    "t is statsmodels', but p is scipy's exact one of the groups' sums."
     d, groups = differences(seed), np.random.default_rng(seed).integers(0, 9, 40)
     keep = np.array([v is not None for v in d])
-    fit = sm.OLS(known(d), np.ones(keep.sum())).fit(cov_type='cluster', cov_kwds=dict(groups=groups[keep]), use_t=True)
-    r = paired_t(d, groups=groups)
-    assert close(r.statistic, fit.tvalues[0]) and close(r.p, fit.pvalues[0]) and np.allclose(r.ci, fit.conf_int()[0], atol=1e-10)
-    assert r.groups == len(set(groups[keep])) == r.df + 1
+    r, codes = paired_t(d, groups=groups), groups[keep]
+    sums = np.array([known(d)[codes == g].sum() for g in set(codes)])
+    oracle = scipy.stats.permutation_test((sums,), np.mean, permutation_type='samples', n_resamples=9999)
+    assert close(r.statistic, statsmodels_t(known(d), codes).tvalues[0]) and close(r.p, oracle.pvalue)
+    sizes = [np.sum(codes == g) for g in set(codes)]
+    assert close(r.df, satterthwaite_by_matrix(sizes)) and close(r.effective, sum(sizes)**2/sum(n*n for n in sizes))
+    less, greater = (paired_t(d, how, groups).p for how in ('less', 'greater'))
+    assert close(less + greater, 1) and close(2*min(less, greater), r.p)
+    # The interval is where the same flips of d - value don't reject.
+    p_of = lambda value: scipy.stats.permutation_test((np.array([(known(d)[codes == g] - value).sum() for g in set(codes)]),), np.mean, permutation_type='samples', n_resamples=9999).pvalue
+    for end, out in zip(r.ci, (-1, 1)): assert p_of(end - out*1e-6) >= .05 > p_of(end + out*1e-6)
+
+
+def test_many_uneven_groups_have_a_t():
+    rng = np.random.default_rng(0)
+    groups = np.sort(rng.integers(0, 80, 400))
+    d = rng.normal(size=400)
+    r, sizes = paired_t(d, groups=groups), np.unique(groups, return_counts=True)[1]
+    assert close(r.df, satterthwaite_by_matrix(sizes)) and close(r.p, 2*scipy.stats.t.sf(abs(statsmodels_t(d, groups).tvalues[0]), r.df))
 
 
 def test_t_with_an_offset():
@@ -126,9 +160,10 @@ def test_noninferiority_bootstrap():
     d, groups = differences(3, 80), list(range(20))*4
     for g in (None, groups):
         r = noninferiority(d, .3, 'bootstrap', level=.9, groups=g, n_resamples=2000)
-        assert r.ci == bootstrap(np.mean, d, groups=g, level=.8, n_resamples=2000).ci
-        assert r.p == pytest.approx(noninferiority(d, .3, level=.9, groups=g).p, abs=.02)
-    assert noninferiority(range(5, 15), .1, 'bootstrap', n_resamples=99).p == 1/100 and noninferiority([5, 6, 7], .1, 'bootstrap', n_resamples=99).p == 1/27
+        assert r.ci == bootstrap(np.mean, d, groups=g, level=.8, n_resamples=2000).ci and r.asked == 80
+        assert r.p == pytest.approx(noninferiority(d, .3, level=.9, groups=g).p, abs=.03)
+        assert all((q.p < .1) == (q.low > -m) for m in np.linspace(.01, 1, 40) for q in [noninferiority(d, m, 'bootstrap', level=.9, groups=g, n_resamples=399)])
+    assert noninferiority(range(5, 15), .1, 'bootstrap', n_resamples=99).p == 1/100 and noninferiority([5, 6, 7], .1, 'bootstrap', n_resamples=99).p is None
 
 
 @pytest.mark.parametrize('bad', [lambda: noninferiority([1, 2], 0), lambda: noninferiority([1, 2], -1), lambda: noninferiority([1, 2], math.inf), lambda: noninferiority([1, 2], None),
