@@ -7,7 +7,6 @@ __all__ = ['LEADING', 'ANSWERS', 'check_parameters', 'cache_of', 'closing', 'cha
            'lengths_in', 'live_examples', 'need_versions', 'check_recordings', 'first_groups', 'need_groups']
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-imports
-import os
 from contextlib import contextmanager
 from pathlib import Path
 
