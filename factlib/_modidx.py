@@ -5157,6 +5157,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                          'factlib/papers/trutheval/recordings.py'),
                                                      'factlib.papers.trutheval.recordings._labelled': ( 'papers/trutheval/recordings.html#_labelled',
                                                                                                         'factlib/papers/trutheval/recordings.py'),
+                                                     'factlib.papers.trutheval.recordings._lines_of': ( 'papers/trutheval/recordings.html#_lines_of',
+                                                                                                        'factlib/papers/trutheval/recordings.py'),
                                                      'factlib.papers.trutheval.recordings._merged': ( 'papers/trutheval/recordings.html#_merged',
                                                                                                       'factlib/papers/trutheval/recordings.py'),
                                                      'factlib.papers.trutheval.recordings._object': ( 'papers/trutheval/recordings.html#_object',

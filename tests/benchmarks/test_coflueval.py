@@ -149,7 +149,7 @@ def test_command(tmp_path):
     def run(*more): return factlib('build', texts, '--out', tmp_path/'out', '--kinds', '17 41', '--lengths', '300 full', *more, cwd=tmp_path)
     done = run('--intensity', '41', '0.01', '--intensity', '41', '2-4', '--workers', 2)
     assert done.returncode == 0, done.stderr
-    assert 'left out 1 (empty), e.g. none' in done.stdout and '16 examples in 2 groups' in done.stdout and 'text' in done.stderr # the bar
+    assert 'left out 1 (empty), e.g. none' in done.stdout and '16 examples in 2 groups' in done.stdout and 'build:' in done.stderr # the bar
     built = load_built(tmp_path/'out')
     assert {e.variant for e in built.benchmark} == {'gold', '17', '41@0.01', '41@2-4'}
     first = (tmp_path/'out'/'manifest.json').read_bytes()

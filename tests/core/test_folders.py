@@ -294,3 +294,65 @@ def test_links_and_rights_stay(tmp_path):
     with whole_folder(tmp_path/'r') as part: write_atomic(part/'a.csv', 'x')
     assert (tmp_path/'r').is_symlink() and (tmp_path/'r'/'a.csv').read_text() == 'x' and (tmp_path/'r'/'own').is_symlink()
     assert (tmp_path/'disk'/'r').stat().st_mode & 0o777 == 0o750 and [p.name for p in (tmp_path/'disk').iterdir()] == ['r']
+
+# ---- experiments as people run them
+
+def demo(out, name='demo'):
+    from factlib.report.results import Experiment
+    return Experiment(name, name, 'Does it end?', dict(out=str(out)))
+
+@fork
+def test_a_disk_that_is_really_full(tmp_path):
+    "No file may be larger than 4 kB: a sentence, the old result, and what had been made."
+    resource = pytest.importorskip('resource')
+    experiment('one', tmp_path/'r')
+    before = contents(tmp_path/'r')
+    def full():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        run = demo(tmp_path/'r')
+        try:
+            run.file('small', 'x')
+            run.file('large', 'x'*10**5)
+        finally: run.part.give_up()
+    assert child(full, 0, 'none') == 'sentence'
+    assert contents(tmp_path/'r') == before and sorted(contents(tmp_path/'r.failed')) == ['small', 'unfinished.json']
+
+def test_cells_are_run_again_and_in_any_order(tmp_path):
+    "As in JupyterLab: from the first cell again before the last, the last one twice, and one in the middle after it."
+    run = demo(tmp_path/'r')
+    run.file('first', '1')
+    run = demo(tmp_path/'r') # what this variable held is given up
+    assert (tmp_path/'r.failed'/'first').read_text() == '1' and not (tmp_path/'r').exists()
+    run.file('second', '2')
+    assert run.finish() == run.finish() and sorted(contents(tmp_path/'r')) == ['result.json', 'second'] and [p.name for p in tmp_path.iterdir()] == ['r']
+    for again in ('second', 'third'):
+        with pytest.raises(BadInput): run.file(again, '')
+    for n in range(3): # and all of it again
+        run = demo(tmp_path/'r')
+        run.file(f'again-{n}', '')
+        run.finish()
+    assert sorted(contents(tmp_path/'r')) == ['again-2', 'result.json'] and [p.name for p in tmp_path.iterdir()] == ['r']
+
+def test_two_runs_of_one_experiment_at_once(tmp_path):
+    one, two = demo(tmp_path/'r', 'one'), demo(tmp_path/'r', 'two')
+    for run in (one, two, one, two): run.file(f'{run.name}-{len(run.files)}', run.name)
+    for run in (one, two):
+        run.finish()
+        assert set(contents(tmp_path/'r')) == {f'{run.name}-0', f'{run.name}-1', 'result.json'} and json.loads((tmp_path/'r'/'result.json').read_text())['name'] == run.name
+
+@pytest.mark.slow
+def test_a_notebook_that_fails_keeps_its_tables(tmp_path):
+    "With a kernel of its own: the old result stays, the tables are in NAME.failed, and the sentence says so; the next success removes them."
+    from command import factlib
+    path = notebook(tmp_path/'mine.ipynb')
+    assert factlib('run', path, '--out', tmp_path/'o'/'r', '--no-page', cwd=tmp_path).returncode == 0
+    before = contents(tmp_path/'o'/'r')
+    assert {'notebook.ipynb', 'notebook.html'} <= set(json.loads(before['result.json'])['sha256'])
+    text = path.read_text()
+    for broken in (text.replace('result = run.finish()', '1/0'), text.replace('result = run.finish()', 'pass')):
+        (tmp_path/'broken.ipynb').write_text(broken)
+        done = factlib('run', tmp_path/'broken.ipynb', '--out', tmp_path/'o'/'r', '--no-page', cwd=tmp_path)
+        assert done.returncode == 1 and 'Traceback' not in done.stderr and f'What it had made is in {tmp_path}/o/r.failed.' in done.stderr.replace('/private', ''), done.stderr
+        assert contents(tmp_path/'o'/'r') == before and {'tables/one.csv', 'tables/one.html'} <= set(contents(tmp_path/'o'/'r.failed'))
+    assert factlib('run', path, '--out', tmp_path/'o'/'r', '--no-page', cwd=tmp_path).returncode == 0
+    assert [p.name for p in (tmp_path/'o').iterdir()] == ['r']

@@ -10,7 +10,8 @@ __all__ = ['SCORES', 'PREFERENCES', 'METHODS', 'FILES', 'label_of', 'recorded_sc
 import json
 from pathlib import Path
 
-from ...core.files import atomic_path, data_file, json_lines, need_columns, read_parquet
+from ...core.files import atomic_path, data_file, json_lines, need_columns, read_parquet, real_inside
+from ...core.files import regular_bytes
 from ...core.frames import DataFrame
 from ...core.records import Absence, BadInput, Judgement
 from ...evaluators.base import judgements_frame
@@ -109,11 +110,17 @@ def _score_row(text, method):
     except (TypeError, ValueError): return 'the score is no number'
 
 # %% ../../../nbs/papers/trutheval/recordings.ipynb #trutheval-recordings-files
+def _lines_of(file, skipped):
+    "The lines of a file of the clone. One that isn't regular, or leads elsewhere, is skipped as a whole."
+    try: return json_lines(regular_bytes(real_inside(file.parent, file.name), 2**30).decode('utf-8', 'replace'))
+    except ValueError as e: skipped[f'{file.name}: {e}'] = 1
+    return []
+
 def _rows_of(files): # Path -> method
     "The rows of all files, and why lines were skipped: reason -> how often."
     rows, skipped = [], {}
     for file, method in files.items():
-        for text in json_lines(file.read_text(encoding='utf-8', errors='replace')):
+        for text in _lines_of(file, skipped):
             row = _score_row(text, method)
             if isinstance(row, str): skipped[row] = skipped.get(row, 0) + 1
             else: rows.append(row)
