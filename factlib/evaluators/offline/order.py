@@ -127,7 +127,7 @@ def path_fits(
     return fit
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-moved
-_MOST_TRIED = 5_000_000 # sentences times pieces, for all orders tried in one step
+_MOST_TRIED = 2_000_000 # sentences times pieces, for all orders tried in one step
 
 def _moved(order, reach):
     "The order with one sentence moved up to so many places, each way."
