@@ -113,5 +113,5 @@ def test_a_main_line_event_is_not_left_out():
     source = 'Kyle met a girl on the beach. They kissed. He looked for her next day. A man said that she had drowned ten years ago. Kyle understood that he had kissed a ghost.'
     target = ['Kyle met a girl.', 'He looked for her.', 'She had drowned ten years ago.', 'He had kissed a ghost.']
     j = run_sync(OrderPath().judge(Example('x', target=' '.join(target), source=source)))
-    assert len(j.evidence['places']) == 4 and j.value == 1
-    assert value([target[i] for i in (0, 2, 1, 3)], source) < 1
+    assert len(j.evidence['places']) == 4 and j.value > .97
+    assert value([target[i] for i in (0, 2, 1, 3)], source) < j.value
