@@ -1156,6 +1156,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                               'factlib/benchmarks/montagelie.py'),
                                                'factlib.benchmarks.montagelie._storysumm_item': ( 'benchmarks/montagelie.html#_storysumm_item',
                                                                                                   'factlib/benchmarks/montagelie.py'),
+                                               'factlib.benchmarks.montagelie._storysumm_results': ( 'benchmarks/montagelie.html#_storysumm_results',
+                                                                                                     'factlib/benchmarks/montagelie.py'),
                                                'factlib.benchmarks.montagelie._storysumm_rows': ( 'benchmarks/montagelie.html#_storysumm_rows',
                                                                                                   'factlib/benchmarks/montagelie.py'),
                                                'factlib.benchmarks.montagelie._told_back': ( 'benchmarks/montagelie.html#_told_back',

@@ -102,6 +102,7 @@ def announcement(
     "How a text announces it: the same for the same kind, id and seed."
     return ANNOUNCED[kind][int(digest(f'{seed}/{item}/{kind}'), 16) % len(ANNOUNCED[kind])]
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-interjected
 def interjected(
     sentences:list, # In the true order
     movable:list, # Places of the events, three at least
@@ -205,6 +206,15 @@ def _storysumm_rows(split):
     stories = read_parquet(data_file('storysumm/stories.parquet'), ['story_id', 'story']).set_index('story_id').story
     return summaries[(summaries.label == 1) & (summaries.split.eq(split) if split else True)], stories
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-storysumm-results
+def _storysumm_results(split, seed, method, sentences, announced):
+    "The texts made of all summaries of a split, and refusals."
+    if sentences not in SENTENCES: raise BadInput(f'sentences must be "events" or "all", not {sentences!r}.')
+    (rows, stories), marks = _storysumm_rows(split), storysumm_marks() if sentences == 'events' else {}
+    parallel = json.loads(shipped('data/order/storysumm.json').read_text(encoding='utf-8'))['parallel']
+    return [x for row in rows.itertuples()
+            for x in _storysumm_item(row, stories[row.story_id], parallel, marks, seed, method, announced)]
+
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-storysumm
 @benchmark('Faithful summaries of StorySumm, true and in a false order', good='true',
            needs=('storysumm/summaries.parquet', 'storysumm/stories.parquet'))
@@ -213,16 +223,11 @@ def storysumm_order(
     n:int|None=None, # So many stories
     seed:int|str=0, # Another seed gives other orders and cues
     method:str='paper', # As for `perturb.order.permutation`
-    sentences:str='events', # What the lies move; or "all", as before the events were marked
-    announced:bool=False, # Whether to have the other cues, interjections and supplements among the controls
+    sentences:str='events', # Moved by the lies; or "all", as before the marks
+    announced:bool=False, # Controls of `announced.json`: flashback, interjected, supplement
 )->Benchmark:
     "Faithful summaries of StorySumm, their events re-ordered, and controls."
-    if sentences not in SENTENCES: raise BadInput(f'sentences must be "events" or "all", not {sentences!r}.')
-    rows, stories = _storysumm_rows(split)
-    marks = storysumm_marks() if sentences == 'events' else {}
-    parallel = json.loads(shipped('data/order/storysumm.json').read_text(encoding='utf-8'))['parallel']
-    results = [x for row in rows.itertuples()
-               for x in _storysumm_item(row, stories[row.story_id], parallel, marks, seed, method, announced)]
+    results = _storysumm_results(split, seed, method, sentences, announced)
     return _benchmark('storysumm_order', results, STORYSUMM, n, seed)
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-summary

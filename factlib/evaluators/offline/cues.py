@@ -16,14 +16,17 @@ def _any(*phrases):
 _UNIT = _any('seconds?', 'minutes?', 'hours?', 'days?', 'nights?', 'weeks?', 'months?', 'years?', 'decades?',
              'centuries', 'moments?')
 
-# %% ../../../nbs/evaluators/offline/cues.ipynb #cues-narrator-words
-_TIME = _any('before\\w*', 'earli\\w+', 'prior', 'preced\\w+', 'previous\\w*', 'beg[aiu]n\\w*', 'start\\w*', 'first',
-             'origin\\w*', 'outset', 'opening', 'until', 'till', 'end(s|ed|ing)?', 'last', 'final\\w*', 'finish\\w*',
+# %% ../../../nbs/evaluators/offline/cues.ipynb #cues-time-words
+_TIME = _any(r'before\w*', r'earli\w+', 'prior', r'preced\w+', r'previous\w*', r'beg[aiu]n\w*', r'start\w*', 'first',
+             r'origin\w*', 'outset', 'opening', 'until', 'till', 'end(s|ed|ing)?', 'last', r'final\w*', r'finish\w*',
              'conclusion', 'close', 'outcome', 'result', 'older', 'oldest', 'sooner', 'past', 'present', 'ago', 'ahead',
              'yet', 'now', 'then', 'here', 'meanwhile', 'point')
-_TELLING = _any('told', 'tell(s|ing)?', 'tale', 'story', 'account', 'narrati\\w+', 'recount\\w*', 'relat\\w+', 'chapter',
-                'scene', 'plot', 'follow\\w*', 'rewind', 'back\\w*', 'led', 'leads?', 'happen\\w*', '(took|takes?|taken) place',
-                'c[ao]mes?', 'history', 'memory', 'flash\\w*', 'return\\w*', 'resum\\w+', 'aside', 'detour')
+
+# %% ../../../nbs/evaluators/offline/cues.ipynb #cues-narrator-words
+_TELLING = _any('told', 'tell(s|ing)?', 'tale', 'story', 'account', r'narrati\w+', r'recount\w*', r'relat\w+', 'scene',
+                'chapter', 'plot', r'follow\w*', 'rewind', r'back\w*', 'led', 'leads?', r'happen\w*', 'c[ao]mes?',
+                '(took|takes?|taken) place', 'history', 'memory', r'flash\w*', r'return\w*', r'resum\w+', 'aside',
+                'detour')
 _MARKED = re.compile(rf'\b{_any(_TIME, _TELLING)}\b', re.I)
 _SOMEBODY = re.compile(r"\b(he|him|his|himself|she|hers?|herself|they|them|their|theirs|i|me|my|mine)\b", re.I)
 

@@ -113,13 +113,13 @@ def path_fits(
     orders:np.ndarray, # One row an order of the sentences' numbers
     slip:float=.05, # How often a sentence may be anywhere
 )->np.ndarray: # For each order, the log of how much better than by chance its places are explained
-    "How well a path that runs forward explains the places, in each of these orders."
+    "How well a path that runs forward explains the places in each order."
     from scipy.signal import lfilter
     (m, n), orders = places.shape, np.asarray(orders)
-    keep, room = _pace(m, n)
-    at, fit = np.tile(_starts(m, n), (len(orders), 1)), np.zeros(len(orders))
+    (keep, room), fit = _pace(m, n), np.zeros(len(orders))
+    at = np.tile(_starts(m, n), (len(orders), 1))
     for i, sentences in enumerate(orders.T):
-        if i: at = (1 - slip)*lfilter([1], [1, -keep], at/room) + slip/n # geometric steps, all at once
+        if i: at = (1 - slip)*lfilter([1], [1, -keep], at/room) + slip/n # geometric steps
         at = at*places[sentences]*n
         total = at.sum(1, keepdims=True)
         fit += np.log(total[:, 0])
@@ -226,14 +226,13 @@ _LEAST_STAKE = .01
 
 @register
 class OrderPath(Evaluator):
-    """Does the target tell in the order of the source? 0 to 1; 1: no re-ordering of its sentences fits better. Parts:
-    `confidence`, 0 (the sentences could be anywhere) to 1 (each has one place); `stake`, what the reverse order would
-    have lost. The evidence holds for each sentence in the claimed order its span in the `target`, the span in the
-    `source` where it most likely belongs, and its own `confidence`; how many are `unplaced`; the numbers of the
-    sentences that were heeded as `cues`; and the `better` order, as numbers of the places listed, if there is one.
+    """Does the target tell in the order of the source? 0 to 1; 1: no re-ordering fits better. Parts: `confidence`, 0
+    (sentences could be anywhere) to 1 (each has one place); `stake`, 0 to 1: what the reverse order would lose.
+    Evidence, for each sentence in the claimed order: its span in the `target`, where it most likely belongs in the
+    `source`, its `confidence`; how many are `unplaced`; numbers of the `cues` heeded; a `better` order if there is one.
 
-    Inapplicable: fewer than two sentences with a place, a source of one sentence, or no order that matters. Too long:
-    more than 20 million pairs of a target's and a source's sentence."""
+    Inapplicable: fewer than two sentences with a place, a source of one sentence, no order that matters. Too long:
+    more than 20 million pairs of sentences."""
     name, requires, offline = 'order_path', ('target', 'source'), True
 
     async def judge(self, example:Example)->Judgement: return await _in_turn(self._judged, example)
@@ -272,7 +271,7 @@ def _earlier(order, span):
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-heeded
 def _heeded(places, spans, slip):
-    "The claimed order with each span where it fits best; the fit, less what the choices cost; and the cues that helped."
+    "The claimed order with each span where it fits best; the fit, less what choices cost; the cues that helped."
     order, heeded = list(range(len(places))), []
     fit = float(path_fits(places, [order], slip)[0])
     for cue, span in spans:
@@ -324,19 +323,6 @@ def _shown(spans, pieces, places):
     best = zip(spans, places.argmax(1), _confidence(places))
     return [dict(target=list(t), source=list(pieces[j]), confidence=round(float(c), 3)) for t, j, c in best]
 
-# %% ../../../nbs/evaluators/offline/order.ipynb #order-judge
-@patch
-def _judged(self:OrderPath, example):
-    "Place, read, compare."
-    spans, source = pieces(example.target), _read(example.source)
-    n = len(spans)*len(source.spans)
-    if n > _MOST_CELLS: return self.absent(example, Absence.too_long, pairs=n)
-    targets = [s.of(example.target) for s in spans]
-    logits = self._rows(targets, example.source)
-    why = _why_none(int(logits.any(1).sum()), len(source.spans))
-    if why: return self.absent(example, Absence.inapplicable, why=why)
-    return self._weighed(example, spans, source.spans, logits, self._reading(targets, logits))
-
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-weighed
 @patch
 def _weighed(self:OrderPath, example, spans, pieces, logits, reading):
@@ -350,6 +336,19 @@ def _weighed(self:OrderPath, example, spans, pieces, logits, reading):
                     unplaced=len(spans) - int(logits.any(1).sum()))
     if reading.regret > 1e-9: evidence['better'] = [reading.order.index(i) for i in reading.best]
     return self.judgement(example, _value(reading.regret, len(told)), parts, **evidence)
+
+# %% ../../../nbs/evaluators/offline/order.ipynb #order-judge
+@patch
+def _judged(self:OrderPath, example):
+    "Place, read, compare."
+    spans, source = pieces(example.target), _read(example.source)
+    n = len(spans)*len(source.spans)
+    if n > _MOST_CELLS: return self.absent(example, Absence.too_long, pairs=n)
+    targets = [s.of(example.target) for s in spans]
+    logits = self._rows(targets, example.source)
+    why = _why_none(int(logits.any(1).sum()), len(source.spans))
+    if why: return self.absent(example, Absence.inapplicable, why=why)
+    return self._weighed(example, spans, source.spans, logits, self._reading(targets, logits))
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-embed
 @lru_cache(maxsize=4)
