@@ -10,7 +10,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from factlib.benchmarks.base import BENCHMARKS, load
-from factlib.benchmarks.montagelie import CONTROLS, CUES, DIFFICULTIES, LEVELS, cue_of, flashback, lies, reordered, summary, text_key
+from factlib.benchmarks.montagelie import (CONTROLS, CUES, DIFFICULTIES, LEVELS, _storysumm_rows, cue_of, flashback, lies, reordered, storysumm_marks,
+                                           summary, text_key)
 from factlib.metaeval.order import cue_alarms, false_alarms, order_aucs, order_tests
 from factlib.benchmarks.samples import Refused, stories
 from factlib.core.files import shipped
@@ -144,11 +145,36 @@ def test_storysumm_order_needs_its_files(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: StorySumm is not here')
 def test_storysumm_order_on_the_real_summaries():
-    b = load('storysumm_order')
+    b = load('storysumm_order', sentences='all')
     n = {(v, l): sum(e.variant == v and e.level == l for e in b) for v in ('original', *CONTROLS) for l in LEVELS}
     # of 36 faithful summaries 5 have three sentences and 6 have four
     assert [n['original', l] for l in LEVELS] == [36, 31, 25, 36, 25] and n['flashback', 'true'] == 36 and n['parallel', 'true'] == 5
     assert len(b.refused) == 5 + 11 + 11
+
+@pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: StorySumm is not here')
+@pytest.mark.parametrize('seed', range(3))
+def test_only_events_of_storysumm_are_moved(seed):
+    "Of 36 summaries 4 have fewer than two events, 5 have two, 7 three and 7 four (counted by hand from the marks)."
+    b, marks = load('storysumm_order', seed=seed), storysumm_marks()
+    n = [sum(e.variant == 'original' and e.level == l for e in b) for l in LEVELS]
+    assert n == [36, 20, 13, 27, 13] and len(b.refused) == 4*36 - 20 - 13 - 27 - 13
+    summaries = {f'storysumm-{r.id}': [s.strip() for s in r.summary] for r in _storysumm_rows(None)[0].itertuples()}
+    assert {i: len(s) for i, s in summaries.items()} == {f'storysumm-{i}': m['sentences'] for i, m in marks.items()}
+    for e in b:
+        if e.level == 'true': continue
+        item = e.id.rsplit('/', 2)[0]
+        mark, sentences = marks[item.removeprefix('storysumm-')], summaries[item]
+        events = sorted(set(mark['first']) & set(mark['second']))
+        told, at = [None]*len(sentences), dict(zip(events, (events[i] for i in e.meta['order'])))
+        for i in range(len(sentences)): told[i] = sentences[at.get(i, i)]
+        assert e.target == ' '.join(told) and sum(at[i] != i for i in events) >= 2 and inversions(e.meta['order']) >= 1
+
+def test_marks_are_two_whole_passes():
+    marks = storysumm_marks()
+    assert len(marks) == 36 and sum(m['sentences'] for m in marks.values()) == 229
+    for m in marks.values():
+        for which in ('first', 'second'): assert m[which] == sorted(set(m[which])) and all(0 <= i < m['sentences'] for i in m[which])
+    with pytest.raises(BadInput, match='events'): load('storysumm_order', sentences='some')
 
 # ---- the release
 
