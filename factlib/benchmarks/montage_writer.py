@@ -14,7 +14,8 @@ from pathlib import Path
 from fastcore.basics import patch
 
 from .montage_steps import addition, length_fault, length_ratio, one_line, retold_fault
-from .montagelie import DIFFICULTIES, LEVELS, flat_items, text_fault, texts_of_row, tuple_rows
+from .montagelie import (DIFFICULTIES, LEVELS, flat_items, is_labelled, text_fault, texts_of_row,
+                                           tuple_rows)
 from ..core.checks import check_count
 from ..core.files import write_atomic
 from ..core.frames import DataFrame
@@ -40,7 +41,8 @@ def _pair(row, number):
     "An example with a source and a true target."
     where = f'Row {number}'
     if isinstance(row, BadInput): raise BadInput(f'{where}: {row}')
-    if not isinstance(row, dict): raise BadInput(f'{where}: it must be a JSON object, not a {type(row).__name__}.')
+    if not isinstance(row, dict): raise BadInput(f'{where}: it must be a JSON object.')
+    if is_labelled(row): raise BadInput(f'{where}: it has a label. Leave out what is not true, and the label.')
     texts, rest = texts_of_row(row)
     wrong = _row_fault(row, texts)
     if wrong: raise BadInput(f'{where}: {wrong}')
@@ -49,7 +51,7 @@ def _pair(row, number):
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-true-pairs
 def true_pairs(
-    path:str|Path, # A .jsonl or .json file; each row has a source and a true text
+    path:str|Path, # A .jsonl, .json, .csv or .parquet file; each row has a source and a true text
 )->list[Example]: # source and target
     "The pairs of a file. The first row that can't be used is a `BadInput`, before anything is paid for."
     path = Path(path)

@@ -80,6 +80,7 @@ def verdict_schema(
 STRING = dict(type='string')
 VERDICT_SCHEMA = verdict_schema(id=STRING, verdict=STRING)
 
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-menu
 def with_menu(
     schema:dict, # From `verdict_schema`
     options, # The verdicts
@@ -114,7 +115,7 @@ def _reply_entries(reply, ids):
     values = json_values(text, knows) or json_values(text, lambda value: _entries(value) is not None)
     return _entries(values[0]) if values else None
 
-# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-the-one
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-forms
 def _plain(option): return re.sub(r'[\W_]+', '_', str(option).lower()).strip('_') # '"Out-of-scope."' is out_of_scope
 
 _YES, _NO = ('true', 'yes'), ('false', 'no')
@@ -126,6 +127,7 @@ def _menu(options):
     forms = {form: option for option in options for form in _OTHER_FORMS.get(option, ())}
     return forms | {_plain(option): option for option in options}
 
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-the-one
 def _the_one(entries, options, read):
     "The verdict of the only entry about an id, as `read` takes it; else why there is none."
     if len(entries) != 1: return Absence.count_mismatch
@@ -188,7 +190,7 @@ async def verdicts_by_id(
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-batch
 class BatchAsker(Component):
-    "A component that asks a model about many things beside one source, a batch of them in a request."
+    "A component that asks a model about many things beside one source, in batches."
     template:str  # Name of the prompt
     options:dict  # Verdict -> what it stands for
     slots = ('source', 'items') # That the template must use
@@ -197,13 +199,13 @@ class BatchAsker(Component):
 
     def __init__(self,
         chat, # A `Chat`
-        batch:int=20, # So many in a request
+        batch:int=20, # In a request
         pack:str|None=None, # Folder of your own prompts
         max_tokens:int=2048, # Of a reply
-        **sampling, # temperature (0 if not given), seed, ...
+        **sampling, # temperature (0 if not given), ...
     ):
-        self.batch, schema = check_count(batch, 'A batch', 1), with_menu(self.schema, self.options)
-        about = self.template, self.slots, schema, pack
+        self.batch = check_count(batch, 'A batch', 1)
+        about = self.template, self.slots, with_menu(self.schema, self.options), pack
         self.asker = Asker(chat, *about, self.optional, max_tokens=max_tokens, **sampling)
         self.signature = f'{self.asker.signature};batch:{self.batch};menu:1'
 

@@ -130,8 +130,8 @@ class DoveScore(ClaimEvaluator):
     """Facts supported by the source and events in its order: 0 to 1, higher is better (MontageLie, Eq 5).
     Parts: S_E (supported events), S_EO (their order), S_D (supported descriptions).
     The evidence holds the `facts` with their verdicts, `alpha`, the number of `pairs`, the `inverted` ones (earlier
-    event first; at most 1,000 of the `inversions`), how many are `open` (and count half), what each sorter said and, where the
-    score is missing, its `bounds`.
+    event first; at most 1,000 of the `inversions`), how many are `open` (and count half), what each sorter said and,
+    where the score is missing, its `bounds`.
     With a `chat` a model takes apart, checks and sorts; without one, rules that know no flashbacks and no negation."""
     name, parts = 'dovescore', ('S_E', 'S_EO', 'S_D')
 
@@ -187,10 +187,12 @@ async def _order(self:DoveScore, events, text):
     "The order of the events by a text, from the sorter."
     return await self.sorter.sort(events, text) if len(events) > 1 else Outcome({})
 
+
+# %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-told
 @patch
 async def _order_told(self:DoveScore, events, target):
     "The order of the events by the text that is judged."
-    told = getattr(self.sorter, 'sort_told', None) # a sorter may read the text that is judged in another way
+    told = getattr(self.sorter, 'sort_told', None)
     if self.target_order == 'sorter' and told and len(events) > 1: return await told(events, target)
     if self.target_order == 'sorter': return await self._order(events, target)
     ids = [e.id for e in events]
@@ -261,12 +263,13 @@ def put_together(
 )->tuple: # Score or Absence, parts, evidence
     "The score and its parts."
     of_events, of_descriptions = ([verdicts[f.id] for f in facts if f.kind == k] for k in ('event', 'description'))
+    orders = by_source, by_target
     s_e, s_d = supported_share(of_events), supported_share(of_descriptions)
     supported = [f.id for f in facts if f.kind == 'event' and verdicts[f.id] is True]
-    s_eo, of_order = _order_part(s_e, supported, by_source, by_target)
+    s_eo, of_order = _order_part(s_e, supported, *orders)
     score = dove_score(len(of_events), len(of_descriptions), s_e, s_eo, s_d)
     evidence = dict(alpha=len(of_events)/len(facts) if facts else None) | of_order
-    if isinstance(score, Absence) and facts: evidence['bounds'] = score_bounds(facts, verdicts, by_source, by_target)
+    if isinstance(score, Absence) and facts: evidence['bounds'] = score_bounds(facts, verdicts, *orders)
     return score, dict(zip(self.parts, (s_e, s_eo, s_d))), evidence
 
 # %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-variants
