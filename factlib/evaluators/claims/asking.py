@@ -87,6 +87,7 @@ def with_menu(
 )->dict:
     "The schema with nothing but these verdicts allowed."
     entry = schema['properties']['verdicts']['items']['properties']
+    if not options: return schema
     return verdict_schema(**entry | dict(verdict=dict(type='string', enum=list(options))))
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-id
@@ -192,7 +193,7 @@ async def verdicts_by_id(
 class BatchAsker(Component):
     "A component that asks a model about many things beside one source, in batches."
     template:str  # Name of the prompt
-    options:dict  # Verdict -> what it stands for
+    options = {}  # Verdict -> what it stands for; if none are named, the schema leaves them free
     slots = ('source', 'items') # That the template must use
     optional = () # Slots that it may use
     schema = VERDICT_SCHEMA # Of the reply
@@ -207,7 +208,7 @@ class BatchAsker(Component):
         self.batch = check_count(batch, 'A batch', 1)
         about = self.template, self.slots, with_menu(self.schema, self.options), pack
         self.asker = Asker(chat, *about, self.optional, max_tokens=max_tokens, **sampling)
-        self.signature = f'{self.asker.signature};batch:{self.batch};menu:1'
+        self.signature = f'{self.asker.signature};menu:1;batch:{self.batch}'
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-fed-back
 TRIES = 8 # of each request, the first included
