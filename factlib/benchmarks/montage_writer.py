@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['KEPT', 'true_pairs', 'order_evidence', 'Montage', 'MontageBuilder', 'build_montages', 'save_montages',
-           'missing_parts']
+           'missing_parts', 'length_table']
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-imports
 import json
@@ -13,14 +13,16 @@ from pathlib import Path
 
 from fastcore.basics import patch
 
-from .montagelie import DIFFICULTIES, LEVELS, flat_items, text_fault, texts_of_row, tuple_rows
+from .montage_steps import addition, length_fault, length_ratio, one_line, retold_fault
+from .montagelie import (DIFFICULTIES, LEVELS, flat_items, is_labelled, text_fault, texts_of_row,
+                                           tuple_rows)
 from ..core.checks import check_count
 from ..core.files import write_atomic
 from ..core.frames import DataFrame
 from ..core.loop import run_each
 from ..core.records import Absence, BadInput, Example, Usage, signature
 from ..evaluators.base import check_examples
-from ..evaluators.claims.asking import Asker
+from ..evaluators.claims.asking import TRIES, Asker, until_usable
 from ..evaluators.claims.check import word_support
 from ..evaluators.claims.decompose import EventDecomposer, SentenceDecomposer
 from ..evaluators.claims.parts import component_for, together
@@ -39,7 +41,8 @@ def _pair(row, number):
     "An example with a source and a true target."
     where = f'Row {number}'
     if isinstance(row, BadInput): raise BadInput(f'{where}: {row}')
-    if not isinstance(row, dict): raise BadInput(f'{where}: it must be a JSON object, not a {type(row).__name__}.')
+    if not isinstance(row, dict): raise BadInput(f'{where}: it must be a JSON object.')
+    if is_labelled(row): raise BadInput(f'{where}: it has a label. Leave out what is not true, and the label.')
     texts, rest = texts_of_row(row)
     wrong = _row_fault(row, texts)
     if wrong: raise BadInput(f'{where}: {wrong}')
@@ -48,7 +51,7 @@ def _pair(row, number):
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-true-pairs
 def true_pairs(
-    path:str|Path, # A .jsonl or .json file; each row has a source and a true text
+    path:str|Path, # A .jsonl, .json, .csv or .parquet file; each row has a source and a true text
 )->list[Example]: # source and target
     "The pairs of a file. The first row that can't be used is a `BadInput`, before anything is paid for."
     path = Path(path)
@@ -104,12 +107,13 @@ class Montage:
     true: str
     events: tuple = ()       # Texts, as they happened
     descriptions: tuple = () # Texts; they begin every lie
-    orders: dict = field(default_factory=dict)      # Difficulty -> permutation of the events
-    lies: dict = field(default_factory=dict)        # Difficulty -> text
-    paraphrases: dict = field(default_factory=dict) # "true" or difficulty -> text
-    techniques: dict = field(default_factory=dict)  # And -> [the text's, the paraphrase's]
-    absent: dict = field(default_factory=dict)      # Part -> (`Absence`, one sentence)
-    checks: dict = field(default_factory=dict)      # Part -> from `order_evidence`
+    orders: dict = field(default_factory=dict) # Difficulty -> permutation of the events
+    lies: dict = field(default_factory=dict) # Difficulty -> text
+    paraphrases: dict = field(default_factory=dict) # "true" or difficulty
+    techniques: dict = field(default_factory=dict) # And -> [the text's, the paraphrase's]
+    absent: dict = field(default_factory=dict)   # Part -> (`Absence`, one sentence)
+    checks: dict = field(default_factory=dict)   # Part -> from `order_evidence`
+    refusals: dict = field(default_factory=dict) # Part -> replies refused
     usage: Usage = Usage()
     made_by: str = ''        # The builder's signature
 
@@ -120,7 +124,8 @@ def row(self:Montage)->dict: # Plain data
     absent = {name: dict(absence=a.value, why=why) for name, (a, why) in self.absent.items()}
     texts = dict(id=self.id, source=self.source, true=self.true, **self.lies, paraphrase=self.paraphrases)
     return texts | dict(events=list(self.events), descriptions=list(self.descriptions), orders=self.orders,
-                        techniques=self.techniques, absent=absent, checks=self.checks, made_by=self.made_by)
+                        techniques=self.techniques, absent=absent, checks=self.checks, refusals=self.refusals,
+                        made_by=self.made_by)
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-builder
 class MontageBuilder:
@@ -142,12 +147,14 @@ def _check_settings(keep, seed, method):
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-askers
 def _writer(chat, pack, sampling):
     "Asks for what comes next in a lie."
-    return Asker(chat, 'weave_event', ('text', 'event'), _schema('next'), pack, max_tokens=512, **sampling)
+    slots = 'text', 'event'
+    return Asker(chat, 'weave_event', slots, _schema('next'), pack, ('fault',), max_tokens=512, **sampling)
 
 def _teller(chat, pack, max_tokens, sampling):
     "Asks for a paraphrase."
     schema = _schema('technique_of_text', 'technique_chosen', 'told_again')
-    return Asker(chat, 'paraphrase_technique', ('text',), schema, pack, max_tokens=max_tokens, **sampling)
+    about = 'paraphrase_technique', ('text',), schema, pack, ('fault',)
+    return Asker(chat, *about, max_tokens=max_tokens, **sampling)
 
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-sign
@@ -157,7 +164,8 @@ def _sign(self:MontageBuilder, chat, keep, seed, method):
     self.chat, self.keep, self.seed, self.method = chat, keep, seed, method
     parts = dict(decomposer=self.decomposer.signature, writer=self.writer.signature)
     teller = self.teller and self.teller.signature
-    self.signature = signature(self.name, 1, **parts, teller=teller, keep=keep, seed=seed, method=method)
+    self.signature = signature(self.name, 2, **parts, teller=teller, keep=keep, seed=seed, method=method,
+                               tries=TRIES)
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-init
 @patch
@@ -179,40 +187,34 @@ def __init__(self:MontageBuilder,
     self.decomposer = component_for(decomposer, 'decompose', chat, events, SentenceDecomposer)
     self._sign(chat, keep, seed, method)
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-write
-def _line(text): return ' '.join(text.split())
-
-def _addition(told, reply):
-    "What a reply adds to the text so far; '' for nothing."
-    added = _line(reply)
-    return added[len(told):].strip() if added.startswith(told) else added
-
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-write-lie
 @patch
+async def _step(self:MontageBuilder, told, event):
+    "What one event adds to the text: (text, None) or (None, (absence, why)); what it cost; how often was asked."
+    def read(data): return addition(told, event, data['next'])
+    return await until_usable(self.writer, read, dict(text=told, event=event))
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-write-all
+@patch
 async def _write(self:MontageBuilder, start, events):
-    "The text with the events added one by one: (text, None) or (None, (absence, why)); and what it cost."
-    told, usage = start, Usage()
+    "The text with the events added one by one, or None; why (None: it is there), what it cost, replies refused."
+    told, total, refused = one_line(start), Usage(), 0
     for number, event in enumerate(events, 2):
-        reply = await self.writer(text=told, event=event)
-        usage, where = usage + reply.usage, f'Event {number} of {len(events) + 1}'
-        if reply.absence: return None, (reply.absence, f'{where}: {reply.detail}'), usage
-        added = _addition(told, reply.data['next'])
-        if not added: return None, (Absence.malformed, f'{where}: nothing was added.'), usage
+        added, why, usage, tries = await self._step(told, event)
+        total, refused = total + usage, refused + tries - (why is None)
+        if why: return None, (why[0], f'Event {number} of {len(events) + 1}: {why[1]}'), total, refused
         told = f'{told} {added}'
-    return told, None, usage
+    return told, None, total, refused
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-tell
 @patch
-async def _tell_again(self:MontageBuilder, text):
-    "The paraphrase: (text and techniques, None) or (None, (absence, why)); and what it cost."
-    reply = await self.teller(text=text)
-    if reply.absence: return None, (reply.absence, reply.detail), reply.usage
-    again = reply.data['told_again'].strip()
-    if not again or _line(again).casefold() == _line(text).casefold():
-        why = 'The paraphrase is ' + ('the text itself.' if again else 'empty.')
-        return None, (Absence.malformed, why), reply.usage
-    techniques = [_line(reply.data[key]).lower() for key in ('technique_of_text', 'technique_chosen')]
-    return (again, techniques), None, reply.usage
+async def _tell_again(self:MontageBuilder, text, true):
+    "The paraphrase: (text and techniques, None) or (None, (absence, why)); what it cost; how often was asked."
+    def read(data):
+        again, fault = data['told_again'].strip(), retold_fault(text, data['told_again'], true)
+        techniques = [one_line(data[key]).lower() for key in ('technique_of_text', 'technique_chosen')]
+        return (None, fault) if fault else ((again, techniques), '')
+    return await until_usable(self.teller, read, dict(text=text))
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-parts
 @patch
@@ -226,13 +228,20 @@ def _drafts(self:MontageBuilder, item, n):
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-judged
 @patch
-def _judged(self:MontageBuilder, text, events, others):
+def _judged(self:MontageBuilder, text, events, others, true):
     "Evidence on a text, and why it is not to be used (None: it is)."
-    evidence, keep = order_evidence(events, text, others), self.keep
+    evidence, keep, fault = order_evidence(events, text, others), self.keep, length_fault(text, true)
+    evidence['of_truth'] = _share(length_ratio(text, true))
+    if fault: return evidence, (Absence.count_mismatch, f'Held against the truth, {fault}')
     lost = [e for e, s in zip(events, evidence['support']) if keep is not None and s is not None and s < keep]
     if not lost: return evidence, None
     why = f'{len(lost)} of {len(events)} events have less than {keep:g} of their words in it, the first: {lost[0]}'
     return evidence, (Absence.count_mismatch, why)
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-spent
+def _spent(draft, name, usage, tries, value):
+    "Note what a part cost, and how many of its replies were refused."
+    draft['usage'][name], draft['refusals'][name] = usage, tries - (value is not None)
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-lies
 @patch
@@ -246,8 +255,9 @@ def _none(self:MontageBuilder, why, levels=DIFFICULTIES):
 async def _again(self:MontageBuilder, level, text, events, others, draft):
     "Tell a text again, into the draft."
     name = f'paraphrase {level}'
-    again, why, draft['usage'][name] = await self._tell_again(text)
-    if again: draft['checks'][name], why = self._judged(again[0], events, others)
+    again, why, *spent = await self._tell_again(text, draft['true'])
+    _spent(draft, name, *spent, again)
+    if again: draft['checks'][name], why = self._judged(again[0], events, others, draft['true'])
     if why: draft['absent'][name] = why
     else: draft['paraphrases'][level], draft['techniques'][level] = again
 
@@ -256,13 +266,22 @@ async def _again(self:MontageBuilder, level, text, events, others, draft):
 async def _lie(self:MontageBuilder, level, order, events, others, draft):
     "A lie and its paraphrase, into the draft."
     told = [events[i] for i in order]
-    text, why, draft['usage'][level] = await self._write(' '.join([*others, told[0]]), told[1:])
-    if text: draft['checks'][level], why = self._judged(text, told, others)
+    text, why, usage, refused = await self._write(' '.join([*others, told[0]]), told[1:])
+    draft['usage'][level], draft['refusals'][level] = usage, refused
+    if text: draft['checks'][level], why = self._judged(text, told, others, draft['true'])
     if why:
         draft['absent'] |= self._none(why, [level])
         return
     draft['lies'][level] = text
     if self.teller: await self._again(level, text, told, others, draft)
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-event-checks
+def _event_checks(target, events, others):
+    "How much of a summary its events have, and why no lie can be made of them (None: perhaps one can)."
+    given = ' '.join(events + others)
+    checks, fault = dict(covered=_share(word_support(target, given))), length_fault(given, target)
+    checks['of_truth'] = _share(length_ratio(given, target))
+    return checks, (Absence.count_mismatch, fault) if fault and len(events) > 1 else None
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-events
 def _parted(facts):
@@ -275,9 +294,10 @@ async def _events(self:MontageBuilder, target, draft):
     parted = await self.decomposer.decompose(target)
     events, others = _parted(parted.value or [])
     draft['usage']['events'] = parted.usage
-    if parted.absence: draft['absent'] |= self._none((parted.absence, f'The events: {parted.detail}'))
-    else: draft['checks']['events'] = dict(covered=_share(word_support(target, ' '.join(events + others))))
-    return events, others
+    if parted.absence: why = parted.absence, parted.detail
+    else: draft['checks']['events'], why = _event_checks(target, events, others)
+    if why: draft['absent'] |= self._none((why[0], f'The events: {why[1]}'))
+    return ([], []) if why else (events, others)
 
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-orders
@@ -291,12 +311,12 @@ def _orders(self:MontageBuilder, item, n, draft):
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-make
 _NAMES = ('events', *LEVELS, *(f'paraphrase {level}' for level in LEVELS))
-_DRAFT = ('lies', 'paraphrases', 'techniques', 'absent', 'checks', 'orders', 'usage')
+_DRAFT = ('lies', 'paraphrases', 'techniques', 'absent', 'checks', 'refusals', 'orders', 'usage')
 
 def _tuple(example, events, others, draft, made_by):
     "A draft as a `Montage`."
     usage = sum(draft['usage'].values(), Usage())
-    parts = {what: {name: draft[what][name] for name in _NAMES if name in draft[what]} for what in _DRAFT[:5]}
+    parts = {what: {name: draft[what][name] for name in _NAMES if name in draft[what]} for what in _DRAFT[:6]}
     return Montage(example.id, example.source, example.target, tuple(events), tuple(others), **parts,
                    orders=draft['orders'], usage=usage, made_by=made_by)
 
@@ -306,25 +326,26 @@ async def make(self:MontageBuilder,
                example:Example, # source, and a true target
               )->Montage:
     "The tuple of one pair."
-    draft = {name: {} for name in _DRAFT}
+    draft = {name: {} for name in _DRAFT} | dict(true=example.target)
     events, others = await self._events(example.target, draft)
-    if 'events' in draft['checks']: self._orders(example.id, len(events), draft)
+    if not draft['absent']: self._orders(example.id, len(events), draft)
     jobs = [self._lie(level, order, events, others, draft) for level, order in draft['orders'].items()]
     if self.teller: jobs.append(self._again('true', example.target, events, others, draft))
     await together(jobs)
     return _tuple(example, events, others, draft, self.signature)
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-plan
-_STAND_IN = 'The text so far is not known before it is written: its events stand in for it.'
+_STAND_IN = ('The text so far is not known before it is written: its events stand in for it. '
+             f'A reply that can not be used is asked for again, up to {TRIES} times in all.')
 
 @patch
 def _lie_plan(self:MontageBuilder, told, events, note):
     "The requests that writing a lie and telling it again takes; it begins with `told`."
     plans = []
     for event in events:
-        plans.append(self.writer.planned(note, text=told, event=event))
+        plans.append(self.writer.planned(note, text=told, event=event, fault=''))
         told += f' {event}'
-    return plans + ([self.teller.planned(note, text=told)] if self.teller else [])
+    return plans + ([self.teller.planned(note, text=told, fault='')] if self.teller else [])
 
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-plan-all
@@ -338,7 +359,7 @@ def plan(self:MontageBuilder, example:Example)->list: # Of `llm.costs.Planned`
         if isinstance(order, Refusal): continue
         first, *rest = [events[i] for i in order]
         plans += self._lie_plan(' '.join([*others, first]), rest, note)
-    return plans + ([self.teller.planned(text=example.target)] if self.teller else [])
+    return plans + ([self.teller.planned(text=example.target, fault='')] if self.teller else [])
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-build
 def _check_pairs(examples):
@@ -386,3 +407,21 @@ def missing_parts(
     rows = [(name, a.value, m.id, why) for m in montages for name, (a, why) in m.absent.items()]
     table = pd.DataFrame(rows, columns=['part', 'absence', 'id', 'why']).groupby(['part', 'absence'], sort=False)
     return table.agg(n=('id', 'size'), id=('id', 'first'), why=('why', 'first')).reset_index()
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-lengths
+def length_table(
+    montages:list, # From `build_montages`
+)->DataFrame: # One row for each text
+    """How long the texts are, and how many replies were refused before each.
+
+    - id, part: as in `Montage`
+    - events: of the summary (Figure 6)
+    - words: of the text, as `str.split` counts (Figure 5)
+    - ratio: over the truth's, of `text.words`
+    - refused: replies that could not be used"""
+    import pandas as pd
+    def parts(m): return dict(true=m.true) | m.lies | {f'paraphrase {d}': t for d, t in m.paraphrases.items()}
+    texts = [(m, part, text) for m in montages for part, text in parts(m).items()]
+    rows = [(m.id, part, len(m.events), len(text.split()), length_ratio(text, m.true), m.refusals.get(part, 0))
+            for m, part, text in texts]
+    return pd.DataFrame(rows, columns=['id', 'part', 'events', 'words', 'ratio', 'refused'])

@@ -6,14 +6,16 @@
 __all__ = ['DIFFICULTIES', 'LEVELS', 'CONTROLS', 'OPENING', 'CUES', 'ANNOUNCED', 'SENTENCES', 'STORYSUMM', 'HOLMES', 'RELEASED',
            'reordered', 'lies', 'cue_of', 'flashback', 'announcement', 'interjected', 'supplemented', 'storysumm_marks',
            'storysumm_order', 'summary', 'holmes_order', 'text_key', 'flat_items', 'texts_of_row', 'text_fault',
-           'tuple_rows', 'montagelie']
+           'is_labelled', 'tuple_rows', 'montagelie']
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-imports
 import json, re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 from .base import Benchmark, benchmark, sample_groups
+from .own_files import read_examples, read_rows
 from .samples import Refused, stories
 from ..core.files import data_file, data_home, digest, json_lines, read_parquet, shipped
 from ..core.records import BadInput, Example
@@ -276,7 +278,8 @@ def holmes_order(
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-parts
 _LEVELS = {'true': 'g gold true truth correct', 'easy': 'e easy', 'medium': 'm medium', 'hard': 'h hard',
-           'extreme': 'eh extreme extremehard', 'source': 's source', '': 'l lie lies text original target targets',
+           'extreme': 'eh extreme extremehard', 'source': 's source document article',
+           '': 'l lie lies text original target targets summary reference',
            'paraphrase': 'paraphrase paraphrased paraphrases rephrase rephrased prime p'}
 _PARTS = {word: part for part, words in _LEVELS.items() for word in words.split()}
 
@@ -289,7 +292,7 @@ def _only_level(words):
     "The level that these words mean, or \"source\"; None for none or several."
     meant = {_PARTS[w] for w in words} - {'', 'paraphrase'}
     if meant == {'hard', 'extreme'}: return 'extreme'
-    if not meant and 'target' in words: return 'true'
+    if not meant and {'target', 'summary', 'reference'} & set(words): return 'true'
     return meant.pop() if len(meant) == 1 else None
 
 def text_key(
@@ -385,6 +388,58 @@ def _row_examples(row, number, part=None):
         else: results.append(_example(item, *what, source, texts[what], group, rest | _order_told(rest, *what)))
     return results
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-labelled
+def is_labelled(
+    row, # Of a file
+)->bool:
+    "Whether a row is one text with a label, and no tuple: it has a label and no lies."
+    if not isinstance(row, dict): return False
+    keys = [key for key, _ in flat_items(row)]
+    lies = [what for what in map(text_key, keys) if what and what[-1] in DIFFICULTIES]
+    return not lies and any(key.strip().lower() in ('label', 'labels', 'truth') for key in keys)
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-meaning
+_MEANINGS = ('true', 'lie', *DIFFICULTIES)
+
+def _check_meanings(path, truths):
+    "Whether the truths of a file are true or lie, or a difficulty."
+    unknown = [t for t in truths if t is not None and t not in _MEANINGS]
+    if unknown: raise BadInput(f'In {str(path)!r} a text is marked {unknown[0]!r}: say which labels mean what, as '
+                               f"labels={{'0': 'lie', '1': 'true'}}; a label means {', '.join(_MEANINGS)}.")
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-label-fault
+def _label_fault(example):
+    "What is wrong with a labelled text, or None."
+    level, lie = example.level, example.truth != 'true'
+    if example.truth is None: return 'it has no label'
+    if not (example.source or '').strip(): return 'the source is missing'
+    if not example.target.strip(): return 'the target is empty'
+    if level and (level not in (*_MEANINGS,) or (level == 'true') == lie):
+        return f'its level is {level!r}, and its label says {example.truth!r}'
+    if example.truth in DIFFICULTIES and level in DIFFICULTIES and level != example.truth:
+        return f'its level is {level!r}, and its label says {example.truth!r}'
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-label-row
+def _of_label(example, number):
+    "A labelled text as an example of this benchmark, or why it is none."
+    item, variant = f'montagelie-{example.id}', example.variant or 'original'
+    wrong, truth = _label_fault(example), example.truth
+    if wrong: return Refused(f'{item}/{variant}/row', f'Row {number}: {wrong}.')
+    level = (truth if truth in DIFFICULTIES else None) or example.level or truth
+    own = example.group != example.id # by default an example is a group of its own
+    group = example.group if own else f'montagelie-{digest(example.source, 12)}'
+    return replace(example, id=f'{item}/{variant}/{level}', truth='true' if truth == 'true' else 'lie', group=group,
+                   variant=variant, level=level, meta=example.meta | dict(row=number))
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-label-file
+def _labelled_texts(file, columns, labels):
+    "The texts of a file with a text a row, and refusals."
+    if file.suffix == '.json':
+        raise BadInput(f'{str(file)!r} has labels, one text a row: save it as JSON lines (.jsonl), CSV or parquet.')
+    examples, _ = read_examples(file, columns, labels)
+    _check_meanings(file, [e.truth for e in examples])
+    return [_of_label(e, number) for number, e in enumerate(examples, 1)]
+
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-named
 def _is_row(x):
     "Whether an object is a row: it has a source that is no list or object."
@@ -434,11 +489,17 @@ def _named_rows(path):
     except ValueError: raise BadInput(f'{str(path)!r} is not UTF-8 text: save it as UTF-8.') from None
     return [(None, _line(line)) for line in json_lines(text)] if path.suffix == '.jsonl' else _whole_file(text, path)
 
+_SUFFIXES = ('.jsonl', '.json', '.csv', '.parquet')
+
+def _file_rows(path):
+    "(part, row) for each row of a file of any kind."
+    return [(None, row) for row in read_rows(path)] if path.suffix in _SUFFIXES[2:] else _named_rows(path)
+
 def tuple_rows(
-    path:Path, # A .jsonl or .json file
+    path:Path, # A .jsonl, .json, .csv or .parquet file
 )->list: # A row that is no JSON is the error that says so
     "The rows of a file of tuples."
-    return [row for _, row in _named_rows(path)]
+    return [row for _, row in _file_rows(path)]
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-released-file
 def _released_file(path):
@@ -446,8 +507,8 @@ def _released_file(path):
     if path is None:
         names, home = ('montagelie/montagelie.jsonl', 'montagelie/montagelie.json'), data_home()
         return next((home/name for name in names if (home/name).is_file()), None) if home else None
-    if not Path(path).is_file() or Path(path).suffix not in ('.json', '.jsonl'):
-        raise BadInput(f'{str(path)!r} is no .json or .jsonl file.')
+    if not Path(path).is_file() or Path(path).suffix not in _SUFFIXES:
+        raise BadInput(f'{str(path)!r} is no {", ".join(_SUFFIXES)} file.')
     return Path(path)
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-released-card
@@ -457,10 +518,28 @@ made of the summaries' events in a false order at four difficulties, and paraphr
 The group is the source. From the authors' release
 (github.com/dannalily/DoveScore), which see for its licence; factlib ships none of it."""
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-renamed
+def _renamed(rows, columns):
+    "The rows of tuples, with the columns of source and true target as the user names them."
+    names = {name: field for field, name in (columns or {}).items()}
+    here = {key for _, row in rows if isinstance(row, dict) for key in row}
+    for name, field in names.items():
+        if field not in ('source', 'target'): raise BadInput(f'A tuple has a source and a target, and no {field!r}.')
+        if name not in here: raise BadInput(f'There is no column {name!r}; there are {", ".join(sorted(here))}.')
+    def named(row): return {names.get(k, k): v for k, v in row.items()} if isinstance(row, dict) else row
+    return [(part, named(row)) for part, row in rows]
+
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-released-texts
-def _released_texts(file):
+def _tuple_texts(rows, columns):
+    "The texts of rows that are tuples, and refusals."
+    rows = enumerate(_renamed(rows, columns), 1)
+    return [x for number, (part, row) in rows for x in _row_examples(row, number, part)]
+
+def _released_texts(file, columns=None, labels=None):
     "The texts of all rows, and refusals. If no row is usable, a `BadInput` says what is wrong with the first."
-    results = [x for number, (part, row) in enumerate(_named_rows(file), 1) for x in _row_examples(row, number, part)]
+    rows = _file_rows(file)
+    labelled = labels or 'truth' in (columns or {}) or any(is_labelled(row) for _, row in rows)
+    results = _labelled_texts(file, columns, labels) if labelled else _tuple_texts(rows, columns)
     if any(isinstance(x, Example) for x in results): return results
     raise BadInput(f'{str(file)!r} holds no row of MontageLie.' + (f' {results[0].reason}' if results else ''))
 
@@ -472,8 +551,10 @@ def montagelie(
     n:int|None=None, # So many sources
     seed:int|str=0, # Another seed draws others
     path:str|Path|None=None, # None: montagelie/montagelie.jsonl or .json in the data folder
+    columns:dict|None=None, # Field of an `Example` -> its column
+    labels:dict|None=None, # Such as {'0': 'lie', '1': 'true'}
 )->Benchmark:
-    "The released tuples of MontageLie (Eq 4). What can't be used is in `refused`."
-    if split is not None: raise BadInput(f'The benchmark "montagelie" has no splits, so none called {split!r}.')
+    "The released tuples of MontageLie (Eq 4), or one labelled text a row. What can't be used is in `refused`."
+    if split is not None: raise BadInput(f'"montagelie" has no splits, so none called {split!r}.')
     file = _released_file(path) or data_file('montagelie/montagelie.jsonl')
-    return _benchmark('montagelie', _released_texts(file), RELEASED, n, seed)
+    return _benchmark('montagelie', _released_texts(file, columns, labels), RELEASED, n, seed)

@@ -15,7 +15,7 @@ from fastcore.basics import patch
 
 from ..core.checks import check_count
 from ..core.records import Absence, BadInput, Example, Judgement, signature
-from .base import Evaluator, missing_field, register
+from .base import Evaluator, missing_field, register, register_variant
 from ..llm.prompts import load_prompt
 from ..llm.replies import answer, json_values, likert, verdict, why_absent
 
@@ -298,6 +298,9 @@ class Consistency(LikertJudge):
         **sampling, # More for the server
     ):
         self._score_with(chat, ['consistency'], Scale(low, high, step), prompt, pack, max_tokens, temperature, sampling)
+
+# %% ../../nbs/evaluators/judge.ipynb #judge-consistency-order
+register_variant('consistency_order', Consistency, prompt='consistency_order')
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-rubric
 @register

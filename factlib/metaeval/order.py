@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['READINGS', 'order_aucs', 'order_tests', 'false_alarms', 'cue_alarms', 'item_of', 'paraphrase_tests',
-           'paraphrase_aucs']
+           'paraphrase_aucs', 'order_choices', 'of_part']
 
 # %% ../../nbs/metaeval/order.ipynb #order-imports
 import math
@@ -14,7 +14,7 @@ from ..core.files import need_columns
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..validity.base import check_share, holm, is_constant, no_value, numbers
-from ..validity.detection import auc, auc_ci, as_levels, level_auc, mean_auc_test
+from ..validity.detection import auc, auc_ci, as_levels, bounds_auc, level_auc, mean_auc_test
 from ..validity.paired import equivalence, paired_t
 from ..validity.resampling import bootstrap
 
@@ -408,3 +408,42 @@ def paraphrase_aucs(
     _retold(frame, variant) # or complain
     options = dict(n_resamples=n_resamples, seed=seed)
     return pd.DataFrame([row for d in DIFFICULTIES for row in _auc_shifts(frame, variant, d, options)])
+
+# %% ../../nbs/metaeval/order.ipynb #order-choices-pair
+def _choice(true, lie):
+    "1: the truth has the higher score; 1/2: a tie; None: a score is missing."
+    if no_value(true) or no_value(lie): return None
+    return 1. if true > lie else .5 if true == lie else 0.
+
+def _choice_row(evaluator, difficulty, true, lie):
+    "One row of the table."
+    choices = [_choice(*pair) for pair in zip(true.value, lie.value)]
+    known, (low, high) = [c for c in choices if c is not None], bounds_auc(true.value, lie.value).ci
+    return dict(evaluator=evaluator, difficulty=difficulty, pairs=len(choices), scored=len(known),
+                paired=sum(known)/len(known) if known else math.nan, auc_low=low, auc_high=high)
+
+# %% ../../nbs/metaeval/order.ipynb #order-choices
+def order_choices(
+    frame:DataFrame, # From `evaluate`, of one evaluator or several
+    variant:str|None='original', # Or "paraphrase"; both when None
+)->DataFrame: # One row for each evaluator and difficulty
+    """Paired accuracy, and the bounds of the AUC.
+
+    - evaluator, difficulty
+    - pairs, scored: of a truth and its lie; with both scores
+    - paired: share in which the truth is above its lie, ties half
+    - auc_low, auc_high: the AUC whatever the missing scores were"""
+    import pandas as pd
+    parts = _judgements(frame, variant).groupby('evaluator', sort=False)
+    return pd.DataFrame([_choice_row(evaluator, d, *sides) for evaluator, part in parts
+                         for d, sides in _all_pairs(part, evaluator).items()])
+
+# %% ../../nbs/metaeval/order.ipynb #order-of-part
+def of_part(
+    frame:DataFrame, # From `evaluate`
+    part:str, # Such as "S_EO"
+)->DataFrame: # The same rows
+    "The judgements with a part as their value, and as their evaluator's name behind the other: \"dovescore: S_EO\"."
+    need_columns(frame, ['evaluator', part], 'The table of judgements')
+    values = frame[part].astype('float64')
+    return frame.assign(value=values, evaluator=[f'{e}: {part}' for e in frame.evaluator])

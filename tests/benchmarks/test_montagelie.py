@@ -377,3 +377,77 @@ def test_bad_tables_of_judgements():
     with pytest.raises(BadInput, match="no judgements by 'g'"): order_tests(frame, 'g')
     only = order_tests(pd.concat([frame, frame.assign(evaluator='f')])[lambda f: f.level.isin(['true', 'hard'])], 'e', n_resamples=20)
     assert list(only.difficulty) == ['hard'] # and no mean of four
+
+# One text a row, with a label: labels are mapped or refused
+
+def labelled(path, rows):
+    "Write rows as a file of the kind that its name says."
+    if path.suffix == '.jsonl': path.write_text(''.join(json.dumps(r) + '\n' for r in rows), encoding='utf-8')
+    else:
+        import pandas as pd
+        frame = pd.DataFrame(rows)
+        frame.to_csv(path, index=False) if path.suffix == '.csv' else frame.to_parquet(path)
+    return path
+
+KINDS = pytest.mark.parametrize('kind', ['jsonl', 'csv', 'parquet'])
+MAPPINGS = [({'0': 'lie', '1': 'true'}, ['lie', 'true', 'lie']), ({'0': 'true', '1': 'lie'}, ['true', 'lie', 'true']), ({'0': 'easy', '1': 'true'}, ['easy', 'true', 'easy']), ({'0': 'true', '1': 'extreme'}, ['true', 'extreme', 'true'])]
+
+@KINDS
+@pytest.mark.parametrize('labels, levels', MAPPINGS, ids=['0 lie', '0 true', '0 easy', '1 extreme'])
+@pytest.mark.parametrize('names', [('source', 'target'), ('document', 'summary'), ('article', 'response')], ids='-'.join)
+def test_every_mapping_of_labels(tmp_path, kind, labels, levels, names):
+    path = labelled(tmp_path/f'f.{kind}', [{names[0]: 'A story.', names[1]: f'Text {i}.', 'label': label} for i, label in enumerate([0, 1, 0])])
+    back = load('montagelie', path=path, labels=labels)
+    assert [(e.source, e.target, e.level, e.truth) for e in back] == [('A story.', f'Text {i}.', level, 'true' if level == 'true' else 'lie') for i, level in enumerate(levels)]
+    assert len({e.group for e in back}) == 1 and len({e.id for e in back}) == 3 and not back.refused
+
+@KINDS
+@pytest.mark.parametrize('values', [[0, 1], ['lie', 'true'], [True, False], ['no', 'yes']], ids=str)
+def test_labels_without_a_meaning_are_refused(tmp_path, kind, values):
+    path = labelled(tmp_path/f'f.{kind}', [dict(source='S', target=f'T{v}', label=v) for v in values])
+    with pytest.raises(BadInput, match='say what they mean'): load('montagelie', path=path)
+    with pytest.raises(BadInput, match='a label means true, lie, easy, medium, hard, extreme'): load('montagelie', path=path, labels={str(v): 'false' for v in values})
+    with pytest.raises(BadInput, match='has no meaning'): load('montagelie', path=path, labels={str(values[0]): 'lie'})
+    with pytest.raises(BadInput, match='No row of'): load('montagelie', path=path, labels={str(v): 'lie' for v in values} | dict(perhaps='true'))
+
+@KINDS
+def test_a_missing_label_is_refused_by_its_row(tmp_path, kind):
+    path = labelled(tmp_path/f'f.{kind}', [dict(source='S', target='T', label='a'), dict(source='S', target='U', label=None), dict(source='S', target='V', label='b')])
+    back = load('montagelie', path=path, labels=dict(a='true', b='lie'))
+    assert [e.target for e in back] == ['T', 'V'] and [r.reason for r in back.refused] == ['Row 2: it has no label.']
+
+@KINDS
+def test_columns_are_named_or_asked_for(tmp_path, kind):
+    path = labelled(tmp_path/f'f.{kind}', [dict(book='S', words='T', verdict=0), dict(book='S', words='U', verdict=1)])
+    columns, labels = dict(source='book', target='words', truth='verdict'), {'0': 'lie', '1': 'true'}
+    assert [(e.source, e.target, e.truth) for e in load('montagelie', path=path, columns=columns, labels=labels)] == [('S', 'T', 'lie'), ('S', 'U', 'true')]
+    with pytest.raises(BadInput, match='no row of MontageLie|say which|no column'): load('montagelie', path=path)
+    with pytest.raises(BadInput, match="no column 'page'"): load('montagelie', path=path, columns=columns | dict(source='page'), labels=labels)
+    with pytest.raises(BadInput, match="no field 'text'"): load('montagelie', path=path, columns=columns | dict(text='words'), labels=labels)
+    with pytest.raises(BadInput, match='is marked'): load('montagelie', path=path, columns=columns)
+
+@KINDS
+def test_tuples_of_other_kinds_of_file(tmp_path, kind):
+    row = dict(document='S', summary='G', l_e='E', l_m='M', l_h='H', l_eh='X')
+    assert [(e.level, e.target) for e in load('montagelie', path=labelled(tmp_path/f'f.{kind}', [row]))] == list(zip(('true', 'easy', 'medium', 'hard', 'extreme'), 'GEMHX'))
+    other = {'book': 'S', 'told': 'G', **{k: v for k, v in row.items() if k.startswith('l_')}}
+    back = load('montagelie', path=labelled(tmp_path/f'o.{kind}', [other]), columns=dict(source='book', target='told'))
+    assert [e.target for e in back] == list('GEMHX')
+    for columns, why in ((dict(source='page'), "no column 'page'"), (dict(question='book'), "no 'question'")):
+        with pytest.raises(BadInput, match=why): load('montagelie', path=tmp_path/f'o.{kind}', columns=columns)
+
+def test_levels_that_contradict_labels_are_refused(tmp_path):
+    rows = [dict(source='S', target='T', label=0, level='hard'), dict(source='S', target='U', label=1, level='hard'), dict(source='S', target='V', label=0, level='true'), dict(source=' ', target='W', label=0), dict(source='S', target='X', label=1)]
+    back = load('montagelie', path=labelled(tmp_path/'f.jsonl', rows), labels={'0': 'lie', '1': 'true'})
+    assert [(e.level, e.truth) for e in back] == [('hard', 'lie'), ('true', 'true')]
+    assert [r.reason for r in back.refused] == ["Row 2: its level is 'hard', and its label says 'true'.", "Row 3: its level is 'true', and its label says 'lie'.", 'Row 4: the source is missing.']
+
+def test_a_labelled_json_file_and_labels_where_there_are_none(tmp_path):
+    (tmp_path/'f.json').write_text(json.dumps([dict(source='S', target='T', label=0)]))
+    with pytest.raises(BadInput, match='save it as JSON lines'): load('montagelie', path=tmp_path/'f.json', labels={'0': 'lie'})
+    with pytest.raises(BadInput, match="has no column 'label'"): load('montagelie', path=labelled(tmp_path/'f.jsonl', [dict(source='S', target='T')]), labels={'0': 'lie'})
+
+def test_a_labelled_row_is_no_pair_for_the_builder(tmp_path):
+    from factlib.benchmarks.montage_writer import true_pairs
+    with pytest.raises(BadInput, match='Row 1: it has a label'): true_pairs(labelled(tmp_path/'f.jsonl', [dict(source='S', target='T', label=0)]))
+    assert [e.target for e in true_pairs(labelled(tmp_path/'g.csv', [dict(document='S', summary='T')]))] == ['T']

@@ -77,9 +77,11 @@ def word_support(
 
 word_support.version = 2 # 1 had another list of words without content
 
-def word_checker()->ScoreChecker:
-    "The checker of evaluators without a chat: three quarters of a fact's content words must be in the source."
-    return ScoreChecker(word_support, .75)
+def word_checker(
+    least:float=.75, # So large a share of a fact's content words must be in the source
+)->ScoreChecker:
+    "The checker of evaluators without a chat."
+    return ScoreChecker(word_support, least)
 
 # %% ../../../nbs/evaluators/claims/check.ipynb #check-floor
 @register

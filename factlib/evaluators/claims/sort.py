@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ORDER_SCHEMA', 'Places', 'shown_order', 'read_order', 'order_fault', 'relations', 'ModelSorter', 'PairSorter',
-           'sentence_of', 'PlaceSorter']
+           'sentence_of', 'PlaceSorter', 'PathSorter']
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-imports
 import asyncio, hashlib, math, threading
@@ -18,9 +18,10 @@ import numpy as np
 from fastcore.basics import patch
 
 from ...core.files import digest
-from ...core.records import Absence, BadInput, signature
+from ...core.records import Absence, BadInput, Example, signature
 from .asking import Asker, BatchAsker, batches, printed_id, verdicts_by_id
 from .parts import Component, Outcome, total_usage
+from ..offline.order import OrderPath
 from ...llm.replies import answer, json_values
 from ...text.spans import sentences
 from ...text.words import content_stems
@@ -219,3 +220,47 @@ class PlaceSorter(Component):
     async def sort(self, events:list, text:str)->Outcome: # `Places`: (a, b) -> 1, -1 or 0; too_long
         "Look for all events, beside the event loop: it takes seconds, for a book."
         return await asyncio.to_thread(self._sorted, events, text)
+
+# %% ../../../nbs/evaluators/claims/sort.ipynb #sort-path
+class PathSorter(Component):
+    """Events by where `order_path` places them, without a model. More than 20 million pairs of an event and a sentence
+    are too long."""
+    def __init__(self): self.signature = f'path;{OrderPath().signature}'.replace('|', ';')
+
+    async def _spans(self, source, target, cues):
+        "What `order_path` says of the target's sentences: (start in the target, start in the source), as claimed."
+        judged = await OrderPath(cues=cues).judge(Example('events', source=source, target=target))
+        if judged.absence is Absence.too_long: return judged.evidence['pairs']
+        return [(p['target'][0], p['source'][0]) for p in judged.evidence.get('places', [])]
+
+# %% ../../../nbs/evaluators/claims/sort.ipynb #sort-path-places
+@patch
+async def _at(self:PathSorter, events, text):
+    "Id of an event -> the start of its sentence in the text, or None; or how many pairs were too many."
+    ends = np.cumsum([len(e.text) + 1 for e in events])
+    spans = await self._spans(text, ' '.join(e.text for e in events), cues=False)
+    if isinstance(spans, int): return spans
+    at = dict.fromkeys(e.id for e in events)
+    for start, place in sorted(spans, reverse=True): # the first sentence of an event counts
+        at[events[int(np.searchsorted(ends, start, 'right'))].id] = place
+    return at
+
+def _by_path(at, ids):
+    "The `Outcome` of some places, or of too many pairs."
+    if isinstance(at, dict): return Outcome(Places(at), notes=dict(places=at))
+    return Outcome(Places(dict.fromkeys(ids), Absence.too_long), notes=dict(too_long=at))
+
+# %% ../../../nbs/evaluators/claims/sort.ipynb #sort-path-sort
+@patch
+async def sort(self:PathSorter, events:list, text:str)->Outcome: # `Places`: (a, b) -> 1, -1 or 0; too_long
+    "The order of some events by a source."
+    return _by_path(await self._at(events, text), [e.id for e in events])
+
+@patch
+async def sort_told(self:PathSorter, events:list, text:str)->Outcome: # The same
+    "The order of some events by the text that tells them, and by what it says about time."
+    at, claimed = await self._at(events, text), await self._spans(text, text, cues=True)
+    if isinstance(at, dict) and isinstance(claimed, list):
+        rank = {start: n for n, (start, _) in enumerate(claimed)} # a sentence that steps back has none
+        at = {i: rank.get(start) for i, start in at.items()}
+    return _by_path(at, [e.id for e in events])

@@ -17,9 +17,9 @@ from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import EVALUATORS, EvaluationError, evaluate, get
 from factlib.evaluators.claims.parts import Fact, Outcome, numbered
 from factlib.evaluators.claims.decompose import FactDecomposer, SentenceDecomposer
-from factlib.evaluators.claims.check import ModelChecker, ScoreChecker
-from factlib.evaluators.claims.dovescore import DoveScore, dove_score, inversions, inverted_pairs, order_score
-from factlib.evaluators.claims.sort import ModelSorter, PairSorter, PlaceSorter, Places, order_fault, read_order, relations, sentence_of
+from factlib.evaluators.claims.check import ModelChecker, ScoreChecker, word_support
+from factlib.evaluators.claims.dovescore import LEAST, DoveScore, dove_score, inversions, inverted_pairs, order_score, score_bounds
+from factlib.evaluators.claims.sort import ModelSorter, PairSorter, PathSorter, PlaceSorter, Places, order_fault, read_order, relations, sentence_of
 from factlib.llm.chat import Chat
 from factlib.llm.costs import dry_run
 from factlib.llm.prompts import load_prompt, neutralise
@@ -155,7 +155,7 @@ def test_too_many_sentences_for_places():
 def test_pairs_may_be_open_and_may_contradict_themselves():
     side_by_side = lambda request, data: dict(verdicts=[v | (dict(verdict='open') if 'Ann' in ''.join(asked(request)[v['id']]) else {}) for v in data['verdicts']])
     scores, _ = run(FORMS['pairs'], [example(SOURCE, [C, B, A])], spoiling(pairs=side_by_side))
-    assert scores.S_EO[0] == pytest.approx(2/3) and scores.evidence[0]['open'] == 2 and scores.evidence[0]['inverted'] == [['E2', 'E1']]
+    assert scores.S_EO[0] == pytest.approx(1/3) and scores.evidence[0]['open'] == 2 and scores.evidence[0]['inverted'] == [['E2', 'E1']]
     circle = lambda request, data: dict(verdicts=[dict(id=i, verdict='A' if (a[0], b[0]) in ('AB', 'BC', 'CA', ('A', 'B'), ('B', 'C'), ('C', 'A')) else 'B') for i, (a, b) in asked(request).items()])
     scores, _ = run(FORMS['pairs'], [example(SOURCE, [C, B, A])], spoiling(pairs=circle))
     assert scores.S_EO[0] == 1 # the same circle in both texts
@@ -344,6 +344,98 @@ def test_what_cannot_be_made():
     for make, match in ((lambda: DoveScore(sort='some'), 'all, supported'), (lambda: DoveScore(target_order='x'), 'sorter, decomposer'), (lambda: DoveScore(sorter=ModelChecker(chat)), 'no method `sort`'),
                         (lambda: DoveScore(seed=1), 'has no chat'), (lambda: PairSorter(chat, batch=0), 'whole number'), (lambda: PlaceSorter(3), 'needs a function'), (lambda: ModelSorter(None), 'through a `Chat`')):
         with pytest.raises(BadInput, match=match): make()
+
+# A missing verdict leaves bounds, and other forms of a verdict are verdicts
+
+FIVE = [B, A, C, P, X] # three events, told B, A, C; a true and a false description: alpha 3/5, S_E 1, S_EO 2/3, S_D 1/2
+
+@pytest.mark.parametrize('form', ['default', 'supported', 'pairs'])
+@pytest.mark.parametrize('who, low, high', [
+    ('Ann left', .4 + .2, .4 + .2), # supported: 3/5 * 2/3 = .4; not: 3/5 * 2/3 * 1 = .4; and one description of five facts
+    ('Cat ate', 0 + .2, .4 + .2), # not: A and B are left, the wrong way round
+    ('Ann is', .4, .6), ('is a dog', .4 + .2, .4 + .4)])
+def test_bounds_of_five_facts_by_hand(who, low, high, form):
+    shrug = lambda request, data: dict(verdicts=[v | (dict(verdict='perhaps') if who in asked(request)[v['id']] else {}) for v in data['verdicts']])
+    scores, _ = run(FORMS[form], [example(SOURCE, FIVE), example(SOURCE, [A, P], 'other')], spoiling(check=shrug))
+    assert scores.absence[0] == 'off_menu' and scores.value[0] is None
+    if form == 'supported' and who in ('Ann left', 'Cat ate'): # the event was not sorted, so every order is possible
+        low, high = .2, .8
+    assert scores.evidence[0]['bounds'] == pytest.approx([low, high])
+    if who == 'Cat ate': assert scores.value[1] == 1 and 'bounds' not in scores.evidence[1]
+
+def test_bounds_without_an_order_or_with_many_verdicts_missing():
+    facts = numbered([f'Event {i} happened.' for i in range(12)], 'event') + numbered(['It is so.'], 'description')
+    ids = [f.id for f in facts if f.kind == 'event']
+    in_order = Places({i: n for n, i in enumerate(ids)})
+    nobody = dict.fromkeys(ids, Absence.refused) | dict(D1=True)
+    assert score_bounds(facts, nobody, in_order, in_order) == pytest.approx([1/13, 1]) # nine and more are not tried out
+    eight = nobody | dict.fromkeys(ids[8:], True)
+    assert score_bounds(facts, eight, in_order, in_order) == pytest.approx([5/13, 1]) # 256 ways, all in order
+    lost = Places(dict.fromkeys(ids), Absence.too_long)
+    assert score_bounds(facts, dict.fromkeys(nobody, True), lost, in_order) == pytest.approx([1/13, 1])
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([True, False, None]), min_size=5, max_size=5), st.permutations(range(4)))
+def test_bounds_hold_the_score_of_every_filling_and_touch_it(known, order):
+    facts = numbered(['A came.', 'B came.', 'C came.', 'D came.'], 'event') + numbered(['E is.'], 'description')
+    ids = [f.id for f in facts]
+    verdicts = {i: Absence.refused if v is None else v for i, v in zip(ids, known)}
+    by_source, by_target = Places(dict(zip(ids, range(4)))), Places(dict(zip(ids, order)))
+    missing, scores = [i for i in ids if isinstance(verdicts[i], Absence)], []
+    for bits in range(2**len(missing)):
+        filled = verdicts | {i: bool(bits >> k & 1) for k, i in enumerate(missing)}
+        scores.append(DoveScore().put_together(facts, filled, by_source, by_target)[0])
+    assert score_bounds(facts, verdicts, by_source, by_target) == pytest.approx([min(scores), max(scores)])
+
+@pytest.mark.parametrize('yes, no', [('supported.', 'unsupported.'), ('"Supported"', "'Unsupported'"), ('True', 'False'), (True, False), ('TRUE.', '**False**'), ('yes', 'No.'), ('Supported', 'not supported'), ('“supported”', 'Not-Supported')])
+@pytest.mark.parametrize('form', ['default', 'singly'])
+def test_other_forms_of_a_verdict(yes, no, form):
+    said = lambda request, data: dict(verdicts=[v | dict(verdict=yes if v['verdict'] == 'supported' else no) for v in data['verdicts']])
+    scores, server = run(FORMS[form], [example(SOURCE, [B, A, C, E, P, X])], spoiling(check=said))
+    assert parts(scores) == (3/4, pytest.approx(2/3), 1/2) and scores.value[0] == pytest.approx(1/2)
+
+@pytest.mark.parametrize('said', ['supported by nobody', 'partly', '', 'truee', 'unsupported or supported', None, 1, []])
+def test_what_is_no_verdict_stays_none(said):
+    scores, _ = run(DoveScore, [example(SOURCE, [A])], spoiling(check=lambda request, data: dict(verdicts=[v | dict(verdict=said) for v in data['verdicts']])))
+    assert scores.absence[0] == 'off_menu' and scores.evidence[0]['bounds'] == [0, 1]
+
+def test_the_schema_names_the_verdicts():
+    _, server = run(FORMS['pairs'], [example(SOURCE, [A, B])])
+    menus = {tuple(v['enum']) for r in server.requests for v in [json.loads(json.dumps(r['response_format']))['json_schema']['schema']['properties'].get('verdicts', {}).get('items', {}).get('properties', {}).get('verdict', {})] if 'enum' in v}
+    assert menus == {('supported', 'unsupported'), ('A', 'B', 'open')}
+
+@pytest.mark.skipif(not os.environ.get('FACTLIB_DATA') or not os.path.exists(os.path.join(os.environ['FACTLIB_DATA'], 'storysumm', 'summaries.parquet')), reason='needs storysumm')
+def test_the_threshold_is_that_of_labelled_stories_outside_the_benchmark():
+    import pandas as pd
+    from factlib.benchmarks.base import load
+    home = os.path.join(os.environ['FACTLIB_DATA'], 'storysumm')
+    summaries, stories = pd.read_parquet(f'{home}/summaries.parquet'), pd.read_parquet(f'{home}/stories.parquet').set_index('story_id').story
+    outside = summaries[~summaries.story_id.isin(summaries[summaries.label == 1].story_id)]
+    assert not {f'storysumm-{i}' for i in outside.story_id} & {e.group for e in load('storysumm_order')} and outside.story_id.nunique() == 9
+    rows = [(word_support(text, stories[r.story_id]), label) for r in outside.itertuples() for text, label in zip(r.summary, r.sentence_labels, strict=True)]
+    true, false = ([x for x, label in rows if label == wanted] for wanted in (1, 0))
+    youden = lambda t: sum(x >= t for x in true)/len(true) - sum(x >= t for x in false)/len(false)
+    assert (len(true), len(false)) == (113, 42) and max((i/20 for i in range(21)), key=youden) == LEAST
+
+# By the path
+
+def test_the_path_sorter_by_hand():
+    source = 'Ann packed her suitcase. Bob made coffee. The train arrived late. Ann kissed Bob on the platform.'
+    events = numbered(['Ann kissed Bob on the platform.', 'Zebras ate grass.', 'Ann packed her suitcase.', 'The train arrived.'], 'event')
+    placed = run_sync(PathSorter().sort(events, source))
+    assert placed.notes['places'] == dict(E1=source.index('Ann kissed'), E2=None, E3=0, E4=source.index('The train'))
+    assert placed.value['E1', 'E3'] == -1 and placed.value['E1', 'E2'] == 0 and placed.value['E3', 'E4'] == 1
+    told = 'Ann kissed Bob on the platform. Two days before, Ann packed her suitcase. The train arrived.'
+    by_text = run_sync(PathSorter().sort_told([events[0], events[2], events[3]], told)).value
+    assert by_text['E1', 'E4'] == 1 and by_text['E1', 'E3'] <= 0 # told later, and said to be earlier: never the wrong way round
+
+def test_open_pairs_count_half():
+    source = 'Ann slept. Bob sang. Cat ran.'
+    facts = numbered(['Ann slept.', 'Bob sang.', 'Cat ran.'], 'event')
+    verdicts = dict.fromkeys(['E1', 'E2', 'E3'], True)
+    for by_source, s_eo in ((dict(E1=0, E2=0, E3=1), 1 - .5/3), (dict(E1=None, E2=0, E3=1), 1 - 1/3), (dict.fromkeys(verdicts), .5), (dict(E1=2, E2=2, E3=1), 1 - 2.5/3)):
+        score, parts, evidence = DoveScore().put_together(facts, verdicts, Places(by_source), Places(dict(E1=0, E2=1, E3=2)))
+        assert parts['S_EO'] == score == pytest.approx(s_eo)
 
 def test_offline():
     source = 'Ann packed her suitcase. Bob made coffee. The train arrived late. Ann kissed Bob on the platform.'
