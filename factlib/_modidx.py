@@ -4034,6 +4034,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                     'factlib/metaeval/damage.py'),
                                          'factlib.metaeval.damage.length_effects': ( 'metaeval/damage.html#length_effects',
                                                                                      'factlib/metaeval/damage.py'),
+                                         'factlib.metaeval.damage.same_texts': ( 'metaeval/damage.html#same_texts',
+                                                                                 'factlib/metaeval/damage.py'),
                                          'factlib.metaeval.damage.test_row': ( 'metaeval/damage.html#test_row',
                                                                                'factlib/metaeval/damage.py')},
             'factlib.metaeval.graded': { 'factlib.metaeval.graded._against_cells': ( 'metaeval/graded.html#_against_cells',
