@@ -104,7 +104,7 @@ _NO_CHAPTER = frozenset(['by', 'the end', 'finis', 'end', 'contents', 'illustrat
 def _in_capitals(line):
     "Whether a line is in capitals throughout, and neither speech nor half a sentence."
     whole = not line.startswith(('"', "'", '“')) and not line.endswith((',', ';', '!', '?'))
-    return line == line.upper() and whole and sum(c.isalpha() for c in line) > 2
+    return line == line.upper() and whole and sum(c.isupper() for c in line) > 2 # Chinese and Arabic have no capitals
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-heading
 def _heading(line):

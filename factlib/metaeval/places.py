@@ -319,7 +319,7 @@ def localisation(
 def noted(
     frames:list, # From `evaluate`, one a judge; rows without a memory, or of other manipulations, are left out
 )->DataFrame: # For `localisation`: evaluator, length, variant, doc_id, memory
-    "What live judges noted about texts whose faults `localisation` can place (the six of `LABELS`), and about gold texts."
+    "What live judges noted about gold texts, and about those whose faults `localisation` can place (see `LABELS`)."
     import pandas as pd
     rows = [dict(evaluator=r.evaluator, length=r.level, variant=r.variant, doc_id=r.group,
                  memory=Memory.from_json(r.evidence['memory']))

@@ -51,6 +51,8 @@ def may_ask(
     "Whether an experiment can ask a model by `chat_for` or `judge_all`."
     return bool(re.search(r'\b(?:chat_for|judge_all)\(', Path(notebook).read_text(encoding='utf-8')))
 
+
+# %% ../../nbs/runs/costs.ipynb #costs-planned-run
 def _planned_run(notebook, values, plan):
     "Run an experiment's cells up to the model; what they write is thrown away."
     with tempfile.TemporaryDirectory() as folder:
@@ -60,7 +62,8 @@ def _planned_run(notebook, values, plan):
             raise RuntimeError(f'{Path(notebook).stem} can\'t be planned: {type(e).__name__}: {e}') from e
     plan.judged = [(judge, examples) for judge, examples in plan.judged if examples and hasattr(judge, 'plan')]
     if not plan.judged:
-        raise BadInput(f'The experiment {Path(notebook).stem} asks no model with these parameters, so it costs nothing.')
+        raise BadInput(f'The experiment {Path(notebook).stem} asks no model with these parameters, '
+                       'so it costs nothing.')
 
 # %% ../../nbs/runs/costs.ipynb #costs-estimate
 _NO_MODEL = 'No model was named: this is what any model would be asked.'

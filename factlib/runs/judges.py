@@ -102,6 +102,7 @@ def _memo_options(parameters, names):
     given = dict(context=parameters.get('context') or None, counter=parameters.get('counter', '').strip() or None)
     return options | dict(least=parameters.get('least', 1.)) | {k: v for k, v in given.items() if v is not None}
 
+# %% ../../nbs/runs/judges.ipynb #judges-cut
 def _cut_judges(names, chat, parameters, **options):
     "The judges, in the order of the names. Those that cut hard have no overlap, whatever the parameter says."
     hard = [name for name in names if name.startswith('judgememo_hard')]

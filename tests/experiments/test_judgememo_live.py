@@ -85,7 +85,7 @@ def home(tmp_path_factory):
     falls = {'2000': dict(a=1, b=2, c=1), 'full': dict(a=.5, b=0, c=1)}
     rows = [('LI', length, v, d, 4 - falls[length][d]*(v == '41'), 4) for length in FAULTS for v in ('gold', '41') for d in 'abc']
     home = recordings.write(tmp_path_factory.mktemp('recorded'), vanilla=rows, judgememo=[r for r in rows if r[3] != 'c'])
-    texts = [dict(doc_id=d, meta_order=i, in_jm30=d != 'c', length=length, variant=v, text=' '.join([f'{STORY} It was day {i}.'] + ['qzxv']*(FAULTS[length][d]*(v == '41'))))
+    texts = [dict(doc_id=d, meta_order=i, in_jm30=d != 'c', length=length, variant=v, text=' '.join([f'{STORY} It was day {i}.'] + ['It was day 9.']*(length == 'full') + ['qzxv']*(FAULTS[length][d]*(v == '41'))))
              for length in FAULTS for v in ('gold', '41') for i, d in enumerate('cab')]
     pd.DataFrame(texts).to_parquet(home/'judgememo'/'documents.parquet')
     return home
@@ -156,6 +156,17 @@ def test_faults_are_placed_from_a_live_run(tmp_path, texts):
     assert row.in_gold == 0 and row.labelled == row.lift == 1
     assert 1 >= row.quoted > .8 > row.quoted_by_chance # quotations of one or two letters are not looked for, so a spoilt "so" is missed
     assert 0 < row.by_place < 1
+
+def test_a_text_that_is_whole_at_the_short_length_is_left_out_and_named(tmp_path, texts):
+    "The third has ten words: the same text at 60 words and whole."
+    (texts/'short.txt').write_text(f'{STORY} {STORY}', encoding='utf-8')
+    out = tmp_path/'out'
+    with StubServer(rule) as server:
+        done = factlib_inside('run', 'judgememo_live', '--no-page', *arguments(server, texts, out, lengths='60 full', judges='vanilla'), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr[-3000:]
+    assert set(table(out, 'lengths').asked) == {3} and set(table(out, 'tests').asked) == {4}
+    said = [f['text'] for f in json.loads((out/'result.json').read_text())['findings']]
+    assert any(s.startswith('1 of 4 documents are the same text at 60 and full') and s.endswith('(short).') for s in said), said
 
 def test_tables_come_before_pictures(tmp_path, texts):
     "A picture that can't be drawn costs nothing that was paid for."

@@ -311,6 +311,7 @@ def _table(name, rows, folder, made, replace):
     n, pool = len(table), pa.default_memory_pool()
     pool.release_unused() # what sorting took
     if folder and not replace: table, kept = joined(name, table, folder)
+    pool.release_unused() # and what joining took
     if made: _written(table, name, made)
     pool.release_unused()
     return folder/FILES[name] if made and len(table) else table, n, kept

@@ -65,15 +65,19 @@ def _typed(name, table):
     types = {c: _dtype(name, c, table[c]) for c in table}
     return table.astype({c: type for c, type in types.items() if table[c].dtype != type})
 
+def _sorted(name, keys):
+    "Positions of the rows in the table's order; a gold text comes before its manipulations where texts are listed."
+    def gold_first(c): return c.replace('gold', '') if c.name == 'variant' else c
+    key = gold_first if name == 'documents' else None
+    return keys.reset_index(drop=True).sort_values(_ORDER[name], key=key, kind='stable').index.to_numpy()
+
 def in_order(
     name:str, # A key of `COLUMNS`
     table:DataFrame,
 )->DataFrame:
-    "The table in its order; a gold text comes before its manipulations where texts are listed."
-    def gold_first(c): return c.replace('gold', '') if c.name == 'variant' else c
-    key = gold_first if name == 'documents' else None
-    order = table[_ORDER[name]].reset_index(drop=True).sort_values(_ORDER[name], key=key, kind='stable').index
-    return table.reset_index(drop=True) if order.is_monotonic_increasing else table.take(order).reset_index(drop=True)
+    "The table in its order."
+    order = _sorted(name, table[_ORDER[name]])
+    return table.reset_index(drop=True) if (order[1:] > order[:-1]).all() else table.take(order).reset_index(drop=True)
 
 # %% ../../../nbs/papers/judgememo/tables.ipynb #tables-part
 def _part(name, rows):
@@ -124,9 +128,19 @@ def merged(
 )->DataFrame: # At least as many rows as either has
     "The rows of both; of two with the same `KEYS` the new one."
     import pandas as pd
-    kept = old[~_among(name, old, new)]
+    import numpy as np
+    stays = ~_among(name, old, new)
     new = _filled(name, new, old)
-    return in_order(name, _typed(name, pd.concat([new, kept], ignore_index=True))) if len(kept) else new
+    if not stays.any(): return new
+    at = np.r_[np.arange(len(new)), len(new) + np.flatnonzero(stays)] # rows of both tables, one behind the other
+    both = _typed(name, pd.concat([new, old], ignore_index=True))
+    del new, old # a table of texts takes 150 MB, and here is the only other name for it
+    return _taken(both, at[_sorted(name, both[_ORDER[name]].iloc[at])])
+
+def _taken(table, rows):
+    "These rows in this order; column by column, so that the texts are there twice for a moment only."
+    import pandas as pd
+    return pd.DataFrame({c: table.pop(c).take(rows).reset_index(drop=True) for c in list(table)})
 
 def _among(name, rows, others):
     "Which rows have keys that are among those of others."
@@ -135,6 +149,13 @@ def _among(name, rows, others):
     return (both['where'] == 'both').to_numpy()
 
 # %% ../../../nbs/papers/judgememo/tables.ipynb #tables-present
+def _read(path, columns):
+    "A table. What unpacking took goes back to the system: more than the table itself, where there are texts."
+    import pyarrow as pa
+    table = read_parquet(path, columns)
+    pa.default_memory_pool().release_unused()
+    return table
+
 def present(
     name:str, # A key of `COLUMNS`
     folder:Path, # Of the tables
@@ -145,7 +166,7 @@ def present(
     path = Path(folder)/FILES[name]
     if not path.exists(): return None
     try:
-        if documents is None: return read_parquet(path, columns or COLUMNS[name])
+        if documents is None: return _read(path, columns or COLUMNS[name])
         import pandas as pd
         return pd.read_parquet(path, columns=columns, filters=[('doc_id', 'in', documents)])
     except (BadInput, OSError, ValueError) as e:

@@ -189,3 +189,18 @@ def test_memory_of_an_import_stays_small(clone, tmp_path):
     for _ in range(2):
         done = subprocess.run([sys.executable, '-c', code, str(clone), str(tmp_path)], capture_output=True, text=True, check=True)
         assert int(done.stdout)/1000 < 300 # MB; the whole repository takes under 500
+
+@needs_clone
+@pytest.mark.slow
+def test_memory_of_joining_a_full_import_stays_below_500_mb(clone, tmp_path):
+    "460 MB where this was written (540 before what unpacking takes was given back)."
+    import shutil
+    if not Path('/proc/self/status').exists(): pytest.skip('the greatest size of a process is not told here')
+    if not (Path(HOME)/'judgememo'/FILES['documents_sub20']).is_file(): pytest.skip('FACTLIB_DATA has no recordings')
+    (tmp_path/'judgememo').mkdir()
+    for file in FILES.values(): shutil.copyfile(Path(HOME)/'judgememo'/file, tmp_path/'judgememo'/file)
+    code = ("import re, sys\nfrom pathlib import Path\nfrom factlib.papers.judgememo.importer import import_recordings\n"
+            "made = import_recordings(sys.argv[1], sys.argv[2], progress=False)\nassert made.kept['sections'] > 60000\n"
+            "print(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])")
+    done = subprocess.run([sys.executable, '-c', code, str(clone), str(tmp_path)], capture_output=True, text=True, check=True)
+    assert int(done.stdout)/1000 < 500
