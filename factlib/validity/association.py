@@ -261,7 +261,7 @@ def _partial_result(x, y, controls, level, name):
 # %% ../../nbs/validity/association.ipynb #association-partial
 def partial(
     x, # Scores, None for missing
-    y, # What they should go with
+    y, # As many others
     control, # One column, or several as a list or DataFrame
     groups=None, # One label an item
     level:float=.95, # Of the interval

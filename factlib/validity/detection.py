@@ -241,7 +241,7 @@ def mean_auc_test(
     sets, # Each: a on pos and neg, b on both, their groups
     level:float=.95, # Of the interval
     n_resamples:int=2000, # For it
-    n_flips:int=9999, # For p; all if 2^groups are no more
+    n_flips:int=9999, # For p, or all
     seed:int=0, # For both
 )->Result: # estimate: mean AUC of a minus mean AUC of b; ci; p
     """Does a separate better than b, on average? On items with both scores.

@@ -372,11 +372,11 @@ def _flip_bounds(parts, shares, n_resamples, seed):
 def flip_interval(
     mean:float, # Of all items
     parts:np.ndarray, # What each group adds to it
-    shares:np.ndarray, # Each group's share of the items
+    shares:np.ndarray, # Its share of the items
     level:float, # Of the interval
-    null:float=0, # The value that p tests
-    n_resamples:int=9999, # Most flips
-    seed:int=0, # Of random flips
+    null:float=0, # What p tests
+    n_resamples:int=9999,
+    seed:int=0,
 )->tuple: # (ci or None, two-sided p, exact or not)
     "The means that sign flips of groups do not reject, and p of `null`."
     exact, below, above = _flip_bounds(parts, shares, n_resamples, seed)
