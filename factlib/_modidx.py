@@ -6841,6 +6841,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                 'factlib/validity/paired.py'),
                                          'factlib.validity.paired._uneven': ('validity/paired.html#_uneven', 'factlib/validity/paired.py'),
                                          'factlib.validity.paired._unit': ('validity/paired.html#_unit', 'factlib/validity/paired.py'),
+                                         'factlib.validity.paired._weaker': ('validity/paired.html#_weaker', 'factlib/validity/paired.py'),
                                          'factlib.validity.paired.dz': ('validity/paired.html#dz', 'factlib/validity/paired.py'),
                                          'factlib.validity.paired.effect_size': ( 'validity/paired.html#effect_size',
                                                                                   'factlib/validity/paired.py'),

@@ -15,7 +15,7 @@ from ..core.files import json_lines, need_columns
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..validity.agreement import alpha, claim_overlap, same_claim
-from ..validity.base import Result, holm, no_value
+from ..validity.base import Result, agree, holm, no_value
 from ..validity.bounds import bounds_mean, bounds_paired
 from ..validity.detection import accuracy, macro_f1, right
 from ..validity.paired import mcnemar_pairs, permutation_test
@@ -137,12 +137,15 @@ def _pair_row(a, b, groups, options):
     "The comparison of two columns of hits."
     d = [None if no_value(x) or no_value(y) else x - y for x, y in zip(a, b)]
     counts = mcnemar_pairs(a, b)
-    r = bootstrap(lambda x: x.mean(), d, groups=groups, n_resamples=options['n_resamples'], seed=options['seed'])
+    draws = dict(n_resamples=options['n_resamples'], seed=options['seed'])
+    r = bootstrap(lambda x: x.mean(), d, groups=groups, null=0, limits=(-1, 1), **draws)
     flips = permutation_test(d, groups=groups, n_resamples=options['n_flips'], seed=options['seed'])
     bounds = bounds_paired(a, b, 0, 1)
+    ci, p_groups = agree(r.ci, flips.p, 0, .95, r.p)
+    low, high = ci or (None, None)
     return dict(turns=len(d), scored=r.n, groups=r.groups, b=sum(x == 1 for x in d), c=sum(x == -1 for x in d),
-        difference=r.estimate, ci_low=r.low, ci_high=r.high, worst=bounds.low, best=bounds.high,
-        p=counts.p, p_groups=flips.p)
+        difference=r.estimate, ci_low=low, ci_high=high, worst=bounds.low, best=bounds.high,
+        p=counts.p, p_groups=p_groups)
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-pair-names
 def _pair_names(part, against):
@@ -364,7 +367,7 @@ def _jaccard(m, a, b):
 def _set_row(first, second, overlaps, options):
     "The agreement of two annotators."
     m, a, b, groups = map(list, zip(*overlaps)) if overlaps else ([], [], [], [])
-    r = bootstrap(_jaccard, m, a, b, groups=groups, **options)
+    r = bootstrap(_jaccard, m, a, b, groups=groups, limits=(0, 1), **options)
     counts = dict(first=first, second=second, turns=len(m), matched=sum(m), n_first=sum(a), n_second=sum(b))
     f1 = 2*sum(m)/sum(a + b) if sum(a + b) else None
     return counts | dict(jaccard=r.estimate, ci_low=r.low, ci_high=r.high, f1=f1)
@@ -483,8 +486,8 @@ def label_alpha(
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-share
 def _share(hits, groups, n_resamples, seed):
-    "The share of what is True, with the interval of a bootstrap of groups."
-    options = dict(groups=list(groups), n_resamples=n_resamples, seed=seed, definition='share')
+    "The share of what is True, with an interval over groups."
+    options = dict(groups=list(groups), n_resamples=n_resamples, seed=seed, definition='share', limits=(0, 1))
     return bootstrap(lambda x: x.mean(), [float(x) for x in hits], **options)
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-shares

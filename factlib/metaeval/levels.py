@@ -76,7 +76,7 @@ def _results(rows, undefined, n_resamples, seed):
     values, steps, groups = list(known.value), list(known.step), list(known.group)
     return dict(tau=kendall(values, steps, groups, True, undefined=undefined, **options),
                 pearson=pearson(values, steps, groups, **options),
-                rows=bootstrap(COEFFICIENTS['pearson'], values, steps, **options),
+                rows=bootstrap(COEFFICIENTS['pearson'], values, steps, limits=(-1, 1), **options),
                 auc=_first_step(known, **options), loss=score_loss(known, **options))
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-cells
@@ -130,7 +130,7 @@ def _shares(counts, options): # counts: questions x (right, pairs, matched right
     "The cells of both shares."
     cells = {}
     for names, columns in ((('pairs', 'right'), counts[:, :2]), (('matched', 'matched_right'), counts[:, 2:])):
-        r = bootstrap(_share, *columns.T, **options)
+        r = bootstrap(_share, *columns.T, limits=(0, 1), **options)
         values = {names[1]: r.estimate, f'{names[1]}_low': r.low, f'{names[1]}_high': r.high}
         cells |= {names[0]: int(columns[:, 1].sum())}
         cells |= {name: np.nan if x is None else x for name, x in values.items()}
@@ -176,7 +176,7 @@ def partial_within(
     "Correlation of scores and levels within questions, given ROUGE-1: deviations from each question's means, pooled."
     known = rows[rows.value.notna()]
     columns, what = [_within(known, c) for c in ('value', 'step', 'rouge1')], 'partial r within questions given ROUGE-1'
-    options = dict(n_resamples=n_resamples, seed=seed, null=0., definition=what)
+    options = dict(n_resamples=n_resamples, seed=seed, null=0., definition=what, limits=(-1, 1))
     return bootstrap(_given, *columns, groups=list(known.group), **options)
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-lengths

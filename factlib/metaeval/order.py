@@ -68,7 +68,7 @@ def _mean_auc(frame, n_resamples, seed):
     sides = [side.assign(kind=2*i + j) for i, d in enumerate(DIFFICULTIES) for j, side in enumerate(_pairs(frame, d))]
     value, kind, group = ([x for side in sides for x in side[column]] for column in ('value', 'kind', 'group'))
     return bootstrap(_mean_of_four, as_levels(numbers(value)), kind, groups=group, n_resamples=n_resamples, seed=seed,
-                     definition='mean of the AUCs of the four difficulties')
+                     definition='mean of the AUCs of the four difficulties', limits=(0, 1))
 
 # %% ../../nbs/metaeval/order.ipynb #order-auc-row
 def _auc_results(frame, pairs, options):

@@ -82,7 +82,7 @@ def preference_shares(
     import pandas as pd
     kinds, groups, rows = _kinds(_checked(pairs)), list(pairs.group), []
     for kind, is_one in kinds.items():
-        r = bootstrap(lambda x: x.mean(), is_one, groups=groups, seed=seed)
+        r = bootstrap(lambda x: x.mean(), is_one, groups=groups, seed=seed, limits=(0, 1))
         counts = dict(count=sum(is_one), pairs=r.n)
         rows.append(dict(kind=kind) | counts | dict(share=r.estimate, ci_low=r.low, ci_high=r.high))
     return pd.DataFrame(rows).astype(dict(ci_low=float, ci_high=float))

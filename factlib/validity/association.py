@@ -244,15 +244,14 @@ def _partial(x, y, *controls):
 
 # %% ../../nbs/validity/association.ipynb #association-partial-result
 def _partial_result(x, y, controls, level, name):
-    "For independent items."
     (x, y, *controls), _, asked = complete(x, y, *controls)
     what = f'{name}; t with df = n - 2 - k, {percent(level)} CI by Fisher z, items independent'
     about, r = dict(n=len(x), asked=asked, definition=what), _partial(x, y, *controls)
-    why = 'too few items, or nothing of x or y is left once the controls are taken out'
+    why = 'too few items, or the controls leave nothing of x or y'
     if r is None: return Result(None, note=why, **about)
     k = _basis(controls).shape[1]
     df, (ci, note) = len(x) - 2 - k, _fisher('pearson', r, len(x), level, k)
-    least = _least_p(len(x) - k) # what the controls take, can't be put in another order
+    least = _least_p(len(x) - k) # controls take orders, too
     if 1 - abs(r) < 1e-12: return Result(r, p=least, ci=ci, df=df, note=note, **about)
     t = r*math.sqrt(df/((1 - r)*(1 + r)))
     p = max(2*scipy.stats.t.sf(abs(t), df), least)
@@ -262,14 +261,14 @@ def _partial_result(x, y, controls, level, name):
 # %% ../../nbs/validity/association.ipynb #association-partial
 def partial(
     x, # Scores, None for missing
-    y, # What they should go with
+    y, # As many others
     control, # One column, or several as a list or DataFrame
     groups=None, # One label an item
     level:float=.95, # Of the interval
     n_resamples:int=2000, # With groups
     seed:int=0, # With groups
 )->Result: # estimate -1..1, ci, p; statistic t on df = n - 2 - k without groups
-    "Pearson's r given k controls: p by t, interval by Fisher's z with error 1/(n-3-k); with groups both by bootstrap."
+    "Pearson's r given k controls: p by t, interval by Fisher's z, error 1/(n-3-k); with groups by `bootstrap`."
     level, controls = check_share(level, 'level'), _controls(control)
     name = f'partial Pearson r given {len(controls)} control{"s" if len(controls) > 1 else ""}'
     if groups is None: return _partial_result(x, y, controls, level, name)

@@ -30,10 +30,10 @@ class Result:
     n: int = 0                   # Items that entered
     df: float|None = None        # Degrees of freedom
     definition: str = ''         # Exactly what was computed, in one line
-    asked: int|None = None       # Items given, the missing ones included; n when not said
-    groups: int|None = None      # Clusters among the items that entered, when clustered
-    note: str = ''               # Why something is None, what was left out, what to be careful about
-    effective: float|None = None # As many equal groups would weigh the same; below `groups` where sizes differ
+    asked: int|None = None       # Items given, with the missing ones
+    groups: int|None = None      # Clusters, when clustered
+    note: str = ''               # Why something is None, what was left out
+    effective: float|None = None # Groups, if they were equal in size
 
     def __post_init__(self): self._check()
 

@@ -126,7 +126,7 @@ def _clustered_auc(pos, neg, groups, level, n_resamples, seed):
 def auc_ci(
     pos, # Scores of the positives
     neg, # Scores of the negatives
-    method:str='delong', # Items independent (DeLong et al. 1988); or "cluster": over groups, see `bootstrap`
+    method:str='delong', # Items independent (DeLong et al. 1988); or "cluster": over groups
     groups=None, # For "cluster": (those of pos, of neg), or one sequence, positives first
     level:float=.95, # Of the interval
     n_resamples:int=2000, # For "cluster"
@@ -238,13 +238,13 @@ def _mean_result(a, b, is_pos, which, groups, sets, **options):
 
 # %% ../../nbs/validity/detection.ipynb #detection-mean-test
 def mean_auc_test(
-    sets, # For each: a on pos and neg, b on the same, groups of pos and neg
+    sets, # Each: a on pos and neg, b on both, their groups
     level:float=.95, # Of the interval
     n_resamples:int=2000, # For it
-    n_flips:int=9999, # For p; all if 2^groups are no more
+    n_flips:int=9999, # For p, or all
     seed:int=0, # For both
 )->Result: # estimate: mean AUC of a minus mean AUC of b; ci; p
-    """Does a separate better than b, on average? Items without both scores are left out and counted.
+    """Does a separate better than b, on average? On items with both scores.
 
     p flips signs (Hemerik, Goeman & Finos 2020) of sums of DeLong's components (Obuchowski 1997)."""
     columns = _mean_columns(sets)

@@ -114,14 +114,13 @@ def _t_result(prepared, alternative, level, null=0):
 def paired_t(
     d, # One difference an item, None for missing
     alternative:str='two-sided', # Or "greater" (mean d > 0), "less"
-    groups=None, # One label an item: cluster-robust standard error
-    level:float=.95, # Of the interval, which is two-sided in any case
+    groups=None, # One label an item: cluster-robust
+    level:float=.95, # Of the two-sided interval
 )->Result: # estimate: the mean; statistic t, p, ci, df
     """Student's paired t-test of mean d = 0. t = mean/se; se = s/sqrt(n) with ddof 1, df = n - 1.
 
-    With G groups the error is that of a cluster-robust regression on a constant, and df = G - 1:
-    se^2 = G/(G-1) * sum over groups of (sum of the group's residuals)^2 / n^2. Where groups differ in size df is
-    Satterthwaite's, and below 40 (effective) groups p and ci are by sign flips of groups, not by t."""
+    With G groups se^2 = G/(G-1) * sum over groups of (sum of residuals)^2 / n^2, df = G - 1. With unequal ones df is
+    Satterthwaite's, and p and ci of fewer than 40 (effective) are by sign flips."""
     check_choice(alternative, ALTERNATIVES, 'alternative')
     level = check_share(level, 'level')
     what = f'mean difference; t = mean/se, {alternative}; two-sided {percent(level)} CI'
@@ -231,6 +230,13 @@ def noninferiority(
     margin, level = _margin(margin, level)
     return _noninferiority(d, groups, margin, method, level, n_resamples, seed)
 
+# %% ../../nbs/validity/paired.ipynb #paired-weaker
+def _weaker(below, above):
+    "Of the two one-sided tests the one with the larger p; its t as if on the upper side."
+    ci = below.ci and (min(below.low, above.low), max(below.high, above.high))
+    if below.p is None or below.p < above.p: return replace(above, ci=ci)
+    return replace(below, ci=ci, statistic=-below.statistic)
+
 # %% ../../nbs/validity/paired.ipynb #paired-equivalence
 def equivalence(
     d, # One difference an item, None for missing
@@ -245,10 +251,7 @@ def equivalence(
     what = f'mean difference; p of |mean| >= {margin:g} by two one-sided t-tests; {percent(2*level - 1)} CI'
     prepared = _prepare(d, groups, what)
     sides = ('greater', -margin), ('less', margin)
-    below, above = (_t_result(prepared, how, 2*level - 1, null) for how, null in sides)
-    ci = below.ci and (min(below.low, above.low), max(below.high, above.high))
-    if below.p is None or below.p < above.p: return replace(above, ci=ci)
-    return replace(below, ci=ci, statistic=-below.statistic)
+    return _weaker(*(_t_result(prepared, how, 2*level - 1, null) for how, null in sides))
 
 # %% ../../nbs/validity/paired.ipynb #paired-noncentrality
 def _noncentrality(t, df, share):

@@ -151,7 +151,7 @@ def _counts(groups, n_resamples, seed):
     return np.random.default_rng(seed).multinomial(groups, even, n_resamples).astype(float)
 
 def _t_draws(parts, shares, n_resamples, seed):
-    "The t of each resample: its deviation in its own errors. Without an error it is 0, or beyond any other."
+    "The t of each resample; without an error 0, or 1e9."
     terms = np.stack([shares, parts, parts**2, parts*shares, shares**2, shares**3], axis=1)
     total, sums, squares, products, two, three = (_counts(len(parts), n_resamples, seed) @ terms).T
     off, even = sums/total, two/total**2
@@ -289,21 +289,20 @@ def _checked_bootstrap(stat, columns, groups, level, n_resamples, seed, method, 
 
 # %% ../../nbs/validity/resampling.ipynb #resampling-bootstrap
 def bootstrap(
-    stat, # Function of the columns -> a number, or None where undefined
-    *columns, # Flat sequences of numbers; missing leave in tandem
+    stat, # Function of the columns -> a number or None
+    *columns, # Flat sequences of numbers
     groups=None, # One label an item
     n_resamples:int=2000, # Bootstrap samples
     level:float=.95, # Of the interval
     seed:int=0, # Same seed, same interval
-    method:str='auto', # By number of groups; or "percentile", "bca" (Efron 1987) whatever their number
-    null:float|None=None, # When given, p tests whether the statistic is this
+    method:str='auto', # Or "percentile", "bca" (Efron 1987)
+    null:float|None=None, # What p tests
     definition:str='', # Of the statistic
-    limits:tuple|None=None, # (least, greatest) value of the statistic, if it has both
+    limits:tuple|None=None, # (least, greatest) possible value
 )->Result: # estimate, ci, p if asked for and there are six groups
-    """The statistic with an interval over whole groups; p is below 1 - level exactly where `ci` excludes `null`.
+    """The statistic with an interval over whole groups; p < 1 - level exactly where `ci` excludes `null`.
 
-    Below 40 groups (effectively) bootstrap-t over the groups' influence, or with `limits` t on the logit scale; from
-    40 on percentile. No interval where one group makes nearly all of the spread. The note says what was left out."""
+    Below 40 (effective) groups bootstrap-t, or with `limits` t on the logit scale; else percentile."""
     return _checked_bootstrap(stat, columns, groups, level, n_resamples, seed, method, null, definition, limits)
 
 # %% ../../nbs/validity/resampling.ipynb #resampling-flips
@@ -372,18 +371,18 @@ def _flip_bounds(parts, shares, n_resamples, seed):
 # %% ../../nbs/validity/resampling.ipynb #resampling-flip-interval
 def flip_interval(
     mean:float, # Of all items
-    parts:np.ndarray, # What each group adds to it: the sum of its deviations over the number of items
-    shares:np.ndarray, # Each group's share of the items
+    parts:np.ndarray, # What each group adds to it
+    shares:np.ndarray, # Its share of the items
     level:float, # Of the interval
-    null:float=0, # The value that p tests
-    n_resamples:int=9999, # Sampled when there are more combinations than this
-    seed:int=0, # Same seed, same result
+    null:float=0, # What p tests
+    n_resamples:int=9999,
+    seed:int=0,
 )->tuple: # (ci or None, two-sided p, exact or not)
-    "Mean values that sign flips of the groups do not reject, and p of `null`; no interval if nothing can be rejected."
+    "The means that sign flips of groups do not reject, and p of `null`."
     exact, below, above = _flip_bounds(parts, shares, n_resamples, seed)
     total = len(below) + (not exact)
     bounds, off = (below if mean >= null else above), abs(mean - null)
     p = permutation_p(int(np.sum(bounds >= off*(1 - 1e-12))), len(bounds), exact)
-    needed = math.ceil(round(1 - level, 12)*total - 1e-9) - (not exact) # combinations left within the interval
+    needed = math.ceil(round(1 - level, 12)*total - 1e-9) - (not exact)
     ends = [np.sort(x)[len(x) - needed] if needed > 0 else math.inf for x in (below, above)]
     return (mean - ends[0], mean + ends[1]) if max(ends) < math.inf else None, p, exact

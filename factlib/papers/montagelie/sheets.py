@@ -242,7 +242,7 @@ def _table_row(difficulty, criterion, part, level, n_resamples, seed):
     if difficulty != 'all': low, high = _wilson(yes, n, level)
     else:
         percent, settings = lambda x: 100*x.mean(), dict(n_resamples=n_resamples, level=level, seed=seed)
-        r = bootstrap(percent, list(part.answer), groups=list(part.group), **settings)
+        r = bootstrap(percent, list(part.answer), groups=list(part.group), limits=(0, 100), **settings)
         low, high = r.low, r.high
     return dict(level=difficulty, criterion=criterion, asked=len(part), answered=n, yes=yes,
         percent=100*yes/n if n else None, ci_low=low, ci_high=high, cell=f'{difficulty}|{criterion}')

@@ -367,7 +367,7 @@ def _share(right, of):
 
 def _alias_row(measure, right, of, n_resamples=1000, seed=0):
     "A share of pairs, its interval over stories."
-    r = bootstrap(_share, list(right), list(of), n_resamples=n_resamples, seed=seed)
+    r = bootstrap(_share, list(right), list(of), n_resamples=n_resamples, seed=seed, limits=(0, 1))
     percent = [None if x is None else 100*x for x in (r.estimate, r.low, r.high)]
     return dict(zip(('measure', 'percent', 'ci_low', 'ci_high'), (measure, *percent))) | dict(
         right=sum(right), of=sum(of), stories=len(of))
