@@ -114,7 +114,7 @@ def _say_results(out):
 @click.argument('name')
 @click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE',
               help='A parameter; may be repeated.')
-@click.option('--out', default='', help='Folder of the results, else outputs/NAME.')
+@click.option('--out', default='', help='Folder, else outputs/NAME.')
 @click.option('--page/--no-page', default=True, help='Also bring index.html above it up to date.')
 def run(name, parameter, out, page):
     """Run one experiment, by NAME (see `factlib list`) or the path of a notebook.
@@ -123,7 +123,7 @@ def run(name, parameter, out, page):
     from factlib.report.page import build_page
     notebook = find_experiment(name)
     values = _typed(parameter, parameters_of(notebook))
-    out = Path(in_project(str(out or values.pop('out', '') or f'outputs/{notebook.stem}')))
+    out = Path(in_project(out or values.pop('out', '') or f'outputs/{notebook.stem}'))
     execute(notebook, values, out)
     _say_results(out)
     if page and (out/'result.json').is_file(): click.echo(f'Page: {build_page(out.parent)}')

@@ -36,6 +36,10 @@ def test_sweep_writes_what_it_says(sweep):
     out = sweep/'quick_sweep'
     result = json.loads((out/'result.json').read_text())
     assert sorted(result['files'] + ['result.json', 'notebook.ipynb', 'notebook.html']) == files(out)
+    book, page = ((out/name).read_text(encoding='utf-8') for name in ('notebook.ipynb', 'notebook.html'))
+    for finding in result['findings']: # each links to its cell, as JupyterLab and as a browser understand it
+        assert f'(notebook.ipynb#cell-id={finding["cell"]})' in book and f'href="#cell-id={finding["cell"]}"' in page and f'id="cell-id={finding["cell"]}"' in page
+    assert '(result.json)' in book and '(../index.html)' in book and 'href="../index.html"' in page
     assert result['parameters']['n'] == 3 and set(result['evaluators']) == {'out_of_vocabulary', 'adjacent_similarity', 'length', 'random'}
     assert all(e['asked'] == e['scored'] == 3*2*4 for e in result['evaluators'].values())
     tests = read_table(out/'tables'/'tests.csv')
