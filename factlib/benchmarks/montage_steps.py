@@ -55,7 +55,8 @@ def told_fault(
     "Whether a text leaves out most of an event, or says it in another language."
     share = told_share(event, text)
     if share is None or share >= LEAST_TOLD: return ''
-    return f'only {share:.0%} of the words of what was to be told are in it: tell all of it, in its own words and language.'
+    return (f'only {share:.0%} of the words of what was to be told are in it: '
+            'tell all of it, in its own words and language.')
 
 # %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-repeated
 _RUN = 4 # words
@@ -92,21 +93,22 @@ def new_fault(told, event, added): # Empty if there is nothing much
     if len(new) <= max(1, len(due)//2): return ''
     return f'it adds what was not to be told: {", ".join(new[:8])}.'
 
-# %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-rest
+# %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-one-line
 def one_line(text:str)->str:
     "A text with single spaces."
     return ' '.join(text.split())
 
+# %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-rest
 def _rest(told, reply):
-    "The reply without the text before, if it begins with that; else the reply."
+    "The reply, without the text before if it begins with that."
     rest = reply[len(told):] if reply.startswith(told) else None
     inside_a_word = rest and rest[0].isalnum() and told[-1:].isalnum() and told.isascii()
     return reply if rest is None or inside_a_word else rest.strip()
 
 def _changed(told, reply):
-    "The first change of the text before, if the reply is this text with a few changes and more behind it; else ''."
+    "The first change, if the reply is the text before with a few changes and more behind it; else ''."
     edits = edits_between(told, reply[:len(told)]) if len(words(told)) > 1 else []
-    lost = sum(len(words(e.before)) for e in edits[:-1]) # the last one is where the reply was cut
+    lost = sum(len(words(e.before)) for e in edits[:-1]) # the last: where it was cut
     first = next((e for e in edits if words(e.before + e.after)), None)
     if first is None or lost > len(words(told))/2 or len(words(reply)) < len(words(told)): return ''
     return f'the text so far was written again, with {first.after.strip()!r} for {first.before.strip()!r}.'

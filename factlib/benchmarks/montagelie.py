@@ -549,7 +549,7 @@ def _released_texts(file, columns=None, labels=None):
 def montagelie(
     split=None, # There are no splits
     n:int|None=None, # So many sources
-    seed:int|str=0, # Another seed draws others
+    seed:int|str=0,
     path:str|Path|None=None, # None: montagelie/montagelie.jsonl or .json in the data folder
     columns:dict|None=None, # Field of an `Example` -> its column
     labels:dict|None=None, # Such as {'0': 'lie', '1': 'true'}

@@ -150,18 +150,18 @@ def same_texts(
 # %% ../../nbs/metaeval/damage.ipynb #damage-lengths
 def length_effects(
     table:DataFrame, # A table of scores
-    levels:list, # At least two, the shortest first
+    levels:list, # The shortest first
     scale:tuple|None=(1, 5), # Its ends, for the worst-case bounds; None: without bounds
-    same:dict|None=None, # From `same_texts`: these documents are left out; None: all count
-)->DataFrame: # One row for each longer level, evaluator, manipulation and metric
+    same:dict|None=None, # From `same_texts`: documents to leave out
+)->DataFrame: # One row a longer level, evaluator, manipulation, metric
     """Eq 5.3 for the shortest level and each longer one.
 
     - short, long: the two levels
-    - evaluator to note: see `length_effect`; p_holm is corrected over the rows of one pair of levels"""
+    - evaluator to note: see `length_effect`; p_holm is over one pair of levels"""
     import pandas as pd
     short, *longer = levels
-    differing = {long: table[~table.group.isin((same or {}).get(long, ()))] for long in longer}
-    tests = [length_effect(differing[long], short, long, scale).assign(short=short, long=long) for long in longer]
+    kept = {long: table[~table.group.isin((same or {}).get(long, ()))] for long in longer}
+    tests = [length_effect(kept[long], short, long, scale).assign(short=short, long=long) for long in longer]
     whole = pd.concat(tests, ignore_index=True)
     return whole[['short', 'long', *[c for c in whole.columns if c not in ('short', 'long')]]]
 

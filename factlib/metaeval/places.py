@@ -225,7 +225,7 @@ def document_hits(
 
 # %% ../../nbs/metaeval/places.ipynb #places-shares
 def _interval(values, groups, name, least=0.):
-    "The mean under this name, with its interval: what reaches beyond `least` and 1, where no mean can be, is cut off."
+    "The mean and its interval, cut off at `least` and 1."
     r = paired_t(values, groups=groups)
     low, high = (None, None) if r.ci is None else (max(r.low, least), min(r.high, 1.))
     return {name: r.estimate, f'{name}_low': low, f'{name}_high': high}
@@ -297,7 +297,7 @@ def _table(memories, texts, longest, deals, rng):
 
 # %% ../../nbs/metaeval/places.ipynb #places-table
 def localisation(
-    memories:DataFrame, # From `papers.judgememo.memories.rebuilt`, with places, or from `noted`
+    memories:DataFrame, # From `memories.rebuilt`, with places, or from `noted`
     texts:dict, # (doc_id, length, variant) -> text
     longest:float=1.05, # Times the gold text; longer ones are left out
     deals:int=999, # Of labels to sections, for `p_place`

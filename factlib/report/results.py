@@ -24,10 +24,10 @@ from .tables import to_csv, to_html
 
 
 # %% ../../nbs/report/results.ipynb #results-experiment
-_SLOTS = [] # Places that wait for the next experiment's answer, see `opening`
+_SLOTS = [] # See `opening`
 
 class Experiment:
-    "Writes what an experiment shows; it is in the folder `parameters['out']` once the experiment is finished."
+    "Writes what an experiment shows. When it is finished, that is in the folder `parameters['out']`."
     def __init__(self,
         name:str, # The notebook's name
         title:str, # For the page

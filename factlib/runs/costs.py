@@ -18,6 +18,8 @@ from .execute import MODEL, find_experiment, needs_of, parameters_of
 from .planning import planning, run_cells
 
 # %% ../../nbs/runs/costs.ipynb #costs-key
+_AGAIN = 'Those sent again after an error or an incomplete reply come on top.'
+
 def _key(chat, p):
     "What tells a planned request from others: itself and, where it holds replies, the requests for these."
     options = p.options | dict(max_tokens=p.max_tokens)
@@ -29,8 +31,6 @@ def _different(plan):
     return {(_key(plan.chat, p), i): p for plans in of_judges for p in plans for i in range(p.repeats)}
 
 # %% ../../nbs/runs/costs.ipynb #costs-sent
-_AGAIN = 'Those sent again after an error or an incomplete reply come on top.'
-
 def _sent(plan, requests, mode):
     "How many requests will be sent, in sentences; an equal one is sent once, unless nothing is kept."
     if mode == 'replay': return ['It replays: nothing is sent.']
@@ -65,27 +65,29 @@ def _planned_run(notebook, values, plan):
         raise BadInput(f'The experiment {Path(notebook).stem} asks no model with these parameters, '
                        'so it costs nothing.')
 
-# %% ../../nbs/runs/costs.ipynb #costs-estimate
-_NO_MODEL = 'No model was named: this is what any model would be asked.'
+# %% ../../nbs/runs/costs.ipynb #costs-defaults
+def _with_defaults(notebook, values):
+    "The values of all parameters, and a list that says so if a model was assumed."
+    values = {n: ast.literal_eval(p['default']) for n, p in parameters_of(notebook).items()} | values
+    if values['model'] or MODEL in needs_of(notebook): return values, []
+    return values | dict(model='any model'), ['No model was named: this is what any model would be asked.']
 
+# %% ../../nbs/runs/costs.ipynb #costs-estimate
 def estimate(
-    name:str, # Of an experiment, or the path of a notebook
-    values:dict, # Parameter -> value; what is left out has the notebook's default
-    prices:str='', # CSV file, see `llm.costs.price_table`; empty: the experiment's own parameter, if it has one
-)->DryRun: # Shows itself as a table
-    "What an experiment will ask a model for and cost, without asking."
+    name:str, # Of an experiment, or a path
+    values:dict, # Parameter -> value; else the notebook's default
+    prices:str='', # CSV file, see `price_table`; empty: the experiment's own
+)->DryRun:
+    "What an experiment will ask a model for and cost."
     notebook = find_experiment(name)
     if not may_ask(notebook): raise BadInput(f'The experiment {name} asks no model, so it costs nothing.')
-    values = {n: ast.literal_eval(p['default']) for n, p in parameters_of(notebook).items()} | values
-    assumed = not values['model'] and MODEL not in needs_of(notebook)
-    if assumed: values['model'] = 'any model'
+    values, assumed = _with_defaults(notebook, values)
     with planning(values['out']) as plan:
         _planned_run(notebook, values, plan)
         prices = prices or values.get('prices') or None
-        runs = [dry_run(judge, examples, plan.chat, reply_tokens=150, prices=prices) for judge, examples in plan.judged]
-        whole = together(runs)
-        said = _sent(plan, whole.total.requests, values.get('mode', 'live')) + [_NO_MODEL]*assumed
-    return replace(whole, assumptions=(*said, *whole.assumptions))
+        whole = together([dry_run(*pair, plan.chat, reply_tokens=150, prices=prices) for pair in plan.judged])
+        said = _sent(plan, whole.total.requests, values.get('mode', 'live'))
+    return replace(whole, assumptions=(*said, *assumed, *whole.assumptions))
 
 # %% ../../nbs/runs/costs.ipynb #costs-planned
 def planned(

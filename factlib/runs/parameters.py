@@ -24,13 +24,13 @@ def _unknown(names, types):
     "Plain values of a notebook that are no parameters."
     if isinstance(names.get('parameters'), dict): return [] # it has run before
     plain = (str, int, float, list, dict, type(None))
-    others = ('In', 'Out', 'NEEDS') # IPython's, and what an experiment says of itself
+    others = ('In', 'Out', 'NEEDS') # IPython's, and ours
     mine = [name for name, value in names.items() if isinstance(value, plain) and not name.startswith('_')]
     return [name for name in mine if name not in types and name not in others]
 
 def _check_type(name, value, kind):
     "A `BadInput` unless the value is of this type; True is no number."
-    kinds = (int, float) if kind is float else kind # 0 is a number, too
+    kinds = (int, float) if kind is float else kind
     if not isinstance(value, kinds) or isinstance(value, bool) and kind is not bool:
         raise BadInput(f'The parameter {name} has to be of type {kind.__name__}, not {value!r}.')
 
@@ -91,14 +91,14 @@ def _planned_chat(parameters, plan):
 # %% ../../nbs/runs/parameters.ipynb #parameters-chat
 @contextmanager
 def chat_for(
-    parameters:dict, # Of an experiment: model, base_url, out; mode and concurrency if it has them
+    parameters:dict, # Of an experiment
     **options, # More for `Chat`
 ): # Gives a `Chat`
-    "The chat that the parameters mean, for a `with` block that closes the cache (and the embedded server) at its end."
+    "The chat that the parameters mean, for a `with` block that closes the cache at its end."
     settings = dict(mode=parameters.get('mode', 'live'), concurrency=parameters.get('concurrency', 16)) | options
     model, base_url = parameters['model'], parameters['base_url']
     if base_url and not model:
-        raise BadInput('The parameter base_url needs a model: say which one to ask there, as `-p model NAME`.')
+        raise BadInput('The parameter base_url needs a model: say which one, as `-p model NAME`.')
     if current_plan():
         with _planned_chat(parameters, current_plan()) as chat: yield chat
         return

@@ -41,7 +41,7 @@ def planning(
         _PLAN.reset(token)
         if plan.chat is not None and plan.chat.cache is not None: plan.chat.cache.close()
 
-# %% ../../nbs/runs/planning.ipynb #planning-cells
+# %% ../../nbs/runs/planning.ipynb #planning-sources
 def _sources(notebook):
     "The code of each cell, and whether it is the cell of the parameters."
     from IPython.core.inputtransformer2 import TransformerManager
@@ -49,6 +49,7 @@ def _sources(notebook):
     cells = [c for c in json.loads(Path(notebook).read_text(encoding='utf-8'))['cells'] if c['cell_type'] == 'code']
     return [(translate(''.join(c['source'])), 'parameters' in c['metadata'].get('tags', [])) for c in cells]
 
+# %% ../../nbs/runs/planning.ipynb #planning-cells
 def run_cells(
     notebook:Path, # An experiment
     values:dict, # Parameter -> value

@@ -193,14 +193,14 @@ async def verdicts_by_id(
 class BatchAsker(Component):
     "A component that asks a model about many things beside one source, in batches."
     template:str  # Name of the prompt
-    options = {}  # Verdict -> what it stands for; if none are named, the schema leaves them free
+    options = {}  # Verdict -> what it stands for; none: any word
     slots = ('source', 'items') # That the template must use
     optional = () # Slots that it may use
-    schema = VERDICT_SCHEMA # Of the reply
+    schema = VERDICT_SCHEMA
 
     def __init__(self,
-        chat, # A `Chat`
-        batch:int=20, # In a request
+        chat, # `Chat`
+        batch:int=20, # A request
         pack:str|None=None, # Folder of your own prompts
         max_tokens:int=2048, # Of a reply
         **sampling, # temperature (0 if not given), ...

@@ -66,7 +66,7 @@ def _typed(name, table):
     return table.astype({c: type for c, type in types.items() if table[c].dtype != type})
 
 def _sorted(name, keys):
-    "Positions of the rows in the table's order; a gold text comes before its manipulations where texts are listed."
+    "Positions of the rows in the table's order; where texts are listed, gold comes first."
     def gold_first(c): return c.replace('gold', '') if c.name == 'variant' else c
     key = gold_first if name == 'documents' else None
     return keys.reset_index(drop=True).sort_values(_ORDER[name], key=key, kind='stable').index.to_numpy()
