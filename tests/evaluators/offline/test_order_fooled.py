@@ -56,6 +56,7 @@ def told(step, telling):
 
 CASES = [(3, 'verbatim'), (12, 'verbatim'), (12, 'paraphrased'), (12, 'compressed')]
 
+@pytest.mark.slow
 @pytest.mark.parametrize('step, telling', CASES)
 def test_a_story_in_another_order_loses(step, telling):
     rows = told(step, telling)
@@ -63,6 +64,7 @@ def test_a_story_in_another_order_loses(step, telling):
     assert ((true - rows[:, 1:4]) > .1).mean(0).min() >= .9 # backwards, four and eight blocks
     assert (true[:, 0] - rows[:, 4] > .03).mean() >= .9     # two quarters exchanged
 
+@pytest.mark.slow
 @pytest.mark.parametrize('step, telling', CASES)
 def test_a_true_part_stands_above_a_false_whole(step, telling):
     rows = told(step, telling)
