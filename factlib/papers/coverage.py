@@ -42,7 +42,7 @@ def claimed(
 _LINK = re.compile(r'\]\(\.\./([\w/]+)\.ipynb\)')
 
 def code_links(
-    text:str, # Of an experiment's first cell
+    text:str, # Of an experiment's first cells
 )->list: # Rooms below `nbs`, e.g. 'papers/judgememo/main_tables'
     "The rooms after *The code*; none if there is no such line."
     said = re.search(r'^The code: (.*?)(?:;|$)', text, re.MULTILINE)
@@ -59,7 +59,7 @@ def shown(
     for path in sorted((folder or shipped('experiments')).glob('*.ipynb')):
         cells = json.loads(path.read_text(encoding='utf-8'))['cells']
         sources = [''.join(cell['source']) for cell in cells]
-        found[path.stem] = code_links(sources[0]), any(_AUDIT.search(source) for source in sources)
+        found[path.stem] = code_links('\n'.join(sources[:3])), any(_AUDIT.search(source) for source in sources)
     return found
 
 # %% ../../nbs/papers/coverage.ipynb #coverage-tables

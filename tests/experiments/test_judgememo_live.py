@@ -175,7 +175,8 @@ def test_tables_come_before_pictures(tmp_path, texts):
     with StubServer(rule) as server, patch('factlib.report.figures.intervals.ci_plot', side_effect=RuntimeError('no ink')):
         done = factlib_inside('run', 'judgememo_live', '--no-page', *arguments(server, texts, out, lengths='60 full', judges='vanilla'), cwd=tmp_path)
     assert done.returncode and 'no ink' in done.stderr
-    assert {'judgements', 'usage', 'scores', 'tests', 'lengths'} <= {p.stem for p in (out/'tables').iterdir()} and (out/'judgements.parquet').exists()
+    failed = tmp_path/'out.failed' # the old result, if there was one, stays as it was
+    assert {'judgements', 'usage', 'scores', 'tests', 'lengths'} <= {p.stem for p in (failed/'tables').iterdir()} and (failed/'judgements.parquet').exists()
 
 @pytest.mark.parametrize('given, words', [(dict(lengths='150'), '2000 full'), (dict(kinds='42'), 'kinds "41"'), (dict(lengths='2k'), "not '2k'"), (dict(pack='nowhere'), 'nowhere')])
 def test_refused_before_anything_is_asked(tmp_path, home, given, words):

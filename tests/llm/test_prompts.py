@@ -12,7 +12,7 @@ from factlib.core.files import shipped
 from factlib.core.records import BadInput
 from factlib.llm.prompts import load_prompt, neutralise
 
-OURS = dict(fluency_coherence=['target'], fluency_coherence_brief=['target'], consistency=['source', 'target'],
+OURS = dict(fluency_coherence=['target'], fluency_coherence_brief=['target'], consistency=['source', 'target'], consistency_order=['source', 'target'],
             rubric=['question', 'reference', 'target'], faithfulness=['source', 'history', 'target'])
 ASKED = dict(metrics=['fluency', 'coherence'], low='1', high='5', scale='1, 2, 3, 4, 5', anchors=list('12345'))
 HEAD = '{% set version = "1" %}'

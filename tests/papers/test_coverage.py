@@ -64,7 +64,8 @@ def test_an_overview_has_a_row_for_each_table():
 @pytest.mark.parametrize('notebook', EXPERIMENTS, ids=[p.stem for p in EXPERIMENTS])
 def test_experiments_begin_with_links(notebook):
     "To rooms that exist, and at least to those of `factlib.papers` that they import."
-    head, *code = cells(notebook)
+    title, opening, head, *code = cells(notebook) # the answer comes between
+    assert 'opening()' in opening and '?' in title.split('\n\nThe code')[0]
     line = head.split('\n')[-1]
     assert line.startswith('The code: [') and code_links(head)
     links = re.findall(r'\[(\w+)\]\(\.\./([\w/]+)\.ipynb\)', line)

@@ -21,6 +21,7 @@ from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, signature
 from .asking import Asker, BatchAsker, batches, printed_id, verdicts_by_id
 from .parts import Component, Outcome, total_usage
+from ..offline.cues import steps_back
 from ..offline.order import OrderPath
 from ...llm.replies import answer, json_values
 from ...text.spans import sentences
@@ -228,10 +229,10 @@ class PathSorter(Component):
     def __init__(self): self.signature = f'path;{OrderPath().signature}'.replace('|', ';')
 
     async def _spans(self, source, target, cues):
-        "What `order_path` says of the target's sentences: (start in the target, start in the source), as claimed."
+        "What `order_path` says of the target's sentences: (start and end, start in the source), as claimed."
         judged = await OrderPath(cues=cues).judge(Example('events', source=source, target=target))
         if judged.absence is Absence.too_long: return judged.evidence['pairs']
-        return [(p['target'][0], p['source'][0]) for p in judged.evidence.get('places', [])]
+        return [(p['target'], p['source'][0]) for p in judged.evidence.get('places', [])]
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-path-places
 @patch
@@ -241,7 +242,7 @@ async def _at(self:PathSorter, events, text):
     spans = await self._spans(text, ' '.join(e.text for e in events), cues=False)
     if isinstance(spans, int): return spans
     at = dict.fromkeys(e.id for e in events)
-    for start, place in sorted(spans, reverse=True): # the first sentence of an event counts
+    for (start, _), place in sorted(spans, reverse=True): # the first sentence of an event counts
         at[events[int(np.searchsorted(ends, start, 'right'))].id] = place
     return at
 
@@ -261,6 +262,6 @@ async def sort_told(self:PathSorter, events:list, text:str)->Outcome: # The same
     "The order of some events by the text that tells them, and by what it says about time."
     at, claimed = await self._at(events, text), await self._spans(text, text, cues=True)
     if isinstance(at, dict) and isinstance(claimed, list):
-        rank = {start: n for n, (start, _) in enumerate(claimed)} # a sentence that steps back has none
+        rank = {t[0]: n for n, (t, _) in enumerate(claimed) if not steps_back(text[slice(*t)])}
         at = {i: rank.get(start) for i, start in at.items()}
     return _by_path(at, [e.id for e in events])

@@ -84,7 +84,7 @@ def readers(
         sources = _sources(path)
         names = re.findall(r'\w+', ' '.join(line for source in sources for line in _IMPORTED.findall(source)))
         parts = [part for name in names for part in READS.get(name, ())]
-        rooms = [room.removeprefix('papers/judgememo/') for room in code_links(sources[0])]
+        rooms = [room.removeprefix('papers/judgememo/') for room in code_links('\n'.join(sources[:3]))]
         if parts: found[path.stem] = list(dict.fromkeys(parts)), [t for r in rooms for t in tables.get(r, ())]
     return found
 

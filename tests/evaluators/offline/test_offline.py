@@ -295,10 +295,10 @@ def scores(values, metric='fluency', variant='41'):
                         columns=['evaluator', 'group', 'variant', 'level', 'metric', 'value'])
 
 def test_difference_of_effect_sizes():
-    a, b = [-1., -2, -3, -2.5], [0, -1., 1, -2]
+    a, b = [-1., -2, -3, -2.5, -1.2, -2.2, -.7, -1.9], [0, -1., 1, -2, .5, -.3, .2, -1.1]
     dz = lambda d: np.mean(d)/np.std(d, ddof=1)
     r = dz_difference(a + [None], b + [-5], n_resamples=300)
-    assert r.estimate == pytest.approx(dz(a) - dz(b)) and (r.n, r.asked) == (4, 5) and r.ci[0] <= r.estimate <= r.ci[1]
+    assert r.estimate == pytest.approx(dz(a) - dz(b)) and (r.n, r.asked) == (8, 9) and r.ci[0] <= r.estimate <= r.ci[1]
     assert dz_difference(a, a, n_resamples=50).ci is None # a judge against itself: 0 in every resample
 
 def test_a_contest_is_on_the_documents_that_both_have():
