@@ -98,7 +98,7 @@ PASSING = {
 def test_a_fault_that_passes_ends_as_a_value(fault, transport, tmp_path):
     struck, times = PASSING[fault]
     with StubServer(on_third(struck, times)) as server:
-        chat = Chat('m', server.base_url, cache=tmp_path/'a.sqlite', timeout=3, transport=transport)
+        chat = Chat('m', server.base_url, cache=tmp_path/'a.sqlite', timeout=.7, transport=transport)
         replies = gather(chat, [f'text {i}' for i in range(30)], schema=SCORE)
         assert all(r.data == dict(score=4) and r.absence is None for r in replies)
         assert len(server.requests) == chat.stats.requests == 30 + 10*times and chat.stats.retries == 10*times and len(chat.cache) == 30

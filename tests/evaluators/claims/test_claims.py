@@ -108,7 +108,7 @@ FAULTS = { # of a checker -> verdicts on Ann left, Eve hid, Bob slept; the first
     'refused': (said(dict(content=None, refusal='No.')), 'refused'), 'filtered': (said(dict(content='', finish_reason='content_filter')), 'filtered'),
     'none': (change(lambda vs: []), 'count_mismatch'), 'doubled': (change(lambda vs: vs + vs), 'count_mismatch'), 'contradicting': (change(lambda vs: vs + [v | dict(verdict='supported') for v in vs]), 'count_mismatch'),
     'foreign_ids': (change(lambda vs: [v | dict(id='F9') for v in vs]), 'count_mismatch'), 'no_ids': (change(lambda vs: [dict(verdict=v['verdict']) for v in vs]), 'count_mismatch'),
-    'off_menu': (change(lambda vs: [v | dict(verdict='partly') for v in vs]), 'off_menu'), 'booleans': (change(lambda vs: [v | dict(verdict=True) for v in vs]), 'off_menu')}
+    'off_menu': (change(lambda vs: [v | dict(verdict='partly') for v in vs]), 'off_menu')}
 
 @pytest.mark.parametrize('name', FAULTS)
 def test_what_a_batch_spoils_is_asked_singly(name):
