@@ -86,7 +86,7 @@ PASSING = {
     '500': (dict(status=500), 1),
     '503 with a date long past': (dict(status=503, headers={'Retry-After': 'Wed, 21 Oct 2015 07:28:00 GMT'}), 1),
     'reset': (dict(drop=True), 1),
-    'time-out': (dict(content='late', delay=1.5), 1),
+    'time-out': (dict(content='late', delay=6), 1),
     'a page of a proxy': (dict(raw='<html>Bad gateway</html>', content_type='text/html'), 1),
     'cut JSON': (dict(raw='{"choices": [{"mess'), 1),
     'no choices': (dict(raw='{"choices": [], "object": "chat.completion"}'), 1),
@@ -98,10 +98,11 @@ PASSING = {
 def test_a_fault_that_passes_ends_as_a_value(fault, transport, tmp_path):
     struck, times = PASSING[fault]
     with StubServer(on_third(struck, times)) as server:
-        chat = Chat('m', server.base_url, cache=tmp_path/'a.sqlite', timeout=.7, transport=transport)
+        timeout = 2 if fault == 'time-out' else 60 # a short one strikes healthy requests, too, where the machine is busy
+        chat = Chat('m', server.base_url, cache=tmp_path/'a.sqlite', timeout=timeout, transport=transport)
         replies = gather(chat, [f'text {i}' for i in range(30)], schema=SCORE)
-        assert all(r.data == dict(score=4) and r.absence is None for r in replies)
-        assert len(server.requests) == chat.stats.requests == 30 + 10*times and chat.stats.retries == 10*times and len(chat.cache) == 30
+        assert all(r.data == dict(score=4) and r.absence is None for r in replies) and len(chat.cache) == 30
+        assert len(server.requests) == chat.stats.requests == 30 + 10*times and chat.stats.retries == 10*times
 
 # --- how often, how long
 
