@@ -100,7 +100,7 @@ def test_the_notebooks_on_ones_own_texts(tmp_path):
 
 # The second with a command and a kernel in processes of their own, as a user meets it; the others inside this one.
 BAD = [(factlib_inside, ['-p', 'sead', '1'], "no parameter 'sead'"), (factlib, ['-p', 'n', '-1'], "n is -1, but it can't be negative"), (factlib_inside, ['-p', 'n', 'three'], 'of type int'),
-       (factlib_inside, ['-p', 'dataset', 'no-such-folder'], 'not a folder with .txt files')]
+       (factlib_inside, ['-p', 'dataset', 'no-such-folder'], 'There is no file or folder')]
 
 @pytest.mark.parametrize('command, arguments, words', BAD, ids=[a[1] + '=' + a[2] for _, a, _ in BAD])
 def test_bad_input_is_one_sentence_and_exit_2(command, arguments, words, tmp_path):

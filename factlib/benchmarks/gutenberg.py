@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from fastcore.basics import patch
 
-from ..core.files import data_file, read_csv, read_inside, read_parquet, shipped
+from ..core.files import data_file, read_csv, read_inside, read_parquet, shipped, text_files
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..text.spans import CHAPTER, Span, cut, paragraphs, sentences
@@ -343,11 +343,6 @@ def _check_ranges(**pairs):
         if pair and (len(pair) != 2 or pair[0] > pair[1]):
             raise BadInput(f'`{name}` is a pair from low to high, not {pair!r}.')
 
-def _text_files(folder):
-    "The .txt files of a folder, by name."
-    files = sorted(Path(folder).glob('*.txt')) if Path(folder).is_dir() else []
-    if not files: raise BadInput(f'{str(folder)!r} is not a folder with .txt files.')
-    return files
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-corpus
 def corpus(
@@ -363,7 +358,7 @@ def corpus(
 )->Corpus: # A `LeftOut` for every file or row that is not used
     "The texts of a folder that fit. A folder without .txt files is a `BadInput`."
     _check_ranges(years=years, tokens=tokens)
-    files = _text_files(folder)
+    files = text_files(folder)
     wanted = _Wanted(genres, years, tokens, language, prose)
     return _chosen(files, read_metadata(metadata) if metadata else {}, wanted, as_is, breaks)
 

@@ -14,7 +14,7 @@ from .dialogue import check_split
 from .montagelie import summary
 from .samples import Refused, stories
 from ..core.checks import check_choice, check_optional_count
-from ..core.files import data_file, read_parquet
+from ..core.files import data_file, read_parquet, read_text_file, text_files
 from ..core.frames import DataFrame
 from ..core.records import BadInput, Example
 from ..perturb.base import parsed
@@ -128,11 +128,7 @@ def _key(name): return re.sub(r'[\W_]+', '', str(name).casefold())
 
 def _books(folder):
     "Key of a book -> its text; {} without a folder."
-    if folder is None: return {}
-    files = sorted(Path(folder).glob('*.txt')) if Path(folder).is_dir() else []
-    if not files: raise BadInput(f'{str(folder)!r} is not a folder with .txt files, one a book of FABLES.')
-    try: return {_key(path.stem): path.read_text(encoding='utf-8-sig') for path in files}
-    except UnicodeDecodeError: raise BadInput(f'A book in {str(folder)!r} is not UTF-8: save it as UTF-8.') from None
+    return {} if folder is None else {_key(path.stem): read_text_file(path) for path in text_files(folder)}
 
 # %% ../../nbs/benchmarks/narrative.ipynb #narrative-fables-example
 def _fables_example(row, texts):

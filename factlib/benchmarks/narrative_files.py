@@ -14,7 +14,7 @@ from .dialogue import check_split, need_file, read_utf8, text_or_none
 from .dialogue_files import csv_rows, need_text, need_texts, some_usable
 from .narrative import parted
 from .samples import Refused
-from ..core.files import json_lines, read_parquet
+from ..core.files import json_lines, read_parquet, read_text_file, text_files
 from ..core.records import BadInput, Example
 
 # %% ../../nbs/benchmarks/narrative_files.ipynb #narrative_files-scenes
@@ -220,9 +220,7 @@ def _story_or_refusal(path, texts):
 
 def _texts(folder):
     "Name -> text of the .txt files of a folder; {} without one."
-    texts = {p.stem: read_utf8(p) for p in sorted(Path(folder).glob('*.txt'))} if folder else {}
-    if folder and not texts: raise BadInput(f'{str(folder)!r} is not a folder with .txt files.')
-    return texts
+    return {path.stem: read_text_file(path) for path in text_files(folder)} if folder else {}
 
 # %% ../../nbs/benchmarks/narrative_files.ipynb #narrative_files-conan
 _CONAN_CARD = """\

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from .base import Benchmark, benchmark
 from ..core.checks import check_count, check_optional_count
+from ..core.files import read_text_file, text_files
 from ..core.records import BadInput, Example
 from ..perturb.base import MANIPULATIONS
 from ..perturb.quality import manipulate
@@ -81,20 +82,11 @@ def background_text()->str: # About 960,000 words
     return '\n\n'.join(text.strip() for title, text in _books().items() if title != _HOLMES)
 
 # %% ../../nbs/benchmarks/samples.ipynb #samples-own
-def _text_in(path):
-    "The text of a file as a `Story`."
-    try: text = path.read_text(encoding='utf-8-sig').strip()
-    except UnicodeDecodeError: raise BadInput(f'{str(path)!r} is not UTF-8 text: save it as UTF-8.') from None
-    if not text: raise BadInput(f'{str(path)!r} is empty: remove it, or put a text into it.')
-    return Story(path.stem, path.stem, text)
-
 def texts_in(
     folder:Path, # Holds .txt files, at least one
 )->list[Story]: # In the order of their names; id and title are the file's name without ending
     "A user's own texts."
-    files = sorted(Path(folder).glob('*.txt')) if Path(folder).is_dir() else []
-    if not files: raise BadInput(f'{str(folder)!r} is not a folder with .txt files.')
-    return [_text_in(path) for path in files]
+    return [Story(path.stem, path.stem, read_text_file(path)) for path in text_files(folder)]
 
 # %% ../../nbs/benchmarks/samples.ipynb #samples-refused
 class Refused(NamedTuple):

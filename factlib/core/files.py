@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['shipped', 'data_home', 'in_project', 'data_file', 'need_columns', 'read_parquet', 'read_csv', 'decoded',
-           'regular_bytes', 'read_regular', 'real_inside', 'read_inside', 'json_lines', 'digest', 'whole_characters',
-           'atomic_path', 'write_atomic']
+           'regular_bytes', 'read_regular', 'real_inside', 'read_inside', 'text_files', 'read_text_file', 'json_lines',
+           'digest', 'whole_characters', 'atomic_path', 'write_atomic']
 
 # %% ../../nbs/core/files.ipynb #files-imports
 import csv, hashlib, os, re, secrets
@@ -167,6 +167,27 @@ def read_inside(
 )->str:
     "As `read_regular`; a link may lead to a file inside the folder, one that leads out of it is a ValueError, too."
     return read_regular(real_inside(root, path), most)
+
+# %% ../../nbs/core/files.ipynb #files-texts
+def text_files(
+    folder:Path, # Holds .txt files, at least one
+)->list[Path]: # In the order of their names
+    "The texts of a folder. A folder that isn't there, or has none, is a `BadInput`."
+    if not Path(folder).exists(): raise BadInput(f'There is no file or folder {str(folder)!r}.')
+    files = sorted(Path(folder).glob('*.txt')) if Path(folder).is_dir() else []
+    if not files: raise BadInput(f'{str(folder)!r} is not a folder with .txt files.')
+    return files
+
+# %% ../../nbs/core/files.ipynb #files-texts-read
+def read_text_file(
+    path:Path, # One of `text_files`
+)->str: # Not empty, without white space around it
+    "A text, as `read_inside` reads it; one that can't be read, or is empty, is a `BadInput`."
+    try: text = read_inside(Path(path).parent, Path(path).name).strip()
+    except OSError as e: raise BadInput(f'{str(path)!r} can\'t be read: {e.strerror}.') from None
+    except ValueError as e: raise BadInput(f'{str(path)!r} can\'t be read: {e}.') from None
+    if not text: raise BadInput(f'{str(path)!r} is empty: remove it, or put a text into it.')
+    return text
 
 # %% ../../nbs/core/files.ipynb #files-lines
 def json_lines(

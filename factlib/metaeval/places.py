@@ -240,11 +240,14 @@ def _shares(hits, p_place, groups):
     return dict(errors=len(groups)) | labels | quotes
 
 # %% ../../nbs/metaeval/places.ipynb #places-row
+_SHARES = ('errors', 'labelled', 'by_place', 'p_place', 'in_gold', 'lift', 'lift_low', 'lift_high', 'quoted',
+           'quoted_low', 'quoted_high', 'quoted_by_chance')
+
 def _row(documents, deals, rng):
     "A row of the table from the hits of its documents (document -> hits)."
     errors = [(doc, h) for doc, h in documents.items() if h['hit']]
     groups = [doc for doc, h in errors for _ in h['hit']]
-    if not groups: return dict(errors=0)
+    if not groups: return dict.fromkeys(_SHARES) | dict(errors=0)
     names = 'hit', 'by_place', 'in_gold', 'quoted', 'quoted_by_chance'
     hits = {name: [float(x) for _, h in errors for x in h[name]] for name in names}
     dealt = sum(_dealt(h['places'], h['flags'], rng, deals) for _, h in errors)

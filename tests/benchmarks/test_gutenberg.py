@@ -111,7 +111,7 @@ def test_bad_tables(rows, words, tmp_path):
 
 def test_bad_folders(tmp_path):
     for bad in (tmp_path, tmp_path/'no'):
-        with pytest.raises(BadInput, match='not a folder with .txt files'): corpus(bad)
+        with pytest.raises(BadInput, match='not a folder with .txt files|no file or folder'): corpus(bad)
     folder(tmp_path, a=PROSE)
     with pytest.raises(BadInput, match='from low to high'): corpus(tmp_path, years=(2000, 1900))
     with pytest.raises(BadInput, match='no file'): corpus(tmp_path, tmp_path/'t.csv')

@@ -202,9 +202,9 @@ def test_seeds_draw_different_groups():
     assert len({tuple(e.id for e in sample_groups(items, 3, seed)) for seed in range(12)}) > 6
 
 def test_ones_own_texts(tmp_path):
-    with pytest.raises(BadInput, match='not a folder with .txt files'): samples.texts_in(tmp_path/'none')
+    with pytest.raises(BadInput, match='There is no file or folder'): samples.texts_in(tmp_path/'none')
     (tmp_path/'a.txt').write_bytes(b'\xff\xfe\x00')
-    with pytest.raises(BadInput, match='not UTF-8'): samples.texts_in(tmp_path)
+    with pytest.raises(BadInput, match='save it as UTF-8'): samples.texts_in(tmp_path)
     (tmp_path/'a.txt').write_text('One short text.')
     examples, refused = quick_sweep(texts=samples.texts_in(tmp_path), kinds=('17',))
     assert [e.variant for e in examples] == ['gold', 'gold'] and all('no other text' in r.reason for r in refused) and len(refused) == 2
