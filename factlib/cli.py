@@ -102,12 +102,12 @@ def _typed(values, known):
 
 # %% ../nbs/cli.ipynb #cli-say-results
 def _say_results(out):
-    "What a run found; if nothing could be scored, that is an error."
-    lines, unscored = results_of(out)
+    "What a run found; if an evaluator was asked and gave no score, that is an error."
+    lines, silent = results_of(out)
     for line in lines: click.echo(line)
     click.echo(f'Results in {out}')
-    if unscored:
-        raise RuntimeError(f'Nothing could be scored: the column absence of {out/"judgements.parquet"} says why.')
+    if silent: raise RuntimeError(f'Nothing could be scored by {"; ".join(silent)}: '
+                                  f'the column absence of {out/"judgements.parquet"} says why.')
 
 # %% ../nbs/cli.ipynb #cli-run
 @app.command()

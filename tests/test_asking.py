@@ -46,3 +46,15 @@ def test_printed_command_runs(tmp_path, name, i):
     if name == 'live_judge': assert planned[1] == 'At most' and len(server.requests) == int(planned[2]) # nothing is guessed
     assert json.loads((tmp_path/'o/x/result.json').read_text(encoding='utf-8'))['name'] == name
     assert not re.search('traceback', done.stderr, re.IGNORECASE)
+
+@pytest.mark.slow
+def test_a_model_without_one_usable_answer_ends_with_1(tmp_path):
+    "Though evaluators that ask nobody have scores, and all is on disk."
+    if data_home() is None: pytest.skip('storysumm needs real data')
+    with StubServer(lambda request: 'I would rather not say.') as server:
+        words = shlex.split(commands(experiments()['storysumm'])[0].replace('NAME', 'stub').replace('https://HOST/v1', server.base_url))[1:]
+        done = factlib_inside(*words, '-p', 'n', '1', '--out', 'o/x', cwd=tmp_path, data=data_home())
+        assert server.requests
+    assert done.returncode == 1 and 'Nothing could be scored by factscore, stub' in done.stderr and 'Results in o/x' in done.stdout
+    result = json.loads((tmp_path/'o/x/result.json').read_text(encoding='utf-8'))
+    assert any(e['scored'] for e in result['evaluators'].values()) and result['evaluators']['factscore, stub']['scored'] == 0

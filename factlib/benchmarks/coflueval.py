@@ -375,7 +375,9 @@ def _save_examples(examples, folder, format):
     "Write the examples as examples.jsonl or examples.parquet."
     if format == 'jsonl': write_atomic(folder/'examples.jsonl', _json_lines(e.to_dict() for e in examples))
     else:
-        with atomic_path(folder/'examples.parquet') as path: Example.to_frame(examples).to_parquet(path, index=False)
+        frame = Example.to_frame(examples)
+        if not frame.meta.map(bool).any(): frame = frame.drop(columns='meta') # parquet has no empty records
+        with atomic_path(folder/'examples.parquet') as path: frame.to_parquet(path, index=False)
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-save
 _SAVED = ('examples.jsonl', 'examples.parquet', 'edits.jsonl', 'manifest.json')

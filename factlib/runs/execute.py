@@ -160,15 +160,15 @@ def execute(
 # %% ../../nbs/runs/execute.ipynb #execute-said
 def results_of(
     out:Path, # Folder of a run
-)->tuple: # Lines to show; whether scores were asked for and none was given
+)->tuple: # Lines to show; names of evaluators that sent requests, or that were all alone, and gave no score
     "What an experiment found. A notebook of one's own may hand in nothing."
     try: result = json.loads((Path(out)/'result.json').read_text(encoding='utf-8'))
-    except FileNotFoundError: return [], False
-    lines = [f"- {finding['text']}" for finding in result['findings']]
-    counts = result['evaluators'].values()
-    asked, scored = (sum(count[name] for count in counts) for name in ('asked', 'scored'))
+    except FileNotFoundError: return [], []
+    lines, counts = [f"- {finding['text']}" for finding in result['findings']], result['evaluators']
+    asked, scored = (sum(count[name] for count in counts.values()) for name in ('asked', 'scored'))
     if asked: lines.append(f'Scores: {scored} of the {asked} that were asked for.')
-    return lines, asked > 0 and not scored
+    silent = [name for name, c in counts.items() if c['asked'] and not c['scored']]
+    return lines, [name for name in silent if not scored or counts[name].get('usage', {}).get('requests')]
 
 # %% ../../nbs/runs/execute.ipynb #execute-needs
 MODEL = 'model' # Among the needs of an experiment: it asks one

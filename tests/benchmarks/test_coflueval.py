@@ -5,11 +5,11 @@ import random
 import pytest
 
 from command import factlib
-from factlib.benchmarks.base import load
-from factlib.benchmarks.coflueval import NotMade, Task, build, coflueval, donors_of, dose, grid, load_built, save, sha256
+from factlib.benchmarks.base import Benchmark, load
+from factlib.benchmarks.coflueval import Built, NotMade, Task, build, coflueval, donors_of, dose, grid, load_built, save, sha256
 from factlib.benchmarks.gutenberg import Document
 from factlib.benchmarks.samples import quick_sweep, stories
-from factlib.core.records import BadInput
+from factlib.core.records import BadInput, Example
 from factlib.perturb.base import MANIPULATIONS
 
 PLACES = ('London', 'Paris', 'Vienna', 'Rome', 'Berlin')
@@ -113,6 +113,12 @@ def test_manifest(whole, documents, tmp_path):
     assert sha256('abc') == 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' # FIPS 180-2's example
     assert 'numpy' in m['versions'] and 'spacy' not in build(documents[:2], grid(('41',)), (None,), progress=False).manifest['versions']
     json.dumps(m)
+
+@pytest.mark.parametrize('format', ['jsonl', 'parquet'])
+def test_examples_without_meta_are_saved(tmp_path, format):
+    examples = [Example('a/full/gold', target='One.', group='a', variant='gold'), Example('a/full/41', target='Onne.', group='a', variant='41')]
+    save(Built(Benchmark('mine', examples, 'label', ''), {}, {}), tmp_path, format)
+    assert load(tmp_path/f'examples.{format}').examples == examples
 
 @pytest.mark.parametrize('format', ['jsonl', 'parquet'])
 def test_saved_and_loaded(whole, tmp_path, format):
