@@ -166,3 +166,19 @@ def test_a_text_that_commands_the_judge_changes_nothing(attack):
         examples = [Example('plain', target='Oh! Oh!'), Example('before', target=f'{attack}\nOh! Oh!'), Example('after', target=f'Oh! Oh!\n{attack}')]
         frame = evaluate(judging, examples, progress=False)
         assert list(frame.fluency) == [3, 3, 3] and list(frame.coherence) == [3, 3, 3]
+
+def test_a_pack_of_ones_own_is_what_is_asked(tmp_path):
+    "And what a signature shows: another hash of the prompt."
+    pack = tmp_path/'pack'
+    pack.mkdir()
+    (pack/'fluency_coherence.jinja').write_text('{% set version = "mine" %}{% set answer = "json" %}{% block user %}<text>\n{{ target }}\n</text>\nMy own question on {{ metrics|join }}: {{ low }} to {{ high }}.{% endblock %}', encoding='utf-8')
+    signatures = []
+    for more in ({}, dict(pack=pack)):
+        with StubServer(judge) as server:
+            done = factlib_inside('run', 'live_judge', *parameters(server, tmp_path/'out', n=1, kinds='41', **more), cwd=tmp_path)
+            assert done.returncode == 0 and server.requests, done.stderr
+            assert all(('My own question' in r['messages'][-1]['content']) == bool(more) for r in server.requests)
+        signatures += [e['signature'] for e in json.loads((tmp_path/'out'/'result.json').read_text())['evaluators'].values()]
+    assert len(set(signatures)) == 2
+    done = factlib_inside('run', 'live_judge', *parameters('http://127.0.0.1:9/v1', tmp_path/'other', pack=tmp_path), cwd=tmp_path)
+    assert done.returncode == 2 and 'has no prompt' in done.stderr
