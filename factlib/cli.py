@@ -412,6 +412,8 @@ def _build_montages(chat, texts, out, n, sentences, cost, prices, concurrency, *
               help='Take every sentence for an event; by default the model finds the events.')
 @click.option('--paraphrase/--no-paraphrase', default=True, show_default=True,
               help='Also tell the summary and each lie again.')
+@click.option('--woven', is_flag=True,
+              help='Also write the true order by the same hand: a control, which tells order from style.')
 @click.option('--keep', type=float,
               help='Leave out a text in which an event has less than this share of its words; by default it is '
                    'only noted.')

@@ -106,16 +106,17 @@ class Montage:
     source: str
     true: str
     events: tuple = ()       # Texts, as they happened
-    descriptions: tuple = () # Texts; they begin every lie
+    descriptions: tuple = () # Begin every lie
     orders: dict = field(default_factory=dict) # Difficulty -> permutation of the events
-    lies: dict = field(default_factory=dict) # Difficulty -> text
+    lies: dict = field(default_factory=dict) # -> text
+    woven: str = '' # The truth by the same writer
     paraphrases: dict = field(default_factory=dict) # "true" or difficulty
-    techniques: dict = field(default_factory=dict) # And -> [the text's, the paraphrase's]
+    techniques: dict = field(default_factory=dict) # -> [the text's, the paraphrase's]
     absent: dict = field(default_factory=dict)   # Part -> (`Absence`, one sentence)
     checks: dict = field(default_factory=dict)   # Part -> from `order_evidence`
     refusals: dict = field(default_factory=dict) # Part -> replies refused
     usage: Usage = Usage()
-    made_by: str = ''        # The builder's signature
+    made_by: str = ''
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-row
 @patch
@@ -123,6 +124,7 @@ def row(self:Montage)->dict: # Plain data
     "A row of the file that `benchmarks.montagelie` reads."
     absent = {name: dict(absence=a.value, why=why) for name, (a, why) in self.absent.items()}
     texts = dict(id=self.id, source=self.source, true=self.true, **self.lies, paraphrase=self.paraphrases)
+    if self.woven: texts['woven'] = self.woven
     return texts | dict(events=list(self.events), descriptions=list(self.descriptions), orders=self.orders,
                         techniques=self.techniques, absent=absent, checks=self.checks, refusals=self.refusals,
                         made_by=self.made_by)
@@ -159,24 +161,25 @@ def _teller(chat, pack, max_tokens, sampling):
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-sign
 @patch
-def _sign(self:MontageBuilder, chat, keep, seed, method):
+def _sign(self:MontageBuilder, chat, keep, seed, method, woven):
     "Keep the settings, and make the signature of them."
-    self.chat, self.keep, self.seed, self.method = chat, keep, seed, method
+    self.chat, self.keep, self.seed, self.method, self.woven = chat, keep, seed, method, woven
     parts = dict(decomposer=self.decomposer.signature, writer=self.writer.signature)
     teller = self.teller and self.teller.signature
     self.signature = signature(self.name, 2, **parts, teller=teller, keep=keep, seed=seed, method=method,
-                               tries=TRIES)
+                               woven=woven, tries=TRIES)
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-init
 @patch
 def __init__(self:MontageBuilder,
     chat, # A `Chat`
     decomposer=None, # None: `EventDecomposer(chat)`
-    paraphrase:bool=True, # Also tell the summary and the lies again
-    keep:float|None=None, # Least share of an event's words in a text
-    seed:int|str=0, # Another seed draws other orders
-    method:str='paper', # As for `perturb.order.permutation`
-    pack:str|None=None, # Folder of your own prompts
+    paraphrase:bool=True, # Also tell texts again
+    woven:bool=False, # Also write the true order
+    keep:float|None=None, # Least share of an event's words
+    seed:int|str=0, # Draws other orders
+    method:str='paper', # As for `permutation`
+    pack:str|None=None, # Folder of your prompts
     max_tokens:int=4096, # Of a paraphrase
     **sampling, # temperature (0 if not given), seed, ...
 ):
@@ -185,7 +188,7 @@ def __init__(self:MontageBuilder,
     self.writer = _writer(chat, pack, sampling)
     self.teller = _teller(chat, pack, max_tokens, sampling) if paraphrase else None
     self.decomposer = component_for(decomposer, 'decompose', chat, events, SentenceDecomposer)
-    self._sign(chat, keep, seed, method)
+    self._sign(chat, keep, seed, method, woven)
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-write-lie
 @patch
@@ -261,19 +264,33 @@ async def _again(self:MontageBuilder, level, text, events, others, draft):
     if why: draft['absent'][name] = why
     else: draft['paraphrases'][level], draft['techniques'][level] = again
 
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-told
+@patch
+async def _told(self:MontageBuilder, name, told, others, draft):
+    "A text that tells events in this order, or None, and why there is none; the rest goes into the draft."
+    text, why, usage, refused = await self._write(' '.join([*others, told[0]]), told[1:])
+    draft['usage'][name], draft['refusals'][name] = usage, refused
+    if text: draft['checks'][name], why = self._judged(text, told, others, draft['true'])
+    return (None if why else text), why
+
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-lie
 @patch
 async def _lie(self:MontageBuilder, level, order, events, others, draft):
     "A lie and its paraphrase, into the draft."
     told = [events[i] for i in order]
-    text, why, usage, refused = await self._write(' '.join([*others, told[0]]), told[1:])
-    draft['usage'][level], draft['refusals'][level] = usage, refused
-    if text: draft['checks'][level], why = self._judged(text, told, others, draft['true'])
+    text, why = await self._told(level, told, others, draft)
     if why:
         draft['absent'] |= self._none(why, [level])
         return
     draft['lies'][level] = text
     if self.teller: await self._again(level, text, told, others, draft)
+
+@patch
+async def _weave(self:MontageBuilder, events, others, draft):
+    "The truth by the same writer, into the draft."
+    text, why = await self._told('woven', events, others, draft)
+    if why: draft['absent']['woven'] = why
+    else: draft['woven'] = text
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-event-checks
 def _event_checks(target, events, others):
@@ -310,7 +327,7 @@ def _orders(self:MontageBuilder, item, n, draft):
         else: draft['orders'][level] = order
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-make
-_NAMES = ('events', *LEVELS, *(f'paraphrase {level}' for level in LEVELS))
+_NAMES = ('events', *LEVELS, 'woven', *(f'paraphrase {level}' for level in LEVELS))
 _DRAFT = ('lies', 'paraphrases', 'techniques', 'absent', 'checks', 'refusals', 'orders', 'usage')
 
 def _tuple(example, events, others, draft, made_by):
@@ -318,7 +335,7 @@ def _tuple(example, events, others, draft, made_by):
     usage = sum(draft['usage'].values(), Usage())
     parts = {what: {name: draft[what][name] for name in _NAMES if name in draft[what]} for what in _DRAFT[:6]}
     return Montage(example.id, example.source, example.target, tuple(events), tuple(others), **parts,
-                   orders=draft['orders'], usage=usage, made_by=made_by)
+                   orders=draft['orders'], woven=draft.get('woven', ''), usage=usage, made_by=made_by)
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-make-one
 @patch
@@ -330,6 +347,7 @@ async def make(self:MontageBuilder,
     events, others = await self._events(example.target, draft)
     if not draft['absent']: self._orders(example.id, len(events), draft)
     jobs = [self._lie(level, order, events, others, draft) for level, order in draft['orders'].items()]
+    if self.woven and draft['orders']: jobs.append(self._weave(events, others, draft))
     if self.teller: jobs.append(self._again('true', example.target, events, others, draft))
     await together(jobs)
     return _tuple(example, events, others, draft, self.signature)
@@ -339,13 +357,13 @@ _STAND_IN = ('The text so far is not known before it is written: its events stan
              f'A reply that can not be used is asked for again, up to {TRIES} times in all.')
 
 @patch
-def _lie_plan(self:MontageBuilder, told, events, note):
-    "The requests that writing a lie and telling it again takes; it begins with `told`."
+def _text_plan(self:MontageBuilder, told, events, note, again=True):
+    "The requests that writing a text, and perhaps telling it again, takes; it begins with `told`."
     plans = []
     for event in events:
         plans.append(self.writer.planned(note, text=told, event=event, fault=''))
         told += f' {event}'
-    return plans + ([self.teller.planned(note, text=told, fault='')] if self.teller else [])
+    return plans + ([self.teller.planned(note, text=told, fault='')] if self.teller and again else [])
 
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-plan-all
@@ -355,10 +373,10 @@ def plan(self:MontageBuilder, example:Example)->list: # Of `llm.costs.Planned`
     facts, note = self.decomposer.expect(example.target)
     events, others = _parted(facts)
     plans, note = self.decomposer.plan(example.target), ' '.join(filter(None, [note, _STAND_IN]))
-    for order in self._drafts(example.id, len(events)).values():
-        if isinstance(order, Refusal): continue
+    orders = [x for x in self._drafts(example.id, len(events)).values() if not isinstance(x, Refusal)]
+    for order in orders + [range(len(events))]*bool(self.woven and orders):
         first, *rest = [events[i] for i in order]
-        plans += self._lie_plan(' '.join([*others, first]), rest, note)
+        plans += self._text_plan(' '.join([*others, first]), rest, note, again=not isinstance(order, range))
     return plans + ([self.teller.planned(text=example.target, fault='')] if self.teller else [])
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-build
@@ -416,11 +434,13 @@ def length_table(
 
     - id, part: as in `Montage`
     - events: of the summary (Figure 6)
-    - words: of the text, as `str.split` counts (Figure 5)
-    - ratio: over the truth's, of `text.words`
-    - refused: replies that could not be used"""
+    - words: split (Figure 5)
+    - ratio: to the truth, of `text.words`
+    - refused: replies not used"""
     import pandas as pd
-    def parts(m): return dict(true=m.true) | m.lies | {f'paraphrase {d}': t for d, t in m.paraphrases.items()}
+    def parts(m):
+        again = {f'paraphrase {d}': t for d, t in m.paraphrases.items()}
+        return dict(true=m.true) | m.lies | again | (dict(woven=m.woven) if m.woven else {})
     texts = [(m, part, text) for m in montages for part, text in parts(m).items()]
     rows = [(m.id, part, len(m.events), len(text.split()), length_ratio(text, m.true), m.refusals.get(part, 0))
             for m, part, text in texts]

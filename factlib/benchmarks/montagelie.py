@@ -25,7 +25,7 @@ from ..perturb.order import BANDS, montage, shuffle_degree
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-levels
 DIFFICULTIES = tuple(BANDS)            # easy, medium, hard, extreme
 LEVELS = ('true', *DIFFICULTIES)
-CONTROLS = ('flashback', 'parallel')   # variants, all of them true
+CONTROLS = ('flashback', 'parallel', 'woven') # variants, all of them true
 
 def _example(item, variant, level, source, target, group, meta=None):
     "An example of this benchmark."
@@ -280,8 +280,10 @@ def holmes_order(
 _LEVELS = {'true': 'g gold true truth correct', 'easy': 'e easy', 'medium': 'm medium', 'hard': 'h hard',
            'extreme': 'eh extreme extremehard', 'source': 's source document article',
            '': 'l lie lies text original target targets summary reference',
-           'paraphrase': 'paraphrase paraphrased paraphrases rephrase rephrased prime p'}
+           'paraphrase': 'paraphrase paraphrased paraphrases rephrase rephrased prime p', 'woven': 'woven'}
 _PARTS = {word: part for part, words in _LEVELS.items() for word in words.split()}
+_WOVEN = 'woven', 'true' # the truth by the writer of the lies
+_ALONE = dict(source=('source',), woven=_WOVEN) # never paraphrased
 
 def _key_words(key):
     "The words of a key, in small letters; a prime is a word."
@@ -302,7 +304,7 @@ def text_key(
     words = _key_words(key)
     if not words or any(w not in _PARTS for w in words): return None
     paraphrased, level = any(_PARTS[w] == 'paraphrase' for w in words), _only_level(words)
-    if level == 'source': return None if paraphrased else ('source',)
+    if level in _ALONE: return None if paraphrased else _ALONE[level]
     return level and ('paraphrase' if paraphrased else 'original', level)
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-labels
@@ -310,9 +312,10 @@ def _label(what):
     "What a text is, in words."
     if what == ('source',): return 'source'
     variant, level = what
-    return f'{level} {"target" if level == "true" else "lie"}{"" if variant == "original" else ", paraphrased"}'
+    how = dict(original='', paraphrase=', paraphrased', woven=', woven by the writer of the lies')[variant]
+    return f'{level} {"target" if level == "true" else "lie"}{how}'
 
-_LABEL = {what: _label(what) for what in [('source',), *product(('original', 'paraphrase'), LEVELS)]}
+_LABEL = {what: _label(what) for what in [('source',), *product(('original', 'paraphrase'), LEVELS), _WOVEN]}
 
 def flat_items(
     row:dict, # May hold objects in objects
@@ -355,7 +358,8 @@ def _order_told(rest, variant, level):
 
 def _why_absent(rest, variant, level):
     "Why a text is missing, if the row says so."
-    why = rest.get(f'absent.{"paraphrase " if variant == "paraphrase" else ""}{level}.why')
+    name = dict(paraphrase=f'paraphrase {level}', woven='woven').get(variant, level)
+    why = rest.get(f'absent.{name}.why')
     return f' ({why.rstrip(".")})' if isinstance(why, str) else ''
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-row
@@ -368,10 +372,11 @@ def _row_fault(row):
     wrong, keys = text_fault(texts, ('source',)), ', '.join(key for key, _ in flat_items(row)) or 'none'
     return f'{wrong}; its keys are {keys}.' if wrong else None, texts, rest
 
-def _row_texts(texts):
-    "Which texts a row should have: paraphrases only if it has any."
-    paraphrased = any(variant == 'paraphrase' for variant, *_ in texts)
-    return [what for what in _LABEL if len(what) == 2 and (paraphrased or what[0] == 'original')]
+def _row_texts(texts, rest):
+    "Which texts a row should have: paraphrases only if it has any; a woven truth if it has one, or says why not."
+    variants = {variant for variant, *_ in texts} | {'original'}
+    if 'absent.woven.why' in rest: variants.add('woven')
+    return [what for what in _LABEL if len(what) == 2 and what[0] in variants]
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-row-examples
 def _row_examples(row, number, part=None):
@@ -382,7 +387,7 @@ def _row_examples(row, number, part=None):
     source, results = texts['source',], []
     rest |= dict(row=number) | ({} if part is None else dict(part=part))
     group = f'montagelie-{digest(source, 12)}' # two rows may have the same source
-    for what in _row_texts(texts):
+    for what in _row_texts(texts, rest):
         wrong = text_fault(texts, what)
         if wrong: results.append(Refused('/'.join([item, *what]), f'{where}: {wrong}{_why_absent(rest, *what)}.'))
         else: results.append(_example(item, *what, source, texts[what], group, rest | _order_told(rest, *what)))

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['READINGS', 'order_aucs', 'order_tests', 'false_alarms', 'cue_alarms', 'item_of', 'paraphrase_tests',
-           'paraphrase_aucs', 'order_choices', 'of_part']
+           'paraphrase_aucs', 'order_choices', 'of_part', 'of_woven']
 
 # %% ../../nbs/metaeval/order.ipynb #order-imports
 import math
@@ -447,3 +447,16 @@ def of_part(
     need_columns(frame, ['evaluator', part], 'The table of judgements')
     values = frame[part].astype('float64')
     return frame.assign(value=values, evaluator=[f'{e}: {part}' for e in frame.evaluator])
+
+# %% ../../nbs/metaeval/order.ipynb #order-woven
+def of_woven(
+    frame:DataFrame, # From `evaluate`; some true texts have the variant "woven"
+)->DataFrame: # The lies of these items and their woven truths, which stand as originals
+    "The judgements with the woven truth as the original, for `order_aucs` and the like. Other items are left out."
+    _need(frame, 'example_id evaluator value group variant level')
+    woven = frame[frame.variant == 'woven']
+    if woven.empty: raise BadInput('No text is woven: `factlib build-montagelie --woven` makes some.')
+    items = set(woven.example_id.map(item_of))
+    lies = frame[(frame.level != 'true') & (frame.variant == 'original') & frame.example_id.map(item_of).isin(items)]
+    woven = woven.assign(example_id=woven.example_id.map(item_of) + '/original/true', variant='original')
+    return type(frame)({name: [*woven[name], *lies[name]] for name in frame})

@@ -297,6 +297,27 @@ def test_every_text_comes_back(tmp_path):
     assert {r.id: r.reason for r in back.refused}['montagelie-0002/original/easy'] == 'Row 2: the easy lie is missing (3 events have no easy order: none inverts 80 to 90 % of the pairs).'
     assert len(back.refused) == 6 and {(e.meta['id'], e.level): e.meta['order'] for e in back if 'order' in e.meta} == {(m.id, d): o for m in made for d, o in m.orders.items()}
 
+# The truth by the same writer
+
+def louder(r): return json.dumps(dict(next=event_of(r).replace('.', '!'))) if step(r) == 'write' else rule(r)
+
+def test_the_truth_is_woven_by_the_writer_of_the_lies(tmp_path):
+    made, server = run([pair(), pair(2, 'few')], louder, paraphrase=False, woven=True)
+    one, few = made
+    assert one.woven == ' '.join([EVENTS[0], *(e.replace('.', '!') for e in EVENTS[1:5])]) and one.checks['woven']['in_order'] == 1 and few.woven == ''
+    builder = MontageBuilder(Chat('stub', 'http://localhost:1', mode='off'), paraphrase=False, woven=True)
+    assert len(server.requests) == 2 + 5*4 == sum(len(builder.plan(e)) for e in (pair(), pair(2, 'few')))
+    assert list(length_table(made).part) == ['true', *DIFFICULTIES, 'woven', 'true']
+    back = load('montagelie', path=save_montages(made, tmp_path/'m.jsonl'))
+    found = {(e.variant, e.level): (e.target, e.truth) for e in back if e.meta['id'] == 'it'}
+    assert found['woven', 'true'] == (one.woven, 'true') and len(found) == 6 and not any(e.variant == 'woven' for e in back if e.meta['id'] == 'few')
+
+def test_a_woven_truth_that_cannot_be_made_is_said(tmp_path):
+    (one,), _ = run([pair()], lambda r: json.dumps(dict(next='')) if step(r) == 'write' and text_of(r) == EVENTS[0] and event_of(r) == EVENTS[1] else rule(r), paraphrase=False, woven=True)
+    assert not one.woven and one.absent['woven'][0] == Absence.malformed and one.refusals['woven'] == 8
+    back = load('montagelie', path=save_montages([one], tmp_path/'m.jsonl'))
+    assert [r.reason for r in back.refused if 'woven' in r.id][0].startswith('Row 1: the true target, woven by the writer of the lies is missing (Event 2 of 5')
+
 @pytest.mark.parametrize('orders', [dict(easy='no list'), dict(easy=[0, 0]), dict(easy=[]), dict(easy=None), 'none', [1]])
 def test_a_file_with_odd_orders_is_still_read(tmp_path, orders):
     (tmp_path/'f.jsonl').write_text(json.dumps(dict(s='S', g='G', l_e='E', l_m='M', l_h='H', l_eh='X', orders=orders)))

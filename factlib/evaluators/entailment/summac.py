@@ -18,6 +18,7 @@ from ...core.loop import run_sync
 from ...core.records import BadInput, Example, check_score
 from ..base import register
 from .base import Entailment
+from .checkpoints import torch_state
 from .sentences import Caps, SentenceEntailment
 
 # %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-zs
@@ -88,7 +89,8 @@ def save(self:ConvWeights, path:str)->None:
 
 @patch(cls_method=True)
 def from_file(cls:ConvWeights, path:str)->ConvWeights:
-    "Weights as `save` wrote them; another file is a `BadInput`."
+    "Weights as `save` wrote them, or the authors' own file (.bin, .pt); another one is a `BadInput`."
+    if os.path.splitext(path)[1] in ('.bin', '.pt', '.pth'): return cls.from_summac(torch_state(path))
     try:
         with open(path, encoding='utf-8') as f: return cls(**json.load(f))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, TypeError) as e:
@@ -134,8 +136,8 @@ class SummaCConv(SentenceEntailment):
 def _by_group(weights):
     "Group -> weights; None -> those for all others."
     if weights is None:
-        raise BadInput('SummaC-Conv needs weights: a file, `ConvWeights.from_summac` of the published file, '
-                       'or `fit_conv` on labelled texts.')
+        raise BadInput('SummaC-Conv needs weights: a file, yours or the published one, or `fit_conv` on '
+                       'labelled texts.')
     if isinstance(weights, (str, os.PathLike)): weights = ConvWeights.from_file(weights)
     groups = weights if isinstance(weights, dict) else {None: weights}
     if groups and all(isinstance(w, ConvWeights) for w in groups.values()): return groups
