@@ -22,11 +22,11 @@ def test_a_folder_may_have_any_name(folder, tmp_path):
 @pytest.mark.slow
 def test_an_interrupted_run_ends_with_130_and_leaves_nothing_half(tmp_path):
     child = start('run', 'quick_sweep', '--out', 'o/a', '--no-page', cwd=tmp_path)
-    end = time.monotonic() + 60
-    while not list(tmp_path.glob('o/.a-*.part')) and time.monotonic() < end: time.sleep(.05)
-    time.sleep(1)
+    end = time.monotonic() + 120
+    while not list(tmp_path.glob('o/.a-*.part/notebook.ipynb')) and time.monotonic() < end: time.sleep(.05) # now cells are run
+    time.sleep(.5)
     os.killpg(child.pid, signal.SIGINT) # as a terminal does it: to all of them
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=120)
     assert child.returncode == 130 and '/factlib/' not in err.replace(str(tmp_path), '') and 'Interrupted.' in err, err # the kernel may complain of its own
     assert not list(tmp_path.glob('o/.a-*.part'))
 

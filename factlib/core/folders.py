@@ -7,7 +7,7 @@ __all__ = ['MARK', 'recover', 'recover_all', 'failed_folder', 'drop_failed', 'ti
 
 # %% ../../nbs/core/folders.ipynb #folders-imports
 import json, os, re, secrets, shutil, weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fastcore.basics import patch
@@ -68,10 +68,10 @@ def _carry(old, new, leave, token):
     for path in list(_carried(old, leave)):
         to = new/path
         to.parent.mkdir(parents=True, exist_ok=True)
-        if os.path.lexists(to):
+        with suppress(FileNotFoundError): # nothing is there, or its owner has just removed it
             if os.path.samestat(os.lstat(to), os.lstat(old/path)): continue # it is linked there already
             os.replace(to, f'{to}.{token}')
-        os.replace(old/path, to)
+        with suppress(FileNotFoundError): os.replace(old/path, to) # as a database's journal comes and goes
 
 # %% ../../nbs/core/folders.ipynb #folders-link
 def _link(old, new, leave):

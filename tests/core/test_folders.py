@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 
 import pytest
@@ -266,12 +267,29 @@ def test_many_at_once(tmp_path):
                 with whole_folder(folder, ('a.csv', 'b.csv')) as part:
                     for name in 'ab': write_atomic(part/f'{name}.csv', f'{who} {i}')
             code = 0
-        finally: os._exit(code)
+        except Exception: traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
     assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in ends] == [0]*5
     recover(folder)
     assert (folder/'a.csv').read_text() == (folder/'b.csv').read_text() and [p.name for p in tmp_path.iterdir()] == ['r']
     with Cache(folder/'answers.sqlite') as cache: assert len(cache) == 150
     assert {p.name for p in folder.iterdir()} <= {'a.csv', 'b.csv', 'answers.sqlite', 'answers.sqlite-wal', 'answers.sqlite-shm'}
+
+def test_a_file_that_its_owner_removes_meanwhile_stops_no_exchange(tmp_path, monkeypatch):
+    "As a database's journal does when it is closed: it was listed, and is gone from the old folder, or from the new one."
+    old, new = tmp_path/'old', tmp_path/'new'
+    for folder in (old, new): folder.mkdir()
+    (old/'a.csv').write_text('a'), (old/'b.wal').write_text('b'), (new/'b.wal').write_text('new')
+    listed = folders._carried
+    def vanish(*given):
+        names = list(listed(*given)) + ['gone.wal']
+        (new/'b.wal').unlink()
+        return names
+    monkeypatch.setattr(folders, '_carried', vanish)
+    folders._carry(old, new, (), 'token')
+    assert {p.name: p.read_text() for p in new.iterdir()} == {'a.csv': 'a', 'b.wal': 'b'} and not list(old.iterdir())
 
 # ---- places
 
