@@ -64,3 +64,46 @@ def held(*intervals):
 def test_who_agrees_with_people_beyond_length(low, high, says):
     text = said('storysumm', 'storysumm-held-finding', **held((-.3, .1), (-.1, .4), (low, high)))
     assert says in text and '1 of 1 intervals include 0. No more than that is shown: up to 0.10 is possible' in text
+
+# NarrativeFactScore
+
+def changes(low, high, p_holm):
+    "All sentences false against harmless edits, for one evaluator and for one that never changes."
+    return pd.DataFrame([dict(before='harmless', after='false all', measure=m, delta=(lo + hi)/2, ci_low=lo, ci_high=hi, p_holm=p) for m, lo, hi, p in (('factscore', low, high, p_holm), ('rouge1', -1., 1., 1.))])
+
+@pytest.mark.parametrize('low, high, p_holm, says', [(-9., -3., .01, 'by factscore (−6.0 [−9.0, −3.0]), and higher by none'), (3., 9., .01, 'by none of the evaluators, and higher by factscore (6.0 [3.0, 9.0])'),
+                                                     (-9., -3., .2, 'by none of the evaluators, and higher by none (points of 100; two-sided, Holm over 2 tests, interval off 0); for the other 2 of 2')])
+def test_whether_falsehoods_cost_more_than_edits(low, high, p_holm, says):
+    assert says in said('narrativefactscore', 'narrativefactscore-false-finding', changed=[1], changes=changes(low, high, p_holm))
+
+# Screening
+
+def whole(noticed, rewarded):
+    "Two kinds at two doses, one evaluator and the random control."
+    rows = [dict(evaluator=e, metric='score', name=kind, factor=x, noticed=e != 'random' and kind in noticed and x > 1, rewarded=kind in rewarded) for e in ('counter', 'random') for kind in ('[14]', '[41]') for x in (1, 2)]
+    return dict(whole=pd.DataFrame(rows), refused=[])
+
+@pytest.mark.parametrize('noticed, rewarded, says', [(['[41]'], [], 'counter (score): of 2 kinds the score falls in over nine of ten texts for 1: [41] from dose 2. random (a control): of 2 kinds the score falls in over nine of ten texts for 0: none.'),
+                                                     ([], ['[14]'], 'for 0: none; it rises in over nine of ten for [14] from dose 1')])
+def test_which_kinds_are_noticed(noticed, rewarded, says):
+    names = whole(noticed, rewarded) | dict(built=SimpleNamespace(benchmark=[1]))
+    assert says in said('screening', 'screens-findings', **names)
+
+# Quick sweep
+
+@pytest.mark.parametrize('effect, p_holm, says', [(-2., .01, 'length (a control): the score falls for [24] anachronisms (−2.0 whole) (d_z, n = 12'), (14.6, .01, 'length (a control): the score falls for nothing, rises for [24] anachronisms (14.6 whole)'),
+                                                  (14.6, .2, 'the score falls for nothing; not shown for [24] anachronisms (14.6 whole)')])
+def test_what_a_control_gives_away(effect, p_holm, says):
+    tests = pd.DataFrame([dict(evaluator='length', manipulation='[24] anachronisms', level='full', effect=effect, mean=effect, p_holm=p_holm, scored=12)])
+    text = said('quick_sweep', 'sweep-findings', tests=tests)
+    assert says in text and ('alone tells spoilt from untouched' in text) == (p_holm < .05) and 'two-sided, Holm over 1 tests' in text
+
+# Offline evaluators and recorded judges
+
+@pytest.mark.parametrize('low, high, says', [(-3., -1., 'more consistently in 1 of 1 comparisons (counter on [41] typos), less consistently in 0; in 0 nothing'), (1., 3., 'more consistently in 0 of 1 comparisons (none), less consistently in 1; in 0 nothing'),
+                                             (-1., 3., 'more consistently in 0 of 1 comparisons (none), less consistently in 0; in 1 nothing is shown')])
+def test_who_separates_more_consistently(low, high, says):
+    against = pd.DataFrame([dict(against='LI, single prompt', variant='41', judge='counter', dz=-2., opponent='LI', dz_opponent=-1., difference=(low + high)/2, ci_low=low, ci_high=high, n=20, more=high < 0)])
+    tests = pd.DataFrame([dict(evaluator='length', variant='41', fault='typos', effect=0., p_holm=1.)])
+    text = said('offline_against_recorded', 'offline-judges-findings', against=against, documents=range(20), TASKS={'41': 'fluency'}, tests=tests, judges=['counter'])
+    assert says in text and ('[41] typos, where LI has d_z -1.0 (n = 20): none of 1' in text) == (high > 0)
