@@ -71,8 +71,8 @@ def changes(low, high, p_holm):
     "All sentences false against harmless edits, for one evaluator and for one that never changes."
     return pd.DataFrame([dict(before='harmless', after='false all', measure=m, delta=(lo + hi)/2, ci_low=lo, ci_high=hi, p_holm=p) for m, lo, hi, p in (('factscore', low, high, p_holm), ('rouge1', -1., 1., 1.))])
 
-@pytest.mark.parametrize('low, high, p_holm, says', [(-9., -3., .01, 'by factscore (−6.0 [−9.0, −3.0]), and higher by none'), (3., 9., .01, 'by none of the evaluators, and higher by factscore (6.0 [3.0, 9.0])'),
-                                                     (-9., -3., .2, 'by none of the evaluators, and higher by none (points of 100; two-sided, Holm over 2 tests, interval off 0); for the other 2 of 2')])
+@pytest.mark.parametrize('low, high, p_holm, says', [(-9., -3., .01, '1 of 2 evaluators score summaries with all sentences false lower than those with as many harmless edits (factscore −6.0 [−9.0, −3.0]), 0 higher (none). For 1 no'), (3., 9., .01, 'edits (none), 1 higher (factscore 6.0 [3.0, 9.0])'),
+                                                     (-9., -3., .2, 'edits (none), 0 higher (none). For 2 no difference is shown (factscore −6.0 [−9.0, −3.0] and rouge1 0.0 [−1.0, 1.0]; points of 100, two-sided, Holm over 2 tests)')])
 def test_whether_falsehoods_cost_more_than_edits(low, high, p_holm, says):
     assert says in said('narrativefactscore', 'narrativefactscore-false-finding', changed=[1], changes=changes(low, high, p_holm))
 
@@ -80,10 +80,10 @@ def test_whether_falsehoods_cost_more_than_edits(low, high, p_holm, says):
 
 def whole(noticed, rewarded):
     "Two kinds at two doses, one evaluator and the random control."
-    rows = [dict(evaluator=e, metric='score', name=kind, factor=x, noticed=e != 'random' and kind in noticed and x > 1, rewarded=kind in rewarded) for e in ('counter', 'random') for kind in ('[14]', '[41]') for x in (1, 2)]
+    rows = [dict(evaluator=e, metric='score', name=kind, factor=x, scored=12, noticed=e != 'random' and kind in noticed and x > 1, rewarded=kind in rewarded) for e in ('counter', 'random') for kind in ('[14]', '[41]') for x in (1, 2)]
     return dict(whole=pd.DataFrame(rows), refused=[])
 
-@pytest.mark.parametrize('noticed, rewarded, says', [(['[41]'], [], 'counter (score): of 2 kinds the score falls in over nine of ten texts for 1: [41] from dose 2. random (a control): of 2 kinds the score falls in over nine of ten texts for 0: none.'),
+@pytest.mark.parametrize('noticed, rewarded, says', [(['[41]'], [], 'counter (score): of 2 kinds the score falls in over nine of ten texts (of 12) for 1: [41] from dose 2. random (a control): of 2 kinds the score falls in over nine of ten texts (of 12) for 0: none.'),
                                                      ([], ['[14]'], 'for 0: none; it rises in over nine of ten for [14] from dose 1')])
 def test_which_kinds_are_noticed(noticed, rewarded, says):
     names = whole(noticed, rewarded) | dict(built=SimpleNamespace(benchmark=[1]))
