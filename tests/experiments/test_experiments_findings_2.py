@@ -107,3 +107,22 @@ def test_who_separates_more_consistently(low, high, says):
     tests = pd.DataFrame([dict(evaluator='length', variant='41', fault='typos', effect=0., p_holm=1.)])
     text = said('offline_against_recorded', 'offline-judges-findings', against=against, documents=range(20), TASKS={'41': 'fluency'}, tests=tests, judges=['counter'])
     assert says in text and ('[41] typos, where LI has d_z -1.0 (n = 20): none of 1' in text) == (high > 0)
+
+# Live judges
+
+def live(mean, p_holm):
+    "A delta of one fault, and one that can't be tested."
+    return pd.DataFrame([dict(manipulation='[41] typos', metric='fluency', mean=mean, ci_low=mean - .5, ci_high=mean + .5, p_holm=p_holm), dict(manipulation='[24] x', metric='fluency', mean=0., ci_low=None, ci_high=None, p_holm=None)])
+
+@pytest.mark.parametrize('mean, p_holm, says', [(-1., .01, 'lower in 1 of 2 combinations of manipulation and metric ([41] typos, fluency (−1.00 [−1.50, −0.50])), higher in 0 (none); in 0 no'), (1., .01, 'lower in 0 of 2 combinations of manipulation and metric (none), higher in 1 ([41] typos'),
+                                                (-1., .2, '(none), higher in 0 (none); in 1 no difference is shown, and 1 have too few texts for a test (points, two-sided, Holm over 1)')])
+def test_whether_the_model_notices(mean, p_holm, says):
+    names = dict(frame=pd.DataFrame(dict(value=[4., 3.])), label='M', spoilt=True)
+    assert says in said('live_judge', 'live-findings', tests=live(mean, p_holm), **names)
+
+@pytest.mark.parametrize('mean, p_holm, says', [(-1., .01, 'scores lower with vanilla in 1 of 2 (higher in 0)'), (1., .01, 'scores lower with vanilla in 0 of 2 (higher in 1)'), (-1., .2, 'scores lower with vanilla in 0 of 2 (higher in 0); in the others no difference is shown (two-sided, Holm over 1). These counts do not')])
+def test_which_way_notices(mean, p_holm, says):
+    usage = pd.DataFrame(dict(requests_planned=[1], new_planned=[1], requests=[1], sent=[1]))
+    names = dict(chat=SimpleNamespace(endpoint='https://host/v1'), compared=[SimpleNamespace(name='vanilla')], frames=[pd.DataFrame(dict(value=[4.]))], usage=usage, same={}, several=True, between=live(mean, p_holm).assign(evaluator='vanilla'))
+    text = said('judgememo_live', 'livememo-findings', tests=live(mean, p_holm).assign(evaluator='vanilla'), **names)
+    assert says in text and ('less by vanilla in 1 of 2' in text) == (mean < 0 and p_holm < .05) and ('(more in 1)' in text) == (mean > 0)
