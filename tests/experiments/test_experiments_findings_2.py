@@ -110,6 +110,10 @@ def test_who_separates_more_consistently(low, high, says):
 
 # Live judges
 
+def test_too_few_texts():
+    tests = pd.DataFrame([dict(manipulation='[24] x', metric='fluency', mean=0., ci_low=None, ci_high=None, p_holm=None)])
+    assert 'cannot be told' in said('live_judge', 'live-findings', tests=tests, frame=pd.DataFrame(dict(value=[4., 3.])), label='M', spoilt=True)
+
 def live(mean, p_holm):
     "A delta of one fault, and one that can't be tested."
     return pd.DataFrame([dict(manipulation='[41] typos', metric='fluency', mean=mean, ci_low=mean - .5, ci_high=mean + .5, p_holm=p_holm), dict(manipulation='[24] x', metric='fluency', mean=0., ci_low=None, ci_high=None, p_holm=None)])
