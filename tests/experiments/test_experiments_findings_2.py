@@ -130,3 +130,25 @@ def test_which_way_notices(mean, p_holm, says):
     names = dict(chat=SimpleNamespace(endpoint='https://host/v1'), compared=[SimpleNamespace(name='vanilla')], frames=[pd.DataFrame(dict(value=[4.]))], usage=usage, same={}, several=True, between=live(mean, p_holm).assign(evaluator='vanilla'))
     text = said('judgememo_live', 'livememo-findings', tests=live(mean, p_holm).assign(evaluator='vanilla'), **names)
     assert says in text and ('less by vanilla in 1 of 2' in text) == (mean < 0 and p_holm < .05) and ('(more in 1)' in text) == (mean > 0)
+
+# MontageLie, all stories; StorySumm's verdicts
+
+def all_stories(best):
+    "Mean and extreme AUC of two evaluators on three stories, of which order_path was tuned on one."
+    rows = [dict(benchmark='storysumm_order', variant='original', evaluator=e, difficulty=d, auc=.9 if e == best else .7, ci_low=.6, ci_high=.95, groups=2)
+            for e in ('order_path', 'rougeL') for d in ('extreme', 'mean')]
+    part = pd.DataFrame(dict(group=['storysumm-12', 'storysumm-14', 'storysumm-2']))
+    alarms = pd.DataFrame([dict(benchmark='storysumm_order', evaluator='order_path', original=.25, original_n=4)])
+    empty = pd.DataFrame(columns=['judge', 'benchmark', 'evaluator'])
+    return dict(aucs=pd.DataFrame(rows), parts=[(SimpleNamespace(name='storysumm_order'), part)], alarms=alarms, hard_alarms=None, levels=[], announced=None, by_cue=None, planned=empty, draws_made=empty, NAMES=NAMES)
+
+@pytest.mark.parametrize('best, says', [('order_path', 'order_path has the highest mean AUC, 90.0 % [60.0, 95.0], tuned on 1 of these 3 stories;'), ('rougeL', 'rougeL has the highest mean AUC, 90.0 % [60.0, 95.0]; extreme')])
+def test_tuning_is_named_where_it_leads(best, says):
+    text = said('montagelie', 'montage-findings', **all_stories(best))
+    assert says in text and 'catches 90 % of the easy lies it accuses 1 of 4 true summaries.' in text and 'hard lies' not in text
+
+@pytest.mark.parametrize('low, high, says', [(.1, .5, 'better than chance'), (-.5, -.1, 'worse than chance'), (-.1, .5, 'not shown to be better than chance')])
+def test_agreement_beyond_chance(low, high, says):
+    results = pd.DataFrame([{'on': 'test', 'evaluator': 'UniEval', 'kappa': (low + high)/2, 'kappa, low': low, 'kappa, high': high}])
+    names = dict(results=results, audit=pd.DataFrame(dict(status=['agrees'])), display=print)
+    assert f'], {says}.' in said('storysumm', 'storysumm-results', **names)
