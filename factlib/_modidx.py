@@ -6028,6 +6028,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                               'factlib/report/figures/deltas.py')},
             'factlib.report.figures.heatmap': { 'factlib.report.figures.heatmap._bar': ( 'report/figures/heatmap.html#_bar',
                                                                                          'factlib/report/figures/heatmap.py'),
+                                                'factlib.report.figures.heatmap._colours': ( 'report/figures/heatmap.html#_colours',
+                                                                                             'factlib/report/figures/heatmap.py'),
                                                 'factlib.report.figures.heatmap._contrast': ( 'report/figures/heatmap.html#_contrast',
                                                                                               'factlib/report/figures/heatmap.py'),
                                                 'factlib.report.figures.heatmap._draw': ( 'report/figures/heatmap.html#_draw',

@@ -28,6 +28,6 @@ for name in $names; do
     fi
     echo "ran $name"
 done
-case " $(echo $names) " in *" judgememo "*) mkdir -p outputs/gallery && cp outputs/judgememo/figures/noticed_2k.png outputs/gallery/;; esac
+case " $(echo $names) " in *" what_the_recordings_say "*) mkdir -p outputs/gallery && cp outputs/what_the_recordings_say/figures/faults.png outputs/gallery/;; esac
 nbdev-clean
 sh tests/make_readme.sh README.md

@@ -217,6 +217,15 @@ def test_effect_size(seed):
     assert close(clustered.estimate, r.estimate) and np.allclose(clustered.ci, r.ci, atol=.2)
 
 
+@pytest.mark.parametrize('n, shift', [(3, 2), (12, .5), (30, .4), (30, 2), (30, 10)])
+def test_effects_below_0_have_the_interval_of_their_mirror_image(n, shift):
+    d = np.random.default_rng(n).normal(size=n) + shift
+    up, down = effect_size(d), effect_size(-d)
+    assert down.ci == (-up.high, -up.low) and down.low < down.estimate < down.high
+    t = scipy.stats.ttest_1samp(-d, 0).statistic
+    assert [scipy.stats.nct.cdf(t, n - 1, end*math.sqrt(n)) for end in down.ci] == pytest.approx([.975, .025], abs=1e-9)
+
+
 def test_effect_size_edges():
     assert effect_size([1, 2], 'gz').estimate is None and effect_size([1e9, 1e9 + 1, 1e9 + 3]).ci is None
     # From 100 and 101 with one degree of freedom nearly anything follows: between chi-square bounds of the sd.

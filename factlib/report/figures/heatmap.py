@@ -11,6 +11,7 @@ import math
 import numpy as np
 from fastcore.meta import delegates
 
+from ...core.checks import check_choice
 from ...core.frames import DataFrame
 from ...core.records import BadInput
 from .style import BLANK, HATCH, LETTER, MUTED, WIDTH, chart, checked_numbers, empty_panel
@@ -117,16 +118,21 @@ def _panels(c, values, texts, scale, annotate):
         empty_panel(ax, block, f'all {block.size} values are missing')
     return fig, panels, across, height
 
-# %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-draw
-def _draw(c, annotate, fmt, center, limits, words):
-    "The whole figure; `words`: what columns and rows are."
+# %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-colours
+def _colours(center, red):
+    "The colours, in so few steps that files stay small; `red`: the end that is red."
     import matplotlib
+    name = 'Blues' if center is None else 'RdBu' if red == 'low' else 'RdBu_r'
+    return matplotlib.colormaps[name].resampled(21)
+
+# %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-draw
+def _draw(c, annotate, fmt, scale, words):
+    "The whole figure; `scale`: centre, limits and where it is red; `words`: what columns and rows are."
     from matplotlib.patches import Patch
-    values, ns = _grid(c)
+    (values, ns), (center, limits, red) = _grid(c), scale
     about_n, vary = n_note(ns[~np.isnan(values)], 'cell')
     texts = np.array([_texts(v, k, fmt, vary) for v, k in zip(values, ns)])
-    cmap = matplotlib.colormaps['Blues' if center is None else 'RdBu'].resampled(21) # small files
-    scale = cmap, _limits(values, center, limits)
+    scale = _colours(center, red), _limits(values, center, limits)
     fig, panels, across, height = _panels(c, values, texts, scale, annotate)
     outer_labels(panels, across, *words)
     gaps, shape = int(np.isnan(values).sum()), (height, height * math.ceil(len(panels) / across))
@@ -146,6 +152,7 @@ def heatmap(
     fmt:str='z.2f', # How, as in `format()`
     center:float|None=0, # The value without colour; None: a scale that only goes up
     limits=None, # (low, high) of the colour scale; values may lie outside
+    red:str='low', # Or 'high': the end where a fault is noticed; red means that in every figure
     row_label:str|None=None, # What the rows are; by default their column's name
     column_label:str|None=None, # What the columns are
     order_rows=None, # Labels from top to bottom, with or without data
@@ -155,4 +162,4 @@ def heatmap(
     "An annotated heatmap. Cells without a value, or without a row in the frame, are hatched and carry a dash."
     c = chart(frame, dict(row=(rows, order_rows), column=(columns, order_columns)), dict(value=value), True, **kwargs)
     words = columns if column_label is None else column_label, rows if row_label is None else row_label
-    return _draw(c, annotate, fmt, center, limits, words)
+    return _draw(c, annotate, fmt, (center, limits, check_choice(red, ('low', 'high'), 'red')), words)

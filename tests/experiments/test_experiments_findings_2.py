@@ -1,0 +1,154 @@
+"Findings on made-up tables, as in `test_experiments_findings`: MontageLie, small matrix, StorySumm, NarrativeFactScore, screening, live judges, quick sweep, offline evaluators."
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from experiments.test_experiments_findings import said
+
+# MontageLie
+
+NAMES = dict(storysumm_order='(a) StorySumm', montagelie='MontageLie')
+
+def unseen(ours, other, p_holm, benchmark='storysumm_order'):
+    "Two evaluators' mean AUC on unseen stories, and the test of their difference."
+    aucs = pd.DataFrame([dict(benchmark=benchmark, evaluator=e, difficulty='mean', auc=auc, ci_low=auc - .1, ci_high=auc + .05, groups=7)
+                         for e, auc in (('order_path', ours), ('rougeL', other))])
+    tests = pd.DataFrame([dict(benchmark=benchmark, evaluator='rougeL', difficulty='mean', difference=other - ours, p_holm=p_holm, family=3)])
+    return dict(unseen=aucs, unseen_tests=tests, NAMES=NAMES)
+
+@pytest.mark.parametrize('ours, other, p_holm, says', [(.9, .7, .01, 'in 90.0 % [80.0, 95.0] of the cases for order_path (its settings were chosen among some 300, on other stories of this benchmark), in 70.0 % for the next, rougeL; order_path is ahead (p 0.010'),
+                                                       (.7, .9, .01, 'rougeL is ahead'), (.9, .7, .2, 'neither is shown to be ahead (p 0.200, Holm over 3)'), (.9, .7, None, 'neither is shown')])
+def test_who_is_ahead_on_unseen_stories(ours, other, p_holm, says):
+    assert says in said('montagelie', 'montage-unseen-finding', **unseen(ours, other, p_holm))
+
+def test_texts_that_order_path_was_not_tuned_on_need_no_warning():
+    assert 'settings' not in said('montagelie', 'montage-unseen-finding', **unseen(.9, .7, .01, 'montagelie'))
+
+@pytest.mark.parametrize('low, says', [(.6, '1 of 2 evaluators have a mean AUC shown to be above 50 % (95 % interval, one by one): rougeL'), (.4, '0 of 2 evaluators have a mean AUC shown to be above 50 % (95 % interval, one by one): none')])
+def test_who_sees_the_order(low, says):
+    rows = [('rougeL', .7, low), ('factscore', .5, None), ('random', .9, .8)] # a control is never counted
+    aucs = pd.DataFrame([dict(benchmark='storysumm_order', variant='original', difficulty='mean', evaluator=e, auc=auc, ci_low=ci_low) for e, auc, ci_low in rows])
+    text = said('montagelie', 'montage-blind-finding', aucs=aucs, NAMES=NAMES)
+    assert says in text and '1 have exactly 50 %' in text and '(factscore)' in text
+
+# Small matrix
+
+def matrix(*rows):
+    "Evaluator, AUC, its interval, on one benchmark."
+    table = pd.DataFrame([dict(benchmark='holmes_order', evaluator=e, statistic='AUC', estimate=auc, ci_low=low, ci_high=high, scored=12) for e, auc, low, high in rows])
+    return dict(auc=table, matrix=table, benchmarks=[SimpleNamespace(name='holmes_order')])
+
+@pytest.mark.parametrize('low, high, says', [(.6, .8, ['1 have an AUC shown to be above one half (rouge1 0.70 on holmes_order) and 0 below it (none). 0 intervals']), (.2, .4, ['0 have an AUC shown to be above one half (none) and 1 below it (rouge1', '0 intervals']),
+                                             (.4, .8, ['0 have an AUC shown to be above one half (none) and 0 below it (none). 1 intervals include one half, and 1 pairs have no interval'])])
+def test_what_is_told_apart(low, high, says):
+    rows = ('rouge1', (low + high)/2, low, high), ('order_path', .9, None, None), ('length', .1, .05, .2), ('random', .5, .3, .7)
+    text = said('small_matrix', 'small-findings', **matrix(*rows))
+    for words in ['Of 2 pairs', *says, '1 of 2 intervals exclude one half (length 0.10 on holmes_order']: assert words in text
+
+def test_a_tuned_evaluator_is_named_with_the_best_of_the_others():
+    text = said('small_matrix', 'small-findings', **matrix(('order_path', .9, .8, .95), ('rouge1', .7, .6, .8), ('length', .99, .9, 1.)))
+    assert 'order_path (tuned there) 0.90 [0.80, 0.95], 12 texts (among some 300 settings, on stories of this benchmark); of the others rouge1 0.70' in text
+    assert 'the highest AUC of 2 evaluators' in text # the control is none
+
+# StorySumm
+
+def held(*intervals):
+    "Partial correlations with these intervals, and raw ones."
+    names = ['rouge1', 'factscore', 'FABLES (recorded)']
+    table = pd.DataFrame([dict(evaluator=e, partial=(low + high)/2, ci_low=low, ci_high=high) for e, (low, high) in zip(names, intervals)])
+    raw = pd.DataFrame(dict(evaluator=names, spearman=.2, spearman_low=.1, spearman_high=.3, kendall=.1))
+    return dict(ids={'a'}, held=table, raw=raw)
+
+@pytest.mark.parametrize('low, high, says', [(.2, .4, '1 of 3 evaluators still agree with people (interval above 0, one by one): FABLES (recorded) 0.30 [0.20, 0.40]. For 2'),
+                                             (-.4, -.2, '0 of 3 evaluators still agree with people (interval above 0, one by one): none; against people go FABLES'), (-.2, .4, '0 of 3 evaluators still agree with people (interval above 0, one by one): none. For 3 the interval includes 0')])
+def test_who_agrees_with_people_beyond_length(low, high, says):
+    text = said('storysumm', 'storysumm-held-finding', **held((-.3, .1), (-.1, .4), (low, high)))
+    assert says in text and '1 of 1 intervals include 0. No more than that is shown: up to 0.10 is possible' in text
+
+# NarrativeFactScore
+
+def changes(low, high, p_holm):
+    "All sentences false against harmless edits, for one evaluator and for one that never changes."
+    return pd.DataFrame([dict(before='harmless', after='false all', measure=m, delta=(lo + hi)/2, ci_low=lo, ci_high=hi, p_holm=p) for m, lo, hi, p in (('factscore', low, high, p_holm), ('rouge1', -1., 1., 1.))])
+
+@pytest.mark.parametrize('low, high, p_holm, says', [(-9., -3., .01, '1 of 2 evaluators score summaries with all sentences false lower than those with as many harmless edits (factscore −6.0 [−9.0, −3.0]), 0 higher (none). For 1 no'), (3., 9., .01, 'edits (none), 1 higher (factscore 6.0 [3.0, 9.0])'),
+                                                     (-9., -3., .2, 'None of 2 evaluators is shown to score summaries with all sentences false lower than those with as many harmless edits, or higher. For 2 no difference remains after Holm over 2 two-sided tests (factscore −6.0 [−9.0, −3.0] and rouge1 0.0 [−1.0, 1.0]')])
+def test_whether_falsehoods_cost_more_than_edits(low, high, p_holm, says):
+    assert says in said('narrativefactscore', 'narrativefactscore-false-finding', changed=[1], changes=changes(low, high, p_holm))
+
+# Screening
+
+def whole(noticed, rewarded):
+    "Two kinds at two doses, one evaluator and the random control."
+    rows = [dict(evaluator=e, metric='score', name=kind, factor=x, scored=12, noticed=e != 'random' and kind in noticed and x > 1, rewarded=kind in rewarded) for e in ('counter', 'random') for kind in ('[14]', '[41]') for x in (1, 2)]
+    return dict(whole=pd.DataFrame(rows), refused=[])
+
+@pytest.mark.parametrize('noticed, rewarded, says', [(['[41]'], [], 'counter (score): of 2 kinds the score falls in over nine of ten texts (of 12) for 1: [41] from dose 2. random (a control): of 2 kinds the score falls in over nine of ten texts (of 12) for 0: none.'),
+                                                     ([], ['[14]'], 'for 0: none; it rises in over nine of ten for [14] from dose 1')])
+def test_which_kinds_are_noticed(noticed, rewarded, says):
+    names = whole(noticed, rewarded) | dict(built=SimpleNamespace(benchmark=[1]))
+    assert says in said('screening', 'screens-findings', **names)
+
+# Quick sweep
+
+@pytest.mark.parametrize('effect, p_holm, says', [(-2., .01, 'length (a control): the score falls for [24] anachronisms (−2.0 whole) (d_z, n = 12'), (14.6, .01, 'length (a control): the score falls for nothing, rises for [24] anachronisms (14.6 whole)'),
+                                                  (14.6, .2, 'the score falls for nothing; not shown for [24] anachronisms (14.6 whole)')])
+def test_what_a_control_gives_away(effect, p_holm, says):
+    tests = pd.DataFrame([dict(evaluator='length', manipulation='[24] anachronisms', level='full', effect=effect, mean=effect, p_holm=p_holm, scored=12)])
+    text = said('quick_sweep', 'sweep-findings', tests=tests)
+    assert says in text and ('alone tells spoilt from untouched' in text) == (p_holm < .05) and 'two-sided, Holm over 1 tests' in text
+
+# Offline evaluators and recorded judges
+
+@pytest.mark.parametrize('low, high, says', [(-3., -1., 'more consistently in 1 of 1 comparisons (counter on [41] typos), less consistently in 0; in 0 nothing'), (1., 3., 'more consistently in 0 of 1 comparisons (none), less consistently in 1; in 0 nothing'),
+                                             (-1., 3., 'more consistently in 0 of 1 comparisons (none), less consistently in 0; in 1 nothing is shown')])
+def test_who_separates_more_consistently(low, high, says):
+    against = pd.DataFrame([dict(against='LI, single prompt', variant='41', judge='counter', dz=-2., opponent='LI', dz_opponent=-1., difference=(low + high)/2, ci_low=low, ci_high=high, n=20, more=high < 0)])
+    tests = pd.DataFrame([dict(evaluator='length', variant='41', fault='typos', effect=0., p_holm=1.)])
+    text = said('offline_against_recorded', 'offline-judges-findings', against=against, documents=range(20), TASKS={'41': 'fluency'}, tests=tests, judges=['counter'])
+    assert says in text and ('[41] typos, where LI has d_z -1.0 (n = 20): none of 1' in text) == (high > 0)
+
+# Live judges
+
+def test_too_few_texts():
+    tests = pd.DataFrame([dict(manipulation='[24] x', metric='fluency', mean=0., ci_low=None, ci_high=None, p_holm=None)])
+    assert 'cannot be told' in said('live_judge', 'live-findings', tests=tests, frame=pd.DataFrame(dict(value=[4., 3.])), label='M', spoilt=True)
+
+def live(mean, p_holm):
+    "A delta of one fault, and one that can't be tested."
+    return pd.DataFrame([dict(manipulation='[41] typos', metric='fluency', mean=mean, ci_low=mean - .5, ci_high=mean + .5, p_holm=p_holm), dict(manipulation='[24] x', metric='fluency', mean=0., ci_low=None, ci_high=None, p_holm=None)])
+
+@pytest.mark.parametrize('mean, p_holm, says', [(-1., .01, 'lower in 1 of 2 combinations of manipulation and metric ([41] typos, fluency (−1.00 [−1.50, −0.50])), higher in 0 (none); in 0 no'), (1., .01, 'lower in 0 of 2 combinations of manipulation and metric (none), higher in 1 ([41] typos'),
+                                                (-1., .2, '(none), higher in 0 (none); in 1 no difference is shown, and 1 have too few texts for a test (points, two-sided, Holm over 1)')])
+def test_whether_the_model_notices(mean, p_holm, says):
+    names = dict(frame=pd.DataFrame(dict(value=[4., 3.])), label='M', spoilt=True)
+    assert says in said('live_judge', 'live-findings', tests=live(mean, p_holm), **names)
+
+@pytest.mark.parametrize('mean, p_holm, says', [(-1., .01, 'scores lower with vanilla in 1 of 2 (higher in 0)'), (1., .01, 'scores lower with vanilla in 0 of 2 (higher in 1)'), (-1., .2, 'scores lower with vanilla in 0 of 2 (higher in 0); in the others no difference is shown (two-sided, Holm over 1). These counts do not')])
+def test_which_way_notices(mean, p_holm, says):
+    usage = pd.DataFrame(dict(requests_planned=[1], new_planned=[1], requests=[1], sent=[1]))
+    names = dict(chat=SimpleNamespace(endpoint='https://host/v1'), compared=[SimpleNamespace(name='vanilla')], frames=[pd.DataFrame(dict(value=[4.]))], usage=usage, same={}, several=True, between=live(mean, p_holm).assign(evaluator='vanilla'))
+    text = said('judgememo_live', 'livememo-findings', tests=live(mean, p_holm).assign(evaluator='vanilla'), **names)
+    assert says in text and ('less by vanilla in 1 of 2' in text) == (mean < 0 and p_holm < .05) and ('(more in 1)' in text) == (mean > 0)
+
+# MontageLie, all stories; StorySumm's verdicts
+
+def all_stories(best):
+    "Mean and extreme AUC of two evaluators on three stories, of which order_path was tuned on one."
+    rows = [dict(benchmark='storysumm_order', variant='original', evaluator=e, difficulty=d, auc=.9 if e == best else .7, ci_low=.6, ci_high=.95, groups=2)
+            for e in ('order_path', 'rougeL') for d in ('extreme', 'mean')]
+    part = pd.DataFrame(dict(group=['storysumm-12', 'storysumm-14', 'storysumm-2']))
+    alarms = pd.DataFrame([dict(benchmark='storysumm_order', evaluator='order_path', original=.25, original_n=4)])
+    empty = pd.DataFrame(columns=['judge', 'benchmark', 'evaluator'])
+    return dict(aucs=pd.DataFrame(rows), parts=[(SimpleNamespace(name='storysumm_order'), part)], alarms=alarms, hard_alarms=None, levels=[], announced=None, by_cue=None, planned=empty, draws_made=empty, NAMES=NAMES)
+
+@pytest.mark.parametrize('best, says', [('order_path', 'order_path has the highest mean AUC, 90.0 % [60.0, 95.0], tuned on 1 of these 3 stories;'), ('rougeL', 'rougeL has the highest mean AUC, 90.0 % [60.0, 95.0]; extreme')])
+def test_tuning_is_named_where_it_leads(best, says):
+    text = said('montagelie', 'montage-findings', **all_stories(best))
+    assert says in text and 'catches 90 % of the easy lies it accuses 1 of 4 true summaries.' in text and 'hard lies' not in text
+
+@pytest.mark.parametrize('low, high, says', [(.1, .5, 'better than chance'), (-.5, -.1, 'worse than chance'), (-.1, .5, 'not shown to be better than chance')])
+def test_agreement_beyond_chance(low, high, says):
+    results = pd.DataFrame([{'on': 'test', 'evaluator': 'UniEval', 'kappa': (low + high)/2, 'kappa, low': low, 'kappa, high': high}])
+    names = dict(results=results, audit=pd.DataFrame(dict(status=['agrees'])), display=print)
+    assert f'], {says}.' in said('storysumm', 'storysumm-results', **names)
