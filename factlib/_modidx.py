@@ -5901,6 +5901,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'factlib.report.audit.audit': ('report/audit.html#audit', 'factlib/report/audit.py'),
                                       'factlib.report.audit.audit_cells': ('report/audit.html#audit_cells', 'factlib/report/audit.py'),
                                       'factlib.report.audit.counts': ('report/audit.html#counts', 'factlib/report/audit.py'),
+                                      'factlib.report.audit.in_words': ('report/audit.html#in_words', 'factlib/report/audit.py'),
                                       'factlib.report.audit.status': ('report/audit.html#status', 'factlib/report/audit.py')},
             'factlib.report.checks': { 'factlib.report.checks.Move': ('report/checks.html#move', 'factlib/report/checks.py'),
                                        'factlib.report.checks.Move.__call__': ( 'report/checks.html#move.__call__',

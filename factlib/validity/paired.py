@@ -256,6 +256,9 @@ def equivalence(
 # %% ../../nbs/validity/paired.ipynb #paired-noncentrality
 def _noncentrality(t, df, share):
     "The noncentrality under which P(below t) is `share`; None where the distribution function can't resolve it."
+    if t < 0: # SciPy resolves the upper tail only
+        mirrored = _noncentrality(-t, df, 1 - share)
+        return None if mirrored is None else -mirrored
     miss = lambda nc: scipy.stats.nct.cdf(t, df, nc) - share
     width = 10 + 5*abs(t)
     try: nc = scipy.optimize.brentq(miss, t - width, t + width, xtol=1e-12, rtol=1e-14)

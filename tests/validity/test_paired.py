@@ -217,6 +217,13 @@ def test_effect_size(seed):
     assert close(clustered.estimate, r.estimate) and np.allclose(clustered.ci, r.ci, atol=.2)
 
 
+@pytest.mark.parametrize('seed', range(5))
+def test_a_drop_has_the_interval_of_the_gain_of_its_size(seed):
+    d = [x + 2 for x in known(differences(seed))]
+    low, high = effect_size(d).ci
+    assert effect_size([-x for x in d]).ci == pytest.approx((-high, -low))
+
+
 def test_effect_size_edges():
     assert effect_size([1, 2], 'gz').estimate is None and effect_size([1e9, 1e9 + 1, 1e9 + 3]).ci is None
     # From 100 and 101 with one degree of freedom nearly anything follows: between chi-square bounds of the sd.
