@@ -6253,6 +6253,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                 'factlib/report/results.py'),
                                         'factlib.report.results._page_made': ( 'report/results.html#_page_made',
                                                                                'factlib/report/results.py'),
+                                        'factlib.report.results._picture': ('report/results.html#_picture', 'factlib/report/results.py'),
                                         'factlib.report.results._tell': ('report/results.html#_tell', 'factlib/report/results.py'),
                                         'factlib.report.results._told': ('report/results.html#_told', 'factlib/report/results.py'),
                                         'factlib.report.results.digests': ('report/results.html#digests', 'factlib/report/results.py'),
