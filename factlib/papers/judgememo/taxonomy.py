@@ -80,7 +80,8 @@ def taxonomy_figure(): # A Figure
     kinds = sorted(MANIPULATIONS.values(), key=lambda m: m.id)
     for i, kind in enumerate(kinds): _row(ax, -i - .5*(int(kind.id[0]) - 1), kind)
     _axes(ax)
-    note = 'Colour: what a kind is meant to lower. Bold: the six that the thesis chose.'
+    note = ('Colour: what a kind is meant to lower. Filled: can be done so; hollow: can\'t. '
+            'Bold: the six that the thesis chose.')
     compose(fig, 'Fifteen ways to damage a text', swatches(['coherence', 'fluency'], FIXED), note)
     return fig
 

@@ -118,14 +118,14 @@ def _panels(c, values, texts, scale, annotate):
     return fig, panels, across, height
 
 # %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-draw
-def _draw(c, annotate, fmt, center, limits, words):
+def _draw(c, annotate, fmt, center, limits, words, cmap=None):
     "The whole figure; `words`: what columns and rows are."
     import matplotlib
     from matplotlib.patches import Patch
     values, ns = _grid(c)
     about_n, vary = n_note(ns[~np.isnan(values)], 'cell')
     texts = np.array([_texts(v, k, fmt, vary) for v, k in zip(values, ns)])
-    cmap = matplotlib.colormaps['Blues' if center is None else 'RdBu'].resampled(21) # small files
+    cmap = matplotlib.colormaps[cmap or ('Blues' if center is None else 'RdBu')].resampled(21) # small files
     scale = cmap, _limits(values, center, limits)
     fig, panels, across, height = _panels(c, values, texts, scale, annotate)
     outer_labels(panels, across, *words)
@@ -146,6 +146,7 @@ def heatmap(
     fmt:str='z.2f', # How, as in `format()`
     center:float|None=0, # The value without colour; None: a scale that only goes up
     limits=None, # (low, high) of the colour scale; values may lie outside
+    cmap:str|None=None, # One of matplotlib's; None: red below the centre and blue above, or blue alone
     row_label:str|None=None, # What the rows are; by default their column's name
     column_label:str|None=None, # What the columns are
     order_rows=None, # Labels from top to bottom, with or without data
@@ -155,4 +156,4 @@ def heatmap(
     "An annotated heatmap. Cells without a value, or without a row in the frame, are hatched and carry a dash."
     c = chart(frame, dict(row=(rows, order_rows), column=(columns, order_columns)), dict(value=value), True, **kwargs)
     words = columns if column_label is None else column_label, rows if row_label is None else row_label
-    return _draw(c, annotate, fmt, center, limits, words)
+    return _draw(c, annotate, fmt, center, limits, words, cmap)
