@@ -123,13 +123,15 @@ def counts(
 WORDS = dict(agrees='as defined', recipe_only='by another rule', rounding='last digit off by one',
              differs='differs, with a reason', unexplained='differs', no_data='not recomputed')
 COUNTED = dict(table='table', cells='printed numbers') | WORDS # headings for `counts`
+
+# %% ../../nbs/report/audit.ipynb #audit-in-words
 READ = dict(table='table', what='number', published='printed', by_definition='by definition',
             by_recipe='by another rule', verdict='verdict', note='note') # headings for `in_words`
 
 def in_words(
     found:DataFrame, # From `audit`
     words:dict|None=None, # What the parts of a cell's key mean
-)->DataFrame: # Its columns and two more; numbers that could not be recomputed come last
+)->DataFrame: # Its columns and two more; what could not be recomputed comes last
     """The audit for readers.
 
     - what: the cell's key, its parts in words

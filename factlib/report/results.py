@@ -245,18 +245,19 @@ def opening()->None:
     waiting = Markdown('*The answer comes here when the last cell has run.*', '')
     _SLOTS[:] = [display(thing, display_id=True) for thing in (waiting, Markdown('', ''))]
 
-# %% ../../nbs/report/results.ipynb #results-opened
-def _first(things, most):
-    "Those that lead, the highest number first; if none does, the first ones."
-    leading = sorted((t for t in things if t['lead'] > 0), key=lambda t: -t['lead'])
-    return (leading or things)[:most]
-
+# %% ../../nbs/report/results.ipynb #results-picture
 def _picture(png, tallest=520):
     "A PNG as wide as its figure is elsewhere, or narrower: the answer and its picture fit on one screen."
     from IPython.display import Image
     from PIL import Image as Opened
     with Opened.open(io.BytesIO(png)) as opened: (wide, high), dots = opened.size, opened.info['dpi'][0]
     return Image(png, width=round(wide*min(100/dots, tallest/high)))
+
+# %% ../../nbs/report/results.ipynb #results-opened
+def _first(things, most):
+    "Those that lead, the highest number first; if none does, the first ones."
+    leading = sorted((t for t in things if t['lead'] > 0), key=lambda t: -t['lead'])
+    return (leading or things)[:most]
 
 @patch
 def _open(self:Experiment):

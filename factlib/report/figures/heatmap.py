@@ -119,13 +119,13 @@ def _panels(c, values, texts, scale, annotate):
 
 # %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-draw
 def _draw(c, annotate, fmt, center, limits, words, cmap=None):
-    "The whole figure; `words`: what columns and rows are."
+    "The whole figure; `words`: columns, rows."
     import matplotlib
     from matplotlib.patches import Patch
     values, ns = _grid(c)
     about_n, vary = n_note(ns[~np.isnan(values)], 'cell')
     texts = np.array([_texts(v, k, fmt, vary) for v, k in zip(values, ns)])
-    cmap = matplotlib.colormaps[cmap or ('Blues' if center is None else 'RdBu')].resampled(21) # small files
+    cmap = matplotlib.colormaps[cmap or ('Blues' if center is None else 'RdBu')].resampled(21)
     scale = cmap, _limits(values, center, limits)
     fig, panels, across, height = _panels(c, values, texts, scale, annotate)
     outer_labels(panels, across, *words)
