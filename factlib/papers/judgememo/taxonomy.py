@@ -42,7 +42,7 @@ def taxonomy()->DataFrame:
 
     - id, name, family, metric, what: its number, name and kind, what it is meant to lower, and a sentence
     - intensity, per_1000: the thesis's, in words; changes in 1,000 tokens, where that is its measure
-    - scope, density, granularity: where and on what it can work, parted by slashes
+    - scope, density, granularity: where and on what it can work, separated by slashes
     - parse, selected: does it need a parse; is it in CoFluEval-LC?"""
     import pandas as pd
     return pd.DataFrame([_kind(m) for m in MANIPULATIONS.values()]).sort_values('id', ignore_index=True)
