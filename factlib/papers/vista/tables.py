@@ -97,7 +97,7 @@ def accuracy_table(
 
     - dataset, model, evaluator
     - accuracy, ci_low, ci_high, worst, best, majority: percent
-    - above: evaluators with a significantly lower accuracy
+    - above: evaluators significantly below
     - turns, no_label, scored, groups: see `metaeval.labels.accuracies`"""
     rows, marks = accuracies(table, by=_BY, seed=seed), _above(pairs_table(table, seed=seed), p, level)
     percent = {name: 100*rows[name] for name in _SHARES}
