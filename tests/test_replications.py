@@ -15,7 +15,7 @@ def test_replication_on_made_up_recordings(tmp_path):
     done = factlib_inside('run', 'judgememo', '--out', tmp_path/'out'/'judgememo', cwd=tmp_path, data=home)
     assert done.returncode == 0, done.stderr[-3000:]
     audit = read_table(tmp_path/'out'/'judgememo'/'tables'/'audit.csv')
-    assert list(audit.columns) == ['table', 'cell', 'published', 'by_definition', 'by_recipe', 'status', 'note'] and len(audit) == 416
+    assert list(audit.columns)[:7] == ['table', 'cell', 'published', 'by_definition', 'by_recipe', 'status', 'note'] and len(audit) == 416
     assert audit.set_index(['table', 'cell']).by_definition[('5.1', 'LI|2000|fluency')] == 4
     # fluency deltas of [43] are 0, -0.5, -1
     effect = read_table(tmp_path/'out'/'judgememo'/'tables'/'effectiveness.csv').set_index(['setup', 'level', 'variant', 'metric'])

@@ -103,7 +103,7 @@ def effectiveness(
     """Eq 5.2: is the mean delta below 0? A t below minus the critical value says that the judge noticed.
 
     - evaluator, level, variant, metric: which deltas
-    - target: whether the manipulation was made to hurt this metric
+    - target: whether the manipulation was meant to lower this metric
     - asked to note: see `test_row`
     - p_holm: behind p, corrected over this table"""
     return _tests(deltas(table), ['evaluator', 'level', 'variant', 'metric'], 'delta', _width(scale))
@@ -130,7 +130,7 @@ def length_effect(
     text, so the judge notices it less in the long one.
 
     - evaluator, variant, metric: which deltas
-    - target: whether the manipulation was made to hurt this metric
+    - target: whether the manipulation was meant to lower this metric
     - asked to note: see `test_row`
     - p_holm: behind p, corrected over this table"""
     keys = ['evaluator', 'variant', 'metric', 'group']

@@ -33,7 +33,7 @@ def _check_readings(frame, readings):
     need_columns(frame, ['evaluator', 'example_id'], 'The table of judgements')
     for evaluator in dict.fromkeys(frame.evaluator):
         if evaluator not in readings:
-            raise BadInput(f'Nobody says from which value on {evaluator!r} calls a turn supported: '
+            raise BadInput(f'It is not said from which value on {evaluator!r} calls a turn supported: '
                            'give its reading, such as ("value", 1).')
         need_columns(frame, [readings[evaluator][0]], 'The table of judgements')
 

@@ -63,7 +63,7 @@ def missing_scores(
 # %% ../../nbs/metaeval/scores.ipynb #scores-target
 def on_target(
     table:DataFrame, # A table of scores with both metrics
-)->DataFrame: # Without the scores on the metric that a manipulation was not made to hurt
+)->DataFrame: # Without the scores on the metric that a manipulation was not meant to lower
     "The scores that count: all gold scores, and each manipulation's on its metric."
     return table[(table.variant == 'gold') | (table.variant.map(TASKS) == table.metric)].reset_index(drop=True)
 

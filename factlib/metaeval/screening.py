@@ -60,7 +60,7 @@ def matrix_cells(
     """What every cell of the matrix says.
 
     - evaluator, metric, kind, name, level, factor: which cell
-    - target: whether the kind was made to hurt this metric
+    - target: whether the kind was meant to lower this metric
     - asked, scored: texts, and how many have a delta
     - mean: of the deltas
     - lower, higher: how many texts scored lower, or higher, than untouched"""

@@ -245,6 +245,14 @@ def opening()->None:
     waiting = Markdown('*The answer comes here when the last cell has run.*', '')
     _SLOTS[:] = [display(thing, display_id=True) for thing in (waiting, Markdown('', ''))]
 
+# %% ../../nbs/report/results.ipynb #results-picture
+def _picture(png, tallest=520):
+    "A PNG as wide as its figure is elsewhere, or narrower: the answer and its picture fit on one screen."
+    from IPython.display import Image
+    from PIL import Image as Opened
+    with Opened.open(io.BytesIO(png)) as opened: (wide, high), dots = opened.size, opened.info['dpi'][0]
+    return Image(png, width=round(wide*min(100/dots, tallest/high)))
+
 # %% ../../nbs/report/results.ipynb #results-opened
 def _first(things, most):
     "Those that lead, the highest number first; if none does, the first ones."
@@ -255,12 +263,11 @@ def _first(things, most):
 def _open(self:Experiment):
     "Fill the place that `opening` keeps."
     if not self.slots: return
-    from IPython.display import Image
     figures = [shown for shown in self.shown if shown['kind'] == 'figure']
     findings, pictures = _first(self.findings, 3), _first(figures, 1)
     said = ' '.join(map(self._with_link, findings)) or 'Nothing was found: see the cells below.'
     self.slots[0].update(Markdown(f'**Answer.** {said}', ''))
-    if pictures: self.slots[1].update(Image((self.folder/pictures[0]['file']).read_bytes()))
+    if pictures: self.slots[1].update(_picture((self.folder/pictures[0]['file']).read_bytes()))
 
 # %% ../../nbs/report/results.ipynb #results-listed
 NOTEBOOKS = ('notebook.ipynb', 'notebook.html') # Beside the files of a result, if `factlib run` made it

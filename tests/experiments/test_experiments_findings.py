@@ -119,5 +119,5 @@ def test_whether_a_rule_is_better(low, high, says):
 def test_quotations_are_told_fault_by_fault():
     known = pd.DataFrame(dict(evaluator=['Q', 'Q', 'LI'], level='full', manipulation=['[17]', '[43]', '[43]'], errors=[10, 100, 50], documents=[30, 7, 30], labelled=1., by_place=1., lift=[0., .6, 0.], quoted=[.5, .1, .2], quoted_low=[.4, .05, .1], quoted_by_chance=[.3, .02, .15]))
     text = said(RULE, 'rule-quoted-finding', places=known, longest='full')
-    assert 'Q 10% of the errors of [43] to 50% of [17] (7 to 30 documents a fault); LI 20% of the errors of [43] (30 to 30' in text
+    assert 'Q 10% of the errors of [43] to 50% of [17] (7 to 30 documents a fault); LI 20% of the errors of [43] (30 documents)' in text
     assert 'In 1 of 3 combinations' in text and 'over 50 points less often ([43])' in text and 'above chance in 2 of 3' in text

@@ -51,7 +51,7 @@ def _bar(t, scores, where, task):
     "One bar: its t by definition; by recipe from the sheet of its configuration."
     metrics = mixed_bars(where, task)
     above = None if metrics[0] != metrics[1] else (metrics[0],)*4 # a lone mixed gold score is not in the row above
-    words = 'Fluency and coherence are exchanged in print. Divided by the standard deviation of the task before.'
+    words = 'Fluency and coherence are swapped in print. Divided by the standard deviation of the task before.'
     mixed = '' if len(set(metrics)) == 1 else ' Scores of one metric minus scores of the other.'
     return Cell(t, previous_row_sd(scores, task, metrics, above), words + mixed)
 
@@ -125,7 +125,7 @@ def quoted_cells(
         if part.empty: continue
         asked = what, task[0] if task else None, metric
         recipe = _quoted(printed_labels(part, 'judgememo'), *asked)
-        cells[cell] = Cell(_quoted(part, *asked), recipe, 'Fluency and coherence are exchanged in print.')
+        cells[cell] = Cell(_quoted(part, *asked), recipe, 'Fluency and coherence are swapped in print.')
     return cells
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-all

@@ -99,7 +99,7 @@ def average_cells(
     models:list, # Judges that a mean over judges needs, see `needed_models`
 )->dict: # Key -> number, only where all that it needs is there
     """For each kind of damage the mean and population standard deviation of t over the judges; for each judge the mean
-    over the kinds that hurt fluency, over those that hurt coherence, and of these two."""
+    over the kinds meant to lower fluency, over those meant to lower coherence, and of these two."""
     cells = _over_models(t, models)
     for model in MODELS.values(): cells |= _over_tasks(t, model)
     return cells

@@ -52,7 +52,7 @@ _AGAINST = 'Against the printed gold mean of Table 3.4.'
 def _printed_row(variant, scope, metric, level):
     "The row whose number the print has, and what is to be said of that."
     if (variant, metric, level) == ('14', 'coherence', '2000') and scope in _OTHER_ROW:
-        return _OTHER_ROW[scope], 'The rows paragraph and section are exchanged.'
+        return _OTHER_ROW[scope], 'The rows paragraph and section are swapped.'
     return scope, ''
 
 # %% ../../../nbs/papers/judgememo/matrix_analysis.ipynb #matrix-analysis-deselected-cell

@@ -248,7 +248,7 @@ def _gold_words(a, cell):
     copied = five_two and a.model == 'Q-T' and delta
     hard = five_two and a.model == 'LI' and (delta or '|2000|' in cell)
     exchanged = a.model and (a.model != 'LI' or a.setup == 'judgememo') and a.metric != 'overall'
-    return {'Fluency and coherence are exchanged in print.': exchanged,
+    return {'Fluency and coherence are swapped in print.': exchanged,
             'The 2K mean is that of hard mode on Full documents.': hard,
             'Copied from Table 5.1.': copied,
             'Difference of two rounded means.': delta and not copied}

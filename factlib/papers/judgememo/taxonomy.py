@@ -42,7 +42,7 @@ def taxonomy()->DataFrame:
 
     - id, name, family, metric, what: its number, name and kind, what it is meant to lower, and a sentence
     - intensity, per_1000: the thesis's, in words; changes in 1,000 tokens, where that is its measure
-    - scope, density, granularity: where and on what it can work, parted by slashes
+    - scope, density, granularity: where and on what it can work, separated by slashes
     - parse, selected: does it need a parse; is it in CoFluEval-LC?"""
     import pandas as pd
     return pd.DataFrame([_kind(m) for m in MANIPULATIONS.values()]).sort_values('id', ignore_index=True)
@@ -80,7 +80,8 @@ def taxonomy_figure(): # A Figure
     kinds = sorted(MANIPULATIONS.values(), key=lambda m: m.id)
     for i, kind in enumerate(kinds): _row(ax, -i - .5*(int(kind.id[0]) - 1), kind)
     _axes(ax)
-    note = 'Colour: what a kind is meant to lower. Bold: the six that the thesis chose.'
+    note = ('Colour: what a kind is meant to lower. Filled: can be done so; hollow: can\'t. '
+            'Bold: the six that the thesis chose.')
     compose(fig, 'Fifteen ways to damage a text', swatches(['coherence', 'fluency'], FIXED), note)
     return fig
 

@@ -63,7 +63,7 @@ def general_cells(
     cells = dict(documents=Cell(float(len(full))), chars=Cell(means.characters), tokens_whitespace=Cell(means.words),
                  tokens_spacy=Cell(means.spacy_tokens))
     if sentences is None: return cells
-    swapped = 'Sentences and paragraphs are exchanged in print.'
+    swapped = 'Sentences and paragraphs are swapped in print.'
     return cells | {'sentences (as labelled)': Cell(sentences.mean(), means.paragraphs, swapped),
                     'paragraphs (as labelled)': Cell(means.paragraphs, sentences.mean(), swapped)}
 

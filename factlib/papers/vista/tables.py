@@ -50,7 +50,7 @@ def beside_models(
     table:DataFrame, # From `verdicts`, with the column model
     floor:str='word_support', # Evaluator that asks none
 )->DataFrame: # With the floor's rows once more for each model
-    "Verdicts in which each model's can be held against the floor's."
+    "Verdicts in which each model's can be compared with the floor's."
     import pandas as pd
     rows = table[table.evaluator == floor]
     models = [name for name in table.model.unique() if name not in set(rows.model)]
@@ -97,7 +97,7 @@ def accuracy_table(
 
     - dataset, model, evaluator
     - accuracy, ci_low, ci_high, worst, best, majority: percent
-    - above: whom it is significantly above of
+    - above: evaluators significantly below
     - turns, no_label, scored, groups: see `metaeval.labels.accuracies`"""
     rows, marks = accuracies(table, by=_BY, seed=seed), _above(pairs_table(table, seed=seed), p, level)
     percent = {name: 100*rows[name] for name in _SHARES}

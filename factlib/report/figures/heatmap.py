@@ -122,7 +122,7 @@ def _panels(c, values, texts, scale, annotate):
 def _colours(center, red):
     "The colours, in so few steps that files stay small; `red`: the end that is red."
     import matplotlib
-    name = 'Blues' if center is None else 'RdBu' if red == 'low' else 'RdBu_r'
+    name = 'Blues' if center is None else dict(low='RdBu', high='RdBu_r', none='PuOr')[red]
     return matplotlib.colormaps[name].resampled(21)
 
 # %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-draw
@@ -152,7 +152,7 @@ def heatmap(
     fmt:str='z.2f', # How, as in `format()`
     center:float|None=0, # The value without colour; None: a scale that only goes up
     limits=None, # (low, high) of the colour scale; values may lie outside
-    red:str='low', # Or 'high': the end where a fault is noticed; red means that in every figure
+    red:str='low', # Or 'high': the end where a fault is noticed, in every figure; 'none': neither is, orange and violet
     row_label:str|None=None, # What the rows are; by default their column's name
     column_label:str|None=None, # What the columns are
     order_rows=None, # Labels from top to bottom, with or without data
@@ -162,4 +162,4 @@ def heatmap(
     "An annotated heatmap. Cells without a value, or without a row in the frame, are hatched and carry a dash."
     c = chart(frame, dict(row=(rows, order_rows), column=(columns, order_columns)), dict(value=value), True, **kwargs)
     words = columns if column_label is None else column_label, rows if row_label is None else row_label
-    return _draw(c, annotate, fmt, (center, limits, check_choice(red, ('low', 'high'), 'red')), words)
+    return _draw(c, annotate, fmt, (center, limits, check_choice(red, ('low', 'high', 'none'), 'red')), words)

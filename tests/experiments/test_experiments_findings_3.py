@@ -1,0 +1,210 @@
+"More findings on made-up tables: of the recordings, the prompts, the screening, trutheval and VISTA."
+import pandas as pd
+import pytest
+
+from experiments.test_experiments_findings import said
+
+def ends(frame, mean, half, **more):
+    "The frame with a column `mean` and its interval of this half width."
+    return frame.assign(mean=mean, ci_low=[m - half for m in mean], ci_high=[m + half for m in mean], **more)
+
+def says(text, *words):
+    for part in words: assert part in text, text
+
+# What the recordings say
+
+SAY = 'what_the_recordings_say'
+
+@pytest.mark.parametrize('means, words', [
+    ((-.3, -.2), 'in 2 of 2 combinations of judge and fault ([17] and [43]), and more in 0; for 0'),
+    ((.3, .2), 'in 0 of 2 combinations of judge and fault, and more in 2; for 0'),
+    ((.05, -.3), 'in 1 of 2 combinations of judge and fault ([43]), and more in 0; for 1 that can\'t be told')])
+def test_whether_faults_are_noticed_less_in_full(means, words):
+    table = pd.DataFrame(dict(variant=['17', '43'], task=['[17]', '[43]'], evaluator='LI', p_holm=1., missing=0, asked=30))
+    says(said(SAY, 'say-two-finding', length=ends(table, means, .1)), words)
+
+@pytest.mark.parametrize('mean, word', [(-.3, 'less'), (.3, 'more'), (.05, 'not shown')])
+def test_differences_averaged_over_the_faults(mean, word):
+    table = ends(pd.DataFrame(dict(faults=['all six'], evaluator=['LI'])), [mean], .1)
+    from factlib.report.tables import format_estimate
+    says(said(SAY, 'say-two-pooled-finding', over_faults=table, format_estimate=format_estimate), f'], {word} (points; 1 tests')
+
+def gold(longer):
+    rows = [dict(evaluator='LI', variant='gold', metric='fluency', level=level, group=f'd{i}', value=4 + (longer*(1 + i % 2) if level == 'full' else i % 3/10)) for i in range(8) for level in ('2000', 'full')]
+    return pd.DataFrame(rows)
+
+def test_what_untouched_texts_lose():
+    says(said(SAY, 'say-gold', setups=dict(vanilla=gold(-.2))), 'Untouched texts score lower in full by 0.', 'with LI (1 of 1 means')
+    assert 'Untouched texts score lower' not in said(SAY, 'say-gold', setups=dict(vanilla=gold(.4)))
+
+@pytest.mark.parametrize('first, last, words', [
+    (-.2, -.2, 'JudgeMemo judges the two lengths more alike beyond [17] by LI: it changes how far'), (.2, .2, 'JudgeMemo judges the two lengths less alike beyond [17] by LI'),
+    (-.2, -.05, 'That JudgeMemo judges the two lengths more alike is not shown beyond [17] by LI')])
+def test_whether_a_memory_evens_out_lengths(first, last, words):
+    from factlib.report.tables import format_estimate
+    from factlib.report.words import by_interval, listed
+    pooled = pd.DataFrame(dict(cases=['all cases', 'rest'], documents=30, p=.5))
+    pooled = ends(pooled, [first, last], .1).rename(columns=dict(mean='change'))
+    shrunk = pd.DataFrame(dict(variant=['17'], evaluator=['LI']))
+    says(said(SAY, 'say-three-pooled-finding', pooled=pooled, shrunk=shrunk, steps=pd.DataFrame(), by_interval=by_interval, listed=listed, format_estimate=format_estimate), words)
+
+@pytest.mark.parametrize('sd, picked, words', [(0., -.3, 'untouched short text by LI (fluency); fluency 4.50, on the other 35 4.20 on average'), (.2, -.1, 'short text by no judge')])
+def test_documents_picked_for_a_score(sd, picked, words):
+    picks = pd.DataFrame(dict(evaluator='LI', metric='fluency', documents=['picked', 'others'], count=[30, 35], mean=[4.5, 4.2], std=[sd, .3]))
+    drops = pd.DataFrame(dict(evaluator=['LI'], variant=['42'], level=['2000'], picked=[picked], others=[-.2]))
+    text = said(SAY, 'say-picked-finding', picks=picks, drops=drops, shared=set(range(30)))
+    says(text, words, f'LI in {int(picked < -.2)} of 1 faults')
+    assert ('[42] costs 0.30 points on the 30 documents and 0.20 on the others' in text) == (not sd)
+
+# JudgeMemo recomputed
+
+def noticed(vanilla, memo):
+    rows = [dict(setup=s, evaluator='LI', variant=v, t=-t, critical=1.7) for s, ts in (('vanilla', vanilla), ('vanilla_30', vanilla), ('judgememo', memo)) for v, t in zip(range(6), ts)]
+    return said('judgememo', 'jm-effect-finding', short=pd.DataFrame(rows), wanted=['LI'], TITLES=dict(vanilla='v', vanilla_30='v30', judgememo='J'), TASKS=dict.fromkeys(range(6)))
+
+def test_who_notices_more_faults():
+    says(noticed([1, 2, 2, 2, 2, 2], [2]*6), 'one prompt notices the fault at 2,000 tokens in 5 of 6 combinations, JudgeMemo in 6 of 6', 'do not show that one notices more')
+    says(noticed([2]*6, [1]*6), 'in 6 of 6 combinations, JudgeMemo in 0 of 6')
+
+@pytest.mark.parametrize('p, differ', [(.04, 6), (.06, 0)])
+def test_lengths_are_compared_two_sided(p, differ):
+    table = pd.DataFrame([dict(setup=s, evaluator='LI', variant=v, p=p, p_holm=6*p, scored=30, mean=-.1, ci_low=-.2, ci_high=0.) for s in ('vanilla_30', 'judgememo') for v in ('43', '41', '42', '24', '17', '32')])
+    says(said('judgememo', 'jm-length-finding', on_target=table, wanted=['LI'], TITLES=dict(vanilla_30='v30', judgememo='J')), f'J, models recorded in full under both (LI): 2K and Full are shown to differ (two-sided, p below .05) in {differ} of 6', 'in 0 after Holm')
+
+@pytest.mark.parametrize('lost, silent', [(10, True), (4, False)])
+def test_a_judge_without_a_score(lost, silent):
+    missing = pd.DataFrame([dict(setup='judgememo', evaluator='Q-noT', level='full', variant='41', metric='fluency', missing=lost)])
+    setups = dict(vanilla=pd.DataFrame(columns=['metric', 'evaluator']), judgememo=pd.DataFrame(dict(metric=['fluency']*10, evaluator='Q-noT')))
+    assert ('Without a single score: Q-noT under JudgeMemo' in said('judgememo', 'jm-missing-finding', missing=missing, setups=setups)) == silent
+
+# Ablations: what leads
+
+@pytest.mark.parametrize('change, p_holm, words', [(.05, .01, 'Faults are noticed less with summaries at 2,000 tokens'), (-.05, .01, 'Faults are noticed more with summaries at 2,000 tokens'), (.05, .2, 'In none of 2 comparisons')])
+def test_what_leads_of_the_parts(change, p_holm, words):
+    parts = ends(pd.DataFrame(dict(part=['summaries', 'overlap'], level=['2000', 'full'], p_holm=[p_holm, 1.])), [change, 0.], .02).rename(columns=dict(mean='change'))
+    says(said('judgememo_ablations', 'ablations-parts-finding', parts=parts), words)
+
+# Prompts
+
+def lost(**shares):
+    return pd.DataFrame([dict(prompt=p, evaluator=e, length='Full', sum=s, size=100, share=float(s)) for p, row in shares.items() for e, s in zip(('LI', 'Q'), row)]).replace({'prompt': dict(main='v6-3')})
+
+def test_which_prompt_loses_scores():
+    text = said('judgememo_prompts', 'prompts-findings', lost=lost(main=(5, 40), v1=(0, 10), v2=(90,)))
+    says(text, 'v6-3, the prompt of the main study, loses 40 % of the scores of one judge (Q, Full', 'and 5 % at best', 'with v2: 90 % by LI', 'v1 loses fewest scores (5 %) and v6-3 most (22 %), of the 2 prompts')
+    says(said('judgememo_prompts', 'prompts-findings', lost=lost(main=(0, 0), v1=(30, 10))), 'v6-3 loses fewest scores (0 %) and v1 most (20 %)')
+
+@pytest.mark.parametrize('change, p_holm, words', [(-.5, .01, 'more is noticed with v1 and less with no prompt'), (.5, .01, 'more is noticed with no prompt and less with v1'), (-.5, .2, 'for the other 1 no difference is shown')])
+def test_prompts_beside_that_of_the_main_study(change, p_holm, words):
+    says(said('judgememo_prompts', 'prompts-compared-finding', beside=pd.DataFrame(dict(prompt=['v1'], change=[change], p_holm=[p_holm], documents=5))), words)
+
+# The screening
+
+def strong(a, b):
+    table = pd.DataFrame([dict(id=i, task=f'[{i}]', length=f'{k} tokens', level=k, intensity=75., delta=d) for i, ds in (('32', a), ('11', b)) for k, d in zip(('1000', '2000'), ds)])
+    return table.assign(ci_low=table.delta - .1, ci_high=table.delta + .1)
+
+@pytest.mark.parametrize('a, b, words', [((-.3, -.4), (0., .05), ['1 of 2 faults are noticed at every length (interval below 0): [32]', 'At some lengths only: none', 'no length is a drop shown for [11]', '[32], entities made vague, costs 0.30']),
+                                         ((-.3, 0.), (.3, .4), ['0 of 2 faults are noticed at every length (interval below 0): none', 'At some lengths only: [32]'])])
+def test_what_is_noticed_at_its_strongest(a, b, words):
+    from factlib.report.words import listed
+    says(said('judgememo_matrix_analysis', 'matrix-noticed-finding', strong=strong(a, b), listed=listed), *words)
+
+# Intervals
+
+def tasks(shift):
+    rows = [dict(level=level, task=task, metric='fluency', ci_low=4. + s, ci_high=4.2 + s, delta_low=s - .1, delta_high=s + .1) for level in ('2000', 'full') for task, s in (('gold', 0.), ('41', shift))]
+    return said('judgememo_intervals', 'intervals-findings', tasks=pd.DataFrame(rows))
+
+def test_intervals_of_scores_and_of_their_difference():
+    says(tasks(-.5), '2K: 1 of 1 faults are noticed', 'spoilt scores are apart for 1')
+    says(tasks(-.15), 'Full: 1 of 1 faults are noticed', 'spoilt scores are apart for 0') # the paired difference tells more
+    says(tasks(.5), '2K: 0 of 1 faults are noticed', 'spoilt scores are apart for 1')
+
+@pytest.mark.parametrize('typos, words, told', [(-.3, -.05, '1 of 1 settings for [41] typos and 0 of 1 settings for [43]'), (-.05, -.3, '0 of 1 settings for [41] typos and 1 of 1 settings for [43]')])
+def test_packed_faults(typos, words, told):
+    part = ends(pd.DataFrame(dict(manipulation=['41', '43'], density='dense', panel=['a', 'b'], percent=5)), [typos, words], .1)
+    says(said('judgememo_intervals', 'intervals-dense-finding', part=part), told)
+
+# The texts
+
+def counts(sentences, agrees=4):
+    printed = {'3.1': type('Table', (), dict(cells={'sentences (as labelled)': sentences}))}
+    found = pd.DataFrame(dict(status=['agrees']*agrees + ['differs']*(4 - agrees) + ['no_data']*12))
+    counted = pd.DataFrame(dict(length=['full', '2000'], words=[1000, 100], paragraphs=[178.46, 20]))
+    return said('judgememo_dataset_statistics', 'texts-findings', found=found, counted=counted, printed=printed, parse=False)
+
+def test_a_swapped_number_is_counted_as_one():
+    says(counts(178.46), 'Of 16 printed statistics 5 could be checked: 4 agree, 1 holds another number\'s value, 0 differ', 'sentences, 178.46, is the mean number of paragraphs')
+    text = counts(500., agrees=3)
+    says(text, '4 could be checked: 3 agree, 0 hold another number\'s value, 1 differ')
+    assert 'is the mean number of paragraphs' not in text
+
+# Failures
+
+def failures(where, kinds):
+    failed = pd.DataFrame([dict(setup='vanilla, 65 texts', length=length, variant=v, kind=k, model='Q') for (length, v), k in zip(where, kinds)])
+    return said('judgememo_failure_gallery', 'gallery-findings', failed=failed, setups={'vanilla, 65 texts': range(1000)})
+
+def test_which_replies_fail():
+    says(failures([('full', '41'), ('full', '17')], ['list', 'loop']), '2 of 1,000 replies lack a score; 1 of them', 'Of these 2, 1 list issue after issue without a verdict and 1 repeat one block')
+    says(failures([('2000', '41')], ['thinking']), '; 0 of them are about long texts', 'Of these 1, 1 never stop reasoning.')
+
+# A rule or a final call: fault by fault
+
+@pytest.mark.parametrize('gain, words', [(.5, 'Fault by fault: of 4 combinations of judge, length and fault, the rule\'s drop stands out more in 4 (interval above 0 in 4)'), (-.5, 'the final call\'s in 4 (interval below 0 in 4)'), (.05, 'Fault by fault little is shown')])
+def test_a_rule_fault_by_fault(gain, words):
+    single = pd.DataFrame(dict(gain=[gain]*4, gain_low=gain - .1, gain_high=gain + .1))
+    says(said('judgememo_rule_or_final_call', 'rule-single-finding', single=single, by_length=[]), words)
+
+@pytest.mark.parametrize('low, words', [(.3, 'more often than chance would (interval above chance in 2 of 2'), (.1, 'is not shown in most cases (interval above chance in 0 of 2')])
+def test_whether_notes_quote_the_faults(low, words):
+    places = pd.DataFrame(dict(evaluator='Q', level='full', manipulation=['[17]', '[43]'], errors=10, documents=30, labelled=1., by_place=1., lift=0., quoted=.4, quoted_low=low, quoted_by_chance=.2))
+    says(said('judgememo_rule_or_final_call', 'rule-quoted-finding', places=places, longest='full'), words)
+
+# Ways to damage a text
+
+@pytest.mark.parametrize('short, whole, words, swapped', [(2., 1.2, '[17] exchanged paragraphs (2.0 and 1.2)', 4), (1.2, 2., 'for no kind', 20)])
+def test_which_kinds_are_denser_in_short_texts(short, whole, words, swapped):
+    from factlib.perturb.quality import NAMES
+    rows = pd.DataFrame(dict(variant='17', length=['2,000 tokens (SC)', 'whole text (LC)'], per_1000=[short, whole]))
+    kinds = pd.DataFrame(dict(id=['17', '41'], metric=['coherence', 'fluency']))
+    audit = pd.DataFrame(dict(words_42=[20.], of_verbs=[24. - swapped], of_sentences=[float(swapped)], sentences_43=[4.]))
+    built = type('Built', (), dict(benchmark=type('B', (list,), dict(refused=[]))()))
+    text = said('judgememo_taxonomy', 'taxonomies-findings', rows=rows, kinds=kinds, settings=kinds[:1], density={}, audit=audit, mode='paper', built=built, texts=[], NAMES=NAMES)
+    says(text, words, '2 ways to damage a text, 1 meant to lower coherence and 1 fluency; its benchmark uses 1', 'swapped in Table 3.7' if swapped == 4 else 'does not show that their units are swapped')
+
+# trutheval
+
+def ladders(tau, auc):
+    own = pd.DataFrame(dict(evaluator=['rouge1', 'judge'], questions=100, tau=[tau, -.5], auc=[auc, .9]))
+    for name in ('tau', 'auc'): own[f'{name}_low'], own[f'{name}_high'] = own[name] - .02, own[name] + .02
+    return said('trutheval', 'trutheval-two-finding', own=own, main='recorded')
+
+def test_whether_shared_words_follow_the_levels():
+    says(ladders(-.99, .6), 'without reading for errors', 'for judge, the highest of 2 evaluators, and 0.60', 'for 0 of them the interval includes')
+    says(ladders(-.7, .95), 'do not follow the levels better', 'for rouge1, the highest of 2')
+    says(ladders(-.95, .5), 'can\'t be told', 'for 1 of them the interval includes')
+
+@pytest.mark.parametrize('judge, words', [(.9, 'judge puts 90% in the right order, shared words 70% and text length 60%.'), (.72, 'shared words 70% and text length 60%, which is not shown to be less.')])
+def test_true_texts_against_lies(judge, words):
+    put = pd.DataFrame(dict(evaluator=['rouge1', 'length', 'judge'], questions=100, matched_right=[.7, .6, judge], matched_right_low=[.6, .5, judge - .05]))
+    says(said('trutheval', 'trutheval-controls-finding', put=put), words)
+
+# VISTA
+
+def aucs(*differences, half=.02, p_holm=.01):
+    rows = [dict(dataset=f'set{i}', evaluator='vista', auc=.9, ci_low=.8, ci_high=.95, difference=d, difference_low=d - half, difference_high=d + half, p_holm=p_holm) for i, d in enumerate(differences)]
+    return said('vista', 'vista-answer', aucs=pd.DataFrame(rows))
+
+def test_whether_claims_beat_shared_words():
+    says(aucs(.1, -.1), 'AUC of 0.90 to 0.90 on 2 sets', 'alone with 0.80 to 1.00', 'beat shared words is shown on 1 of 2 sets, the opposite on 1 (Holm')
+    says(aucs(.1, .01), 'shown on 1 of 2 sets, the opposite on 0; on 1 it can\'t be told')
+    says(aucs(.1, -.1, p_holm=.2), 'shown on 0 of 2 sets, the opposite on 0; on 2 it can\'t be told')
+
+def test_an_ablation_that_changes_nothing_says_nothing():
+    def found(b, delta): return said('vista', 'vista-ablations-finding', ablations=pd.DataFrame(dict(setting=['vista', 'vista_no_history'], scored=112, b=[None, b], c=[None, 0], delta=[None, delta], ci_low=[None, delta - 1], ci_high=[None, delta + 1])))
+    says(found(0, 0.), 'no verdict of 112 turns changes with vista_no_history', 'says nothing about')
+    says(found(5, 4.5), 'vista_no_history 4.50, a loss')
+    says(found(5, -4.5), 'vista_no_history -4.50, a gain')
+    says(found(5, .5), 'vista_no_history 0.50, not shown')
