@@ -45,7 +45,7 @@ def benchmark(
     about:str, # One line
     good:str|None=None, # The label that deserves the higher score; None where there are no labels
     needs:tuple=(), # Files of the data folder that it can't do without
-    slow:bool=False, # Whether making it takes more than some seconds
+    slow:bool=False, # Whether making it, or judging its texts by rules, takes more than some seconds
 ):
     "Decorator of a function from `split`, `n`, `seed` and options to a `Benchmark`; its name is the benchmark's."
     def enter(make):
@@ -149,14 +149,14 @@ def benchmarks_here(
     names:list|None=None, # Of benchmarks; all that are registered when None
     n:int|None=None, # So many groups of each
     seed:int=0, # Decides what is drawn at random
-    slow:bool=False, # Also what is slow to make and not named
+    slow:bool=False, # Also what is slow and not named
 )->tuple[list, dict]: # `Benchmark`s; name -> why it isn't there
     "The benchmarks that can be had, and why the others can't."
     benchmarks, absent = [], {}
     for name in BENCHMARKS if names is None else names:
         if name not in BENCHMARKS: raise BadInput(f'There is no benchmark {name!r}; there are {", ".join(BENCHMARKS)}.')
         left = names is None and not slow and BENCHMARKS[name].slow
-        loaded = 'It is slow to make, and has to be asked for.' if left else _loaded(name, n, seed)
+        loaded = 'It is slow to make or to judge, and has to be asked for.' if left else _loaded(name, n, seed)
         if isinstance(loaded, str): absent[name] = loaded
         else: benchmarks.append(loaded)
     return benchmarks, absent
