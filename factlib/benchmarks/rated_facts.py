@@ -74,7 +74,7 @@ don't show them as facts. From `factscore_labels/MODEL.jsonl`."""
 
 # %% ../../nbs/benchmarks/rated_facts.ipynb #rated_facts-load
 @benchmark('FActScore: biographies by three models; truth: the share of their facts that people found supported',
-    good='supported', needs=tuple(f'factscore_labels/{model}.jsonl' for model in MODELS))
+    good='supported', needs=tuple(f'factscore_labels/{model}.jsonl' for model in MODELS), question='facts')
 def factscore_labels(
     split=None, # There are no splits
     n:int|None=None, # So many people described

@@ -83,7 +83,7 @@ def _metasyn(dimension):
 
 # %% ../../nbs/benchmarks/rated_pairs.ipynb #rated_pairs-metasyn-load
 @benchmark('MetaSyn: pairs of long machine-made reports, compared by eight people', good='better', needs=_METASYN,
-    slow=True)
+    slow=True, question='quality')
 def metasyn(
     split=None, # There are no splits
     n:int|None=None, # So many papers
@@ -118,7 +118,8 @@ habit, not noise; report the sets apart. From `llmbar/SET/dataset.json`."""
 
 # %% ../../nbs/benchmarks/rated_pairs.ipynb #rated_pairs-llmbar
 @benchmark('LLMBar: pairs of answers, one of which follows the instruction; splits Natural, GPTInst, GPTOut, Manual, '
-           'Neighbor', good='better', needs=tuple(f'llmbar/{folder}/dataset.json' for folder in SETS.values()))
+           'Neighbor', good='better', needs=tuple(f'llmbar/{folder}/dataset.json' for folder in SETS.values()),
+           question='quality')
 def llmbar(
     split:str|None=None, # One of `SETS`; all when None
     n:int|None=None, # So many instructions

@@ -77,7 +77,7 @@ accuracy of .58 at best. From `ttcw/ttcw_annotations.json`, `ttcw_short_stories.
 # %% ../../nbs/benchmarks/rated_stories.ipynb #rated_stories-ttcw
 @benchmark('TTCW: stories by The New Yorker (without texts) and three models in fourteen tests of creativity',
     good='yes', needs=('ttcw/ttcw_annotations.json', 'ttcw/ttcw_short_stories.json', 'ttcw/ttcw_all_tests.json'),
-    slow=True)
+    slow=True, question='quality')
 def ttcw(
     split=None, # There are no splits
     n:int|None=None, # So many plots
@@ -139,7 +139,8 @@ against people's. Raters are places 1 to 3, not persons. On coherence they don't
 compared with itself by reference measures gives their highest value. From `hanna/hanna_metric_scores_llm.csv`."""
 
 # %% ../../nbs/benchmarks/rated_stories.ipynb #rated_stories-hanna
-@benchmark('HANNA: scores of 1,056 stories on six criteria by three people each; scores only, no texts', needs=(HANNA,))
+@benchmark('HANNA: scores of 1,056 stories on six criteria by three people each; scores only, no texts', needs=(HANNA,),
+           question='coherence')
 def hanna(
     split=None, # There are no splits
     n:int|None=None, # So many prompts

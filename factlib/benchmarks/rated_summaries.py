@@ -82,7 +82,7 @@ left out of them. Two stories (63521, 61198) were shorter when rated."""
 
 # %% ../../nbs/benchmarks/rated_summaries.ipynb #rated_summaries-squality
 @benchmark('SQuALITY: summaries of 20 whole stories by two machines and a person; truth: the mean of three ratings',
-    needs=('squality/all-responses.jsonl', 'squality/test.jsonl'), slow=True)
+    needs=('squality/all-responses.jsonl', 'squality/test.jsonl'), slow=True, question='quality')
 def squality(
     split=None, # There are no splits
     n:int|None=None, # So many stories
@@ -152,7 +152,7 @@ summary, not the novel. From `booookscore/annotations-gpt4-4096-inc.json`."""
 _BOOOOK = 'booookscore/annotations-gpt4-4096-inc.json'
 
 @benchmark('BooookScore: summaries of 88 novels; truth: how much of them readers found coherent', good='agree',
-    needs=(_BOOOOK,))
+    needs=(_BOOOOK,), question='coherence')
 def booookscore(
     split=None, # There are no splits
     n:int|None=None, # So many books
