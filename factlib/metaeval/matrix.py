@@ -206,8 +206,8 @@ _TEST = dict(hardest_floor='to beat', over_floor="share minus that floor's", p_f
     p_best_holm='after Holm', worse_than_best='best, worse, not shown, untested')
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-trust-columns-all
-MATRIX = dict(question='what the benchmark asks', benchmark='', evaluator='', recorded='were its scores recorded?',
-    floor='is it one?') | _SHARE | _OWN | _TEST | dict(alpha='of raters', note='') # Column -> its meaning
+MATRIX = dict(question='', benchmark='', evaluator='', recorded='were its scores recorded?', floor='is it one?')
+MATRIX |= _SHARE | _OWN | _TEST | dict(alpha='of raters', note='') # Column -> its meaning
 
 _EMPTY = ('hardest_floor', 'over_floor', 'p_floor', 'best', 'under_best', 'p_best')
 _FLOATS = ('higher', 'ci_low', 'ci_high', 'bound_low', 'bound_high', 'own', 'own_low', 'own_high', 'alpha', 'over_floor',
