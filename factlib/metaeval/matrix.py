@@ -210,8 +210,8 @@ MATRIX = dict(question='', benchmark='', evaluator='', recorded='were its scores
 MATRIX |= _SHARE | _OWN | _TEST | dict(alpha='of raters', note='') # Column -> its meaning
 
 _EMPTY = ('hardest_floor', 'over_floor', 'p_floor', 'best', 'under_best', 'p_best')
-_FLOATS = ('higher', 'ci_low', 'ci_high', 'bound_low', 'bound_high', 'own', 'own_low', 'own_high', 'alpha', 'over_floor',
-           'p_floor', 'under_best', 'p_best')
+_FLOATS = ('higher', 'ci_low', 'ci_high', 'bound_low', 'bound_high', 'own', 'own_low', 'own_high', 'alpha',
+           'over_floor', 'p_floor', 'under_best', 'p_best')
 
 def _names(column): return [column.benchmark.name, column.benchmark.name.split(': ')[0]]
 
