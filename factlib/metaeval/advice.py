@@ -13,7 +13,7 @@ from .matrix import HARDLY
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-cells
 _NEEDS = ['question', 'benchmark', 'evaluator', 'recorded', 'floor', 'higher', 'asked', 'scored', 'beats_floors',
-          'worse_than_best', 'alpha']
+          'over_floor', 'worse_than_best', 'alpha']
 
 def _usable(matrix, question):
     "The cells of a question that count, and what can be run."
@@ -28,6 +28,7 @@ def _facts(cells, benchmarks):
     names = lambda part: list(part.benchmark)
     return dict(tested=names(tested), worse=names(cells[cells.worse_than_best == 'worse']), of=len(benchmarks),
                 best=names(cells[cells.worse_than_best == 'best']), beats=names(tested[tested.beats_floors == 'yes']),
+                few=names(tested[(tested.beats_floors == 'too few groups') & (tested.over_floor > 0)]),
                 mean=tested.higher.mean() if len(tested) else None, floor=bool(cells.floor.any()))
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-candidates
@@ -37,6 +38,7 @@ def _candidates(usable):
     facts = {name: _facts(part, benchmarks) for name, part in usable.groupby('evaluator', sort=False)}
     return {name: f for name, f in facts.items() if not f['worse'] and f['tested'] and 2*len(f['tested']) >= f['of']}
 
+# %% ../../nbs/metaeval/advice.ipynb #advice-reason
 def _reason(f):
     "Why an evaluator is named."
     where = f'{len(f["tested"])} of {f["of"]} benchmark{"s" if f["of"] > 1 else ""}'
@@ -44,6 +46,7 @@ def _reason(f):
     if f['best']: said.append(f'best on {", ".join(f["best"])}')
     if f['floor']: said.append('a floor itself')
     elif f['beats']: said.append(f'beats every floor on {", ".join(f["beats"])}')
+    elif f['few']: said.append(f'too few groups to show that it beats every floor on {", ".join(f["few"])}')
     else: said.append('not shown to beat every floor on any')
     return '; '.join(said)
 
@@ -52,20 +55,21 @@ def _row(question, name, f, spent):
     "The row of one that is left."
     about = dict(question=question, evaluator=name, mean=f['mean'], tested=len(f['tested']), of=f['of'])
     price = {c: float(spent[c].get(name, 0)) for c in ('requests', 'seconds')}
-    return about | dict(beats=len(f['beats']), floor=f['floor']) | price | dict(reason=_reason(f))
+    return about | dict(beats=len(f['beats']), few=len(f['few']), floor=f['floor']) | price | dict(reason=_reason(f))
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-which
-_ADVICE = ('question', 'evaluator', 'mean', 'tested', 'of', 'beats', 'floor', 'requests', 'seconds', 'reason')
+_ADVICE = ('question', 'evaluator', 'mean', 'tested', 'of', 'beats', 'few', 'floor', 'requests', 'seconds', 'reason')
 
 def which_evaluator(
     matrix:DataFrame, # From `metaeval.matrix.trust_matrix`
     costs:DataFrame, # From `metaeval.matrix.judging_costs`
 )->DataFrame: # One row a question and evaluator that is left
-    """Which evaluator to use, the cheapest first.
+    """The cheapest first.
 
     - question, evaluator, reason
     - mean: of shares; tested, of: benchmarks
-    - beats: on how many it beats every floor; floor: it is one
+    - beats: floors, on how many; few: ahead on too few groups
+    - floor: it is one
     - requests, seconds: a judgement"""
     import pandas as pd
     spent, rows = costs.set_index('evaluator'), []
@@ -80,11 +84,14 @@ def _of_left(left):
     proven = left[(left.beats > 0) & ~left.floor.astype(bool)]
     if len(proven):
         r = proven.iloc[0]
-        how = f'beats every floor on {r.beats} of {r.of}, and is not shown to be worse than the best'
-        return f'{r.evaluator} (the better text scores higher in {r["mean"]:.0%} of the pairs) {how}.'
-    floors = list(left[left.floor.astype(bool)].evaluator)
-    if floors: return f'no evaluator is shown to beat every floor: {floors[0]} does as well as any, as far as is shown.'
-    return f'no evaluator is shown to beat every floor; {left.evaluator.iloc[0]} is the cheapest of those left.'
+        how = f'beats every floor on {r.beats} of {r.of}, not shown worse than the best'
+        return f'{r.evaluator} (the better text scores higher in {r["mean"]:.0%} of pairs) {how}.'
+    ahead = left[left.few > 0].sort_values('mean', ascending=False)
+    for r in ahead[:1].itertuples():
+        return f'{r.evaluator} is ahead of every floor ({r.mean:.0%} of pairs), on too few groups to show it.'
+    floors = left[left.floor.astype(bool)].sort_values('mean', ascending=False).evaluator
+    if len(floors): return f'nobody is shown to beat every floor: {floors.iloc[0]} does as well, as far as is shown.'
+    return f'nobody is shown to beat every floor; {left.evaluator.iloc[0]} is the cheapest of those left.'
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-sentences
 def advice_sentences(

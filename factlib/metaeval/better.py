@@ -193,18 +193,27 @@ def _adds(self:Contest, difference):
     adds = (won.sum(0) + won.sum(1))/n - sides*won.sum()/n/(2*n) # each pair has two sides, and counts once
     return np.where(np.abs(adds) < 1e-12, 0, adds)[sides > 0]
 
+# %% ../../nbs/metaeval/better.ipynb #better-difference-p
+def _flipped(adds, alternative):
+    "p by sign flips: all, or 9,999; where that is close to the least it can say, 199,999."
+    p = permutation_test(adds, alternative=alternative).p
+    if p > .002: return p
+    return permutation_test(adds, alternative=alternative, n_resamples=199_999).p
+
 # %% ../../nbs/metaeval/better.ipynb #better-difference-call
 @patch
 def difference(self:Contest,
     a:dict, # Id -> score of one evaluator
     b:dict, # Of the other
+    alternative:str='two-sided', # Or "greater" (a does better), "less"
 )->Result: # estimate above 0: a does better; p; n: pairs
     "How much more often the one scores the better text higher, on the pairs that both scored."
     d = self.wins(a) - self.wins(b)
-    n, what = int((~np.isnan(d)).sum()), f'difference of the shares of pairs {self.how}; p by sign flips of groups'
+    n, what = int((~np.isnan(d)).sum()), f'difference of shares of pairs {self.how}; p by flips of groups'
     if not n: return Result(None, asked=len(d), definition=what, note='no pair has scores of both')
     adds = self._adds(d)
-    return Result(float(adds.sum()), p=permutation_test(adds).p, n=n, asked=len(d), groups=len(adds), definition=what)
+    about = dict(n=n, asked=len(d), groups=len(adds), definition=what)
+    return Result(float(adds.sum()), p=_flipped(adds, alternative), **about)
 
 # %% ../../nbs/metaeval/better.ipynb #better-questions
 QUESTIONS = ('facts', 'order', 'fluency', 'coherence', 'levels', 'quality')

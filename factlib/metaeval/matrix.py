@@ -119,7 +119,9 @@ FLOORS = ('length', 'random', 'rouge1', 'rouge2', 'rougeL', 'word_support')
 
 def _hardest(column, name, floors):
     "(floor, its `Result`) of the one that is hardest to beat; p 1 where it isn't beaten. (None, None) without any."
-    tests = {f: column.contest.difference(column.values[name], column.values[f]) for f in floors if f != name}
+    if name in floors: return None, None
+    mine, values = column.values[name], column.values
+    tests = {f: column.contest.difference(mine, values[f], 'greater') for f in floors}
     known = {f: r if r.estimate > 0 else replace(r, p=1.) for f, r in tests.items() if r.estimate is not None}
     if not known: return None, None
     return max(known.items(), key=lambda item: (item[1].p if item[1].p is not None else 2, -item[1].estimate))
@@ -166,7 +168,8 @@ def _share_cells(column, name, r):
 def _test_cells(column, name, best, floors):
     "What a cell says of the tests, p not yet corrected."
     floor, beats = _hardest(column, name, floors)
-    worse = column.contest.difference(column.values[name], column.values[best]) if best and best != name else None
+    rival = column.values[best] if best and best != name else None
+    worse = column.contest.difference(column.values[name], rival, 'less') if rival else None
     return dict(hardest_floor=floor, over_floor=beats and beats.estimate, p_floor=beats and beats.p, best=best,
                 under_best=worse and worse.estimate, p_best=worse and worse.p)
 
@@ -185,15 +188,23 @@ def _column_rows(column, judged, floors, recorded):
         yield about | _share_cells(column, name, r) | own | tests | dict(alpha=column.alpha, note=note or own['note'])
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-verdicts
+def _verdict(p, few, shown, level):
+    "What a corrected p says."
+    if no_value(p): return 'untested'
+    return shown if p < level else 'too few groups' if few else 'not shown'
+
+# %% ../../nbs/metaeval/matrix.ipynb #matrix-with-verdicts
 def _with_verdicts(table, level):
     "The table with corrected p and what follows."
     adjusted = holm([*table.p_floor, *table.p_best])
     table = table.assign(p_floor_holm=adjusted[:len(table)], p_best_holm=adjusted[len(table):])
-    say = lambda p, shown, not_shown: 'untested' if no_value(p) else shown if p < level else not_shown
-    floors = [say(p, 'yes', 'not shown') for p in table.p_floor_holm]
-    best = [say(p, 'worse' if d < 0 else 'not shown', 'not shown') for p, d in zip(table.p_best_holm, table.under_best)]
-    first = table.evaluator == table.best
-    return table.assign(beats_floors=floors, worse_than_best=['best' if x else b for x, b in zip(first, best)])
+    tests = sum(not no_value(p) for p in adjusted)
+    few = [no_value(g) or tests/2**min(g, 60) >= level for g in table.groups]
+    floors = [_verdict(p, short, 'yes', level) for p, short in zip(table.p_floor_holm, few)]
+    best = [_verdict(p, short, 'worse', level) for p, short in zip(table.p_best_holm, few)]
+    best = ['best' if x else said for x, said in zip(table.evaluator == table.best, best)]
+    floors = ['a floor' if x else said for x, said in zip(table.floor, floors)]
+    return table.assign(beats_floors=floors, worse_than_best=best)
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-trust-columns
 _SHARE = dict(higher='how often the better text scores higher, ties half', ci_low='95 %, groups resampled', ci_high='',
@@ -202,8 +213,8 @@ _SHARE = dict(higher='how often the better text scores higher, ties half', ci_lo
     groups='with a scored pair', how='within or across groups')
 _OWN = dict(statistic="the benchmark's own", own='its value', own_low='95 %', own_high='')
 _TEST = dict(hardest_floor='to beat', over_floor="share minus that floor's", p_floor='', p_floor_holm='after Holm',
-    beats_floors='yes, not shown, untested', best='who is', under_best='share minus its', p_best='',
-    p_best_holm='after Holm', worse_than_best='best, worse, not shown, untested')
+    beats_floors='yes, not shown, too few groups, untested', best='who is', under_best='share minus its', p_best='',
+    p_best_holm='after Holm', worse_than_best='best, worse, not shown, too few groups, untested')
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-trust-columns-all
 MATRIX = dict(question='', benchmark='', evaluator='', recorded='were its scores recorded?', floor='is it one?')

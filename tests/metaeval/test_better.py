@@ -113,12 +113,12 @@ def advised(frame, benchmarks, **options):
 
 def test_sentence_with_one_that_is_right():
     matrix, said = advised(judged(TEN, path=right, length=flat, random=wrong), [TEN])
-    assert said['order'].startswith('Order: path (the better text scores higher in 100% of the pairs) beats every floor on 1 of 1')
-    assert matrix.set_index('evaluator').beats_floors.to_dict() == dict(path='yes', length='yes', random='not shown') # length beats the other floor
+    assert said['order'].startswith('Order: path (the better text scores higher in 100% of pairs) beats every floor on 1 of 1')
+    assert matrix.set_index('evaluator').beats_floors.to_dict() == dict(path='yes', length='a floor', random='a floor')
 
 def test_sentence_with_opposite_data():
     _, said = advised(judged(TEN, path=wrong, length=flat, random=right), [TEN])
-    assert said['order'] == 'Order: no evaluator is shown to beat every floor: random does as well as any, as far as is shown.'
+    assert said['order'] == 'Order: nobody is shown to beat every floor: random does as well, as far as is shown.'
 
 def test_sentence_where_only_a_recorded_judge_is_right():
     _, said = advised(judged(TEN, path=wrong, gpt=right, length=flat), [TEN], recorded=('gpt',))
@@ -137,19 +137,19 @@ def test_sentence_where_raters_disagree():
 def test_few_groups_show_nothing():
     four = Benchmark('four', TEN.examples[:8], 'label', '', good='true', question='order')
     matrix, said = advised(judged(four, path=right, length=flat), [four])
-    assert set(matrix.beats_floors) == {'not shown', 'untested'} and 'no evaluator is shown' in said['order']
+    assert set(matrix.beats_floors) == {'too few groups', 'a floor'} and said['order'] == 'Order: path is ahead of every floor (100% of pairs), on too few groups to show it.'
 
 def test_a_missing_field_is_a_cell_of_its_own():
     matrix, _ = advised(judged(TEN, path=right, rouge1=lambda e: None, length=flat), [TEN])
     row = matrix.set_index('evaluator').loc['rouge1']
-    assert math.isnan(row.higher) and row.note == 'inapplicable: 20' and (row.scored, row.asked, row.bound_low, row.bound_high) == (0, 20, 0, 1) and row.beats_floors == 'untested'
+    assert math.isnan(row.higher) and row.note == 'inapplicable: 20' and (row.scored, row.asked, row.bound_low, row.bound_high) == (0, 20, 0, 1) and row.beats_floors == 'a floor' and row.worse_than_best == 'untested'
 
 def test_holm_is_over_the_whole_table():
     two = [Benchmark(name, TEN.examples, 'label', '', good='true', question='order') for name in ('one', 'two')]
     frame = pd.concat([judged(b, path=right, length=flat) for b in two], ignore_index=True)
     matrix, _ = advised(frame, two)
     tests = [*matrix.p_floor.dropna(), *matrix.p_best.dropna()]
-    assert len(tests) == 4 and set(tests) == {2/2**10} and set(matrix.p_floor_holm.dropna()) == {4*2/2**10}
+    assert len(tests) == 4 and set(tests) == {1/2**10} and set(matrix.p_floor_holm.dropna()) == {4/2**10}
 
 def test_controls_are_not_among_the_pairs_and_have_a_table():
     flashbacks = [Example(f'f{g}', target='x', truth='true', group=str(g), variant='flashback') for g in range(10)]
