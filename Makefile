@@ -1,5 +1,5 @@
 # Two commands do everything a newcomer needs: `make reproduce` and `make test`. Each makes .venv by itself.
-.PHONY: help reproduce test test-all quick test-nli notebooks bench lock clean
+.PHONY: help reproduce matrix test test-all quick test-nli notebooks bench lock clean
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 VENV := .venv
@@ -17,6 +17,9 @@ $(VENV)/ready: requirements.lock pyproject.toml settings.ini setup.py
 
 reproduce: $(VENV)/ready ## run the main job: experiments, figures, outputs/index.html
 	@$(RUN) factlib reproduce outputs
+
+matrix: $(VENV)/ready ## fill the matrix, every evaluator on every benchmark (a quarter of an hour; again: seconds); with a model: make matrix MORE="-p model NAME"
+	@$(RUN) factlib run trust_matrix --out outputs/trust_matrix $(MORE)
 
 test: $(VENV)/ready ## run the tests: notebooks, pytest, sync of exports and README (some minutes)
 	@$(PYTEST) -m "not slow"

@@ -112,12 +112,13 @@ def _benchmark(results, n, seed):
     return Benchmark('trutheval', examples, 'score', RECORDED, refused)
 
 # %% ../../nbs/benchmarks/answers.ipynb #answers-trutheval-call
-@benchmark('Answers of trutheval, made worse step by step by a model and by a person', needs=(_ANSWERS, _PEOPLE))
+@benchmark('Answers of trutheval, made worse step by step by a model and by a person', needs=(_ANSWERS, _PEOPLE),
+           question='levels', good='0')
 def trutheval(
     split:str|None=None, # "evaluation" (variant recorded) or "human" (variants pipeline and expert)
     n:int|None=None, # So many questions
     seed:int|str=0, # Another seed draws others
-    path:str|Path|None=None, # A dataset.json in trutheval's format, instead of the data folder
+    path:str|Path|None=None, # A dataset.json in trutheval's format
 )->Benchmark:
     "The recorded ladders of trutheval."
     splits = _SPLITS if path is None else {}
@@ -212,15 +213,16 @@ def _results(items, n, variants, levels, keep, seed, reword):
     return [x for item, ladders in made for v in variants for x in _made(item, v, ladders[v], levels)]
 
 # %% ../../nbs/benchmarks/answers.ipynb #answers-answers
-@benchmark('Answers made worse step by step by rule, and true controls; needs no data', slow=True)
+@benchmark('Answers made worse step by step by rule, and true controls; needs no data', slow=True,
+           question='levels', good='0')
 def answers(
     split:str|None=None, # A variant
     n:int|None=None, # So many questions
-    seed:int|str=0, # Another seed draws and swaps otherwise
+    seed:int|str=0, # Draws and swaps
     levels:int=4, # Of each ladder
     keep:float=.8, # Share of what can be changed
     texts:str|None=None, # "recorded" or "own"; None: recorded if there
-    reword:Callable|None=None, # For `perturb.controls.same_place`
+    reword:Callable|None=None, # See `perturb.controls`
 )->Benchmark:
     "Ladders by rule, and controls; what can't be made is `refused`."
     _check(split, levels, keep)

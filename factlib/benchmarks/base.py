@@ -13,6 +13,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Iterator
 
+from fastcore.basics import patch
+
 from ..core.checks import check_count
 from ..core.files import digest, json_lines
 from ..core.records import BadInput, Example
@@ -28,30 +30,37 @@ class Benchmark:
     truth_kind: str     # What `Example.truth` is: "label", "score", or "none"
     card: str           # Where the examples come from, what they are good for, and their licence; Markdown
     refused: tuple = () # (example id, reason) of examples that could not be made
-    good: str|None = None # The label that deserves the higher score
+    good: str|None = None # The label that deserves the higher score; of levels, the best
+    question: str = '' # What it asks of an evaluator: facts, order, fluency, coherence, levels, quality, damage
 
     def __iter__(self)->Iterator[Example]: return iter(self.examples)
     def __len__(self)->int: return len(self.examples)
 
-    def __repr__(self)->str:
-        groups = len({e.group for e in self.examples})
-        counts = f'{len(self)} examples in {groups} groups, truth: {self.truth_kind}, refused: {len(self.refused)}'
-        return f'Benchmark({self.name!r}: {counts})'
+    def __repr__(self)->str: return self._summary()
+
+# %% ../../nbs/benchmarks/base.ipynb #base-benchmark-summary
+@patch
+def _summary(self:Benchmark):
+    "In one line."
+    groups = len({e.group for e in self.examples})
+    counts = f'{len(self)} examples in {groups} groups, truth: {self.truth_kind}, refused: {len(self.refused)}'
+    return f'Benchmark({self.name!r}: {counts})'
 
 # %% ../../nbs/benchmarks/base.ipynb #base-registry
 BENCHMARKS = Registry('factlib.benchmarks') # Name -> function that loads it
 
 def benchmark(
     about:str, # One line
-    good:str|None=None, # The label that deserves the higher score; None where there are no labels
+    good:str|None=None, # The better label, or the best level
     needs:tuple=(), # Files of the data folder that it can't do without
-    slow:bool=False, # Whether making it takes more than some seconds
+    slow:bool=False, # Whether making it, or judging its texts by rules, takes more than some seconds
+    question:str='', # See `Benchmark`
 ):
     "Decorator of a function from `split`, `n`, `seed` and options to a `Benchmark`; its name is the benchmark's."
     def enter(make):
         @wraps(make)
-        def loader(*given, **options): return replace(make(*given, **options), good=good)
-        loader.about, loader.good, loader.needs, loader.slow = about, good, tuple(needs), slow
+        def loader(*given, **options): return replace(make(*given, **options), good=good, question=question)
+        vars(loader).update(about=about, good=good, needs=tuple(needs), slow=slow, question=question)
         BENCHMARKS[make.__name__] = loader
         return loader
     return enter
@@ -149,14 +158,14 @@ def benchmarks_here(
     names:list|None=None, # Of benchmarks; all that are registered when None
     n:int|None=None, # So many groups of each
     seed:int=0, # Decides what is drawn at random
-    slow:bool=False, # Also what is slow to make and not named
+    slow:bool=False, # Also what is slow and not named
 )->tuple[list, dict]: # `Benchmark`s; name -> why it isn't there
     "The benchmarks that can be had, and why the others can't."
     benchmarks, absent = [], {}
     for name in BENCHMARKS if names is None else names:
         if name not in BENCHMARKS: raise BadInput(f'There is no benchmark {name!r}; there are {", ".join(BENCHMARKS)}.')
         left = names is None and not slow and BENCHMARKS[name].slow
-        loaded = 'It is slow to make, and has to be asked for.' if left else _loaded(name, n, seed)
+        loaded = 'It is slow to make or to judge, and has to be asked for.' if left else _loaded(name, n, seed)
         if isinstance(loaded, str): absent[name] = loaded
         else: benchmarks.append(loaded)
     return benchmarks, absent

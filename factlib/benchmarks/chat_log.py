@@ -174,7 +174,7 @@ def chat_turns(
 
 # %% ../../nbs/benchmarks/chat_log.ipynb #chat_log-benchmark
 @benchmark('Conversations of your own: load("chat_log", path=...), or load(FILE) of JSON lines with "messages"',
-           good='supported')
+           good='supported', question='facts')
 def chat_log(
     split:str|None=None, # What conversations call their `split`; all when None
     n:int|None=None, # So many conversations
@@ -197,7 +197,7 @@ it, not how often it happens. Licence: as factlib."""
 
 # %% ../../nbs/benchmarks/chat_log.ipynb #chat_log-written
 @benchmark('Conversations of our own with gold for each claim: drift, memory, presuppositions; splits seen, unseen',
-           good='supported')
+           good='supported', question='facts')
 def written_dialogues(
     split:str|None=None, # "seen" or "unseen"; both when None
     n:int|None=None, # So many conversations

@@ -439,10 +439,10 @@ def _drawn(documents, n, seed):
     return [d.id for d in sorted(documents, key=lambda d: digest(f'{seed}\n{d.id}'))[:n]]
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-sets
-@benchmark(_ABOUT, good='gold', slow=True)
+@benchmark(_ABOUT, good='gold', slow=True, question='damage')
 def coflueval(
     split:str|None=None, # "LC" (whole texts) or "SC" (2,000 tokens); both when None
-    n:int|None=None, # So many documents at random; the others stay donors
+    n:int|None=None, # So many documents; the others stay donors
     seed:int=0, # Another seed draws and hits others
     folder:Path|None=None, # Of .txt files; None: the thesis's
     mode:str='paper', # Or "equal_density"

@@ -54,7 +54,7 @@ _CARD = ('{n} of the 65 documents of CoFluEval-LC as the judges of the thesis we
          'truth is "gold" or "manipulated". From the user\'s data folder; factlib ships none of it.')
 
 # %% ../../nbs/benchmarks/coflueval_recorded.ipynb #coflrec-named
-@benchmark(_ABOUT, good='gold', needs=('judgememo/documents.parquet',), slow=True)
+@benchmark(_ABOUT, good='gold', needs=('judgememo/documents.parquet',), slow=True, question='damage')
 def coflueval_recorded(
     split:str|None=None, # "LC" (whole texts) or "SC" (2,000 tokens); both when None
     n:int|None=None, # The first so many documents, JudgeMemo's 30 before the others

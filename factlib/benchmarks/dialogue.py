@@ -262,7 +262,7 @@ four turns in five are not attributable; a long reference, of which a turn needs
 _NEEDS_BEGIN = ('begin/turns.parquet',)
 
 @benchmark('BEGIN, Wizard of Wikipedia: is a model\'s answer in the sentence it had? Splits test (default), dev',
-           good=SUPPORTED, needs=_NEEDS_BEGIN)
+           good=SUPPORTED, needs=_NEEDS_BEGIN, question='facts')
 def begin_wow(
     split:str|None=None, # "dev" or "test"; test when None, because dev is what is fitted on
     n:int|None=None, # So many groups
@@ -274,7 +274,7 @@ def begin_wow(
 
 # %% ../../nbs/benchmarks/dialogue.ipynb #dialogue-begin-dev
 @benchmark('BEGIN, CMU DoG: is a model\'s answer in the article on a film? Split dev', good=SUPPORTED,
-           needs=_NEEDS_BEGIN)
+           needs=_NEEDS_BEGIN, question='facts')
 def begin_cmu(
     split:str|None=None, # "dev", which is all there is
     n:int|None=None, # So many groups
@@ -286,7 +286,7 @@ def begin_cmu(
 
 # %% ../../nbs/benchmarks/dialogue.ipynb #dialogue-begin-tc
 @benchmark('BEGIN, Topical-Chat: is a model\'s answer in the facts it had? Split dev', good=SUPPORTED,
-           needs=_NEEDS_BEGIN)
+           needs=_NEEDS_BEGIN, question='facts')
 def begin_tc(
     split:str|None=None, # "dev", which is all there is
     n:int|None=None, # So many groups
@@ -328,7 +328,7 @@ reference. The speakers are an assumption: the message answered is the user's, a
 
 # %% ../../nbs/benchmarks/dialogue.ipynb #dialogue-audit
 @benchmark('Audit of people\'s and models\' answers in three corpora: partial hallucinations, opinions, speech acts',
-           good=SUPPORTED, needs=('faithdial_audit/turns.parquet',))
+           good=SUPPORTED, needs=('faithdial_audit/turns.parquet',), question='facts')
 def faithdial_audit(
     split=None, # There are no splits
     n:int|None=None, # So many groups

@@ -126,7 +126,7 @@ def _wow_results(path, texts):
 
 # %% ../../nbs/benchmarks/dialogue_ais.ipynb #dialogue_ais-wow
 @benchmark('AIS, Wizard of Wikipedia: load("ais_wow", path=CSV, texts=JSON); is an answer in its sentence?',
-           good=SUPPORTED)
+           good=SUPPORTED, question='facts')
 def ais_wow(
     split=None, # There are no splits
     n:int|None=None, # So many conversations
@@ -218,7 +218,7 @@ def _qrecc_results(path, texts, collection):
 
 # %% ../../nbs/benchmarks/dialogue_ais.ipynb #dialogue_ais-qrecc
 @benchmark('AIS, QReCC: load("ais_qrecc", path=CSV, texts=JSON, passages=JSONL); is an answer in its passage?',
-           good=SUPPORTED)
+           good=SUPPORTED, question='facts')
 def ais_qrecc(
     split=None, # There are no splits
     n:int|None=None, # So many conversations

@@ -162,9 +162,9 @@ def _faithdial_turns(path, version):
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-faithdial
 @benchmark('FaithDial: load("faithdial", path=JSON, version="original" or "edited"); each turn of a dialogue',
-           good=SUPPORTED)
+           good=SUPPORTED, question='facts')
 def faithdial(
-    split=None, # There are no splits: each is a file of its own
+    split=None, # There are no splits
     n:int|None=None, # So many dialogues
     seed:int|str=0, # Another draws others
     path:str|Path|None=None, # The JSON file, needed
@@ -296,7 +296,7 @@ say what its path doesn't hold. `corrupt_history` isn't used. Format as in the a
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-fade
 @benchmark('FADE: load("fade", path=CSV); turns with exchanged entities, against a path of a knowledge graph',
-           good=SUPPORTED)
+           good=SUPPORTED, question='facts')
 def fade(
     split=None, # There are no splits: each is a file of its own
     n:int|None=None, # So many dialogues

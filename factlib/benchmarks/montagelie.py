@@ -219,7 +219,7 @@ def _storysumm_results(split, seed, method, sentences, announced):
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-storysumm
 @benchmark('Faithful summaries of StorySumm, true and in a false order', good='true',
-           needs=('storysumm/summaries.parquet', 'storysumm/stories.parquet'))
+           needs=('storysumm/summaries.parquet', 'storysumm/stories.parquet'), question='order')
 def storysumm_order(
     split:str|None=None, # "val" or "test"
     n:int|None=None, # So many stories
@@ -264,7 +264,8 @@ def _holmes_item(story, told, seed, method):
             true('flashback', back, cue=told['back']), true('parallel', ' '.join(turned))]
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-holmes
-@benchmark('Summaries of twelve detective stories, true and in a false order; needs no data', good='true')
+@benchmark('Summaries of twelve detective stories, true and in a false order; needs no data', good='true',
+           question='order')
 def holmes_order(
     split=None, # There are no splits
     n:int|None=None, # So many stories
@@ -550,7 +551,7 @@ def _released_texts(file, columns=None, labels=None):
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-released
 @benchmark('MontageLie as released: true targets, lies in a false order, paraphrases', good='true',
-           needs=('montagelie/montagelie.jsonl',))
+           needs=('montagelie/montagelie.jsonl',), question='order')
 def montagelie(
     split=None, # There are no splits
     n:int|None=None, # So many sources

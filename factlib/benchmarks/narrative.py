@@ -81,7 +81,7 @@ def _cut(name, examples, kind, card, n, seed, refused=()):
 
 # %% ../../nbs/benchmarks/narrative.ipynb #narrative-storysumm-load
 @benchmark('StorySumm: summaries of short stories; truth: the share of sentences that people found true',
-    needs=_STORYSUMM[:2])
+    needs=_STORYSUMM[:2], question='facts')
 def storysumm(
     split:str|None=None, # "val" or "test"
     n:int|None=None, # So many stories
@@ -161,7 +161,7 @@ def _fables_results(books):
 
 # %% ../../nbs/benchmarks/narrative.ipynb #narrative-fables
 @benchmark('FABLES: summaries of 26 novels; truth: the share of claims that readers found true',
-    needs=('fables/summaries.parquet',))
+    needs=('fables/summaries.parquet',), question='facts')
 def fables(
     split=None, # There are no splits
     n:int|None=None, # So many books
@@ -213,15 +213,16 @@ def _check_levels(levels):
     return [check_optional_count(level, 'A level', 1) for level in levels]
 
 # %% ../../nbs/benchmarks/narrative.ipynb #narrative-holmes-load
-@benchmark('Summaries of twelve detective stories, true and with false sentences; needs no data', good='true')
+@benchmark('Summaries of twelve detective stories, true and with false sentences; needs no data', good='true',
+           question='facts')
 def holmes_false(
     split=None, # There are no splits
     n:int|None=None, # So many stories
-    seed:int|str=0, # Makes other falsehoods
-    levels:tuple=LEVELS, # Numbers of false sentences; None: all
-    kinds:tuple|None=None, # As for `falsify`
+    seed:int|str=0, # Makes others
+    levels:tuple=LEVELS, # False sentences; None: all
+    kinds:tuple|None=None, # See `falsify`
 )->Benchmark:
-    "Our summaries of the Holmes stories, true and false."
+    "Our summaries of stories, true and false."
     check_split('holmes_false', split, ())
     levels = _check_levels(levels)
     drawn = _cut('', [Example(story.id, target='') for story in stories()], 'none', '', n, seed)

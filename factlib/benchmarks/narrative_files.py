@@ -131,7 +131,7 @@ was written."""
 _MOVIESUM = 'a file of MovieSum (Hugging Face hub, rohitsaxena/MovieSum)'
 
 # %% ../../nbs/benchmarks/narrative_files.ipynb #narrative_files-moviesum
-@benchmark('MovieSum: load("moviesum", path=FILE, after=DATE); screenplays with human summaries')
+@benchmark('MovieSum: load("moviesum", path=FILE, after=DATE); screenplays with human summaries', question='facts')
 def moviesum(
     split=None, # There are no splits: each is a file of its own
     n:int|None=None, # So many films
@@ -152,7 +152,7 @@ this was written."""
 _MENSA = 'a .jsonl file of MENSA (Hugging Face hub, rohitsaxena/MENSA)'
 
 # %% ../../nbs/benchmarks/narrative_files.ipynb #narrative_files-mensa
-@benchmark('MENSA: load("mensa", path=JSONL, after=DATE); scenes of films with human summaries')
+@benchmark('MENSA: load("mensa", path=JSONL, after=DATE); scenes of films with human summaries', question='facts')
 def mensa(
     split=None, # There are no splits: each is a file of its own
     n:int|None=None, # So many films

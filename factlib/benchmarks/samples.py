@@ -164,10 +164,11 @@ factlib ships none of it. Twelve stories by one author, known to every language 
 good for trying things out, not for conclusions about judges."""
 
 # %% ../../nbs/benchmarks/samples.ipynb #samples-holmes
-@benchmark('Twelve detective stories and what [17], [24] and [41] make of them; needs no data', good='gold')
+@benchmark('Twelve detective stories and what [17], [24] and [41] make of them; needs no data', good='gold',
+           question='damage')
 def holmes(
     split=None, # There are no splits
-    n:int|None=None, # The first so many stories, if there are more; None: all
+    n:int|None=None, # The first so many stories; None: all
     seed:int|str=0, # Another seed hits other places
     **options, # Of `quick_sweep`
 )->Benchmark:

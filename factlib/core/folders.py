@@ -68,10 +68,10 @@ def _carry(old, new, leave, token):
     for path in list(_carried(old, leave)):
         to = new/path
         to.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError): # nothing is there, or its owner has just removed it
-            if os.path.samestat(os.lstat(to), os.lstat(old/path)): continue # it is linked there already
+        with suppress(FileNotFoundError): # it is not there, or a database has just removed its journal
+            if os.path.samestat(os.lstat(to), os.lstat(old/path)): continue # linked already
             os.replace(to, f'{to}.{token}')
-        with suppress(FileNotFoundError): os.replace(old/path, to) # as a database's journal comes and goes
+        with suppress(FileNotFoundError): os.replace(old/path, to)
 
 # %% ../../nbs/core/folders.ipynb #folders-link
 def _link(old, new, leave):

@@ -12,7 +12,7 @@ from ..benchmarks.base import BENCHMARKS
 from ..core.checks import check_choice
 from ..core.files import data_home
 from ..evaluators.base import EVALUATORS
-from .execute import MODEL, experiments, needs_of, why_not
+from .execute import MINUTES, MODEL, experiments, needs_of, why_not
 from .judges import asks
 
 # %% ../../nbs/runs/lists.ipynb #lists-needs-model
@@ -56,7 +56,7 @@ def experiment_rows()->list: # Of dicts
     "Name, about (what it can't do without, in words), needs (files), asks (a model), here (runs by itself here)."
     rows = []
     for name, notebook in experiments().items():
-        needs = needs_of(notebook)
+        needs = [need for need in needs_of(notebook) if need != MINUTES]
         folders = ', '.join(dict.fromkeys(file.split('/')[0] for file in needs))
         about = 'asks a model' if MODEL in needs else f'needs real data: {folders}' if needs else ''
         rows.append(dict(name=name, about=about, needs=[file for file in needs if file != MODEL], asks=MODEL in needs,
