@@ -35,7 +35,7 @@ _BLOCK = 512 # bytes
 
 def _read_spent(file):
     "What a file says was spent; nothing if there is none."
-    try: return Spent(**json.loads(Path(file).read_text(encoding='utf-8')))
+    try: return Spent(**json.loads(Path(file).read_text(encoding='utf-8').strip() or '{}'))
     except FileNotFoundError: return Spent()
     except (ValueError, TypeError):
         raise BadInput(f'{str(file)!r} doesn\'t say any more what was spent: remove it to begin from 0.') from None

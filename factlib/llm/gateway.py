@@ -7,7 +7,7 @@ __all__ = ['gated_url', 'Account', 'Gateway', 'SharedCache']
 
 # %% ../../nbs/llm/gateway.ipynb #gateway-imports
 import asyncio, base64, http.client, json, os, secrets, threading
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from urllib.parse import urlsplit
 
 from fastcore.basics import patch
@@ -166,10 +166,12 @@ async def _answers(self:Gateway, request):
 # %% ../../nbs/llm/gateway.ipynb #gateway-handle
 @patch
 async def _handle(self:Gateway, request):
-    "Answer a request, whatever it is."
+    "Answer a request, whatever it is: what its own account says, what is in the cache, what the endpoint says."
+    from aiohttp import web
     account = self._account(request)
     if account is None: return _error(401, 'no token of this sweep')
     try:
+        if request.path == '/account': return web.json_response(asdict(account))
         if request.path.startswith('/answers'): return await self._answers(request)
         return await self._forward(request, account)
     except OSError as e: return self._refuse(account, f'The sweep can\'t write ({e.strerror}): make room.')

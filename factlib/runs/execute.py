@@ -149,20 +149,23 @@ def _filled(part, notebook, out, values, progress, check, options):
         check()
         return _seal(folder, notebook.stem)
 
+def _own_folder(known, out):
+    "The parameter that says where results go, for an experiment that has it."
+    return dict(out=str(out)) if 'out' in known else {}
+
 # %% ../../nbs/runs/execute.ipynb #execute-execute
 def execute(
     notebook:Path, # An experiment
     values:dict, # Parameter -> value; else the notebook's default
-    out:Path, # Folder of the results; also gets notebook.ipynb and .html
+    out:Path, # Folder of the results, notebook.ipynb and .html
     progress:bool=True, # A bar that counts cells
-    check:Callable=bool, # Called when it has run; if it raises, the old results stay
+    check:Callable=bool, # Called when it has run; if it raises, old results stay
     **options, # `arguments` of the kernel; `keep` also what ends with a `BadInput`
 )->Path: # The executed notebook
-    """Run an experiment. Its `BadInput` is one here; any other error is a RuntimeError, shown in `OUT.failed.ipynb`.
-    The old results stay until the new ones take their place as a whole."""
-    known = _check_values(notebook, values)
+    """Run an experiment. Its `BadInput` is one here; other errors are a RuntimeError, shown in `OUT.failed.ipynb`.
+    Old results stay until the new ones take their place."""
+    values = values | _own_folder(_check_values(notebook, values), out)
     part, new = Part(out), make_folder(out.parent)
-    values = values | dict(out=str(out)) if 'out' in known else values
     try: part.take_place(_filled(part, notebook, out, values, progress, check, options))
     finally: _remove_empty(new)
     drop_failed(out)
