@@ -10,7 +10,9 @@ import logging, os, socket, tempfile, time
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
+from queue import Empty, Queue
 from urllib.parse import urlsplit
 
 from .. import __version__
@@ -102,14 +104,12 @@ _LOST = 'The scheduler was lost. What is done is kept: the same command goes on.
 # %% ../../nbs/runs/dask.ipynb #dask-next
 _PATIENCE = 60 # seconds without any worker
 
-def _some_done(client, futures, patient):
-    "The futures that have ended, at least one. A RuntimeError if there is nobody left to end one."
-    from distributed import wait
+def _next_done(client, ended, patient):
+    "The next future in the queue. A RuntimeError if there is nobody left to end one."
     alive = time.monotonic()
     while True:
-        try: return wait(list(futures), timeout=5, return_when='FIRST_COMPLETED').done
-        except TimeoutError: pass # nothing yet
-        except Exception as e: raise RuntimeError(_LOST) from e
+        try: return ended.get(timeout=5)
+        except Empty: pass # nothing yet
         if client.status != 'running': raise RuntimeError(_LOST)
         if patient or client.nthreads(): alive = time.monotonic()
         if time.monotonic() - alive > _PATIENCE:
@@ -119,17 +119,18 @@ def _some_done(client, futures, patient):
 # %% ../../nbs/runs/dask.ipynb #dask-map
 def _sent(client, jobs, stop, remote=False, patient=True):
     "Send jobs out, and give each with its outcome as it comes."
-    waiting, futures = iter(jobs), {}
+    waiting, under_way, ended = iter(jobs), {}, Queue()
     while True:
-        room = 2*max(1, len(client.nthreads())) - len(futures)
-        for job in [] if stop() else [j for _, j in zip(range(room), waiting)]:
-            sent = _packed(job) if remote else job
-            futures[client.submit(run_cell, sent, pure=False, retries=1, key=f'{job.name}-{id(job)}')] = job
-        if not futures: return
-        for future in _some_done(client, futures, patient):
-            job, outcome = futures.pop(future), _outcome(future)
-            if outcome.archive is not None: arrive(outcome.archive, Path(job.out))
-            yield job, outcome
+        room = 0 if stop() else 2*max(1, len(client.nthreads())) - len(under_way)
+        for job in islice(waiting, max(0, room)):
+            future = client.submit(run_cell, _packed(job) if remote else job, pure=False, retries=1)
+            under_way[future.key] = job, future # a future that nobody holds is forgotten
+            future.add_done_callback(ended.put)
+        if not under_way: return
+        future = _next_done(client, ended, patient)
+        job, outcome = under_way.pop(future.key)[0], _outcome(future)
+        if outcome.archive is not None: arrive(outcome.archive, Path(job.out))
+        yield job, outcome
 
 # %% ../../nbs/runs/dask.ipynb #dask-quiet
 def _quiet():

@@ -54,7 +54,8 @@ def workers_for(
     slurm:Path|None=None, # YAML
 ): # For `run_sweep`
     "Who is to run the cells. More than one answer is a `BadInput`."
-    given = [f'--{name}' for name, value in dict(workers=workers > 1, scheduler=scheduler, slurm=slurm).items() if value]
+    named = dict(workers=workers > 1, scheduler=scheduler, slurm=slurm)
+    given = [f'--{name}' for name, value in named.items() if value]
     if len(given) > 1: raise BadInput(f'Give one of {" and ".join(given)}.')
     if scheduler: return scheduler_workers(scheduler)
     if slurm: return slurm_workers(slurm)
