@@ -44,7 +44,7 @@ bench: $(VENV)/ready ## measure: what the live layer, ROUGE, the manipulations a
 	@for b in benchmarks/*.py; do echo "== $$b"; $(RUN) python $$b || exit 1; done
 
 lock: $(VENV)/ready ## for developers: bring the pinned versions up to date
-	@$(RUN) uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra notebooks --extra dev --extra local pyproject.toml --output-file requirements.lock
+	@$(RUN) uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra notebooks --extra scale --extra dev --extra local pyproject.toml --output-file requirements.lock
 
 clean: ## remove the environment and the outputs (not the gallery)
 	rm -rf $(VENV) build *.egg-info .pytest_cache .hypothesis

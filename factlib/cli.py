@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['app', 'main', 'list_experiments', 'run', 'evaluate_own', 'say_cost', 'make_page', 'reproduce', 'fetch_archive',
-           'import_clone', 'build_benchmark', 'build_montagelie', 'build_answers', 'serve_narratives']
+           'import_clone', 'build_benchmark', 'build_montagelie', 'build_answers', 'sweep', 'serve_narratives']
 
 # %% ../nbs/cli.ipynb #cli-imports
 import json, os, sys
@@ -519,6 +519,66 @@ def build_answers(pairs, out, model, base_url, concurrency, **options):
     """
     with _chat_beside(out, model, base_url, concurrency) as chat:
         _build_answers(chat, pairs, out, concurrency=concurrency, **options)
+
+# %% ../nbs/cli.ipynb #cli-sweep-run
+def _sweep(grid, out, dry_run, cost, to, **who):
+    "What a sweep says in lines, what it says as an object, and its exit code."
+    from factlib.runs import sweep_said
+    from factlib.runs.grid import load_grid
+    from factlib.runs.copies import copying
+    from factlib.runs.sweep import run_sweep
+    loaded, workers = load_grid(grid), sweep_said.workers_for(**who)
+    if dry_run: return *sweep_said.dry_run(loaded, out, cost, who['slurm']), 0
+    with copying(out, to) as done: summary = run_sweep(loaded, out, workers, done)
+    return sweep_said.summary_lines(summary, out), summary, sweep_said.exit_code(summary)
+
+# %% ../nbs/cli.ipynb #cli-sweep-help
+_SWEEP = """Run one experiment with many settings, as the file GRID says, in YAML or JSON:
+
+\b
+  experiment: live_judge         # a name, or the path of a notebook
+  parameters: {n: 4, model: M, base_url: "https://HOST/v1"}     # of all cells
+  grid: {judge: [fluency_coherence, consistency], seed: [0, 1]} # each combination
+  exclude: [{judge: consistency, seed: 1}]
+  include: [{judge: rubric, seed: 0}]                     # as in GitHub Actions
+  limits: {requests: 5000, tokens: 2000000, concurrency: 8, per_minute: 60}
+          # also money: 5, with prices: prices.csv
+"""
+
+# %% ../nbs/cli.ipynb #cli-sweep-help-more
+_SWEEP_MORE = """
+What a cell gave is kept while its parameters, notebook, data and code stay the same, so the same command again
+runs only what is new, has changed, failed or was stopped. Limits hold for all runs into the same folder together.
+
+\b
+factlib sweep grid.yaml --out outputs/sweep --dry-run
+factlib sweep grid.yaml --out outputs/sweep
+
+Exit codes: 0; 1 a cell failed; 2 bad input; 3 stopped by a limit; 130 interrupted."""
+
+# %% ../nbs/cli.ipynb #cli-sweep-where
+_SWEEP_WHERE = [
+    click.option('--workers', type=click.IntRange(1), default=1, show_default=True,
+                 help='So many cells at a time, each in a process of its own (needs factlib[scale]).'),
+    click.option('--scheduler', metavar='ADDRESS', help='Give the cells to the workers of a Dask scheduler.'),
+    click.option('--slurm', type=click.Path(path_type=Path), metavar='FILE',
+                 help='Give them to jobs of Slurm; the YAML file says queue, memory, walltime, jobs.'),
+    click.option('--to', default='', metavar='ADDRESS', help='Also copy finished cells there, e.g. s3://bucket/it.')]
+
+# %% ../nbs/cli.ipynb #cli-sweep
+@app.command('sweep', help=_SWEEP + _SWEEP_MORE)
+@click.argument('grid', type=click.Path(path_type=Path))
+@click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder of the sweep.')
+@_with_options(_SWEEP_WHERE)
+@click.option('--dry-run', is_flag=True, help='Only say what would run, why, and what it would ask a model for.')
+@click.option('--cost/--no-cost', default=True, help='With --dry-run: leave out what it would ask for.')
+@click.option('--json', 'as_json', is_flag=True, help='The last line is a JSON object.')
+@click.pass_context
+def sweep(ctx, grid, out, as_json, **options):
+    lines, said, code = _sweep(grid, out, **options)
+    for line in lines: click.echo(line)
+    if as_json: click.echo(json.dumps(said))
+    ctx.exit(code)
 
 # %% ../nbs/cli.ipynb #cli-narrative
 def _settings(parameters):

@@ -14,10 +14,11 @@ from urllib.parse import urlsplit
 
 from fastcore.basics import patch
 
-from ..core.checks import check_choice, check_count
+from ..core.checks import check_choice, check_count, check_optional_count
 from ..core.loop import on_background, run_sync
 from ..core.records import Absence, BadInput, Usage
 from .cache import Cache, default_cache, request_key
+from .gateway import gated_url
 from .keeping import Keeper
 from .limits import Gate, wait_for
 from .replies import answer as without_reasoning, json_values, looped, whole, why_absent
@@ -166,6 +167,7 @@ def __init__(
     attempts:int=6, # At one request, at most, from 1
     longest_wait:float=60., # Seconds between two attempts, at most, whatever the server asks for
     transport:str='sdk', # 'sdk': OpenAI's client; 'lean': the same with less work, for fast local servers
+    per_minute:int|None=None, # Requests that begin within 60 seconds, from 1; None: as many as there are
 ):
     "Nothing is asked yet; a wrong argument is a `BadInput`."
     self._secret = api_key = _Secret(api_key or os.environ.get('OPENAI_API_KEY') or 'none')
@@ -175,6 +177,7 @@ def __init__(
     check_choice(mode, MODES, '`mode`')
     self.transport = check_choice(transport, tuple(TRANSPORTS), '`transport`')
     self.concurrency = check_count(concurrency, '`concurrency`', 1)
+    self.per_minute = check_optional_count(per_minute, '`per_minute`', 1)
     self.attempts = check_count(attempts, '`attempts`', 1)
     self.timeout, self.deadline = _check_seconds(timeout, '`timeout`'), _check_seconds(deadline, '`deadline`')
     self.longest_wait = _check_seconds(longest_wait, '`longest_wait`')
@@ -183,12 +186,21 @@ def __init__(
     self.cache = _cache_for(cache, mode)
     self._start_process()
 
+# %% ../../nbs/llm/chat.ipynb #chat-way
+_WEEK = 7*86400. # seconds: as good as for ever
+
+def _way(chat):
+    "Where requests are sent, with which key, and seconds to wait there at least."
+    gate = os.environ.get('FACTLIB_GATE')
+    if not gate or chat.endpoint.startswith('local/'): return chat.base_url, chat._secret, 0.
+    return gated_url(gate, chat.base_url, chat.timeout), _Secret(os.environ.get('OPENAI_API_KEY') or 'none'), _WEEK
+
 # %% ../../nbs/llm/chat.ipynb #chat-process
 @patch
 def _start_process(self:Chat):
     "What belongs to a process: nothing is under way, nothing is learnt about the server."
-    self._process = os.getpid()
-    self._gate, self._lock = Gate(self.concurrency), threading.Lock() # the lock guards the counts
+    self._process, self._way = os.getpid(), _way(self)
+    self._gate, self._lock = Gate(self.concurrency, self.per_minute), threading.Lock() # the lock guards the counts
     self._keeper = Keeper(self.cache, self.mode == 'record') if self.cache is not None else None
     self._under_way = {} # key of a request -> the task that asks for it
     self._max_tokens_name, self._no_schema = 'max_tokens', set() # how this server is asked: see `_adapt`
@@ -416,7 +428,7 @@ async def _ask_until_done(self:Chat, key, request):
     while True:
         queued = clock()
         async with self._gate:
-            tries.admit(queued, clock(), self.deadline)
+            tries.admit(queued, clock(), max(self.deadline, self._way[2]))
             if self._given_up or tries.left <= 0: return self._too_late(tries)
             form = self._form(request)
             outcome = await self._try(request, tries)
@@ -589,8 +601,9 @@ async def _attempt(self:Chat, request, timeout):
     "One attempt: the answer as plain data. A `Failure` if there is none."
     begun = time.perf_counter()
     try:
-        transport = transport_for(self.transport, self.base_url, self._secret)
-        completion = await transport.send(self._body(request), timeout)
+        base_url, key, least = self._way
+        transport = transport_for(self.transport, base_url, key)
+        completion = await transport.send(self._body(request), max(timeout, least))
     except Failure as e:
         e.message = self._secret.strike(e.message)[:500]
         e.args = e.message,

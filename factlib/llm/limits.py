@@ -28,21 +28,30 @@ class Gate:
     def __init__(
         self,
         most:int, # At most so many inside
+        per_minute:int|None=None, # At most so many enter within `minute`; None: as many as like
     ):
         "An open gate: nobody is inside, and `limit` is `most`."
-        self.most, self.limit, self.inside = most, most, 0
+        self.most, self.limit, self.inside, self.minute = most, most, 0, 61. # seconds: see below
         self._waiting, self._until, self._calm, self._successes = deque(), 0., 0., 0
+        self._entered = None if per_minute is None else deque(maxlen=per_minute)
 
-    async def __aenter__(self):
-        "Wait for a place, and take it."
-        await self._pause()
-        if self.inside < int(self.limit) and not self._waiting: self.inside += 1
-        else: await self._queue()
+# %% ../../nbs/llm/limits.ipynb #limits-gate-enter
+@patch
+async def __aenter__(self:Gate):
+    "Wait for a place, take it, and wait for the time to go on."
+    await self._pause()
+    if self.inside < int(self.limit) and not self._waiting: self.inside += 1
+    else: await self._queue()
+    try: await self._pace()
+    except BaseException:
+        await self.__aexit__()
+        raise
 
-    async def __aexit__(self, *error):
-        "Give the place back."
-        self.inside -= 1
-        self._wake()
+@patch
+async def __aexit__(self:Gate, *error):
+    "Give the place back."
+    self.inside -= 1
+    self._wake()
 
 # %% ../../nbs/llm/limits.ipynb #limits-gate-queue
 @patch
@@ -57,12 +66,23 @@ async def _queue(self:Gate):
     turn = asyncio.get_running_loop().create_future()
     self._waiting.append(turn)
     self._wake() # those ahead may all have given up
-    try:
-        await turn
-        await self._pause()
+    try: await turn
     except asyncio.CancelledError:
         if turn.done() and not turn.cancelled(): await self.__aexit__()
         raise
+
+# %% ../../nbs/llm/limits.ipynb #limits-pace
+@patch
+async def _pace(self:Gate):
+    "Wait until the server wants to hear of us again, and until one more within the minute is allowed."
+    loop = asyncio.get_running_loop()
+    while True:
+        await self._pause()
+        entered, now = self._entered, loop.time()
+        full = entered is not None and len(entered) == entered.maxlen
+        if not full or now - entered[0] >= self.minute: break
+        await asyncio.sleep(self.minute - (now - entered[0]))
+    if entered is not None: entered.append(now)
 
 # %% ../../nbs/llm/limits.ipynb #limits-gate-wake
 @patch

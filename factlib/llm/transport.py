@@ -223,15 +223,31 @@ class LeanTransport:
         "Close the connections."
         await self.session.close()
 
+# %% ../../nbs/llm/transport.ipynb #transport-forward
+async def _exchange(transport, data):
+    "Status, headers and bytes of the answer to some bytes; a redirection is an answer."
+    posted = transport.session.post(transport.url, data=data, allow_redirects=False, proxy=transport.proxy)
+    async with posted as response:
+        return response.status, response.headers, await _body(response.status, response.content.iter_any())
+
+@patch
+async def forward(
+    self:LeanTransport,
+    data:bytes, # A request's body
+    timeout:float, # Seconds
+)->tuple: # Status, headers, body (at most 32 MB; of an error the beginning)
+    "Send a request as it is; a `Failure` if nothing comes back."
+    try:
+        async with asyncio.timeout(timeout): return await _exchange(self, data)
+    except Exception as e: failed = _lost(e, timeout)
+    raise failed.with_traceback(None)
+
 # %% ../../nbs/llm/transport.ipynb #transport-lean-post
 async def _post(transport, body):
     "The parsed body of the answer."
-    data = json.dumps(body, ensure_ascii=False).encode('utf-8')
-    posted = transport.session.post(transport.url, data=data, allow_redirects=False, proxy=transport.proxy)
-    async with posted as response:
-        raw = await _body(response.status, response.content.iter_any())
-        if response.status >= 300: raise failure(response.status, _parsed(raw), response.headers)
-        return _parsed(raw)
+    status, headers, raw = await _exchange(transport, json.dumps(body, ensure_ascii=False).encode('utf-8'))
+    if status >= 300: raise failure(status, _parsed(raw), headers)
+    return _parsed(raw)
 
 def _completion(parsed):
     "The client's type; built without validation where a server takes liberties with it, as the client does."

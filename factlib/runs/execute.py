@@ -85,18 +85,22 @@ def _session(notebook):
         else: os.environ[SESSION] = before
 
 # %% ../../nbs/runs/execute.ipynb #execute-papermill
-def _papermill(notebook, part, out, values, progress):
-    "Run a notebook into `part`. Its `BadInput` is one here; for other errors the notebook that shows them is kept."
+def _failure(error, notebook, part, failed, keep):
+    "What is raised for an error of a cell."
+    if error.ename == 'BadInput' and not keep: return BadInput(error.evalue)
+    told = f'{notebook.stem} failed with {error.ename}: {error.evalue}'
+    return RuntimeError(f'{told} {_kept_notebook(part, failed)}')
+
+def _papermill(notebook, part, out, values, progress, arguments=(), keep=False):
+    "Run a notebook into `part`. One that fails is kept, unless by a `BadInput`; with `keep` also then."
     import papermill
     from papermill.exceptions import PapermillExecutionError
-    failed, name = out.parent/f'{out.name}.failed.ipynb', notebook.stem
-    quiet = ['--log-level=ERROR'] # no kernel's warning about loopback
-    try: papermill.execute_notebook(_literal(notebook), _literal(part), parameters=values | dict(out=str(out)),
-                                    progress_bar=progress, kernel_name='python3', extra_arguments=quiet)
-    except PapermillExecutionError as e:
-        if e.ename == 'BadInput': raise BadInput(e.evalue) from None
-        raise RuntimeError(f'{name} failed with {e.ename}: {e.evalue} {_kept_notebook(part, failed)}') from None
-    except (ValueError, OSError) as e: raise RuntimeError(f'{name} can\'t be run: {e}') from None
+    failed = out.parent/f'{out.name}.failed.ipynb'
+    more = ['--log-level=ERROR', *arguments] # no warning about loopback
+    try: papermill.execute_notebook(*map(_literal, (notebook, part)), values, progress_bar=progress,
+                                    kernel_name='python3', extra_arguments=more)
+    except PapermillExecutionError as e: raise _failure(e, notebook, part, failed, keep) from None
+    except (ValueError, OSError) as e: raise RuntimeError(f'{notebook.stem} can\'t be run: {e}') from None
     failed.unlink(missing_ok=True)
 
 # %% ../../nbs/runs/execute.ipynb #execute-held
@@ -131,28 +135,38 @@ def _seal(folder, name):
 
 # %% ../../nbs/runs/execute.ipynb #execute-check-values
 def _check_values(notebook, values):
-    "A `BadInput` for a value of a parameter that the experiment doesn't have."
+    "Names of the parameters; a `BadInput` for a value of one that the experiment doesn't have."
     known = parameters_of(notebook)
     for name in values:
         if name not in known:
             raise BadInput(f'The experiment {notebook.stem} has no parameter {name!r}; it has {", ".join(known)}.')
+    return known
+
+def _filled(part, notebook, out, values, progress, check, options):
+    "Run an experiment into a folder beside `out`. What of an old result doesn't go along."
+    with _held(part) as folder, _session(out/NOTEBOOKS[0]):
+        _papermill(notebook, folder/NOTEBOOKS[0], out, values, progress, **options)
+        check()
+        return _seal(folder, notebook.stem)
+
+def _own_folder(known, out):
+    "The parameter that says where results go, for an experiment that has it."
+    return dict(out=str(out)) if 'out' in known else {}
 
 # %% ../../nbs/runs/execute.ipynb #execute-execute
 def execute(
     notebook:Path, # An experiment
-    values:dict, # Parameter -> value; what is left out has the notebook's default
-    out:Path, # Folder of the results; also gets notebook.ipynb and notebook.html
+    values:dict, # Parameter -> value; else the notebook's default
+    out:Path, # Folder of the results, notebook.ipynb and .html
     progress:bool=True, # A bar that counts cells
+    check:Callable=bool, # Called when it has run; if it raises, old results stay
+    **options, # `arguments` of the kernel; `keep` also what ends with a `BadInput`
 )->Path: # The executed notebook
-    """Run an experiment. Its `BadInput` is one here; any other error is a RuntimeError, shown in `OUT.failed.ipynb`.
-    The old results stay until the new ones take their place as a whole."""
-    _check_values(notebook, values)
+    """Run an experiment. Its `BadInput` is one here; other errors are a RuntimeError, shown in `OUT.failed.ipynb`.
+    Old results stay until the new ones take their place."""
+    values = values | _own_folder(_check_values(notebook, values), out)
     part, new = Part(out), make_folder(out.parent)
-    try:
-        with _held(part) as folder, _session(out/NOTEBOOKS[0]):
-            _papermill(notebook, folder/NOTEBOOKS[0], out, values, progress)
-            stale = _seal(folder, notebook.stem)
-        part.take_place(stale)
+    try: part.take_place(_filled(part, notebook, out, values, progress, check, options))
     finally: _remove_empty(new)
     drop_failed(out)
     return out/NOTEBOOKS[0]

@@ -1,0 +1,199 @@
+"One gate for many processes: real processes whose chats go through a gateway to a real server that counts."
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from factlib.core.loop import run_sync
+from factlib.llm.budget import Budget, Spent
+from factlib.llm.cache import Cache
+from factlib.llm.chat import Chat
+from factlib.llm.gateway import Account, Gateway
+from factlib.llm.limits import Gate
+from factlib.llm.stub import StubServer
+
+ASKING = '''
+import asyncio, sys
+from factlib.llm.chat import Chat
+base_url, name, n = sys.argv[1], sys.argv[2], int(sys.argv[3])
+chat = Chat('m', base_url, concurrency=16)
+async def all(): return await asyncio.gather(*[chat(f'{name} {i}') for i in range(n)])
+replies = asyncio.run(all())
+print(*[str(r.absence) for r in replies])
+'''
+
+def worker(gateway, server, name, n, **environment):
+    "A process that asks n things at once, and knows a token in the place of the key."
+    env = {k: v for k, v in os.environ.items() if k not in ('FACTLIB_CACHE', 'OPENAI_API_KEY')} | environment
+    env |= dict(FACTLIB_GATE=gateway.url, OPENAI_API_KEY=gateway.open())
+    return subprocess.Popen([sys.executable, '-c', ASKING, server.base_url, name, str(n)], env=env, stdout=subprocess.PIPE, text=True)
+
+def told(processes): return [p.communicate(timeout=60)[0].split() for p in processes]
+
+def by_the_minute(most, minute, clock=time.monotonic):
+    "A rule that refuses what exceeds so many requests within so many seconds, as a strict server does."
+    begun, refused = [], []
+    def rule(request):
+        now = clock()
+        if len([t for t in begun if now - t < minute]) >= most:
+            refused.append(now)
+            return dict(status=429, headers={'retry-after-ms': '200'})
+        begun.append(now)
+        return 'Yes.'
+    rule.begun, rule.refused = begun, refused
+    return rule
+
+@pytest.mark.slow
+def test_four_workers_keep_to_one_gate_and_one_rate():
+    "Never more at a time than allowed, never more in a stretch than allowed, no answer lost, nothing refused."
+    rule = by_the_minute(10, 1.)
+    with StubServer(rule, delay=.05) as server, Gateway(concurrency=4, per_minute=10) as gateway:
+        gateway._gate(server.base_url).minute = 1.2 # of a server whose minute is a second
+        absences = told([worker(gateway, server, name, 8) for name in 'abcd'])
+    assert absences == [['None']*8]*4 and len(server.requests) == 32 and not rule.refused
+    assert server.most_in_flight <= 4
+
+def test_a_gate_learns_for_all_and_none_is_lost():
+    "The server allows less than we were told: 429 hold everybody back, and all get their answers."
+    rule = by_the_minute(6, .5)
+    with StubServer(rule) as server, Gateway(concurrency=8) as gateway:
+        absences = told([worker(gateway, server, name, 8) for name in 'ab'])
+    assert absences == [['None']*8]*2 and rule.refused and len(rule.begun) == 16
+
+def test_workers_have_no_key_and_keep_the_endpoints_name(tmp_path):
+    "The server gets the key, workers only a token; the cache's keys are those of a chat without a gateway."
+    with StubServer(lambda request: 'Yes.', key='sk-the-real-key') as server, Gateway(api_key='sk-the-real-key') as gateway:
+        absences, = told([worker(gateway, server, 'a', 2, FACTLIB_CACHE=str(tmp_path/'answers.sqlite'))])
+        with Cache(tmp_path/'answers.sqlite') as cache:
+            straight = Chat('m', server.base_url, api_key='sk-the-real-key', cache=cache)
+            assert absences == ['None', 'None'] and straight.ask('a 1').cached and len(server.requests) == 2
+    assert b'sk-the-real-key' not in (tmp_path/'answers.sqlite').read_bytes()
+
+def test_nobody_else_gets_through():
+    with StubServer(lambda request: 'Yes.') as server, Gateway() as gateway:
+        url, token = gateway.url, gateway.open()
+        os.environ['FACTLIB_GATE'] = url
+        try:
+            stranger = Chat('m', server.base_url, api_key='ours', mode='off').ask('a')
+            os.environ['OPENAI_API_KEY'] = token
+            known = Chat('m', server.base_url, mode='off').ask('a')
+        finally:
+            del os.environ['FACTLIB_GATE'], os.environ['OPENAI_API_KEY']
+    assert '401' in stranger.detail and known.text == 'Yes.' and len(server.requests) == 1
+
+@pytest.fixture
+def gated(monkeypatch):
+    "A function that makes this process a worker of a gateway; gives its account."
+    def join(gateway):
+        monkeypatch.setenv('FACTLIB_GATE', gateway.url)
+        monkeypatch.setenv('OPENAI_API_KEY', gateway.open())
+        return gateway.accounts[os.environ['OPENAI_API_KEY']]
+    return join
+
+def asked(chat, prompts):
+    async def all(): return await asyncio.gather(*[chat(p) for p in prompts])
+    return run_sync(all())
+
+@pytest.mark.parametrize('limit, sent', [(dict(requests=10), 10), (dict(requests=0), 0), (dict(tokens=12), 6), (dict(money=.006, prices=dict(m=(1000, 0, 'EUR'))), 6)])
+def test_a_budget_is_kept(limit, sent, gated):
+    "Prompts of one token, replies of one: 12 tokens are six answers; at 1,000 a million the prompts of six cost .006. One at a time, so that nothing is under way when the end is reached."
+    with StubServer(lambda request: 'Yes.') as server, Gateway(concurrency=1, budget=Budget(**limit)) as gateway:
+        account = gated(gateway)
+        replies = asked(Chat('m', server.base_url, mode='off'), map(str, range(20)))
+    assert len(server.requests) == sent == account.requests and sum(r.text == 'Yes.' for r in replies) == sent
+    assert 'is reached' in account.refused and account.refused == gateway.stopped
+
+def test_what_was_spent_outlives_the_process_and_a_raised_limit_goes_on(tmp_path, gated):
+    file = tmp_path/'spent.json'
+    for limit, sent in ((10, 10), (10, 10), (25, 25), (None, 30)):
+        with StubServer(lambda request: 'Yes.') as server, Gateway(budget=Budget(requests=limit, file=file)) as gateway:
+            gated(gateway)
+            asked(Chat('m', server.base_url, cache=tmp_path/'answers.sqlite', endpoint='ours'), map(str, range(30)))
+        assert json.loads(file.read_text())['requests'] == sent
+    with Cache(tmp_path/'answers.sqlite') as cache: assert len(cache) == 30 # each was asked once
+
+def test_a_server_that_counts_no_tokens_cant_be_held_to_a_limit_of_them(gated):
+    with StubServer(lambda request: dict(content='Yes.', usage={})) as server, Gateway(concurrency=1, budget=Budget(tokens=100)) as gateway:
+        account = gated(gateway)
+        with pytest.warns(UserWarning, match='does not say'): asked(Chat('m', server.base_url, mode='off'), 'abc')
+    assert len(server.requests) == 1 and "doesn't count tokens" in account.refused
+
+def test_what_a_server_does_wrong_is_seen_as_without_a_gateway(gated):
+    "Redirections aren't followed, errors keep their status, an answer that is none is none, no answer is no answer."
+    ways = dict(moved=dict(status=302, headers={'location': 'http://elsewhere/'}, body={}), refused=dict(status=400, body=dict(error=dict(message='no'))),
+                long=dict(status=400, body=dict(error=dict(message='maximum context length'))), raw=dict(raw='<html>'), drop=dict(drop=True), ok='Yes.')
+    def rule(request): return ways[request['messages'][0]['content']]
+    with StubServer(rule) as server, Gateway() as gateway:
+        chat = lambda: Chat('m', server.base_url, mode='off', attempts=1)
+        straight = {name: chat().ask(name) for name in ways}
+        gated(gateway)
+        through = {name: chat().ask(name) for name in ways}
+    assert {n: (r.absence, r.text) for n, r in straight.items()} == {n: (r.absence, r.text) for n, r in through.items()}
+    for name in ('moved', 'refused', 'long'): assert straight[name].detail == through[name].detail
+
+def test_the_wait_for_a_place_is_no_timeout(gated):
+    "One place, six requests of 0.2 s, and 0.5 s for an answer: the last waits a second, and gets its answer. One that takes too long is given up."
+    def rule(request): return dict(content='Yes.', delay=2 if request['messages'][0]['content'] == 'slow' else .2)
+    with StubServer(rule) as server, Gateway(concurrency=1) as gateway:
+        gated(gateway)
+        replies = asked(Chat('m', server.base_url, mode='off', timeout=.5, deadline=.6, attempts=1), map(str, range(6)))
+        assert [r.text for r in replies] == ['Yes.']*6
+        assert '504' in Chat('m', server.base_url, mode='off', timeout=.5, attempts=1).ask('slow').detail
+
+def test_a_killed_worker_leaves_nothing_in_the_queue(gated):
+    "It had 16 requests on their way, and one place; what waited is not sent any more."
+    with StubServer(lambda request: 'Yes.', delay=.2) as server, Gateway(concurrency=1) as gateway:
+        killed = worker(gateway, server, 'a', 16)
+        while not server.requests: time.sleep(.01)
+        killed.kill()
+        killed.communicate()
+        gated(gateway)
+        assert Chat('m', server.base_url, mode='off').ask('mine').text == 'Yes.' # behind all of the queue
+        assert len(server.requests) <= 4
+
+def test_a_cache_without_a_disk_in_common(tmp_path):
+    "Two workers, one after the other, keep their answers in the sweeper's cache."
+    with Cache(tmp_path/'answers.sqlite') as cache, StubServer(lambda request: 'Yes.') as server, Gateway(cache=cache) as gateway:
+        for _ in range(2): assert told([worker(gateway, server, 'a', 5, FACTLIB_CACHE=gateway.url)]) == [['None']*5]
+        assert len(server.requests) == 5 == len(cache)
+
+def test_a_rate_is_never_exceeded_in_any_stretch():
+    "200 at once through a gate of 20 in .2 s: any 21 in a row take at least that."
+    gate, begun = Gate(50, per_minute=20), []
+    gate.minute = .2
+    async def work():
+        async with gate: begun.append(asyncio.get_running_loop().time())
+    async def all(): await asyncio.gather(*[work() for _ in range(100)])
+    run_sync(all())
+    assert len(begun) == 100 and min(b - a for a, b in zip(begun, begun[20:])) >= .2 and gate.inside == 0
+
+def test_who_is_cancelled_while_it_waits_for_the_rate_gives_its_place_back():
+    async def all():
+        gate = Gate(1, per_minute=1)
+        async with gate: pass
+        async def late():
+            async with gate: pass
+        task = asyncio.ensure_future(late())
+        await asyncio.sleep(.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return gate.inside
+    assert run_sync(all()) == 0
+
+def test_chat_has_a_rate_of_its_own():
+    with StubServer(lambda request: 'Yes.') as server:
+        chat = Chat('m', server.base_url, mode='off', per_minute=3)
+        chat._gate.minute = .3
+        begun = time.monotonic()
+        asked(chat, map(str, range(7)))
+        assert time.monotonic() - begun >= .6 and chat.per_minute == 3
+
+def test_a_ledger_that_is_damaged_is_said(tmp_path):
+    (tmp_path/'spent.json').write_text('{"requests": ')
+    with pytest.raises(Exception, match='remove it to begin from 0'): Budget(file=tmp_path/'spent.json')
+    assert Spent(1, 2, 3).tokens == 5 and Account().refused == ''

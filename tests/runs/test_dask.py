@@ -1,0 +1,201 @@
+"Sweeps on workers: real processes, killed in mid-cell, in folders of their own; a scheduler that isn't there; the script for Slurm."
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from contextlib import contextmanager, redirect_stderr
+from pathlib import Path
+
+import pytest
+
+from factlib.benchmarks.fetch import FetchError
+from factlib.core.records import BadInput
+from factlib.llm.stub import StubServer
+from factlib.runs.cells import run_cell
+from factlib.runs.copies import copying
+from factlib.runs.dask import arrive, local_workers, scheduler_workers
+from factlib.runs.grid import load_grid
+from factlib.runs.sweep import here, run_sweep
+from sweeps import asking, grid, notebook, rows, statuses, sweep
+
+KEY = 'sk-the-real-key'
+
+class Deadly:
+    "A rule that answers with the prompt, and once, at the third request for `b`, kills the worker that runs it. A cell says in a file which process its kernel belongs to."
+    def __init__(self, folder): self.folder, self.asked, self.killed = folder, [], False
+    def __call__(self, request):
+        prompt = request['messages'][0]['content']
+        self.asked.append(prompt)
+        if not self.killed and len([p for p in self.asked if p.startswith('b')]) == 3:
+            self.killed = True
+            os.kill(int((self.folder/'worker-b').read_text()), signal.SIGKILL)
+        return dict(content=prompt, delay=.05)
+
+def swept(path, out, workers=here, done=bool):
+    with redirect_stderr(io.StringIO()): return run_sweep(load_grid(path), out, workers, done)
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    "A server that kills, and the grid of a notebook that asks it; the environment has the key."
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv('FACTLIB_CACHE', raising=False)
+    monkeypatch.setenv('OPENAI_API_KEY', KEY)
+    rule = Deadly(tmp_path)
+    with StubServer(rule, key=KEY) as server:
+        own = asking(tmp_path, server.base_url)
+        said = json.loads(own.read_text())
+        said['cells'][1]['source'] = f'import os; open({str(tmp_path)!r} + f"/worker-{{name}}", "w").write(str(os.getppid()))\n' + said['cells'][1]['source']
+        own.write_text(json.dumps(said))
+        rule.server = server
+        rule.grid = grid(tmp_path, dict(experiment='asking.ipynb', parameters=dict(n=8, concurrency=2), grid=dict(name=['a', 'b', 'c']), limits=dict(concurrency=3)))
+        yield rule
+
+def check_survived(rule, out, killed=True):
+    "All done, each table right, at most what was under way asked twice, never more at a time than allowed."
+    assert statuses(out) == dict.fromkeys(('name=a', 'name=b', 'name=c'), 'done') and rule.killed == killed
+    for name in 'abc': assert (out/f'name={name}'/'table.csv').read_text().split('\n') == [f'{name} {i}' for i in range(8)]
+    assert set(rule.asked) == {f'{name} {i}' for name in 'abc' for i in range(8)} and len(rule.asked) <= 24 + 2*killed
+    assert rule.server.most_in_flight <= 3 and not list(out.glob('*.failed*')) and not list(out.glob('.*.part'))
+
+@pytest.mark.slow
+def test_a_worker_of_this_machine_killed_in_mid_cell(asked, tmp_path):
+    summary = swept(asked.grid, tmp_path/'out', local_workers(2))
+    assert summary['done'] == 3 and summary['requests'] == len(asked.asked)
+    check_survived(asked, tmp_path/'out')
+    begun = time.monotonic()
+    assert swept(asked.grid, tmp_path/'out', local_workers(2))['kept'] == 3 and time.monotonic() - begun < 5 # no cluster is started
+    assert os.environ['OPENAI_API_KEY'] == KEY
+
+@contextmanager
+def dask(*arguments, cwd):
+    "A process of Dask's command line in a folder of its own, without the key."
+    cwd.mkdir(exist_ok=True)
+    env = {k: v for k, v in os.environ.items() if k != 'OPENAI_API_KEY'}
+    process = subprocess.Popen([sys.executable, '-m', 'distributed.cli.dask_' + arguments[0], *arguments[1:]], cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    log = []
+    threading.Thread(target=lambda: log.extend(process.stdout), daemon=True).start()
+    try: yield process, log
+    finally:
+        process.terminate()
+        try: process.wait(10)
+        except subprocess.TimeoutExpired: process.kill()
+
+def until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end: time.sleep(.05)
+    assert condition()
+
+@contextmanager
+def scheduler(folder):
+    "A scheduler; its address."
+    with dask('scheduler', '--port', '0', '--no-dashboard', '--host', '127.0.0.1', cwd=folder) as (_, log):
+        found = lambda: next((line.split('Scheduler at:')[1].strip() for line in log if 'Scheduler at:' in line), '')
+        until(found)
+        yield found()
+
+def worker(address, folder): return dask('worker', address, '--nthreads', '1', '--no-dashboard', '--death-timeout', '30', '--local-directory', str(folder), cwd=folder)
+
+def connected(address, n):
+    from distributed import Client
+    with Client(address, set_as_default=False, timeout=20) as client: client.wait_for_workers(n, timeout=60)
+
+@pytest.mark.slow
+def test_workers_in_separate_folders_one_killed(asked, tmp_path):
+    "As on other machines: notebook and data travel, answers and tables come back; the tables are those of a sweep in this process."
+    Path('texts.csv').write_text('data of mine')
+    said = json.loads(asked.grid.read_text())
+    own = json.loads(Path('asking.ipynb').read_text())
+    own['cells'][0]['source'] += '\ntexts:str = ""'
+    own['cells'].append(dict(own['cells'][1], id='reads', source='assert open(texts).read() == "data of mine"'))
+    Path('asking.ipynb').write_text(json.dumps(own))
+    file = grid(tmp_path, dict(said, parameters=said['parameters'] | dict(texts='texts.csv')))
+    with scheduler(tmp_path/'s') as address, worker(address, tmp_path/'w1'), worker(address, tmp_path/'w2'):
+        connected(address, 2)
+        summary = swept(file, tmp_path/'out', scheduler_workers(address))
+        assert summary['done'] == 3, rows(tmp_path/'out')
+    check_survived(asked, tmp_path/'out')
+    sent = len(asked.asked)
+    assert swept(file, tmp_path/'out')['kept'] == 3 # here it is seen as up to date
+    swept(file, tmp_path/'again') # and the same comes out here
+    for name in 'abc': assert (tmp_path/'again'/f'name={name}'/'table.csv').read_bytes() == (tmp_path/'out'/f'name={name}'/'table.csv').read_bytes()
+    assert len(asked.asked) == sent + 24
+
+@pytest.mark.slow
+def test_a_cell_that_fails_elsewhere_comes_back_with_its_notebook(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    notebook(tmp_path/'own.ipynb', 'x:int = 1', 'print(1/x)')
+    file = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[0, 1])))
+    with scheduler(tmp_path/'s') as address:
+        with pytest.raises(BadInput, match='has no workers'): swept(file, tmp_path/'out', scheduler_workers(address))
+        assert not (tmp_path/'out').exists()
+        with worker(address, tmp_path/'w1'):
+            connected(address, 1)
+            code, said, err = sweep(file, '--out', 'out', '--scheduler', address, cwd=tmp_path)
+    assert code == 1 and statuses(tmp_path/'out') == {'x=0': 'failed', 'x=1': 'done'}, err
+    assert 'ZeroDivisionError' in (tmp_path/'out'/'x=0.failed.ipynb').read_text() and not (tmp_path/'out'/'x=0').exists()
+
+def test_a_scheduler_that_doesnt_answer(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    notebook(tmp_path/'own.ipynb', 'x:int = 1', 'x')
+    file = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[1])))
+    for address in ('tcp://127.0.0.1:1', 'nonsense://x:1'):
+        with pytest.raises(BadInput, match='No Dask scheduler answers'): swept(file, tmp_path/'out', scheduler_workers(address, timeout=1))
+    assert not (tmp_path/'out').exists()
+
+def test_without_dask_cells_run_here(monkeypatch):
+    import factlib.runs.dask as room
+    monkeypatch.setattr(room, 'has_dask', lambda: False)
+    assert room.local_workers(4) is here
+    with pytest.raises(BadInput, match=r'factlib\[scale\]'): room.scheduler_workers('tcp://127.0.0.1:1')
+
+def test_a_script_for_slurm_is_shown(tmp_path):
+    from click.testing import CliRunner
+    from factlib.cli import app
+    notebook(tmp_path/'own.ipynb', 'x:int = 1', 'x')
+    file, slurm = grid(tmp_path, dict(experiment=str(tmp_path/'own.ipynb'), grid=dict(x=[1]))), tmp_path/'slurm.yaml'
+    slurm.write_text('{queue: short, walltime: "02:00:00", memory: 3GB, jobs: 5}')
+    said = CliRunner().invoke(app, ['sweep', str(file), '--out', str(tmp_path/'out'), '--slurm', str(slurm), '--dry-run'])
+    assert said.exit_code == 0 and {'#!/usr/bin/env bash', '#SBATCH -p short', '#SBATCH -t 02:00:00', '#SBATCH --mem=3G'} <= set(said.output.splitlines())
+    assert '--nthreads 1' in said.output and '--death-timeout 600' in said.output and not (tmp_path/'out').exists()
+    before = signal.getsignal(signal.SIGINT)
+    assert before is signal.default_int_handler # dask-jobqueue would have taken it
+
+def packed(**files):
+    "An archive as a worker sends it."
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode='w') as tar:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+@pytest.mark.parametrize('archive', [packed(**{'../evil': b'x', 'made/x=1/notebook.ipynb': b''}), b'no archive', packed(**{'/etc/evil': b'x'})])
+def test_an_archive_that_isnt_sound_changes_nothing(archive, tmp_path):
+    out = tmp_path/'out'/'x=1'
+    out.mkdir(parents=True)
+    (out/'notebook.ipynb').write_text('old')
+    with pytest.raises(FetchError): arrive(archive, out)
+    assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob('*')) == ['out', 'out/x=1', 'out/x=1/notebook.ipynb']
+
+def test_copies_are_whole_when_they_are_there(tmp_path, monkeypatch):
+    "To another folder by fsspec: what vouches comes last, so that a copy that broke off isn't taken for one."
+    import fsspec.implementations.local as local
+    monkeypatch.chdir(tmp_path)
+    notebook(tmp_path/'own.ipynb', 'x:int = 1', 'x')
+    file, put, order = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[1, 2]))), local.LocalFileSystem.put_file, []
+    def noted(self, source, to, **options):
+        order.append(Path(to).name)
+        return put(self, source, to, **options)
+    monkeypatch.setattr(local.LocalFileSystem, 'put_file', noted)
+    for _ in range(2): # the second time only what is new is copied
+        with copying('out', f'file://{tmp_path}/elsewhere') as done: swept(file, 'out', done=done)
+    assert order == ['notebook.html', 'notebook.ipynb']*2 + ['cells.csv', 'index.html']*2
+    assert {p.name for p in (tmp_path/'elsewhere').iterdir()} == {'x=1', 'x=2', 'cells.csv', 'index.html'}
+    with pytest.raises(BadInput, match='Nothing can be copied'):
+        with copying('out', 'nowhere://x'): pass

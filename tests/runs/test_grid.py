@@ -1,0 +1,89 @@
+"Grids of sweeps: what stands in a file, what is refused, what cells are called."
+import itertools
+import json
+
+import pytest
+
+from factlib.core.records import BadInput
+from factlib.runs.grid import cell_name, combinations, load_grid
+
+def grid(folder, said, name='grid.yaml'):
+    (folder/name).write_text(said if isinstance(said, str) else json.dumps(said), encoding='utf-8')
+    return load_grid(folder/name)
+
+def test_yaml_and_json_say_the_same(tmp_path):
+    said = dict(experiment='quick_sweep', parameters=dict(n=2), grid=dict(seed=[0, 1], mode=['paper']), limits=dict(requests=5))
+    cells = grid(tmp_path, said, 'a.json').cells
+    yaml = 'experiment: quick_sweep\nparameters: {n: 2}\ngrid:\n  seed: [0, 1]\n  mode: [paper]\nlimits: {requests: 5}'
+    assert grid(tmp_path, yaml).cells == cells and [c.name for c in cells] == ['seed=0,mode=paper', 'seed=1,mode=paper']
+
+WRONG = {
+    'experiment: quick_sweep\nworkers: 3': "The file has no key 'workers'; it can have experiment, parameters, grid, include, exclude, limits.",
+    'experiment: quick_sweep\nlimits: {request: 3}': "limits has no key 'request'; it can have requests, tokens, money, prices, concurrency, per_minute. Did you mean 'requests'?",
+    'experiment: quick_sweep\nlimits: {requests: many}': "limits.requests has to be a whole number, not 'many'.",
+    'experiment: quick_sweep\nlimits: {requests: true}': 'limits.requests has to be a whole number, not True.',
+    'experiment: quick_sweep\nlimits: {concurrency: 0}': 'limits.concurrency has to be 1 or more, not 0.',
+    'experiment: quick_sweep\ngrid: {seed: []}': 'grid.seed is empty: give it a value, or leave it out.',
+    'experiment: quick_sweep\nparameters: {n: 2.5}': 'The parameter n has to be of type int, not 2.5.',
+    'experiment: quick_sweep\nparameters: {n: "2"}': "The parameter n has to be of type int, not '2'.",
+    'experiment: quick_sweep\nparameters: {mode: no}': 'The parameter mode has to be of type str, not False.', # YAML's no
+    'experiment: quick_sweep\ngrid: {N: [1]}': "The experiment quick_sweep has no parameter 'N'; it has model, base_url, dataset, n, seed, mode.",
+    'experiment: quick_sweep\ngrid: {seed: [1, 1]}': 'The cell seed=1 is there twice',
+    'experiment: quick_sweep\ngrid: {mode: [a, A]}': 'The cell mode=A differs from mode=a by capital letters alone',
+    'experiment: quick_sweep\ngrid: {seed: [1]}\nexclude: [{seed: 1}]': 'exclude leaves nothing',
+    'experiment: quick_sweep\ninclude: [{dataset: mine.jsonl}]': 'there is no such file',
+    'experiment: gone.ipynb': "There is no experiment 'gone.ipynb'",
+    'experiment: quick_sweep\nparameters: {seed: 2020-01-01}': 'JSON can',
+    'experiment: [': 'not readable as YAML',
+    '- 1': 'has to be a mapping',
+    '': 'has to be a mapping',
+    'experiment: quick_sweep\nlimits: {money: 5, prices: gone.csv}': "There is no price table 'gone.csv'"}
+
+@pytest.mark.parametrize('text', WRONG)
+def test_what_is_wrong_is_said_in_a_sentence(text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput) as e: grid(tmp_path, text)
+    assert WRONG[text] in str(e.value) and '\n' not in str(e.value)
+
+def test_a_model_without_a_price(tmp_path):
+    (tmp_path/'prices.csv').write_text('model,input,output,currency\nm,1,2,EUR\n')
+    said = dict(experiment='live_judge', grid=dict(model=['m']), limits=dict(money=5, prices=str(tmp_path/'prices.csv')))
+    assert grid(tmp_path, said).limits.money == 5
+    with pytest.raises(BadInput, match="no model 'mm'; they have m"): grid(tmp_path, said | dict(grid=dict(model=['m', 'mm'])))
+
+def test_too_many_cells_are_refused_before_they_are_made(tmp_path):
+    with pytest.raises(BadInput, match='100,000 are the most'):
+        grid(tmp_path, dict(experiment='quick_sweep', grid=dict(n=list(range(1000)), seed=list(range(1000)), mode=['a', 'b'])))
+
+def test_no_file(tmp_path):
+    with pytest.raises(BadInput, match='There is no file'): load_grid(tmp_path/'gone.yaml')
+    (tmp_path/'utf16.yaml').write_bytes('experiment: x'.encode('utf-16'))
+    with pytest.raises(BadInput, match='not UTF-8'): load_grid(tmp_path/'utf16.yaml')
+
+def by_hand(grid, include, exclude):
+    "The rules once more, said as the documentation of GitHub Actions says them, over tagged values."
+    rows = [dict(zip(grid, values)) for values in itertools.product(*grid.values())]
+    rows = [r for r in rows if not any(set(e.items()) <= set(r.items()) for e in exclude)]
+    added, own = [{} for _ in rows], []
+    for entry in include:
+        fits = [i for i, r in enumerate(rows) if not any(k in r and r[k] != v for k, v in entry.items())]
+        for i in fits: added[i] |= entry
+        if not fits: own.append(entry)
+    return [r | a for r, a in zip(rows, added)] + own
+
+def test_combinations_follow_the_rules():
+    "All small grids over two lists of two values with one or two entries each of include and exclude."
+    axes = dict(a='xy', b='xy')
+    entries = [dict(zip(names, values)) for names in (('a',), ('b',), ('a', 'b'), ('c',), ('a', 'c')) for values in itertools.product('xz' if names != ('b',) else 'xy', repeat=len(names))]
+    for first, second in itertools.product(entries, repeat=2):
+        for out in ([], [dict(a='x')], [dict(a='x', b='y'), dict(b='x')]):
+            assert combinations(axes, [first, second], out) == by_hand(axes, [first, second], out)
+
+def test_names_stay_when_the_grid_grows_and_differ():
+    few, more = combinations(dict(seed=[0])), combinations(dict(seed=[0, 1]), [dict(seed=2)])
+    assert [cell_name(c) for c in few] == [cell_name(c) for c in more][:1] == ['seed=0']
+    odd = ['', ' ', '.', '..', '/', '\\', 'a/b', 'a\\b', 'a:b', 'é', 'ü'*300, 'x'*300, 'x'*301, '1', 1, 1.5, '1.5', True, 'true', None, 'null', [1], '[1]', dict(a=1), 'CON', 'a\nb', '-']
+    names = [cell_name(dict(p=x)) for x in odd]
+    assert len(set(names)) == len(odd)
+    for name in names: assert name.isascii() and name.isprintable() and len(name) <= 120 and not set(name) & set('/\\:*?"<>|') and name.startswith('p=')
+    assert len(cell_name({f'parameter_{i}': 'x'*40 for i in range(20)})) <= 120
