@@ -64,12 +64,12 @@ def _carried(folder, leave, inside=''):
         else: yield path
 
 def _carry(old, new, leave, token):
-    "Move the files of a folder into another one, without those to leave."
+    "Move a folder's files into another one, but not those to leave."
     for path in list(_carried(old, leave)):
         to = new/path
         to.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError): # it is not there, or a database has just removed its journal
-            if os.path.samestat(os.lstat(to), os.lstat(old/path)): continue # linked already
+            if os.path.samestat(os.lstat(to), os.lstat(old/path)): continue
             os.replace(to, f'{to}.{token}')
         with suppress(FileNotFoundError): os.replace(old/path, to)
 
