@@ -192,3 +192,12 @@ def test_promises_are_kept(name, data, balance):
         if row['old_cover'] is not None and name == 'bootstrap: mean': assert row['cover'] > row['old_cover'], row
         # Where an AUC is near 1, or most items are one group's, some samples have no interval; elsewhere nearly all do.
         assert row['given'] > (.6 if balance == 'half' or data == 'AUC .95' else .9 if data != 'lognormal' else .75), row
+
+
+def test_an_interval_over_nearly_the_whole_range_is_none():
+    "Seven stories of unequal size, one of which holds most of what speaks against an AUC of .99 (the order evaluator on stories it had not seen): by bootstrap-t from .2 to 99.8 %."
+    sizes, off = [8, 2, 3, 4, 2, 4, 1], [.0106, -.1034, .0051, .0108, -.0174, .0108, .0551]
+    values, groups = np.repeat(.9907 + np.array(off), sizes), np.repeat(list('abcdefg'), sizes)
+    r = bootstrap(np.mean, values, groups=list(groups), limits=(0, 1), n_resamples=500, null=.5)
+    assert r.ci is None and r.p is None and 'would be nearly the whole range' in r.note and r.estimate == pytest.approx(.99, abs=.002)
+    assert bootstrap(np.mean, values, groups=list(groups), n_resamples=500).ci is not None # without a range nothing is too long
