@@ -182,9 +182,9 @@ def ladders(tau, auc):
     return said('trutheval', 'trutheval-two-finding', own=own, main='recorded')
 
 def test_whether_shared_words_follow_the_levels():
-    says(ladders(-.99, .6), 'without reading for errors', 'for judge, the highest of 2 evaluators, and 0.60', 'for 0 of them the interval includes')
+    says(ladders(-.99, .6), 'without reading for errors', 'for judge, the highest of 2 evaluators, and 0.60', 'for 0 of them no interval excludes')
     says(ladders(-.7, .95), 'do not follow the levels better', 'for rouge1, the highest of 2')
-    says(ladders(-.95, .5), 'can\'t be told', 'for 1 of them the interval includes')
+    says(ladders(-.95, .5), 'can\'t be told', 'for 1 of them no interval excludes')
 
 @pytest.mark.parametrize('judge, words', [(.9, 'judge puts 90% in the right order, shared words 70% and text length 60%.'), (.72, 'shared words 70% and text length 60%, which is not shown to be less.')])
 def test_true_texts_against_lies(judge, words):
