@@ -132,21 +132,20 @@ def _best(column, estimates):
     return max(known, key=known.get) if known else None
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-own
-def _own(column, judged, name):
-    "The benchmark's own statistic, or why there is none."
+def _own(column, part):
+    "The benchmark's own statistic, or why there is none; `part`: one evaluator's judgements."
     known = set(column.contest.ids)
     examples = [e for e in column.benchmark.examples if e.id in known]
-    own = judged[(judged.evaluator == name) & judged.example_id.isin(known)].reset_index(drop=True)
-    own = own.assign(value=own[_value_column(own, column.question)].astype(float))
+    own = part[['evaluator', 'example_id', 'group']].reset_index(drop=True)
+    own['value'] = part[_value_column(part, column.question)].astype(float).to_numpy()
     try: row = agreement_with_truth(own, examples, column.benchmark.good, n_resamples=200).iloc[0]
     except BadInput as e: return dict(statistic='none', own=None, own_low=None, own_high=None, note=str(e))
     return dict(statistic=row.statistic, own=row.estimate, own_low=row.ci_low, own_high=row.ci_high, note='')
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-note
-def _absences(judged, name, ids):
+def _absences(part):
     "Why scores are missing, counted; '' if none are."
-    own = judged[(judged.evaluator == name) & judged.example_id.isin(ids)]
-    return ', '.join(f'{why}: {n}' for why, n in own.absence.value_counts().items())
+    return ', '.join(f'{why}: {n}' for why, n in part.absence.value_counts().items())
 
 def _note(column, absences):
     "What has to be said of a cell."
@@ -175,15 +174,15 @@ def _test_cells(column, name, best, floors):
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-trust-rows
 def _column_rows(column, judged, floors, recorded):
-    "The rows of a column."
+    "Its rows."
     estimates = {name: column.contest.higher(values) for name, values in column.values.items()}
     best = _best(column, estimates)
     there = [f for f in floors if f in estimates and estimates[f].estimate is not None]
+    parts = dict(list(judged[judged.example_id.isin(column.contest.ids)].groupby('evaluator', sort=False)))
     for name, r in estimates.items():
-        note = _note(column, _absences(judged, name, column.contest.ids))
+        note, own = _note(column, _absences(parts[name])), _own(column, parts[name])
         about = dict(question=column.question, benchmark=column.benchmark.name, evaluator=name,
                      recorded=name in recorded, floor=name in floors)
-        own = _own(column, judged, name)
         tests = _test_cells(column, name, best, there) if r.estimate is not None else {}
         yield about | _share_cells(column, name, r) | own | tests | dict(alpha=column.alpha, note=note or own['note'])
 
