@@ -23,13 +23,19 @@ from .grid import Cell, Grid, data_paths
 from .loaded import LOADED, RECORDING, changed
 
 # %% ../../nbs/runs/cells.ipynb #cells-notebook
+@lru_cache(maxsize=100)
+def _read(path, size, changed):
+    "The digest of a notebook as it was when it had this size and time, and what it needs."
+    cells = json.loads(Path(path).read_text(encoding='utf-8'))['cells']
+    said = [[c['cell_type'], ''.join(c['source']), c['metadata'].get('tags', [])] for c in cells]
+    return digest(json.dumps(said)), [name for name in needs_of(path) if name != MODEL]
+
 def notebook_digest(
     notebook:Path,
-)->str: # 64 hexadecimal digits
-    "The digest of a notebook's sources and tags. Outputs don't count."
-    cells = json.loads(Path(notebook).read_text(encoding='utf-8'))['cells']
-    said = [[c['cell_type'], ''.join(c['source']), c['metadata'].get('tags', [])] for c in cells]
-    return digest(json.dumps(said))
+)->tuple: # 64 hexadecimal digits; files that it needs
+    "The digest of a notebook's sources and tags (outputs don't count), and what it needs of the user's data folder."
+    about = Path(notebook).stat()
+    return _read(os.path.abspath(notebook), about.st_size, about.st_mtime_ns)
 
 # %% ../../nbs/runs/cells.ipynb #cells-file-digest
 @lru_cache(maxsize=100_000)
@@ -62,8 +68,8 @@ def data_digests(
     "What tells whether a cell's data have changed."
     found, home = {path: path_digest(path) for path in data_paths(values)}, data_home()
     dataset = values.get('dataset')
-    needed = [name for name in needs_of(notebook) if name != MODEL]
-    needed += _benchmark_files(dataset) if isinstance(dataset, str) and dataset not in found else []
+    benchmark = _benchmark_files(dataset) if isinstance(dataset, str) and dataset not in found else []
+    needed = notebook_digest(notebook)[1] + benchmark
     if home is not None: found |= {f'FACTLIB_DATA/{name}': path_digest(home/name) for name in needed}
     return found
 
@@ -134,7 +140,7 @@ def wanted(
 )->Record: # Its status is empty
     "What a cell depends on now, as far as that is known before it runs."
     data = data_digests(grid.notebook, cell.parameters)
-    return Record('', parameters=cell.parameters, notebook=notebook_digest(grid.notebook), data=data)
+    return Record('', parameters=cell.parameters, notebook=notebook_digest(grid.notebook)[0], data=data)
 
 # %% ../../nbs/runs/cells.ipynb #cells-job
 @dataclass

@@ -21,6 +21,7 @@ from ..llm.budget import Budget
 from ..llm.cache import cache_place, default_cache
 from ..llm.gateway import Gateway
 from .cells import Job, Outcome, Record, digests_of, environment, run_cell, stale, wanted
+from .execute import results_of
 from .grid import Cell, Grid
 from .sweep_folder import HIDDEN, Row, cells_csv, check_owner, keep_record, locked, read_record
 from .sweep_folder import row_of, sweep_page
@@ -70,6 +71,12 @@ def _first_finding(folder):
     try: return str(json.loads(read_regular(folder/'result.json'))['findings'][0]['text'])
     except (OSError, ValueError, KeyError, IndexError, TypeError, RecursionError): return ''
 
+def _unscored(folder):
+    "Why a result can't stand for one: nothing could be scored, as when a server is down."
+    try: nothing = results_of(folder)[1]
+    except (OSError, ValueError, KeyError, TypeError): return 'Its result can\'t be read.'
+    return 'Nothing could be scored: the column absence of its judgements.parquet says why.' if nothing else ''
+
 def _clear(out, name):
     "Remove what a failure of a cell has left beside its folder."
     (out/f'{name}.failed.ipynb').unlink(missing_ok=True)
@@ -85,9 +92,10 @@ def enter(self:Sweep,
 )->None:
     "A cell has ended."
     folder, cell = self.out/name, self.rows[name].cell
-    status = 'stopped' if account.refused else 'failed' if outcome.failed else 'done'
-    record = Record(status, account.refused or outcome.failed, before.parameters, before.notebook, before.data,
-                    outcome.modules, outcome.seconds, account.requests, account.tokens)
+    why = account.refused or outcome.failed or _unscored(folder)
+    status = 'stopped' if account.refused else 'failed' if why else 'done'
+    record = Record(status, why, before.parameters, before.notebook, before.data, outcome.modules, outcome.seconds,
+                    account.requests, account.tokens)
     if status != 'failed': _clear(self.out, name)
     if status == 'done':
         record.found, record.result = _first_finding(folder), digests_of(folder)

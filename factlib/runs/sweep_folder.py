@@ -50,7 +50,7 @@ def check_owner(
 )->Path: # The same
     "A `BadInput` unless the folder is new, empty, or this sweep's own."
     out = check_place(out)
-    if not out.exists() or not any(out.iterdir()): return out
+    if not out.exists() or set(os.listdir(out)) <= {HIDDEN} and _owner(out) is None: return out # new, or just begun
     owner, names = _owner(out), {cell.name for cell in grid.cells}
     if owner is None: raise BadInput(f'{str(out)!r} holds something else than a sweep: name another folder as --out.')
     same = owner['experiment'] == grid.notebook.stem
@@ -113,7 +113,7 @@ def cells_csv(
 def _link(out, row):
     "Where the page sends who wants to see more of a cell; empty if there is nothing."
     failed = f'{row.cell.name}.failed.ipynb'
-    places = [failed] if row.status == 'failed' else [f'{row.cell.name}/{name}' for name in NOTEBOOKS[::-1]]
+    places = [failed]*(row.status == 'failed') + [f'{row.cell.name}/{name}' for name in NOTEBOOKS[::-1]]
     place = next((p for p in places if (out/p).is_file()), '')
     return place and './' + quote(os.fsencode(place))
 

@@ -22,28 +22,29 @@ from .sweep_folder import check_owner
 def _cost(grid, cell):
     "Requests to be sent, tokens of their prompts, money (or None), and what to say of a cell's cost."
     if not may_ask(grid.notebook): return 0, 0, None, ''
-    if not {'model', 'base_url', 'out'} <= parameters_of(grid.notebook).keys(): return 0, 0, None, 'cost not known'
+    if not {'model', 'base_url', 'out'} <= parameters_of(grid.notebook).keys():
+        return 0, 0, None, 'What it asks is not known.'
     try: total = estimate(grid.experiment, cell.parameters, grid.limits.prices).total
-    except BadInput as e: return 0, 0, None, '' if 'costs nothing' in str(e) else str(e)
-    except RuntimeError as e: return 0, 0, None, f'cost not known: {e}'
+    except BadInput as e: return 0, 0, None, '' if 'costs nothing' in str(e) else f'It will fail: {e}'
+    except RuntimeError as e: return 0, 0, None, f'What it asks is not known: {e}'
     price = f', {total.expected}' if total.expected else ''
-    told = f'about {total.asked:,} requests, {total.prompt_tokens:,} tokens of prompts{price}'
-    return total.asked, total.prompt_tokens, total.expected and total.expected.amount, told
+    told = f'It asks for about {total.asked:,} requests, {total.prompt_tokens:,} tokens of prompts{price}.'
+    return total.asked, total.prompt_tokens, total.expected, told
 
 # %% ../../nbs/runs/sweep_said.ipynb #said-line
 def _line(name, why, told):
     "A cell of a dry run."
-    return f'keep  {name}' if not why else f'run   {name}: {why}{f" It asks for {told}." if told else ""}'
+    return f'keep  {name}' if not why else f'run   {name}: {why} {told}'.rstrip()
 
 def _totals(costs, whys):
     "The sums of a dry run."
     requests, tokens = sum(c[0] for c in costs), sum(c[1] for c in costs)
-    money = [c[2] for c in costs if c[2]]
+    money = [c[2].amount for c in costs if c[2]]
     counts = dict(run=sum(map(bool, whys.values())), kept=sum(not why for why in whys.values()))
     return counts | dict(requests=requests, tokens=tokens, money=sum(money) if money else None)
 def _total_line(totals):
     "The last line of a dry run."
-    money = '' if totals['money'] is None else f', {totals["money"]:.3g} of money'
+    money = '' if totals['money'] is None else f', which cost {totals["money"]:.3g}'
     asked = f' In all about {totals["requests"]:,} requests{money}.' if totals['requests'] else ''
     return f'{totals["run"]} cells would run, {totals["kept"]} are kept.{asked}'
 
