@@ -127,12 +127,12 @@ def judged_pair(
     return frame, False
 
 # %% ../../nbs/runs/kept.ipynb #kept-judge-all
-def _benchmark_frame(judges, name, examples, folder, concurrency, counts):
+def _benchmark_frame(judges, examples, folder, counts):
     "All judgements of a benchmark."
     import pandas as pd
     frames, texts = [], texts_digest(examples)
     for judge in judges:
-        frame, kept = judged_pair(judge, examples, folder, concurrency, texts=texts)
+        frame, kept = judged_pair(judge, examples, folder, texts=texts)
         counts['kept' if kept else 'judged'] += 1
         frames.append(frame.drop(columns='evidence').assign(evidence=[{}]*len(frame)))
     whole = pd.concat(frames, ignore_index=True)
@@ -146,13 +146,12 @@ def judged_pairs(
     run, # A `report.results.Experiment`
     folder:str|Path, # Of kept pairs
     model:str='', # Who is asked
-    concurrency:int=16, # Of asking
 )->tuple[DataFrame, dict]: # With `benchmark`, without evidence; how many pairs were kept, judged
-    "Every evaluator on every benchmark, in an experiment, which gets the judgements."
+    "Every evaluator on every benchmark, in an experiment."
     import pandas as pd
     counts, frames = dict(kept=0, judged=0), []
     for b in benchmarks:
-        frame = _benchmark_frame(judges, b.name, b.examples, folder, concurrency, counts)
+        frame = _benchmark_frame(judges, b.examples, folder, counts)
         run.judgements(frame, b.examples, b.name, model)
         frames.append(frame.assign(benchmark=b.name))
     whole = pd.concat(frames, ignore_index=True)

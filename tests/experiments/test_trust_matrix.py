@@ -33,3 +33,9 @@ def test_it_is_no_part_of_the_main_job():
 def test_wrong_parameters_are_one_sentence(tmp_path):
     done = factlib('run', 'trust_matrix', '-p', 'dataset', 'no_such', '--out', tmp_path/'out', cwd=tmp_path)
     assert done.returncode == 2 and "There is no benchmark 'no_such'" in done.stderr and not (tmp_path/'out'/'result.json').exists()
+
+@pytest.mark.slow
+def test_where_nothing_is_here_or_nothing_can_be_scored(tmp_path, monkeypatch):
+    monkeypatch.delenv('FACTLIB_DATA', raising=False)
+    done = factlib('run', 'trust_matrix', '-p', 'dataset', 'hanna', '-p', 'evaluators', 'length', '--out', tmp_path/'out', cwd=tmp_path, data='')
+    assert done.returncode == 2 and 'set the environment variable FACTLIB_DATA' in done.stderr
