@@ -79,16 +79,19 @@ def which_evaluator(
     return pd.DataFrame(rows, columns=[*_ADVICE])
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-sentence
-def _of_left(left):
-    "The sentence about those that are left."
-    proven = left[(left.beats > 0) & ~left.floor.astype(bool)]
-    if len(proven):
-        r = proven.iloc[0]
+def _of_best(left):
+    "About one that is shown to beat every floor, or is ahead of them; None if there is none."
+    for _, r in left[(left.beats > 0) & ~left.floor.astype(bool)][:1].iterrows():
         how = f'beats every floor on {r.beats} of {r.of}, not shown worse than the best'
         return f'{r.evaluator} (the better text scores higher in {r["mean"]:.0%} of pairs) {how}.'
-    ahead = left[left.few > 0].sort_values('mean', ascending=False)
-    for r in ahead[:1].itertuples():
-        return f'{r.evaluator} is ahead of every floor ({r.mean:.0%} of pairs), on too few groups to show it.'
+    for _, r in left[left.few > 0].sort_values('mean', ascending=False)[:1].iterrows():
+        where = f'every floor on {r.few} of {r.of} ({r["mean"]:.0%} of all pairs)'
+        return f'{r.evaluator} is ahead of {where}, with too few groups to show it.'
+
+# %% ../../nbs/metaeval/advice.ipynb #advice-left
+def _of_left(left):
+    "The sentence about those that are left."
+    if said := _of_best(left): return said
     floors = left[left.floor.astype(bool)].sort_values('mean', ascending=False).evaluator
     if len(floors): return f'nobody is shown to beat every floor: {floors.iloc[0]} does as well, as far as is shown.'
     return f'nobody is shown to beat every floor; {left.evaluator.iloc[0]} is the cheapest of those left.'
