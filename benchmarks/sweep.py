@@ -148,6 +148,6 @@ if __name__ == '__main__':
     options = parser.parse_args()
     small = options.quick
     parts = dict(gateway=lambda: gateway(200 if small else 2000), merge=lambda: merge(16_000 if small else 1_000_000), table=lambda: table(200 if small else 10_000),
-                 evaluate=lambda: examples(5_000 if small else 200_000), waiting=lambda: waiting(4 if small else 12, 40), cells=lambda: cells(4 if small else 40))
+                 evaluate=lambda: examples(5_000 if small else 200_000), waiting=lambda: waiting(4, 40) if small else waiting(6, 200), cells=lambda: cells(4 if small else 40))
     for name, part in parts.items():
         if options.only in ('', name): part()
