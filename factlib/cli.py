@@ -527,7 +527,10 @@ def _sweep(grid, out, dry_run, cost, to, **who):
     from factlib.runs.grid import load_grid
     from factlib.runs.copies import copying
     from factlib.runs.sweep import run_sweep
+    from factlib.runs.dask import has_dask
     loaded, workers = load_grid(grid), sweep_said.workers_for(**who)
+    if who['workers'] > 1 and not has_dask():
+        click.echo('Without Dask the cells run one after the other: pip install "factlib[scale]".', err=True)
     if dry_run: return *sweep_said.dry_run(loaded, out, cost, who['slurm']), 0
     with copying(out, to) as done: summary = run_sweep(loaded, out, workers, done)
     return sweep_said.summary_lines(summary, out), summary, sweep_said.exit_code(summary)
