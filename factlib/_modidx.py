@@ -7366,6 +7366,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                         'factlib/validity/resampling.py'),
                                              'factlib.validity.resampling._outside': ( 'validity/resampling.html#_outside',
                                                                                        'factlib/validity/resampling.py'),
+                                             'factlib.validity.resampling._says_nothing': ( 'validity/resampling.html#_says_nothing',
+                                                                                            'factlib/validity/resampling.py'),
                                              'factlib.validity.resampling._stretch': ( 'validity/resampling.html#_stretch',
                                                                                        'factlib/validity/resampling.py'),
                                              'factlib.validity.resampling._student': ( 'validity/resampling.html#_student',

@@ -2,11 +2,14 @@
 import gc
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from command import factlib
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN: signal.signal(signal.SIGINT, signal.default_int_handler) # as a shell starts what runs in the background
 
 def pytest_addoption(parser):
     parser.addoption('--room', default='', help='only this room, such as evaluators/claims/dovescore, where a test looks at all of them; `make quick` gives it')

@@ -190,8 +190,8 @@ def test_promises_are_kept(name, data, balance):
         assert row['cover'] >= (SKEWED if data == 'lognormal' else LOW), row
         if row['alarm'] is not None and data != 'lognormal': assert row['alarm'] <= HIGH, row
         if row['old_cover'] is not None and name == 'bootstrap: mean': assert row['cover'] > row['old_cover'], row
-        # Where an AUC is near 1, or most items are one group's, some samples have no interval; elsewhere nearly all do.
-        assert row['given'] > (.6 if balance == 'half' or data == 'AUC .95' else .9 if data != 'lognormal' else .75), row
+        # Where an AUC is near 1, or most items are one group's, some samples have no interval (with both half of them: it would be nearly the whole range); elsewhere nearly all do.
+        assert row['given'] > (.4 if balance == 'half' and data == 'AUC .95' else .6 if balance == 'half' or data == 'AUC .95' else .9 if data != 'lognormal' else .75), row
 
 
 def test_an_interval_over_nearly_the_whole_range_is_none():
