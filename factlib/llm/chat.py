@@ -6,10 +6,11 @@
 __all__ = ['MODES', 'Reply', 'Stats', 'ReplayMiss', 'Chat']
 
 # %% ../../nbs/llm/chat.ipynb #chat-imports
-import asyncio, json, math, os, re, threading, time, warnings
+import asyncio, hashlib, json, math, os, re, threading, time, warnings
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from fastcore.basics import patch
@@ -17,7 +18,7 @@ from fastcore.basics import patch
 from ..core.checks import check_choice, check_count, check_optional_count
 from ..core.loop import on_background, run_sync
 from ..core.records import Absence, BadInput, Usage
-from .cache import Cache, default_cache, request_key
+from .cache import Cache, default_cache, request_key, request_text
 from .gateway import gated_url
 from .keeping import Keeper
 from .limits import Gate, wait_for
@@ -309,11 +310,23 @@ async def __call__(
 )->Reply:
     "Ask, and await the reply; it has an `absence` if it can't be used."
     request = self._request(messages, schema, temperature, max_tokens, repeat, **sampling)
-    key = request_key(request)
-    answer = self._kept(key)
+    asked = _asked(request)
+    answer = self._kept(asked.key)
     if answer is not None: return self._reply(answer, schema, cached=True)
-    if self.mode == 'replay': raise ReplayMiss(_miss(request, key))
-    return await on_background(self._ask_joined(key, request))
+    if self.mode == 'replay': raise ReplayMiss(_miss(request, asked.key))
+    return await on_background(self._ask_joined(asked))
+
+# %% ../../nbs/llm/chat.ipynb #chat-asked-once
+class _Asked(NamedTuple):
+    "A request on its way."
+    key: str      # Of the cache
+    request: dict # In the one form
+    text: bytes   # Canonical JSON, which the key is made from
+
+def _asked(request):
+    "A request with its text and its key."
+    text = request_text(request)
+    return _Asked(hashlib.sha256(text).hexdigest(), request, text)
 
 # %% ../../nbs/llm/chat.ipynb #chat-ask
 @patch
@@ -340,30 +353,30 @@ def _miss(request, key):
 
 # %% ../../nbs/llm/chat.ipynb #chat-join
 @patch
-async def _ask_joined(self:Chat, key, request):
-    "Ask for this key, or join the task that is asking for it already."
+async def _ask_joined(self:Chat, asked):
+    "Ask this, or join the task that is asking for it already."
     if self._process != os.getpid(): self._start_process() # after a fork
-    if self.mode != 'live': return await self._ask_until_done(key, request)
-    joined = key in self._under_way
-    task = self._under_way[key] if joined else self._begin_task(key, request)
+    if self.mode != 'live': return await self._ask_until_done(asked)
+    joined = asked.key in self._under_way
+    task = self._under_way[asked.key] if joined else self._begin_task(asked)
     task.waiting += 1
     try:
         reply = await asyncio.shield(task)
         return self._joined_reply(reply) if joined else reply
     except asyncio.CancelledError:
         if task.waiting == 1:
-            self._forget(key, task) # who asks from now on asks anew
+            self._forget(asked.key, task) # who asks from now on asks anew
             task.cancel()
         raise
     finally: task.waiting -= 1
 
 # %% ../../nbs/llm/chat.ipynb #chat-join-task
 @patch
-def _begin_task(self:Chat, key, request):
-    "The task that asks for this key; it knows how many wait for it."
-    task = self._under_way[key] = asyncio.ensure_future(self._ask_until_done(key, request))
+def _begin_task(self:Chat, asked):
+    "The task that asks this; it knows how many wait for it."
+    task = self._under_way[asked.key] = asyncio.ensure_future(self._ask_until_done(asked))
     task.waiting = 0
-    task.add_done_callback(lambda done: self._forget(key, done))
+    task.add_done_callback(lambda done: self._forget(asked.key, done))
     return task
 
 @patch
@@ -422,9 +435,9 @@ def _absent(self:Chat, absence, detail):
 
 # %% ../../nbs/llm/chat.ipynb #chat-asked
 @patch
-async def _ask_until_done(self:Chat, key, request):
-    "Ask until there is an answer or no hope of one; an empty reply gets one more chance."
-    tries, clock = _Tries(), asyncio.get_running_loop().time
+async def _ask_until_done(self:Chat, asked):
+    "Ask until there is an answer or no hope of one."
+    request, tries, clock = asked.request, _Tries(), asyncio.get_running_loop().time
     while True:
         queued = clock()
         async with self._gate:
@@ -432,7 +445,7 @@ async def _ask_until_done(self:Chat, key, request):
             if self._given_up or tries.left <= 0: return self._too_late(tries)
             form = self._form(request)
             outcome = await self._try(request, tries)
-            if _is_final(outcome, tries): return await self._keep(key, request, outcome)
+            if _is_final(outcome, tries): return await self._keep(asked, outcome)
         if isinstance(outcome, dict): continue
         self._adapt(request, outcome)
         if self._form(request) != form: tries.count -= 1 # taught how to ask
@@ -681,12 +694,12 @@ def _unkept(self:Chat, why):
 
 # %% ../../nbs/llm/chat.ipynb #chat-keep
 @patch
-async def _keep(self:Chat, key, request, answer):
+async def _keep(self:Chat, asked, answer):
     "Keep an answer, unless the model declined. Gives the reply of the answer that is kept."
-    schema = request.get('schema')
+    schema = asked.request.get('schema')
     absence, _ = _absence(answer, schema, _fitting(answer['text'], schema) if schema else None)
-    _warn_of_cut(request, answer)
+    _warn_of_cut(asked.request, answer)
     if self._keeper is not None and absence not in (Absence.refused, Absence.filtered):
-        answer, why = await self._keeper.put(key, request, answer)
+        answer, why = await self._keeper.put(asked.key, asked.text, answer)
         if why is not None: self._unkept(why)
     return self._reply(answer, schema, cached=False)

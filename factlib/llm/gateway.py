@@ -270,4 +270,5 @@ def put_all(self:SharedCache,
     patience:float|None=None, # Not used
 )->list: # The answers that are kept now
     "Keep several answers."
+    rows = [(key, json.loads(x) if isinstance(x, bytes) else x, answer) for key, x, answer in rows]
     return self._ask('POST', '/answers', json.dumps(dict(rows=rows, replace=replace)).encode())

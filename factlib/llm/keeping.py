@@ -56,7 +56,7 @@ async def _work(self:Keeper):
 async def put(
     self:Keeper,
     key:str, # `request_key(request)`
-    request:dict, # The whole request
+    request:dict|bytes, # The whole request, or its `request_text`
     answer:dict, # What came back
 )->tuple[dict, Exception|None]: # The answer that is kept now, and None; else the one given, and why it isn't kept
     "Keep an answer. Who stops waiting doesn't stop the writing."

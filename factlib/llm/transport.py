@@ -15,6 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 from fastcore.basics import patch
 
 from ..core.files import digest
+from .cache import json_bytes
 
 # %% ../../nbs/llm/transport.ipynb #transport-failure
 class Failure(Exception):
@@ -245,7 +246,7 @@ async def forward(
 # %% ../../nbs/llm/transport.ipynb #transport-lean-post
 async def _post(transport, body):
     "The parsed body of the answer."
-    status, headers, raw = await _exchange(transport, json.dumps(body, ensure_ascii=False).encode('utf-8'))
+    status, headers, raw = await _exchange(transport, json_bytes(body))
     if status >= 300: raise failure(status, _parsed(raw), headers)
     return _parsed(raw)
 
