@@ -22,24 +22,30 @@ def _parsed(text, where):
         raise BadInput(f'{where} is no readable JSON ({str(e).splitlines()[0]}): get the file again.') from None
 
 # %% ../../nbs/benchmarks/rated_files.ipynb #rated_files-shape
-_WORDS = {str: 'a text', int: 'a whole number', float: 'a number', bool: 'true or false', type(None): 'null'}
+_TYPES = {str: 'string', int: 'integer', float: 'number', bool: 'boolean', type(None): 'null', list: 'array',
+          dict: 'object'}
 
-def _word(kind): return 'an object' if isinstance(kind, dict) else 'a list' if isinstance(kind, list) else _WORDS[kind]
+def _schema(form):
+    "The JSON schema that a form is short for."
+    if isinstance(form, tuple): return dict(type=[_TYPES[kind] for kind in form])
+    if isinstance(form, list): return dict(type='array', items=_schema(form[0]))
+    if not isinstance(form, dict): return dict(type=_TYPES[form])
+    parts = {key: _schema(own) for key, own in form.items()}
+    others = parts.pop(..., True)
+    return dict(type='object', properties=parts, required=list(parts), additionalProperties=others)
 
-def _is(value, kind):
-    "Whether a value is of a type; True is no number, and a whole number is a number."
-    if isinstance(value, bool): return kind is bool
-    return isinstance(value, (int, float) if kind is float else kind)
+# %% ../../nbs/benchmarks/rated_files.ipynb #rated_files-words
+_WORDS = dict(string='a text', integer='a whole number', number='a number', boolean='true or false', null='null',
+              array='a list', object='an object')
 
-# %% ../../nbs/benchmarks/rated_files.ipynb #rated_files-parts
-def _parts(value, form, where):
-    "(part, its form, where it stands) of a dict or list."
-    if isinstance(form, list): return [(x, form[0], f'{where}[{i}]') for i, x in enumerate(value)]
-    for key in form:
-        if key is not ... and key not in value: raise BadInput(f'{where} has no {key!r}.')
-    named = [(value[key], own, f'{where}.{key}') for key, own in form.items() if key is not ...]
-    others = [(x, form[...], f'{where}.{key}') for key, x in value.items() if key not in form] if ... in form else []
-    return named + others
+def _form_error(error, where):
+    "What to say of jsonschema's error about a value that is called `where`."
+    place = where + ''.join(f'[{x}]' if isinstance(x, int) else f'.{x}' for x in error.absolute_path)
+    wanted = error.validator_value
+    if error.validator == 'type':
+        kinds = wanted if isinstance(wanted, list) else [wanted]
+        return f'{place} is not {" or ".join(_WORDS[kind] for kind in kinds)}.'
+    return f'{place} has no {next(key for key in wanted if key not in error.instance)!r}.'
 
 # %% ../../nbs/benchmarks/rated_files.ipynb #rated_files-need-shape
 def need_form(
@@ -48,13 +54,9 @@ def need_form(
     where:str, # Names the value in the message
 ): # `value` itself
     "The value, if it has this form; else a `BadInput` that says where it has not."
-    waiting = [(value, form, where)]
-    while waiting:
-        x, wanted, place = waiting.pop()
-        kinds = wanted if isinstance(wanted, tuple) else (wanted,)
-        if isinstance(wanted, (dict, list)) and isinstance(x, type(wanted)): waiting += _parts(x, wanted, place)
-        elif isinstance(wanted, (dict, list)) or not any(_is(x, kind) for kind in kinds):
-            raise BadInput(f'{place} is not {" or ".join(_word(kind) for kind in kinds)}.')
+    import jsonschema
+    error = next(jsonschema.Draft202012Validator(_schema(form)).iter_errors(value), None)
+    if error is not None: raise BadInput(_form_error(error, where))
     return value
 
 # %% ../../nbs/benchmarks/rated_files.ipynb #rated_files-read
