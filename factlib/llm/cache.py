@@ -8,7 +8,7 @@ __all__ = ['json_bytes', 'request_text', 'request_key', 'Cache', 'Merged', 'cach
 # %% ../../nbs/llm/cache.ipynb #cache-imports
 import ctypes, hashlib, itertools, json, math, os, re, shutil, sqlite3, tempfile, threading, time, warnings, weakref
 import zlib
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import Iterator, NamedTuple
@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 from fastcore.basics import patch
 
 from ..core.files import atomic_path, in_project, need_columns
+from ..core.folders import no_exchange
 from ..core.records import BadInput
 
 # %% ../../nbs/llm/cache.ipynb #cache-text
@@ -197,6 +198,7 @@ def _value(db, query):
 
 def _make_table(db):
     "Make an empty file a cache."
+    db.execute('PRAGMA journal_mode=OFF') # no journal on the way, which could be taken for one of the rows
     db.execute('PRAGMA journal_mode=WAL')
     db.execute('BEGIN IMMEDIATE')
     if not _value(db, 'SELECT count(*) FROM sqlite_master'): # another process may have been faster
@@ -274,9 +276,8 @@ def _writable(path):
 # %% ../../nbs/llm/cache.ipynb #cache-open
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL) # errors that go away
 
-def _connect(path):
-    "A connection, and whether it can only read. Waits for others that make the same file at the same time."
-    read_only = not _writable(path)
+def _connected(path, read_only):
+    "A connection. Waits for others that make the same file at the same time."
     end = time.monotonic() + _PATIENCE
     while True:
         db = None
@@ -284,12 +285,18 @@ def _connect(path):
             db = _connect_to_read(path) if read_only else _sql(path, 'rwc')
             _prepare(db, path)
             if not read_only: db.execute('PRAGMA synchronous=NORMAL')
-            return db, read_only
+            return db
         except (sqlite3.Error, UnicodeError, BadInput) as e:
             if db is not None: db.close()
             if isinstance(e, BadInput): raise
             if _code(e) not in _PASSING or time.monotonic() > end: raise _say(e, path) from None
         time.sleep(0.01)
+
+# %% ../../nbs/llm/cache.ipynb #cache-connect-new
+def _connect(path):
+    "A connection, and whether it can only read."
+    read_only = not _writable(path)
+    with nullcontext() if path.exists() else no_exchange(path.parent): return _connected(path, read_only), read_only
 
 # %% ../../nbs/llm/cache.ipynb #cache-class
 class Cache:

@@ -277,6 +277,45 @@ def test_many_at_once(tmp_path):
     with Cache(folder/'answers.sqlite') as cache: assert len(cache) == 150
     assert {p.name for p in folder.iterdir()} <= {'a.csv', 'b.csv', 'answers.sqlite', 'answers.sqlite-wal', 'answers.sqlite-shm'}
 
+@fork
+def test_a_cache_that_is_closed_and_opened_meanwhile(tmp_path):
+    "Who closes a database last writes its journal into it and removes that: an older one must not come back beside it."
+    from factlib.llm.cache import Cache, request_key
+    folder, ends = tmp_path/'r', []
+    with whole_folder(folder) as part: write_atomic(part/'a.csv', 'x')
+    def ask(i): return dict(model='m', messages=[dict(role='user', content=str(i))])
+    for who in range(4):
+        pid = os.fork()
+        if pid:
+            ends.append(pid)
+            continue
+        code = 1
+        try:
+            for i in range(60):
+                if who:
+                    with whole_folder(folder, ('a.csv',)) as part: write_atomic(part/'a.csv', f'{who} {i}')
+                else:
+                    with Cache(folder/'answers.sqlite') as cache: cache.put(request_key(ask(i)), ask(i), dict(text=str(i)))
+            code = 0
+        except Exception: traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+    assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in ends] == [0]*4
+    with Cache(folder/'answers.sqlite') as cache: assert len(cache) == 60
+    assert {p.name for p in folder.iterdir()} <= {'a.csv', 'answers.sqlite'}
+
+def test_a_journal_goes_only_where_its_database_goes(tmp_path):
+    "An old journal beside a database that is newer would undo what the database holds."
+    old, new = tmp_path/'old', tmp_path/'new'
+    for folder in (old, new): folder.mkdir()
+    (old/'same.sqlite').write_text('s'), os.link(old/'same.sqlite', new/'same.sqlite'), (old/'same.sqlite-wal').write_text('out of date')
+    (old/'moved.sqlite').write_text('m'), (old/'moved.sqlite-wal').write_text('its own')
+    (old/'left.sqlite-journal').write_text('of a database that is left'), (new/'left.sqlite').write_text('the new one')
+    (old/'broken.sqlite-wal').write_text('of one that was moved before'), (new/'broken.sqlite').write_text('moved before')
+    folders._carry(old, new, ['left.sqlite'], 'token')
+    assert sorted(p.name for p in new.iterdir()) == ['broken.sqlite', 'broken.sqlite-wal', 'left.sqlite', 'moved.sqlite', 'moved.sqlite-wal', 'same.sqlite']
+
 def test_a_file_that_its_owner_removes_meanwhile_stops_no_exchange(tmp_path, monkeypatch):
     "As a database's journal does when it is closed: it was listed, and is gone from the old folder, or from the new one."
     old, new = tmp_path/'old', tmp_path/'new'

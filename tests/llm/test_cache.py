@@ -786,7 +786,7 @@ def test_a_killed_merge_leaves_all_or_nothing(tmp_path):
     n, rng, found = 3000, random.Random(1), set()
     with Cache(tmp_path/'source') as source:
         with source._writing() as db:
-            for i in range(n): room._insert(db, request_key(asked(i)), room._request_text(asked(i)), b'{"text":"a"}')
+            for i in range(n): room._insert(db, request_key(asked(i)), room.request_text(asked(i)), b'{"text":"a"}')
         source.export(tmp_path/'x.jsonl')
     script = 'import sys\nfrom factlib.llm.cache import Cache\ncache = Cache(sys.argv[1])\nprint("now", flush=True)\ncache.merge(sys.argv[2])\nprint("done", flush=True)\ncache.close()'
     for run in range(6):
