@@ -1,6 +1,6 @@
 """What the live layer costs: `factlib.llm.chat` against a stub with 50 ms of delay in a process and on a core of its own, beside two clients of twenty lines: one of the SDK, and a bare loop of aiohttp that keeps nothing. Ratios within one run; `make bench` runs it.
 
-The ideal is requests x delay / concurrency. CPU is the client process's, per request. Prompts have 1,000 words. `await` is a caller on a loop of its own, such as a notebook's cell; `evaluate` asks on factlib's loop, where no thread hands over to another. The aim: half of the bare loop's rate, every answer on disk."""
+The ideal is requests x delay / concurrency. CPU is the client process's, per request. Prompts have 1,000 words. `await` is a caller on a loop of its own, such as a notebook's cell, who asks everything at once; `evaluate` asks on factlib's loop, where no thread hands over to another, with as many workers as may be under way. The aim: half of the bare loop's rate, every answer on disk."""
 import argparse, asyncio, json, multiprocessing, os, random, resource, tempfile, time
 from pathlib import Path
 
@@ -56,6 +56,15 @@ async def factlib_chat(chat, asked):
     assert all(r.text == 'Fluency: 4' and r.absence is None for r in replies)
     return replies
 
+async def evaluated(chat, asked):
+    "As `evaluate` asks: so many workers, which take one question after another."
+    replies, waiting = [], iter(asked)
+    async def work():
+        for prompt in waiting: replies.append(await chat(prompt))
+    await asyncio.gather(*[work() for _ in range(chat.concurrency)])
+    assert all(r.text == 'Fluency: 4' and r.absence is None for r in replies)
+    return replies
+
 def measure(name, run, n, concurrency, counts):
     "One row: wall time against the ideal, CPU a request, what the server saw."
     from factlib.core.loop import run_sync
@@ -79,8 +88,9 @@ def cases(base_url, folder, repeats):
             yield 'naive SDK client', lambda: naive(base_url, theirs, concurrency), n, concurrency
             for transport, way in (('sdk', 'await'), ('lean', 'await'), ('lean', 'evaluate')):
                 chat = Chat('stub', base_url, concurrency=concurrency, cache=f'{folder}/{transport}-{way}-{concurrency}-{r}.sqlite', transport=transport)
-                yield f'Chat, {transport}, {way}', lambda: factlib_chat(chat, ours), n, concurrency
-                yield f'Chat, {transport}, {way}, warm', lambda: factlib_chat(Chat('stub', base_url, concurrency=concurrency, cache=chat.cache), ours), n, concurrency
+                run = evaluated if way == 'evaluate' else factlib_chat
+                yield f'Chat, {transport}, {way}', lambda: run(chat, ours), n, concurrency
+                yield f'Chat, {transport}, {way}, warm', lambda: run(Chat('stub', base_url, concurrency=concurrency, cache=chat.cache), ours), n, concurrency
 
 def told(pipe, question=None):
     "What the server's process says next, to a question if there is one."

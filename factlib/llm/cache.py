@@ -188,7 +188,7 @@ def _say_unusable(error, name, code):
     return OSError(f'The cache {name} can\'t be used: {error}.')
 
 # %% ../../nbs/llm/cache.ipynb #cache-connect
-_OURS, _FORMAT = int.from_bytes(b'fact', 'big'), 1 # stand in the file's header
+_OURS, _FORMAT = int.from_bytes(b'fact', 'big'), 2 # stand in the file's header
 _TABLE = ('CREATE TABLE replies (key TEXT PRIMARY KEY, answer TEXT NOT NULL, checksum INTEGER NOT NULL, '
           'request BLOB NOT NULL)')
 
@@ -227,7 +227,7 @@ def _prepare(db, path):
         _make_table(db)
     if _value(db, 'PRAGMA application_id') != _OURS:
         raise BadInput(f'{str(path)!r} is not a cache, but a database of something else: give another path.')
-    if _value(db, 'PRAGMA user_version') != _FORMAT:
+    if _value(db, 'PRAGMA user_version') not in (1, _FORMAT): # 1: see `_unpack`
         raise BadInput(f'The cache {str(path)!r} was made by another version of factlib: bring factlib up to date.')
     # a damaged beginning shows at once
     _value(db, 'SELECT count(*) FROM (SELECT answer, checksum, request FROM replies LIMIT 1)')
@@ -273,6 +273,12 @@ def _writable(path):
         raise BadInput(f'There is no cache {str(path)!r}, and its folder can\'t be written: give another path.')
     return writable
 
+# %% ../../nbs/llm/cache.ipynb #cache-ready
+def _ready_to_write(db):
+    "What a connection that writes needs, once: older versions of factlib can't read what it will write."
+    db.execute('PRAGMA synchronous=NORMAL')
+    if _value(db, 'PRAGMA user_version') != _FORMAT: db.execute(f'PRAGMA user_version={_FORMAT}')
+
 # %% ../../nbs/llm/cache.ipynb #cache-open
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL) # errors that go away
 
@@ -284,7 +290,7 @@ def _connected(path, read_only):
         try:
             db = _connect_to_read(path) if read_only else _sql(path, 'rwc')
             _prepare(db, path)
-            if not read_only: db.execute('PRAGMA synchronous=NORMAL')
+            if not read_only: _ready_to_write(db)
             return db
         except (sqlite3.Error, UnicodeError, BadInput) as e:
             if db is not None: db.close()
@@ -478,10 +484,32 @@ def __contains__(self:Cache, key):
     "Is there a sound answer under this key?"
     return self.get(key) is not None
 
+# %% ../../nbs/llm/cache.ipynb #cache-pack
+_ZSTD, _LONGEST = b'\1', 2**32 # the first byte, and more bytes than any request has
+
+@lru_cache(maxsize=None)
+def _codec():
+    "What makes texts smaller."
+    import pyarrow as pa
+    return pa.Codec('zstd', compression_level=1)
+
+def _pack(text):
+    "A request's text as the file holds it."
+    return _ZSTD + len(text).to_bytes(8, 'little') + _codec().compress(text, asbytes=True)
+
+def _unpack(packed):
+    "The text; a ValueError if it is damaged. In format 1 it was packed by zlib."
+    try:
+        if packed[:1] != _ZSTD: return zlib.decompress(packed)
+        size = int.from_bytes(packed[1:9], 'little')
+        if size < _LONGEST: return _codec().decompress(packed[9:], size, asbytes=True)
+    except (zlib.error, OSError, MemoryError): pass
+    raise ValueError('A request is damaged.')
+
 # %% ../../nbs/llm/cache.ipynb #cache-insert
 def _insert(db, key, request, answer):
     "A row, in the place of one with the same key."
-    row = key, answer.decode(), _checksum(key, answer), zlib.compress(request, 1)
+    row = key, answer.decode(), _checksum(key, answer), _pack(request)
     db.execute('INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)', row)
 
 # %% ../../nbs/llm/cache.ipynb #cache-row-texts
@@ -529,9 +557,9 @@ def _row(self:Cache, db, key):
     if answer is None: return self._bad.add(key)
     try:
         row = db.execute('SELECT request FROM replies WHERE key = ?', (key,)).fetchone()
-        request = zlib.decompress(row[0])
+        request = _unpack(row[0])
         if hashlib.sha256(request).hexdigest() == key: return request, answer[0]
-    except (zlib.error, TypeError): pass
+    except (ValueError, TypeError): pass
     except sqlite3.DatabaseError as e:
         if _code(e) != sqlite3.SQLITE_CORRUPT: raise
     self._bad.add(key)

@@ -782,6 +782,24 @@ def test_nothing_that_was_reported_is_missing_after_kill_9(tmp_path):
     assert len(reported) > 100 and cache.corrupt == 0 and len(list(cache)) == len(cache) and sql(cache, 'PRAGMA integrity_check') == [('ok',)]
 
 @unix
+def test_a_cache_of_the_first_format_is_read_and_goes_on(tmp_path):
+    "It packed requests with zlib. Its rows are read and merged as they are, new ones join them, and an older factlib is told."
+    import zlib
+    from contextlib import closing
+    place = tmp_path/'old.sqlite'
+    with Cache(place) as cache: cache.put(request_key(asked(0)), asked(0), {'text': '0'})
+    with closing(sqlite3.connect(place)) as db:
+        db.execute('UPDATE replies SET request = ?', (zlib.compress(room.request_text(asked(0)), 1),))
+        db.execute('PRAGMA user_version=1')
+        db.commit()
+    with Cache(tmp_path/'other.sqlite') as other: assert other.merge(place) == Merged(1, 0, 0, 0)
+    with Cache(place) as cache:
+        cache.put(request_key(asked(1)), asked(1), {'text': '1'})
+        assert {key: (request, answer['text']) for key, request, answer in cache} == {request_key(asked(i)): (asked(i), str(i)) for i in (0, 1)}
+        assert not cache.corrupt
+        assert cache.export(tmp_path/'all.jsonl') == 2
+    with closing(sqlite3.connect(place)) as db: assert db.execute('PRAGMA user_version').fetchone() == (2,)
+
 def test_a_killed_merge_leaves_all_or_nothing(tmp_path):
     n, rng, found = 3000, random.Random(1), set()
     with Cache(tmp_path/'source') as source:
