@@ -11,6 +11,7 @@ import json
 from .dialogue import read_utf8
 from ..core.files import data_file, json_lines
 from ..core.records import BadInput
+from ..core.schemas import schema_validator
 
 # %% ../../nbs/benchmarks/rated_files.ipynb #rated_files-parse
 def _no_number(name): raise ValueError(f'{name} is no JSON')
@@ -54,8 +55,7 @@ def need_form(
     where:str, # Names the value in the message
 ): # `value` itself
     "The value, if it has this form; else a `BadInput` that says where it has not."
-    import jsonschema
-    error = next(jsonschema.Draft202012Validator(_schema(form)).iter_errors(value), None)
+    error = next(schema_validator(_schema(form)).iter_errors(value), None)
     if error is not None: raise BadInput(_form_error(error, where))
     return value
 

@@ -18,6 +18,7 @@ from fastcore.basics import patch
 from ..core.checks import check_choice, check_count, check_optional_count
 from ..core.loop import on_background, run_sync
 from ..core.records import Absence, BadInput, Usage
+from ..core.schemas import jsonschema, schema_validator
 from .cache import Cache, default_cache, request_key, request_text
 from .gateway import gated_url
 from .keeping import Keeper
@@ -248,10 +249,10 @@ def _messages(messages):
 @lru_cache(maxsize=256)
 def _validator(schema):
     "The validator of a schema, which is given as JSON text because a dict can't be looked up."
-    import jsonschema
-    try: jsonschema.Draft202012Validator.check_schema(json.loads(schema))
-    except jsonschema.SchemaError as e: raise BadInput(f'`schema` is no JSON schema: {e.message}') from None
-    return jsonschema.Draft202012Validator(json.loads(schema))
+    validator = schema_validator(json.loads(schema))
+    try: validator.check_schema(validator.schema)
+    except jsonschema().SchemaError as e: raise BadInput(f'`schema` is no JSON schema: {e.message}') from None
+    return validator
 
 def _fits(value, schema):
     "Whether this is JSON that fits the schema."

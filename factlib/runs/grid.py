@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..core.files import digest
 from ..core.records import BadInput
+from ..core.schemas import schema_validator
 from .execute import experiments, find_experiment, parameters_of
 
 # %% ../../nbs/runs/grid.ipynb #grid-schema
@@ -58,12 +59,11 @@ def check_form(
     said, # What a grid's file holds
 )->dict: # The same
     "A `BadInput` unless it has the form of `SCHEMA`."
-    import jsonschema
     if not isinstance(said, dict): raise BadInput('The file has to be a mapping that names an experiment.')
     try: json.dumps(said, allow_nan=False, sort_keys=True)
     except (ValueError, TypeError, RecursionError) as e:
         raise BadInput(f'The file holds what JSON can\'t hold, such as a date without quotes ({e}).') from None
-    errors = jsonschema.Draft202012Validator(SCHEMA).iter_errors(said)
+    errors = schema_validator(SCHEMA).iter_errors(said)
     first = min(errors, key=lambda e: (len(e.absolute_path), str(e.absolute_path)), default=None)
     if first is not None: raise BadInput(_form_error(first))
     return said
