@@ -64,21 +64,32 @@ def _png(fig, dpi):
     (few if change <= 40 else full).save(small, 'png', optimize=True, dpi=(dpi, dpi))
     return small.getvalue()
 
+# %% ../../../nbs/report/figures/style.ipynb #style-small
+def _small_png(fig, choices):
+    "A PNG of less than 100 kB, if one of these resolutions gives one; else by the last."
+    for dpi in choices:
+        data = _png(fig, dpi)
+        if len(data) < 100_000: break
+    return data
+
+def _svg(fig):
+    "The figure as SVG."
+    file = io.BytesIO()
+    with _style(): fig.savefig(file, format='svg', metadata={'Date': None, 'Creator': None})
+    return file.getvalue()
+
 # %% ../../../nbs/report/figures/style.ipynb #style-bytes
 def figure_bytes(
     fig, # A figure from here, or any matplotlib `Figure`
     kind:str, # "svg" or "png"
     dpi:int|None=None, # Pixels per inch of a PNG; None: 150, or as many down to 100 as give less than 100 kB
 )->bytes: # The content of a file, the same each time
-    "The figure as a file's content, without dates and versions."
-    if kind == 'png':
-        for choice in (dpi,) if dpi else (150, 125, 100):
-            data = _png(fig, choice)
-            if len(data) < 100_000: break
-        return data
-    file = io.BytesIO()
-    with _style(): fig.savefig(file, format='svg', metadata={'Date': None, 'Creator': None})
-    return file.getvalue()
+    "The figure as a file's content, without dates and versions. Drawn once: a run writes it, and its notebook shows it."
+    if fig.stale or not hasattr(fig, 'drawn'): fig.drawn = {} # it has changed since
+    if (kind, dpi) not in fig.drawn:
+        fig.drawn[kind, dpi] = _svg(fig) if kind == 'svg' else _small_png(fig, (dpi,) if dpi else (150, 125, 100))
+        fig.stale = False
+    return fig.drawn[kind, dpi]
 
 # %% ../../../nbs/report/figures/style.ipynb #style-styled
 def _show(fig):
