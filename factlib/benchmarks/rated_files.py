@@ -7,6 +7,7 @@ __all__ = ['need_form', 'json_file', 'json_rows', 'need_within', 'need_different
 
 # %% ../../nbs/benchmarks/rated_files.ipynb #rated_files-imports
 import json
+from functools import lru_cache
 
 from .dialogue import read_utf8
 from ..core.files import data_file, json_lines
@@ -49,13 +50,18 @@ def _form_error(error, where):
     return f'{place} has no {next(key for key in wanted if key not in error.instance)!r}.'
 
 # %% ../../nbs/benchmarks/rated_files.ipynb #rated_files-need-shape
+@lru_cache(maxsize=64)
+def _validator(schema):
+    "The validator of a schema in JSON, since a dict can't be looked up."
+    return schema_validator(json.loads(schema), strict=True)
+
 def need_form(
     value, # From JSON
     form, # A type, a tuple of types, [form], or {key: form, ...: form of the other keys}
     where:str, # Names the value in the message
 ): # `value` itself
     "The value, if it has this form; else a `BadInput` that says where it has not."
-    error = next(schema_validator(_schema(form)).iter_errors(value), None)
+    error = next(_validator(json.dumps(_schema(form))).iter_errors(value), None)
     if error is not None: raise BadInput(_form_error(error, where))
     return value
 

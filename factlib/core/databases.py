@@ -6,18 +6,31 @@
 __all__ = ['database_of', 'stray_journal', 'held_open']
 
 # %% ../../nbs/core/databases.ipynb #databases-imports
-import os, sqlite3
+import os, sqlite3, stat
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 # %% ../../nbs/core/databases.ipynb #databases-beside
-_BESIDE = ('-wal', '-shm', '-journal') # endings of the files that SQLite keeps beside a database
+_BESIDE, _USUAL = ('-wal', '-shm', '-journal'), ('.sqlite', '.sqlite3', '.db')
+_BEGIN = (b'\x37\x7f\x06\x82', b'\x37\x7f\x06\x83', b'\xd9\xd5\x05\xf9') # how SQLite's journals begin
 
+def _first_bytes(file):
+    with open(file, 'rb') as f: return f.read(4)
+
+def _begins_as_journal(file):
+    "Whether it is a file that SQLite wrote as a journal. The database itself is never read: closing it drops locks."
+    try: return stat.S_ISREG(os.lstat(file).st_mode) and _first_bytes(file) in _BEGIN
+    except OSError: return False
+
+# %% ../../nbs/core/databases.ipynb #databases-of
 def database_of(
-    path:str, # Of a file
+    folder:Path, # Holds the file
+    path:str, # Of a file in it
 )->str|None: # Path of the database; None if it is no such file
-    "The database that a file belongs to which SQLite keeps beside it."
-    return next((path.removesuffix(end) for end in _BESIDE if path.endswith(end)), None)
+    "The database that a file belongs to which SQLite keeps beside it. Somebody's `report-journal` is none."
+    main = next((path.removesuffix(end) for end in _BESIDE if path.endswith(end)), None)
+    if main is None or main.endswith(_USUAL): return main
+    return main if any(_begins_as_journal(folder/f'{main}{end}') for end in ('-wal', '-journal')) else None
 
 # %% ../../nbs/core/databases.ipynb #databases-stray
 def stray_journal(
@@ -27,7 +40,7 @@ def stray_journal(
     leave, # Paths that don't go along
 )->bool:
     "Whether this is a journal that must not go along by itself."
-    main = database_of(path)
+    main = database_of(old, path)
     if main is None: return False
     if main in leave: return True
     with suppress(OSError): return os.path.samefile(old/main, new/main)
@@ -44,13 +57,16 @@ def _connection(path):
         db.close()
         raise
 
+
+# %% ../../nbs/core/databases.ipynb #databases-held-open
 @contextmanager
 def held_open(
     folder:Path, # Holds databases
     paths, # Of the files in it
 ):
     "Keep the databases among some files open. What is none, or can't be opened, is passed over."
-    found = {database_of(path) or path for path in paths if path.endswith('.sqlite') or database_of(path)}
+    mains = {path: database_of(folder, path) for path in paths}
+    found = {main or path for path, main in mains.items() if main or path.endswith(_USUAL)}
     with ExitStack() as open_ones:
         for path in sorted(found):
             with suppress(sqlite3.Error): open_ones.enter_context(closing(_connection(folder/path)))

@@ -18,13 +18,13 @@ from .files import write_atomic
 from .records import BadInput
 
 # %% ../../nbs/core/folders.ipynb #folders-lock
-def _lock(folder, wait):
+def _lock(folder, wait, shared=False):
     "A handle that keeps other processes from locking the folder; None if one has it, -1 where there are no locks."
     try:
         import fcntl
         handle = os.open(folder, os.O_RDONLY)
     except (ImportError, OSError): return -1
-    try: fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    try: fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except OSError as e:
         os.close(handle)
         return None if isinstance(e, BlockingIOError) else -1
@@ -32,7 +32,10 @@ def _lock(folder, wait):
 
 def _unlock(handle):
     "Let others have it."
-    if handle is not None and handle >= 0: os.close(handle)
+    if handle is None or handle < 0: return
+    import fcntl
+    with suppress(OSError): fcntl.flock(handle, fcntl.LOCK_UN) # a child that was forked meanwhile has the handle, too
+    os.close(handle)
 
 # %% ../../nbs/core/folders.ipynb #folders-alone
 @contextmanager
@@ -42,16 +45,26 @@ def _alone(folder):
     try: yield
     finally: _unlock(handle)
 
+# %% ../../nbs/core/folders.ipynb #folders-no-exchange
+_HIGHEST = 4 # folders above a file's own that are locked
+
+def _shared(folder, end):
+    "A handle as of `_lock`, when nobody exchanges folders in this one any more; None if that takes too long."
+    while (handle := _lock(folder, wait=False, shared=True)) is None and time.monotonic() < end: time.sleep(.002)
+    return handle
+
 @contextmanager
 def no_exchange(
-    folder:Path, # Of results, perhaps
-    patience:float=2., # Seconds; after them it goes on all the same, since a folder in it may be locked for a whole run
+    file:Path, # To be opened
+    patience:float=2., # Seconds to wait for who exchanges folders; then it goes on all the same
 ):
-    "While a file is begun in a folder, the folder isn't exchanged for another one."
+    "None of the folders that hold a file is exchanged for another one meanwhile."
+    above = Path(os.path.realpath(file.parent)).parents[:_HIGHEST]
     end = time.monotonic() + patience
-    while (handle := _lock(folder.parent, wait=False)) is None and time.monotonic() < end: time.sleep(.002)
+    handles = [_shared(folder, end) for folder in reversed(above) if not folder.name.endswith('.part')]
     try: yield
-    finally: _unlock(handle)
+    finally:
+        for handle in handles: _unlock(handle)
 
 # %% ../../nbs/core/folders.ipynb #folders-names
 _KINDS = dict(part='is being filled', old='was put aside', exchange='says how far an exchange is')
@@ -92,8 +105,9 @@ def _carry(old, new, leave, token):
 def _link(old, new, leave):
     "Give the files of a folder, without those to leave, a second name in another one, where the system can."
     if not hasattr(os, 'link'): return
+    for path in list(_carried(new, leave)): (new/path).unlink() # links of an attempt that was broken off
     for path in list(_carried(old, leave)):
-        if database_of(path) in leave: continue
+        if database_of(old, path) in leave: continue
         try:
             (new/path).parent.mkdir(parents=True, exist_ok=True)
             os.link(old/path, new/path, follow_symlinks=False)

@@ -6,23 +6,34 @@
 __all__ = ['jsonschema', 'schema_validator']
 
 # %% ../../nbs/core/schemas.ipynb #schemas-imports
-import importlib, sys
+import importlib, sys, threading
 from functools import lru_cache
 
 # %% ../../nbs/core/schemas.ipynb #schemas-package
 _GRAMMAR = 'rfc3987_syntax' # a package that takes over a second to import
+_importing = threading.Lock()
 
 @lru_cache(maxsize=None)
 def jsonschema(): # The module
     "The package of that name."
-    known = _GRAMMAR in sys.modules
-    if not known: sys.modules[_GRAMMAR] = None # an import of it fails, as if it weren't installed
-    try: return importlib.import_module('jsonschema')
-    finally:
-        if not known: del sys.modules[_GRAMMAR]
+    with _importing:
+        known = _GRAMMAR in sys.modules
+        if not known: sys.modules[_GRAMMAR] = None # an import of it fails, as if it weren't installed
+        try: return importlib.import_module('jsonschema')
+        finally:
+            if not known: sys.modules.pop(_GRAMMAR, None)
+
+# %% ../../nbs/core/schemas.ipynb #schemas-validator
+@lru_cache(maxsize=None)
+def _strict():
+    "A validator for which 1.0 is no integer, as it is none in a file."
+    draft = jsonschema().Draft202012Validator
+    whole = lambda checker, x: isinstance(x, int) and not isinstance(x, bool)
+    return jsonschema().validators.extend(draft, type_checker=draft.TYPE_CHECKER.redefine('integer', whole))
 
 def schema_validator(
     schema:dict, # A JSON schema, draft 2020-12
+    strict:bool=False, # Is 1.0 no integer? In JSON schema it is one
 ): # jsonschema's, with `is_valid` and `iter_errors`
     "What checks values against a schema. Formats of texts are not checked."
-    return jsonschema().Draft202012Validator(schema)
+    return (_strict() if strict else jsonschema().Draft202012Validator)(schema)

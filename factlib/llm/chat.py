@@ -249,10 +249,9 @@ def _messages(messages):
 @lru_cache(maxsize=256)
 def _validator(schema):
     "The validator of a schema, which is given as JSON text because a dict can't be looked up."
-    validator = schema_validator(json.loads(schema))
-    try: validator.check_schema(validator.schema)
+    try: jsonschema().Draft202012Validator.check_schema(json.loads(schema))
     except jsonschema().SchemaError as e: raise BadInput(f'`schema` is no JSON schema: {e.message}') from None
-    return validator
+    return schema_validator(json.loads(schema))
 
 def _fits(value, schema):
     "Whether this is JSON that fits the schema."

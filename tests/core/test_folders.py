@@ -278,7 +278,8 @@ def test_many_at_once(tmp_path):
     assert {p.name for p in folder.iterdir()} <= {'a.csv', 'b.csv', 'answers.sqlite', 'answers.sqlite-wal', 'answers.sqlite-shm'}
 
 @fork
-def test_a_cache_that_is_closed_and_opened_meanwhile(tmp_path):
+@pytest.mark.parametrize('name', ['answers.sqlite', 'answers', 'sub/answers.db'])
+def test_a_cache_that_is_closed_and_opened_meanwhile(tmp_path, name):
     "Who closes a database last writes its journal into it and removes that: an older one must not come back beside it."
     from factlib.llm.cache import Cache, request_key
     folder, ends = tmp_path/'r', []
@@ -295,15 +296,52 @@ def test_a_cache_that_is_closed_and_opened_meanwhile(tmp_path):
                 if who:
                     with whole_folder(folder, ('a.csv',)) as part: write_atomic(part/'a.csv', f'{who} {i}')
                 else:
-                    with Cache(folder/'answers.sqlite') as cache: cache.put(request_key(ask(i)), ask(i), dict(text=str(i)))
+                    with Cache(folder/name) as cache: cache.put(request_key(ask(i)), ask(i), dict(text=str(i)))
             code = 0
         except Exception: traceback.print_exc()
         finally:
             sys.stderr.flush()
             os._exit(code)
     assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in ends] == [0]*4
-    with Cache(folder/'answers.sqlite') as cache: assert len(cache) == 60
-    assert {p.name for p in folder.iterdir()} <= {'a.csv', 'answers.sqlite'}
+    with Cache(folder/name) as cache: assert len(cache) == 60
+    assert {p.name for p in folder.iterdir()} == {'a.csv', name.split('/')[0]}
+
+@fork
+def test_an_exchange_that_was_killed_leaves_no_old_journal(tmp_path):
+    "It had given the database's files second names. When another process goes on with it, these are out of date."
+    from factlib.llm.cache import Cache, request_key
+    folder = tmp_path/'r'
+    with whole_folder(folder) as part: write_atomic(part/'a.csv', 'x')
+    def ask(i): return dict(model='m', messages=[dict(role='user', content=str(i)*50)])
+    def child(work):
+        pid = os.fork()
+        if pid: return os.waitpid(pid, 0)
+        try: work()
+        finally: os._exit(0)
+    def put(cache, numbers):
+        for i in numbers: cache.put(request_key(ask(i)), ask(i), dict(text=str(i)))
+    def killed():
+        folders._swap = lambda a, b: os.kill(os.getpid(), signal.SIGKILL)
+        with whole_folder(folder, ('a.csv',)) as part: write_atomic(part/'a.csv', 'y')
+    def writes():
+        cache = Cache(folder/'answers.sqlite')
+        put(cache, range(20, 60))
+        child(lambda: recover(folder))
+        put(cache, range(60, 100))
+        os.kill(os.getpid(), signal.SIGKILL)
+    with Cache(folder/'answers.sqlite') as first:
+        put(first, range(20))
+        child(killed)
+    child(writes)
+    with Cache(folder/'answers.sqlite') as cache: assert len(list(cache)) == 100 and not cache.corrupt
+    assert (folder/'a.csv').read_text() == 'y'
+
+def test_a_file_that_is_only_called_like_a_journal_goes_along(tmp_path):
+    folder = tmp_path/'r'
+    with whole_folder(folder) as part: write_atomic(part/'report', 'x')
+    for name in ('report-journal', 'diary-wal'): (folder/name).write_text('Monday')
+    with whole_folder(folder, ('report',)) as part: write_atomic(part/'report', 'y')
+    assert {p.name: p.read_text() for p in folder.iterdir()} == {'report': 'y', 'report-journal': 'Monday', 'diary-wal': 'Monday'}
 
 def test_a_journal_goes_only_where_its_database_goes(tmp_path):
     "An old journal beside a database that is newer would undo what the database holds."

@@ -26,7 +26,10 @@ def test_what_beats_the_floors(beats, higher, alpha, words):
 @pytest.mark.parametrize('worse, alarms, words', [
     ((.9, .6), (.2, .5), 'b, flashback: j parts best, 0.90 of the worse texts lower against 0.20 of the controls; more alarms than chance (interval above .5): nobody.'),
     ((.5, .9), (.9, .2), 'k parts best, 0.90 of the worse texts lower against 0.20 of the controls; more alarms than chance (interval above .5): j.'),
-    ((.2, .2), (.9, .8), 'b, flashback: nobody scores the worse texts lower more often than the controls; more alarms than chance (interval above .5): j and k.')])
+    ((.2, .2), (.9, .8), 'b, flashback: nobody scores the worse texts lower more often than the controls; more alarms than chance (interval above .5): j and k.'),
+    ((.58, .5), (.6, .52), 'b, flashback: nobody scores the worse texts lower more often than the controls; more alarms than chance (interval above .5): nobody.'),
+    ((.5, None), (.4, .9), 'j parts best, 0.50 of the worse texts lower against 0.40 of the controls; more alarms than chance (interval above .5): k.'),
+    ((None, None), (.9, .2), 'no evaluator has scores of both; more alarms than chance (interval above .5): j.')])
 def test_who_raises_false_alarms(worse, alarms, words):
     table = pd.DataFrame(dict(benchmark='b', control='flashback', evaluator=['j', 'k'], worse_lower=worse, alarms=alarms, ci_low=[a - .2 for a in alarms]))
     says(said('trust_matrix', 'trust-alarms-finding', alarms=table.assign(excess=table.worse_lower - table.alarms)), words)

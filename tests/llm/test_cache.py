@@ -782,6 +782,14 @@ def test_nothing_that_was_reported_is_missing_after_kill_9(tmp_path):
     assert len(reported) > 100 and cache.corrupt == 0 and len(list(cache)) == len(cache) and sql(cache, 'PRAGMA integrity_check') == [('ok',)]
 
 @unix
+@pytest.mark.parametrize('text', [b'garbage', b'[1]', b'{"api_key":"sk-1"}', b'{ "i": 1 }'])
+def test_only_a_text_of_ours_stands_for_a_request(tmp_path, text):
+    "Anything else would be found under its key by nobody, or spoil an export."
+    with Cache(tmp_path) as cache:
+        with pytest.raises(BadInput): cache.put(hashlib.sha256(text).hexdigest(), text, {'text': 'x'})
+        assert len(cache) == 0
+        assert cache.put(request_key(asked(0)), room.request_text(asked(0)), {'text': 'x'}) == {'text': 'x'}
+
 def test_a_cache_of_the_first_format_is_read_and_goes_on(tmp_path):
     "It packed requests with zlib. Its rows are read and merged as they are, new ones join them, and an older factlib is told."
     import zlib
@@ -793,6 +801,8 @@ def test_a_cache_of_the_first_format_is_read_and_goes_on(tmp_path):
         db.execute('PRAGMA user_version=1')
         db.commit()
     with Cache(tmp_path/'other.sqlite') as other: assert other.merge(place) == Merged(1, 0, 0, 0)
+    with Cache(place) as cache: assert cache.get(request_key(asked(0))) == {'text': '0'}
+    with closing(sqlite3.connect(place)) as db: assert db.execute('PRAGMA user_version').fetchone() == (1,) # who only reads changes nothing
     with Cache(place) as cache:
         cache.put(request_key(asked(1)), asked(1), {'text': '1'})
         assert {key: (request, answer['text']) for key, request, answer in cache} == {request_key(asked(i)): (asked(i), str(i)) for i in (0, 1)}

@@ -404,7 +404,17 @@ def test_the_other_name_of_max_tokens():
         assert chat.ask('x', max_tokens=7).text == 'ok' and server.requests[-1]['max_completion_tokens'] == 7
         assert chat.ask('y').text == 'ok' and len(server.requests) == 3
 
-@pytest.mark.parametrize('call', [dict(stream=True), dict(n=2), dict(response_format={}), dict(schema='x'), dict(schema=dict(type='no such type')), dict(repeat=-1), dict(repeat=True), dict(top_p=float('nan'))])
+@pytest.mark.parametrize('transport', ['sdk', 'lean'])
+@pytest.mark.parametrize('words', ['plain', 'ünïcödé, 漢字, \U0001F600'])
+def test_fields_are_asked_for_in_the_order_of_the_schema(transport, words):
+    "A model writes them in this order: a reason before the score that it leads to."
+    schema = dict(type='object', properties=dict(reason=dict(type='string', description=words), coherence=dict(type='integer')), required=['reason', 'coherence'])
+    with StubServer(lambda request: json.dumps(dict(reason=request['messages'][0]['content'], coherence=3))) as server:
+        reply = Chat('m', server.base_url, mode='off', transport=transport).ask(words, schema=schema)
+        sent = server.requests[0]['response_format']['json_schema']['schema']
+    assert list(sent['properties']) == ['reason', 'coherence'] and sent == schema and reply.data == dict(reason=words, coherence=3)
+
+@pytest.mark.parametrize('call', [dict(stream=True), dict(n=2), dict(response_format={}), dict(schema='x'), dict(schema=dict(type='no such type')), dict(schema={'$id': 5}), dict(repeat=-1), dict(repeat=True), dict(top_p=float('nan'))])
 def test_bad_calls(call):
     with pytest.raises(BadInput): Chat('m', 'http://127.0.0.1:9/v1').ask('x', **call)
 
