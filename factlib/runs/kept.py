@@ -89,9 +89,8 @@ def _keep(frame, path, key):
 # %% ../../nbs/runs/kept.ipynb #kept-read
 def _with_none(frame):
     "Columns as `evaluate` gives them: texts are objects, and what is missing is None."
-    import pandas as pd
     lacking = [c for c in frame if frame[c].isna().any() or frame[c].dtype.kind not in 'if']
-    as_none = lambda column: pd.Series([None if pd.isna(x) else x for x in column], index=column.index, dtype=object)
+    as_none = lambda column: column.astype(object).where(column.notna(), None)
     return frame.assign(**{c: as_none(frame[c]) for c in lacking}, evidence=[{} for _ in range(len(frame))])
 
 # %% ../../nbs/runs/kept.ipynb #kept-read-pair
