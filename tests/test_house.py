@@ -204,15 +204,15 @@ def test_what_public_names_hold():
     assert set(MANIPULATIONS) == {'11', '12', '13', '14', '17', '21', '22', '24', '31', '32', '41', '42', '43', '44', '45'}
 
 def test_importing_is_light():
-    "No module of factlib imports a heavy package before it is needed, and all of them together take less than a second of processor time (the best of three: other work on the machine makes it longer)."
+    "No module of factlib imports a heavy package before it is needed, and all of them together take less than a second and a half of processor time (the best of three: other work on the machine makes it longer)."
     heavy = ['pandas', 'matplotlib', 'seaborn', 'statsmodels', 'scipy.stats', 'spacy', 'openai', 'nbconvert', 'papermill', 'IPython', 'sklearn', 'torch', 'pyarrow', 'aiohttp', 'jsonschema', 'jinja2', 'xllamacpp', 'gguf', 'lemminflect']
     code = f'import importlib, sys, time\nfor n in {NAMES!r}: importlib.import_module(n)\nprint(time.process_time(), [h for h in {heavy!r} if h in sys.modules])'
     seconds = []
-    while not seconds or min(seconds) >= 1 and len(seconds) < 3:
+    while not seconds or min(seconds) >= 1.5 and len(seconds) < 3:
         said, loaded = run(sys.executable, '-c', code, cwd=ROOT).strip().split(' ', 1)
         assert loaded == '[]'
         seconds.append(float(said))
-    assert min(seconds) < 1
+    assert min(seconds) < 1.5
 
 def test_overlap_brings_little_along():
     "ROUGE needs no chat and no data: importing it loads at most ten modules of factlib's."
