@@ -65,8 +65,10 @@ def _png(fig, dpi):
     return small.getvalue()
 
 # %% ../../../nbs/report/figures/style.ipynb #style-small
+_DPI = (150, 125, 100, 85, 76) # pixels per inch, tried one after another
+
 def _small_png(fig, choices):
-    "A PNG of less than 100 kB, if one of these resolutions gives one; else by the last."
+    "A PNG of less than 100 kB, if one of these resolutions gives one."
     for dpi in choices:
         data = _png(fig, dpi)
         if len(data) < 100_000: break
@@ -82,12 +84,12 @@ def _svg(fig):
 def figure_bytes(
     fig, # A figure from here, or any matplotlib `Figure`
     kind:str, # "svg" or "png"
-    dpi:int|None=None, # Pixels per inch of a PNG; None: 150, or as many down to 70 as give less than 100 kB
+    dpi:int|None=None, # Pixels per inch of a PNG; None: 150, or as many from 76 on as give less than 100 kB
 )->bytes: # The content of a file, the same each time
     "The figure as a file's content, without dates and versions; drawn once."
     if fig.stale or not hasattr(fig, 'drawn'): fig.drawn = {} # it has changed since
     if (kind, dpi) not in fig.drawn:
-        fig.drawn[kind, dpi] = _svg(fig) if kind == 'svg' else _small_png(fig, (dpi,) if dpi else (150, 125, 100, 85, 70))
+        fig.drawn[kind, dpi] = _svg(fig) if kind == 'svg' else _small_png(fig, (dpi,) if dpi else _DPI)
         fig.stale = False
     return fig.drawn[kind, dpi]
 
