@@ -19,7 +19,7 @@ reproduce: $(VENV)/ready ## run the main job: experiments, figures, outputs/inde
 	@$(RUN) factlib reproduce outputs
 
 matrix: $(VENV)/ready ## fill the matrix, every evaluator on every benchmark (a quarter of an hour; again: seconds); with a model: make matrix MORE="-p model NAME"
-	@$(RUN) factlib run trust_matrix --out outputs/trust_matrix $(MORE)
+	@$(RUN) factlib run trust_matrix --if-changed --out outputs/trust_matrix $(MORE)
 
 test: $(VENV)/ready ## run the tests: notebooks, pytest, sync of exports and README (some minutes)
 	@$(PYTEST) -m "not slow"

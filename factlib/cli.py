@@ -109,24 +109,31 @@ def _say_results(out):
     if silent: raise RuntimeError(f'Nothing could be scored by {"; ".join(silent)}: '
                                   f'the column absence of {out/"judgements.parquet"} says why.')
 
+# %% ../nbs/cli.ipynb #cli-run-one
+def _run(notebook, values, out, page, if_changed):
+    "Run an experiment, or keep what is there, and say what was found."
+    from factlib.report.page import build_page
+    from factlib.runs.again import run_if_changed
+    if not if_changed: execute(notebook, values, out)
+    elif not run_if_changed(notebook, values, out): click.echo('Nothing has changed, so the results are kept.')
+    _say_results(out)
+    if page and (out/'result.json').is_file(): click.echo(f'Page: {build_page(out.parent)}')
+
 # %% ../nbs/cli.ipynb #cli-run
 @app.command()
 @click.argument('name')
-@click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE',
-              help='A parameter; may be repeated.')
+@click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE', help='May be repeated.')
 @click.option('--out', default='', help='Folder, else outputs/NAME.')
-@click.option('--page/--no-page', default=True, help='Also bring index.html above it up to date.')
-def run(name, parameter, out, page):
+@click.option('--page/--no-page', default=True, help='Also make index.html above it.')
+@click.option('--if-changed', is_flag=True, help='Keep results of the same parameters, notebook, data, code.')
+def run(name, parameter, out, page, if_changed):
     """Run one experiment, by NAME (see `factlib list`) or the path of a notebook.
 
     For example: factlib run quick_sweep -p n=3"""
-    from factlib.report.page import build_page
     notebook = find_experiment(name)
     values = _typed(parameter, parameters_of(notebook))
     out = Path(in_project(out or values.pop('out', '') or f'outputs/{notebook.stem}'))
-    execute(notebook, values, out)
-    _say_results(out)
-    if page and (out/'result.json').is_file(): click.echo(f'Page: {build_page(out.parent)}')
+    _run(notebook, values, out, page, if_changed)
 
 # %% ../nbs/cli.ipynb #cli-pairs
 def _pairs(text, what):

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['VOUCHING', 'notebook_digest', 'path_digest', 'data_digests', 'Record', 'digests_of', 'stale', 'wanted', 'Job',
-           'Outcome', 'environment', 'Stopped', 'run_cell']
+           'Outcome', 'environment', 'Stopped', 'modules_read', 'run_cell']
 
 # %% ../../nbs/runs/cells.ipynb #cells-imports
 import io, json, os, tarfile, tempfile, time
@@ -192,12 +192,15 @@ def _check_account():
     finally: connection.close()
     if refused: raise Stopped(refused)
 
-# %% ../../nbs/runs/cells.ipynb #cells-executed
-def _modules(file):
-    "What the kernel has written down."
+# %% ../../nbs/runs/cells.ipynb #cells-modules-read
+def modules_read(
+    file:Path, # That `FACTLIB_LOADED` names
+)->dict: # As from `loaded.loaded`; empty if there is none
+    "The modules that a kernel has written down."
     try: return json.loads(Path(file).read_text(encoding='utf-8'))
     except (OSError, ValueError): return {}
 
+# %% ../../nbs/runs/cells.ipynb #cells-executed
 def _executed(job, out, folder):
     "Run a job's notebook; what came of it. `folder` is for what passes."
     begun, loaded, why = time.monotonic(), os.path.join(folder, 'loaded.json'), ''
@@ -208,7 +211,7 @@ def _executed(job, out, folder):
     except (BadInput, RuntimeError) as e: why = str(e)
     except OSError as e: why = f'{e.strerror or e}{f": {e.filename}" if e.filename else ""}.'
     if 'failed with KeyboardInterrupt' in why: raise KeyboardInterrupt
-    return Outcome(why, round(time.monotonic() - begun, 2), _modules(loaded))
+    return Outcome(why, round(time.monotonic() - begun, 2), modules_read(loaded))
 
 # %% ../../nbs/runs/cells.ipynb #cells-archive
 def _archive(folder):
