@@ -82,10 +82,10 @@ def which_evaluator(
 def _of_best(left):
     "About one that is shown to beat every floor, or is ahead of them; None if there is none."
     for _, r in left[(left.beats > 0) & ~left.floor.astype(bool)][:1].iterrows():
-        how = f'beats every floor on {r.beats} of {r.of}, not shown worse than the best'
+        how = f'beats every floor on {r.beats} of {r.of} benchmarks, not shown worse than the best'
         return f'{r.evaluator} (the better text scores higher in {r["mean"]:.0%} of pairs) {how}.'
     for _, r in left[left.few > 0].sort_values('mean', ascending=False)[:1].iterrows():
-        where = f'every floor on {r.few} of {r.of} ({r["mean"]:.0%} of all pairs)'
+        where = f'every floor on {r.few} of {r.of} benchmarks ({r["mean"]:.0%} of all pairs)'
         return f'{r.evaluator} is ahead of {where}, with too few groups to show it.'
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-left

@@ -137,7 +137,7 @@ def test_sentence_where_raters_disagree():
 def test_few_groups_show_nothing():
     four = Benchmark('four', TEN.examples[:8], 'label', '', good='true', question='order')
     matrix, said = advised(judged(four, path=right, length=flat), [four])
-    assert set(matrix.beats_floors) == {'too few groups', 'a floor'} and said['order'] == 'Order: path is ahead of every floor on 1 of 1 (100% of all pairs), with too few groups to show it.'
+    assert set(matrix.beats_floors) == {'too few groups', 'a floor'} and said['order'] == 'Order: path is ahead of every floor on 1 of 1 benchmarks (100% of all pairs), with too few groups to show it.'
 
 def test_a_missing_field_is_a_cell_of_its_own():
     matrix, _ = advised(judged(TEN, path=right, rouge1=lambda e: None, length=flat), [TEN])
