@@ -290,9 +290,10 @@ def _connected(path, read_only):
 
 # %% ../../nbs/llm/cache.ipynb #cache-connect-new
 def _connect(path):
-    "A connection, and whether it can only read."
-    read_only = not _writable(path)
-    with no_exchange(path): return _connected(path, read_only), read_only
+    "A connection, whether it can only read, and which file it is."
+    with no_exchange(path):
+        read_only = not _writable(path)
+        return _connected(path, read_only), read_only, path.stat()
 
 # %% ../../nbs/llm/cache.ipynb #cache-class
 class Cache:
@@ -320,9 +321,7 @@ _CACHES = weakref.WeakSet() # those of this process
 def _using(self:Cache):
     "The connection, for this thread alone; SQLite's errors become sentences."
     with self._lock:
-        if self._db is None:
-            self._db, self.read_only = _connect(self.path)
-            self._file = self.path.stat()
+        if self._db is None: self._db, self.read_only, self._file = _connect(self.path)
         try: yield self._db
         except (sqlite3.Error, UnicodeError) as e: raise _say(e, self.path) from None
 

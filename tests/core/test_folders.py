@@ -336,6 +336,56 @@ def test_an_exchange_that_was_killed_leaves_no_old_journal(tmp_path):
     with Cache(folder/'answers.sqlite') as cache: assert len(list(cache)) == 100 and not cache.corrupt
     assert (folder/'a.csv').read_text() == 'y'
 
+def broken_off(folder, at):
+    "An exchange that dies: before the folders are swapped, after it, between the two renames where they can't be, or when a database was moved and its journal not yet."
+    real = folders._swap
+    def killed(): os.kill(os.getpid(), signal.SIGKILL)
+    def swapped(a, b): return killed() if at == 'before' else (real(a, b), killed()) if at == 'after' else False
+    folders._swap = swapped
+    def and_then(moved, end):
+        def once(a, b):
+            moved(a, b)
+            if str(b).endswith(end): killed()
+        return once
+    if at == 'between': os.rename = and_then(os.rename, '.old')
+    if at == 'carrying': os.replace = and_then(os.replace, '.sqlite')
+    with whole_folder(folder, ('a.csv',)) as part: write_atomic(part/'a.csv', 'y')
+
+@fork
+@pytest.mark.parametrize('at, links', [('before', True), ('after', True), ('between', True), ('before', False), ('after', False), ('between', False), ('carrying', False)])
+@pytest.mark.parametrize('writer', ['ended', 'goes on', 'was killed'])
+def test_a_cache_in_a_folder_whose_exchange_was_killed(writer, at, links, tmp_path, monkeypatch):
+    "Who opens it next ends the exchange, or else a new and empty one would be made; also where a file can't have a second name."
+    from factlib.llm.cache import Cache, request_key
+    if not links: monkeypatch.delattr(os, 'link')
+    folder = tmp_path/'r'
+    with whole_folder(folder) as part: write_atomic(part/'a.csv', 'x')
+    def ask(i): return dict(model='m', messages=[dict(role='user', content=str(i)*50)])
+    def put(cache, numbers):
+        for i in numbers: cache.put(request_key(ask(i)), ask(i), dict(text=str(i)))
+    def killed(work):
+        pid = os.fork()
+        if not pid:
+            try: work()
+            finally: os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+    def exchange(): killed(lambda: broken_off(folder, at))
+    def write_and_die():
+        put(Cache(folder/'answers.sqlite'), range(20, 40))
+        exchange()
+        os.kill(os.getpid(), signal.SIGKILL)
+    with Cache(folder/'answers.sqlite') as cache: put(cache, range(20))
+    waiting = Cache(folder/'answers.sqlite') if writer == 'goes on' else None
+    killed(write_and_die) if writer == 'was killed' else exchange()
+    if waiting is not None: put(waiting, range(20, 40))
+    with Cache(folder/'answers.sqlite') as cache:
+        put(cache, range(40, 60))
+        if waiting is not None: waiting.close()
+    with Cache(folder/'answers.sqlite') as cache: there = {row[2]['text'] for row in cache}
+    assert there == {str(i) for i in range(60) if writer != 'ended' or not 20 <= i < 40}
+    assert [p.name for p in tmp_path.iterdir()] == ['r'] and (folder/'a.csv').read_text() == 'y'
+    assert {p.name for p in folder.iterdir()} == {'a.csv', 'answers.sqlite'}
+
 def test_a_file_that_is_only_called_like_a_journal_goes_along(tmp_path):
     folder = tmp_path/'r'
     with whole_folder(folder) as part: write_atomic(part/'report', 'x')
