@@ -4,11 +4,10 @@
 
 # %% auto #0
 __all__ = ['app', 'main', 'list_experiments', 'run', 'evaluate_own', 'say_cost', 'make_page', 'reproduce', 'fetch_archive',
-           'import_clone', 'build_benchmark', 'build_montagelie', 'build_answers', 'sweep', 'serve_narratives']
+           'import_clone', 'sweep', 'serve_narratives']
 
 # %% ../nbs/cli.ipynb #cli-imports
-import json, os, sys
-from contextlib import contextmanager
+import json, sys
 from pathlib import Path
 
 import click
@@ -16,6 +15,7 @@ import click
 from . import __version__
 from .core.files import data_home, in_project
 from .core.records import BadInput
+from .runs.building import build_answers, build_benchmark, build_montagelie, with_options
 from .runs.execute import execute, experiments, find_experiment, main_job, make_folder
 from .runs.execute import parameters_of, results_of, run_all
 
@@ -298,234 +298,8 @@ def import_clone(path, out, replace, prompts):
     if (path/'datasets'/'evaluation').is_dir(): return _import_trutheval(path, out)
     _import_judgememo(path, out, replace)
 
-# %% ../nbs/cli.ipynb #cli-build-intensities
-def _numbers(text):
-    "4, 0.02, or a range such as 2-4."
-    try: found = [float(x) if '.' in x else int(x) for x in text.split('-')]
-    except ValueError: found = []
-    if len(found) not in (1, 2):
-        raise BadInput(f'An intensity is a number such as 4 or 0.02, or a range such as 2-4, not {text!r}.')
-    return found[0] if len(found) == 1 else tuple(found)
-
-# %% ../nbs/cli.ipynb #cli-build-report
-def _counts(rows, what):
-    "One line for each reason: how many, and an example."
-    reasons = {}
-    for row in rows: reasons.setdefault(row.reason, []).append(row)
-    for reason, found in sorted(reasons.items(), key=lambda item: -len(item[1])):
-        click.echo(f'{what} {len(found)} ({reason}), e.g. {found[0].id}: {found[0].said}')
-
-def _build(folder, out, metadata, filters, as_is, kinds, intensities, lengths, seed, mode, workers, format,
-           **options):
-    "Clean, damage, save, report."
-    from factlib.benchmarks.coflueval import SELECTED, build, grid, save
-    from factlib.benchmarks.gutenberg import corpus
-    from factlib.core.folders import check_place
-    from factlib.perturb.base import MANIPULATIONS
-    from factlib.runs.parameters import lengths_in
-    chosen = {'thesis': SELECTED, 'all': tuple(sorted(MANIPULATIONS))}.get(kinds, tuple(kinds.split()))
-    amounts = {}
-    for kind, amount in intensities: amounts.setdefault(kind, []).append(_numbers(amount))
-    tasks, tokens = grid(chosen, amounts), lengths_in(lengths)
-    check_place(out) # before hours of work
-    texts = corpus(folder, metadata, as_is=as_is, **filters)
-    _counts(texts.left_out, 'left out')
-    if not len(texts):
-        raise BadInput(f'All {len(texts.left_out)} texts of {str(folder)!r} were left out: loosen what you ask for.')
-    built = build(texts, tasks, tokens, seed=seed, mode=mode, workers=workers, **options)
-    save(built, out, format)
-    _counts(built.benchmark.refused, 'not made')
-    click.echo(f'{built!r}\nIn {out}: examples.{format}, edits.jsonl, manifest.json. Read it with '
-               f'factlib.benchmarks.load({str(out/f"examples.{format}")!r}).')
-
 # %% ../nbs/cli.ipynb #cli-build
-@app.command('build')
-@click.argument('folder', type=click.Path(path_type=Path))
-@click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False),
-              help='Folder that gets the benchmark.')
-@click.option('--metadata', type=click.Path(path_type=Path),
-              help='A CSV file with the column id (a file\'s name without .txt) and any of title, author, year, genre, '
-                   'language.')
-@click.option('--tokens', type=(int, int), metavar='LEAST MOST',
-              help='Only texts of so many words. The thesis: 8000 16000.')
-@click.option('--years', type=(int, int), metavar='FIRST LAST',
-              help='Only texts published then. The thesis: 1900 2005.')
-@click.option('--genre', multiple=True, help='Only texts of this genre; may be given several times.')
-@click.option('--language', default='English', show_default=True,
-              help='Only texts in it, as the file\'s head says; \'\' for any.')
-@click.option('--as-is', is_flag=True, help='Don\'t clean the texts.')
-@click.option('--kinds', default='thesis', show_default=True,
-              help='Ids of manipulations, e.g. "17 24 41"; "thesis" for its six, "all" for all fifteen.')
-@click.option('--intensity', 'intensities', type=(str, str), multiple=True, metavar='KIND AMOUNT',
-              help='Another intensity than the thesis\'s: 4 operations, a share such as 0.02, or a range 2-4; may be '
-                   'given several times.')
-@click.option('--lengths', default='2000 full', show_default=True,
-              help='In words, cut at a sentence end; "full" is the whole text.')
-@click.option('--seed', default=0, show_default=True, help='Another seed hits other places.')
-@click.option('--mode', type=click.Choice(['paper', 'equal_density']), default='paper', show_default=True,
-              help='With equal_density long texts are hit as densely as short ones.')
-@click.option('--workers', default=min(4, os.cpu_count() or 1),
-              help='Processes; by default one for each processor, up to four.')
-@click.option('--format', type=click.Choice(['jsonl', 'parquet']), default='jsonl', show_default=True)
-@click.option('--model', default='', 
-              help='A spaCy model of the texts\' language, such as de_core_news_sm, where it isn\'t English.')
-def build_benchmark(folder, out, metadata, tokens, years, genre, language, as_is, kinds, intensities, lengths, seed,
-                    mode, workers, format, model):
-    """Make a benchmark like CoFluEval-LC from the .txt files in FOLDER.
-
-    Each text is cleaned (Project Gutenberg's wrapping, notes, asterisks), cut to each length, and damaged in
-    each way. The same texts and settings always give the same benchmark; manifest.json holds the hash of
-    every text.
-
-    \b
-    factlib build texts --out mine
-    factlib build texts --out lc --metadata texts.csv --years 1900 2005 --tokens 8000 16000
-    factlib build texts --out typos --kinds 41 --intensity 41 0.01 --intensity 41 0.03 --lengths "1000 2000 3000"
-    """
-    filters = dict(tokens=tokens, years=years, genres=list(genre) or None, language=language or None)
-    from factlib.text.models import load_spacy
-    options = dict(model=model, language=load_spacy(model).lang) if model else {}
-    _build(folder, out, metadata, filters, as_is, kinds, intensities, lengths, seed, mode, workers, format, **options)
-
-# %% ../nbs/cli.ipynb #cli-montages-make
-def _build_montages(chat, texts, out, n, sentences, cost, prices, concurrency, **options):
-    "Estimate, or make, save, report."
-    from factlib.benchmarks.montage_writer import MontageBuilder, build_montages, missing_parts
-    from factlib.benchmarks.montage_writer import save_montages, true_pairs
-    from factlib.evaluators.claims.decompose import SentenceDecomposer
-    from factlib.llm.costs import dry_run
-    pairs = true_pairs(texts)[:n]
-    builder = MontageBuilder(chat, SentenceDecomposer() if sentences else None, **options)
-    if cost: return click.echo(dry_run(builder, pairs, prices=prices))
-    made = build_montages(builder, pairs, concurrency)
-    save_montages(made, out)
-    for part in missing_parts(made).itertuples():
-        click.echo(f'not made: {part.part}, {part.n} ({part.absence}), e.g. {part.id}: {part.why}')
-    click.echo(f'{len(made)} tuples, {sum(len(m.lies) for m in made)} lies, {sum(len(m.paraphrases) for m in made)} '
-               f'paraphrases; {chat.stats.requests} requests, {chat.stats.cached} answers from the cache\nIn {out}. '
-               f'Read it with factlib.benchmarks.load(\'montagelie\', path={str(out)!r}).')
-
-# %% ../nbs/cli.ipynb #cli-montages
-@app.command('build-montagelie')
-@click.argument('texts', type=click.Path(path_type=Path))
-@click.option('--out', required=True, type=click.Path(path_type=Path, dir_okay=False),
-              help='A .jsonl file, which gets the tuples.')
-@click.option('--model', required=True, help='Writes the lies and paraphrases.')
-@click.option('--base-url',
-              help='Of an OpenAI-compatible endpoint; by default OpenAI\'s. Its key goes into the environment variable '
-                   'OPENAI_API_KEY.')
-@click.option('-n', type=click.IntRange(1), help='Only the first so many texts.')
-@click.option('--sentences', is_flag=True,
-              help='Take every sentence for an event; by default the model finds the events.')
-@click.option('--paraphrase/--no-paraphrase', default=True, show_default=True,
-              help='Also tell the summary and each lie again.')
-@click.option('--woven', is_flag=True,
-              help='Also write the true order by the same hand: a control, which tells order from style.')
-@click.option('--keep', type=float,
-              help='Leave out a text in which an event has less than this share of its words; by default it is '
-                   'only noted.')
-@click.option('--seed', default=0, show_default=True, help='Another seed draws other orders.')
-@click.option('--concurrency', default=16, show_default=True, help='Requests under way at a time.')
-@click.option('--cost', is_flag=True, help='Only say what would be asked for.')
-@click.option('--prices',
-              help='With --cost: a CSV file with the columns model, input, output (per million tokens) and currency.')
-def build_montagelie(texts, out, model, base_url, concurrency, **options):
-    """Make lies by order, and paraphrases, of the true summaries in TEXTS: a .jsonl file, each line an object
-    with source, true, and perhaps an id.
-
-    \b
-    factlib build-montagelie pairs.jsonl --out mine.jsonl --model NAME --base-url https://HOST/v1 --cost
-    factlib build-montagelie pairs.jsonl --out mine.jsonl --model NAME --base-url https://HOST/v1
-    """
-    from factlib.llm.cache import default_cache
-    from factlib.llm.chat import Chat
-    if out.suffix != '.jsonl':
-        raise BadInput(f'The tuples are JSON lines: end the file\'s name in .jsonl, not {out.name!r}.')
-    make_folder(out.parent)
-    with default_cache(out.with_suffix('.answers.sqlite')) as cache:
-        _build_montages(Chat(model, base_url, concurrency=concurrency, cache=cache), texts, out,
-                        concurrency=concurrency, **options)
-
-# %% ../nbs/cli.ipynb #cli-answers-said
-def _said_of(made, out, stats):
-    "What became of all questions, in lines."
-    from factlib.benchmarks.answer_writer import missing_levels
-    rows = [f'{row.level}: {row.reason}, {row.n} times, e.g. {row.id}: {row.why}'
-            for row in missing_levels(made).itertuples()]
-    counts = f'{len(made)} questions, {sum(len(m.answers) for m in made)} answers'
-    asked = f'{stats.requests} requests, {stats.cached} answers from the cache'
-    return [*rows, f'{counts}; {asked}', f'In {out}.',
-            f'Read it with factlib.benchmarks.load(\'trutheval\', path={str(out)!r}).']
-
-# %% ../nbs/cli.ipynb #cli-answers-make
-def _build_answers(chat, pairs, out, n, complete, cost, prices, concurrency, **options):
-    "Estimate, or make, save, report."
-    from factlib.benchmarks.answer_writer import (AnswerBuilder, build_answers, complete_answers, question_pairs,
-                                                  save_answers)
-    from factlib.llm.costs import dry_run
-    pairs = question_pairs(pairs)
-    pairs = (complete_answers(pairs) if complete else pairs)[:n]
-    builder = AnswerBuilder(chat, **options)
-    if cost: return click.echo(dry_run(builder, pairs, prices=prices))
-    made = build_answers(builder, pairs, concurrency)
-    save_answers(made, out)
-    for line in _said_of(made, out, chat.stats): click.echo(line)
-
-# %% ../nbs/cli.ipynb #cli-writer-options
-_WRITER_OPTIONS = [
-    click.option('--model', required=True, help='Writes what is to be made.'),
-    click.option('--base-url', help='Of an OpenAI-compatible endpoint; by default OpenAI\'s. Its key goes into the '
-                                    'environment variable OPENAI_API_KEY.'),
-    click.option('-n', type=click.IntRange(1), help='Only the first so many.'),
-    click.option('--concurrency', default=16, show_default=True, help='Requests under way at a time.'),
-    click.option('--cost', is_flag=True, help='Only say what would be asked for.'),
-    click.option('--prices', help='With --cost: a CSV file with the columns model, input, output (per million '
-                                  'tokens) and currency.')]
-
-
-# %% ../nbs/cli.ipynb #cli-with-options
-def _with_options(options):
-    "A decorator that gives a command all of these options."
-    def decorate(command):
-        for option in reversed(options): command = option(command)
-        return command
-    return decorate
-
-# %% ../nbs/cli.ipynb #cli-answers-options
-_ANSWER_OPTIONS = [
-    click.option('--complete', is_flag=True, help='Only true answers that end with a period and have more than 250 '
-                                                  'and fewer than 700 characters.'),
-    click.option('--levels', default=4, show_default=True, help='So many worse answers of each.'),
-    click.option('--keep', default=.8, show_default=True, help='Share of the factual spans that is changed.'),
-    click.option('--mode', type=click.Choice(['paper', 'recorded']), default='paper', show_default=True,
-                 help='As the paper has it, or as its recorded data were made.'),
-    click.option('--seed', default=0, show_default=True, help='Another seed deals the groups to other levels.')]
-
-# %% ../nbs/cli.ipynb #cli-answers-chat
-@contextmanager
-def _chat_beside(out, model, base_url, concurrency):
-    "A chat whose answers are kept beside a .json file."
-    from factlib.llm.cache import default_cache
-    from factlib.llm.chat import Chat
-    if out.suffix != '.json': raise BadInput(f"The answers are JSON: end the file's name in .json, not {out.name!r}.")
-    make_folder(out.parent)
-    with default_cache(out.with_suffix('.answers.sqlite')) as cache:
-        yield Chat(model, base_url, concurrency=concurrency, cache=cache)
-
-# %% ../nbs/cli.ipynb #cli-answers
-@app.command('build-answers')
-@click.argument('pairs', type=click.Path(path_type=Path))
-@click.option('--out', required=True, type=click.Path(path_type=Path, dir_okay=False), help='A .json file.')
-@_with_options(_WRITER_OPTIONS + _ANSWER_OPTIONS)
-def build_answers(pairs, out, model, base_url, concurrency, **options):
-    """Make answers that get worse step by step of the questions and true answers in PAIRS: a .json list of objects,
-    or JSON lines, with question and ground_truth.
-
-    \b
-    factlib build-answers pairs.json --out mine.json --model NAME --base-url https://HOST/v1 --cost
-    """
-    with _chat_beside(out, model, base_url, concurrency) as chat:
-        _build_answers(chat, pairs, out, concurrency=concurrency, **options)
+for _command in (build_benchmark, build_montagelie, build_answers): app.add_command(_command)
 
 # %% ../nbs/cli.ipynb #cli-sweep-run
 def _sweep(grid, out, dry_run, cost, to, **who):
@@ -579,7 +353,7 @@ _SWEEP_WHERE = [
 @app.command('sweep', help=_SWEEP + _SWEEP_MORE)
 @click.argument('grid', type=click.Path(path_type=Path))
 @click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder of the sweep.')
-@_with_options(_SWEEP_WHERE)
+@with_options(_SWEEP_WHERE)
 @click.option('--dry-run', is_flag=True, help='Only say what would run, why, and what it would ask a model for.')
 @click.option('--cost/--no-cost', default=True, help='With --dry-run: leave out what it would ask for.')
 @click.option('--json', 'as_json', is_flag=True, help='The last line is a JSON object.')

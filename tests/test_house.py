@@ -19,7 +19,7 @@ FLOORS = {'core': 1, 'text': 2, 'validity': 2, 'report': 2, 'llm': 3, 'perturb':
 # What stands lower and is kept out all the same: evaluators know nothing of damage nor of statistics, benchmarks hold no statistics, report shows what it is given.
 APART = {('evaluators', 'perturb'), ('evaluators', 'validity'), ('perturb', 'validity'), ('benchmarks', 'validity'), ('papers', 'runs')} | {('report', other) for other in FLOORS if other not in ('core', 'report')}
 # Faults of rhythm that are left: these numbers may only fall.
-ALLOWED = {'long line': 0, 'no example': 182, 'long cell': 79, 'private import': 0, 'stray self': 0, 'method by assignment': 0, 'long line in an experiment': 0, 'definition in an experiment': 0}
+ALLOWED = {'long line': 0, 'no example': 181, 'long cell': 78, 'private import': 0, 'stray self': 0, 'method by assignment': 0, 'long line in an experiment': 0, 'definition in an experiment': 0}
 MODULES = sorted(p for p in (ROOT/'factlib').rglob('*.py') if p.name != '_modidx.py')
 NAMES = ['.'.join(p.relative_to(ROOT).with_suffix('').parts).removesuffix('.__init__') for p in MODULES]
 NOTEBOOKS = sorted(p for p in (ROOT/'nbs').rglob('*.ipynb') if not p.name.startswith(('.', '_')) and '.ipynb_checkpoints' not in p.parts)
