@@ -78,7 +78,7 @@ def _show_parameters(name):
 @click.option('--benchmarks', 'what', flag_value='benchmarks', help='Benchmarks.')
 @click.option('--json', 'as_json', is_flag=True, help='As JSON.')
 def list_experiments(name, what, as_json):
-    "Show what there is: NAME is experiments, evaluators or benchmarks, or an experiment to see its parameters."
+    "Show what there is. NAME is experiments, evaluators, benchmarks, or an experiment to see its parameters."
     from factlib.runs.lists import rows_of
     what = what or (name if name in ('experiments', 'evaluators', 'benchmarks') else '')
     if not what: return _show_parameters(name)
@@ -127,7 +127,7 @@ def _run(notebook, values, out, page, if_changed):
 @click.option('--page/--no-page', default=True, help='Also make index.html above it.')
 @click.option('--if-changed', is_flag=True, help='Keep results of the same parameters, notebook, data, code.')
 def run(name, parameter, out, page, if_changed):
-    """Run one experiment, by NAME (see `factlib list`) or the path of a notebook.
+    """Run one experiment. NAME is one of `factlib list`, or the path of a notebook.
 
     For example: factlib run quick_sweep -p n=3"""
     notebook = find_experiment(name)
@@ -191,7 +191,7 @@ def _evaluate(path, names, out, at_least, page, **options):
               help='With --cost: a CSV file with the columns model, input, output (per million tokens) and currency.')
 @click.option('--page/--no-page', default=True, help='Also bring index.html in the folder above up to date.')
 def evaluate_own(path, names, out, model, base_url, columns, labels, good, at_least, concurrency, cost, prices, page):
-    """Judge the texts in PATH: a .jsonl, .csv or .parquet file with a text to be judged in each row, or a chat log.
+    """Judge the texts of a file. It is a .jsonl, .csv or .parquet with a text in each row, or a chat log.
 
     The text is in the column target (or response, answer, summary, ...), what it must be faithful to in source (or
     document, context, ...), a good answer in reference. The same command again asks a model nothing twice.
@@ -214,8 +214,7 @@ def evaluate_own(path, names, out, model, base_url, columns, labels, good, at_le
 @click.option('--prices', default='',
               help='A CSV file with the columns model, input, output (per million tokens) and currency.')
 def say_cost(name, parameter, prices):
-    """Say what an experiment will ask a model for, without asking: requests, tokens, and the price if there
-    are prices.
+    """Say what an experiment will ask a model for. Nothing is asked; a price is said if there are prices.
 
     For example: factlib cost live_judge -p model M -p n 12 -p length 2000 --prices prices.csv"""
     from factlib.runs.costs import estimate
@@ -228,7 +227,7 @@ def say_cost(name, parameter, prices):
 @app.command('page')
 @click.argument('outputs', type=click.Path(path_type=Path), default='outputs')
 def make_page(outputs):
-    "Gather the results in a folder (by default outputs) on one page, OUTPUTS/index.html."
+    "Gather the results of a folder on a page. It is OUTPUTS/index.html."
     from factlib.report.page import build_page
     click.echo(f'Page: {build_page(outputs)}')
 
@@ -236,7 +235,7 @@ def make_page(outputs):
 @app.command()
 @click.argument('outputs', type=click.Path(path_type=Path), default='outputs')
 def reproduce(outputs):
-    """The main job: every experiment that runs here, then the page OUTPUTS/index.html.
+    """Run all experiments, then make OUTPUTS/index.html.
 
     Without real data these are the offline ones; with FACTLIB_DATA also the replications of published tables.
     An experiment that fails doesn't stop the others: it is named at the end and on the page, and the exit
@@ -258,7 +257,7 @@ def reproduce(outputs):
               help='The data folder; by default the one FACTLIB_DATA names.')
 @click.option('--url', help='Another address of the same archive, such as a mirror.')
 def fetch_archive(name, home, url):
-    """Bring the public archive NAME into the data folder; without NAME, list what there is.
+    """Bring a public archive into the data folder. Without NAME, list what there is.
 
     The source and the licence are shown first. A transfer that broke off goes on where it stopped."""
     from factlib.benchmarks.fetch import ARCHIVES, fetch
@@ -290,7 +289,7 @@ def _import_trutheval(path, out):
 @click.option('--replace', is_flag=True, help='Drop older rows.')
 @click.option('--prompts', type=click.Path(path_type=Path), help='Only make a prompt pack here.')
 def import_clone(path, out, replace, prompts):
-    "Make tables of PATH, a clone of github.com/hkleiner/JudgeMemo or github.com/GiovanniGatti/trutheval."
+    "Make tables of a clone of hkleiner/JudgeMemo or GiovanniGatti/trutheval."
     from factlib.papers.judgememo.prompt_pack import prompt_pack
     if prompts: return click.echo(f'{len(prompt_pack(path, prompts))} prompts in {prompts}')
     out = out or data_home()
@@ -317,7 +316,7 @@ def _sweep(grid, out, dry_run, cost, to, **who):
     return sweep_said.summary_lines(summary, out), summary, sweep_said.exit_code(summary)
 
 # %% ../nbs/cli.ipynb #cli-sweep-help
-_SWEEP = """Run one experiment with many settings, as the file GRID says, in YAML or JSON:
+_SWEEP = """Run one experiment with many settings. The file GRID says which, in YAML or JSON:
 
 \b
   experiment: live_judge         # a name, or the path of a notebook
@@ -383,7 +382,7 @@ def _settings(parameters):
 @click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE',
               help='model, base_url, concurrency, prices.')
 def serve_narratives(texts, store, port, parameter):
-    """Serve a page: who is who in a text, does a summary say what happened?
+    """Serve a page on who is who and what a summary says.
 
     TEXTS are files to begin with. For example:
     factlib narrative story.txt --store mine -p model M -p base_url http://localhost:8000/v1"""

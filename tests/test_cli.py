@@ -34,3 +34,9 @@ def test_a_price_table_in_another_encoding_is_a_sentence(tmp_path):
     (tmp_path/'p.csv').write_bytes('model,input,output\nm,1,2\n'.encode('utf-16'))
     done = CliRunner().invoke(app, ['cost', 'live_judge', '-p', 'model', 'm', '-p', 'n', '1', '-p', 'prices', str(tmp_path/'p.csv')])
     assert type(done.exception).__name__ == 'BadInput' and 'UTF-8' in str(done.exception)
+
+@pytest.mark.parametrize('width', [80, 110])
+def test_the_list_of_commands_is_not_cut_off(width):
+    shown = CliRunner().invoke(app, ['--help'], terminal_width=width).stdout
+    listed = shown.split('Commands:')[1].strip().splitlines()
+    assert len(listed) == len(app.commands) and all(line.endswith(('.', '?')) and not line.endswith('...') for line in listed)

@@ -88,7 +88,7 @@ def _build(folder, out, metadata, filters, as_is, kinds, intensities, lengths, s
               help='A spaCy model of the texts\' language, such as de_core_news_sm, where it isn\'t English.')
 def build_benchmark(folder, out, metadata, tokens, years, genre, language, as_is, kinds, intensities, lengths, seed,
                     mode, workers, format, model):
-    """Make a benchmark like CoFluEval-LC from the .txt files in FOLDER.
+    """Make a benchmark of the .txt files in FOLDER. It is one like CoFluEval-LC.
 
     Each text is cleaned (Project Gutenberg's wrapping, notes, asterisks), cut to each length, and damaged in
     each way. The same texts and settings always give the same benchmark; manifest.json holds the hash of
@@ -175,8 +175,8 @@ _MONTAGE_OPTIONS = [
 @click.option('--out', required=True, type=click.Path(path_type=Path, dir_okay=False), help='A .jsonl file.')
 @with_options(_WRITER_OPTIONS + _MONTAGE_OPTIONS)
 def build_montagelie(texts, out, model, base_url, concurrency, **options):
-    """Make lies by order, and paraphrases, of the true summaries in TEXTS: a .jsonl file, each line an object
-    with source, true, and perhaps an id.
+    """Have a model tell true summaries in a false order. TEXTS is a .jsonl file, each line an object with source,
+    true, and perhaps an id.
 
     \b
     factlib build-montagelie pairs.jsonl --out mine.jsonl --model NAME --base-url https://HOST/v1 --cost
@@ -226,8 +226,8 @@ _ANSWER_OPTIONS = [
 @click.option('--out', required=True, type=click.Path(path_type=Path, dir_okay=False), help='A .json file.')
 @with_options(_WRITER_OPTIONS + _ANSWER_OPTIONS)
 def build_answers(pairs, out, model, base_url, concurrency, **options):
-    """Make answers that get worse step by step of the questions and true answers in PAIRS: a .json list of objects,
-    or JSON lines, with question and ground_truth.
+    """Have a model make true answers worse step by step. PAIRS is a .json list of objects, or JSON lines, with
+    question and ground_truth.
 
     \b
     factlib build-answers pairs.json --out mine.json --model NAME --base-url https://HOST/v1 --cost
