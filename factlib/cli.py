@@ -289,7 +289,7 @@ def _import_trutheval(path, out):
 @click.option('--replace', is_flag=True, help='Drop older rows.')
 @click.option('--prompts', type=click.Path(path_type=Path), help='Only make a prompt pack here.')
 def import_clone(path, out, replace, prompts):
-    "Make tables of a clone of hkleiner/JudgeMemo or GiovanniGatti/trutheval."
+    "Make tables of a clone. PATH is one of hkleiner/JudgeMemo or GiovanniGatti/trutheval."
     from factlib.papers.judgememo.prompt_pack import prompt_pack
     if prompts: return click.echo(f'{len(prompt_pack(path, prompts))} prompts in {prompts}')
     out = out or data_home()
