@@ -535,17 +535,39 @@ def _renamed(rows, columns):
     def named(row): return {names.get(k, k): v for k, v in row.items()} if isinstance(row, dict) else row
     return [(part, named(row)) for part, row in rows]
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-maybe
+_NO_LABELS = ('id', 'group', 'title', 'author', 'name', 'split', 'dataset', 'genre', 'year', 'row', 'part', 'url')
+
+def _bare(row):
+    "The columns of a row that has a source, one text and no lie, and that may be labels; None if it is another row."
+    try: texts, rest = texts_of_row(row)
+    except BadInput: return None
+    if set(texts) != {('source',), ('original', 'true')}: return None
+    short = [k for k, x in rest.items() if isinstance(x, (bool, int, float)) or isinstance(x, str) and len(x) < 20]
+    return [key for key in short if '.' not in key and key.strip().lower() not in _NO_LABELS]
+
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-check-bare
+def _check_bare(file, rows):
+    "A `BadInput` if there are no lies, but a column that may say what is one: nothing is true for want of a label."
+    bare = [_bare(row) for _, row in rows if isinstance(row, dict)]
+    named = next((columns[0] for columns in bare if columns), None)
+    if named is None or None in bare: return
+    raise BadInput(f'{str(file)!r} has one text a row and the column {named!r}, which may be a label: say what it '
+                   f"means, as columns={{'truth': {named!r}}} and labels={{'0': 'lie', '1': 'true'}}, or leave it out.")
+
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-released-texts
-def _tuple_texts(rows, columns):
+def _tuple_texts(file, rows, columns):
     "The texts of rows that are tuples, and refusals."
-    rows = enumerate(_renamed(rows, columns), 1)
-    return [x for number, (part, row) in rows for x in _row_examples(row, number, part)]
+    rows = _renamed(rows, columns)
+    _check_bare(file, rows)
+    return [x for number, (part, row) in enumerate(rows, 1) for x in _row_examples(row, number, part)]
 
 def _released_texts(file, columns=None, labels=None):
     "The texts of all rows, and refusals. If no row is usable, a `BadInput` says what is wrong with the first."
     rows = _file_rows(file)
     labelled = labels or 'truth' in (columns or {}) or any(is_labelled(row) for _, row in rows)
-    results = _labelled_texts(file, columns, labels) if labelled else _tuple_texts(rows, columns)
+    results = _labelled_texts(file, columns, labels) if labelled else _tuple_texts(file, rows, columns)
     if any(isinstance(x, Example) for x in results): return results
     raise BadInput(f'{str(file)!r} holds no row of MontageLie.' + (f' {results[0].reason}' if results else ''))
 

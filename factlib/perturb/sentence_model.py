@@ -6,7 +6,7 @@
 __all__ = ['fault', 'Falsified', 'falsify_by']
 
 # %% ../../nbs/perturb/sentence_model.ipynb #sentence_model-imports
-import asyncio
+import asyncio, re, unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
 from os.path import commonprefix
@@ -19,6 +19,22 @@ from ..text.edits import apply_edits
 from ..text.spans import sentences
 from ..text.words import words
 
+# %% ../../nbs/perturb/sentence_model.ipynb #sentence_model-label
+_LABEL = re.compile(r'^\W*\w{1,30}(?:[ -]\w{1,30}){0,3}:\W+') # such as "Changed sentence:"
+_NOTE = re.compile(r'[([][^()\[\]]*[)\]]\W{0,5}$') # such as "(unchanged)"
+_JOINERS = '\u200c\u200d' # of Persian and of emoji
+_MARKS = ('~~', '**', '[', ']', '{', '}', '<', '>', '```')
+
+# %% ../../nbs/perturb/sentence_model.ipynb #sentence_model-wrapped
+def _wrapped(old, new):
+    "What stands around a sentence, or in it, that nobody asked for; empty if nothing does."
+    hidden = [c for c in new if unicodedata.category(c) in ('Cc', 'Cf') and c not in old + _JOINERS]
+    if hidden: return 'It holds characters that cannot be seen.'
+    mark = next((mark for mark in _MARKS if mark in new and mark not in old), None)
+    if mark: return f'It holds the mark {mark}, which the sentence lacks.'
+    bare = [_LABEL.sub('', new), _NOTE.sub('', new), _NOTE.sub('', _LABEL.sub('', new))]
+    return 'It is the sentence as it was, with something around it.' if words(old) in map(words, bare) else ''
+
 # %% ../../nbs/perturb/sentence_model.ipynb #sentence_model-fault
 def fault(
     old:str, # The sentence
@@ -29,8 +45,10 @@ def fault(
     kept = sum((Counter(before) & Counter(after)).values())
     if not after: return 'It is empty.'
     if before == after: return 'It is the sentence as it was.'
+    if around := _wrapped(old, new): return around
     if len(sentences(new)) > max(1, len(sentences(old))): return 'It is more than one sentence.'
-    if len(before) - kept > max(3, len(before)//2): return 'It is another sentence: most of its words have gone.'
+    if len(before) - kept > max(3, len(before)//2) or not kept and len(before) > 1:
+        return 'It is another sentence: most of its words have gone.'
     if len(after) - kept > max(4, len(before)//2): return 'It says too much that was not in the sentence.'
     return ''
 

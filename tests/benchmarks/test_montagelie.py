@@ -390,6 +390,15 @@ def labelled(path, rows):
     return path
 
 KINDS = pytest.mark.parametrize('kind', ['jsonl', 'csv', 'parquet'])
+@KINDS
+@pytest.mark.parametrize('name, value', [('is_true', 0), ('is_lie', True), ('verdict', 'false'), ('y', 1.5)])
+def test_an_unknown_column_beside_one_text_a_row_may_be_a_label(tmp_path, kind, name, value):
+    rows = [dict(source='S', target='T', id='1', **{name: value}), dict(source='S', target='U', id='2', **{name: value})]
+    path = labelled(tmp_path/f'x.{kind}', rows)
+    with pytest.raises(BadInput, match=f'column {name!r}, which may be a label'): load('montagelie', path=path)
+    bare = labelled(tmp_path/f'y.{kind}', [dict(source='S', target='T', id='1', title='A day')])
+    assert [e.truth for e in load('montagelie', path=bare)] == ['true']
+
 MAPPINGS = [({'0': 'lie', '1': 'true'}, ['lie', 'true', 'lie']), ({'0': 'true', '1': 'lie'}, ['true', 'lie', 'true']), ({'0': 'easy', '1': 'true'}, ['easy', 'true', 'easy']), ({'0': 'true', '1': 'extreme'}, ['true', 'extreme', 'true'])]
 
 @KINDS

@@ -135,6 +135,13 @@ DISOBEDIENT = {
     'chatter': lambda s: reply(f'Of course! Here is the sentence with a change that you wanted: {s}'),
     'two': lambda s: reply(f'{s} And he never came back.'),
     'empty': lambda s: reply(''),
+    'a label': lambda s: reply(f'Changed: {s}'),
+    'bold': lambda s: reply(f'**{s}**'),
+    'a note': lambda s: reply(f'"{s}" (unchanged)'),
+    'struck out': lambda s: reply(s.replace('King', '~~King~~ Queen')),
+    'JSON in JSON': lambda s: reply(reply(s)),
+    'unseen characters': lambda s: reply(s.replace('King', 'Queen\u200b')),
+    'another script': lambda s: reply('Король пришёл.'),
     'prose': lambda s: 'I would rather not use JSON.'}
 
 @pytest.mark.parametrize('way', DISOBEDIENT)

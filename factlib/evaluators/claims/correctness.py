@@ -77,8 +77,9 @@ class FactualCorrectness(ClaimEvaluator):
 def _checked_beta(beta):
     "A positive number."
     weight = check_score(beta, 'beta')
-    if isinstance(weight, Absence) or weight <= 0:
-        raise BadInput(f'beta is {beta!r}; it must be a positive number: 1 weighs precision and recall alike.')
+    if isinstance(weight, Absence) or not 0 < weight <= 1e6: # its square is multiplied with shares
+        raise BadInput(f'beta is {beta!r}; it must be a positive number up to a million: 1 weighs precision and recall '
+                       'alike.')
     return weight
 
 # %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-grain

@@ -41,13 +41,17 @@ def _from_json(values):
     return verdict, feedback.strip() if isinstance(feedback, str) else ''
 
 # %% ../../../nbs/evaluators/narrative/feedback.ipynb #feedback-words
+_NUMBER = re.compile(r'\s*(?:[-+−]\s*\d+|[-+−]?\d*[.,]\d+)\s*') # with a sign or a fraction, so neither 0 nor 1
+
 def _from_words(said):
     "Verdict and feedback of a reply in the paper's form."
+    if _NUMBER.fullmatch(said): return Absence.off_menu, ''
     bare = re.fullmatch(r'(?:output\s*:)?[\W_]*(\w+)[\W_]*', said, re.IGNORECASE)
     if bare and bare[1].lower() in _BARE: return _BARE[bare[1].lower()], ''
     if bare and bare[1].isdecimal(): return Absence.off_menu, ''
     mixed = re.match(r'[\W_]*1[\W_]*(?:\n|$)', said)
-    return (Absence.malformed, '') if mixed or not visible(said) or said[:1] in '{[' else (False, said)
+    unusable = mixed or not visible(said) or said[:1] in '{[' or said.strip(' .').lower() in ('n/a', 'none', 'null')
+    return (Absence.malformed, '') if unusable else (False, said)
 
 # %% ../../../nbs/evaluators/narrative/feedback.ipynb #feedback-read
 def read_feedback(

@@ -118,7 +118,7 @@ def _build(self:GraphReader, samples, text, spans):
 async def read(self:GraphReader,
     text:str, # A narrative
 )->Outcome: # Its `value` is the `Graph`
-    "The graph of a text, and what it cost; a text in which nobody is named is `NobodyNamed`."
+    "The graph of a text, and what it cost; a text in which nobody is named is `NobodyNamed`, which has its `usage`."
     spans = self._scenes(text)
     if self.scene_reader is None:
         alone = lambda: self._build([[found] for found in rule_extractions(text, spans)], text, spans)
@@ -126,7 +126,10 @@ async def read(self:GraphReader,
     replies = await self.scene_reader.read([span.of(text) for span in spans])
     samples = [[read_scene(reply) for reply in of_scene] for of_scene in replies]
     usage = total_usage(reply for of_scene in replies for reply in of_scene)
-    return Outcome(self._build(samples, text, spans), usage)
+    try: return Outcome(self._build(samples, text, spans), usage)
+    except NobodyNamed as e:
+        e.usage = usage
+        raise
 
 # %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-graph-of
 @delegates(GraphReader)

@@ -21,8 +21,10 @@ _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])$", re.IGNORECASE)
 def plain_name(
     name:str, # As it was written
 )->str: # Empty if nothing is left
-    "A name with single spaces, without a possessive at its end."
-    return _POSSESSIVE.sub('', ' '.join(name.split())).strip()
+    "A name with single spaces, without a possessive at its end; of a plain name the same."
+    plain = ' '.join(name.split())
+    while (bare := _POSSESSIVE.sub('', plain).strip()) != plain: plain = bare
+    return plain
 
 def name_key(
     name:str, # As it was written

@@ -13,29 +13,34 @@ from functools import lru_cache
 from fastcore.basics import patch
 
 from ...core.checks import check_choice, check_count
-from ...core.records import Absence, BadInput
+from ...core.records import Absence, BadInput, Usage
 from .aliases import who_is_who
 from .names import NameFinder, name_key, plain_name, plain_predicate
 
 # %% ../../../nbs/evaluators/narrative/network.ipynb #network-extraction
 def _joined(text):
-    "Two halves of a character side by side are that character, as they would be in any file."
+    "Two halves of a character side by side are that character, as in any file."
     if text.isascii(): return text
     return text.encode('utf-16-le', 'surrogatepass').decode('utf-16-le', 'surrogatepass')
 
 def _texts(values, what):
     "A list of texts, checked."
-    if isinstance(values, str) or not all(isinstance(v, str) for v in values):
-        raise BadInput(f'{what} must be a list of texts, not {values!r:.60}.')
-    return list(map(_joined, values))
+    if isinstance(values, (list, tuple)) and all(isinstance(v, str) for v in values): return list(map(_joined, values))
+    raise BadInput(f'{what} must be a list of texts, not {values!r:.60}.')
 
 def _triple(given):
     "A checked triple; an object that shows nothing is none."
-    if isinstance(given, str) or len(given) != 3:
-        raise BadInput(f'A triple has three parts, and this has not: {given!r:.60}.')
+    if not isinstance(given, (list, tuple)) or len(given) != 3:
+        raise BadInput(f'A triple has three parts, not as here: {given!r:.60}.')
     parts = [*given[:2], '' if given[2] is None else given[2]]
     subject, predicate, thing = _texts(parts, 'A triple')
     return subject, predicate, thing if thing.strip() else None
+
+# %% ../../../nbs/evaluators/narrative/network.ipynb #network-listed
+def _listed(values):
+    "Names or triples, checked."
+    if not isinstance(values, (list, tuple)): raise BadInput(f'Names and triples are lists, not {values!r:.60}.')
+    return values
 
 # %% ../../../nbs/evaluators/narrative/network.ipynb #network-extraction-class
 @dataclass
@@ -46,8 +51,8 @@ class Extraction:
 
     def __post_init__(self):
         "Checks the fields."
-        self.names = [_texts(person, 'A person') for person in self.names]
-        self.triples = [_triple(given) for given in self.triples]
+        self.names = [_texts(person, 'A person') for person in _listed(self.names)]
+        self.triples = [_triple(given) for given in _listed(self.triples)]
 
 # %% ../../../nbs/evaluators/narrative/network.ipynb #network-people
 @dataclass(frozen=True)
@@ -159,6 +164,7 @@ def _in_samples(samples):
 # %% ../../../nbs/evaluators/narrative/network.ipynb #network-check
 class NobodyNamed(BadInput):
     "There are no characters, because nobody is named."
+    usage = Usage() # What it cost to find out
 
 def _checked(samples):
     "The samples as tuples, if they are any."
@@ -167,8 +173,7 @@ def _checked(samples):
     for n, readings in enumerate(samples):
         if not isinstance(readings, (list, tuple)) or not readings:
             raise BadInput(f'Scene {n} has no samples: give a list of at least one Extraction, or Absence.')
-        other = next((r for r in readings if not isinstance(r, (Extraction, Absence))), None)
-        if other is not None:
+        for other in (r for r in readings if not isinstance(r, (Extraction, Absence))):
             raise BadInput(f'A sample of scene {n} is a {type(other).__name__}: give an Extraction, or an Absence.')
     return tuple(map(tuple, samples))
 

@@ -84,7 +84,7 @@ async def _graph(self:StoryReader, text):
     read = partial(self.graph.read, text)
     by_rule = self.graph.scene_reader is None
     try: told = (await _BY_RULE.get((self.graph.signature, text), read))[0] if by_rule else await read()
-    except NobodyNamed: return None, Usage()
+    except NobodyNamed as e: return None, e.usage
     return told.value, told.usage
 
 # %% ../../../nbs/evaluators/narrative/reading.ipynb #reading-read
@@ -97,6 +97,7 @@ async def read(self:StoryReader,
     spans = cut(text, self.whole, self.by, self.size)
     narrative = await asyncio.to_thread(Narrative, text, spans, graph, self.make, self.triples)
     notes = dict(scenes=[list(span) for span in spans])
+    if self.graph is not None and graph is None: notes['graph'] = dict(characters=0, edges=0) # nobody is named
     if graph is None: return Story(narrative, usage, None, notes)
     notes['graph'] = dict(characters=len(graph.characters), edges=len(graph.edges), made_by=graph.made_by)
     if graph.unread: notes['unread'] = {str(n): str(why) for n, why in graph.unread.items()}

@@ -11,6 +11,7 @@ import random
 import numpy as np
 
 from ...core.checks import check_count
+from ...core.records import BadInput
 from ...text.spans import Span, sentences
 from ...text.words import stems
 
@@ -70,6 +71,7 @@ def textrank(
 )->list[Span]: # In the order of the text
     "The sentences with the highest rank; of equal ones the first."
     check_count(n, 'The number of sentences')
+    if not isinstance(text, str): raise BadInput(f'Sentences are ranked of a text, not of a {type(text).__name__}.')
     spans = sentences(text)
     if len(spans) <= n: return spans
     rank = ranks(sentence_ties([s.of(text) for s in spans])).round(9)

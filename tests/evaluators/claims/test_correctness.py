@@ -161,7 +161,7 @@ def test_model_decomposer_with_nli():
     with pytest.raises(BadInput, match='atomicity'): FactualCorrectness(atomicity='low')
     with pytest.raises(BadInput, match='coverage'): run([it(['One.'], ['One.'])], decomposer=SentenceDecomposer(), coverage='low')
 
-BAD = [(dict(mode='g'), 'mode'), (dict(beta=0), 'beta'), (dict(beta='x'), 'beta'), (dict(beta=float('nan')), 'beta'), (dict(atomicity='middle'), 'atomicity'), (dict(temperature=1), 'temperature'), (dict(checker=3), 'check'), (dict(decomposer='x'), 'decompose')]
+BAD = [(dict(mode='g'), 'mode'), (dict(beta=0), 'beta'), (dict(beta='x'), 'beta'), (dict(beta=float('nan')), 'beta'), (dict(beta=1e200), 'beta'), (dict(atomicity='middle'), 'atomicity'), (dict(temperature=1), 'temperature'), (dict(checker=3), 'check'), (dict(decomposer='x'), 'decompose')]
 
 @pytest.mark.parametrize('options, word', BAD, ids=[str(o) for o, _ in BAD])
 def test_bad_input(options, word):

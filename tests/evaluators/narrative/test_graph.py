@@ -297,6 +297,17 @@ def test_what_makes_no_graph():
         with pytest.raises(BadInput, match='no text'): run_sync(graph_of(text))
     with pytest.raises(NobodyNamed): run_sync(graph_of('It rained, and then it snowed.'))
     with pytest.raises(NobodyNamed): build_graph([[Extraction([[' ']], [('Ada', 'waits', None)])]])
+
+@pytest.mark.parametrize('make', [lambda: build_graph([[None]]), lambda: Extraction(names=None), lambda: Extraction([['Ada']], [None]), lambda: Extraction([None])])
+def test_what_is_no_reading_is_said_in_a_sentence(make):
+    with pytest.raises(BadInput): make()
+
+def test_a_possessive_twice_is_the_same_name(tmp_path):
+    graph = build_graph([[Extraction([["Ann's's"], ['Ann'], ["McDonald's's"]], [("Ann's's", 'loves', "McDonald's's")])]], 1)
+    assert [c.label for c in graph.characters] == ['Ann', 'McDonald'] and [(e.subject, e.object) for e in graph.edges] == [('Ann', 'McDonald')]
+    for name in ('g.json', 'g.graphml'):
+        graph.save(tmp_path/name)
+        assert Graph.load(tmp_path/name).lines() == graph.lines()
     for samples in (None, [], [[]], [A], [[dict(names=[])]], 'text'):
         with pytest.raises(BadInput): build_graph(samples)
     for bad in (dict(names=['Ada']), dict(names=[[3]]), dict(triples=['abc']), dict(triples=[('a', 'b')]), dict(triples=[('a', 1, 'b')])):

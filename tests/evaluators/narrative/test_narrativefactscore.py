@@ -144,7 +144,12 @@ def test_hostile_texts_stay_inside():
 def test_nobody_named_is_judged_by_scenes_alone():
     rain = Example('rain', source='It rained.\n\nThe sun shone.', target='The sun shone.')
     frame, _, _ = run([rain])
-    assert frame.value[0] == 1 and 'graph' not in frame.evidence[0]
+    assert frame.value[0] == 1 and frame.evidence[0]['graph'] == dict(characters=0, edges=0)
+
+def test_what_finding_nobody_cost_is_counted():
+    rain = Example('rain', source='It rained.\n\nThe sun shone.', target='The sun shone.')
+    frame, server, _ = run([rain], lambda request: json.dumps(dict(names=[], triples=[])) if task(request) == 'read' else rule(request))
+    assert frame.requests[0] == len(server.requests) > 2
 
 def test_bad_input():
     chat = Chat('stub', 'http://localhost:9/v1', api_key='none', endpoint='test', mode='off')
@@ -183,7 +188,7 @@ def test_pickled_and_made_again():
 
 @pytest.mark.parametrize('text, verdict', [('1', True), ('"1"', True), ('1.', True), ('Output: 1', True), ('{"verdict": "supported"}', True), ('0', False),
     ('The statement is false because in scene 1 it was Sam.', False), ('1 of the two is wrong.', False), ('```json\n{"verdicts": [{"id": "F1", "verdict": "unsupported", "feedback": "x"}]}\n```', False),
-    ('', 'malformed'), ('   ', 'malformed'), (None, 'transport'), ('7', 'off_menu'), ('1\nBut no.', 'malformed'), ('{"verdict": "maybe"}', 'off_menu'), ("I'm sorry, I can't help.", 'refused'),
+    ('', 'malformed'), ('   ', 'malformed'), (None, 'transport'), ('7', 'off_menu'), ('-1', 'off_menu'), ('1.0', 'off_menu'), ('N/A', 'malformed'), ('1\nBut no.', 'malformed'), ('{"verdict": "maybe"}', 'off_menu'), ("I'm sorry, I can't help.", 'refused'),
     ('{"a": 1}', 'malformed'), ('<think>1', 'truncated')])
 def test_feedback(text, verdict): assert read_feedback(text)[0] == verdict
 
