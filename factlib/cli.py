@@ -14,6 +14,7 @@ import click
 
 from . import __version__
 from .core.files import data_home, in_project
+from .core.folders import check_place
 from .core.records import BadInput
 from .runs.building import build_answers, build_benchmark, build_montagelie, with_options
 from .runs.execute import execute, experiments, find_experiment, main_job, make_folder
@@ -141,7 +142,9 @@ def _pairs(text, what):
     pairs = [pair.split('=', 1) for pair in text.split(',') if pair.strip()]
     wrong = [pair[0] for pair in pairs if len(pair) < 2]
     if wrong: raise BadInput(f'{what} takes pairs such as NAME=VALUE with commas between, not {wrong[0]!r}.')
-    return {name.strip(): value.strip() for name, value in pairs}
+    found = {name.strip(): value.strip() for name, value in pairs}
+    if len(found) < len(pairs): raise BadInput(f'{what} names one of {", ".join(found)} twice: each may be given once.')
+    return found
 
 # %% ../nbs/cli.ipynb #cli-own-cost
 def _say_cost(path, names, model, base_url, prices, meanings):
@@ -155,18 +158,27 @@ def _say_cost(path, names, model, base_url, prices, meanings):
     if not asking: raise BadInput(f'None of {names} asks a model, so it costs nothing.')
     click.echo(dry_run(asking, own_benchmark(path, **meanings).examples, reply_tokens=150, prices=prices))
 
+# %% ../nbs/cli.ipynb #cli-say-made
+def _say_made(out):
+    "The files that `evaluate` made."
+    names = ('judgements.parquet', 'tables/scores.csv', 'tables/counts.csv', 'figures/scores.png')
+    click.echo(f'Results in {out}: {", ".join(name for name in names if (out/name).exists())}')
+
 # %% ../nbs/cli.ipynb #cli-evaluate-run
 def _evaluate(path, names, out, at_least, page, **options):
     "Judge, say what came out, and end with 1 (an evaluator failed) or 4 (too few scores)."
     from factlib.report.page import build_page
     from factlib.metaeval.matrix import small_matrix
-    from factlib.runs.own_file import evaluate_file, too_few
+    from factlib.runs.own_file import check_least, evaluate_file, too_few
+    check_least(at_least)
+    check_place(out)
     result, failed = evaluate_file(path, names, out, statistics=small_matrix, **options)
-    click.echo(f'Results in {out}: judgements.parquet, tables/scores.csv, tables/counts.csv, figures/scores.png')
+    _say_made(out)
     if page: click.echo(f'Page: {build_page(out.parent)}')
     if failed: raise RuntimeError(' '.join(failed.values()))
     if short := too_few(result, at_least):
-        click.echo(f'Error: {"; ".join(short)}. Asked for were {100*at_least:g} %.', err=True)
+        asked = f' Asked for were {100*at_least:g} %.' if at_least else ''
+        click.echo(f'Error: {"; ".join(short)}.{asked}', err=True)
         sys.exit(4)
 
 # %% ../nbs/cli.ipynb #cli-evaluate

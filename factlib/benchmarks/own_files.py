@@ -6,7 +6,7 @@
 __all__ = ['KNOWN_COLUMNS', 'read_rows', 'find_columns', 'read_examples']
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-imports
-import dataclasses, json
+import csv, dataclasses, json
 from pathlib import Path
 
 from ..core.records import BadInput, Example, is_missing
@@ -35,10 +35,29 @@ def _frame_rows(frame):
     "Rows of a table, without missing values."
     return [_there(row) for row in frame.astype(object).to_dict('records')]
 
+# %% ../../nbs/benchmarks/own_files.ipynb #own-header
+def _header(path):
+    "What separates the cells of a CSV file, and the names of its columns; a name twice is a `BadInput`."
+    with open(path, encoding='utf-8-sig', newline='') as f: line = f.readline(1_000_000)
+    separator = ',' if ',' in line else next((mark for mark in ';\t' if mark in line), ',')
+    names = next(csv.reader([line], delimiter=separator), [])
+    twice = [name for name in names if names.count(name) > 1]
+    if twice: raise BadInput(f'{str(path)!r} has two columns {twice[0]!r}: give one of them another name.')
+    return separator, names
+
+# %% ../../nbs/benchmarks/own_files.ipynb #own-csv
 def _csv_rows(path):
     import pandas as pd
-    return _frame_rows(pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[''], encoding='utf-8-sig'))
+    separator, names = _header(path)
+    options = dict(dtype=str, keep_default_na=False, na_values=[''], encoding='utf-8-sig', sep=separator)
+    try: frame = pd.read_csv(path, **options) if names else pd.DataFrame()
+    except pd.errors.ParserError as e:
+        why = 'is a quotation mark never closed, or is there a comma in a cell without quotation marks?'
+        raise BadInput(f'{str(path)!r} can\'t be read ({str(e).split("error: ")[-1].strip(" .")}): {why}') from None
+    if isinstance(frame.index, pd.RangeIndex): return _frame_rows(frame)
+    raise BadInput(f'Rows of {str(path)!r} have more cells than its header: put cells with commas in quotation marks.')
 
+# %% ../../nbs/benchmarks/own_files.ipynb #own-parquet
 def _parquet_rows(path):
     import pandas as pd
     return _frame_rows(pd.read_parquet(path))
@@ -168,6 +187,12 @@ def _fields(path, number, row, found):
     known = meta if isinstance(meta, dict) else dict(meta=meta)
     return dict(id=str(number), target='') | fields | dict(meta=known | others)
 
+# %% ../../nbs/benchmarks/own_files.ipynb #own-example
+def _example(path, number, fields, truth):
+    "The example of a row; what is wrong with it is said with its number."
+    try: return Example(**fields, truth=truth)
+    except BadInput as e: raise BadInput(f'Row {number} of {str(path)!r}: {e}') from None
+
 # %% ../../nbs/benchmarks/own_files.ipynb #own-examples
 def read_examples(
     path:Path, # Of a .jsonl, .csv or .parquet file
@@ -179,5 +204,5 @@ def read_examples(
     path, rows = Path(path), read_rows(path)
     found = find_columns(list(dict.fromkeys(name for row in rows for name in row)), columns)
     truths = enumerate(_truths(path, rows, found, labels, columns), 1)
-    examples = [Example(**_fields(path, i, row, found), truth=t) for row, (i, t) in zip(rows, truths)]
+    examples = [_example(path, i, _fields(path, i, row, found), t) for row, (i, t) in zip(rows, truths)]
     return examples, [row.get('split') for row in rows]

@@ -128,14 +128,17 @@ def with_options(
 
 # %% ../../nbs/runs/building.ipynb #building-chat
 @contextmanager
-def _chat_beside(out, ending, model, base_url, concurrency):
-    "A chat whose answers are kept beside a file."
+def _chat_beside(out, ending, texts, model, base_url, concurrency, cost):
+    "A chat whose answers are kept beside a file; with `cost` none are. The texts must not be that file."
     from factlib.llm.cache import default_cache
     from factlib.llm.chat import Chat
     if out.suffix != ending:
         what = 'JSON lines' if ending == '.jsonl' else 'JSON'
         raise BadInput(f"What is made is {what}: end the file's name in {ending}, not {out.name!r}.")
+    if out.exists() and Path(texts).exists() and out.samefile(texts):
+        raise BadInput(f'{str(out)!r} holds the texts: name another file to write.')
     make_folder(out.parent)
+    if cost: return (yield Chat(model, base_url, concurrency=concurrency, mode='off'))
     with default_cache(out.with_suffix('.answers.sqlite')) as cache:
         yield Chat(model, base_url, concurrency=concurrency, cache=cache)
 
@@ -143,19 +146,25 @@ def _chat_beside(out, ending, model, base_url, concurrency):
 def _build_montages(chat, texts, out, n, sentences, cost, prices, concurrency, **options):
     "Estimate, or make, save, report."
     from factlib.benchmarks.montage_writer import MontageBuilder, build_montages, missing_parts
-    from factlib.benchmarks.montage_writer import save_montages, true_pairs
+    from factlib.benchmarks.montage_writer import save_montages
     from factlib.evaluators.claims.decompose import SentenceDecomposer
     from factlib.llm.costs import dry_run
-    pairs = true_pairs(texts)[:n]
+    pairs = texts[:n]
     builder = MontageBuilder(chat, SentenceDecomposer() if sentences else None, **options)
     if cost: return click.echo(dry_run(builder, pairs, prices=prices))
     made = build_montages(builder, pairs, concurrency)
-    save_montages(made, out)
+    if any(m.lies for m in made): save_montages(made, out)
     for part in missing_parts(made).itertuples():
         click.echo(f'not made: {part.part}, {part.n} ({part.absence}), e.g. {part.id}: {part.why}')
     click.echo(f'{len(made)} tuples, {sum(len(m.lies) for m in made)} lies, {sum(len(m.paraphrases) for m in made)} '
-               f'paraphrases; {chat.stats.requests} requests, {chat.stats.cached} answers from the cache\nIn {out}. '
-               f'Read it with factlib.benchmarks.load(\'montagelie\', path={str(out)!r}).')
+               f'paraphrases; {chat.stats.requests} requests, {chat.stats.cached} answers from the cache')
+    _check_made(sum(len(m.lies) for m in made), out)
+    click.echo(f'In {out}. Read it with factlib.benchmarks.load(\'montagelie\', path={str(out)!r}).')
+
+# %% ../../nbs/runs/building.ipynb #building-made
+def _check_made(n, out):
+    "A RuntimeError if nothing was made: then no file is written, and an older one stays."
+    if not n: raise RuntimeError(f'Nothing was made, so {str(out)!r} is left as it was; the lines above say why.')
 
 # %% ../../nbs/runs/building.ipynb #building-montages-options
 _MONTAGE_OPTIONS = [
@@ -180,35 +189,35 @@ def build_montagelie(texts, out, model, base_url, concurrency, **options):
 
     \b
     factlib build-montagelie pairs.jsonl --out mine.jsonl --model NAME --base-url https://HOST/v1 --cost
-    factlib build-montagelie pairs.jsonl --out mine.jsonl --model NAME --base-url https://HOST/v1
     """
-    with _chat_beside(out, '.jsonl', model, base_url, concurrency) as chat:
-        _build_montages(chat, texts, out, concurrency=concurrency, **options)
+    from factlib.benchmarks.montage_writer import true_pairs
+    pairs = true_pairs(texts) # before a cache is made
+    with _chat_beside(out, '.jsonl', texts, model, base_url, concurrency, options['cost']) as chat:
+        _build_montages(chat, pairs, out, concurrency=concurrency, **options)
 
 # %% ../../nbs/runs/building.ipynb #building-answers-said
-def _said_of(made, out, stats):
+def _said_of(made, stats):
     "What became of all questions, in lines."
     from factlib.benchmarks.answer_writer import missing_levels
     rows = [f'{row.level}: {row.reason}, {row.n} times, e.g. {row.id}: {row.why}'
             for row in missing_levels(made).itertuples()]
     counts = f'{len(made)} questions, {sum(len(m.answers) for m in made)} answers'
     asked = f'{stats.requests} requests, {stats.cached} answers from the cache'
-    return [*rows, f'{counts}; {asked}', f'In {out}.',
-            f'Read it with factlib.benchmarks.load(\'trutheval\', path={str(out)!r}).']
+    return [*rows, f'{counts}; {asked}']
 
 # %% ../../nbs/runs/building.ipynb #building-answers-make
 def _build_answers(chat, pairs, out, n, complete, cost, prices, concurrency, **options):
     "Estimate, or make, save, report."
-    from factlib.benchmarks.answer_writer import (AnswerBuilder, build_answers, complete_answers, question_pairs,
-                                                  save_answers)
+    from factlib.benchmarks.answer_writer import AnswerBuilder, build_answers, complete_answers, save_answers
     from factlib.llm.costs import dry_run
-    pairs = question_pairs(pairs)
     pairs = (complete_answers(pairs) if complete else pairs)[:n]
     builder = AnswerBuilder(chat, **options)
     if cost: return click.echo(dry_run(builder, pairs, prices=prices))
     made = build_answers(builder, pairs, concurrency)
-    save_answers(made, out)
-    for line in _said_of(made, out, chat.stats): click.echo(line)
+    if any(m.answers for m in made): save_answers(made, out)
+    for line in _said_of(made, chat.stats): click.echo(line)
+    _check_made(sum(len(m.answers) for m in made), out)
+    click.echo(f'In {out}.\nRead it with factlib.benchmarks.load(\'trutheval\', path={str(out)!r}).')
 
 # %% ../../nbs/runs/building.ipynb #building-answers-options
 _ANSWER_OPTIONS = [
@@ -226,11 +235,13 @@ _ANSWER_OPTIONS = [
 @click.option('--out', required=True, type=click.Path(path_type=Path, dir_okay=False), help='A .json file.')
 @with_options(_WRITER_OPTIONS + _ANSWER_OPTIONS)
 def build_answers(pairs, out, model, base_url, concurrency, **options):
-    """Have a model make true answers worse step by step. PAIRS is a .json list of objects, or JSON lines, with
-    question and ground_truth.
+    """Have a model make true answers worse step by step. PAIRS is a list of objects (.json), or one object
+    a line (.jsonl), with question and ground_truth.
 
     \b
     factlib build-answers pairs.json --out mine.json --model NAME --base-url https://HOST/v1 --cost
     """
-    with _chat_beside(out, '.json', model, base_url, concurrency) as chat:
-        _build_answers(chat, pairs, out, concurrency=concurrency, **options)
+    from factlib.benchmarks.answer_writer import question_pairs
+    asked = question_pairs(pairs) # before a cache is made
+    with _chat_beside(out, '.json', pairs, model, base_url, concurrency, options['cost']) as chat:
+        _build_answers(chat, asked, out, concurrency=concurrency, **options)
