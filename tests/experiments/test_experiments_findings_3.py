@@ -117,14 +117,21 @@ def tasks(shift):
     return said('judgememo_intervals', 'intervals-findings', tasks=pd.DataFrame(rows))
 
 def test_intervals_of_scores_and_of_their_difference():
-    says(tasks(-.5), '2K: 1 of 1 faults are noticed', 'spoilt scores are apart for 1')
-    says(tasks(-.15), 'Full: 1 of 1 faults are noticed', 'spoilt scores are apart for 0') # the paired difference tells more
-    says(tasks(.5), '2K: 0 of 1 faults are noticed', 'spoilt scores are apart for 1')
+    says(tasks(-.5), 'to lower: 1 of 1 at 2K and 1 of 1 at Full', 'spoilt scores are apart for 1 and 1', 'noticed at 2K is noticed at Full')
+    says(tasks(-.15), 'to lower: 1 of 1 at 2K and 1 of 1 at Full', 'spoilt scores are apart for 0 and 0') # the paired difference tells more
+    says(tasks(.5), 'to lower: 0 of 1 at 2K and 0 of 1 at Full', 'spoilt scores are apart for 1 and 1')
 
-@pytest.mark.parametrize('typos, words, told', [(-.3, -.05, '1 of 1 settings for [41] typos and 0 of 1 settings for [43]'), (-.05, -.3, '0 of 1 settings for [41] typos and 1 of 1 settings for [43]')])
-def test_packed_faults(typos, words, told):
-    part = ends(pd.DataFrame(dict(manipulation=['41', '43'], density='dense', panel=['a', 'b'], percent=5)), [typos, words], .1)
+@pytest.mark.parametrize('task, full, words', [('42', .1, '2K only: [42] wrong verb tenses. But short texts hold more per 1,000 tokens of [42] (100 verbs'), ('41', .1, '2K only: [41] typos, of which both lengths hold the same share.'), ('42', -.1, 'Every fault that is noticed at 2K is noticed at Full, too.')])
+def test_a_fault_noticed_in_short_texts_only_may_be_denser_there(task, full, words):
+    from factlib.papers.judgememo.intervals import lost_words
+    says(lost_words(pd.DataFrame(dict(task=task, level=['2000', 'full'], delta_high=[-.1, full]))), words)
+
+@pytest.mark.parametrize('typos, words, told', [((-.3, -.3), (-.05, -.3), '[41] typos 2 of 2 (1K: 1 of 1, Full: 1 of 1); [43] shuffled word order 1 of 2 (1K: 0 of 1, Full: 1 of 1).'),
+                                                ((-.05, .3), (-.3, .3), '[41] typos 0 of 2 (1K: 0 of 1, Full: 0 of 1); [43] shuffled word order 1 of 2 (1K: 1 of 1, Full: 0 of 1).')])
+def test_packed_faults_at_every_length(typos, words, told):
+    part = ends(pd.DataFrame(dict(manipulation=['41', '41', '43', '43'], density='dense', level=['1000', 'full']*2)), [*typos, *words], .1)
     says(said('judgememo_intervals', 'intervals-dense-finding', part=part), told)
+    assert not said('judgememo_intervals', 'intervals-dense-finding', part=part.assign(density='widespread'))
 
 # The texts
 
