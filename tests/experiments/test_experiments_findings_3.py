@@ -87,16 +87,24 @@ def test_what_leads_of_the_parts(change, p_holm, words):
 # Prompts
 
 def lost(**shares):
-    return pd.DataFrame([dict(prompt=p, evaluator=e, length='Full', sum=s, size=100, share=float(s)) for p, row in shares.items() for e, s in zip(('LI', 'Q'), row)]).replace({'prompt': dict(main='v6-3')})
+    return pd.DataFrame([dict(prompt=p, evaluator=e, length='Full', missing=s, cut=s//2, asked=100, share=float(s)) for p, row in shares.items() for e, s in zip(('LI', 'Q'), row)]).replace({'prompt': dict(main='v6-3')})
 
 def test_which_prompt_loses_scores():
-    text = said('judgememo_prompts', 'prompts-findings', lost=lost(main=(5, 40), v1=(0, 10), v2=(90,)))
-    says(text, 'v6-3, the prompt of the main study, loses 40 % of the scores of one judge (Q, Full', 'and 5 % at best', 'with v2: 90 % by LI', 'v1 loses fewest scores (5 %) and v6-3 most (22 %), of the 2 prompts')
-    says(said('judgememo_prompts', 'prompts-findings', lost=lost(main=(0, 0), v1=(30, 10))), 'v6-3 loses fewest scores (0 %) and v1 most (20 %)')
+    text = said('judgememo_prompts', 'prompts-findings', lost=lost(main=(4, 40), v1=(0, 10), v2=(90,)))
+    says(text, 'v6-3, the prompt of the main study, lacks 40 % of the scores of one judge (Q, Full', 'and 4 % at best', 'with v2: 90 % by LI', 'v1 (5.0 %) lacks fewest scores and v6-3 (22.0 %) most, of the 2 prompts')
+    says(text, 'Of these 54 missing scores 27 are of replies that were cut off; 27 could not be read, 22 of them with v6-3.')
+    says(said('judgememo_prompts', 'prompts-findings', lost=lost(main=(0, 0), v1=(30, 10))), 'v6-3 (0.0 %) lacks fewest scores and v1 (20.0 %) most')
 
-@pytest.mark.parametrize('change, p_holm, words', [(-.5, .01, 'more is noticed with v1 and less with no prompt'), (.5, .01, 'more is noticed with no prompt and less with v1'), (-.5, .2, 'for the other 1 no difference is shown')])
+def test_a_score_that_cannot_be_read_is_missing_too():
+    from factlib.papers.judgememo.prompts import missing_scores, missing_words
+    rows = [dict(prompt=p, evaluator='LI', level='2000', value=4. if why is None else None, finish_reason=why or 'stop') for p, whys in dict(v1=['length', None, None, None], v2=['stop', 'stop', None, None]).items() for why in whys]
+    says(missing_words(missing_scores(pd.DataFrame(rows))), 'v1 (25.0 %) lacks fewest scores and v2 (50.0 %) most', 'Of these 3 missing scores 1 are of replies that were cut off; 2 could not be read, 2 of them with v2.')
+
+@pytest.mark.parametrize('change, p_holm, words', [(-.5, .01, 'more is noticed with v1 (not recorded with Q) and less with no prompt'), (.5, .01, 'more is noticed with no prompt and less with v1 (not recorded with Q)'), (-.5, .2, 'for the other 1 no difference is shown')])
 def test_prompts_beside_that_of_the_main_study(change, p_holm, words):
-    says(said('judgememo_prompts', 'prompts-compared-finding', beside=pd.DataFrame(dict(prompt=['v1'], change=[change], p_holm=[p_holm], documents=5))), words)
+    beside = pd.DataFrame(dict(prompt=['v1'], judges=[['LI']], change=[change], p_holm=[p_holm], documents=5))
+    told = said('judgememo_prompts', 'prompts-compared-finding', beside=beside, prompts=['v1', 'v4-1', 'v6-3'], table=pd.DataFrame(dict(evaluator=['LI', 'Q'])))
+    says(told, words, 'on 5 texts. Not compared: v4-1.')
 
 # The screening
 
