@@ -260,8 +260,9 @@ def _noncentrality(t, df, share):
         mirrored = _noncentrality(-t, df, 1 - share)
         return None if mirrored is None else -mirrored
     miss = lambda nc: scipy.stats.nct.cdf(t, df, nc) - share
-    width = 10 + 5*abs(t)
-    try: nc = scipy.optimize.brentq(miss, t - width, t + width, xtol=1e-12, rtol=1e-14)
+    step = (1 + t/20)*(1 if miss(t) > 0 else -1) # away from t only as far as needed: scipy's nct is NaN far off
+    far = next((end for end in (t + step*k for k in range(1, 200)) if not miss(end)*step > 0), t)
+    try: nc = scipy.optimize.brentq(miss, *sorted((t, far)), xtol=1e-12, rtol=1e-14)
     except (ValueError, RuntimeError): return None
     return nc if abs(miss(nc)) < 1e-8 else None
 

@@ -87,16 +87,24 @@ def test_what_leads_of_the_parts(change, p_holm, words):
 # Prompts
 
 def lost(**shares):
-    return pd.DataFrame([dict(prompt=p, evaluator=e, length='Full', sum=s, size=100, share=float(s)) for p, row in shares.items() for e, s in zip(('LI', 'Q'), row)]).replace({'prompt': dict(main='v6-3')})
+    return pd.DataFrame([dict(prompt=p, evaluator=e, length='Full', missing=s, cut=s//2, asked=100, share=float(s)) for p, row in shares.items() for e, s in zip(('LI', 'Q'), row)]).replace({'prompt': dict(main='v6-3')})
 
 def test_which_prompt_loses_scores():
-    text = said('judgememo_prompts', 'prompts-findings', lost=lost(main=(5, 40), v1=(0, 10), v2=(90,)))
-    says(text, 'v6-3, the prompt of the main study, loses 40 % of the scores of one judge (Q, Full', 'and 5 % at best', 'with v2: 90 % by LI', 'v1 loses fewest scores (5 %) and v6-3 most (22 %), of the 2 prompts')
-    says(said('judgememo_prompts', 'prompts-findings', lost=lost(main=(0, 0), v1=(30, 10))), 'v6-3 loses fewest scores (0 %) and v1 most (20 %)')
+    text = said('judgememo_prompts', 'prompts-findings', lost=lost(main=(4, 40), v1=(0, 10), v2=(90,)))
+    says(text, 'v6-3, the prompt of the main study, lacks 40 % of the scores of one judge (Q, Full', 'and 4 % at best', 'with v2: 90 % by LI', 'v1 (5.0 %) lacks fewest scores and v6-3 (22.0 %) most, of the 2 prompts')
+    says(text, 'Of these 54 missing scores 27 are of replies that were cut off; 27 could not be read, 22 of them with v6-3.')
+    says(said('judgememo_prompts', 'prompts-findings', lost=lost(main=(0, 0), v1=(30, 10))), 'v6-3 (0.0 %) lacks fewest scores and v1 (20.0 %) most')
 
-@pytest.mark.parametrize('change, p_holm, words', [(-.5, .01, 'more is noticed with v1 and less with no prompt'), (.5, .01, 'more is noticed with no prompt and less with v1'), (-.5, .2, 'for the other 1 no difference is shown')])
+def test_a_score_that_cannot_be_read_is_missing_too():
+    from factlib.papers.judgememo.prompts import missing_scores, missing_words
+    rows = [dict(prompt=p, evaluator='LI', level='2000', value=4. if why is None else None, finish_reason=why or 'stop') for p, whys in dict(v1=['length', None, None, None], v2=['stop', 'stop', None, None]).items() for why in whys]
+    says(missing_words(missing_scores(pd.DataFrame(rows))), 'v1 (25.0 %) lacks fewest scores and v2 (50.0 %) most', 'Of these 3 missing scores 1 are of replies that were cut off; 2 could not be read, 2 of them with v2.')
+
+@pytest.mark.parametrize('change, p_holm, words', [(-.5, .01, 'more is noticed with v1 (not recorded with Q) and less with no prompt'), (.5, .01, 'more is noticed with no prompt and less with v1 (not recorded with Q)'), (-.5, .2, 'for the other 1 no difference is shown')])
 def test_prompts_beside_that_of_the_main_study(change, p_holm, words):
-    says(said('judgememo_prompts', 'prompts-compared-finding', beside=pd.DataFrame(dict(prompt=['v1'], change=[change], p_holm=[p_holm], documents=5))), words)
+    beside = pd.DataFrame(dict(prompt=['v1'], judges=[['LI']], change=[change], p_holm=[p_holm], documents=5))
+    told = said('judgememo_prompts', 'prompts-compared-finding', beside=beside, prompts=['v1', 'v4-1', 'v6-3'], table=pd.DataFrame(dict(evaluator=['LI', 'Q'])))
+    says(told, words, 'on 5 texts. Not compared: v4-1.')
 
 # The screening
 
@@ -117,14 +125,21 @@ def tasks(shift):
     return said('judgememo_intervals', 'intervals-findings', tasks=pd.DataFrame(rows))
 
 def test_intervals_of_scores_and_of_their_difference():
-    says(tasks(-.5), '2K: 1 of 1 faults are noticed', 'spoilt scores are apart for 1')
-    says(tasks(-.15), 'Full: 1 of 1 faults are noticed', 'spoilt scores are apart for 0') # the paired difference tells more
-    says(tasks(.5), '2K: 0 of 1 faults are noticed', 'spoilt scores are apart for 1')
+    says(tasks(-.5), 'to lower: 1 of 1 at 2K and 1 of 1 at Full', 'spoilt scores are apart for 1 and 1', 'noticed at 2K is noticed at Full')
+    says(tasks(-.15), 'to lower: 1 of 1 at 2K and 1 of 1 at Full', 'spoilt scores are apart for 0 and 0') # the paired difference tells more
+    says(tasks(.5), 'to lower: 0 of 1 at 2K and 0 of 1 at Full', 'spoilt scores are apart for 1 and 1')
 
-@pytest.mark.parametrize('typos, words, told', [(-.3, -.05, '1 of 1 settings for [41] typos and 0 of 1 settings for [43]'), (-.05, -.3, '0 of 1 settings for [41] typos and 1 of 1 settings for [43]')])
-def test_packed_faults(typos, words, told):
-    part = ends(pd.DataFrame(dict(manipulation=['41', '43'], density='dense', panel=['a', 'b'], percent=5)), [typos, words], .1)
+@pytest.mark.parametrize('task, full, words', [('42', .1, '2K only: [42] wrong verb tenses. But short texts hold more per 1,000 tokens of [42] (100 verbs'), ('41', .1, '2K only: [41] typos, of which both lengths hold the same share.'), ('42', -.1, 'Every fault that is noticed at 2K is noticed at Full, too.')])
+def test_a_fault_noticed_in_short_texts_only_may_be_denser_there(task, full, words):
+    from factlib.papers.judgememo.intervals import lost_words
+    says(lost_words(pd.DataFrame(dict(task=task, level=['2000', 'full'], delta_high=[-.1, full]))), words)
+
+@pytest.mark.parametrize('typos, words, told', [((-.3, -.3), (-.05, -.3), '[41] typos 2 of 2 (1K: 1 of 1, Full: 1 of 1); [43] shuffled word order 1 of 2 (1K: 0 of 1, Full: 1 of 1).'),
+                                                ((-.05, .3), (-.3, .3), '[41] typos 0 of 2 (1K: 0 of 1, Full: 0 of 1); [43] shuffled word order 1 of 2 (1K: 1 of 1, Full: 0 of 1).')])
+def test_packed_faults_at_every_length(typos, words, told):
+    part = ends(pd.DataFrame(dict(manipulation=['41', '41', '43', '43'], density='dense', level=['1000', 'full']*2)), [*typos, *words], .1)
     says(said('judgememo_intervals', 'intervals-dense-finding', part=part), told)
+    assert not said('judgememo_intervals', 'intervals-dense-finding', part=part.assign(density='widespread'))
 
 # The texts
 

@@ -3,6 +3,7 @@ import itertools, math
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.stats
 import statsmodels.api as sm
 from statsmodels.stats.contingency_tables import mcnemar as sm_mcnemar
@@ -224,6 +225,19 @@ def test_effects_below_0_have_the_interval_of_their_mirror_image(n, shift):
     assert down.ci == (-up.high, -up.low) and down.low < down.estimate < down.high
     t = scipy.stats.ttest_1samp(-d, 0).statistic
     assert [scipy.stats.nct.cdf(t, n - 1, end*math.sqrt(n)) for end in down.ci] == pytest.approx([.975, .025], abs=1e-9)
+
+
+@pytest.mark.parametrize('n', [2, 5, 20, 65, 500])
+@pytest.mark.parametrize('effect', [.01, .5, .925, 1.3, 2.1, 5])
+def test_every_effect_of_usual_size_has_an_interval(n, effect):
+    # The distribution function of the noncentral t by its definition: a normal over a chi, integrated.
+    d = np.random.default_rng(n).normal(size=n)
+    d = (d - d.mean())/d.std(ddof=1) - effect
+    r, df = effect_size(d), n - 1
+    chi = scipy.stats.chi(df, scale=1/math.sqrt(df))
+    below = lambda nc: scipy.integrate.quad(lambda s: scipy.stats.norm.cdf(-effect*math.sqrt(n)*s - nc)*chi.pdf(s), *chi.ppf([1e-15, 1 - 1e-15]), limit=200, epsabs=1e-10)[0]
+    assert r.estimate == pytest.approx(-effect) and r.low < -effect < r.high
+    assert [below(end*math.sqrt(n)) for end in r.ci] == pytest.approx([.975, .025], abs=1e-6)
 
 
 def test_effect_size_edges():
