@@ -105,6 +105,19 @@ def test_readme_is_the_index(tmp_path):
     run('sh', 'tests/make_readme.sh', 'made.md', cwd=there)
     assert (there/'made.md').read_text(encoding='utf-8') == (ROOT/'README.md').read_text(encoding='utf-8')
 
+def test_what_the_readme_shows_is_printed():
+    "The sample sentences in README are findings of the stored notebooks, word for word."
+    shown, experiment, names = [], '', {p.stem for p in (ROOT/'nbs'/'experiments').glob('*.ipynb')}
+    for line in (ROOT/'README.md').read_text(encoding='utf-8').split('\n'):
+        if line in names: experiment = line
+        elif line.startswith('```'): experiment = ''
+        elif experiment and line.startswith('- '): shown.append((experiment, line[2:]))
+    assert len({name for name, _ in shown}) == 2
+    for name, text in shown:
+        cells = json.loads((ROOT/'nbs'/'experiments'/f'{name}.ipynb').read_text(encoding='utf-8'))['cells']
+        plain = [''.join(o.get('data', {}).get('text/plain', [])) for c in cells for o in c.get('outputs', [])]
+        assert text in plain, (name, text)
+
 def test_notebooks_are_as_agreed():
     "Cell ids by hand and unique, no star imports, no asyncio.run, tags only in experiments and directives only in the library, figures below 100 kB."
     for path in (ROOT/'nbs').rglob('*.ipynb'):

@@ -47,9 +47,11 @@ def test_what_a_part_changes(low, high, p_holm, says):
     (.2, .01, ['in the long text of no fault', 'more of [17]', 'other 1 of 2']),
     (-.2, .3, ['of no fault, and more of no fault', 'other 2 of 2'])])
 def test_what_long_texts_hide(mean, p_holm, says):
-    pooled = pd.DataFrame(dict(task=['[17]', '[24]'], mean=[mean, 0.], ci_low=[mean - .1, -.1], ci_high=[mean + .1, .1], p_holm=[p_holm, 1.], below=20, configurations=24))
+    pooled = pd.DataFrame(dict(task=['[17]', '[24]'], variant=['17', '24'], mean=[mean, 0.], ci_low=[mean - .1, -.1], ci_high=[mean + .1, .1], p_holm=[p_holm, 1.], below=20, configurations=24))
     text = said('judgememo_ablations', 'ablations-pooled-finding', pooled=pooled)
     for words in says: assert words in text
+    assert ('But of [17] the short texts also hold more' in text) == (mean < 0 and p_holm < .05)
+    assert 'But of' not in said('judgememo_ablations', 'ablations-pooled-finding', pooled=pooled.assign(variant=['41', '43'])) # as many at both lengths
 
 # What the recordings say
 
@@ -79,8 +81,8 @@ def test_power():
     "16 differences of standard deviation 1: by G*Power a two-sided test finds d_z .749 with a power of 80 %."
     length = cells((-.1, .1)).assign(scored=16, mean=.5, t=2.) # sd = .5/2*4 = 1
     text = said(SAY, 'say-power', length=length, short=cells((-1.1, -.9)))
-    assert 'difference of 0.75 points' in text and 'found in 1 of 1 cases' in text and 'found out in 0.' in text
-    assert 'found out in 1.' in said(SAY, 'say-power', length=length, short=cells((-1.7, -1.5)))
+    assert 'difference of 0.75 points' in text and 'at least 80 % in 1 of 1 combinations' in text and 'half as much there, in 0.' in text
+    assert 'half as much there, in 1.' in said(SAY, 'say-power', length=length, short=cells((-1.7, -1.5)))
 
 def gold(longer, seed=0):
     "Untouched texts that gain so many points in full; eight documents with a small scatter."
@@ -109,12 +111,16 @@ def test_whose_drops_are_larger(memo, says):
 
 RULE = 'judgememo_rule_or_final_call'
 
-@pytest.mark.parametrize('low, high, says', [(.1, .5, 'better than the final call (interval above 0) in 2 of 3 configurations of 2 models, worse (below 0) in 0; in 1 no'), (-.5, -.1, 'in 0 of 3 configurations of 2 models, worse (below 0) in 2; in 1 no'),
-                                             (-.1, .5, 'in 0 of 3 configurations of 2 models, worse (below 0) in 0; in 3 no')])
-def test_whether_a_rule_is_better(low, high, says):
-    solid = pd.DataFrame(dict(evaluator=['LI base', 'LI context', 'Q base'], rule='mean', level='full', gain=[(low + high)/2, .1, (low + high)/2], gain_low=[low, -.2, low], gain_high=[high, .4, high]))
+@pytest.mark.parametrize('low, high, p_holm, says', [
+    (.1, .5, .04, ['is "mean" in 2 of 3 and "worst" in 0 of 1 configurations of 2 models; worse (below 0) is no rule.', 'Holm over all 4 tests (rules, judges, lengths) a rule is better than the final call in 1 and worse in 0 ("mean" by LI base on whole documents, p 0.040); the least other p is 0.200.']),
+    (-.5, -.1, .04, ['is "mean" in 0 of 3 and "worst" in 0 of 1 configurations of 2 models; worse (below 0) is "mean" in 2 of 3.', 'in 0 and worse in 1 ("mean" by LI base on whole documents, p 0.040); the least']),
+    (.1, .5, .12, ['is "mean" in 2 of 3', 'in 0 and worse in 0; the least other p is 0.120.']),
+    (-.1, .5, 1., ['is "mean" in 0 of 3', 'worse (below 0) is no rule', 'in 0 and worse in 0'])])
+def test_whether_a_rule_is_better(low, high, p_holm, says):
+    solid = pd.DataFrame(dict(evaluator=['LI base', 'LI context', 'Q base', 'LI base'], rule=['mean']*3 + ['worst'], level='full', gain=[(low + high)/2, .1, (low + high)/2, 0.], gain_low=[low, -.2, low, -.1], gain_high=[high, .4, high, .1], p_holm=[p_holm, .2, .3, 1.]))
     text = said(RULE, 'rule-overall-finding', solid=solid, memories=range(10), sections=range(90), setups='baseline')
-    assert says in text and '10% fewer requests' in text
+    for words in says: assert words in text, text
+    assert '10% fewer requests' in text
 
 def test_quotations_are_told_fault_by_fault():
     known = pd.DataFrame(dict(evaluator=['Q', 'Q', 'LI'], level='full', manipulation=['[17]', '[43]', '[43]'], errors=[10, 100, 50], documents=[30, 7, 30], labelled=1., by_place=1., lift=[0., .6, 0.], quoted=[.5, .1, .2], quoted_low=[.4, .05, .1], quoted_by_chance=[.3, .02, .15]))
