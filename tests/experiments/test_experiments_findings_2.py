@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from experiments.test_experiments_findings import said
+from experiments.test_experiments_findings import Run, said
 
 # MontageLie
 
@@ -71,10 +71,23 @@ def changes(low, high, p_holm):
     "All sentences false against harmless edits, for one evaluator and for one that never changes."
     return pd.DataFrame([dict(before='harmless', after='false all', measure=m, delta=(lo + hi)/2, ci_low=lo, ci_high=hi, p_holm=p) for m, lo, hi, p in (('factscore', low, high, p_holm), ('rouge1', -1., 1., 1.))])
 
-@pytest.mark.parametrize('low, high, p_holm, says', [(-9., -3., .01, '1 of 2 evaluators score summaries with all sentences false lower than those with as many harmless edits (factscore −6.0 [−9.0, −3.0]), 0 higher (none). For 1 no'), (3., 9., .01, 'edits (none), 1 higher (factscore 6.0 [3.0, 9.0])'),
-                                                     (-9., -3., .2, 'None of 2 evaluators is shown to score summaries with all sentences false lower than those with as many harmless edits, or higher. For 2 no difference remains after Holm over 2 two-sided tests (factscore −6.0 [−9.0, −3.0] and rouge1 0.0 [−1.0, 1.0]')])
+@pytest.mark.parametrize('low, high, p_holm, says', [(-9., -3., .01, '1 of 2 evaluators score summaries with all sentences false lower than those with as many harmless edits (factscore −6.00 [−9.00, −3.00]), 0 higher (none): points of 100, two-sided, Holm over 2. All'), (3., 9., .01, 'edits (none), 1 higher (factscore 6.00 [3.00, 9.00])'),
+                                                     (-9., -3., .2, 'None of 2 evaluators is shown to score summaries with all sentences false lower than those with as many harmless edits, or higher (two-sided, Holm over 2). All sentences false against as many harmless edits, no difference shown: factscore −6.00 [−9.00, −3.00] and rouge1 0.00 [−1.00, 1.00]')])
 def test_whether_falsehoods_cost_more_than_edits(low, high, p_holm, says):
     assert says in said('narrativefactscore', 'narrativefactscore-false-finding', changed=[1], changes=changes(low, high, p_holm))
+
+def test_each_pair_of_kinds_is_a_family_of_its_own(monkeypatch):
+    """A measure that falls on all of six stories has p 2/64 = .03125.
+
+    Two evaluators are two tests of a question, so Holm gives 2 x .03125 for both, whatever the four other questions are."""
+    edits = {'original': 0, 'harmless': 1, 'false 1': 2, 'false 4': 3, 'false all': 4}
+    rows = [dict(dataset='holmes_false', evaluator=e, variant=v.split()[0] if v.startswith('false') else v, level=v.split()[-1], group=f's{i}', example_id=f's{i}/{v}', value=(50 - k*(i + 1))/100)
+            for e in ('factscore', 'rouge1') for i in range(6) for v, k in edits.items()]
+    frame = pd.DataFrame(rows)
+    shown = []
+    monkeypatch.setattr(Run, 'table', lambda self, table, *args, **options: table)
+    said('narrativefactscore', 'narrativefactscore-false', changed=frame, judged=frame, seed=0, display=shown.append)
+    assert set(shown[1].p) == {.03125} and set(shown[1].p_holm) == {.0625}
 
 # Screening
 
