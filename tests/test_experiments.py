@@ -95,7 +95,7 @@ def test_the_notebooks_on_ones_own_texts(tmp_path):
         assert done.returncode == 0, done.stderr
     read = lambda name: json.loads((tmp_path/name/'result.json').read_text())
     said = [f['text'] for f in read('screening')['findings']]
-    assert any(s.startswith('out_of_vocabulary (fluency): of 2 kinds') and '[41] Typos from dose 1' in s for s in said) and '2 of 12 examples could not be made.' in said
+    assert any(s.startswith('out_of_vocabulary (fluency): the score falls in over nine of ten texts for ') and ' of 2 kinds (' in s and '[41] from dose 1' in s for s in said) and '2 of 12 examples could not be made.' in said
     assert {'tables/taxonomy.csv', 'figures/places.png', 'tables/settings.csv'} <= set(read('judgememo_taxonomy')['files'])
 
 # The second with a command and a kernel in processes of their own, as a user meets it; the others inside this one.

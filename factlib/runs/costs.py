@@ -143,14 +143,17 @@ def summaries(
     for column in table.columns[6:]: table[column] = table[column].fillna(0).astype(int)
     return table
 
+# %% ../../nbs/runs/costs.ipynb #costs-none
 def why_none(
     frame:DataFrame, # From `evaluate`, with absences
 )->str: # One sentence
-    "The commonest absence, how often it occurs, and what was said the first time."
-    name = frame.absence.value_counts().index[0]
-    rows = frame[frame.absence == name]
+    "Each kind of absence and how often it occurs, the commonest first, and what was said of it the first time."
+    counts = frame.absence.value_counts()
+    rows = frame[frame.absence == counts.index[0]]
     detail = next((e['detail'] for e in rows.evidence if isinstance(e, dict) and e.get('detail')), '')
-    return f'{name} ({len(rows)} of {len(frame)} examples)' + (f', for example: {detail}' if detail else '.')
+    kinds = ', '.join(f'{name} ({count})' for name, count in counts.items())
+    return (f'{kinds}, {counts.sum()} of {len(frame)} examples in all'
+            + (f'. For example {counts.index[0]}: {detail}' if detail else '.'))
 
 # %% ../../nbs/runs/costs.ipynb #costs-document
 def _document_row(judge, examples):

@@ -3,33 +3,38 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from experiments.test_experiments_findings import said
+from experiments.test_experiments_findings import Run, said
 
 # MontageLie
 
 NAMES = dict(storysumm_order='(a) StorySumm', montagelie='MontageLie')
 
-def unseen(ours, other, p_holm, benchmark='storysumm_order'):
+def unseen(ours, other, p_holm, benchmark='storysumm_order', stories=7):
     "Two evaluators' mean AUC on unseen stories, and the test of their difference."
-    aucs = pd.DataFrame([dict(benchmark=benchmark, evaluator=e, difficulty='mean', auc=auc, ci_low=auc - .1, ci_high=auc + .05, groups=7)
+    aucs = pd.DataFrame([dict(benchmark=benchmark, evaluator=e, difficulty='mean', auc=auc, ci_low=auc - .1, ci_high=auc + .05, groups=stories)
                          for e, auc in (('order_path', ours), ('rougeL', other))])
-    tests = pd.DataFrame([dict(benchmark=benchmark, evaluator='rougeL', difficulty='mean', difference=other - ours, p_holm=p_holm, family=3)])
+    tests = pd.DataFrame([dict(benchmark=benchmark, evaluator='rougeL', difficulty='mean', difference=other - ours, p_holm=p_holm, family=3, groups=stories)])
     return dict(unseen=aucs, unseen_tests=tests, NAMES=NAMES)
 
-@pytest.mark.parametrize('ours, other, p_holm, says', [(.9, .7, .01, 'in 90.0 % [80.0, 95.0] of the cases for order_path (its settings were chosen among some 300, on other stories of this benchmark), in 70.0 % for the next, rougeL; order_path is ahead (p 0.010'),
+@pytest.mark.parametrize('ours, other, p_holm, says', [(.9, .7, .01, '7 unseen stories: order_path (tuned on other stories of it) scores a true text above a lie in 90.0 % [80.0, 95.0] of the cases, the next, rougeL, in 70.0 %; order_path is ahead (p 0.010'),
                                                        (.7, .9, .01, 'rougeL is ahead'), (.9, .7, .2, 'neither is shown to be ahead (p 0.200, Holm over 3)'), (.9, .7, None, 'neither is shown')])
 def test_who_is_ahead_on_unseen_stories(ours, other, p_holm, says):
     assert says in said('montagelie', 'montage-unseen-finding', **unseen(ours, other, p_holm))
 
 def test_texts_that_order_path_was_not_tuned_on_need_no_warning():
-    assert 'settings' not in said('montagelie', 'montage-unseen-finding', **unseen(.9, .7, .01, 'montagelie'))
+    assert 'tuned' not in said('montagelie', 'montage-unseen-finding', **unseen(.9, .7, .01, 'montagelie'))
+
+@pytest.mark.parametrize('stories, p_holm, words', [(6, .112, 'so few stories can\'t show who is ahead (p is at least 0.094, whatever the scores, Holm over 3)'), # 3 x 2/2^6 = .09375
+                                                    (7, .0625, 'neither is shown to be ahead (p 0.062')]) # 3 x 2/2^7 = .047: seven could
+def test_too_few_stories_for_any_p_below_5_percent(stories, p_holm, words):
+    assert words in said('montagelie', 'montage-unseen-finding', **unseen(.9, .7, p_holm, stories=stories))
 
 @pytest.mark.parametrize('low, says', [(.6, '1 of 2 evaluators have a mean AUC shown to be above 50 % (95 % interval, one by one): rougeL'), (.4, '0 of 2 evaluators have a mean AUC shown to be above 50 % (95 % interval, one by one): none')])
 def test_who_sees_the_order(low, says):
     rows = [('rougeL', .7, low), ('factscore', .5, None), ('random', .9, .8)] # a control is never counted
     aucs = pd.DataFrame([dict(benchmark='storysumm_order', variant='original', difficulty='mean', evaluator=e, auc=auc, ci_low=ci_low) for e, auc, ci_low in rows])
     text = said('montagelie', 'montage-blind-finding', aucs=aucs, NAMES=NAMES)
-    assert says in text and '1 have exactly 50 %' in text and '(factscore)' in text
+    assert says in text and 'For 1 the order of sentences does not matter: exactly 50 %.' in text and 'exactly 50 %: factscore.' in text
 
 # Small matrix
 
@@ -60,10 +65,10 @@ def held(*intervals):
     return dict(ids={'a'}, held=table, raw=raw)
 
 @pytest.mark.parametrize('low, high, says', [(.2, .4, '1 of 3 evaluators still agree with people (interval above 0, one by one): FABLES (recorded) 0.30 [0.20, 0.40]. For 2'),
-                                             (-.4, -.2, '0 of 3 evaluators still agree with people (interval above 0, one by one): none; against people go FABLES'), (-.2, .4, '0 of 3 evaluators still agree with people (interval above 0, one by one): none. For 3 the interval includes 0')])
+                                             (-.4, -.2, '0 of 3 evaluators still agree with people (interval above 0, one by one): none; against people go FABLES'), (-.2, .4, '0 of 3 evaluators still agree with people (interval above 0, one by one): none. For 3 no agreement beyond length is shown (the interval includes 0).')])
 def test_who_agrees_with_people_beyond_length(low, high, says):
     text = said('storysumm', 'storysumm-held-finding', **held((-.3, .1), (-.1, .4), (low, high)))
-    assert says in text and '1 of 1 intervals include 0. No more than that is shown: up to 0.10 is possible' in text
+    assert says in text and 'With length held fixed ROUGE has rouge1 −0.10 [−0.30, 0.10]; 1 of 1 intervals include 0. That is no proof of none: up to 0.10 is possible' in text
 
 # NarrativeFactScore
 
@@ -71,10 +76,23 @@ def changes(low, high, p_holm):
     "All sentences false against harmless edits, for one evaluator and for one that never changes."
     return pd.DataFrame([dict(before='harmless', after='false all', measure=m, delta=(lo + hi)/2, ci_low=lo, ci_high=hi, p_holm=p) for m, lo, hi, p in (('factscore', low, high, p_holm), ('rouge1', -1., 1., 1.))])
 
-@pytest.mark.parametrize('low, high, p_holm, says', [(-9., -3., .01, '1 of 2 evaluators score summaries with all sentences false lower than those with as many harmless edits (factscore −6.0 [−9.0, −3.0]), 0 higher (none). For 1 no'), (3., 9., .01, 'edits (none), 1 higher (factscore 6.0 [3.0, 9.0])'),
-                                                     (-9., -3., .2, 'None of 2 evaluators is shown to score summaries with all sentences false lower than those with as many harmless edits, or higher. For 2 no difference remains after Holm over 2 two-sided tests (factscore −6.0 [−9.0, −3.0] and rouge1 0.0 [−1.0, 1.0]')])
+@pytest.mark.parametrize('low, high, p_holm, says', [(-9., -3., .01, '1 of 2 evaluators score summaries with all sentences false lower than those with as many harmless edits (factscore −6.00 [−9.00, −3.00]), 0 higher (none): points of 100, two-sided, Holm over 2. All'), (3., 9., .01, 'edits (none), 1 higher (factscore 6.00 [3.00, 9.00])'),
+                                                     (-9., -3., .2, 'None of 2 evaluators is shown to score summaries with all sentences false lower than those with as many harmless edits, or higher (two-sided, Holm over 2). All sentences false against as many harmless edits, no difference shown: factscore −6.00 [−9.00, −3.00] and rouge1 0.00 [−1.00, 1.00]')])
 def test_whether_falsehoods_cost_more_than_edits(low, high, p_holm, says):
     assert says in said('narrativefactscore', 'narrativefactscore-false-finding', changed=[1], changes=changes(low, high, p_holm))
+
+def test_each_pair_of_kinds_is_a_family_of_its_own(monkeypatch):
+    """A measure that falls on all of six stories has p 2/64 = .03125.
+
+    Two evaluators are two tests of a question, so Holm gives 2 x .03125 for both, whatever the four other questions are."""
+    edits = {'original': 0, 'harmless': 1, 'false 1': 2, 'false 4': 3, 'false all': 4}
+    rows = [dict(dataset='holmes_false', evaluator=e, variant=v.split()[0] if v.startswith('false') else v, level=v.split()[-1], group=f's{i}', example_id=f's{i}/{v}', value=(50 - k*(i + 1))/100)
+            for e in ('factscore', 'rouge1') for i in range(6) for v, k in edits.items()]
+    frame = pd.DataFrame(rows)
+    shown = []
+    monkeypatch.setattr(Run, 'table', lambda self, table, *args, **options: table)
+    said('narrativefactscore', 'narrativefactscore-false', changed=frame, judged=frame, seed=0, display=shown.append)
+    assert set(shown[1].p) == {.03125} and set(shown[1].p_holm) == {.0625}
 
 # Screening
 
@@ -83,10 +101,10 @@ def whole(noticed, rewarded):
     rows = [dict(evaluator=e, metric='score', name=kind, factor=x, scored=12, noticed=e != 'random' and kind in noticed and x > 1, rewarded=kind in rewarded) for e in ('counter', 'random') for kind in ('[14]', '[41]') for x in (1, 2)]
     return dict(whole=pd.DataFrame(rows), refused=[])
 
-@pytest.mark.parametrize('noticed, rewarded, says', [(['[41]'], [], 'counter (score): of 2 kinds the score falls in over nine of ten texts (of 12) for 1: [41] from dose 2. random (a control): of 2 kinds the score falls in over nine of ten texts (of 12) for 0: none.'),
-                                                     ([], ['[14]'], 'for 0: none; it rises in over nine of ten for [14] from dose 1')])
+@pytest.mark.parametrize('noticed, rewarded, says', [(['[41]'], [], 'counter (score): the score falls in over nine of ten texts for 1 of 2 kinds ([41] at dose 2 only) and rises for 0 (none). random (a control): the score falls in over nine of ten texts for 0 of 2 kinds (none) and rises for 0 (none). Over nine of ten texts: of at most 12 texts (4 at each of 3 lengths).'),
+                                                     ([], ['[14]'], 'for 0 of 2 kinds (none) and rises for 1 ([14] from dose 1)')])
 def test_which_kinds_are_noticed(noticed, rewarded, says):
-    names = whole(noticed, rewarded) | dict(built=SimpleNamespace(benchmark=[1]))
+    names = whole(noticed, rewarded) | dict(built=SimpleNamespace(benchmark=[1]), cells=pd.DataFrame(dict(asked=4, level=['1000', '2000', '3000'])))
     assert says in said('screening', 'screens-findings', **names)
 
 # Quick sweep
@@ -100,13 +118,21 @@ def test_what_a_control_gives_away(effect, p_holm, says):
 
 # Offline evaluators and recorded judges
 
-@pytest.mark.parametrize('low, high, says', [(-3., -1., 'more consistently in 1 of 1 comparisons (counter on [41] typos), less consistently in 0; in 0 nothing'), (1., 3., 'more consistently in 0 of 1 comparisons (none), less consistently in 1; in 0 nothing'),
+@pytest.mark.parametrize('low, high, says', [(-3., -1., 'more consistently in 1 of 1 comparisons ([41] typos), less consistently in 0; in 0 nothing'), (1., 3., 'more consistently in 0 of 1 comparisons (none), less consistently in 1; in 0 nothing'),
                                              (-1., 3., 'more consistently in 0 of 1 comparisons (none), less consistently in 0; in 1 nothing is shown')])
 def test_who_separates_more_consistently(low, high, says):
-    against = pd.DataFrame([dict(against='LI, single prompt', variant='41', judge='counter', dz=-2., opponent='LI', dz_opponent=-1., difference=(low + high)/2, ci_low=low, ci_high=high, n=20, more=high < 0)])
-    tests = pd.DataFrame([dict(evaluator='length', variant='41', fault='typos', effect=0., p_holm=1.)])
-    text = said('offline_against_recorded', 'offline-judges-findings', against=against, documents=range(20), TASKS={'41': 'fluency'}, tests=tests, judges=['counter'])
+    text = separated(low, high)
     assert says in text and ('[41] typos, where LI has d_z -1.0 (n = 20): none of 1' in text) == (high > 0)
+    assert 'combination' not in text
+
+def test_combinations_that_were_fitted_here_are_counted():
+    assert 'in 1 of 1 comparisons ([41] typos; 1 of them by a combination fitted on this benchmark), less' in separated(-3., -1., 'combination, fault unseen')
+    assert 'fitted' not in separated(1., 3., 'combination') # it separates less consistently
+
+def separated(low, high, judge='counter'):
+    against = pd.DataFrame([dict(against='LI, single prompt', variant='41', judge=judge, dz=-2., opponent='LI', dz_opponent=-1., difference=(low + high)/2, ci_low=low, ci_high=high, n=20, more=high < 0)])
+    tests = pd.DataFrame([dict(evaluator='length', variant='41', fault='typos', effect=0., p_holm=1.)])
+    return said('offline_against_recorded', 'offline-judges-findings', against=against, documents=range(20), TASKS={'41': 'fluency'}, tests=tests, judges=[judge])
 
 # Live judges
 

@@ -245,25 +245,27 @@ def ladders(tau, auc):
     return said('trutheval', 'trutheval-two-finding', own=own, main='recorded')
 
 def test_whether_shared_words_follow_the_levels():
-    says(ladders(-.99, .6), 'without reading for errors', 'for judge, the highest of 2 evaluators, and 0.60', 'for 0 of them no interval excludes')
+    says(ladders(-.99, .6), 'without reading for errors', 'for judge, the highest of 2 evaluators, and 0.60', 'for 0 of them the interval includes one half.')
     says(ladders(-.7, .95), 'do not follow the levels better', 'for rouge1, the highest of 2')
-    says(ladders(-.95, .5), 'can\'t be told', 'for 1 of them no interval excludes')
+    says(ladders(-.95, .5), 'can\'t be told', 'for 1 of them the interval includes one half.')
 
-@pytest.mark.parametrize('judge, words', [(.9, 'judge puts 90% in the right order, shared words 70% and text length 60%.'), (.72, 'shared words 70% and text length 60%, which is not shown to be less.')])
+@pytest.mark.parametrize('judge, words', [(.9, 'Of true texts and lies within 0.03 of each other in ROUGE-1, judge puts 90% in the right order; ROUGE-1 alone still puts 70% right and text length 60%. Our rules know'), (.72, 'judge puts 72% in the right order, not shown to be more than others; ROUGE-1 alone')])
 def test_true_texts_against_lies(judge, words):
     put = pd.DataFrame(dict(evaluator=['rouge1', 'length', 'judge'], questions=100, matched_right=[.7, .6, judge], matched_right_low=[.6, .5, judge - .05]))
-    says(said('trutheval', 'trutheval-controls-finding', put=put), words)
+    says(said('trutheval', 'trutheval-controls-finding', put=put, NEAR=.03), words)
 
 # VISTA
 
-def aucs(*differences, half=.02, p_holm=.01):
+def aucs(*differences, half=.02, p_holm=.01, made_on=0):
     rows = [dict(dataset=f'set{i}', evaluator='vista', auc=.9, ci_low=.8, ci_high=.95, difference=d, difference_low=d - half, difference_high=d + half, p_holm=p_holm) for i, d in enumerate(differences)]
-    return said('vista', 'vista-answer', aucs=pd.DataFrame(rows))
+    return said('vista', 'vista-answer', aucs=pd.DataFrame(rows), written=range(30), made_on=made_on)
 
 def test_whether_claims_beat_shared_words():
     says(aucs(.1, -.1), 'AUC of 0.90 to 0.90 on 2 sets', 'alone with 0.80 to 1.00', 'beat shared words is shown on 1 of 2 sets, the opposite on 1 (Holm')
     says(aucs(.1, .01), 'shown on 1 of 2 sets, the opposite on 0; on 1 it can\'t be told')
     says(aucs(.1, -.1, p_holm=.2), 'shown on 0 of 2 sets, the opposite on 0; on 2 it can\'t be told')
+    says(aucs(.1, made_on=20), 'Its rules were made on 20 of the 30 written dialogues.')
+    assert 'rules were made' not in aucs(.1)
 
 def test_an_ablation_that_changes_nothing_says_nothing():
     def found(b, delta): return said('vista', 'vista-ablations-finding', ablations=pd.DataFrame(dict(setting=['vista', 'vista_no_history'], scored=112, b=[None, b], c=[None, 0], delta=[None, delta], ci_low=[None, delta - 1], ci_high=[None, delta + 1])))

@@ -36,18 +36,24 @@ def test_who_raises_false_alarms(worse, alarms, words):
 
 # NarrativeFactScore
 
-def graph_finding(whole, form, books=12):
+def graph_finding(whole, form, books=12, same=False):
     "The findings of the table of correlations, for scores that follow the truth with these errors."
     chance = np.random.default_rng(0)
     rows = [(b, i, chance.normal()) for b in range(books) for i in range(5)]
     def judged(name, error):
         return [dict(dataset='s', evaluator=name, example_id=f'{b}-{i}', group=f'b{b}', truth=truth, value=truth + error*chance.normal(), absence=None) for b, i, truth in rows]
     frame = pd.DataFrame([r for name, error in (('narrativefactscore', whole), ('narrativefactscore_text', form), ('length', 9.)) for r in judged(name, error)])
+    if same: frame.loc[frame.evaluator == 'narrativefactscore_text', 'value'] = list(frame.value[frame.evaluator == 'narrativefactscore'])
     return said('narrativefactscore', 'narrativefactscore-correlation', judged=frame, seed=0, display=lambda x: None)
 
 @pytest.mark.parametrize('whole, form, words', [(.1, 3., 'it helps.'), (3., .1, 'it costs agreement.'), (1., 1., 'that it helps is not shown.')])
 def test_whether_the_graph_helps(whole, form, words):
-    says(graph_finding(whole, form), '(narrativefactscore against narrativefactscore_text); ' + words)
+    says(graph_finding(whole, form), '(narrativefactscore against narrativefactscore_text; 60 of 60 scores change); ' + words)
+
+def test_a_graph_that_changes_no_score_says_nothing():
+    text = graph_finding(1., 0., same=True)
+    says(text, 's: the graph changes none of 60 scores (narrativefactscore against narrativefactscore_text), so whether it helps can\'t be told here.')
+    assert 'rho with people' not in text
 
 def test_correlations_are_those_of_the_table():
     row = dict(dataset='s', scored=9, spearman_low=-.1, spearman_high=.4)
