@@ -311,11 +311,12 @@ def _event_checks(target, events, others):
     fault = events_fault(events, others, target) if events else ''
     return checks, (Absence.malformed, fault) if fault else None
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-listed
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-parted
 def _parted(facts):
     "The events and the descriptions among some facts, as texts."
     return [f.text for f in facts if f.kind != 'description'], [f.text for f in facts if f.kind == 'description']
 
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-listed
 @patch
 async def _listed(self:MontageBuilder, target):
     "What the decomposer found, checks, why it is of no use (None: it is), what it cost, replies refused."

@@ -218,30 +218,33 @@ NO_USE = (Absence.transport, Absence.too_long, Absence.refused, Absence.filtered
 def _fed_back(n, why): # the number makes each request another one
     return f'This is try {n + 1} of {TRIES}. The answer to the one before could not be used: {why}'
 
-# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-until
-def _no_use(reply, best, usage, n):
-    "What is kept when asking on is in vain: the best so far, or why there is none."
-    kept = best is not None and reply.absence is not Absence.transport
-    return (best, None, usage, n) if kept else (None, (reply.absence, reply.detail), usage, n)
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-best
+def _better(value, best, amiss):
+    "The one with less amiss; of equals the first that is given."
+    return best if value is None or best is not None and amiss(best) < amiss(value) else value
 
+def _ended(best, absence, why, usage, n):
+    "What asking ends with: the best so far, or why there is none."
+    kept = best is not None and absence is not Absence.transport
+    return best if kept else None, None if kept else (absence or Absence.malformed, why), usage, n
+
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-until
 async def until_usable(
     asker:Asker, # With a slot `fault`
     read:Callable, # Data of a reply -> (value or None, fault or '')
-    slots:dict, # The others
-    amiss:Callable=lambda value: 0, # Value -> how much is wrong with it; of equals the last is kept
-)->tuple: # (value, None) or (None, (absence, why)); usage, and how often was asked
+    slots:dict, # The rest
+    amiss:Callable=lambda value: 0, # Value -> number; the least is kept
+)->tuple: # (value, None) or (None, (absence, why)); usage, how often asked
     "Ask, tell the fault and ask again: `TRIES` times."
     usage, fault, best = Usage(), '', None
     for n in range(1, TRIES + 1):
         reply = await asker(**slots, fault=fault)
         usage += reply.usage
-        if reply.absence in NO_USE: return _no_use(reply, best, usage, n)
+        if reply.absence in NO_USE: return _ended(best, reply.absence, reply.detail, usage, n)
         value, why = (None, reply.detail) if reply.absence else read(reply.data)
         if value is not None and not why: return value, None, usage, n
-        if value is not None and (best is None or amiss(value) <= amiss(best)): best = value
-        fault = _fed_back(n, why)
-    if best is not None: return best, None, usage, n
-    return None, (reply.absence or Absence.malformed, f'After {n} tries: {why}'), usage, n
+        best, fault = _better(value, best, amiss), _fed_back(n, why)
+    return _ended(best, reply.absence, f'After {n} tries: {why}', usage, n)
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-reminded
 class _Reminder:
@@ -289,12 +292,15 @@ def script_fault(
     return f'it has letters of another script ({", ".join(new).lower()}).' if new and _scripts(given) else ''
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-label
-_LABEL = re.compile(r"""\W*(?:(?:sure|certainly|of\s+course)\b[,!.:]|here(?:'s|’s|\s+(?:it\s+)?is|\s+are|\s+comes)\b[^.:\n]{0,80}:
+_LABEL = re.compile(r"""\W*(?:(?:sure|certainly|of\s+course)\b[,!.:]
+    |here(?:'s|’s|\s+(?:it\s+)?is|\s+are|\s+comes)\b[^.:\n]{0,80}:
     |(?:the\s+)?(?:next|text|answer|event|paraphrase|output|result|rewritten|edited|revised|told[ _]again)
      (?:\s+(?:text|answer|version))?\W{0,3}:)""", re.IGNORECASE | re.VERBOSE)
-_SORRY = re.compile(r"""\W*(?:(?:i['’]m|i\s+am)\s+(?:very\s+)?(?:sorry|unable)\b|sorry,|i\s+apologi[sz]e\b|as\s+an\s+ai\b
-    |i\s+(?:can\s*not|can['’]t|won['’]t|will\s+not)\s+(?:\w+\s+)?(?:help|assist|do|provide|paraphrase|rewrite|edit)\b
-    )""", re.IGNORECASE | re.VERBOSE)
+
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-sorry
+_SORRY = re.compile(r"""\W*(?:(?:i['’]m|i\s+am)\s+(?:very\s+)?(?:sorry|unable)\b|sorry,|i\s+apologi[sz]e\b
+    |as\s+an\s+ai\b|i\s+(?:can\s*not|can['’]t|won['’]t|will\s+not)\s+(?:\w+\s+)?
+     (?:help|assist|do|provide|paraphrase|rewrite|edit)\b)""", re.IGNORECASE | re.VERBOSE)
 
 def _opening_fault(said, given):
     "Whether a text begins with a label, or is an apology."
