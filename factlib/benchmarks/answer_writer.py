@@ -10,12 +10,13 @@ from fastcore.basics import patch
 
 from .answer_files import AnswerLevels, complete_answers, missing_levels, question_pairs, save_answers
 from .answer_flags import flags
-from .answer_marks import edit_fault, marked_text, marks_for, order_fault
+from .answer_marks import edit_fault, facts_fault, marked_text, marks_for, order_fault, put_back
+from .montage_steps import length_fault
 from ..core.checks import check_choice, check_count
 from ..core.loop import run_each
 from ..core.records import Absence, BadInput, Example, Usage, signature
 from ..evaluators.base import check_examples
-from ..evaluators.claims.asking import STRING, TRIES, Asker, json_object, until_usable
+from ..evaluators.claims.asking import STRING, TRIES, Asker, json_object, until_usable, wrapper_fault
 from ..llm.prompts import neutralise
 from ..perturb.base import Refusal
 from ..perturb.facts import (bracketed, check_share, factual_spans, question_overlap, retained, snake_groups,
@@ -44,7 +45,7 @@ def _sign(self:AnswerBuilder):
     "Make the signature."
     parts = {a.prompt.name: a.signature for a in (self.teller, self.ranker, self.changer)}
     settings = dict(levels=self.levels, keep=self.keep, mode=self.mode, seed=self.seed, tries=TRIES)
-    self.signature = signature(self.name, 1, **parts, **settings)
+    self.signature = signature(self.name, 2, **parts, **settings)
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-init
 @patch
@@ -74,7 +75,10 @@ def _read_paraphrase(self:AnswerBuilder, text, data):
     told = neutralise(data['text'].strip(), tags)
     if not told: return None, 'the text is empty.'
     if _line(told) == _line(text): return None, 'the text is the answer itself, and no other wording of it.'
-    return told, ''
+    given = neutralise(text, tags)
+    fault = (wrapper_fault(told, given) or length_fault(told, text, 1)
+             or facts_fault(text, told, factual_spans(text)))
+    return (None, fault) if fault else (told, '')
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-spans
 @patch
@@ -104,7 +108,7 @@ def _groups(self:AnswerBuilder, item, order, shown, blocked):
     kept = retained(ranking, blocked, self.keep, self.mode)
     return ranking, snake_groups(kept, self.levels, self.mode, f'{self.seed}/{item}')
 
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-change
+# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-change-slots
 _NO_MARKS = 'The text holds all the marks that spans could be given.'
 
 def _change_slots(marked):
@@ -113,16 +117,18 @@ def _change_slots(marked):
     names = dict(open=marks.open, close=marks.close, keep_open=marks.keep_open, keep_close=marks.keep_close)
     return dict(text=marked.text, n=len(marked.chosen)) | names
 
+# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-change
 @patch
-async def _change(self:AnswerBuilder, text, places, chosen):
+async def _change(self:AnswerBuilder, text, places, chosen, gone=()):
     "(what `Marked.read` gives and the plan, None) or (None, (absence, why)); what it cost; tries."
     marked = marked_text(text, places, chosen)
     if marked is None:
         return None, (Absence.inapplicable, _NO_MARKS), Usage(), 0
     def read(data):
         result, fault = edit_fault(marked, data['text'])
-        return result and (result, data['plan']), fault
-    return await until_usable(self.changer, read, _change_slots(marked))
+        back = result and put_back(text, result[0], gone)
+        return (None, back) if back else (result and (result, data['plan']), fault)
+    return await until_usable(self.changer, read, _change_slots(marked), lambda value: len(value[0][2]))
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-draft
 _PARTS = ('answers', 'marked', 'plans', 'absent', 'flags', 'checks')
@@ -180,8 +186,9 @@ async def _ranked(self:AnswerBuilder, example, text, draft):
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-level
 @patch
 async def _level(self:AnswerBuilder, example, name, chosen, text, draft):
-    "A level, into the draft; the text from which the next one goes on, and the spans that are still to be changed."
-    value, why, *spent = await self._change(text, draft['places'], chosen)
+    "A level, into the draft; the text from which the next one goes on, and spans still to be changed."
+    before, places = text, draft['places']
+    value, why, *spent = await self._change(text, places, chosen, draft.setdefault('gone', []))
     _spent(draft, name, *spent)
     if why:
         draft['absent'][name] = why
@@ -190,7 +197,9 @@ async def _level(self:AnswerBuilder, example, name, chosen, text, draft):
     draft['answers'][name] = text
     draft['marked'][name] = bracketed(text, list(draft['places'].values()))
     draft['flags'][name] = flags(example.question, draft['answers']['A0'], text)
-    draft['checks'][name] = dict(edited=[i for i in chosen if i not in unedited], unedited=unedited)
+    edited = [i for i in chosen if i not in unedited]
+    draft['checks'][name] = dict(edited=edited, unedited=unedited)
+    draft['gone'] += [before[slice(*places[i])] for i in edited]
     return text, []
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-climb

@@ -4,12 +4,15 @@
 
 # %% auto #0
 __all__ = ['SHORTEST', 'LONGEST', 'LEAST_TOLD', 'length_ratio', 'length_fault', 'told_share', 'told_fault', 'repeated',
-           'new_words', 'new_fault', 'one_line', 'addition', 'retold_fault']
+           'new_words', 'new_fault', 'one_line', 'name_fault', 'salad_fault', 'addition', 'places', 'out_of_order',
+           'listed_twice', 'events_fault', 'turned_fault', 'lost_sentence', 'retold_fault']
 
 # %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-imports
 import re
 
+from ..evaluators.claims.asking import wrapper_fault
 from ..evaluators.claims.check import word_support
+from ..evaluators.offline.cues import narrates, steps_back
 from ..text.edits import edits_between
 from ..text.spans import sentences
 from ..text.words import stems, words
@@ -113,6 +116,35 @@ def _changed(told, reply):
     if first is None or lost > len(words(told))/2 or len(words(reply)) < len(words(told)): return ''
     return f'the text so far was written again, with {first.after.strip()!r} for {first.before.strip()!r}.'
 
+# %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-names
+def _capitals(text): return [w for w in re.findall(r'\w+', text) if w[0].isupper()]
+
+def name_fault(
+    told:str, # What stood before: its names may be taken up
+    event:str,
+    added:str,
+)->str: # Empty if there is nothing
+    "Whether a name that nobody gave stands where one of the event's is lost."
+    known, here = {*words(told), *words(event)}, {*words(added)}
+    new = [w for w in _capitals(added) if w.lower() not in known and stems(w)]
+    lost = [w for w in _capitals(event) if w.lower() not in here and stems(w)]
+    return f'it has the name {new[0]!r}, and {lost[0]!r} is lost.' if new and lost else ''
+
+# %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-salad
+def _neighbours(text):
+    listed = words(_without_names(text))
+    return list(zip(listed, listed[1:]))
+
+def salad_fault(
+    text:str, # That was to be told
+    said:str,
+)->str: # Empty if there is nothing
+    "Whether the words of a text stand in another order."
+    due, here = _neighbours(text), {*_neighbours(said)}
+    kept = sum(pair in here for pair in due)
+    if len(due) < 4 or kept >= LEAST_TOLD**2*len(due): return ''
+    return f'of {len(due)} pairs of words that stood side by side only {kept} still do: keep the sentences.'
+
 # %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-addition
 def addition(
     told:str, # What stood before, on one line
@@ -124,8 +156,101 @@ def addition(
     if not words(added): return None, 'nothing was added.'
     again = repeated(told, event, added)
     fault = (again and (_changed(told, added) or f'it repeats what stands already: {again[:200]!r}.')
-             or told_fault(event, added) or length_fault(added, event, 1) or new_fault(told, event, added))
+             or told_fault(event, added) or length_fault(added, event, 1) or new_fault(told, event, added)
+             or wrapper_fault(added, f'{told} {event}') or name_fault(told, event, added)
+             or salad_fault(event, added))
     return (None, fault) if fault else (added, '')
+
+# %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-places
+_MOST = .75 # of a piece's content words
+
+def _homes(piece, parts):
+    "Numbers of the parts that have most of a piece's words, or as many of them as any."
+    shares = [word_support(piece, part) or 0 for part in parts]
+    least = min(max(shares, default=0), _MOST)
+    return [i for i, share in enumerate(shares) if share and share >= least]
+
+def places(
+    pieces:list, # Texts, in the order in which they should be told
+    parts:list, # Sentences
+)->list: # Number of a part for each, or None
+    "Where each piece is told: in the order given wherever the words allow it."
+    found, last = [], 0
+    for homes in (_homes(piece, parts) for piece in pieces):
+        found.append(next((i for i in homes if i >= last), homes[0] if homes else None))
+        last = last if found[-1] is None else found[-1]
+    return found
+
+# %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-out-of-order
+def out_of_order(
+    events:list, # Texts
+    text:str, # That they were taken from
+)->str: # Empty if they stand as the text has them
+    "The first event that the text tells before the one listed before it."
+    last, before = -1, ''
+    for event, place in zip(events, places(events, [s.of(text) for s in sentences(text)])):
+        if place is None: continue
+        if place < last:
+            return f'{event!r} is listed behind {before!r}, but the text tells it first: keep the order of the text.'
+        last, before = place, event
+    return ''
+
+# %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-twice
+def listed_twice(
+    events:list, # Texts
+    text:str, # That they were taken from
+)->str: # An event; empty for none
+    "The first event that is listed more often than the text has it."
+    whole, seen = ' '.join(words(text)), {}
+    for event in events:
+        same = ' '.join(words(event))
+        seen[same] = seen.get(same, 0) + 1
+        if same and seen[same] > max(1, whole.count(same)): return event
+    return ''
+
+# %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-events
+def events_fault(
+    events:list, # Texts
+    others:list, # Descriptions
+    text:str, # That they were taken from
+)->str: # Empty if they can be used
+    "What is wrong with the events of a text."
+    for listed in [*events, *others]:
+        share = told_share(listed, text)
+        if share is not None and share < LEAST_TOLD:
+            return f'{listed!r} is not in the text: only {share:.0%} of its words are.'
+        if fault := wrapper_fault(listed, text): return f'{listed!r}: {fault}'
+    fault, twice = told_fault(text, ' '.join([*events, *others])), listed_twice(events, text)
+    return fault or (f'{twice!r} is listed twice.' if twice else '') or out_of_order(events, text)
+
+# %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-cued
+_CUE = re.compile(r'\b(before|earlier|previously|ago|had|beg[au]n|until then)\b', re.IGNORECASE)
+
+def _cued(parts): return any(_CUE.search(p) or steps_back(p) or narrates(p) for p in parts)
+
+def turned_fault(
+    text:str, # That is told again
+    again:str,
+)->str: # Empty if there is none
+    "Whether a paraphrase goes back in the story and does not say so."
+    told, parts = ([s.of(x) for s in sentences(x)] for x in (text, again))
+    here, last, at = places(told, parts), -1, 0
+    for i in range(len(parts)):
+        units = [n for n, place in enumerate(here) if place == i]
+        if units and min(units) < last and not _cued(parts[at:i + 1]):
+            return f'{parts[i]!r} goes back in the story, and no cue such as "before that" says so.'
+        if units: last, at = max(units), i + 1
+    return ''
+
+# %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-lost
+def lost_sentence(
+    text:str, # That is told again
+    again:str,
+)->str: # Empty if each is told
+    "What is wrong with the first sentence of a text that a paraphrase does not tell."
+    for sentence in sentences(text):
+        if fault := told_fault(sentence.of(text), again): return f'{sentence.of(text)!r}: {fault}'
+    return ''
 
 # %% ../../nbs/benchmarks/montage_steps.ipynb #montage-steps-retold
 def retold_fault(
@@ -135,5 +260,6 @@ def retold_fault(
 )->str: # Empty if it can be used
     "What is wrong with a paraphrase."
     if not words(again): return 'the text is empty.'
-    if one_line(again).casefold() == one_line(text).casefold(): return 'it is the text itself.'
-    return told_fault(text, again) or length_fault(again, true)
+    if words(again) == words(text): return 'it is the text itself.'
+    return (told_fault(text, again) or length_fault(again, true) or wrapper_fault(again, text)
+            or lost_sentence(text, again) or salad_fault(text, again) or turned_fault(text, again))

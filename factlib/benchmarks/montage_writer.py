@@ -13,7 +13,8 @@ from pathlib import Path
 
 from fastcore.basics import patch
 
-from .montage_steps import addition, length_fault, length_ratio, one_line, retold_fault
+from .montage_steps import (addition, events_fault, length_fault, length_ratio, one_line,
+                                             retold_fault)
 from .montagelie import (DIFFICULTIES, LEVELS, flat_items, is_labelled, text_fault, texts_of_row,
                                            tuple_rows)
 from ..core.checks import check_count
@@ -22,7 +23,7 @@ from ..core.frames import DataFrame
 from ..core.loop import run_each
 from ..core.records import Absence, BadInput, Example, Usage, signature
 from ..evaluators.base import check_examples
-from ..evaluators.claims.asking import TRIES, Asker, until_usable
+from ..evaluators.claims.asking import TRIES, Asker, reminded, until_usable
 from ..evaluators.claims.check import word_support
 from ..evaluators.claims.decompose import EventDecomposer, SentenceDecomposer
 from ..evaluators.claims.parts import component_for, together
@@ -30,6 +31,7 @@ from ..evaluators.offline.order import share_in_order
 from ..perturb.base import Refusal, seeded
 from ..perturb.order import montage
 from ..text.spans import sentences
+from ..text.words import words
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-pairs
 def _row_fault(row, texts):
@@ -166,7 +168,7 @@ def _sign(self:MontageBuilder, chat, keep, seed, method, woven):
     self.chat, self.keep, self.seed, self.method, self.woven = chat, keep, seed, method, woven
     parts = dict(decomposer=self.decomposer.signature, writer=self.writer.signature)
     teller = self.teller and self.teller.signature
-    self.signature = signature(self.name, 2, **parts, teller=teller, keep=keep, seed=seed, method=method,
+    self.signature = signature(self.name, 3, **parts, teller=teller, keep=keep, seed=seed, method=method,
                                woven=woven, tries=TRIES)
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-init
@@ -264,6 +266,12 @@ async def _again(self:MontageBuilder, level, text, events, others, draft):
     if why: draft['absent'][name] = why
     else: draft['paraphrases'][level], draft['techniques'][level] = again
 
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-no-lie
+def _no_lie(name, text, true):
+    "Why a text is no lie (None: it may be one)."
+    if name == 'woven' or words(text) != words(true): return None
+    return Absence.inapplicable, 'In this order of the events the text is the truth, word for word.'
+
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-told
 @patch
 async def _told(self:MontageBuilder, name, told, others, draft):
@@ -271,6 +279,7 @@ async def _told(self:MontageBuilder, name, told, others, draft):
     text, why, usage, refused = await self._write(' '.join([*others, told[0]]), told[1:])
     draft['usage'][name], draft['refusals'][name] = usage, refused
     if text: draft['checks'][name], why = self._judged(text, told, others, draft['true'])
+    why = why or _no_lie(name, text, draft['true'])
     return (None if why else text), why
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-lie
@@ -298,21 +307,38 @@ def _event_checks(target, events, others):
     given = ' '.join(events + others)
     checks, fault = dict(covered=_share(word_support(target, given))), length_fault(given, target)
     checks['of_truth'] = _share(length_ratio(given, target))
-    return checks, (Absence.count_mismatch, fault) if fault and len(events) > 1 else None
+    if fault and len(events) > 1: return checks, (Absence.count_mismatch, fault)
+    fault = events_fault(events, others, target) if events else ''
+    return checks, (Absence.malformed, fault) if fault else None
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-events
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-parted
 def _parted(facts):
     "The events and the descriptions among some facts, as texts."
     return [f.text for f in facts if f.kind != 'description'], [f.text for f in facts if f.kind == 'description']
 
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-listed
+@patch
+async def _listed(self:MontageBuilder, target):
+    "What the decomposer found, checks, why it is of no use (None: it is), what it cost, replies refused."
+    usage, taker = Usage(), self.decomposer
+    for n in range(1, TRIES + 1):
+        parted = await taker.decompose(target)
+        usage += parted.usage
+        if parted.absence: return parted, None, (parted.absence, parted.detail), usage, n
+        checks, why = _event_checks(target, *_parted(parted.value or []))
+        if why is None: return parted, checks, None, usage, n - 1
+        if not isinstance(getattr(self.decomposer, 'asker', None), Asker): break
+        taker = reminded(self.decomposer, n, why[1])
+    return parted, checks, (why[0], why[1] if n == 1 else f'After {n} tries: {why[1]}'), usage, n
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-events
 @patch
 async def _events(self:MontageBuilder, target, draft):
     "The events and the descriptions of a summary; what is wrong with them goes into the draft."
-    parted = await self.decomposer.decompose(target)
+    parted, checks, why, draft['usage']['events'], refused = await self._listed(target)
     events, others = _parted(parted.value or [])
-    draft['usage']['events'] = parted.usage
-    if parted.absence: why = parted.absence, parted.detail
-    else: draft['checks']['events'], why = _event_checks(target, events, others)
+    if checks: draft['checks']['events'] = checks
+    if refused: draft['refusals']['events'] = refused
     if why: draft['absent'] |= self._none((why[0], f'The events: {why[1]}'))
     return ([], []) if why else (events, others)
 

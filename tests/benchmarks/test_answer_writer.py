@@ -125,6 +125,73 @@ def test_a_paraphrase_has_to_be_another_text():
     (one,), _ = run([pair()], spoiling('tell', lambda r, d: dict(text=shown(r).upper()), times=1))
     assert one.checks['tries']['A0'] == 2 and one.answers['A0'].startswith('Now')
 
+HEBREW = 'אנה ברג פתחה את הגשר. הוא חוצה נהר רחב ליד הטירה הישנה, וסירות עם תה עוברות אותו לאט בלילה.'
+
+@pytest.mark.parametrize('told, why', [
+    (HEBREW, 'another script'), ('Bananas grow quickly in tropical gardens with plenty of rain, and many people eat them for breakfast in May with yoghurt and honey.', 'it lost'),
+    ('I am sorry, but I cannot help with paraphrasing this answer in May, because the policy forbids it.', 'an apology'), (f'{TEXT} {TEXT}', 'it has 64 words where 32'), ('Anna.', 'it has 1 words'), (TEXT[:30], 'it has 6 words'),
+    (json.dumps(dict(text=TEXT + '!')), 'JSON inside'), (TEXT.replace('Anna', '[Anna:0]') + ' {{x}}', 'marks'), (TEXT.replace('1921', '1950').replace('Anna', 'Otto'), 'it lost Anna, 1921; it adds 1950'),
+    (f'Here is the paraphrase: {TEXT}', 'a label'), (f'Now: {TEXT}\u202e\x1b[2J', 'marks'), (f'Now: {TEXT}\u202e', 'U+202E')])
+def test_what_is_no_paraphrase_is_fed_back_and_then_absent(told, why):
+    (one,), server = run([pair()], spoiling('tell', lambda r, d: dict(text=told)))
+    assert not one.answers and set(one.absent) == {'A0', 'A1', 'A2', 'A3', 'A4'} and len(server.requests) == TRIES == one.checks['tries']['A0']
+    assert one.absent['A0'][0] is Absence.malformed and why in one.absent['A0'][1] and why in prompt(server.requests[1])
+
+def test_a_paraphrase_may_turn_everything_but_names_and_numbers():
+    told = 'On May 4, 1921, it was Anna Berg and Lyon\'s mayor who declared the bridge open. Near an ancient fortress it spans a broad stream, and ships carrying tea go slowly beneath it after dark.'
+    (one,), _ = run([pair()], spoiling('tell', lambda r, d: dict(text=told), times=1))
+    assert one.answers['A0'] == told and one.checks['tries']['A0'] == 1
+
+def around(how):
+    "Rewrites what stands around the kept terms of an honest reply."
+    def spoil(request, data):
+        m = marks(request)
+        parts = re.split(f'({re.escape(m.keep_open)}.*?{re.escape(m.keep_close)})', data['text'])
+        return data | dict(text=''.join(part if i % 2 else how(part) for i, part in enumerate(parts)))
+    return spoil
+
+@pytest.mark.parametrize('spoil', [
+    around(lambda part: re.sub(r'\w+', 'xxxx', part)), around(lambda part: ' bananas grow in the sun '), around(lambda part: ' '), around(lambda part: ' אבל ' if part.strip() else part),
+    lambda r, d: d | dict(text=f"Here is the edited text: {d['text']}"), lambda r, d: d | dict(text=f"{d['text']} The moon is made of cheese."), lambda r, d: d | dict(text=f"{d['text']} \x00\x1b"),
+    lambda r, d: d | dict(text=re.sub(r'\[\d+: (.*?)\]', '', shown(r))), lambda r, d: d | dict(text=re.sub(r'\[(\d+): (.*?)\]', r'\1: X', shown(r))), lambda r, d: d | dict(text=json.dumps(dict(text=d['text']))),
+    lambda r, d: d | dict(text=re.sub(r'\[\d+: (.*?)\]', lambda m: m[1].upper(), shown(r))), lambda r, d: d | dict(text=re.sub(r'\[\d+: (.*?)\]', lambda m: m[1][:3] + '\u200b' + m[1][3:], shown(r)))],
+    ids=['x', 'bananas', 'gaps', 'hebrew', 'label', 'moon', 'control', 'deleted', 'numbers', 'json', 'capitals', 'zero width'])
+def test_a_level_that_is_no_edit_of_the_last_is_fed_back(spoil):
+    (one,), server = run([pair()], spoiling('change', spoil, times=1))
+    assert not one.absent and one.checks['tries']['A1'] == 2 and one.answers == run([pair()])[0][0].answers
+    (never,), _ = run([pair()], spoiling('change', spoil))
+    assert list(never.answers) == ['A0'] and {a for a, _ in never.absent.values()} == {Absence.malformed}
+
+def test_a_level_may_not_put_back_what_an_earlier_one_changed():
+    def undoing(request, data):
+        text = data['text']
+        for term in ('1921', 'the mayor', 'night', 'slowly', 'Lyon', 'boats', 'tea', 'the old castle'):
+            if f'{term[::-1]}x' in shown(request): text = text.replace(f'{term[::-1]}x', term)
+        return data | dict(text=text)
+    (one,), server = run([pair()], spoiling('change', undoing))
+    assert list(one.answers) == ['A0', 'A1'] and all('it puts back what was changed before' in one.absent[f'A{k}'][1] for k in (2, 3, 4))
+
+def lazy(leave):
+    "The n-th reply to the first level leaves `leave(n, terms)` as they were; or is what that gives, if it is a dict."
+    n = [0]
+    def spoil(request, data):
+        n[0] += 1
+        terms = re.findall(r'\[\d+: (.*?)\]', shown(request))
+        left = leave(n[0], terms)
+        if isinstance(left, dict): return left
+        for term in left: data['text'] = data['text'].replace(f'{term[::-1]}x', term, 1)
+        return data
+    return spoiling('change', spoil, times=TRIES)
+
+def test_the_reply_with_the_fewest_faults_is_kept():
+    (one,), _ = run([pair()], lazy(lambda n, terms: terms[:1] if n == 1 else terms[:-1]), levels=2)
+    assert one.checks['tries']['A1'] == TRIES and len(one.checks['A1']['unedited']) == 1 < len(one.checks['A1']['edited'])
+
+@pytest.mark.parametrize('said', [dict(content='', refusal='No.'), dict(content='', finish_reason='content_filter')])
+def test_a_refusal_does_not_undo_a_reply_that_was_of_use(said):
+    (one,), _ = run([pair()], lazy(lambda n, terms: terms[:1] if n == 1 else said), levels=2)
+    assert 'A1' not in one.absent and one.checks['tries']['A1'] == 2 and len(one.checks['A1']['unedited']) == 1
+
 def test_too_few_spans_asks_nothing_more():
     (one,), server = run([pair('It rains in Rome.')])
     assert list(one.answers) == ['A0'] and len(server.requests) == 1 and one.absent['A3'][0] is Absence.inapplicable and 'need at least 4' in one.absent['A3'][1]

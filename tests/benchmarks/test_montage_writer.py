@@ -181,6 +181,12 @@ REWRITES = dict(
     adds=lambda r: f'{event_of(r)[:-1]}, a thing that nobody had expected of such a quiet person.',
     adds_a_little=lambda r: f'{event_of(r)[:-1]}, weeping bitter tears forever.',
     french=lambda r: FRENCH[event_of(r)[:3]],
+    json_again=lambda r: json.dumps(dict(next=event_of(r))),
+    label=lambda r: f'**Next:** {event_of(r)}',
+    announced=lambda r: f'Here it is: {event_of(r)}',
+    control=lambda r: f'{event_of(r)}\u202e\x1b[2J',
+    other_names=lambda r: re.sub(r'\b(Ann|Bob|Cat|Dan|Eve)\b', 'Moriarty', event_of(r)),
+    reversed_words=lambda r: ' '.join(event_of(r).split()[::-1]),
     chinese=lambda r: '安妮在黎明时分起床了，然后离开了家。',
     nothing=lambda r: text_of(r))
 
@@ -212,7 +218,8 @@ def test_a_lie_of_events_that_are_too_long_for_their_truth_is_absent():
     "Each event is told twice by the decomposer: 92 words for 36. Nothing is written of them."
     long = lambda r: json.dumps(dict(events=[f'{e[:-1]}, that is to say: {e}' for e in TALE], descriptions=[])) if step(r) == 'decompose' else rule(r)
     (one,), server = run([tale()], long, paraphrase=False)
-    assert {a for a, _ in one.absent.values()} == {Absence.count_mismatch} and 'it has 92 words where 36 were to be told' in one.absent['easy'][1] and len(server.requests) == 1
+    assert {a for a, _ in one.absent.values()} == {Absence.count_mismatch} and 'it has 92 words where 36 were to be told' in one.absent['easy'][1] and len(server.requests) == 8 == one.refusals['events']
+    assert 'This is try 2 of 8. The answer to the one before could not be used: it has 92 words' in prompt(server.requests[1]) and 'This is try' not in prompt(server.requests[0])
 
 @pytest.mark.parametrize('again, why', [(lambda t: t + ' ' + t, 'it has 72 words where 36 were to be told'), (lambda t: ' '.join(t.split()[:15]), 'only '), (lambda t: ' '.join(FRENCH.values()), 'only ')], ids=['twice', 'cut', 'french'])
 def test_a_paraphrase_keeps_length_and_language(again, why):
@@ -229,10 +236,76 @@ def test_a_share_of_words_can_be_asked_of_the_whole_text():
     assert {d: strict.absent[d][0] for d in hit} == dict.fromkeys(hit, Absence.count_mismatch) and not set(hit) & set(strict.lies)
     assert strict.absent[hit[0]][1] == f'1 of 5 events have less than 0.75 of their words in it, the first: {TALE[3]}' and hit[0] in strict.checks
 
-def test_events_told_in_another_order_are_seen():
-    def first(r): return json.dumps(dict(technique_of_text='flashback', technique_chosen='chronological', told_again=' '.join(EVENTS[:5]))) if step(r) == 'tell' else rule(r)
-    (one,), _ = run([pair()], first)
-    for d in DIFFICULTIES: assert one.checks[f'paraphrase {d}']['in_order'] == round(1 - inversions(one.orders[d])/10, 3) # of ten pairs
+def tells(again):
+    "A server that is honest but for paraphrases."
+    return lambda r: json.dumps(dict(technique_of_text='x', technique_chosen='y', told_again=again(text_of(r)))) if step(r) == 'tell' else rule(r)
+
+def test_the_truth_is_no_paraphrase_of_a_lie():
+    "The true events in the true order: the truth itself at level \"true\", and a step back without a cue in every lie, since each order inverts a pair."
+    (one,), _ = run([tale()], tells(lambda text: ' '.join(TALE)))
+    assert not one.paraphrases and 'is the text itself' in one.absent['paraphrase true'][1]
+    assert all('goes back in the story' in one.absent[f'paraphrase {d}'][1] and one.refusals[f'paraphrase {d}'] == 8 for d in DIFFICULTIES)
+
+@pytest.mark.parametrize('again, why', [(lambda text: ' '.join(TALE[::-1]), 'goes back in the story'), (lambda text: ' '.join(sorted(text.split())), 'side by side'), (lambda text: ' '.join(text.split()[:28]), 'of the words of what was to be told'),
+    (lambda text: f'{text[:len(text)*8//10]} ' + 'אבגד '*6, 'another script'), (lambda text: json.dumps(dict(told_again=text)), 'JSON inside'), (lambda text: f'Here is the text: {text}', 'a label'), (lambda text: f'So, {text[:-1]}\u202e.', 'U+202E')])
+def test_what_is_no_paraphrase_is_asked_again_and_then_absent(again, why):
+    (one,), server = run([tale()], tells(again))
+    assert 'true' not in one.paraphrases and one.absent['paraphrase true'][0] is Absence.malformed and why in one.absent['paraphrase true'][1] and one.refusals['paraphrase true'] == 8
+    assert any('This is try 2 of 8' in prompt(r) and why in prompt(r) for r in server.requests if step(r) == 'tell')
+
+def test_a_flashback_with_its_cue_is_a_paraphrase():
+    "Told from the fourth event on, and then back with a cue; any order of five events has at most this one step back."
+    def flashback(text):
+        told = re.findall(r'[^.]+\.', text)
+        return ' '.join([*told[3:], 'Before that,', *told[:3]])
+    (one,), _ = run([tale()], tells(flashback))
+    assert not one.absent and list(one.paraphrases) == list(LEVELS)
+
+# What a decomposer may list
+
+def lists(listed, times=10**6):
+    "A server that is honest but for the events of its first replies; `listed` gets the lines of the text."
+    def answer(r):
+        tries = re.search(r'This is try (\d+) of', prompt(r))
+        spoilt = step(r) == 'decompose' and (int(tries[1]) if tries else 1) <= times
+        return json.dumps(dict(events=listed(text_of(r).split('\n')), descriptions=[])) if spoilt else rule(r)
+    return answer
+
+UNFIT = dict(
+    backwards=(lambda lines: lines[::-1], 'but the text tells it first'), exchanged=(lambda lines: [lines[0], lines[3], lines[1], lines[2], lines[4]], 'but the text tells it first'),
+    bananas=(lambda lines: [' '.join(f'banana{i}x{j}' for j in range(7)) for i in range(5)], 'is not in the text'), hebrew=(lambda lines: ['אבגד הוזח טיכל מנסע פצקר שת אב']*5, 'is not in the text'),
+    twice=(lambda lines: [lines[0], lines[0][:-1] + '!', lines[1], lines[2], lines[3], lines[4]], 'is listed twice'), marked=(lambda lines: [f'{x} [EVENT]' for x in lines], 'marks'),
+    one_invented=(lambda lines: [*lines[:4], 'Monkeys eat yellow bananas on weekdays.'], 'is not in the text'), sorry=(lambda lines: ["I can't do that for you, sorry."]*5, 'is not in the text'))
+
+@pytest.mark.parametrize('how', UNFIT)
+def test_a_list_of_events_that_is_not_the_text_s_makes_no_lie(how):
+    listed, why = UNFIT[how]
+    (one,), server = run([tale()], lists(listed), paraphrase=False, woven=True)
+    assert not one.lies and not one.woven and len(server.requests) == 8 == one.refusals['events'] and one.usage.requests == 8
+    assert all(a is Absence.malformed and said.startswith('The events: After 8 tries: ') and why in said for a, said in one.absent.values())
+
+@pytest.mark.parametrize('how', UNFIT)
+def test_a_decomposer_that_minds_what_it_is_told_makes_the_same_lies(how):
+    (one,), server = run([tale()], lists(UNFIT[how][0], 2), paraphrase=False)
+    assert not one.absent and one.lies == run([tale()], paraphrase=False)[0][0].lies and one.refusals['events'] == 2 and len(server.requests) == 1 + 16 + 2
+
+def test_a_decomposer_without_a_model_is_not_asked_twice():
+    class Backwards(SentenceDecomposer):
+        async def decompose(self, text):
+            found = await super().decompose(text)
+            found.value.reverse()
+            return found
+    (one,), server = run([tale()], paraphrase=False, decomposer=Backwards())
+    assert not one.lies and not server.requests and 'but the text tells it first' in one.absent['easy'][1]
+
+def test_a_lie_that_is_the_truth_word_for_word_is_refused():
+    "All events in one sentence: their places say nothing, and the order that undoes the easy one makes the truth of it."
+    parts = ['Ann rose,', 'Bob ate bread,', 'Cat left home,', 'Dan sang songs,', 'Eve slept well.']
+    example = Example('it', source='s', target=' '.join(parts))
+    easy = MontageBuilder(Chat('stub', 'http://localhost:1', mode='off'))._drafts('it', 5)['easy']
+    listed = [parts[easy.index(i)] for i in range(5)]
+    (one,), _ = run([example], lambda r: json.dumps(dict(events=listed, descriptions=[])) if step(r) == 'decompose' else rule(r))
+    assert 'easy' not in one.lies and one.absent['easy'] == (Absence.inapplicable, 'In this order of the events the text is the truth, word for word.') and 'paraphrase easy' in one.absent
 
 @pytest.mark.parametrize('said, why', [(dict(told_again=''), 'is empty'), (dict(told_again='ann  ROSE. bob ate bread. Cat left home. dan sang songs. eve slept well.'), 'is the text itself')])
 def test_a_paraphrase_must_say_something_else(said, why):

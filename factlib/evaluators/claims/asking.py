@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['STRING', 'VERDICT_SCHEMA', 'NO_ANSWER', 'TRIES', 'NO_USE', 'Asker', 'json_object', 'verdict_schema', 'with_menu',
-           'printed_id', 'read_verdicts', 'batches', 'verdicts_by_id', 'BatchAsker', 'until_usable']
+           'printed_id', 'read_verdicts', 'batches', 'verdicts_by_id', 'BatchAsker', 'until_usable', 'reminded',
+           'hidden_fault', 'script_fault', 'wrapper_fault']
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-imports
-import re
+import copy, re, unicodedata
 from typing import Callable
 
 from fastcore.basics import patch
@@ -15,7 +16,7 @@ from fastcore.basics import patch
 from ...core.checks import check_count
 from ...core.records import Absence, BadInput, Usage, signature
 from .parts import Component, Outcome, together, total_usage
-from ...llm.prompts import load_prompt
+from ...llm.prompts import load_prompt, neutralise
 from ...llm.replies import answer, json_values
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-asker
@@ -217,21 +218,108 @@ NO_USE = (Absence.transport, Absence.too_long, Absence.refused, Absence.filtered
 def _fed_back(n, why): # the number makes each request another one
     return f'This is try {n + 1} of {TRIES}. The answer to the one before could not be used: {why}'
 
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-best
+def _better(value, best, amiss):
+    "The one with less amiss; of equals the first that is given."
+    return best if value is None or best is not None and amiss(best) < amiss(value) else value
+
+def _ended(best, absence, why, usage, n):
+    "What asking ends with: the best so far, or why there is none."
+    kept = best is not None and absence is not Absence.transport
+    return best if kept else None, None if kept else (absence or Absence.malformed, why), usage, n
+
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-until
 async def until_usable(
     asker:Asker, # With a slot `fault`
     read:Callable, # Data of a reply -> (value or None, fault or '')
-    slots:dict, # The others
-)->tuple: # (value, None) or (None, (absence, why)); usage, and how often was asked
+    slots:dict, # The rest
+    amiss:Callable=lambda value: 0, # Value -> number; the least is kept
+)->tuple: # (value, None) or (None, (absence, why)); usage, how often asked
     "Ask, tell the fault and ask again: `TRIES` times."
     usage, fault, best = Usage(), '', None
     for n in range(1, TRIES + 1):
         reply = await asker(**slots, fault=fault)
         usage += reply.usage
-        if reply.absence in NO_USE: return None, (reply.absence, reply.detail), usage, n
+        if reply.absence in NO_USE: return _ended(best, reply.absence, reply.detail, usage, n)
         value, why = (None, reply.detail) if reply.absence else read(reply.data)
-        best = best if value is None else value
-        if value is not None and not why: break
-        fault = _fed_back(n, why)
-    if best is not None: return best, None, usage, n
-    return None, (reply.absence or Absence.malformed, f'After {n} tries: {why}'), usage, n
+        if value is not None and not why: return value, None, usage, n
+        best, fault = _better(value, best, amiss), _fed_back(n, why)
+    return _ended(best, reply.absence, f'After {n} tries: {why}', usage, n)
+
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-reminded
+class _Reminder:
+    "Asks as an `Asker` does, with a fault behind the prompt."
+    def __init__(self, asker, fault): self.asker, self.fault = asker, neutralise(fault, tuple(asker.prompt.tags))
+
+    async def __call__(self, **slots):
+        *first, last = self.asker.messages(slots)
+        said = dict(last, content=f'{last["content"]}\n\n{self.fault}')
+        return await self.asker.chat([*first, said], **self.asker.options)
+
+def reminded(
+    component, # With an `asker`
+    n:int, # Tries so far
+    why:str, # What was wrong with the last
+):
+    "The component, which asks with the fault told. Ask whether `asker` is an `Asker` of the component itself."
+    again = copy.copy(component)
+    again.asker = _Reminder(component.asker, _fed_back(n, why))
+    return again
+
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-hidden
+_JOINERS = '\u200c\u200d'
+
+def hidden_fault(
+    said:str,
+    given:str, # The material: what it has may stand
+)->str: # Empty if there is none
+    "Whether a text has signs that nobody sees: control characters, changes of direction, spaces of no width."
+    new = sorted({*said} - {*given, *_JOINERS, '\n', '\r', '\t'})
+    hidden = [f'U+{ord(c):04X}' for c in new if unicodedata.category(c) in ('Cc', 'Cf', 'Cs', 'Co')]
+    return f'it has characters that nobody sees: {", ".join(hidden)}.' if hidden else ''
+
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-script
+def _scripts(text):
+    letters = {c for c in unicodedata.normalize('NFKC', text) if c.isalpha() and unicodedata.category(c) != 'Lm'}
+    return {unicodedata.name(c, '').split(' ')[0] for c in letters}
+
+def script_fault(
+    said:str,
+    given:str, # The material
+)->str: # Empty if there is none
+    "Whether a text has letters of a script that the material does not have."
+    new = sorted(_scripts(said) - _scripts(given) - {''})
+    return f'it has letters of another script ({", ".join(new).lower()}).' if new and _scripts(given) else ''
+
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-label
+_LABEL = re.compile(r"""\W*(?:(?:sure|certainly|of\s+course)\b[,!.:]
+    |here(?:'s|’s|\s+(?:it\s+)?is|\s+are|\s+comes)\b[^.:\n]{0,80}:
+    |(?:the\s+)?(?:next|text|answer|event|paraphrase|output|result|rewritten|edited|revised|told[ _]again)
+     (?:\s+(?:text|answer|version))?\W{0,3}:)""", re.IGNORECASE | re.VERBOSE)
+
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-sorry
+_SORRY = re.compile(r"""\W*(?:(?:i['’]m|i\s+am)\s+(?:very\s+)?(?:sorry|unable)\b|sorry,|i\s+apologi[sz]e\b
+    |as\s+an\s+ai\b|i\s+(?:can\s*not|can['’]t|won['’]t|will\s+not)\s+(?:\w+\s+)?
+     (?:help|assist|do|provide|paraphrase|rewrite|edit)\b)""", re.IGNORECASE | re.VERBOSE)
+
+def _opening_fault(said, given):
+    "Whether a text begins with a label, or is an apology."
+    label, sorry = _LABEL.match(said), _SORRY.match(said)
+    if sorry and sorry[0].casefold() not in given.casefold(): return 'it is an apology, and not the text.'
+    known = label and label[0].strip().casefold() in given.casefold()
+    return f'it begins with a label: {label[0].strip()!r}.' if label and not known else ''
+
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-wrapper
+_SIGNS = '**', '```', '[', ']', '{', '}', '⟦', '⟧', '⟪', '⟫', '〔', '〕', '《', '》', '<', '>'
+
+def wrapper_fault(
+    said:str, # A text, as it stands in a reply
+    given:str, # The material
+)->str: # Empty if there is none
+    "What a model put around a text, or into it, that does not belong there."
+    signs = [sign for sign in _SIGNS if sign in said and sign not in given]
+    if said.lstrip().startswith('{"') and not given.lstrip().startswith('{"'):
+        return 'it is JSON inside the JSON: give the bare text.'
+    if fault := _opening_fault(said, given): return fault
+    if signs: return f'it has marks that the text does not have: {" ".join(signs)}.'
+    return hidden_fault(said, given) or script_fault(said, given)
