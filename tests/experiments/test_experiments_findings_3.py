@@ -157,14 +157,16 @@ def test_prompts_beside_that_of_the_main_study(change, p_holm, words):
 # The screening
 
 def strong(a, b):
-    table = pd.DataFrame([dict(id=i, task=f'[{i}]', length=f'{k} tokens', level=k, intensity=75., delta=d) for i, ds in (('32', a), ('11', b)) for k, d in zip(('1000', '2000'), ds)])
+    table = pd.DataFrame([dict(id=i, task=f'[{i}]', length=f'{k} tokens', level=k, metric='coherence', intensity=75., delta=d, scored=11 if i == '11' else 20) for i, ds in (('32', a), ('11', b)) for k, d in zip(('1000', '2000'), ds)])
     return table.assign(ci_low=table.delta - .1, ci_high=table.delta + .1)
 
-@pytest.mark.parametrize('a, b, words', [((-.3, -.4), (0., .05), ['1 of 2 faults are noticed at every length (interval below 0): [32]', 'At some lengths only: none', 'no length is a drop shown for [11]', '[32], entities made vague, costs 0.30']),
-                                         ((-.3, 0.), (.3, .4), ['0 of 2 faults are noticed at every length (interval below 0): none', 'At some lengths only: [32]'])])
-def test_what_is_noticed_at_its_strongest(a, b, words):
+@pytest.mark.parametrize('a, b, other, words', [
+    ((-.3, -.4), (0., .05), (0., 0.), ['1 of 2 faults are noticed at each length, 1,000 and 2,000 tokens, on the metric they were meant to lower (interval below 0): [32]', 'At some of these lengths only: none; at none of them', 'to lower: [11].', 'On the other metric, a drop is shown for none of these', 'With 11 to 20 texts', '[32], entities made vague, costs 0.30']),
+    ((-.3, -.4), (0., .05), (0., -.35), ['On the other metric, a drop is shown for [11] at 2,000 tokens (fluency, −0.35 [−0.45, −0.25]).']),
+    ((-.3, 0.), (.3, .4), (0., 0.), ['0 of 2 faults are noticed at each length', '(interval below 0): none', 'At some of these lengths only: [32];'])])
+def test_what_is_noticed_at_its_strongest(a, b, other, words):
     from factlib.report.words import listed
-    says(said('judgememo_matrix_analysis', 'matrix-noticed-finding', strong=strong(a, b), listed=listed), *words)
+    says(said('judgememo_matrix_analysis', 'matrix-noticed-finding', strong=strong(a, b), beside=strong((-.5, -.5), other).assign(metric='fluency'), listed=listed), *words)
 
 # Intervals
 
@@ -193,14 +195,17 @@ def test_packed_faults_at_every_length(typos, words, told):
 
 def counts(sentences, agrees=4):
     printed = {'3.1': type('Table', (), dict(cells={'sentences (as labelled)': sentences}))}
-    found = pd.DataFrame(dict(status=['agrees']*agrees + ['differs']*(4 - agrees) + ['no_data']*12))
+    from factlib.papers.judgememo.texts import with_swapped
+    status = ['agrees']*agrees + ['differs']*(4 - agrees) + ['no_data']*12
+    found = pd.DataFrame(dict(status=status, cell=['x']*15 + ['sentences (as labelled)'], published=sentences, by_recipe=float('nan'), note=''))
+    found = with_swapped(found, 178.46)
     counted = pd.DataFrame(dict(length=['full', '2000'], words=[1000, 100], paragraphs=[178.46, 20]))
-    return said('judgememo_dataset_statistics', 'texts-findings', found=found, counted=counted, printed=printed, parse=False)
+    return said('judgememo_dataset_statistics', 'texts-findings', found=found, counted=counted, printed=printed)
 
 def test_a_swapped_number_is_counted_as_one():
-    says(counts(178.46), 'Of 16 printed statistics 5 could be checked: 4 agree, 1 holds another number\'s value, 0 differ', 'sentences, 178.46, is the mean number of paragraphs')
+    says(counts(178.46), 'Of 16 printed statistics 5 could be checked: 4 agree, 1 holds another number\'s value, 0 with another value', 'sentences, 178.46, is the mean number of paragraphs')
     text = counts(500., agrees=3)
-    says(text, '4 could be checked: 3 agree, 0 hold another number\'s value, 1 differ')
+    says(text, '4 could be checked: 3 agree, 0 hold another number\'s value, 1 with another value')
     assert 'is the mean number of paragraphs' not in text
 
 # Failures

@@ -4,12 +4,14 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'RERUN', 'means_and_deltas', 'against_printed_gold', 'gold_cells', 'deselected_cell', 'deselected_cells',
-           'heatmap_run', 'heatmap_cell', 'heatmap_cells', 'matrix_cells']
+           'heatmap_run', 'heatmap_cell', 'heatmap_cells', 'matrix_cells', 'noticed_words', 'other_words']
 
 # %% ../../../nbs/papers/judgememo/matrix_analysis.ipynb #matrix-analysis-imports
 from ...core.frames import DataFrame
 from ...metaeval.damage import deltas
 from ...report.audit import Cell
+from ...report.tables import format_estimate
+from ...report.words import listed
 
 # %% ../../../nbs/papers/judgememo/matrix_analysis.ipynb #matrix-analysis-names
 TABLES = ('3.4', 'A.4', 'A.5', 'heatmaps')
@@ -151,3 +153,29 @@ def matrix_cells(
     deselected = {name: deselected_cells(tables[name].cells, gold, mean, delta) for name in ('A.4', 'A.5')}
     heatmaps = heatmap_cells(tables['heatmaps'].cells, clips, gold, mean, delta, runs)
     return {'3.4': gold_cells(mean), **deselected, 'heatmaps': heatmaps}
+
+# %% ../../../nbs/papers/judgememo/matrix_analysis.ipynb #matrix-analysis-strong
+def noticed_words(
+    meant:DataFrame, # Of the metric meant: task, level, ci_high
+)->tuple: # Two sentences
+    "What is noticed (interval below 0) at every length, at some, and at none."
+    below = (meant.ci_high < 0).groupby(meant.task, sort=False).agg(['all', 'any'])
+    levels = listed(f'{int(level):,}' for level in sorted(set(meant.level), key=int))
+    target = 'on the metric they were meant to lower'
+    always, never = below.index[below['all']], below.index[~below['any']]
+    some = listed(below.index[below['any'] & ~below['all']])
+    return (f'At their highest intensity {len(always)} of {len(below)} faults are noticed at each length, {levels} '
+            f'tokens, {target} (interval below 0): {listed(always)}.',
+            f'At some of these lengths only: {some}; at none of them, {target}: {listed(never)}.')
+
+# %% ../../../nbs/papers/judgememo/matrix_analysis.ipynb #matrix-analysis-other
+def other_words(
+    other:DataFrame, # Of the other metric: task, level, metric, delta, ci_low, ci_high
+    scored:tuple, # Least and greatest number of texts behind a mean
+)->str: # Two sentences
+    "Which faults lower the metric that they were not meant to lower."
+    named = [f'{r.task} at {int(r.level):,} tokens ({r.metric}, {format_estimate(r.delta, (r.ci_low, r.ci_high), 2)})'
+             for r in other[other.ci_high < 0].itertuples()]
+    few, many = scored
+    return (f'On the other metric, a drop is shown for {listed(named, "none of these")}. With {few} to {many} texts a '
+            f'small drop would not be found.')
