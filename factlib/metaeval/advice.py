@@ -10,10 +10,11 @@ from ..core.files import need_columns
 from ..core.frames import DataFrame
 from .better import QUESTIONS
 from .matrix import HARDLY
+from ..report.words import listed
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-cells
 _NEEDS = ['question', 'benchmark', 'evaluator', 'recorded', 'floor', 'higher', 'asked', 'scored', 'beats_floors',
-          'over_floor', 'worse_than_best', 'alpha']
+          'over_floor', 'worse_than_best', 'alpha', 'made_on']
 
 def _usable(matrix, question):
     "The cells of a question that count, and what can be run."
@@ -23,12 +24,13 @@ def _usable(matrix, question):
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-facts
 def _facts(cells, benchmarks):
-    "What the cells of one evaluator say."
+    "What the cells of one evaluator say, of benchmarks that it was not made on."
+    made, cells = cells[cells.made_on != ''], cells[cells.made_on == '']
     tested = cells[cells.higher.notna() & (2*cells.scored >= cells.asked)]
-    names = lambda part: list(part.benchmark)
-    return dict(tested=names(tested), worse=names(cells[cells.worse_than_best == 'worse']), of=len(benchmarks),
+    names, of = lambda part: list(part.benchmark), len(benchmarks) - len(made)
+    return dict(tested=names(tested), worse=names(cells[cells.worse_than_best == 'worse']), of=of,
                 best=names(cells[cells.worse_than_best == 'best']), beats=names(tested[tested.beats_floors == 'yes']),
-                few=names(tested[(tested.beats_floors == 'too few groups') & (tested.over_floor > 0)]),
+                ahead=names(tested[tested.over_floor > 0]),
                 mean=tested.higher.mean() if len(tested) else None, floor=bool(cells.floor.any()))
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-candidates
@@ -46,7 +48,7 @@ def _reason(f):
     if f['best']: said.append(f'best on {", ".join(f["best"])}')
     if f['floor']: said.append('a floor itself')
     elif f['beats']: said.append(f'beats every floor on {", ".join(f["beats"])}')
-    elif f['few']: said.append(f'too few groups to show that it beats every floor on {", ".join(f["few"])}')
+    elif f['ahead']: said.append(f'ahead of every floor on {", ".join(f["ahead"])}, not shown')
     else: said.append('not shown to beat every floor on any')
     return '; '.join(said)
 
@@ -55,10 +57,11 @@ def _row(question, name, f, spent):
     "The row of one that is left."
     about = dict(question=question, evaluator=name, mean=f['mean'], tested=len(f['tested']), of=f['of'])
     price = {c: float(spent[c].get(name, 0)) for c in ('requests', 'seconds')}
-    return about | dict(beats=len(f['beats']), few=len(f['few']), floor=f['floor']) | price | dict(reason=_reason(f))
+    said = dict(beats=len(f['beats']), ahead=len(f['ahead']), floor=f['floor'])
+    return about | said | price | dict(reason=_reason(f))
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-which
-_ADVICE = ('question', 'evaluator', 'mean', 'tested', 'of', 'beats', 'few', 'floor', 'requests', 'seconds', 'reason')
+_ADVICE = ('question', 'evaluator', 'mean', 'tested', 'of', 'beats', 'ahead', 'floor', 'requests', 'seconds', 'reason')
 
 def which_evaluator(
     matrix:DataFrame, # From `metaeval.matrix.trust_matrix`
@@ -67,10 +70,10 @@ def which_evaluator(
     """The cheapest first.
 
     - question, evaluator, reason
-    - mean: of shares; tested, of: benchmarks
-    - beats: floors, on how many; few: ahead on too few groups
+    - mean: of shares; tested, of: benchmarks not made on
+    - beats, ahead: of every floor, on how many
     - floor: it is one
-    - requests, seconds: a judgement"""
+    - requests, seconds: each"""
     import pandas as pd
     spent, rows = costs.set_index('evaluator'), []
     for question in QUESTIONS:
@@ -79,22 +82,48 @@ def which_evaluator(
     return pd.DataFrame(rows, columns=[*_ADVICE])
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-sentence
-def _of_best(left):
-    "About one that is shown to beat every floor, or is ahead of them; None if there is none."
+def _mean(r):
+    "Its mean share, and of what it is the mean."
+    return f'{r["mean"]:.0%}, the mean of {r.tested} benchmark{"s" if r.tested > 1 else ""}'
+
+def _first(left):
+    "About the cheapest that is shown to beat every floor; None without one."
     for _, r in left[(left.beats > 0) & ~left.floor.astype(bool)][:1].iterrows():
-        how = f'beats every floor on {r.beats} of {r.of} benchmarks, not shown worse than the best'
-        return f'{r.evaluator} (the better text scores higher in {r["mean"]:.0%} of pairs) {how}.'
-    for _, r in left[left.few > 0].sort_values('mean', ascending=False)[:1].iterrows():
-        where = f'every floor on {r.few} of {r.of} benchmarks ({r["mean"]:.0%} of all pairs)'
-        return f'{r.evaluator} is ahead of {where}, with too few groups to show it.'
+        said = f'{r.evaluator} (the better text scores higher in {_mean(r)}) beats every floor on {r.beats} of {r.of}'
+        return f'{said}, and is not shown to be worse than the best.'
+
+# %% ../../nbs/metaeval/advice.ipynb #advice-ahead
+def _ahead(left):
+    "About the one that is ahead of every floor most often, if that is on most benchmarks."
+    rest = left[(2*left.ahead > left.of) & ~left.floor.astype(bool)]
+    for _, r in rest.sort_values(['ahead', 'mean'], ascending=False)[:1].iterrows():
+        return f'; {r.evaluator} is ahead of every floor on {r.ahead} of {r.of} ({_mean(r)})'
+    return ', or is ahead of all of them on most benchmarks'
+
+def _floor(left):
+    "About the floor with the highest mean; '' without one."
+    for _, r in left[left.floor.astype(bool)].sort_values('mean', ascending=False)[:1].iterrows():
+        return f'; the best floor is {r.evaluator} ({_mean(r)}).'
+    return ''
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-left
 def _of_left(left):
-    "The sentence about those that are left."
-    if said := _of_best(left): return said
-    floors = left[left.floor.astype(bool)].sort_values('mean', ascending=False).evaluator
-    if len(floors): return f'nobody is shown to beat every floor: {floors.iloc[0]} does as well, as far as is shown.'
-    return f'nobody is shown to beat every floor; {left.evaluator.iloc[0]} is the cheapest of those left.'
+    "What is said about those that are left."
+    if said := _first(left): return said
+    rest = _floor(left) or f'; {left.evaluator.iloc[0]} is the cheapest of those left.'
+    return 'none is shown to beat every floor' + _ahead(left) + rest
+
+# %% ../../nbs/metaeval/advice.ipynb #advice-made
+def _made(usable):
+    "About the highest shares of evaluators that were made on the benchmark; '' without them."
+    known = usable[usable.higher.notna() & (2*usable.scored >= usable.asked)]
+    fair, made = known[known.made_on == ''], known[known.made_on != ''].sort_values('higher', ascending=False)
+    best = fair.groupby('benchmark').higher.max().to_dict()
+    made = made.drop_duplicates('benchmark').sort_values('benchmark')
+    over = made.loc[[x > best.get(b, -1) for b, x in zip(made.benchmark, made.higher)]]
+    parts = [f'{name} on {listed(f"{b} ({x:.0%})" for b, x in zip(part.benchmark, part.higher))}: {why}'
+             for (name, why), part in over.groupby(['evaluator', 'made_on'], sort=False)]
+    return f' Higher, but not counted: {"; ".join(parts)}.' if parts else ''
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-sentences
 def advice_sentences(
@@ -108,4 +137,4 @@ def advice_sentences(
         if len(left): said[question] = _of_left(left)
         elif own.higher.notna().any(): said[question] = 'each evaluator is shown to be worse than the best somewhere.'
         else: said[question] = 'nothing can be told: no scores, or raters that hardly agree.'
-    return {q: f'{q.capitalize()}: {text}' for q, text in said.items()}
+    return {q: f'{q.capitalize()}: {text}{_made(_usable(matrix, q))}' for q, text in said.items()}

@@ -48,12 +48,17 @@ def matrix(*rows):
 def test_what_is_told_apart(low, high, says):
     rows = ('rouge1', (low + high)/2, low, high), ('order_path', .9, None, None), ('length', .1, .05, .2), ('random', .5, .3, .7)
     text = said('small_matrix', 'small-findings', **matrix(*rows))
-    for words in ['Of 2 pairs', *says, '1 of 2 intervals exclude one half (length 0.10 on holmes_order']: assert words in text
+    for words in ['Of 2 pairs', *says, '1 of 2 intervals excludes one half (length 0.10 on holmes_order']: assert words in text
 
 def test_a_tuned_evaluator_is_named_with_the_best_of_the_others():
     text = said('small_matrix', 'small-findings', **matrix(('order_path', .9, .8, .95), ('rouge1', .7, .6, .8), ('length', .99, .9, 1.)))
-    assert 'order_path (tuned there) 0.90 [0.80, 0.95], 12 texts (among some 300 settings, on stories of this benchmark); of the others rouge1 0.70' in text
+    assert 'order_path (tuned there) 0.90 [0.80, 0.95], 12 texts (settings chosen among some 300 on these stories); of the others rouge1 0.70' in text
     assert 'the highest AUC of 2 evaluators' in text # the control is none
+
+@pytest.mark.parametrize('length, random, words', [((.05, .2), (.1, .3), '2 of 2 intervals exclude one half'), ((.4, .6), (.1, .3), '1 of 2 intervals excludes'), ((.4, .6), (.3, .7), '0 of 2 intervals exclude one half')])
+def test_controls_in_good_english(length, random, words):
+    rows = [(e, (low + high)/2, low, high) for e, (low, high) in (('length', length), ('random', random), ('rouge1', (.4, .6)))]
+    assert words in said('small_matrix', 'small-findings', **matrix(*rows))
 
 # StorySumm
 

@@ -11,28 +11,31 @@ from experiments.test_experiments_findings_3 import says
 def cells(*rows):
     "A matrix: evaluator, benchmark, higher, beats_floors, alpha of each cell."
     table = pd.DataFrame(rows, columns=['evaluator', 'benchmark', 'higher', 'beats_floors', 'alpha'])
-    return table.assign(recorded=False, floor=table.evaluator == 'length', scored=table.higher.notna().astype(int)*9)
+    return table.assign(recorded=False, made_on=np.where(table.evaluator == 'fit', 'fitted on these turns', ''), floor=table.evaluator == 'length', scored=table.higher.notna().astype(int)*9)
 
 @pytest.mark.parametrize('beats, higher, alpha, words', [
-    ('yes', .9, .8, ['Of 2 cells with a score 2 beat every floor after Holm; in 0', '0 pairs have no score']),
-    ('no', .2, .1, ['Of 2 cells with a score 0 beat every floor after Holm; in 0', 'b: the raters hardly agree (alpha 0.10)']),
-    ('too few groups', .9, .8, ['Of 2 cells with a score 0 beat every floor after Holm; in 2 there were too few']),
-    ('', None, .8, ['Of 0 cells with a score 0', '2 pairs have no score'])])
+    ('yes', .9, .8, ['Of 2 pairs of an evaluator and a benchmark 2 are shown to beat every floor (Holm over the whole table); for 0', '0 pairs have no score']),
+    ('no', .2, .1, ['Of 2 pairs of an evaluator and a benchmark 0 are shown', 'for 0', 'b: the raters hardly agree (alpha 0.10), so a low share says little about an evaluator.']),
+    ('too few groups', .9, .8, ['Of 2 pairs of an evaluator and a benchmark 0 are shown', 'for 2 there were too few']),
+    ('', None, .8, ['Of 0 pairs of an evaluator and a benchmark 0', '2 pairs have no score'])])
 def test_what_beats_the_floors(beats, higher, alpha, words):
-    text = said('trust_matrix', 'trust-heat-findings', matrix=cells(('j', 'b', higher, beats, alpha), ('k', 'b', higher, beats, alpha), ('length', 'b', .5, '', alpha)))
-    says(text, *words)
+    text = said('trust_matrix', 'trust-heat-findings', matrix=cells(('j', 'b', higher, beats, alpha), ('k', 'b', higher, beats, alpha), ('fit', 'b', .99, 'yes', alpha), ('length', 'b', .5, '', alpha)))
+    says(text, *words, 'Not among them are 1 pairs where the evaluator was made on the benchmark.')
     assert ('hardly agree' in text) == (alpha < .2)
 
 @pytest.mark.parametrize('worse, alarms, words', [
-    ((.9, .6), (.2, .5), 'b, flashback: j parts best, 0.90 of the worse texts lower against 0.20 of the controls; more alarms than chance (interval above .5): nobody.'),
-    ((.5, .9), (.9, .2), 'k parts best, 0.90 of the worse texts lower against 0.20 of the controls; more alarms than chance (interval above .5): j.'),
-    ((.2, .2), (.9, .8), 'b, flashback: nobody scores the worse texts lower more often than the controls; more alarms than chance (interval above .5): j and k.'),
-    ((.58, .5), (.6, .52), 'b, flashback: nobody scores the worse texts lower more often than the controls; more alarms than chance (interval above .5): nobody.'),
-    ((.5, None), (.4, .9), 'j parts best, 0.50 of the worse texts lower against 0.40 of the controls; more alarms than chance (interval above .5): k.'),
+    ((.9, .6), (.2, .5), 'b, flashback: j separates them best: it scores 90% of the worse texts lower, and 20% of the harmless ones; more alarms than chance (interval above .5): none.'),
+    ((.5, .9), (.9, .2), 'k separates them best: it scores 90% of the worse texts lower, and 20% of the harmless ones; more alarms than chance (interval above .5): j.'),
+    ((.2, .2), (.9, .8), 'b, flashback: none scores the worse texts lower more often than the harmless ones; more alarms than chance (interval above .5): j and k.'),
+    ((.58, .5), (.6, .52), 'b, flashback: none scores the worse texts lower more often than the harmless ones; more alarms than chance (interval above .5): none.'),
+    ((.5, None), (.4, .9), 'j separates them best: it scores 50% of the worse texts lower, and 40% of the harmless ones; more alarms than chance (interval above .5): k.'),
     ((None, None), (.9, .2), 'no evaluator has scores of both; more alarms than chance (interval above .5): j.')])
 def test_who_raises_false_alarms(worse, alarms, words):
     table = pd.DataFrame(dict(benchmark='b', control='flashback', evaluator=['j', 'k'], worse_lower=worse, alarms=alarms, ci_low=[a - .2 for a in alarms]))
-    says(said('trust_matrix', 'trust-alarms-finding', alarms=table.assign(excess=table.worse_lower - table.alarms)), words)
+    table = table.assign(excess=table.worse_lower - table.alarms, made_on='')
+    says(said('trust_matrix', 'trust-alarms-finding', alarms=table), words)
+    text = said('trust_matrix', 'trust-alarms-finding', alarms=table.assign(made_on=['tuned on these stories', '']))
+    assert ('j (tuned on these stories) separates' in text) == ('j separates' in words)
 
 # NarrativeFactScore
 

@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 import scipy
 
-from factlib.benchmarks.base import Benchmark
+from factlib.benchmarks.base import BENCHMARKS, Benchmark
 from factlib.core.records import BadInput, Example
+from factlib.evaluators.base import EVALUATORS
 from factlib.metaeval.advice import advice_sentences, which_evaluator
 from factlib.metaeval.better import by_question, contest, truth_ranks
-from factlib.metaeval.matrix import false_alarms, judging_costs, matrix_columns, rater_alpha, trust_matrix
+from factlib.metaeval.matrix import MADE_ON, false_alarms, judging_costs, matrix_columns, rater_alpha, trust_matrix
 from factlib.validity.detection import auc, auc_test, mean_auc_test
 from factlib.validity.paired import permutation_test
 
@@ -113,12 +114,12 @@ def advised(frame, benchmarks, **options):
 
 def test_sentence_with_one_that_is_right():
     matrix, said = advised(judged(TEN, path=right, length=flat, random=wrong), [TEN])
-    assert said['order'].startswith('Order: path (the better text scores higher in 100% of pairs) beats every floor on 1 of 1')
+    assert said['order'] == 'Order: path (the better text scores higher in 100%, the mean of 1 benchmark) beats every floor on 1 of 1, and is not shown to be worse than the best.'
     assert matrix.set_index('evaluator').beats_floors.to_dict() == dict(path='yes', length='a floor', random='a floor')
 
 def test_sentence_with_opposite_data():
     _, said = advised(judged(TEN, path=wrong, length=flat, random=right), [TEN])
-    assert said['order'] == 'Order: nobody is shown to beat every floor: random does as well, as far as is shown.'
+    assert said['order'] == 'Order: none is shown to beat every floor, or is ahead of all of them on most benchmarks; the best floor is random (100%, the mean of 1 benchmark).'
 
 def test_sentence_where_only_a_recorded_judge_is_right():
     _, said = advised(judged(TEN, path=wrong, gpt=right, length=flat), [TEN], recorded=('gpt',))
@@ -137,7 +138,44 @@ def test_sentence_where_raters_disagree():
 def test_few_groups_show_nothing():
     four = Benchmark('four', TEN.examples[:8], 'label', '', good='true', question='order')
     matrix, said = advised(judged(four, path=right, length=flat), [four])
-    assert set(matrix.beats_floors) == {'too few groups', 'a floor'} and said['order'] == 'Order: path is ahead of every floor on 1 of 1 benchmarks (100% of all pairs), with too few groups to show it.'
+    assert set(matrix.beats_floors) == {'too few groups', 'a floor'} and said['order'] == 'Order: none is shown to beat every floor; path is ahead of every floor on 1 of 1 (100%, the mean of 1 benchmark); the best floor is length (50%, the mean of 1 benchmark).'
+
+def test_ahead_counts_benchmarks_with_many_groups_too():
+    "Shown on neither: on four groups nothing can be, and on twelve 7 against 5 isn't."
+    four = Benchmark('four', TEN.examples[:8], 'label', '', good='true', question='order')
+    twelve = Benchmark('twelve', texts(['true', 'lie']*12, groups=np.repeat(np.arange(12), 2)), 'label', '', good='true', question='order')
+    mostly = lambda e: right(e) if int(e.group) < 7 else wrong(e)
+    frame = pd.concat([judged(four, path=right, length=flat), judged(twelve, path=mostly, length=flat)], ignore_index=True)
+    matrix, said = advised(frame, [four, twelve])
+    assert matrix[matrix.evaluator == 'path'].beats_floors.tolist() == ['too few groups', 'not shown']
+    assert said['order'] == 'Order: none is shown to beat every floor; path is ahead of every floor on 2 of 2 (79%, the mean of 2 benchmarks); the best floor is length (50%, the mean of 2 benchmarks).' # (1 + 7/12)/2
+    frame = pd.concat([judged(four, path=right, length=flat), judged(twelve, path=lambda e: -mostly(e), length=flat)], ignore_index=True)
+    assert advised(frame, [four, twelve])[1]['order'].startswith('Order: none is shown to beat every floor, or is ahead of all of them on most benchmarks; the best floor is length')
+
+def test_what_an_evaluator_was_made_on_is_nobodys_best_and_no_advice():
+    tuned = Benchmark('holmes_order', TEN.examples, 'label', '', good='true', question='order')
+    frame = judged(tuned, order_path=right, share=wrong, length=flat)
+    matrix, said = advised(frame, [tuned])
+    rows = matrix.set_index('evaluator')
+    assert rows.made_on.to_dict() == dict(order_path='settings chosen among some 300 on these stories', share='', length='')
+    assert set(rows.best) == {'length'} and rows.worse_than_best.to_dict() == dict(order_path='not shown', share='worse', length='best')
+    assert said['order'] == 'Order: none is shown to beat every floor, or is ahead of all of them on most benchmarks; the best floor is length (50%, the mean of 1 benchmark). Higher, but not counted: order_path on holmes_order (100%): settings chosen among some 300 on these stories.'
+    elsewhere = Benchmark('ten', TEN.examples, 'label', '', good='true', question='order') # the same texts under a name that it wasn't tuned on
+    assert advised(judged(elsewhere, order_path=right, share=wrong, length=flat), [elsewhere])[1]['order'].startswith('Order: order_path (the better text scores higher in 100%')
+    _, said = advised(judged(tuned, order_path=wrong, share=right, length=flat), [tuned])
+    assert said['order'].startswith('Order: share (') and 'not counted' not in said['order']
+    assert which_evaluator(matrix, judging_costs(frame)).evaluator.tolist() == ['length']
+
+def test_a_benchmark_it_was_made_on_is_taken_from_both_counts():
+    three = [Benchmark(name, TEN.examples, 'label', '', good='true', question='facts') for name in ('begin_cmu', 'begin_tc', 'faithdial_audit')]
+    frame = pd.concat([judged(b, vista_fitted=right if b.name != 'faithdial_audit' else flat, length=flat) for b in three], ignore_index=True)
+    matrix, said = advised(frame, three)
+    row = which_evaluator(matrix, judging_costs(frame)).set_index('evaluator').loc['vista_fitted']
+    assert (row['mean'], row.tested, row['of'], row.beats, row.ahead) == (.5, 1, 1, 0, 0) and 'begin' not in row.reason
+    assert said['facts'].endswith('Higher, but not counted: vista_fitted on begin_cmu (100%) and begin_tc (100%): fitted on these turns.')
+
+def test_every_declared_benchmark_and_evaluator_is_one():
+    assert set(MADE_ON) <= set(EVALUATORS) and {b for of in MADE_ON.values() for b in of} <= set(BENCHMARKS)
 
 def test_a_missing_field_is_a_cell_of_its_own():
     matrix, _ = advised(judged(TEN, path=right, rouge1=lambda e: None, length=flat), [TEN])
