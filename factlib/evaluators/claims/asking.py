@@ -233,9 +233,9 @@ async def until_usable(
     asker:Asker, # With a slot `fault`
     read:Callable, # Data of a reply -> (value or None, fault or '')
     slots:dict, # The rest
-    amiss:Callable=lambda value: 0, # Value -> number; the least is kept
+    amiss:Callable=lambda x: 0, # Value -> number; the least is kept
 )->tuple: # (value, None) or (None, (absence, why)); usage, how often asked
-    "Ask, tell the fault and ask again: `TRIES` times."
+    "Ask, tell the fault, ask again: `TRIES` times."
     usage, fault, best = Usage(), '', None
     for n in range(1, TRIES + 1):
         reply = await asker(**slots, fault=fault)
