@@ -230,12 +230,12 @@ def _ended(best, absence, why, usage, n):
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-until
 async def until_usable(
-    asker:Asker, # With a slot `fault`
+    asker:Asker, # With `fault`
     read:Callable, # Data of a reply -> (value or None, fault or '')
-    slots:dict, # The rest
-    amiss:Callable=lambda x: 0, # Value -> number; the least is kept
+    slots:dict,
+    amiss:Callable=lambda value: 0, # Value -> number; the least is kept
 )->tuple: # (value, None) or (None, (absence, why)); usage, how often asked
-    "Ask, tell the fault, ask again: `TRIES` times."
+    "Ask, and tell the fault: `TRIES` times."
     usage, fault, best = Usage(), '', None
     for n in range(1, TRIES + 1):
         reply = await asker(**slots, fault=fault)
