@@ -6741,6 +6741,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'factlib.runs.grid.Grid': ('runs/grid.html#grid', 'factlib/runs/grid.py'),
                                    'factlib.runs.grid.Limits': ('runs/grid.html#limits', 'factlib/runs/grid.py'),
                                    'factlib.runs.grid._agrees': ('runs/grid.html#_agrees', 'factlib/runs/grid.py'),
+                                   'factlib.runs.grid._at_home': ('runs/grid.html#_at_home', 'factlib/runs/grid.py'),
+                                   'factlib.runs.grid._cell': ('runs/grid.html#_cell', 'factlib/runs/grid.py'),
                                    'factlib.runs.grid._check_cell': ('runs/grid.html#_check_cell', 'factlib/runs/grid.py'),
                                    'factlib.runs.grid._check_count': ('runs/grid.html#_check_count', 'factlib/runs/grid.py'),
                                    'factlib.runs.grid._check_dataset': ('runs/grid.html#_check_dataset', 'factlib/runs/grid.py'),

@@ -68,8 +68,8 @@ def data_digests(
     "What tells whether a cell's data have changed."
     found, home = {path: path_digest(path) for path in data_paths(values)}, data_home()
     dataset = values.get('dataset')
-    benchmark = _benchmark_files(dataset) if isinstance(dataset, str) and dataset not in found else []
-    needed = notebook_digest(notebook)[1] + benchmark
+    names = dataset.split() if isinstance(dataset, str) and dataset not in found else []
+    needed = notebook_digest(notebook)[1] + [file for name in names for file in _benchmark_files(name)]
     if home is not None: found |= {f'FACTLIB_DATA/{name}': path_digest(home/name) for name in needed}
     return found
 
