@@ -37,11 +37,12 @@ def _nearest(name, known):
     near = get_close_matches(str(name), list(map(str, known)), 1)
     return f' Did you mean {near[0]!r}?' if near else ''
 
-# %% ../../nbs/runs/grid.ipynb #grid-form
+# %% ../../nbs/runs/grid.ipynb #grid-called
 _CALLED = dict(object='a mapping of names to values', array='a list', string='text', integer='a whole number',
                number='a number')
 _MORE = dict(minimum='more', maximum='less')
 
+# %% ../../nbs/runs/grid.ipynb #grid-form
 def _form_error(error):
     "One sentence for an error of the schema."
     where, rule, given = '.'.join(map(str, error.absolute_path)) or 'The file', error.validator, error.instance
@@ -291,6 +292,7 @@ def _notebook(name):
     try: return find_experiment(name)
     except BadInput as e: raise BadInput(f'{e}{_nearest(name, experiments())}') from None
 
+# %% ../../nbs/runs/grid.ipynb #grid-one-cell
 def _cell(varying, shared, notebook):
     "A cell from the parameters in which cells differ, and those that they share."
     values = {name: _at_home(value) for name, value in (shared | varying).items()}

@@ -17,7 +17,7 @@ from factlib.benchmarks.fetch import FetchError
 from factlib.core.records import BadInput
 from factlib.llm.stub import StubServer
 from factlib.runs.copies import copying
-from factlib.runs.dask import arrive, local_workers, scheduler_workers
+from factlib.runs.dask import arrive, job_script, local_workers, scheduler_workers, slurm_workers
 from factlib.runs.grid import load_grid
 from factlib.runs.sweep import here, plan, run_sweep
 from sweeps import asking, grid, notebook, rows, statuses
@@ -151,6 +151,25 @@ def test_a_script_for_slurm_is_shown(tmp_path):
     assert '--nthreads 1' in said.output and '--death-timeout 600' in said.output and not (tmp_path/'out').exists()
     before = signal.getsignal(signal.SIGINT)
     assert before is signal.default_int_handler # dask-jobqueue would have taken it
+
+@pytest.mark.parametrize('sbatch, told', [('echo invalid partition >&2; exit 1', 'invalid partition'), ('', 'sbatch')])
+def test_slurm_that_takes_no_job_is_one_sentence(sbatch, told, tmp_path, monkeypatch):
+    "`sbatch` fails, or isn't there: nobody waits for workers that can't come, and nothing is left."
+    monkeypatch.chdir(tmp_path)
+    notebook(tmp_path/'own.ipynb', 'x:int = 1', 'x')
+    file, slurm, commands = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[1]))), tmp_path/'slurm.yaml', tmp_path/'bin'
+    slurm.write_text('{queue: short, interface: lo}')
+    commands.mkdir()
+    if sbatch:
+        (commands/'sbatch').write_text(f'#!/bin/sh\n{sbatch}\n')
+        (commands/'sbatch').chmod(0o755)
+    monkeypatch.setenv('PATH', str(commands))
+    with pytest.raises(BadInput, match=r"Slurm can't be asked for workers \(.*" + told): swept(file, tmp_path/'out', slurm_workers(slurm))
+    assert not (tmp_path/'out').exists()
+
+def test_what_is_no_option_of_slurm(tmp_path):
+    (tmp_path/'slurm.yaml').write_text('memory: [1]')
+    with pytest.raises(BadInput, match='is not what a SLURMCluster takes'): job_script(tmp_path/'slurm.yaml')
 
 def packed(**files):
     "An archive as a worker sends it."
