@@ -6901,6 +6901,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                     'factlib.runs.sweep._clear': ('runs/sweep.html#_clear', 'factlib/runs/sweep.py'),
                                     'factlib.runs.sweep._first_finding': ('runs/sweep.html#_first_finding', 'factlib/runs/sweep.py'),
                                     'factlib.runs.sweep._gateway': ('runs/sweep.html#_gateway', 'factlib/runs/sweep.py'),
+                                    'factlib.runs.sweep._hand_on': ('runs/sweep.html#_hand_on', 'factlib/runs/sweep.py'),
                                     'factlib.runs.sweep._jobs': ('runs/sweep.html#_jobs', 'factlib/runs/sweep.py'),
                                     'factlib.runs.sweep._say_stopped': ('runs/sweep.html#_say_stopped', 'factlib/runs/sweep.py'),
                                     'factlib.runs.sweep._served': ('runs/sweep.html#_served', 'factlib/runs/sweep.py'),
