@@ -333,9 +333,9 @@ _SWEEP = """Run one experiment with many settings. The file GRID says which, in 
 \b
   experiment: live_judge         # a name, or the path of a notebook
   parameters: {n: 4, model: M, base_url: "https://HOST/v1"}     # of all cells
-  grid: {judge: [fluency_coherence, consistency], seed: [0, 1]} # each combination
-  exclude: [{judge: consistency, seed: 1}]
-  include: [{judge: rubric, seed: 0}]                     # as in GitHub Actions
+  grid: {kinds: ["24", "41"], seed: [0, 1]}               # each combination
+  exclude: [{kinds: "41", seed: 1}]
+  include: [{kinds: "24 41", seed: 0}]                    # as in GitHub Actions
   limits: {requests: 5000, tokens: 2000000, concurrency: 8, per_minute: 60}
           # also money: 5, with prices: prices.csv
 """

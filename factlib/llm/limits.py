@@ -11,6 +11,8 @@ from collections import deque
 
 from fastcore.basics import patch
 
+from ..core.checks import check_optional_count
+
 # %% ../../nbs/llm/limits.ipynb #limits-wait
 def wait_for(
     attempt:int, # How many were made, from 1
@@ -33,7 +35,8 @@ class Gate:
         "An open gate: nobody is inside, and `limit` is `most`."
         self.most, self.limit, self.inside, self.minute = most, most, 0, 61. # seconds: see below
         self._waiting, self._until, self._calm, self._successes = deque(), 0., 0., 0
-        self._entered = None if per_minute is None else deque(maxlen=per_minute)
+        most_a_minute = check_optional_count(per_minute, '`per_minute`', 1, 1_000_000)
+        self._entered = None if most_a_minute is None else deque(maxlen=most_a_minute)
 
 # %% ../../nbs/llm/limits.ipynb #limits-gate-enter
 @patch

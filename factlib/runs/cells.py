@@ -68,8 +68,8 @@ def data_digests(
     "What tells whether a cell's data have changed."
     found, home = {path: path_digest(path) for path in data_paths(values)}, data_home()
     dataset = values.get('dataset')
-    benchmark = _benchmark_files(dataset) if isinstance(dataset, str) and dataset not in found else []
-    needed = notebook_digest(notebook)[1] + benchmark
+    names = dataset.split() if isinstance(dataset, str) and dataset not in found else []
+    needed = notebook_digest(notebook)[1] + [file for name in names for file in _benchmark_files(name)]
     if home is not None: found |= {f'FACTLIB_DATA/{name}': path_digest(home/name) for name in needed}
     return found
 
@@ -100,12 +100,18 @@ def _plainly(values): return {name: json.dumps(value, sort_keys=True) for name, 
 # %% ../../nbs/runs/cells.ipynb #cells-vouching
 VOUCHING = ('result.json', 'notebook.ipynb') # The first that there is speaks for a folder
 
+def _as_said(folder):
+    "Are the files of a result those that it vouches for? Who says nothing of any has them all."
+    try: said = json.loads((folder/'result.json').read_text(encoding='utf-8')).get('sha256', {})
+    except (OSError, ValueError, AttributeError): return True
+    return all(path_digest(folder/name) == sha256 for name, sha256 in said.items())
+
 def digests_of(
     folder:Path, # Of a cell
-)->dict: # Name -> digest; empty if there is neither
+)->dict: # Name -> digest; empty if there is neither, or a file of the result is gone or another one
     "The file that vouches for a folder."
     name = next((name for name in VOUCHING if (folder/name).is_file()), None)
-    return {} if name is None else digests(folder, [name])
+    return {} if name is None or not _as_said(folder) else digests(folder, [name])
 
 # %% ../../nbs/runs/cells.ipynb #cells-stale-part
 def _changed_part(before, now):

@@ -226,7 +226,7 @@ def _slurm_cluster(path):
     _need_dask('--slurm')
     options, jobs = _slurm_options(path)
     try: return _slurm_class()(**options), jobs
-    except (TypeError, ValueError) as e:
+    except (TypeError, ValueError, AttributeError) as e:
         raise BadInput(f'{str(path)!r} is not what a SLURMCluster takes: {e}') from None
 
 # %% ../../nbs/runs/dask.ipynb #dask-slurm-script
@@ -237,6 +237,24 @@ def job_script(
     cluster, _ = _slurm_cluster(path)
     try: return cluster.job_script()
     finally: cluster.close()
+
+# %% ../../nbs/runs/dask.ipynb #dask-submit
+def _give_up(cluster):
+    "Let a cluster be closed some of whose jobs weren't taken."
+    from distributed.core import Status
+    for job in cluster.workers.values():
+        if job.status == Status.created: job.status = Status.failed
+
+def _submit(cluster, jobs):
+    "Submit jobs. A `BadInput` says why Slurm doesn't take them."
+    async def submitted(): await cluster
+    for _ in range(jobs): cluster.worker_spec.update(cluster.new_worker_spec())
+    try: cluster.sync(submitted)
+    except (OSError, RuntimeError) as e:
+        _give_up(cluster)
+        why = ' '.join(str(e).rpartition('stderr:')[2].split())[:300]
+        raise BadInput(f'Slurm can\'t be asked for workers ({why}): correct the file of --slurm, or start the sweep '
+                       'where `sbatch` works.') from None
 
 # %% ../../nbs/runs/dask.ipynb #dask-slurm
 def slurm_workers(
@@ -249,7 +267,6 @@ def slurm_workers(
         _quiet()
         cluster, jobs = _slurm_cluster(path)
         with cluster, Client(cluster, set_as_default=False) as client:
-            try: cluster.scale(jobs=min(jobs, cells))
-            except (OSError, RuntimeError) as e: raise BadInput(f'Slurm can\'t be asked for workers ({e}).') from None
+            _submit(cluster, min(jobs, cells))
             yield _executor(client, True, _our_address(cluster.scheduler_address), patient=True)
     return begin

@@ -91,15 +91,20 @@ def _failure(error, notebook, part, failed, keep):
     told = f'{notebook.stem} failed with {error.ename}: {error.evalue}'
     return RuntimeError(f'{told} {_kept_notebook(part, failed)}')
 
+_DIED = 'its kernel died, as when there is no memory left'
+
 def _papermill(notebook, part, out, values, progress, arguments=(), keep=False):
     "Run a notebook into `part`. One that fails is kept, unless by a `BadInput`; with `keep` also then."
     import papermill
+    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
     failed = out.parent/f'{out.name}.failed.ipynb'
     more = ['--log-level=ERROR', *arguments] # no warning about loopback
     try: papermill.execute_notebook(*map(_literal, (notebook, part)), values, progress_bar=progress,
                                     kernel_name='python3', extra_arguments=more)
     except PapermillExecutionError as e: raise _failure(e, notebook, part, failed, keep) from None
+    except DeadKernelError:
+        raise RuntimeError(f'{notebook.stem} failed: {_DIED}. {_kept_notebook(part, failed)}') from None
     except (ValueError, OSError) as e: raise RuntimeError(f'{notebook.stem} can\'t be run: {e}') from None
     failed.unlink(missing_ok=True)
 

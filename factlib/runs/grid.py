@@ -18,7 +18,7 @@ from .execute import experiments, find_experiment, parameters_of
 
 # %% ../../nbs/runs/grid.ipynb #grid-schema
 _ROWS = dict(type='array', items=dict(type='object', minProperties=1))
-_COUNT = dict(type='integer', minimum=1)
+_COUNT = dict(type='integer', minimum=1, maximum=1_000_000)
 _LIMITS = dict(requests=dict(type='integer', minimum=0), tokens=dict(type='integer', minimum=0),
                money=dict(type='number', minimum=0), prices=dict(type='string', minLength=1),
                concurrency=_COUNT, per_minute=_COUNT)
@@ -37,10 +37,12 @@ def _nearest(name, known):
     near = get_close_matches(str(name), list(map(str, known)), 1)
     return f' Did you mean {near[0]!r}?' if near else ''
 
-# %% ../../nbs/runs/grid.ipynb #grid-form
+# %% ../../nbs/runs/grid.ipynb #grid-called
 _CALLED = dict(object='a mapping of names to values', array='a list', string='text', integer='a whole number',
                number='a number')
+_MORE = dict(minimum='more', maximum='less')
 
+# %% ../../nbs/runs/grid.ipynb #grid-form
 def _form_error(error):
     "One sentence for an error of the schema."
     where, rule, given = '.'.join(map(str, error.absolute_path)) or 'The file', error.validator, error.instance
@@ -49,9 +51,9 @@ def _form_error(error):
         known = list(error.schema['properties'])
         unknown = next(name for name in given if name not in known)
         return f'{where} has no key {unknown!r}; it can have {", ".join(known)}.{_nearest(unknown, known)}'
-    if rule in ('type', 'minimum'):
-        least = error.validator_value
-        return f'{where} has to be {_CALLED.get(least) or f"{least} or more"}, not {given!r}.'
+    if rule in ('type', 'minimum', 'maximum'):
+        span = _CALLED.get(error.validator_value) or f'{error.validator_value:,} or {_MORE[rule]}'
+        return f'{where} has to be {span}, not {given!r}.'
     return f'{where} is empty: give it a value, or leave it out.'
 
 # %% ../../nbs/runs/grid.ipynb #grid-check-form
@@ -60,10 +62,10 @@ def check_form(
 )->dict: # The same
     "A `BadInput` unless it has the form of `SCHEMA`."
     if not isinstance(said, dict): raise BadInput('The file has to be a mapping that names an experiment.')
-    try: json.dumps(said, allow_nan=False, sort_keys=True)
+    try: json.dumps(said, allow_nan=False, sort_keys=True, ensure_ascii=False).encode()
     except (ValueError, TypeError, RecursionError) as e:
         raise BadInput(f'The file holds what JSON can\'t hold, such as a date without quotes ({e}).') from None
-    errors = schema_validator(SCHEMA).iter_errors(said)
+    errors = schema_validator(SCHEMA, strict=True).iter_errors(said)
     first = min(errors, key=lambda e: (len(e.absolute_path), str(e.absolute_path)), default=None)
     if first is not None: raise BadInput(_form_error(first))
     return said
@@ -74,7 +76,7 @@ def _loader():
     import yaml
     class Once(yaml.SafeLoader): pass
     def mapping(loader, node):
-        names = [loader.construct_object(name) for name, _ in node.value]
+        names = [loader.construct_object(name) for name, _ in node.value if not name.tag.endswith(':merge')]
         twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
         if twice is not None: raise BadInput(f'The key {twice!r} is there twice: put its values into one.')
         return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
@@ -172,13 +174,22 @@ def _check_value(name, value, known, experiment):
 
 # %% ../../nbs/runs/grid.ipynb #grid-path
 _DATA = ('.jsonl', '.json', '.csv', '.tsv', '.parquet', '.txt', '.yaml', '.yml', '.zip', '.gz', '.sqlite', '.md')
+_READ = ('dataset', 'data', 'source', 'file', 'prices', 'pack', 'books', 'annotations') # parameters of what is read
+_MADE = ('out', 'kept') # and of what a run makes itself
 
 def _names_data(name, value):
-    "Does a parameter's value name a file or folder? None: it looks like one, and isn't there."
-    if not isinstance(value, str) or name == 'out' or not value.strip() or '\0' in value: return False
-    if os.path.isfile(value) or name == 'dataset' and os.path.isdir(value): return True
+    "Does a parameter's value name a file or folder? None: it has to, and nothing is there."
+    if not isinstance(value, str) or name in _MADE or not value.strip() or '\0' in value: return False
     looks = value.endswith(_DATA) and not re.search(r'\s', value) or value.startswith(('./', '../', '/', '~'))
-    return (True if os.path.isdir(value) else None) if looks else False
+    if os.path.isfile(value) or os.path.isdir(value) and (looks or name in _READ): return True
+    return None if looks and name in _READ else False
+
+# %% ../../nbs/runs/grid.ipynb #grid-home
+def _at_home(value):
+    "A path that begins with `~`, written out if it is there; any other value as it is."
+    if not isinstance(value, str) or not value.startswith('~') or '\0' in value: return value
+    path = os.path.expanduser(value)
+    return path if os.path.exists(path) else value
 
 # %% ../../nbs/runs/grid.ipynb #grid-files
 def data_paths(
@@ -196,10 +207,12 @@ def _check_dataset(value, notebook):
     "A `BadInput` for a dataset that one of our experiments can't know."
     from factlib.benchmarks import BENCHMARKS
     if notebook.stem not in experiments() or not value or value in BENCHMARKS or os.path.exists(value): return
-    words = set(re.findall(r'\w+', notebook.read_text(encoding='utf-8')))
-    if value in words: return
-    raise BadInput(f'There is no dataset {value!r}: it can be a benchmark (`factlib list benchmarks`), or a file or '
-                   f'folder that is there.{_nearest(value, BENCHMARKS)}')
+    said = notebook.read_text(encoding='utf-8')
+    names, words = 'dataset.split()' in said and value.split() or [value], set(re.findall(r'\w+', said))
+    gone = next((name for name in names if name not in BENCHMARKS and name not in words), None)
+    if gone is None: return
+    raise BadInput(f'There is no dataset {gone!r}: it can be a benchmark (`factlib list benchmarks`), or a file or '
+                   f'folder that is there.{_nearest(gone, BENCHMARKS)}')
 
 # %% ../../nbs/runs/grid.ipynb #grid-limits
 @dataclass(frozen=True)
@@ -279,6 +292,12 @@ def _notebook(name):
     try: return find_experiment(name)
     except BadInput as e: raise BadInput(f'{e}{_nearest(name, experiments())}') from None
 
+# %% ../../nbs/runs/grid.ipynb #grid-one-cell
+def _cell(varying, shared, notebook):
+    "A cell from the parameters in which cells differ, and those that they share."
+    values = {name: _at_home(value) for name, value in (shared | varying).items()}
+    return Cell(cell_name(varying, notebook.stem), varying, values)
+
 def _check_cell(cell, known, notebook, checked):
     "A `BadInput` for whatever is wrong with its parameters; each value is looked at once."
     for name, value in cell.parameters.items():
@@ -298,9 +317,8 @@ def load_grid(
     include, exclude, shared = said.get('include', []), said.get('exclude', []), said.get('parameters', {})
     _check_count(math.prod(map(len, grid.values())))
     _check_exclude(exclude, grid)
-    cells = _distinct([Cell(cell_name(varying, notebook.stem), varying, shared | varying)
-                       for varying in combinations(grid, include, exclude)])
+    cells = _distinct([_cell(varying, shared, notebook) for varying in combinations(grid, include, exclude)])
     known, checked = parameters_of(notebook), set()
-    for cell in [Cell('', {}, shared), *cells]: _check_cell(cell, known, notebook, checked)
+    for cell in [_cell({}, shared, notebook), *cells]: _check_cell(cell, known, notebook, checked)
     _check_limits(limits, cells, known)
     return Grid(said['experiment'], notebook, cells, limits)

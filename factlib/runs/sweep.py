@@ -46,6 +46,7 @@ class Sweep:
     ):
         self.grid, self.out, self.budget = grid, out, budget
         self.rows, self.written, self.took = {cell.name: Row(cell) for cell in grid.cells}, 0., 0.
+        self.not_copied = {} # cell's name -> why what is done with it has failed
 
     def count(self, status)->int: # Cells
         "How many cells have a status."
@@ -162,6 +163,13 @@ def _begin(grid, out, whys, budget):
     sweep.write(now=True)
     return sweep
 
+# %% ../../nbs/runs/sweep.ipynb #sweep-hand-on
+def _hand_on(sweep, name, done):
+    "Call `done` with a cell's name; why it failed is kept for the end."
+    try: done(name)
+    except Exception as e: # each file system has errors of its own
+        sweep.not_copied[name] = ' '.join(str(e).split())[:200] or type(e).__name__
+
 # %% ../../nbs/runs/sweep.ipynb #sweep-work
 def _work(sweep, whys, run, gateway, cache, done):
     "Run what has a reason to."
@@ -171,7 +179,7 @@ def _work(sweep, whys, run, gateway, cache, done):
     with progress_bar(len(names), 'cells', unit='cell') as bar:
         for job, outcome in run(jobs, lambda: bool(gateway.stopped)):
             sweep.enter(job.name, before[job.name], outcome, accounts[job.name])
-            if sweep.rows[job.name].status == 'done': done(job.name)
+            if sweep.rows[job.name].status == 'done': _hand_on(sweep, job.name, done)
             bar.set_postfix_str(sweep.budget.said())
             bar.update()
 
@@ -201,14 +209,15 @@ def _say_stopped(sweep, why):
 def _summary(sweep, begun, sent):
     "What a sweep says in the end."
     counts = {status: sweep.count(status) for status in ('done', 'kept', 'failed', 'stopped')}
-    return counts | dict(seconds=round(time.monotonic() - begun, 1), requests=sweep.budget.spent.requests - sent)
+    counts |= dict(seconds=round(time.monotonic() - begun, 1), requests=sweep.budget.spent.requests - sent)
+    return counts | dict(not_copied=sweep.not_copied)
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-run
 def _swept(grid, out, whys, budget, executor, key, done):
     "The sweep when it has ended, and the limit that was reached."
     sweep, limit = _begin(grid, out, whys, budget), ''
     for name, why in whys.items():
-        if not why: done(name)
+        if not why: _hand_on(sweep, name, done)
     try: limit = _served(sweep, whys, executor, key, done) if any(whys.values()) else ''
     finally: _say_stopped(sweep, limit)
     return sweep, limit
@@ -219,7 +228,7 @@ def run_sweep(
     out:Path, # Folder of the sweep
     workers:Callable=here, # Gives an `Executor` for so many cells
     done:Callable=bool, # Called with the name of each cell that is done or kept
-)->dict: # done, kept, failed, stopped: cells; seconds, requests; limit
+)->dict: # done, kept, failed, stopped: cells; seconds, requests; not_copied; limit
     "Run what is out of date. The same call goes on."
     begun, out, key = time.monotonic(), check_owner(Path(out), grid), os.environ.get('OPENAI_API_KEY', '')
     whys = plan(grid, out)

@@ -94,11 +94,14 @@ def summary_lines(
     lines = [f'{counts}: {summary["seconds"]:,} s, {summary["requests"]:,} requests.',
              f'Page: {Path(out)/"index.html"}']
     if summary['limit']: lines.append(f'{summary["limit"]} With a higher one the same command goes on.')
+    for name, why in list(summary.get('not_copied', {}).items())[:10]:
+        lines.append(f'{name} was not copied ({why}): correct the place of --to, and run the same command again.')
     if summary['failed']: lines.append(f'What failed is in {Path(out)/"cells.csv"}, with the reason.')
     return lines
 
+# %% ../../nbs/runs/sweep_said.ipynb #said-code
 def exit_code(
     summary:dict, # From `run_sweep`
 )->int:
-    "3 if a limit was reached, else 1 if a cell failed, else 0."
-    return 3 if summary['limit'] else int(summary['failed'] > 0)
+    "3 if a limit was reached, else 1 if a cell failed or was not copied, else 0."
+    return 3 if summary['limit'] else int(summary['failed'] > 0 or bool(summary.get('not_copied')))

@@ -17,9 +17,10 @@ from factlib.benchmarks.fetch import FetchError
 from factlib.core.records import BadInput
 from factlib.llm.stub import StubServer
 from factlib.runs.copies import copying
-from factlib.runs.dask import arrive, local_workers, scheduler_workers
+from factlib.runs.dask import arrive, job_script, local_workers, scheduler_workers, slurm_workers
 from factlib.runs.grid import load_grid
 from factlib.runs.sweep import here, plan, run_sweep
+from factlib.runs.sweep_said import exit_code
 from sweeps import asking, grid, notebook, rows, statuses
 
 KEY = 'sk-the-real-key'
@@ -152,6 +153,25 @@ def test_a_script_for_slurm_is_shown(tmp_path):
     before = signal.getsignal(signal.SIGINT)
     assert before is signal.default_int_handler # dask-jobqueue would have taken it
 
+@pytest.mark.parametrize('sbatch, told', [('echo invalid partition >&2; exit 1', 'invalid partition'), ('', 'sbatch')])
+def test_slurm_that_takes_no_job_is_one_sentence(sbatch, told, tmp_path, monkeypatch):
+    "`sbatch` fails, or isn't there: nobody waits for workers that can't come, and nothing is left."
+    monkeypatch.chdir(tmp_path)
+    notebook(tmp_path/'own.ipynb', 'x:int = 1', 'x')
+    file, slurm, commands = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[1]))), tmp_path/'slurm.yaml', tmp_path/'bin'
+    slurm.write_text('{queue: short, interface: lo}')
+    commands.mkdir()
+    if sbatch:
+        (commands/'sbatch').write_text(f'#!/bin/sh\n{sbatch}\n')
+        (commands/'sbatch').chmod(0o755)
+    monkeypatch.setenv('PATH', str(commands))
+    with pytest.raises(BadInput, match=r"Slurm can't be asked for workers \(.*" + told): swept(file, tmp_path/'out', slurm_workers(slurm))
+    assert not (tmp_path/'out').exists()
+
+def test_what_is_no_option_of_slurm(tmp_path):
+    (tmp_path/'slurm.yaml').write_text('memory: [1]')
+    with pytest.raises(BadInput, match='is not what a SLURMCluster takes'): job_script(tmp_path/'slurm.yaml')
+
 def packed(**files):
     "An archive as a worker sends it."
     buffer = io.BytesIO()
@@ -169,6 +189,18 @@ def test_an_archive_that_isnt_sound_changes_nothing(archive, tmp_path):
     (out/'notebook.ipynb').write_text('old')
     with pytest.raises(FetchError): arrive(archive, out)
     assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob('*')) == ['out', 'out/x=1', 'out/x=1/notebook.ipynb']
+
+def test_a_copy_that_fails_stops_nobody(tmp_path, monkeypatch):
+    "A file is where the first cell's copy belongs: the second runs and is copied, and the end says which was not."
+    monkeypatch.chdir(tmp_path)
+    notebook(tmp_path/'own.ipynb', 'x:int = 1', 'x')
+    file = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[1, 2])))
+    (tmp_path/'elsewhere').mkdir()
+    (tmp_path/'elsewhere'/'x=1').touch()
+    for kept in (0, 2): # again: those that are kept are copied before anything runs
+        with copying('out', f'file://{tmp_path}/elsewhere') as done: summary = swept(file, 'out', done=done)
+        assert (summary['kept'], summary['done']) == (kept, 2 - kept) and list(summary['not_copied']) == ['x=1'] and exit_code(summary) == 1
+    assert (tmp_path/'elsewhere'/'x=2'/'notebook.ipynb').is_file() and (tmp_path/'elsewhere'/'cells.csv').is_file()
 
 def test_copies_are_whole_when_they_are_there(tmp_path, monkeypatch):
     "To another folder by fsspec: what vouches comes last, so that a copy that broke off isn't taken for one."

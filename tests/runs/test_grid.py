@@ -5,7 +5,9 @@ import json
 import pytest
 
 from factlib.core.records import BadInput
-from factlib.runs.grid import cell_name, combinations, load_grid
+from factlib.runs.cells import data_digests
+from factlib.runs.execute import find_experiment
+from factlib.runs.grid import cell_name, combinations, data_paths, load_grid
 
 def grid(folder, said, name='grid.yaml'):
     (folder/name).write_text(said if isinstance(said, str) else json.dumps(said), encoding='utf-8')
@@ -24,6 +26,9 @@ WRONG = {
     'experiment: quick_sweep\nlimits: {requests: true}': 'limits.requests has to be a whole number, not True.',
     'experiment: quick_sweep\nlimits: {concurrency: 0}': 'limits.concurrency has to be 1 or more, not 0.',
     'experiment: quick_sweep\ngrid: {seed: []}': 'grid.seed is empty: give it a value, or leave it out.',
+    'experiment: quick_sweep\nlimits: {per_minute: 60.0}': 'limits.per_minute has to be a whole number, not 60.0.',
+    'experiment: quick_sweep\nlimits: {per_minute: 100000000000000000000}': 'limits.per_minute has to be 1,000,000 or less, not 100000000000000000000.',
+    'experiment: quick_sweep\ngrid: {mode: ["\\ud800"]}': 'JSON can',
     'experiment: quick_sweep\nparameters: {n: 2.5}': 'The parameter n has to be of type int, not 2.5.',
     'experiment: quick_sweep\nparameters: {n: "2"}': "The parameter n has to be of type int, not '2'.",
     'experiment: quick_sweep\nparameters: {mode: no}': 'The parameter mode has to be of type str, not False.', # YAML's no
@@ -54,6 +59,31 @@ def test_a_model_without_a_price(tmp_path):
 def test_too_many_cells_are_refused_before_they_are_made(tmp_path):
     with pytest.raises(BadInput, match='100,000 are the most'):
         grid(tmp_path, dict(experiment='quick_sweep', grid=dict(n=list(range(1000)), seed=list(range(1000)), mode=['a', 'b'])))
+
+def test_text_that_looks_like_a_path_is_text_where_nothing_is_read(tmp_path, monkeypatch):
+    "Models as vLLM names them, a folder that the run makes; and what is read from the user's folder, with a tilde."
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('HOME', str(tmp_path))
+    (tmp_path/'h.jsonl').write_text('{}')
+    cells = grid(tmp_path, 'experiment: live_judge\nparameters: {dataset: ~/h.jsonl}\ngrid: {model: [/models/Llama-3-8B, v1.md]}').cells
+    assert [c.parameters for c in cells] == [dict(dataset=str(tmp_path/'h.jsonl'), model=m) for m in ('/models/Llama-3-8B', 'v1.md')]
+    grid(tmp_path, 'experiment: trust_matrix\nparameters: {kept: ./mykept}')
+    (tmp_path/'mykept').mkdir()
+    assert data_paths(dict(kept='./mykept')) == [] and data_paths(dict(prompt='./h.jsonl')) == ['./h.jsonl'] # what a run writes makes nothing out of date
+    with pytest.raises(BadInput, match='there is no such file'): grid(tmp_path, 'experiment: live_judge\nparameters: {prices: gone.csv}')
+
+def test_several_datasets(tmp_path, monkeypatch):
+    said = dict(experiment='trust_matrix', grid=dict(dataset=['holmes_order fables', 'all']))
+    assert len(grid(tmp_path, said).cells) == 2
+    with pytest.raises(BadInput, match="There is no dataset 'fabels'.* Did you mean 'fables'"): grid(tmp_path, dict(said, grid=dict(dataset=['holmes_order fabels'])))
+    monkeypatch.setenv('FACTLIB_DATA', str(tmp_path)) # the files of each of them count
+    read = data_digests(find_experiment('trust_matrix'), dict(dataset='montagelie fables'))
+    assert {'FACTLIB_DATA/fables/summaries.parquet', 'FACTLIB_DATA/montagelie/montagelie.jsonl'} <= set(read)
+
+def test_merge_keys(tmp_path):
+    said = 'experiment: quick_sweep\ninclude:\n- &a {seed: 1, mode: paper}\n- {<<: *a, seed: 2}'
+    assert [c.parameters for c in grid(tmp_path, said).cells] == [dict(seed=1, mode='paper'), dict(seed=2, mode='paper')]
+    with pytest.raises(BadInput, match="'seed' is there twice"): grid(tmp_path, said.replace('seed: 2', 'seed: 2, seed: 3'))
 
 def test_no_file(tmp_path):
     with pytest.raises(BadInput, match='There is no file'): load_grid(tmp_path/'gone.yaml')

@@ -11,7 +11,7 @@ import pytest
 from factlib.core.records import BadInput
 from factlib.llm.cache import Cache
 from factlib.llm.stub import StubServer
-from factlib.runs.cells import Outcome, Record
+from factlib.runs.cells import Outcome, Record, stale
 from factlib.runs.grid import load_grid
 from factlib.runs.sweep import Executor, plan, run_sweep
 from factlib.runs.sweep_folder import keep_record, read_record
@@ -29,7 +29,7 @@ def mine(tmp_path, monkeypatch):
     (tmp_path/'my_module.py').write_text('def twice(x): return 2*x')
     (tmp_path/'data.csv').write_text('1')
     return notebook(tmp_path/'own.ipynb', 'x:int = 1\ndata:str = ""', 'import sys; sys.path.insert(0, ".")\nfrom my_module import twice\nfrom factlib.core.files import digest',
-                    'text = open(data).read() if data else ""', 'if x == 9: raise ValueError("nine")\nprint(twice(x), text)')
+                    'text = open(data).read() if data else ""', 'if x == 9: raise ValueError("nine")\nif x == 8: import os; os._exit(3)\nprint(twice(x), text)')
 
 def check_refused(tmp_path, file, out):
     "Another sweep can't use the folder, nor a folder of something else; nothing in them changes."
@@ -83,6 +83,32 @@ def test_a_failed_cell_keeps_its_notebook_and_stops_nobody(mine, tmp_path):
     assert 'href="./x%3D9.failed.ipynb"' in (out/'index.html').read_text()
     said = swept(file, out)
     assert (said['kept'], said['failed']) == (1, 1) # the same again runs what isn't kept
+
+@pytest.mark.slow
+def test_a_kernel_that_dies_leaves_its_notebook(mine, tmp_path):
+    file, out = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[8]))), tmp_path/'out'
+    assert swept(file, out)['failed'] == 1 and 'its kernel died' in rows(out)['x=8']['why']
+    assert 'os._exit(3)' in (out/'x=8.failed.ipynb').read_text() and 'href="./x%3D8.failed.ipynb"' in (out/'index.html').read_text()
+
+def test_a_table_that_is_gone_is_made_again(tmp_path):
+    "What a result vouches for has to be there, and to be as it was."
+    from factlib.runs.cells import digests_of
+    (tmp_path/'tables').mkdir()
+    (tmp_path/'tables'/'a.csv').write_text('1')
+    sha256 = '6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b' # of the text '1'
+    (tmp_path/'result.json').write_text(json.dumps(dict(sha256={'tables/a.csv': sha256})))
+    record = Record('done', modules=dict(a=['a.py', 'x']), result=digests_of(tmp_path))
+    assert list(record.result) == ['result.json']
+    (tmp_path/'tables'/'a.csv').unlink()
+    assert stale(record, Record('done'), tmp_path) == 'Its results are not whole.'
+
+def test_no_cell_of_the_file_in_the_help_fails(tmp_path, monkeypatch):
+    from factlib.cli import _SWEEP
+    from factlib.runs.sweep_said import dry_run
+    monkeypatch.delenv('FACTLIB_CACHE', raising=False)
+    (tmp_path/'grid.yaml').write_text(_SWEEP.partition('\b\n')[2])
+    with redirect_stderr(io.StringIO()): lines, totals = dry_run(load_grid(tmp_path/'grid.yaml'), tmp_path/'out')
+    assert totals['run'] == 4 and not [line for line in lines if 'It asks for' not in line][1:], lines # but the last, of all together
 
 @pytest.mark.slow
 def test_a_budget_stops_a_sweep_and_a_higher_one_goes_on(tmp_path, monkeypatch):
