@@ -19,14 +19,12 @@ def _drawable(frame, x, y, hue):
     if not len(known): raise BadInput(f'No row has both {x} and {y}, so there is nothing to draw.')
     return known, len(frame) - len(known)
 
-def _points(ax, known, columns, hue, names):
-    "The points, a colour for each hue, and their names."
+def _points(ax, known, columns, hue):
+    "The points, a colour for each hue."
     x, y = columns
     colours = palette(known[hue] if hue else [''])
     for label, part in known.groupby(hue, sort=False) if hue else [('', known)]:
         ax.scatter(part[x], part[y], s=26, color=colours[label], alpha=.8, label=str(label), linewidths=0)
-    for row in known.to_dict('records') if names else ():
-        ax.annotate(str(row[names]), (row[x], row[y]), xytext=(4, 4), textcoords='offset points', fontsize=7)
 
 # %% ../../../nbs/report/figures/scatter.ipynb #scatter-finish
 def _finish(fig, ax, title, labels, hue, lacking, log_x):
@@ -43,6 +41,46 @@ def _finish(fig, ax, title, labels, hue, lacking, log_x):
         ax.xaxis.set_minor_formatter(NullFormatter())
     ax.grid(True)
     if hue: ax.legend(loc='best')
+
+# %% ../../../nbs/report/figures/scatter.ipynb #scatter-covered
+_PLACES = [(dx, dy) for dy in (3, -3, 12, -12, 21, -21, 30, -30) for dx in (4, -4)] # from the point; the best first
+
+def _covered(box, others, inside):
+    "How much of others a name covers, and how much of it lies outside; square pixels."
+    from matplotlib.transforms import Bbox
+    shared = [Bbox.intersection(box, other) for other in others]
+    kept = Bbox.intersection(box, inside)
+    outside = box.width*box.height - (kept.width*kept.height if kept else 0)
+    return sum(b.width*b.height for b in shared if b) + 3*outside
+
+# %% ../../../nbs/report/figures/scatter.ipynb #scatter-names
+def _name(text, offset):
+    "Put a name at an offset from its point."
+    text.xyann = offset
+    text.set(ha='left' if offset[0] > 0 else 'right', va='bottom' if offset[1] > 0 else 'top')
+
+def _taken(ax, places, renderer):
+    "Where names had better not be: on the points, and on the legend."
+    from matplotlib.transforms import Bbox
+    points = [Bbox([(a - 3, b - 3), (a + 3, b + 3)]) for a, b in ax.transData.transform(places)]
+    legend = ax.get_legend()
+    return points + ([legend.get_window_extent(renderer)] if legend else [])
+
+# %% ../../../nbs/report/figures/scatter.ipynb #scatter-name-points
+def _named(fig, ax, known, columns, names):
+    "The figure with the points' names, if there are any; the highest point gets its name first."
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    if not names: return fig
+    renderer, (x, y) = FigureCanvasAgg(fig).get_renderer(), columns
+    fig.draw_without_rendering()
+    taken = _taken(ax, known[[x, y]].to_numpy(float), renderer)
+    for row in known.sort_values(y, ascending=False).to_dict('records'):
+        text = ax.annotate(str(row[names]), (row[x], row[y]), (0, 0), textcoords='offset points', fontsize=7)
+        text.set_in_layout(False)
+        def cost(offset): return _name(text, offset) or _covered(text.get_window_extent(renderer), taken, ax.bbox)
+        _name(text, min(_PLACES, key=cost))
+        taken.append(text.get_window_extent(renderer))
+    return fig
 
 # %% ../../../nbs/report/figures/scatter.ipynb #scatter-scatter
 @styled
@@ -62,6 +100,6 @@ def scatter(
     known, lacking = _drawable(frame, x, y, hue)
     fig = Figure(figsize=(WIDTH, 3.8), layout='constrained')
     ax = fig.subplots()
-    _points(ax, known, (x, y), hue, names)
+    _points(ax, known, (x, y), hue)
     _finish(fig, ax, title, [label or c for label, c in zip(labels, (x, y))], hue, lacking, log_x)
-    return fig
+    return _named(fig, ax, known, (x, y), names)
