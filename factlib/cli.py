@@ -324,7 +324,7 @@ def _sweep(grid, out, dry_run, cost, to, **who):
     if who['workers'] > 1 and not has_dask():
         click.echo('Without Dask the cells run one after the other: pip install "factlib[scale]".', err=True)
     if dry_run: return *sweep_said.dry_run(loaded, out, cost, who['slurm']), 0
-    with copying(out, to) as done: summary = run_sweep(loaded, out, workers, done)
+    summary = run_sweep(loaded, out, workers, copying(out, to))
     return sweep_said.summary_lines(summary, out), summary, sweep_said.exit_code(summary)
 
 # %% ../nbs/cli.ipynb #cli-sweep-help
@@ -343,7 +343,8 @@ _SWEEP = """Run one experiment with many settings. The file GRID says which, in 
 # %% ../nbs/cli.ipynb #cli-sweep-help-more
 _SWEEP_MORE = """
 What a cell gave is kept while its parameters, notebook, data and code stay the same, so the same command again
-runs only what is new, has changed, failed or was stopped. Limits hold for all runs into the same folder together.
+runs only what is new, has changed, failed or was stopped. Limits hold for all runs into the same folder together;
+what was already asked when one of tokens or money is reached is still answered, and counted.
 
 \b
 factlib sweep grid.yaml --out outputs/sweep --dry-run

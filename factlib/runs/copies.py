@@ -6,9 +6,8 @@
 __all__ = ['copying']
 
 # %% ../../nbs/runs/copies.ipynb #copies-imports
-import os
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Callable
 
 from ..core.records import BadInput
 from .cells import VOUCHING
@@ -33,7 +32,8 @@ def _has(system, path, content):
     except (OSError, FileNotFoundError): return False
 
 def _copy(system, root, folder):
-    "Copy a cell; what vouches for it comes last."
+    "Copy a file, or a cell; what vouches for a cell comes last."
+    if folder.is_file(): return system.put_file(str(folder), f'{root}/{folder.name}')
     last = next((name for name in VOUCHING if (folder/name).is_file()), None)
     if last is None or _has(system, f'{root}/{folder.name}/{last}', (folder/last).read_bytes()): return
     paths = sorted(p.relative_to(folder).as_posix() for p in folder.rglob('*') if p.is_file())
@@ -43,16 +43,11 @@ def _copy(system, root, folder):
         system.put_file(str(folder/path), to)
 
 # %% ../../nbs/runs/copies.ipynb #copies-copying
-@contextmanager
 def copying(
     out:Path, # Folder of the sweep
     address:str='', # Empty: nothing is copied
-): # Gives a function of a cell's name, for `run_sweep`
-    "Copy cells as they are done; at the end also the table and the page."
-    if not address:
-        yield bool
-        return
+)->Callable: # Of the name of a cell or file in `out`, for `run_sweep`
+    "What copies to an address. A `BadInput` if nothing can be copied there."
+    if not address: return bool
     system, root = _place(address)
-    yield lambda name: _copy(system, root, Path(out)/name)
-    for name in ('cells.csv', 'index.html'):
-        if (Path(out)/name).is_file(): system.put_file(os.path.join(out, name), f'{root}/{name}')
+    return lambda name: _copy(system, root, Path(out)/name)

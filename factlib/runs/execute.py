@@ -99,7 +99,7 @@ def _papermill(notebook, part, out, values, progress, arguments=(), keep=False):
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
     failed = out.parent/f'{out.name}.failed.ipynb'
-    more = ['--log-level=ERROR', *arguments] # no warning about loopback
+    more = ['--log-level=CRITICAL', *arguments] # no warning about loopback, no last words after a Ctrl-C
     try: papermill.execute_notebook(*map(_literal, (notebook, part)), values, progress_bar=progress,
                                     kernel_name='python3', extra_arguments=more)
     except PapermillExecutionError as e: raise _failure(e, notebook, part, failed, keep) from None

@@ -220,6 +220,7 @@ def _swept(grid, out, whys, budget, executor, key, done):
         if not why: _hand_on(sweep, name, done)
     try: limit = _served(sweep, whys, executor, key, done) if any(whys.values()) else ''
     finally: _say_stopped(sweep, limit)
+    for file in ('cells.csv', 'index.html'): _hand_on(sweep, file, done)
     return sweep, limit
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-run-all
@@ -227,7 +228,7 @@ def run_sweep(
     grid:Grid, # From `load_grid`
     out:Path, # Folder of the sweep
     workers:Callable=here, # Gives an `Executor` for so many cells
-    done:Callable=bool, # Called with the name of each cell that is done or kept
+    done:Callable=bool, # Called with each cell's name when it is done or kept
 )->dict: # done, kept, failed, stopped: cells; seconds, requests; not_copied; limit
     "Run what is out of date. The same call goes on."
     begun, out, key = time.monotonic(), check_owner(Path(out), grid), os.environ.get('OPENAI_API_KEY', '')

@@ -121,6 +121,13 @@ def test_what_a_control_gives_away(effect, p_holm, says):
     text = said('quick_sweep', 'sweep-findings', tests=tests)
     assert says in text and ('alone tells spoilt from untouched' in text) == (p_holm < .05) and 'two-sided, Holm over 1 tests' in text
 
+@pytest.mark.parametrize('effect, p_holm, says', [(-2., .01, 'notices [24] anachronisms (in 2,000 tokens, whole); not shown for [41] typos (the score falls, Holm over 3 tests)'), (2., .01, 'notices nothing; not shown for [24] anachronisms and [41] typos'),
+                                                  (-2., .06, 'notices nothing; not shown for [24] anachronisms and [41] typos')])
+def test_what_a_floor_notices(effect, p_holm, says):
+    floor = dict(evaluator='out_of_vocabulary', manipulation='[24] anachronisms', level='2000', effect=effect, mean=effect, p_holm=p_holm, scored=12)
+    tests = pd.DataFrame([floor, floor | dict(level='full', evaluator='adjacent_similarity'), floor | dict(manipulation='[41] typos', effect=1., mean=1.)])
+    assert says in said('quick_sweep', 'sweep-findings', tests=tests)
+
 # Offline evaluators and recorded judges
 
 @pytest.mark.parametrize('low, high, says', [(-3., -1., 'more consistently in 1 of 1 comparisons ([41] typos), less consistently in 0; in 0 nothing'), (1., 3., 'more consistently in 0 of 1 comparisons (none), less consistently in 1; in 0 nothing'),

@@ -197,9 +197,10 @@ def test_a_copy_that_fails_stops_nobody(tmp_path, monkeypatch):
     file = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[1, 2])))
     (tmp_path/'elsewhere').mkdir()
     (tmp_path/'elsewhere'/'x=1').touch()
+    (tmp_path/'elsewhere'/'index.html').mkdir()
     for kept in (0, 2): # again: those that are kept are copied before anything runs
-        with copying('out', f'file://{tmp_path}/elsewhere') as done: summary = swept(file, 'out', done=done)
-        assert (summary['kept'], summary['done']) == (kept, 2 - kept) and list(summary['not_copied']) == ['x=1'] and exit_code(summary) == 1
+        summary = swept(file, 'out', done=copying('out', f'file://{tmp_path}/elsewhere'))
+        assert (summary['kept'], summary['done']) == (kept, 2 - kept) and sorted(summary['not_copied']) == ['index.html', 'x=1'] and exit_code(summary) == 1
     assert (tmp_path/'elsewhere'/'x=2'/'notebook.ipynb').is_file() and (tmp_path/'elsewhere'/'cells.csv').is_file()
 
 def test_copies_are_whole_when_they_are_there(tmp_path, monkeypatch):
@@ -213,8 +214,7 @@ def test_copies_are_whole_when_they_are_there(tmp_path, monkeypatch):
         return put(self, source, to, **options)
     monkeypatch.setattr(local.LocalFileSystem, 'put_file', noted)
     for _ in range(2): # the second time only what is new is copied
-        with copying('out', f'file://{tmp_path}/elsewhere') as done: swept(file, 'out', done=done)
+        swept(file, 'out', done=copying('out', f'file://{tmp_path}/elsewhere'))
     assert order == ['notebook.html', 'notebook.ipynb']*2 + ['cells.csv', 'index.html']*2
     assert {p.name for p in (tmp_path/'elsewhere').iterdir()} == {'x=1', 'x=2', 'cells.csv', 'index.html'}
-    with pytest.raises(BadInput, match='Nothing can be copied'):
-        with copying('out', 'nowhere://x'): pass
+    with pytest.raises(BadInput, match='Nothing can be copied'): copying('out', 'nowhere://x')
