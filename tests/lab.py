@@ -85,7 +85,18 @@ class Lab:
         self.until('const w = book.widgets.find(w => w.model.id === arguments[0]); return w.node.isConnected && w.node.querySelectorAll(".jp-OutputArea-output").length >= w.model.outputs.length', cell)
 
     def links(self, cell):
-        "Elements in a cell's output."
-        return self.script('const w = book.widgets.find(w => w.model.id === arguments[0]); return [...w.node.querySelectorAll(".jp-RenderedMarkdown.jp-OutputArea-output a")]', cell)
+        "Elements in a cell's output, as soon as JupyterLab listens to all of them, which it does before it completes their addresses."
+        links = 'const w = book.widgets.find(w => w.model.id === arguments[0]); const links = [...w.node.querySelectorAll(".jp-RenderedMarkdown.jp-OutputArea-output a")]; '
+        return self.until(links + 'return links.length && links.every(a => a.getAttribute("href").includes("/files/")) && links', cell)
+
+    def follow(self, cell, to):
+        "Click the first link of a cell's output, until the cell that it leads to is in sight: cells are drawn while JupyterLab scrolls, so that the first click may end beside it."
+        from selenium.common.exceptions import TimeoutException
+        for attempt in range(4):
+            self.show(cell)
+            self.script('arguments[0].click()', self.links(cell)[0])
+            try: return self.until('const r = book.widgets.find(w => w.model.id === arguments[0]).node.getBoundingClientRect(); return r.height > 0 && r.top < innerHeight && r.bottom > 0', to, seconds=30)
+            except TimeoutException: pass
+        raise AssertionError(f'The first link of {cell} does not lead to {to}.')
 
     def errors(self): return [(cell, o['ename'], o['evalue']) for cell, outputs in self.outputs().items() for o in outputs if o['output_type'] == 'error']

@@ -40,8 +40,7 @@ def test_findings_links_and_a_clean_checkout(lab, root):
     shown = lab.script('const w = book.widgets.find(w => w.model.id === "sweep-findings"); return [...w.node.querySelectorAll(".jp-RenderedMarkdown.jp-OutputArea-output")]'
                        '.map(n => [n.innerText.trim(), getComputedStyle(n.querySelector("p")).wordBreak])')
     assert shown == [[f['text'] + ' [cell]', 'normal'] for f in result['findings']] # as it was said, words whole
-    lab.script('arguments[0].click()', lab.links('sweep-findings')[0])
-    lab.until('const r = book.widgets.find(w => w.model.id === arguments[0]).node.getBoundingClientRect(); return r.top < innerHeight && r.bottom > 0', cells[0])
+    lab.follow('sweep-findings', cells[0])
 
     lab.show('sweep-finish')
     count = len(lab.links('sweep-finish'))
