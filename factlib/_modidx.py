@@ -6853,6 +6853,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'factlib.runs.execute._run_one': ('runs/execute.html#_run_one', 'factlib/runs/execute.py'),
                                       'factlib.runs.execute._seal': ('runs/execute.html#_seal', 'factlib/runs/execute.py'),
                                       'factlib.runs.execute._session': ('runs/execute.html#_session', 'factlib/runs/execute.py'),
+                                      'factlib.runs.execute._started': ('runs/execute.html#_started', 'factlib/runs/execute.py'),
                                       'factlib.runs.execute.execute': ('runs/execute.html#execute', 'factlib/runs/execute.py'),
                                       'factlib.runs.execute.experiments': ('runs/execute.html#experiments', 'factlib/runs/execute.py'),
                                       'factlib.runs.execute.find_experiment': ( 'runs/execute.html#find_experiment',

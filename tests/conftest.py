@@ -3,6 +3,7 @@ import gc
 import json
 import os
 import signal
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,19 @@ def pytest_collection_modifyitems(items):
         if 'reproduced' in item.fixturenames: item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: ('reproduced' not in item.fixturenames, item.get_closest_marker('slow') is None))
 
-def pytest_collection_finish():
-    "What was imported up to here stays, so the collector need not look at it again. (statsmodels collects at each correction of p-values: .2 s with all packages there.)"
+def _settle():
+    "What is there stays, so the collector need not look at it again. (statsmodels collects at each correction of p-values: .2 s with all packages there, an eighth of the tests' time.)"
     gc.collect()
     gc.freeze()
+
+def pytest_collection_finish(): _settle()
+
+_ENDED = count(1)
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown():
+    "Caches fill while tests run."
+    if next(_ENDED) % 200 == 0: _settle()
 
 @pytest.fixture(scope='session')
 def reproduced(tmp_path_factory):

@@ -84,24 +84,35 @@ def _session(notebook):
         if before is None: del os.environ[SESSION]
         else: os.environ[SESSION] = before
 
+# %% ../../nbs/runs/execute.ipynb #execute-started
+_STARTS = 3
+
+def _started(*args, **options):
+    "Execute a notebook by papermill. A kernel that dies before it answers is started again."
+    import papermill
+    for left in reversed(range(_STARTS)):
+        try: return papermill.execute_notebook(*args, **options)
+        except RuntimeError as e:
+            if 'before replying' not in str(e): raise
+            if not left: raise OSError(f'its kernel did not start, in {_STARTS} attempts.') from None
+
 # %% ../../nbs/runs/execute.ipynb #execute-papermill
+_DIED = 'its kernel died, as when there is no memory left'
+
 def _failure(error, notebook, part, failed, keep):
     "What is raised for an error of a cell."
     if error.ename == 'BadInput' and not keep: return BadInput(error.evalue)
     told = f'{notebook.stem} failed with {error.ename}: {error.evalue}'
     return RuntimeError(f'{told} {_kept_notebook(part, failed)}')
 
-_DIED = 'its kernel died, as when there is no memory left'
-
 def _papermill(notebook, part, out, values, progress, arguments=(), keep=False):
     "Run a notebook into `part`. One that fails is kept, unless by a `BadInput`; with `keep` also then."
-    import papermill
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
     failed = out.parent/f'{out.name}.failed.ipynb'
     more = ['--log-level=CRITICAL', *arguments] # no warning about loopback, no last words after a Ctrl-C
-    try: papermill.execute_notebook(*map(_literal, (notebook, part)), values, progress_bar=progress,
-                                    kernel_name='python3', extra_arguments=more)
+    try: _started(*map(_literal, (notebook, part)), values, progress_bar=progress, kernel_name='python3',
+                  extra_arguments=more)
     except PapermillExecutionError as e: raise _failure(e, notebook, part, failed, keep) from None
     except DeadKernelError:
         raise RuntimeError(f'{notebook.stem} failed: {_DIED}. {_kept_notebook(part, failed)}') from None

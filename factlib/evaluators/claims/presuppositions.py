@@ -61,7 +61,7 @@ def _in_passing(token):
     if token.dep_ == 'relcl':
         relative = token.doc[token.left_edge.i]
         return relative.lower_ in ('who', 'which') and (_after_comma(token) or token.head.pos_ == 'PROPN')
-    several = len(list(token.subtree)) > 1
+    several = token.n_lefts + token.n_rights > 0
     return token.dep_ == 'appos' and token.pos_ in ('NOUN', 'PROPN') and several and _after_comma(token)
 
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-own
@@ -83,10 +83,11 @@ def heads(
     sentence, # spaCy's span
 )->list: # Of tokens
     "The head of each clause that is a claim, in order."
-    listed, new = [], [sentence.root]
-    while new:
-        listed += new
-        new = [t for t in sentence if t not in listed and _own_clause(t, listed)]
+    listed = {sentence.root}
+    new = [t for t in sentence if t not in listed and _own_clause(t, listed)]
+    while new: # who was not one before can be one now only below a new one
+        listed.update(new)
+        new = [t for head in new for t in head.children if t not in listed and _own_clause(t, listed)]
     return sorted(listed, key=lambda t: t.i)
 
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-tokens
