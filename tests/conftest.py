@@ -18,11 +18,11 @@ def pytest_addoption(parser):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """What reads real data is slow. Slow ones first, and before them what waits for the main job: with `--dist worksteal` the first worker begins with
-    them, and the second steals what lies behind. Within these, tests stay side by side, so that what a file makes once is made by one worker."""
+    them, and the second steals what lies behind. Within these, tests stay side by side, so that what a file makes once is made by one worker; but a minute's work isn't left for the end, when nobody can share it."""
     for item in items:
         if any('FACTLIB_DATA' in mark.kwargs.get('reason', '') for mark in item.iter_markers('skipif')): item.add_marker(pytest.mark.slow)
         if 'reproduced' in item.fixturenames: item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: ('reproduced' not in item.fixturenames, item.get_closest_marker('slow') is None))
+    items.sort(key=lambda item: ('reproduced' not in item.fixturenames, item.get_closest_marker('slow') is None, not item.name.startswith('test_documentation')))
 
 def _settle():
     "What is there stays, so the collector need not look at it again. (statsmodels collects at each correction of p-values: .2 s with all packages there, an eighth of the tests' time.)"
