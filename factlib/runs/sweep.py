@@ -228,7 +228,7 @@ def run_sweep(
     grid:Grid, # From `load_grid`
     out:Path, # Folder of the sweep
     workers:Callable=here, # Gives an `Executor` for so many cells
-    done:Callable=bool, # Called with each cell's name when it is done or kept
+    done:Callable=bool, # Called with the name of each finished cell, then of table and page
 )->dict: # done, kept, failed, stopped: cells; seconds, requests; not_copied; limit
     "Run what is out of date. The same call goes on."
     begun, out, key = time.monotonic(), check_owner(Path(out), grid), os.environ.get('OPENAI_API_KEY', '')

@@ -53,7 +53,7 @@ def test_why_there_is_no_score_is_said(tmp_path):
     path = file(tmp_path/'a.csv', 'target,source\nThe fox ran.,A fox ran.\n')
     with StubServer(lambda request: 'I would rather not say.') as server:
         done = started('evaluate', path, '--with', 'consistency', '--out', tmp_path/'o', '--no-page', '--model', 'stub', '--base-url', server.base_url)
-    assert done.exit_code == 4 and 'why there is no score: malformed (1' in done.stdout
+    assert done.exit_code == 4 and 'why there is no score: malformed (1), 1 of 1 examples in all' in done.stdout
     assert 'Asked for' not in done.stderr and 'figures/scores.png' not in done.stdout
 
 WRITERS = [('build-answers', 'json', json.dumps([dict(question='Who sang?', ground_truth='Anna Berg sang with old friends in Lyon in May 1921.')]), ()),
@@ -65,7 +65,7 @@ def test_a_file_is_only_replaced_by_something(tmp_path, command, ending, text, m
     with StubServer(lambda request: 'I would rather not.') as server:
         options = ['--model', 'stub', '--base-url', server.base_url, *more]
         done = started(command, pairs, '--out', out, *options)
-        assert isinstance(done.exception, RuntimeError) and 'Nothing was made' in str(done.exception) and 'not made' in done.stdout or 'times' in done.stdout
+        assert isinstance(done.exception, RuntimeError) and 'Nothing was made' in str(done.exception) and ('not made' in done.stdout or 'times' in done.stdout)
         assert out.read_text() == 'what was paid for' and server.requests
         before = len(server.requests)
         assert isinstance(started(command, pairs, '--out', pairs, *options).exception, BadInput) and pairs.read_text() == text
