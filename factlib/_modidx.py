@@ -4141,6 +4141,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                   'factlib.llm.chat._asked': ('llm/chat.html#_asked', 'factlib/llm/chat.py'),
                                   'factlib.llm.chat._cache_for': ('llm/chat.html#_cache_for', 'factlib/llm/chat.py'),
                                   'factlib.llm.chat._check_key': ('llm/chat.html#_check_key', 'factlib/llm/chat.py'),
+                                  'factlib.llm.chat._check_request': ('llm/chat.html#_check_request', 'factlib/llm/chat.py'),
                                   'factlib.llm.chat._check_seconds': ('llm/chat.html#_check_seconds', 'factlib/llm/chat.py'),
                                   'factlib.llm.chat._clean': ('llm/chat.html#_clean', 'factlib/llm/chat.py'),
                                   'factlib.llm.chat._count_of': ('llm/chat.html#_count_of', 'factlib/llm/chat.py'),

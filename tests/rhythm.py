@@ -1,7 +1,7 @@
-"""What a reader can take in at one sitting, counted: `python tests/rhythm.py [FOLDER OR NOTEBOOK ...]` lists what is too long, `--counts` only counts.
+"""What a reader stumbles over, counted: `python tests/rhythm.py [FOLDER OR NOTEBOOK ...]` lists it, `--counts` only counts, `--long` names export cells that may hold two ideas.
 
-An export cell holds one idea, in at most 20 lines and 900 characters, with an example behind it; a line has at most 120 characters (in experiments 100); a class is
-written in one cell or with `@patch`; nobody imports another room's `_name`; experiments define nothing. The house test holds the counts below allowances."""
+An export cell holds one whole idea (a class stands whole in one cell); behind one with a public name stands an example of what a user may call; a line has at most 120
+characters (in experiments 100); nobody imports another room's `_name`; experiments define nothing. Lengths find candidates and are not passed. The house test holds the counts below allowances."""
 import ast
 import json
 import re
@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LINE, EXPERIMENT_LINE, LINES, CHARACTERS = 120, 100, 20, 900
+LINE, EXPERIMENT_LINE, LONG = 120, 100, 120
 
 def code_cells(path):
     "(id, source, is exported) of the code cells of a notebook."
@@ -24,6 +24,10 @@ def parsed(source):
     except SyntaxError: return ast.Module([], [])
 
 def only_imports(tree): return bool(tree.body) and all(isinstance(x, (ast.Import, ast.ImportFrom)) for x in tree.body)
+
+def is_public(tree):
+    "Does a cell define something that a user may call?"
+    return any(not name.startswith('_') for node in tree.body for name in [getattr(node, 'name', '_')])
 
 def is_patch(function): return any(getattr(d, 'id', getattr(getattr(d, 'func', None), 'id', '')) in ('patch', 'patch_to') for d in function.decorator_list)
 
@@ -48,9 +52,7 @@ def library_faults(path):
             continue
         if only_imports(tree): continue
         if waiting: yield 'no example', waiting
-        waiting = where
-        body = [line for line in source.split('\n') if line.strip() and not line.startswith('#|')]
-        if len(body) > LINES or len('\n'.join(body)) > CHARACTERS: yield 'long cell', f'{where}: {len(body)} lines, {len(chr(10).join(body))} characters'
+        waiting = where if is_public(tree) else None
         yield from structure_faults(tree, where)
     if waiting: yield 'no example', waiting
 
@@ -82,12 +84,20 @@ def faults(paths=()):
     "All faults, as (kind, where)."
     for path in notebooks(paths): yield from (experiment_faults if path.parent.name == 'experiments' else library_faults)(path)
 
+def long_cells(paths=()):
+    "Export cells of more than `LONG` lines: candidates for a second look, no faults."
+    for path in notebooks(paths):
+        for id, source, exported in code_cells(path):
+            lines = [line for line in source.split('\n') if line.strip() and not line.startswith('#|')]
+            if exported and len(lines) > LONG: yield f'{path.relative_to(ROOT/"nbs")} {id}: {len(lines)} lines'
+
 def exports(paths=()):
     "How many export cells hold more than imports."
     return sum(exported and not only_imports(parsed(source)) for path in notebooks(paths) for _, source, exported in code_cells(path))
 
 if __name__ == '__main__':
-    given = [a for a in sys.argv[1:] if a != '--counts']
+    given = [a for a in sys.argv[1:] if not a.startswith('--')]
+    if '--long' in sys.argv: sys.exit(print(*long_cells(given), sep='\n'))
     listed = list(faults(given))
     if '--counts' not in sys.argv: print(*(f'{kind}: {where}' for kind, where in listed), sep='\n')
     print(dict(Counter(kind for kind, _ in listed)), f'in {exports(given)} export cells')

@@ -170,6 +170,7 @@ def __init__(
     longest_wait:float=60., # Seconds between two attempts, at most, whatever the server asks for
     transport:str='sdk', # 'sdk': OpenAI's client; 'lean': the same with less work, for fast local servers
     per_minute:int|None=None, # Requests that begin within 60 seconds, from 1; None: as many as there are
+    request:dict|None=None, # Fields of every request, whatever a caller asks; a None among them leaves its field out
 ):
     "Nothing is asked yet; a wrong argument is a `BadInput`."
     self._secret = api_key = _Secret(api_key or os.environ.get('OPENAI_API_KEY') or 'none')
@@ -185,6 +186,7 @@ def __init__(
     self.longest_wait = _check_seconds(longest_wait, '`longest_wait`')
     self.base_url = _address(base_url)
     self.endpoint = endpoint or self.base_url
+    self.request = _check_request(request)
     self.cache = _cache_for(cache, mode)
     self._start_process()
 
@@ -230,8 +232,8 @@ def __repr__(self:Chat):
 
 @patch
 def describe(self:Chat)->dict: # {'model': ..., 'endpoint': ...}
-    "Model and endpoint, for an evaluator's signature."
-    return dict(model=self.model, endpoint=self.endpoint)
+    "Model and endpoint, for an evaluator's signature; and what the user fixed in every request, if anything."
+    return dict(model=self.model, endpoint=self.endpoint) | (dict(request=self.request) if self.request else {})
 
 # %% ../../nbs/llm/chat.ipynb #chat-messages
 def _is_message(x):
@@ -273,6 +275,18 @@ _TAKEN = {
     'max_completion_tokens': 'the length of a reply is `max_tokens`'}
 _TAKEN |= dict.fromkeys(('extra_body', 'extra_query', 'extra_headers'), 'give a field of the server by its own name')
 
+# %% ../../nbs/llm/chat.ipynb #chat-fixed
+def _check_request(fields):
+    "The fields that a user fixes in every request, as a dict; a `BadInput` if a chat can't take them."
+    if fields is None: return {}
+    if not isinstance(fields, dict) or not all(isinstance(name, str) for name in fields):
+        raise BadInput(f'`request` is a dict of fields, such as {{"temperature": None}}, not {fields!r}.')
+    taken = _TAKEN | dict.fromkeys(('schema', 'repeat'), 'who asks sets it')
+    if wrong := min(taken.keys() & fields, default=None):
+        raise BadInput(f'`{wrong}` can\'t be given in `request`: {taken[wrong]}.')
+    try: return json.loads(json.dumps(fields, allow_nan=False))
+    except (TypeError, ValueError): raise BadInput('`request` holds something that JSON has not.') from None
+
 # %% ../../nbs/llm/chat.ipynb #chat-request
 @patch
 def _request(self:Chat, messages, schema=None, temperature=0, max_tokens=2048, repeat=0, **sampling):
@@ -283,7 +297,7 @@ def _request(self:Chat, messages, schema=None, temperature=0, max_tokens=2048, r
     if schema is not None: _validator(json.dumps(schema, sort_keys=True))
     repeat = check_count(repeat, '`repeat`')
     request = dict(endpoint=self.endpoint, model=self.model, messages=_messages(messages), schema=schema, repeat=repeat)
-    request |= dict(temperature=temperature, max_tokens=max_tokens) | sampling
+    request |= dict(temperature=temperature, max_tokens=max_tokens) | sampling | self.request
     return {name: value for name, value in request.items() if value is not None}
 
 # %% ../../nbs/llm/chat.ipynb #chat-key
