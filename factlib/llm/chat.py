@@ -10,10 +10,7 @@ import asyncio, hashlib, json, math, os, re, threading, time, warnings
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlsplit
-
-from fastcore.basics import patch
 
 from ..core.checks import check_choice, check_count, check_optional_count
 from ..core.loop import on_background, run_sync
@@ -23,6 +20,7 @@ from .cache import Cache, default_cache, request_key, request_text
 from .gateway import gated_url
 from .keeping import Keeper
 from .limits import Gate, wait_for
+from .profile import Profile, lesson
 from .replies import answer as without_reasoning, json_values, looped, whole, why_absent
 from .transport import TRANSPORTS, Failure, transport_for
 
@@ -41,6 +39,7 @@ class Reply:
     refusal: str|None = None       # The model's words, if it declined
     reasoning: str|None = None     # If the server gives it apart from the text
     logprobs: dict|None = None     # If asked for
+    profile: dict = field(default_factory=dict) # What was sent otherwise than asked: see `llm.profile`; empty: nothing
 
 # %% ../../nbs/llm/chat.ipynb #chat-stats
 @dataclass
@@ -64,13 +63,215 @@ class Stats:
         "The field of this name."
         return getattr(self, name)
 
-# %% ../../nbs/llm/chat.ipynb #chat-modes
+# %% ../../nbs/llm/chat.ipynb #chat-request-form
+@lru_cache(maxsize=256)
+def _validator(schema):
+    "The validator of a schema, which is given as JSON text because a dict can't be looked up. None: a `BadInput`."
+    try: jsonschema().Draft202012Validator.check_schema(json.loads(schema))
+    except jsonschema().SchemaError as e: raise BadInput(f'`schema` is no JSON schema: {e.message}') from None
+    return schema_validator(json.loads(schema))
+
+_TAKEN = {
+    'model': 'it belongs to the chat, so make another chat',
+    'endpoint': 'it belongs to the chat, so make another chat',
+    'timeout': 'it belongs to the chat, so make another chat',
+    'messages': 'they are the first argument of a call',
+    'stream': 'nothing is streamed',
+    'n': 'further samples come with `repeat`',
+    'response_format': 'a JSON reply is asked for with `schema`',
+    'max_completion_tokens': 'the length of a reply is `max_tokens`'}
+_TAKEN |= dict.fromkeys(('extra_body', 'extra_query', 'extra_headers'), 'give a field of the server by its own name')
+
+def _check_fixed(fields):
+    "The fields that a user fixes in every request, as a dict; a `BadInput` if a chat can't take them."
+    if fields is None: return {}
+    if not isinstance(fields, dict) or not all(isinstance(name, str) for name in fields):
+        raise BadInput(f'`request` is a dict of fields, such as {{"temperature": None}}, not {fields!r}.')
+    taken = _TAKEN | dict.fromkeys(('schema', 'repeat'), 'who asks sets it')
+    if wrong := min(taken.keys() & fields, default=None):
+        raise BadInput(f'`{wrong}` can\'t be given in `request`: {taken[wrong]}.')
+    try: return json.loads(json.dumps(fields, allow_nan=False))
+    except (TypeError, ValueError): raise BadInput('`request` holds something that JSON has not.') from None
+
+def _one_form(chat, messages, schema=None, temperature=0, max_tokens=2048, repeat=0, **sampling):
+    "A chat's request in the one form that its key is made of; a `BadInput` if it can't be sent."
+    taken = min(_TAKEN.keys() & sampling, default=None)
+    if taken: raise BadInput(f'`{taken}` can\'t be given here: {_TAKEN[taken]}.')
+    if schema is not None and not isinstance(schema, dict): raise BadInput('`schema` must be a JSON schema as a dict.')
+    if schema is not None: _validator(json.dumps(schema, sort_keys=True))
+    repeat = check_count(repeat, '`repeat`')
+    if isinstance(messages, str): messages = [dict(role='user', content=messages)]
+    def is_message(x):
+        return isinstance(x, dict) and isinstance(x.get('role'), str) and isinstance(x.get('content'), (str, list))
+    if not isinstance(messages, (list, tuple)) or not messages or not all(map(is_message, messages)):
+        raise BadInput('`messages` is a prompt, or a list of at least one message: a dict with role and content.')
+    request = dict(endpoint=chat.endpoint, model=chat.model, messages=whole(messages), schema=schema, repeat=repeat)
+    request |= dict(temperature=temperature, max_tokens=max_tokens) | sampling | chat.request
+    return {name: value for name, value in request.items() if value is not None}
+
+# %% ../../nbs/llm/chat.ipynb #chat-answer
+_MOST_TOKENS = 10**9 # of one request, far beyond any: what exceeds it is no count
+
+def _count_of(n):
+    "A count of tokens; 0 for what is none."
+    return n if isinstance(n, int) and not isinstance(n, bool) and 0 < n < _MOST_TOKENS else 0
+
+def _text_of(content):
+    "A message's text, which some servers give in parts."
+    if isinstance(content, str): return content
+    parts = [p.get('text') for p in content if isinstance(p, dict)] if isinstance(content, list) else []
+    return ''.join(text for text in parts if isinstance(text, str))
+
+def _plain_answer(completion, model, seconds):
+    "What the cache keeps: text, finish_reason, model, seconds, usage; refusal, reasoning, logprobs if there are any."
+    choice, usage = completion.choices[0], completion.usage
+    message, more = choice.message, choice.message.model_extra or {}
+    name = completion.model if isinstance(completion.model, str) else model
+    is_path = name.startswith(('/', '~', '.')) or '\\' in name or name.lower().endswith('.gguf')
+    texts = dict(refusal=message.refusal, finish_reason=choice.finish_reason,
+                 reasoning=more.get('reasoning_content') or more.get('reasoning'))
+    counts = {n: _count_of(getattr(usage, n, None)) for n in ('prompt_tokens', 'completion_tokens')}
+    thought = _count_of(getattr(getattr(usage, 'completion_tokens_details', None), 'reasoning_tokens', None))
+    tools = getattr(message, 'tool_calls', None)
+    tool = str(getattr(getattr(tools[0], 'function', None), 'name', '') or '?') if tools else None
+    answer = dict(text=_text_of(message.content)) | {n: _text_of(text) or None for n, text in texts.items()} | dict(
+        tool=tool, logprobs=choice.logprobs.model_dump() if choice.logprobs else None,
+        model=model if is_path else name, seconds=round(seconds, 4),
+        fingerprint=getattr(completion, 'system_fingerprint', None),
+        usage=counts | (dict(reasoning_tokens=thought) if thought else {}))
+    return {n: value for n, value in answer.items() if value is not None or n == 'finish_reason'}
+
+def _clean(data, strike):
+    "Plain data that a file can hold: whole characters, None for infinity and NaN; `strike` takes the key out."
+    if isinstance(data, str): return strike(whole(data))
+    if isinstance(data, dict): return {_clean(name, strike): _clean(value, strike) for name, value in data.items()}
+    if isinstance(data, list): return [_clean(value, strike) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+# %% ../../nbs/llm/chat.ipynb #chat-read
+def _fitting(text, schema):
+    "The JSON in a reply that fits the schema; None if there is none."
+    validator, text = _validator(json.dumps(schema, sort_keys=True)), without_reasoning(text)
+    def fits(value):
+        try:
+            json.dumps(value, allow_nan=False)
+            return validator.is_valid(value)
+        except (ValueError, RecursionError): return False
+    try: values = [json.loads(text)]
+    except (ValueError, RecursionError): values = json_values(text, fits)
+    return whole(next((v for v in values if fits(v)), None))
+
+_NO_JSON = {Absence.refused: 'The model declined.', Absence.looped: 'The reply repeats itself.'}
+
+def _absence(answer, schema, data):
+    "Why an answer can't be used, as an Absence and a sentence; None and nothing if it can."
+    text, reason, refusal = answer['text'], answer.get('finish_reason'), answer.get('refusal')
+    if refusal: return Absence.refused, f'The model declined: {" ".join(refusal.split())[:200]}'
+    if reason == 'content_filter': return Absence.filtered, 'A content filter stopped the reply.'
+    if data is not None: return None, ''
+    if reason == 'length' and looped(text): return Absence.looped, 'The reply repeats itself until it is cut off.'
+    if reason == 'length': # a model that thinks may use up any limit
+        thought = 'reasoning' in answer or 'reasoning_tokens' in (answer.get('usage') or {}) or '<think' in text
+        return Absence.truncated, f'The reply was cut off at its token limit{", as the model thought" if thought else ""}.'
+    if not text.strip() and answer.get('tool'):
+        return Absence.malformed, f'The model called a tool that nobody offered: {answer["tool"][:60]!r}.'
+    if not text.strip(): return Absence.malformed, 'The reply is empty.'
+    if schema is None: return None, ''
+    why = why_absent(text, reason)
+    return why, _NO_JSON.get(why, 'The reply holds no JSON that fits the schema.')
+
+def _reply_of(answer, schema, cached):
+    "The reply that an answer stands for. One from the cache has tokens, but took no time."
+    text, usage = answer['text'], answer.get('usage') or {}
+    data = _fitting(text, schema) if schema is not None and text else None
+    absence, detail = _absence(answer, schema, data)
+    prompt, completion = _count_of(usage.get('prompt_tokens')), _count_of(usage.get('completion_tokens'))
+    spent = Usage(1, int(cached), prompt, completion, 0. if cached else answer.get('seconds', 0.), int(not prompt))
+    more = {name: answer.get(name) for name in ('finish_reason', 'model', 'refusal', 'reasoning', 'logprobs')}
+    more['profile'] = answer.get('profile') or {}
+    return Reply(text=text, data=data, usage=spent, cached=cached, absence=absence, detail=detail, **more)
+
+# %% ../../nbs/llm/chat.ipynb #chat-secret
+class _Secret:
+    "An API key that doesn't show itself, and is not pickled."
+    __slots__ = ('value',)
+    def __init__(self, value): self.value = str(value).strip() # a key read from a file often ends in a line break
+    def __repr__(self): return "'***'"
+    def __reduce__(self): raise TypeError('An API key is never pickled.')
+
+    def check(self): # apart from `__init__`, whose frame holds the text
+        "A `BadInput` if no header could carry this key."
+        if not self.value.isascii() or not self.value.isprintable():
+            raise BadInput('The API key holds a character that no key has, so it is not a key.')
+
+    def strike(self, value):
+        "A text without the key; anything else as it is."
+        if not isinstance(value, str) or len(self.value) < 8: return value
+        return value.replace(self.value, '***')
+
+# %% ../../nbs/llm/chat.ipynb #chat-address
+_NATIVE = ( # how an address looks where another protocol is spoken, and what to give instead
+    (re.compile(r'https?://([\w-]+\.openai\.azure\.com)/?(?!/?openai/v1)'), r'https://\1/openai/v1'),
+    (re.compile(r'https?://([\w-]+\.(?:services\.ai|cognitiveservices)\.azure\.com)/?(?!/?openai/v1)'),
+     r'https://\1/openai/v1'),
+    (re.compile(r'https?://(api\.anthropic\.com)(?!/v1/?(?:chat/completions)?/?$)'), r'https://\1/v1'),
+    (re.compile(r'https?://(generativelanguage\.googleapis\.com)(?!/v1(?:beta)?/openai)'), r'https://\1/v1beta/openai'),
+    (re.compile(r'(https?://[^/]+)/api/(?:chat|generate)/?$'), r'\1/v1'))
+_NEED_KEYS = re.compile(
+    r'(?:^|\.)(?:api\.openai\.com|openai\.azure\.com|api\.anthropic\.com|generativelanguage\.googleapis\.com'
+    r'|api\.mistral\.ai|api\.groq\.com|openrouter\.ai|api\.together\.(?:xyz|ai)|api\.deepseek\.com|dashscope[\w-]*\.aliyuncs\.com'
+    r'|api\.fireworks\.ai|api\.x\.ai|api\.perplexity\.ai|api\.cohere\.(?:ai|com)|router\.huggingface\.co)$')
+
+def _address(base_url):
+    "The address to ask: the one given, `OPENAI_BASE_URL`, or OpenAI's. A `BadInput` if it is none or holds a secret."
+    url = base_url or os.environ.get('OPENAI_BASE_URL') or 'https://api.openai.com/v1'
+    url = url.strip() if isinstance(url, str) else url
+    try:
+        parts = urlsplit(url) # which would leave out line breaks and tabs
+        _ = parts.port # raises if it is no number
+        (parts.hostname or '').encode('idna') # raises if no host can be called that
+        good = parts.scheme in ('http', 'https') and parts.hostname and ' ' not in url and url.isprintable()
+    except (ValueError, AttributeError, TypeError): good = False
+    if not good: raise BadInput('`base_url` must be a web address such as http://localhost:8000/v1, without spaces.')
+    if '@' in parts.netloc: native = None
+    else: native = next((m.expand(instead) for known, instead in _NATIVE if (m := known.match(url))), None)
+    if native:
+        what = ', and the name of the deployment as model' if 'azure' in parts.hostname else ''
+        raise BadInput(f'At this address of {parts.hostname} another protocol than OpenAI\'s is spoken: '
+                       f'give {native} as base_url{what}.')
+    if '@' in parts.netloc or parts.query or parts.fragment:
+        raise BadInput('`base_url` must not hold a user name, a password or a query: '
+                       'keys belong in the environment variable OPENAI_API_KEY.')
+    return url.rstrip('/').removesuffix('/chat/completions')
+
+# %% ../../nbs/llm/chat.ipynb #chat-cache
 MODES = ('live', 'record', 'replay', 'off')
 
 class ReplayMiss(BadInput):
     "In mode `replay`, a request whose answer is not in the cache."
 
+def _cache_for(cache, mode):
+    "The cache that these arguments of a chat mean, or None."
+    if mode == 'off': return None
+    cache = default_cache() if cache is None else cache
+    if cache is None and mode != 'live':
+        raise BadInput(f'Mode {mode!r} needs a cache: give one as `cache`, or name a file or folder in the '
+                       'environment variable FACTLIB_CACHE.')
+    if cache is not None and not isinstance(cache, Cache): cache = Cache(cache)
+    if cache is not None and cache.read_only and mode != 'replay':
+        raise BadInput(f'The cache {str(cache.path)!r} can only be read, so an answer could not be kept: '
+                       'use mode replay, or another cache.')
+    return cache
+
 # %% ../../nbs/llm/chat.ipynb #chat-class
+_WEEK = 7*86400. # seconds: as good as for ever
+
+def _check_seconds(value, what):
+    "The number, if it is above 0; else a `BadInput`."
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise BadInput(f'{what} must be a number of seconds above 0, not {value!r}.')
+    return value
+
 class Chat:
     """Asks one model at one OpenAI-compatible endpoint: `reply = await chat(messages)`, or `chat.ask(messages)`
     where nothing can be awaited.
@@ -86,634 +287,360 @@ class Chat:
 
     Refusals, filtered replies and failures are never kept, so they are asked again next time."""
 
-# %% ../../nbs/llm/chat.ipynb #chat-secret
-class _Secret:
-    "An API key that doesn't show itself, and is not pickled."
-    __slots__ = ('value',)
-    def __init__(self, value): self.value = str(value).strip() # a key read from a file often ends in a line break
-    def __repr__(self): return "'***'"
-    def __reduce__(self): raise TypeError('An API key is never pickled.')
+    def __init__(self,
+        model:str, # As the endpoint names it
+        base_url:str|None=None, # Of the endpoint, usually ending in /v1; None: OPENAI_BASE_URL, then OpenAI's
+        api_key:str|None=None, # Never stored or shown; None: OPENAI_API_KEY, then a placeholder
+        concurrency:int=16, # Requests under way at a time, from 1
+        cache:str|Path|Cache|None=None, # Where answers are kept; None: where FACTLIB_CACHE says, else nowhere
+        mode:str='live', # What the cache is for: 'live', 'record', 'replay' or 'off'
+        *,
+        endpoint:str|None=None, # The server's name in the cache's keys and in signatures; None: the base URL
+        timeout:float=180., # Seconds for one attempt
+        deadline:float=900., # Seconds for all attempts at one request, from when the first is sent
+        attempts:int=6, # At one request, at most, from 1
+        longest_wait:float=60., # Seconds between two attempts, at most, whatever the server asks for
+        transport:str='sdk', # 'sdk': OpenAI's client; 'lean': the same with less work, for fast local servers
+        per_minute:int|None=None, # Requests that begin within 60 seconds, from 1; None: as many as there are
+        request:dict|None=None, # Fields of every request, whatever a caller asks; a None in it leaves its field out
+        profile:Profile|dict|None=None, # What is known of the endpoint beforehand; None: nothing, it is learnt
+    ):
+        "Nothing is asked yet; a wrong argument is a `BadInput`."
+        self._secret = api_key = _Secret(api_key or os.environ.get('OPENAI_API_KEY') or 'none')
+        self.model, self.endpoint, self.mode, self.stats = model, endpoint or base_url, mode, Stats()
+        api_key.check()
+        if not isinstance(model, str) or not model.strip(): raise BadInput('A chat needs the name of a model.')
+        check_choice(mode, MODES, '`mode`')
+        self.transport = check_choice(transport, tuple(TRANSPORTS), '`transport`')
+        self.concurrency = check_count(concurrency, '`concurrency`', 1)
+        self.per_minute = check_optional_count(per_minute, '`per_minute`', 1)
+        self.attempts = check_count(attempts, '`attempts`', 1)
+        self.timeout, self.deadline = _check_seconds(timeout, '`timeout`'), _check_seconds(deadline, '`deadline`')
+        self.longest_wait = _check_seconds(longest_wait, '`longest_wait`')
+        self.base_url = _address(base_url)
+        self.endpoint = endpoint or self.base_url
+        self.request = _check_fixed(request)
+        self.known = profile if isinstance(profile, Profile) else Profile.from_dict(profile or {})
+        self.cache = _cache_for(cache, mode)
+        self._start_process()
 
-    def strike(self, value):
-        "A text without the key; anything else as it is."
-        if not isinstance(value, str) or len(self.value) < 8: return value
-        return value.replace(self.value, '***')
+    def _start_process(self):
+        "What belongs to a process: nothing is under way, nothing is learnt about the server."
+        self._process = os.getpid()
+        self._way = self.base_url, self._secret, 0. # where requests go, with which key, seconds to wait there at least
+        if (gate := os.environ.get('FACTLIB_GATE')) and not self.endpoint.startswith('local/'):
+            token = _Secret(os.environ.get('OPENAI_API_KEY') or 'none')
+            self._way = gated_url(gate, self.base_url, self.timeout), token, _WEEK
+        self._gate, self._lock = Gate(self.concurrency, self.per_minute), threading.Lock() # the lock guards the counts
+        self._keeper = Keeper(self.cache, self.mode == 'record') if self.cache is not None else None
+        self._under_way = {} # key of a request -> the task that asks for it
+        self.profile, self._trial = self.known, None # what was learnt; the lesson that one request is trying
+        self._denied = self._given_up = None # the last 401, 402 or 404, and the sentence once nothing is asked any more
+        self._first, self._came, self._answered = {}, False, False # first requests -> how each failed; did anything come?
 
+    def __getstate__(self): # what begins with an underscore belongs to the process, or is the key
+        return {name: value for name, value in vars(self).items() if not name.startswith('_') and name != 'profile'}
 
-# %% ../../nbs/llm/chat.ipynb #chat-secret-check
-def _check_key(secret):
-    "A `BadInput` if no header could carry this key. Takes a `_Secret`, so that the traceback doesn't show it."
-    if not secret.value.isascii() or not secret.value.isprintable():
-        raise BadInput('The API key holds a character that no key has, so it is not a key.')
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._secret = _Secret(os.environ.get('OPENAI_API_KEY') or 'none')
+        self._start_process()
 
-# %% ../../nbs/llm/chat.ipynb #chat-endpoint
-def _parts(url):
-    "An address of the web, taken apart; None for a text that is no such address."
-    try:
-        parts = urlsplit(url) # which would leave out line breaks and tabs
-        if ' ' in url or not url.isprintable(): return None
-        _ = parts.port # raises if it is no number
-        (parts.hostname or '').encode('idna') # raises if no host can be called that
-    except (ValueError, AttributeError, TypeError): return None
-    return parts if parts.scheme in ('http', 'https') and parts.hostname else None
+    def __repr__(self):
+        counts = f'{self.stats.requests} requests, {self.stats.cached} cached'
+        return f'Chat({self.model!r}, endpoint={self.endpoint!r}, mode={self.mode!r}, {counts})'
 
-# %% ../../nbs/llm/chat.ipynb #chat-address
-def _address(base_url):
-    "The address to ask: the one given, `OPENAI_BASE_URL`, or OpenAI's. A `BadInput` if it is none or holds a secret."
-    url = base_url or os.environ.get('OPENAI_BASE_URL') or 'https://api.openai.com/v1'
-    url = url.strip() if isinstance(url, str) else url
-    parts = _parts(url)
-    if not parts: raise BadInput('`base_url` must be a web address such as http://localhost:8000/v1, without spaces.')
-    if 'api-version' in parts.query:
-        raise BadInput('Give the base_url of Azure without a query: https://RESOURCE.openai.azure.com/openai/v1.')
-    if '@' in parts.netloc or parts.query or parts.fragment:
-        raise BadInput('`base_url` must not hold a user name, a password or a query: '
-                       'keys belong in the environment variable OPENAI_API_KEY.')
-    return url.rstrip('/').removesuffix('/chat/completions')
+    def describe(self)->dict: # {'model': ..., 'endpoint': ...}, perhaps request and profile
+        "Model and endpoint, what the user fixed in all requests, and what was known of the endpoint: for signatures."
+        known = dict(request=self.request, profile=self.known.to_dict())
+        return dict(model=self.model, endpoint=self.endpoint) | {name: said for name, said in known.items() if said}
 
-# %% ../../nbs/llm/chat.ipynb #chat-cache
-def _cache_for(cache, mode):
-    "The cache that these arguments of a chat mean, or None."
-    if mode == 'off': return None
-    cache = default_cache() if cache is None else cache
-    if cache is None and mode != 'live':
-        raise BadInput(f'Mode {mode!r} needs a cache: give one as `cache`, or name a file or folder in the '
-                       'environment variable FACTLIB_CACHE.')
-    if cache is not None and not isinstance(cache, Cache): cache = Cache(cache)
-    if cache is not None and cache.read_only and mode != 'replay':
-        raise BadInput(f'The cache {str(cache.path)!r} can only be read, so an answer could not be kept: '
-                       'use mode replay, or another cache.')
-    return cache
+    def key(self,
+        messages, # A prompt, or a list of messages (dicts with role and content)
+        **options, # `schema`, `temperature` and what else a call takes
+    )->str: # 64 hexadecimal digits
+        "The key under which the cache keeps the answer to this request: SHA-256 of its one form. Nothing is asked."
+        return request_key(_one_form(self, messages, **options))
 
-# %% ../../nbs/llm/chat.ipynb #chat-seconds
-def _check_seconds(value, what):
-    "The number, if it is above 0; else a `BadInput`."
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-        raise BadInput(f'{what} must be a number of seconds above 0, not {value!r}.')
-    return value
+    async def __call__(self,
+        messages, # A prompt, or a list of messages (dicts with role and content)
+        *,
+        schema:dict|None=None, # JSON schema of the reply
+        temperature:float|None=0, # None: the server's default
+        max_tokens:int|None=2048, # Of the reply, or it is `truncated`; None: the server's
+        repeat:int=0, # Another number is another sample of the same request
+        **sampling, # Any other field: seed, top_p, stop, ...
+    )->Reply:
+        "Ask, and await the reply; it has an `absence` if it can't be used."
+        request = _one_form(self, messages, schema, temperature, max_tokens, repeat, **sampling)
+        text = request_text(request) # a long story: made once, for the key and for the cache
+        key = hashlib.sha256(text).hexdigest()
+        answer = self.cache.get(key) if self.cache is not None and self.mode in ('live', 'replay') else None
+        if answer is not None: return self._enter(_reply_of(answer, schema, cached=True))
+        if self.mode == 'replay': raise ReplayMiss(_miss(request, key))
+        self._check_key()
+        return await on_background(self._ask_joined(_Asking(self, request, text, key)))
 
-# %% ../../nbs/llm/chat.ipynb #chat-init
-@patch
-def __init__(
-    self:Chat,
-    model:str, # As the endpoint names it
-    base_url:str|None=None, # Of the endpoint, usually ending in /v1; None: OPENAI_BASE_URL, then OpenAI's
-    api_key:str|None=None, # Never stored or shown; None: OPENAI_API_KEY, then a placeholder
-    concurrency:int=16, # Requests under way at a time, from 1
-    cache:str|Path|Cache|None=None, # Where answers are kept; None: where FACTLIB_CACHE says, else nowhere
-    mode:str='live', # What the cache is for: 'live', 'record', 'replay' or 'off'
-    *,
-    endpoint:str|None=None, # The server's name in the cache's keys and in signatures; None: the base URL
-    timeout:float=180., # Seconds for one attempt
-    deadline:float=900., # Seconds for all attempts at one request, from when the first is sent
-    attempts:int=6, # At one request, at most, from 1
-    longest_wait:float=60., # Seconds between two attempts, at most, whatever the server asks for
-    transport:str='sdk', # 'sdk': OpenAI's client; 'lean': the same with less work, for fast local servers
-    per_minute:int|None=None, # Requests that begin within 60 seconds, from 1; None: as many as there are
-    request:dict|None=None, # Fields of every request, whatever a caller asks; a None among them leaves its field out
-):
-    "Nothing is asked yet; a wrong argument is a `BadInput`."
-    self._secret = api_key = _Secret(api_key or os.environ.get('OPENAI_API_KEY') or 'none')
-    self.model, self.endpoint, self.mode, self.stats = model, endpoint or base_url, mode, Stats()
-    _check_key(api_key)
-    if not isinstance(model, str) or not model.strip(): raise BadInput('A chat needs the name of a model.')
-    check_choice(mode, MODES, '`mode`')
-    self.transport = check_choice(transport, tuple(TRANSPORTS), '`transport`')
-    self.concurrency = check_count(concurrency, '`concurrency`', 1)
-    self.per_minute = check_optional_count(per_minute, '`per_minute`', 1)
-    self.attempts = check_count(attempts, '`attempts`', 1)
-    self.timeout, self.deadline = _check_seconds(timeout, '`timeout`'), _check_seconds(deadline, '`deadline`')
-    self.longest_wait = _check_seconds(longest_wait, '`longest_wait`')
-    self.base_url = _address(base_url)
-    self.endpoint = endpoint or self.base_url
-    self.request = _check_request(request)
-    self.cache = _cache_for(cache, mode)
-    self._start_process()
+    def ask(self,
+        messages, # A prompt, or a list of messages (dicts with role and content)
+        **options, # `schema`, `temperature`, `max_tokens`, `repeat` and any other field of the request
+    )->Reply:
+        "Ask, from code that can't await. The reply has an `absence` if it can't be used."
+        return run_sync(self(messages, **options))
 
-# %% ../../nbs/llm/chat.ipynb #chat-way
-_WEEK = 7*86400. # seconds: as good as for ever
+    async def _ask_joined(self, asking):
+        "Ask this, or join the task that is asking for it already."
+        if self._process != os.getpid(): self._start_process() # after a fork
+        if self.mode != 'live': return await asking.reply()
+        key, joined = asking.key, asking.key in self._under_way
+        def forget(task): # it is no longer to be joined
+            if self._under_way.get(key) is task: del self._under_way[key]
+        if not joined:
+            task = self._under_way[key] = asyncio.ensure_future(asking.reply())
+            task.waiting = 0 # callers
+            task.add_done_callback(forget)
+        task = self._under_way[key]
+        task.waiting += 1
+        try: reply = await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.waiting == 1:
+                forget(task) # who asks from now on asks anew
+                task.cancel()
+            raise
+        finally: task.waiting -= 1
+        if not joined or reply.absence in (Absence.transport, Absence.too_long): return reply
+        with self._lock: self.stats.cached += 1
+        return replace(reply, cached=True, usage=replace(reply.usage, cached=1, seconds=0.))
 
-def _way(chat):
-    "Where requests are sent, with which key, and seconds to wait there at least."
-    gate = os.environ.get('FACTLIB_GATE')
-    if not gate or chat.endpoint.startswith('local/'): return chat.base_url, chat._secret, 0.
-    return gated_url(gate, chat.base_url, chat.timeout), _Secret(os.environ.get('OPENAI_API_KEY') or 'none'), _WEEK
+    def _check_key(self):
+        "A `BadInput` if this address needs a key and there is none: then nothing is sent."
+        host = urlsplit(self.base_url).hostname or ''
+        if self._secret.value == 'none' and self._way[0] == self.base_url and _NEED_KEYS.search(host):
+            raise BadInput(f'{host} answers nobody without a key: put it into the environment variable OPENAI_API_KEY.')
 
-# %% ../../nbs/llm/chat.ipynb #chat-process
-@patch
-def _start_process(self:Chat):
-    "What belongs to a process: nothing is under way, nothing is learnt about the server."
-    self._process, self._way = os.getpid(), _way(self)
-    self._gate, self._lock = Gate(self.concurrency, self.per_minute), threading.Lock() # the lock guards the counts
-    self._keeper = Keeper(self.cache, self.mode == 'record') if self.cache is not None else None
-    self._under_way = {} # key of a request -> the task that asks for it
-    self._max_tokens_name, self._no_schema = 'max_tokens', set() # how this server is asked: see `_adapt`
-    self._denied = self._given_up = None # the last 401, 402 or 404, and the sentence once it is final
-
-# %% ../../nbs/llm/chat.ipynb #chat-pickle
-@patch
-def __getstate__(self:Chat):
-    "For pickling: everything public. What begins with an underscore belongs to the process, or is the key."
-    return {name: value for name, value in vars(self).items() if not name.startswith('_')}
-
-@patch
-def __setstate__(self:Chat, state):
-    "From a pickle: the key is read from the environment."
-    vars(self).update(state)
-    self._secret = _Secret(os.environ.get('OPENAI_API_KEY') or 'none')
-    self._start_process()
-
-# %% ../../nbs/llm/chat.ipynb #chat-describe
-@patch
-def __repr__(self:Chat):
-    "Model, endpoint, mode and counts; never the key."
-    counts = f'{self.stats.requests} requests, {self.stats.cached} cached'
-    return f'Chat({self.model!r}, endpoint={self.endpoint!r}, mode={self.mode!r}, {counts})'
-
-@patch
-def describe(self:Chat)->dict: # {'model': ..., 'endpoint': ...}
-    "Model and endpoint, for an evaluator's signature; and what the user fixed in every request, if anything."
-    return dict(model=self.model, endpoint=self.endpoint) | (dict(request=self.request) if self.request else {})
-
-# %% ../../nbs/llm/chat.ipynb #chat-messages
-def _is_message(x):
-    "Is it a dict with a role and a content?"
-    return isinstance(x, dict) and isinstance(x.get('role'), str) and isinstance(x.get('content'), (str, list))
-
-def _messages(messages):
-    "A prompt, or a list of messages, as a list of messages."
-    if isinstance(messages, str): messages = [dict(role='user', content=messages)]
-    if not isinstance(messages, (list, tuple)) or not messages or not all(map(_is_message, messages)):
-        raise BadInput('`messages` is a prompt, or a list of at least one message: a dict with role and content.')
-    return whole(messages)
-
-# %% ../../nbs/llm/chat.ipynb #chat-schema
-@lru_cache(maxsize=256)
-def _validator(schema):
-    "The validator of a schema, which is given as JSON text because a dict can't be looked up."
-    try: jsonschema().Draft202012Validator.check_schema(json.loads(schema))
-    except jsonschema().SchemaError as e: raise BadInput(f'`schema` is no JSON schema: {e.message}') from None
-    return schema_validator(json.loads(schema))
-
-def _fits(value, schema):
-    "Whether this is JSON that fits the schema."
-    validator = _validator(json.dumps(schema, sort_keys=True))
-    try:
-        json.dumps(value, allow_nan=False)
-        return validator.is_valid(value)
-    except (ValueError, RecursionError): return False
-
-# %% ../../nbs/llm/chat.ipynb #chat-taken
-_TAKEN = {
-    'model': 'it belongs to the chat, so make another chat',
-    'endpoint': 'it belongs to the chat, so make another chat',
-    'timeout': 'it belongs to the chat, so make another chat',
-    'messages': 'they are the first argument of a call',
-    'stream': 'nothing is streamed',
-    'n': 'further samples come with `repeat`',
-    'response_format': 'a JSON reply is asked for with `schema`',
-    'max_completion_tokens': 'the length of a reply is `max_tokens`'}
-_TAKEN |= dict.fromkeys(('extra_body', 'extra_query', 'extra_headers'), 'give a field of the server by its own name')
-
-# %% ../../nbs/llm/chat.ipynb #chat-fixed
-def _check_request(fields):
-    "The fields that a user fixes in every request, as a dict; a `BadInput` if a chat can't take them."
-    if fields is None: return {}
-    if not isinstance(fields, dict) or not all(isinstance(name, str) for name in fields):
-        raise BadInput(f'`request` is a dict of fields, such as {{"temperature": None}}, not {fields!r}.')
-    taken = _TAKEN | dict.fromkeys(('schema', 'repeat'), 'who asks sets it')
-    if wrong := min(taken.keys() & fields, default=None):
-        raise BadInput(f'`{wrong}` can\'t be given in `request`: {taken[wrong]}.')
-    try: return json.loads(json.dumps(fields, allow_nan=False))
-    except (TypeError, ValueError): raise BadInput('`request` holds something that JSON has not.') from None
-
-# %% ../../nbs/llm/chat.ipynb #chat-request
-@patch
-def _request(self:Chat, messages, schema=None, temperature=0, max_tokens=2048, repeat=0, **sampling):
-    "The request in the one form that its key is made of; a `BadInput` if it can't be sent."
-    taken = min(_TAKEN.keys() & sampling, default=None)
-    if taken: raise BadInput(f'`{taken}` can\'t be given here: {_TAKEN[taken]}.')
-    if schema is not None and not isinstance(schema, dict): raise BadInput('`schema` must be a JSON schema as a dict.')
-    if schema is not None: _validator(json.dumps(schema, sort_keys=True))
-    repeat = check_count(repeat, '`repeat`')
-    request = dict(endpoint=self.endpoint, model=self.model, messages=_messages(messages), schema=schema, repeat=repeat)
-    request |= dict(temperature=temperature, max_tokens=max_tokens) | sampling | self.request
-    return {name: value for name, value in request.items() if value is not None}
-
-# %% ../../nbs/llm/chat.ipynb #chat-key
-@patch
-def key(
-    self:Chat,
-    messages, # A prompt, or a list of messages (dicts with role and content)
-    **options, # `schema`, `temperature` and what else a call takes
-)->str: # 64 hexadecimal digits
-    "The key under which the cache keeps the answer to this request: SHA-256 of its one form. Nothing is asked."
-    return request_key(self._request(messages, **options))
-
-# %% ../../nbs/llm/chat.ipynb #chat-call
-@patch
-async def __call__(
-    self:Chat,
-    messages, # A prompt, or a list of messages (dicts with role and content)
-    *,
-    schema:dict|None=None, # JSON schema of the reply
-    temperature:float|None=0, # None: the server's default
-    max_tokens:int|None=2048, # Of the reply, or it is `truncated`; None: the server's
-    repeat:int=0, # Another number is another sample of the same request
-    **sampling, # Any other field: seed, top_p, stop, ...
-)->Reply:
-    "Ask, and await the reply; it has an `absence` if it can't be used."
-    request = self._request(messages, schema, temperature, max_tokens, repeat, **sampling)
-    asked = _asked(request)
-    answer = self._kept(asked.key)
-    if answer is not None: return self._reply(answer, schema, cached=True)
-    if self.mode == 'replay': raise ReplayMiss(_miss(request, asked.key))
-    return await on_background(self._ask_joined(asked))
-
-# %% ../../nbs/llm/chat.ipynb #chat-asked-once
-class _Asked(NamedTuple):
-    "A request on its way."
-    key: str      # Of the cache
-    request: dict # In the one form
-    text: bytes   # Canonical JSON, which the key is made from
-
-def _asked(request):
-    "A request with its text and its key."
-    text = request_text(request)
-    return _Asked(hashlib.sha256(text).hexdigest(), request, text)
-
-# %% ../../nbs/llm/chat.ipynb #chat-ask
-@patch
-def ask(
-    self:Chat,
-    messages, # A prompt, or a list of messages (dicts with role and content)
-    **options, # `schema`, `temperature`, `max_tokens`, `repeat` and any other field of the request
-)->Reply:
-    "Ask, from code that can't await. The reply has an `absence` if it can't be used."
-    return run_sync(self(messages, **options))
-
-# %% ../../nbs/llm/chat.ipynb #chat-miss
-@patch
-def _kept(self:Chat, key):
-    "The answer in the cache; None if there is none, or if this mode reads none."
-    return self.cache.get(key) if self.cache is not None and self.mode in ('live', 'replay') else None
+    def _enter(self, reply):
+        "Enter a reply into the counts. The first answer without a count of tokens is warned about."
+        with self._lock:
+            if reply.cached: self.stats.cached += 1
+            else:
+                self.stats.prompt_tokens += reply.usage.prompt_tokens
+                self.stats.completion_tokens += reply.usage.completion_tokens
+                self.stats.uncounted += reply.usage.uncounted
+                if reply.usage.uncounted and self.stats.uncounted == 1:
+                    warnings.warn(f'{self.endpoint} does not say how many tokens it read: such answers are counted as '
+                                  '`uncounted`, and their tokens as 0.', stacklevel=3)
+            if reply.absence is not None:
+                self.stats.absences[reply.absence] = self.stats.absences.get(reply.absence, 0) + 1
+        return reply
 
 def _miss(request, key):
-    "What to say about a request that is not there to replay."
+    "What to say about a request that is not there to replay: all that tells it apart from what was recorded."
     prompt = ' '.join(str(request['messages'][-1]['content']).split())
     excerpt = prompt[:60] + ('...' if len(prompt) > 60 else '')
     return (f'Not in the cache: {request["model"]} at {request["endpoint"]}, "{excerpt}" (key {key[:12]}). '
             'Mode replay never asks: record it first with mode live, or name the cache that has it.')
 
-# %% ../../nbs/llm/chat.ipynb #chat-join
-@patch
-async def _ask_joined(self:Chat, asked):
-    "Ask this, or join the task that is asking for it already."
-    if self._process != os.getpid(): self._start_process() # after a fork
-    if self.mode != 'live': return await self._ask_until_done(asked)
-    joined = asked.key in self._under_way
-    task = self._under_way[asked.key] if joined else self._begin_task(asked)
-    task.waiting += 1
-    try:
-        reply = await asyncio.shield(task)
-        return self._joined_reply(reply) if joined else reply
-    except asyncio.CancelledError:
-        if task.waiting == 1:
-            self._forget(asked.key, task) # who asks from now on asks anew
-            task.cancel()
-        raise
-    finally: task.waiting -= 1
-
-# %% ../../nbs/llm/chat.ipynb #chat-join-task
-@patch
-def _begin_task(self:Chat, asked):
-    "The task that asks this; it knows how many wait for it."
-    task = self._under_way[asked.key] = asyncio.ensure_future(self._ask_until_done(asked))
-    task.waiting = 0
-    task.add_done_callback(lambda done: self._forget(asked.key, done))
-    return task
-
-@patch
-def _forget(self:Chat, key, task):
-    "This task is no longer to be joined."
-    if self._under_way.get(key) is task: del self._under_way[key]
-
-@patch
-def _joined_reply(self:Chat, reply):
-    "The reply to a request that another one had sent: it cost nothing more."
-    if reply.absence in (Absence.transport, Absence.too_long): return reply
-    with self._lock: self.stats.cached += 1
-    return replace(reply, cached=True, usage=replace(reply.usage, cached=1, seconds=0.))
-
-# %% ../../nbs/llm/chat.ipynb #chat-tries
-@dataclass
-class _Tries:
-    "How far the attempts at one request have got."
-    count: int = 0              # Attempts made
-    last: Failure|None = None   # Why the last one failed
-    sent: float = 0.            # When the last one went out, by the loop's clock
-    end: float|None = None      # When time is up for all of them, by the loop's clock
-
-    def admit(self, queued, now, deadline):
-        "Waited for a place from `queued` to `now`, which is not the server's doing."
-        self.sent, self.end = now, now + deadline if self.end is None else self.end + now - queued
-
-    @property
-    def left(self): return self.end - self.sent # seconds
-
-# %% ../../nbs/llm/chat.ipynb #chat-count
-@patch
-def _count(self:Chat, absence, cached, spent):
-    "Enter a reply into the counts."
-    with self._lock:
-        if cached: self.stats.cached += 1
-        else: self._count_tokens(spent)
-        if absence is not None: self.stats.absences[absence] = self.stats.absences.get(absence, 0) + 1
-
-@patch
-def _count_tokens(self:Chat, spent):
-    "Enter the tokens of a reply that came from the server; say so once if it counts none."
-    self.stats.prompt_tokens += spent.prompt_tokens
-    self.stats.completion_tokens += spent.completion_tokens
-    self.stats.uncounted += spent.uncounted
-    if spent.uncounted and self.stats.uncounted == 1:
-        warnings.warn(f'{self.endpoint} does not say how many tokens it read: such answers are counted as `uncounted`, '
-                      'and their tokens as 0.', stacklevel=3)
-
-# %% ../../nbs/llm/chat.ipynb #chat-absent
-@patch
-def _absent(self:Chat, absence, detail):
-    "A reply that didn't come."
-    self._count(absence, False, Usage())
-    return Reply(usage=Usage(requests=1), absence=absence, detail=detail)
-
-# %% ../../nbs/llm/chat.ipynb #chat-asked
-@patch
-async def _ask_until_done(self:Chat, asked):
-    "Ask until there is an answer or no hope of one."
-    request, tries, clock = asked.request, _Tries(), asyncio.get_running_loop().time
-    while True:
-        queued = clock()
-        async with self._gate:
-            tries.admit(queued, clock(), max(self.deadline, self._way[2]))
-            if self._given_up or tries.left <= 0: return self._too_late(tries)
-            form = self._form(request)
-            outcome = await self._try(request, tries)
-            if _is_final(outcome, tries): return await self._keep(asked, outcome)
-        if isinstance(outcome, dict): continue
-        self._adapt(request, outcome)
-        if self._form(request) != form: tries.count -= 1 # taught how to ask
-        elif reply := self._give_up(outcome, tries): return reply
-        else: await self._wait(outcome, tries)
-
-# %% ../../nbs/llm/chat.ipynb #chat-try
-@patch
-async def _try(self:Chat, request, tries):
-    "One attempt: the answer as a dict, or the `Failure`."
-    tries.count += 1
-    self.stats.requests += 1
-    self.stats.retries += tries.count > 1
-    try: answer = await self._attempt(request, min(self.timeout, tries.left))
-    except Failure as e: return e.with_traceback(None) # whose frames hold the prompt and the transport
-    self._gate.faster()
-    self._denied = None
-    return answer
-
-def _is_empty(answer):
-    "Is it an empty reply, which some servers give when they stumble?"
-    ended = answer['finish_reason'] in ('length', 'content_filter')
-    return not answer['text'].strip() and not ended and not answer.get('refusal')
-
-def _is_final(outcome, tries):
-    "Is it an answer, and not an empty one to the first attempt?"
-    return isinstance(outcome, dict) and not (tries.count == 1 and _is_empty(outcome))
-
-# %% ../../nbs/llm/chat.ipynb #chat-wait
-@patch
-async def _wait(self:Chat, failed, tries):
-    "The wait after a failure; after a 429 everybody waits."
-    tries.last = failed
-    asked, rate = failed.retry_after, failed.kind == 'rate'
-    if rate: self._gate.slower(min(asked, self.longest_wait) if asked else None, tries.sent)
-    seconds = wait_for(tries.count + 2*rate, asked, self.longest_wait) # a 429: doubled twice more
-    await asyncio.sleep(min(seconds, max(0, tries.end - asyncio.get_running_loop().time())))
-
-# %% ../../nbs/llm/chat.ipynb #chat-give-up
+# %% ../../nbs/llm/chat.ipynb #chat-asking
 _HOPELESS = {'too_long': Absence.too_long, 'filtered': Absence.filtered}
 _HINTS = { # statuses that concern every request
     401: 'Is the key in OPENAI_API_KEY right?',
     402: 'The account has to be topped up.',
     404: 'Is the base URL complete, usually ending in /v1, and is this the model\'s name there?'}
 _HINTS |= dict.fromkeys((301, 302, 303, 307, 308), 'Give that address as base_url if you trust it.')
+_ROUNDS = 3 # attempts of one request at a server that isn't there, or requests that are refused alike
 
-# %% ../../nbs/llm/chat.ipynb #chat-deny
-@patch
-def _deny(self:Chat, failed):
-    "Remember a failure that concerns every request; heard twice in the same words, it is final."
-    if str(failed) == self._denied:
-        self._given_up = f'{failed} ({_HINTS[failed.status]} This chat asks no more; make a new one.)'
-    self._denied = str(failed)
+def _hint(failed):
+    "What to do about a failure that concerns every request."
+    router = failed.status == 404 and 'endpoint' in failed.message.lower()
+    return 'The router has nobody for such requests: name another model there.' if router else _HINTS[failed.status]
 
-def _same(failed, last):
-    "Is it the same failure again, in the same words?"
-    return last is not None and (failed.kind, failed.status, failed.message) == (last.kind, last.status, last.message)
+_MOST_LESSONS = 8 # tried by one request
 
-# %% ../../nbs/llm/chat.ipynb #chat-give-up-reply
-@patch
-def _give_up(self:Chat, failed, tries):
-    "The reply to give if another attempt makes no sense, else None."
-    if failed.kind in _HOPELESS: return self._absent(_HOPELESS[failed.kind], str(failed))
-    if failed.status in _HINTS:
-        self._deny(failed)
-        if self._given_up: return self._absent(Absence.transport, self._given_up)
-    if not failed.transient and _same(failed, tries.last):
-        return self._absent(Absence.transport, f'{failed} (twice the same)')
-    if tries.count >= self.attempts: return self._absent(Absence.transport, f'{failed} ({tries.count} attempts)')
+class _Trial:
+    "Lessons that one request tries while the others wait."
+    def __init__(self, asking, profile, lessons):
+        self.asking, self.lessons, self.done, self.change = asking, lessons, asyncio.Event(), {}
+        for drawn in lessons:
+            for name, told in drawn.change.items():
+                self.change[name] = self.change.get(name, {}) | told if isinstance(told, dict) else told
+        self.profile = profile.changed(**self.change)
 
-# %% ../../nbs/llm/chat.ipynb #chat-too-late
-@patch
-def _too_late(self:Chat, tries):
-    "The reply if nothing is asked any more: the chat has given up, or time is up."
-    if self._given_up: return self._absent(Absence.transport, self._given_up)
-    why = tries.last or 'The reply was empty.'
-    return self._absent(Absence.transport, f'{why} (given up after {self.deadline:g} s, {tries.count} attempts)')
+class _Asking:
+    "A request of a chat, asked until there is an answer or no hope of one."
+    def __init__(self, chat, request, text, key):
+        self.chat, self.request, self.text, self.key = chat, request, text, key # `text` is the request's canonical JSON
+        self.count, self.last = 0, None # attempts made, and why the last one failed
+        self.sent, self.end = 0., None  # when the last one went out and when time is up for all, by the loop's clock
+        self.prompt, self.trial, self.failed_lessons = None, None, set() # its tokens if said; the profile on trial
 
-# %% ../../nbs/llm/chat.ipynb #chat-adapt
-_SCHEMA_REFUSED = re.compile(r'response_format|json_object|structured|guided|grammar|schema', re.IGNORECASE)
+    async def reply(self):
+        "Ask until done."
+        chat, clock = self.chat, asyncio.get_running_loop().time
+        try:
+            while True:
+                queued = clock()
+                while self.waits_for_lesson(): await chat._trial.done.wait()
+                async with chat._gate:
+                    if self.waits_for_lesson(): continue # one has come up while this request queued
+                    self.sent = clock()
+                    self.end = self.end + self.sent - queued if self.end else self.sent + max(chat.deadline, chat._way[2])
+                    if chat._given_up or self.sent >= self.end: return self.too_late()
+                    profile = self.trial or chat.profile
+                    body = self.body(profile)
+                    answer = await self.attempt(profile, body)
+                    if isinstance(answer, dict):
+                        if not self.again(profile, body, answer): return await self.keep(answer)
+                        continue
+                failed = answer
+                drawn = lesson(profile, self.request, body, failed)
+                if drawn and await self.try_lesson(drawn, body):
+                    self.count -= 1 # learning costs no attempt
+                    continue
+                if not failed.transient: self.end_trial()
+                if reply := self.hopeless(failed): return reply
+                await self.wait(failed)
+        finally: self.end_trial()
 
-@patch
-def _adapt(self:Chat, request, failed):
-    "Learn from a refusal how this server wants to be asked."
-    if failed.status is None or failed.kind not in ('rejected', 'server'): return
-    if 'schema' in request and _SCHEMA_REFUSED.search(failed.message):
-        self._no_schema.add(json.dumps(request['schema'], sort_keys=True))
-    elif 'max_completion_tokens' in failed.message: self._max_tokens_name = 'max_completion_tokens'
+    def body(self, profile):
+        "What is sent. What the user fixed for all requests is not raised."
+        return profile.body(self.request, self.prompt, fixed='max_tokens' in self.chat.request)
 
-@patch
-def _form(self:Chat, request):
-    "How this request is asked now: the name of the length limit, and whether the schema is a field."
-    as_field = 'schema' in request and json.dumps(request['schema'], sort_keys=True) not in self._no_schema
-    return self._max_tokens_name, as_field
+    def waits_for_lesson(self):
+        "Does another request try a lesson that would change this one, too?"
+        trial = self.chat._trial
+        return (trial is not None and trial.asking is not self
+                and self.body(trial.profile) != self.body(self.chat.profile))
 
-# %% ../../nbs/llm/chat.ipynb #chat-body
-@patch
-def _body(self:Chat, request):
-    "What is sent: the request without our own fields, in this server's form."
-    body = {k: v for k, v in request.items() if k not in ('endpoint', 'schema', 'repeat')}
-    schema, (limit_name, as_field) = request.get('schema'), self._form(request)
-    if 'max_tokens' in body: body[limit_name] = body.pop('max_tokens')
-    if schema is None: return body
-    if as_field:
-        form = dict(name='answer', strict=True, schema=schema)
-        return body | dict(response_format=dict(type='json_schema', json_schema=form))
-    words = f'Answer with one JSON value that fits this JSON schema, and with nothing else:\n{json.dumps(schema)}'
-    return body | dict(messages=_with_words(body['messages'], words))
+    async def try_lesson(self, drawn, body):
+        "Change what is sent, for a trial. False if that changes nothing, or if there were too many trials."
+        chat = self.chat
+        self.prompt = drawn.prompt or self.prompt
+        if drawn.prompt and drawn.change.get('context') == chat.profile.context: # only this prompt is denser than thought
+            chat.profile = chat.profile.changed(density=drawn.change.get('density', 0.))
+        now = asyncio.get_running_loop().time
+        begun = now()
+        while chat._trial is not None and chat._trial.asking is not self: await chat._trial.done.wait()
+        self.end += now() - begun # which is not the server's doing
+        if self.trial is None and self.body(chat.profile) != body: return True # another request has learnt it meanwhile
+        trial = _Trial(self, chat.profile, chat._trial.lessons + [drawn] if self.trial else [drawn])
+        known = {told.sentence for told in trial.lessons} & self.failed_lessons
+        if known or len(trial.lessons) > _MOST_LESSONS or self.body(trial.profile) == body:
+            self.end_trial()
+            return False
+        if chat._trial: trial.done = chat._trial.done
+        self.trial, chat._trial = trial.profile, trial
+        return True
 
-# %% ../../nbs/llm/chat.ipynb #chat-body-words
-def _with_words(messages, words):
-    "The messages with more words at the end of the last one: many chat templates insist that roles take turns."
-    last = messages[-1]
-    if last['role'] != 'user' or not isinstance(last['content'], str):
-        return messages + [dict(role='user', content=words)]
-    return messages[:-1] + [last | dict(content=f"{last['content']}\n\n{words}")]
+    def end_trial(self, adopt=False):
+        "The lessons that were tried are kept, and said, or not; who waited for them goes on."
+        chat, trial = self.chat, self.chat._trial
+        if self.trial is None or trial is None or trial.asking is not self: return
+        if adopt:
+            chat.profile = chat.profile.changed(**trial.change)
+            for drawn in trial.lessons: warnings.warn(f'{drawn.sentence.replace("NAME", chat.model)}.', stacklevel=2)
+        else: self.failed_lessons |= {drawn.sentence for drawn in trial.lessons}
+        self.trial = chat._trial = None
+        trial.done.set()
 
-# %% ../../nbs/llm/chat.ipynb #chat-parts
-def _text_of(content):
-    "A message's text, which some servers give in parts."
-    if isinstance(content, str): return content
-    parts = [p.get('text') for p in content if isinstance(p, dict)] if isinstance(content, list) else []
-    return ''.join(text for text in parts if isinstance(text, str))
+    def again(self, profile, body, answer):
+        "Is it to be asked again: because a model that thinks needs more room, or because an empty reply may be a slip?"
+        chat = self.chat
+        self.end_trial(adopt=True)
+        limit = None if 'max_tokens' in chat.request else body.get(profile.limit)
+        if roomier := chat.profile.roomier(answer, limit):
+            if roomier is not chat.profile:
+                chat.profile = roomier
+                warnings.warn(f'{chat.model} thinks before it answers: its replies may have {roomier.room:,} tokens.',
+                              stacklevel=2)
+            self.count -= 1 # learning costs no attempt
+            return True
+        ended = answer['finish_reason'] in ('length', 'content_filter') or answer.get('refusal') or answer.get('tool')
+        return not (self.count > 1 or answer['text'].strip() or ended)
 
-_MOST_TOKENS = 10**9 # of one request, far beyond any: what exceeds it is no count
+    async def attempt(self, profile, body):
+        "One attempt: the answer as plain data, or the `Failure`. The key is struck out before a complaint is cut."
+        chat, begun = self.chat, time.perf_counter()
+        base_url, key, least = chat._way
+        self.count += 1
+        if not chat._came or len(chat._first) < _ROUNDS: chat._first.setdefault(self.key, None)
+        chat.stats.requests += 1
+        chat.stats.retries += self.count > 1
+        try:
+            seconds = max(min(chat.timeout, self.end - self.sent), least)
+            completion = await transport_for(chat.transport, base_url, key).send(body, seconds)
+        except Failure as e:
+            e.message = chat._secret.strike(e.message)[:500]
+            e.args = e.message,
+            return e.with_traceback(None) # whose frames hold the prompt and the transport
+        finally: chat._came = True
+        try: answer = _clean(_plain_answer(completion, chat.model, time.perf_counter() - begun), chat._secret.strike)
+        except Exception as e: return Failure('garbled', f'the answer is no chat completion ({type(e).__name__})')
+        chat._gate.faster()
+        chat._denied, chat._answered = None, True
+        if told := profile.to_dict(): answer['profile'] = told
+        return answer
 
-def _count_of(n):
-    "A count of tokens; 0 for what is none."
-    return n if isinstance(n, int) and not isinstance(n, bool) and 0 < n < _MOST_TOKENS else 0
+    async def wait(self, failed):
+        "The wait after a failure; after a 429 everybody waits."
+        self.last, chat = failed, self.chat
+        asked, rate = failed.retry_after, failed.kind == 'rate'
+        if rate: chat._gate.slower(min(asked, chat.longest_wait) if asked else None, self.sent)
+        seconds = wait_for(self.count + 2*rate, asked, chat.longest_wait) # a 429: doubled twice more
+        await asyncio.sleep(min(seconds, max(0, self.end - asyncio.get_running_loop().time())))
 
-def _is_path(name):
-    "Does a server call its model by a file's path?"
-    return name.startswith(('/', '~', '.')) or '\\' in name or name.lower().endswith('.gguf')
+    def absent(self, absence, detail):
+        "A reply that didn't come."
+        return self.chat._enter(Reply(usage=Usage(requests=1), absence=absence, detail=detail))
 
-# %% ../../nbs/llm/chat.ipynb #chat-plain-texts
-def _texts_of(choice):
-    "The texts of a choice; None for each that there is not. Their names here are those of a `Reply`."
-    message, more = choice.message, choice.message.model_extra or {}
-    reasoning = more.get('reasoning_content') or more.get('reasoning')
-    parts = dict(refusal=message.refusal, finish_reason=choice.finish_reason, reasoning=reasoning)
-    return dict(text=_text_of(message.content)) | {n: _text_of(part) or None for n, part in parts.items()}
+    def hopeless(self, failed):
+        "The reply to give if another attempt makes no sense, else None."
+        chat, last = self.chat, self.last
+        if failed.kind in _HOPELESS: return self.absent(_HOPELESS[failed.kind], str(failed))
+        if failed.status in _HINTS: # heard twice in the same words, it is final for all requests
+            if str(failed) == chat._denied: self.give_up(failed, _hint(failed))
+            chat._denied = str(failed)
+        elif not chat._answered: self.compare_first(failed)
+        if chat._given_up: return self.absent(Absence.transport, chat._given_up)
+        def words(e): return e and (e.kind, e.status, e.message)
+        same = words(failed) == words(last)
+        if same and not failed.transient: return self.absent(Absence.transport, f'{failed} (twice the same)')
+        if self.count >= chat.attempts: return self.absent(Absence.transport, f'{failed} ({self.count} attempts)')
 
-# %% ../../nbs/llm/chat.ipynb #chat-plain
-def _plain_answer(completion, model, seconds):
-    "What the cache keeps."
-    choice, usage = completion.choices[0], completion.usage
-    name = completion.model if isinstance(completion.model, str) else model
-    answer = _texts_of(choice) | dict(
-        logprobs=choice.logprobs.model_dump() if choice.logprobs else None,
-        model=model if _is_path(name) else name, seconds=round(seconds, 4),
-        fingerprint=getattr(completion, 'system_fingerprint', None),
-        usage={n: _count_of(getattr(usage, n, None)) for n in ('prompt_tokens', 'completion_tokens')})
-    return {n: value for n, value in answer.items() if value is not None or n == 'finish_reason'}
+    def compare_first(self, failed):
+        "Nothing was answered yet: if all requests that were sent first fail alike, that is final for those to come."
+        chat = self.chat
+        words = failed.kind, re.sub(r'[\da-f]{6,}|\d+', '#', str(failed)) # without ids of requests
+        if self.key in chat._first: chat._first[self.key] = words
+        if set(chat._first.values()) != {words}: return
+        if failed.kind == 'connection' and self.count >= _ROUNDS:
+            self.give_up(failed, 'Is the base URL right, and does the server run?')
+        if failed.kind == 'rejected' and len(chat._first) >= _ROUNDS:
+            self.give_up(failed, f'The first {len(chat._first)} requests all failed alike.')
 
-# %% ../../nbs/llm/chat.ipynb #chat-clean
-def _clean(data, secret):
-    "Plain data that a file can hold: whole characters, no key in any text, None for infinity and NaN."
-    if isinstance(data, str): return secret.strike(whole(data))
-    if isinstance(data, dict): return {_clean(name, secret): _clean(value, secret) for name, value in data.items()}
-    if isinstance(data, list): return [_clean(value, secret) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
+    def give_up(self, failed, hint):
+        "No request of this chat is sent any more."
+        self.chat._given_up = f'{failed} ({hint} This chat asks no more; make a new one.)'
 
-# %% ../../nbs/llm/chat.ipynb #chat-attempt
-@patch
-async def _attempt(self:Chat, request, timeout):
-    "One attempt: the answer as plain data. A `Failure` if there is none."
-    begun = time.perf_counter()
-    try:
-        base_url, key, least = self._way
-        transport = transport_for(self.transport, base_url, key)
-        completion = await transport.send(self._body(request), max(timeout, least))
-    except Failure as e:
-        e.message = self._secret.strike(e.message)[:500]
-        e.args = e.message,
-        raise
-    try:
-        answer = _plain_answer(completion, self.model, time.perf_counter() - begun)
-        return _clean(answer, self._secret)
-    except Exception as e: why = type(e).__name__
-    raise Failure('garbled', f'the answer is no chat completion ({why})')
+    def too_late(self):
+        "The reply if nothing is asked any more: the chat has given up, or time is up."
+        if self.chat._given_up: return self.absent(Absence.transport, self.chat._given_up)
+        why = f'{self.last or "The reply was empty."} (given up after {self.chat.deadline:g} s, {self.count} attempts)'
+        return self.absent(Absence.transport, why)
 
-# %% ../../nbs/llm/chat.ipynb #chat-fitting
-def _fitting(text, schema):
-    "The JSON in a reply that fits the schema; None if there is none."
-    text = without_reasoning(text)
-    try: values = [json.loads(text)]
-    except (ValueError, RecursionError): values = json_values(text, lambda v: _fits(v, schema))
-    return whole(next((v for v in values if _fits(v, schema)), None))
-
-# %% ../../nbs/llm/chat.ipynb #chat-absence
-def _absence(answer, schema, data):
-    "Why an answer can't be used, as an Absence and a sentence; None and nothing if it can."
-    text, reason, refusal = answer['text'], answer.get('finish_reason'), answer.get('refusal')
-    if refusal: return Absence.refused, f'The model declined: {" ".join(refusal.split())[:200]}'
-    if reason == 'content_filter': return Absence.filtered, 'A content filter stopped the reply.'
-    if data is not None: return None, ''
-    if reason == 'length' and looped(text): return Absence.looped, 'The reply repeats itself until it is cut off.'
-    if reason == 'length': return Absence.truncated, 'The reply was cut off at its token limit.'
-    if not text.strip(): return Absence.malformed, 'The reply is empty.'
-    if schema is None: return None, ''
-    return _without_json(why_absent(text, reason))
-
-# %% ../../nbs/llm/chat.ipynb #chat-absence-json
-def _without_json(why):
-    "The absence of a reply that holds no JSON that fits, and a sentence."
-    if why == Absence.refused: return why, 'The model declined.'
-    if why == Absence.looped: return why, 'The reply repeats itself.'
-    return why, 'The reply holds no JSON that fits the schema.'
-
-# %% ../../nbs/llm/chat.ipynb #chat-spent
-def _spent(answer, cached):
-    "What an answer cost, by the server's own count; time only if it was asked for now."
-    usage = answer.get('usage') or {}
-    prompt, completion = _count_of(usage.get('prompt_tokens')), _count_of(usage.get('completion_tokens'))
-    return Usage(1, int(cached), prompt, completion, 0. if cached else answer.get('seconds', 0.), int(not prompt))
-
-# %% ../../nbs/llm/chat.ipynb #chat-reply-from
-@patch
-def _reply(self:Chat, answer, schema, cached):
-    "The reply that an answer stands for, entered into the counts."
-    text = answer['text']
-    data = _fitting(text, schema) if schema is not None and text else None
-    absence, detail = _absence(answer, schema, data)
-    spent = _spent(answer, cached)
-    self._count(absence, cached, spent)
-    more = {name: answer.get(name) for name in ('finish_reason', 'model', 'refusal', 'reasoning', 'logprobs')}
-    return Reply(text=text, data=data, usage=spent, cached=cached, absence=absence, detail=detail, **more)
-
-# %% ../../nbs/llm/chat.ipynb #chat-cut
-def _warn_of_cut(request, answer):
-    "Say so if the server read far fewer tokens than the prompt can have."
-    sent = sum(len(m['content'].encode()) for m in request['messages'] if isinstance(m['content'], str))
-    read = answer['usage']['prompt_tokens']
-    if 0 < read < sent/16:
-        warnings.warn(f'{request["endpoint"]} says it read {read:,} tokens of a prompt of {sent:,} bytes: it may have '
-                      f'cut it. Raise the context that the server gives to {request["model"]}.', stacklevel=2)
-
-# %% ../../nbs/llm/chat.ipynb #chat-unkept
-@patch
-def _unkept(self:Chat, why):
-    "Count an answer that could not be kept, and why. After the first, this chat gives up."
-    self.stats.unkept += 1
-    if self.stats.unkept > 1: return
-    self._given_up = f'{why} (This chat asks no more; make a new one.)'
-    warnings.warn(f'An answer could not be kept. {self._given_up}', stacklevel=2)
-
-# %% ../../nbs/llm/chat.ipynb #chat-keep
-@patch
-async def _keep(self:Chat, asked, answer):
-    "Keep an answer, unless the model declined. Gives the reply of the answer that is kept."
-    schema = asked.request.get('schema')
-    absence, _ = _absence(answer, schema, _fitting(answer['text'], schema) if schema else None)
-    _warn_of_cut(asked.request, answer)
-    if self._keeper is not None and absence not in (Absence.refused, Absence.filtered):
-        answer, why = await self._keeper.put(asked.key, asked.text, answer)
-        if why is not None: self._unkept(why)
-    return self._reply(answer, schema, cached=False)
+    async def keep(self, answer):
+        "Keep an answer, unless the model declined. Gives the reply of the answer that is kept."
+        chat, request, schema = self.chat, self.request, self.request.get('schema')
+        sent = sum(len(m['content'].encode()) for m in request['messages'] if isinstance(m['content'], str))
+        if 0 < (read := answer['usage']['prompt_tokens']) < sent/16:
+            warnings.warn(f'{request["endpoint"]} says it read {read:,} tokens of a prompt of {sent:,} bytes: it may '
+                          f'have cut it. Raise the context that the server gives to {request["model"]}.', stacklevel=2)
+        reply = _reply_of(answer, schema, cached=False)
+        if chat._keeper is not None and reply.absence not in (Absence.refused, Absence.filtered):
+            kept, why = await chat._keeper.put(self.key, self.text, answer)
+            if why is not None:
+                chat.stats.unkept += 1
+                if chat.stats.unkept == 1: # after the first, the chat gives up
+                    chat._given_up = f'{why} (This chat asks no more; make a new one.)'
+                    warnings.warn(f'An answer could not be kept. {chat._given_up}', stacklevel=2)
+            if kept is not answer: reply = _reply_of(kept, schema, cached=False)
+        return chat._enter(reply)

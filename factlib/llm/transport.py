@@ -22,10 +22,11 @@ class Failure(Exception):
 
     - worth another try: `rate` (429), `server` (5xx and others), `connection`, `timeout`, `garbled` (no completion);
     - would only happen again: `too_long` (for the context), `filtered`, `rejected` (any other 4xx)."""
-    def __init__(self, kind:str, message:str, status:int|None=None, retry_after:float|None=None):
-        "`retry_after` is in seconds."
+    def __init__(self, kind:str, message:str, status:int|None=None, retry_after:float|None=None, code='', param=''):
+        "`retry_after` is in seconds; `code` and `param` (the field that it is about) are the server's, empty if not said."
         super().__init__(message)
         self.kind, self.message, self.status, self.retry_after = kind, message, status, retry_after
+        self.code, self.param = code, param
 
     @property
     def transient(self)->bool:
@@ -65,11 +66,14 @@ def _one_line(x):
     return ' '.join(str(x or '')[:_MOST_SEARCHED].split())
 
 def _message(body):
-    "The message and the code in an error's body, in the forms that servers give it."
+    "The message, the code and the name of the field in an error's body, in the forms that servers give it."
+    body = body[0] if isinstance(body, list) and body else body
     error = body.get('error', body) if isinstance(body, dict) else body
-    if not isinstance(error, dict): return _one_line(error), ''
+    if not isinstance(error, dict): return _one_line(error), '', ''
     message = next((error[k] for k in ('message', 'detail', 'msg') if error.get(k)), error)
-    return _one_line(message), f"{_one_line(error.get('code'))} {_one_line(error.get('type'))}"
+    behind = error.get('metadata').get('raw') if isinstance(error.get('metadata'), dict) else None # of a router
+    said = f'{_one_line(message)}: {_one_line(behind)}' if behind else _one_line(message)
+    return said, f"{_one_line(error.get('code'))} {_one_line(error.get('type'))}", _one_line(error.get('param'))
 
 # %% ../../nbs/llm/transport.ipynb #transport-redirect
 def _redirected(headers):
@@ -84,14 +88,14 @@ def failure(
     headers, # As `retry_after` takes them
 )->Failure:
     "The failure that an error's response stands for."
-    message, code = (_redirected(headers), '') if 300 <= status < 400 else _message(body)
-    words, wait = f'{code} {message}', retry_after(headers)
+    message, code, param = (_redirected(headers), '', '') if 300 <= status < 400 else _message(body)
+    words, wait, more = f'{code} {message}', retry_after(headers), dict(code=code.strip(), param=param)
     refused = 400 <= status < 500 and status != 429
-    if status == 413 or refused and _TOO_LONG.search(words): return Failure('too_long', message, status)
-    if refused and _FILTERED.search(words): return Failure('filtered', message, status)
-    if status == 429: return Failure('rejected' if _QUOTA.search(words) else 'rate', message, status, wait)
-    if status >= 500 or status in (408, 409, 425): return Failure('server', message, status, wait)
-    return Failure('rejected', message, status)
+    if status == 413 or refused and _TOO_LONG.search(words): return Failure('too_long', message, status, **more)
+    if refused and _FILTERED.search(words): return Failure('filtered', message, status, **more)
+    if status == 429: return Failure('rejected' if _QUOTA.search(words) else 'rate', message, status, wait, **more)
+    if status >= 500 or status in (408, 409, 425): return Failure('server', message, status, wait, **more)
+    return Failure('rejected', message, status, **more)
 
 # %% ../../nbs/llm/transport.ipynb #transport-here
 def _here(base_url):
@@ -133,10 +137,36 @@ async def _body(status, parts):
     return b''.join(pieces)[:most]
 
 # %% ../../nbs/llm/transport.ipynb #transport-parsed
+def _in_one(raw):
+    "The completion that the events of a stream make up, as parsed JSON; None if they are none."
+    lines = [line[5:].strip() for line in raw.split(b'\n') if line.startswith(b'data:')]
+    try: chunks = [json.loads(line) for line in lines if line != b'[DONE]']
+    except (ValueError, RecursionError): return None
+    if not chunks or not all(isinstance(chunk, dict) for chunk in chunks) or b'"delta"' not in raw:
+        return None
+    if error := next((chunk for chunk in chunks if chunk.get('error')), None): return error
+    texts, choice, usage, logprobs = {}, dict(index=0, finish_reason=None), None, []
+    for chunk in chunks:
+        usage = chunk.get('usage') or usage
+        for piece in (chunk.get('choices') or [])[:1]:
+            for name, text in (piece.get('delta') or {}).items():
+                if isinstance(text, str) and name != 'role': texts[name] = texts.get(name, '') + text
+                elif isinstance(text, list): texts[name] = texts.get(name, []) + text
+            choice['finish_reason'] = piece.get('finish_reason') or choice['finish_reason']
+            logprobs += (piece.get('logprobs') or {}).get('content') or []
+    choice |= dict(message=dict(role='assistant', content=None) | texts)
+    if logprobs: choice |= dict(logprobs=dict(content=logprobs))
+    if choice['finish_reason'] is None and b'[DONE]' not in lines: return None # it broke off
+    first = {name: value for name, value in chunks[0].items() if name in ('id', 'created', 'model')}
+    return first | dict(object='chat.completion', choices=[choice], usage=usage)
+
 def _parsed(raw):
-    "The JSON of a body; its text if it is none."
+    "The JSON of a body, or that which its stream of events makes up; its text if it is neither."
     try: return json.loads(raw)
-    except (ValueError, RecursionError): return raw.decode('utf-8', 'replace')
+    except (ValueError, RecursionError): pass
+    try: whole = _in_one(raw) if raw.lstrip().startswith((b'data:', b':', b'event:', b'id:')) else None
+    except (AttributeError, TypeError): whole = None # events of another kind
+    return raw.decode('utf-8', 'replace') if whole is None else whole
 
 # %% ../../nbs/llm/transport.ipynb #transport-checked
 def _checked(completion):
@@ -163,6 +193,7 @@ def _http_client(base_url):
                 async with aclosing(answer.aiter_bytes()) as parts: raw = await _body(answer.status_code, parts)
             finally: await answer.aclose()
             if answer.status_code >= 300: raise failure(answer.status_code, _parsed(raw), answer.headers)
+            if raw[:1] not in b'{[' and isinstance(whole := _parsed(raw), dict): raw = json.dumps(whole).encode() # a stream
             kind = {'content-type': 'application/json'} # whatever the server calls it
             return type(answer)(answer.status_code, headers=kind, content=raw, request=request)
 

@@ -7,7 +7,7 @@ import pytest
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import EvaluationError, Evaluator, evaluate
-from factlib.llm.chat import Chat, _Tries
+from factlib.llm.chat import Chat, _Asking, _one_form
 from factlib.llm.stub import StubServer
 from factlib.llm.transport import TRANSPORTS, Failure
 from raw_server import RawServer, completion, http
@@ -77,7 +77,9 @@ def test_a_kept_failure_shows_no_key():
         with RawServer(NO_ANSWER['the key in an error']) as server:
             chat = Chat('m', server.base_url, api_key=KEY, transport=transport)
             now = run_sync(clock())
-            failed = run_sync(chat._try(chat._request('x'), _Tries(sent=now, end=now + 9)))
+            asking = _Asking(chat, request := _one_form(chat, 'x'), b'', '')
+            asking.sent, asking.end = now, now + 9
+            failed = run_sync(asking.attempt(chat.profile, chat.profile.body(request)))
             assert failed.kind == 'rejected' and failed.__traceback__ is None and KEY not in shown(failed)
 
 async def clock(): return asyncio.get_running_loop().time()
@@ -193,7 +195,7 @@ def test_a_count_that_is_none_is_uncounted(n, transport, tmp_path):
 
 def test_a_count_that_an_older_cache_holds_is_uncounted_too(tmp_path):
     chat = Chat('m', 'http://127.0.0.1:9/v1', cache=tmp_path/'a.sqlite', mode='replay')
-    request = chat._request('x')
+    request = _one_form(chat, 'x')
     for n, usage in enumerate([dict(prompt_tokens=2**63, completion_tokens=2**70), None, dict(prompt_tokens='5')]):
         chat.cache.put(chat.key('x'), request, dict(text='ok', finish_reason='stop', usage=usage), replace=True)
         assert chat.ask('x').usage.prompt_tokens == 0 and chat.ask('x').usage.uncounted == 1
