@@ -162,9 +162,12 @@ class Usage(Record):
     completion_tokens: int = 0  # Written by the model
     seconds: float = 0.0        # Wall time
     uncounted: int = 0          # Calls of which the server said no tokens: they are missing above
+    profile: dict = field(default_factory=dict) # What was sent otherwise than asked (`llm.profile`); empty: nothing
 
     def __add__(self, other:'Usage')->'Usage':
-        return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in dataclasses.fields(self)))
+        counts = [f.name for f in dataclasses.fields(self) if f.name != 'profile']
+        profile = {**self.profile, **other.profile} if self.profile or other.profile else {}
+        return Usage(*(getattr(self, name) + getattr(other, name) for name in counts), profile)
 
 # %% ../../nbs/core/records.ipynb #records-judgement
 @dataclass(frozen=True)

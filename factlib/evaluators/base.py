@@ -7,7 +7,7 @@ __all__ = ['EVALUATORS', 'Evaluator', 'register', 'get', 'register_variant', 'of
            'missing_field', 'judgements_frame', 'EvaluationError', 'evaluate', 'summary']
 
 # %% ../../nbs/evaluators/base.ipynb #base-imports
-import asyncio, dataclasses, inspect, time, traceback
+import asyncio, dataclasses, inspect, json, time, traceback
 from functools import wraps
 
 from fastcore.basics import patch
@@ -219,7 +219,7 @@ async def _run(evaluator, jobs, concurrency, done):
 # %% ../../nbs/evaluators/base.ipynb #base-frame
 _FIRST = ('example_id', 'evaluator', 'value', 'absence')
 _COSTS = ('requests', 'cached', 'prompt_tokens', 'completion_tokens', 'seconds', 'uncounted')
-_LAST = ('group', 'variant', 'level', 'evidence', *_COSTS)
+_LAST = ('group', 'variant', 'level', 'evidence', *_COSTS, 'profile')
 
 def _numbers(values):
     "A float column; with None where there is no number, and then of dtype object."
@@ -262,6 +262,7 @@ def _columns(judgements, examples):
     for name in _COSTS:
         values = [getattr(j.usage, name) for j in judgements]
         columns[name] = pd.Series(values, dtype=float if name == 'seconds' else int)
+    columns['profile'] = _texts(json.dumps(j.usage.profile) if j.usage.profile else '' for j in judgements)
     return columns
 
 # %% ../../nbs/evaluators/base.ipynb #base-frame-judgements
@@ -279,7 +280,8 @@ def judgements_frame(
     - group, variant, level: the example's
     - evidence: a dict
     - requests, cached, prompt_tokens, completion_tokens, uncounted: see `Usage`
-    - seconds: wall time; a group's is divided among its examples"""
+    - seconds: wall time; a group's is divided among its examples
+    - profile: what the endpoint was sent otherwise than asked, as JSON (`llm.profile`); empty: nothing"""
     import pandas as pd
     return pd.DataFrame(_columns(judgements, examples))
 

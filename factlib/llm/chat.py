@@ -20,7 +20,7 @@ from .cache import Cache, default_cache, request_key, request_text
 from .gateway import gated_url
 from .keeping import Keeper
 from .limits import Gate, wait_for
-from .profile import Profile, lesson
+from .profile import Lesson, Profile, lesson
 from .replies import answer as without_reasoning, json_values, looped, whole, why_absent
 from .transport import TRANSPORTS, Failure, transport_for
 
@@ -31,7 +31,7 @@ class Reply:
     text: str = ''                 # What the model wrote; empty if nothing arrived
     data: object = None            # With a schema: the JSON that fits it, else None
     finish_reason: str|None = None # As the server gave it: "stop", "length", "content_filter"
-    usage: Usage = field(default_factory=Usage) # Tokens and seconds
+    usage: Usage = field(default_factory=Usage) # Tokens, seconds, and what was sent otherwise than asked
     cached: bool = False           # From the cache, without asking
     absence: Absence|None = None   # Why it can't be used
     detail: str = ''               # One sentence on the absence
@@ -39,7 +39,6 @@ class Reply:
     refusal: str|None = None       # The model's words, if it declined
     reasoning: str|None = None     # If the server gives it apart from the text
     logprobs: dict|None = None     # If asked for
-    profile: dict = field(default_factory=dict) # What was sent otherwise than asked: see `llm.profile`; empty: nothing
 
 # %% ../../nbs/llm/chat.ipynb #chat-stats
 @dataclass
@@ -186,9 +185,9 @@ def _reply_of(answer, schema, cached):
     data = _fitting(text, schema) if schema is not None and text else None
     absence, detail = _absence(answer, schema, data)
     prompt, completion = _count_of(usage.get('prompt_tokens')), _count_of(usage.get('completion_tokens'))
-    spent = Usage(1, int(cached), prompt, completion, 0. if cached else answer.get('seconds', 0.), int(not prompt))
+    profile, seconds = answer.get('profile') or {}, 0. if cached else answer.get('seconds', 0.)
+    spent = Usage(1, int(cached), prompt, completion, seconds, int(not prompt), profile)
     more = {name: answer.get(name) for name in ('finish_reason', 'model', 'refusal', 'reasoning', 'logprobs')}
-    more['profile'] = answer.get('profile') or {}
     return Reply(text=text, data=data, usage=spent, cached=cached, absence=absence, detail=detail, **more)
 
 # %% ../../nbs/llm/chat.ipynb #chat-secret
@@ -304,6 +303,7 @@ class Chat:
         per_minute:int|None=None, # Requests that begin within 60 seconds, from 1; None: as many as there are
         request:dict|None=None, # Fields of every request, whatever a caller asks; a None in it leaves its field out
         profile:Profile|dict|None=None, # What is known of the endpoint beforehand; None: nothing, it is learnt
+        most_requests:int|None=None, # At most so many are sent in all, from 1; None: as many as there are
     ):
         "Nothing is asked yet; a wrong argument is a `BadInput`."
         self._secret = api_key = _Secret(api_key or os.environ.get('OPENAI_API_KEY') or 'none')
@@ -319,6 +319,7 @@ class Chat:
         self.longest_wait = _check_seconds(longest_wait, '`longest_wait`')
         self.base_url = _address(base_url)
         self.endpoint = endpoint or self.base_url
+        self.most_requests = check_optional_count(most_requests, '`most_requests`', 1)
         self.request = _check_fixed(request)
         self.known = profile if isinstance(profile, Profile) else Profile.from_dict(profile or {})
         self.cache = _cache_for(cache, mode)
@@ -337,6 +338,7 @@ class Chat:
         self.profile, self._trial = self.known, None # what was learnt; the lesson that one request is trying
         self._denied = self._given_up = None # the last 401, 402 or 404, and the sentence once nothing is asked any more
         self._first, self._came, self._answered = {}, False, False # first requests -> how each failed; did anything come?
+        self._fitted = False # did a reply ever fit its schema?
 
     def __getstate__(self): # what begins with an underscore belongs to the process, or is the key
         return {name: value for name, value in vars(self).items() if not name.startswith('_') and name != 'profile'}
@@ -484,21 +486,22 @@ class _Asking:
                     if self.waits_for_lesson(): continue # one has come up while this request queued
                     self.sent = clock()
                     self.end = self.end + self.sent - queued if self.end else self.sent + max(chat.deadline, chat._way[2])
+                    if chat.most_requests and chat.stats.requests >= chat.most_requests:
+                        chat._given_up = f'This chat sends {chat.most_requests} requests at most, and has.'
                     if chat._given_up or self.sent >= self.end: return self.too_late()
                     profile = self.trial or chat.profile
                     body = self.body(profile)
                     answer = await self.attempt(profile, body)
-                    if isinstance(answer, dict):
-                        if not self.again(profile, body, answer): return await self.keep(answer)
-                        continue
-                failed = answer
-                drawn = lesson(profile, self.request, body, failed)
-                if drawn and await self.try_lesson(drawn, body):
-                    self.count -= 1 # learning costs no attempt
-                    continue
-                if not failed.transient: self.end_trial()
-                if reply := self.hopeless(failed): return reply
-                await self.wait(failed)
+                came = isinstance(answer, dict)
+                drawn = self.ignored_schema(profile, answer) if came else lesson(profile, self.request, body, answer)
+                if drawn and await self.try_lesson(drawn, body): self.count -= 1 # learning costs no attempt
+                elif came:
+                    self.end_trial(adopt=drawn is None)
+                    if not self.again(profile, body, answer): return await self.keep(answer)
+                else:
+                    if not answer.transient: self.end_trial()
+                    if reply := self.hopeless(answer): return reply
+                    await self.wait(answer)
         finally: self.end_trial()
 
     def body(self, profile):
@@ -542,10 +545,18 @@ class _Asking:
         self.trial = chat._trial = None
         trial.done.set()
 
+    def ignored_schema(self, profile, answer):
+        "The lesson that a reply without JSON suggests, as long as none ever fitted a schema: some servers ignore them."
+        schema, chat = self.request.get('schema'), self.chat
+        if schema is None or chat._fitted: return None
+        reply = _reply_of(answer, schema, cached=False)
+        chat._fitted = reply.data is not None
+        if reply.absence is not Absence.malformed or not reply.text.strip(): return None
+        return Lesson(dict(form='words'), 'asked with a schema in words: NAME does not keep to it otherwise')
+
     def again(self, profile, body, answer):
         "Is it to be asked again: because a model that thinks needs more room, or because an empty reply may be a slip?"
         chat = self.chat
-        self.end_trial(adopt=True)
         limit = None if 'max_tokens' in chat.request else body.get(profile.limit)
         if roomier := chat.profile.roomier(answer, limit):
             if roomier is not chat.profile:

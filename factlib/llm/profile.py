@@ -238,7 +238,8 @@ def _field_lesson(sampling, body, words, param):
     if least is not None:
         return Lesson(dict(fields={name: least}), f'asked with {name} {least:g}: NAME does not take {value:g}')
     why = 'accepts only its default' if re.search(r'default|value', words, re.I) else 'does not take it'
-    return Lesson(dict(fields={name: None}), f'asked without {name}: NAME {why}')
+    gone = dict.fromkeys(('logprobs', 'top_logprobs') if name == 'logprobs' else (name,))
+    return Lesson(dict(fields=gone), f'asked without {name}: NAME {why}')
 
 def lesson(
     profile:Profile, # By which the request was sent

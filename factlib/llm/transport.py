@@ -109,6 +109,7 @@ def _chain(error):
     return [error] if error.__cause__ is None else [error, *_chain(error.__cause__)]
 
 # %% ../../nbs/llm/transport.ipynb #transport-lost
+_IN_WORDS = dict(gaierror='no host of that name is known', ConnectionRefusedError='nobody listens at that port')
 _LOST = {'OSError', 'ClientConnectionError', 'ClientPayloadError'} # by name: importing aiohttp takes long
 
 def _lost(error, timeout):
@@ -119,8 +120,8 @@ def _lost(error, timeout):
         return Failure('timeout', f'no answer within {timeout:.3g} s')
     kinds = {kind.__name__ for e in errors for kind in type(e).__mro__}
     lost = kinds & _LOST and 'ContentEncodingError' not in kinds
-    why = 'the connection failed' if lost else 'the answer is no chat completion'
-    return Failure('connection' if lost else 'garbled', f'{why} ({type(errors[-1]).__name__})')
+    why, name = 'the connection failed' if lost else 'the answer is no chat completion', type(errors[-1]).__name__
+    return Failure('connection' if lost else 'garbled', f'{why} ({_IN_WORDS.get(name, name)})')
 
 # %% ../../nbs/llm/transport.ipynb #transport-whole
 _MOST, _MOST_OF_ERROR = 32_000_000, 64_000 # bytes, unpacked

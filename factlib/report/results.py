@@ -194,10 +194,12 @@ def asked(self:Experiment,
     scored:int, # Scores there
     signature:str, # How they were made
     usage:dict|None=None, # Requests, tokens, seconds
+    profile:dict|None=None, # What the endpoint was sent otherwise than asked; None: nothing
 )->None:
     "Say how many scores an evaluator was asked for and gave."
     if evaluator in self.evaluators: raise BadInput(f'The evaluator {evaluator!r} is named twice.')
-    self.evaluators[evaluator] = dict(asked=int(asked), scored=int(scored), signature=signature, usage=usage or {})
+    said = dict(asked=int(asked), scored=int(scored), signature=signature, usage=usage or {})
+    self.evaluators[evaluator] = said | (dict(profile=profile) if profile else {})
 
 # %% ../../nbs/report/results.ipynb #results-judgement-rows
 def _as_json(values):

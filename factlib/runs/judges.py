@@ -158,7 +158,9 @@ def note_asked(
     "Say in the experiment what was asked for and given, and what it took."
     usage = {name: int(frame[name].sum()) for name in _USAGE if frame[name].any()}
     usage['seconds'] = round(float(frame.seconds.sum()), 2)
-    run.asked(label or judge.name, len(frame), int(frame.value.notna().sum()), judge.signature, usage)
+    profile = {}
+    for said in filter(None, frame.get('profile', ())): profile |= json.loads(said)
+    run.asked(label or judge.name, len(frame), int(frame.value.notna().sum()), judge.signature, usage, profile)
 
 # %% ../../nbs/runs/judges.ipynb #judges-noted
 class _Unasked(Evaluator):

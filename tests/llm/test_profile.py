@@ -29,7 +29,7 @@ def test_two_fields_are_learnt_once_at_256_in_flight_and_said_once():
         chat = Chat('o9', server.base_url, concurrency=256, mode='off')
         replies = all_at_once(chat, [str(i) for i in range(256)])
         first = len(server.requests)
-        assert all(r.text == 'ok' and r.profile == dict(fields=dict(temperature=None), limit='max_completion_tokens') for r in replies)
+        assert all(r.text == 'ok' and r.usage.profile == dict(fields=dict(temperature=None), limit='max_completion_tokens') for r in replies)
         assert first <= 256 + 256 + 1 # each refused once; the one that learns, once more
         assert chat.ask('later').text == 'ok' and len(server.requests) == first + 1
     assert [str(w.message) for w in said] == ['asked with max_completion_tokens: o9 has no max_tokens.', 'asked without temperature: o9 accepts only its default.']
@@ -41,10 +41,10 @@ def test_what_is_learnt_changes_neither_key_nor_signature(tmp_path):
         with pytest.warns(UserWarning): assert chat.ask('x').text == 'ok'
         assert (chat.key('x'), chat.describe()) == before == (Chat('o9', endpoint='e').key('x'), dict(model='o9', endpoint='e'))
         again = Chat('o9', server.base_url, cache=tmp_path/'a.sqlite', endpoint='e').ask('x')
-        assert again.cached and again.profile == dict(fields=dict(temperature=None), limit='max_completion_tokens') # beside the answer
-        known = Chat('o9', server.base_url, mode='off', endpoint='e', profile=again.profile)
+        assert again.cached and again.usage.profile == dict(fields=dict(temperature=None), limit='max_completion_tokens') # beside the answer
+        known = Chat('o9', server.base_url, mode='off', endpoint='e', profile=again.usage.profile)
         sent = len(server.requests)
-        assert known.ask('y').text == 'ok' and len(server.requests) == sent + 1 and known.describe()['profile'] == again.profile
+        assert known.ask('y').text == 'ok' and len(server.requests) == sent + 1 and known.describe()['profile'] == again.usage.profile
         assert known.key('x') == before[0]
 
 @pytest.mark.parametrize('refusals', [2, 3])
