@@ -255,7 +255,7 @@ def probe_endpoint(model, base_url, cost, as_json):
     from factlib.llm.probe import MOST_REQUESTS, probe
     if cost:
         return click.echo(f'At most {MOST_REQUESTS} requests, with about 30 tokens each and replies of at most 256; if it '
-                          'thinks before it answers, three of the replies may have up to 16,384.')
+                          'thinks before it answers, replies may have up to 32,768 each.')
     probed = probe(model, base_url or None)
     if as_json: click.echo(json.dumps(probed.to_dict(), indent=1))
     else:

@@ -45,7 +45,7 @@ def without_system(
 
 # %% ../../nbs/llm/profile.ipynb #profile-class
 _OURS = ('endpoint', 'schema', 'repeat', 'max_tokens') # fields of a request that are not sent as they are
-_ROOM, _MOST_RAISES = 4096, 3 # tokens for a model that thinks at first; then doubled
+_ROOM, _MOST_RAISES = 4096, 4 # tokens for a model that thinks, at first; then doubled three times
 _LEAST_REPLY = 64 # tokens: a prompt that leaves less of the context is too long
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Profile:
         limit:int|None, # That was sent
     )->'Profile|None': # None: it isn't the room that this answer lacks
         """The profile with more room, if an answer is cut off or empty because the model thinks: 4,096 tokens at once,
-        then twice as much each time, three times at most."""
+        then twice as much, three times at most."""
         text, ended = answer['text'], answer.get('finish_reason')
         thought = bool(answer.get('reasoning') or (answer.get('usage') or {}).get('reasoning_tokens')) or '<think' in text
         empty, cut = not text.strip(), ended == 'length'

@@ -94,6 +94,36 @@ def test_tuples_come_in_the_order_given_and_every_time_the_same():
     first, again = run(examples, slow)[0], run(examples)[0]
     assert [m.id for m in first] == ['a', 'b', 'c'] and [json.dumps(m.row()) for m in first] == [json.dumps(m.row()) for m in again]
 
+# A model that thinks first
+
+THOUGHT = 'Who comes first? ' + 'Perhaps {"next": "Zoe"}. '*20
+
+def thinks(how, needs=0):
+    "A rule whose replies have thoughts before them; where the limit is below what these need, nothing but thoughts."
+    def think(request):
+        cut = (request.get('max_tokens') or request.get('max_completion_tokens')) < needs
+        ended, answer = 'length' if cut else 'stop', '' if cut else rule(request)
+        if how == 'field': return dict(content=answer, reasoning_content=THOUGHT, finish_reason=ended)
+        if how == 'untold': return dict(content=answer, finish_reason=ended)
+        begin, end = '<think>' if how == 'tags' else '', '' if cut else '</think>\n'
+        return dict(content=begin + THOUGHT + end + answer, finish_reason=ended)
+    return think
+
+@pytest.mark.parametrize('how, needs', [('tags', 0), ('end', 0), ('field', 0), ('tags', 3000), ('field', 3000), ('untold', 3000), ('field', 20_000), ('tags', 20_000)])
+def test_a_model_that_thinks_writes_lies(how, needs):
+    "With `<think>`, without its beginning, in a field, or unseen; with twenty thousand tokens of it."
+    plain = run([pair(3, id) for id in 'abc'])[0]
+    made, server = run([pair(3, id) for id in 'abc'], thinks(how, needs), chat=dict(mode='off', concurrency=4))
+    assert [len(m.lies) for m in made] == [1, 1, 1] and len(server.requests) <= 40
+    assert [m.lies for m in made] == [m.lies for m in plain] and [m.absent for m in made] == [m.absent for m in plain]
+
+def test_a_model_that_never_stops_thinking_is_truncated_and_not_asked_for_ever():
+    made, server = run([pair(3, id) for id in 'abc'], thinks('field', 10**9))
+    assert not any(m.lies for m in made) and {why for m in made for why in m.absent.values()} >= {(Absence.truncated, 'The events: The reply was cut off at its token limit, as the model thought.')}
+    assert len(server.requests) <= 3*5 + 3 # room for each of the first, once; the truth, told again
+    stopped, server = run([pair(3, id) for id in 'abc'], lambda r: rule(r) if step(r) == 'decompose' else thinks('field', 10**9)(r), paraphrase=False)
+    assert not any(m.lies for m in stopped) and len(server.requests) <= 3 + 3*5 # not eight times each
+
 # What it costs
 
 @pytest.mark.parametrize('n, lies', [(1, 0), (2, 0), (3, 1), (4, 2), (5, 4), (6, 4)]) # counted by hand: three events have a hard order (1 of 3 pairs), four an easy (5 of 6) and a hard one (2 of 6)

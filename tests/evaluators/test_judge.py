@@ -73,7 +73,7 @@ def attacked(target):
 def test_no_attack_changes_a_score(make, json_schema):
     scores, requests = run(make, by_rule(TAG[make.name]), attacked('Rain fell!! And again!'), json_schema)
     assert set(scores.absence) == {None} and set(scores.value) == {0 if make is Faithfulness else 2}
-    answered = [r for r in requests if ('response_format' in r) == json_schema]
+    answered = [r for r in requests if (r['response_format']['type'] == 'json_schema') == json_schema]
     assert len(answered) == len(ATTACKS) + 1
 
 def test_in_other_slots_than_the_text_attacks_fail_too():

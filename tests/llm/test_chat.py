@@ -51,7 +51,7 @@ LASTING = { # fault: absence, requests that each struck prompt costs
     'filtered, as an error': (dict(status=400, body=dict(error=dict(code='content_filter', message='no'))), Absence.filtered, 1),
     'empty': ('', Absence.malformed, 2),
     'white space': (' \n ', Absence.malformed, 2),
-    'only reasoning': (dict(content=None, reasoning_content='Well...', finish_reason='length'), Absence.truncated, 4), # at most: room is given three times, to all
+    'only reasoning': (dict(content=None, reasoning_content='Well...', finish_reason='length'), Absence.truncated, 5), # at most: room is given four times, to all
     'looping': (dict(content='so very '*400, finish_reason='length'), Absence.looped, 1),
     'too long': (dict(status=400, body=dict(error=dict(message='This model has a context length of 8 tokens'))), Absence.too_long, 1),
     'too large': (dict(status=413, body='Payload Too Large'), Absence.too_long, 1),

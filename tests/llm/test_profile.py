@@ -93,7 +93,7 @@ def thinking(needs):
         return dict(content='ok', reasoning_content='Hm.')
     return rule
 
-@pytest.mark.parametrize('needs, requests, room', [(3000, 2, 4096), (5000, 3, 8192), (9000, 4, 16384), (10**7, 4, 16384)])
+@pytest.mark.parametrize('needs, requests, room', [(3000, 2, 4096), (5000, 3, 8192), (9000, 4, 16384), (20_000, 5, 32768), (10**7, 5, 32768)])
 def test_a_model_that_thinks_gets_room(needs, requests, room):
     with StubServer(thinking(needs)) as server:
         chat = Chat('m', server.base_url, mode='off')
