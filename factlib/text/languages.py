@@ -146,7 +146,7 @@ def language_code(
     word = str(given).strip().lower()
     code = known.get(word) or re.split('[-_]', word)[0]
     if re.fullmatch('[a-z]{2,3}', code): return code
-    raise BadInput(f'{given!r} is no language: give an ISO code, such as de, or a name: {", ".join(LANGUAGES.values())}.')
+    raise BadInput(f'{given!r} is no language: give an ISO code (de) or a name: {", ".join(LANGUAGES.values())}.')
 
 def languages_said(
     codes:list, # From `languages_of`

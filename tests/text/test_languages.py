@@ -14,7 +14,8 @@ from factlib.text.languages import language_code, languages_of, languages_said
 ANSWERS = {
     'de': ['Der Fuchs lief in den Wald.', 'Die Henne war nicht im Stall.', 'Nein.', 'Sie kam erst am Abend zurück.',
            'Das Tor war mit einem Seil verschlossen.', 'Er hat es auf dem Hof gefunden.'],
-    'fr': ['Le renard est parti dans la forêt.', 'La poule n’était pas dans la cour.', 'Non.', 'Il a vu les oies sur le pont.',
+    'fr': ['Le renard est parti dans la forêt.', 'La poule n’était pas dans la cour.', 'Non.',
+           'Il a vu les oies sur le pont.',
            'Elle est revenue avec une corde.', 'Les plumes étaient sous la table.'],
     'es': ['El zorro se fue por la noche.', 'La gallina no estaba en el corral.', 'No.', 'Los gansos vieron al hombre.',
            'Ella volvió con una cuerda.', 'Las plumas estaban en el suelo.'],
@@ -47,7 +48,8 @@ def test_a_group_lends_its_language_to_its_short_texts():
 
 def test_half_and_half_is_no_language():
     texts = ['Ja.', *ANSWERS['de']*3, *ANSWERS['en']*3]
-    long = ['Die Henne war nicht im Stall, und der Fuchs lief in den Wald.', 'She was not in the house when it came to the door.']
+    long = ['Die Henne war nicht im Stall, und der Fuchs lief in den Wald.',
+            'She was not in the house when it came to the door.']
     assert languages_of(['Ja.', *long*3]) == [None] + ['de', 'en']*3 and len(languages_of(texts)) == 37
 
 @pytest.mark.parametrize('texts', [['🦊', '🐔'], ['42', '1,000'], ['', ' \n'], ['Paris', 'Rio de la Plata', 'El Paso'],
