@@ -101,14 +101,16 @@ def test_languages_must_be_a_tuple():
         def judge(self, example): return self.judgement(example, 1)
     with pytest.raises(BadInput, match='tuple of ISO codes'): evaluate(Wrong(), examples(['a']), progress=False)
 
-@pytest.mark.parametrize('given, code', [('de', 'de'), ('German', 'de'), ('de_AT', 'de'), (' EN ', 'en'), ('gsw', 'gsw')])
+@pytest.mark.parametrize('given, code', [('de', 'de'), ('German', 'de'), ('de_AT', 'de'), (' EN ', 'en'),
+                                         ('gsw', 'gsw')])
 def test_language_codes(given, code): assert language_code(given) == code
 
 def test_a_german_file(tmp_path):
     """The language is said and kept, absences are one line, `--language` decides otherwise."""
     path = tmp_path/'answers.jsonl'
     path.write_text('\n'.join(json.dumps(dict(response=text)) for text in ANSWERS['de']*4), encoding='utf-8')
-    command = ['evaluate', str(path), '--with', 'function_words,tense,length', '--no-page', '--out', str(tmp_path/'out')]
+    command = ['evaluate', str(path), '--with', 'function_words,tense,length', '--no-page']
+    command += ['--out', str(tmp_path/'out')]
     told = CliRunner().invoke(app, command)
     assert told.exit_code == 4 and 'Language of the texts of answers: German (de) 24 of 24.' in told.output
     lines = [line for line in told.output.splitlines() if 'Why there is no score' in line]

@@ -172,7 +172,8 @@ class ParagraphEmbedding(Evaluator):
     """Mean cosine between the embeddings of neighbouring paragraphs: -1 to 1, higher is more coherent; one part,
     `coherence`, with the same value. The evidence holds the number of `paragraphs`, how many were `cut`, and the
     pairs with the `lowest` cosine. Fewer than two paragraphs with a word are inapplicable."""
-    name, offline, slow, languages = 'paragraph_embedding', True, True, ('en',) # about 2,000 words a second at 256 word pieces
+    languages = ('en',)
+    name, offline, slow = 'paragraph_embedding', True, True # about 2,000 words a second at 256 word pieces
 
     def __init__(self,
         max_tokens:int=MOST_TOKENS, # Of a paragraph, from its beginning, 3 to 256
