@@ -198,12 +198,15 @@ def _evaluate(path, names, out, at_least, page, **options):
 @click.option('--good', help='The label that deserves the higher score: then an AUC is computed.')
 @click.option('--at-least', default=0., show_default=True,
               help='End with exit code 4 if an evaluator scores a smaller share of the texts than this, or none.')
+@click.option('--language', default='',
+              help='Of the texts, such as de or German; by default it is decided on all of them and said.')
 @click.option('--concurrency', default=16, show_default=True, help='Requests under way at a time.')
 @click.option('--cost', is_flag=True, help='Only say what would be asked for.')
 @click.option('--prices',
               help='With --cost: a CSV file with the columns model, input, output (per million tokens) and currency.')
 @click.option('--page/--no-page', default=True, help='Also bring index.html in the folder above up to date.')
-def evaluate_own(path, names, out, model, base_url, columns, labels, good, at_least, concurrency, cost, prices, page):
+def evaluate_own(path, names, out, model, base_url, columns, labels, good, at_least, language, concurrency, cost,
+                 prices, page):
     """Judge the texts of a file. It is a .jsonl, .csv or .parquet with a text in each row, or a chat log.
 
     The text is in the column target (or response, answer, summary, ...), what it must be faithful to in source (or
@@ -217,7 +220,8 @@ def evaluate_own(path, names, out, model, base_url, columns, labels, good, at_le
     """
     meanings = dict(columns=_pairs(columns, '--columns'), labels=_pairs(labels, '--labels'), good=good)
     if cost: return _say_cost(path, names, model, base_url, prices, meanings)
-    _evaluate(path, names, out, at_least, page, model=model, base_url=base_url, concurrency=concurrency, **meanings)
+    _evaluate(path, names, out, at_least, page, model=model, base_url=base_url, concurrency=concurrency,
+              language=language, **meanings)
 
 # %% ../nbs/cli.ipynb #cli-cost
 @app.command('cost')

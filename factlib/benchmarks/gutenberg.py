@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['ABBREVIATIONS', 'REASONS', 'NOT_PROSE', 'book_span', 'header_fields', 'drop_credits', 'drop_brackets',
            'drop_asterisks', 'mark_chapters', 'break_sentences', 'Cleaned', 'drop_underscores', 'clean', 'LeftOut',
-           'Document', 'Corpus', 'read_metadata', 'document', 'corpus', 'level_of', 'at_length', 'statistics',
-           'thesis_documents']
+           'Document', 'Corpus', 'reason_lines', 'cleaning_lines', 'read_metadata', 'document', 'corpus', 'level_of',
+           'at_length', 'statistics', 'thesis_documents']
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-imports
 import re
@@ -224,6 +224,25 @@ def __repr__(self:Corpus)->str:
     why = Counter(x.reason for x in self.left_out)
     reasons = ', '.join(f'{n} {reason}' for reason, n in why.most_common()) or 'none'
     return f'Corpus({len(self)} documents; left out: {reasons})'
+
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-said
+def reason_lines(
+    rows:list, # Things with an id, a reason and what is said of it, such as `LeftOut`s
+    what:str, # Happened to them
+)->list[str]: # The commonest reason first
+    "One line for each reason: how many, and an example."
+    reasons = {}
+    for row in rows: reasons.setdefault(row.reason, []).append(row)
+    common = sorted(reasons.items(), key=lambda item: -len(item[1]))
+    return [f'{what} {len(found)} ({reason}), e.g. {found[0].id}: {found[0].said}' for reason, found in common]
+
+def cleaning_lines(
+    found:dict, # Of a `Corpus`
+)->list[str]: # Nothing where nothing was taken away
+    "In how many texts each step of cleaning found something."
+    steps = ('wrapping', 'credits', 'brackets', 'asterisks', 'underscores')
+    hit = {step: [i for i, counts in found.items() if counts.get(step)] for step in steps}
+    return [f'cleaned {len(ids)} ({step}), e.g. {ids[0]}' for step, ids in hit.items() if ids]
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-files
 _BINARY = re.compile('[\x00-\x08\x0e-\x1f]')

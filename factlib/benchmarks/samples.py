@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .base import Benchmark, benchmark
+from .gutenberg import cleaning_lines, corpus, reason_lines
 from ..core.checks import check_count, check_optional_count
-from ..core.files import read_text_file, text_files
 from ..core.records import BadInput, Example
 from ..perturb.base import MANIPULATIONS
 from ..perturb.quality import manipulate
@@ -83,10 +83,15 @@ def background_text()->str: # About 960,000 words
 
 # %% ../../nbs/benchmarks/samples.ipynb #samples-own
 def texts_in(
-    folder:Path, # Holds .txt files, at least one
-)->list[Story]: # In the order of their names; id and title are the file's name without ending
-    "A user's own texts."
-    return [Story(path.stem, path.stem, read_text_file(path)) for path in text_files(folder)]
+    folder:Path, # Holds .txt files, at least one that can be used
+    say=print, # Is called with each line on what was left out or cleaned
+)->list[Story]: # In the order of their names; the id is the file's name without ending
+    "A user's own texts. If none of them can be used, the `BadInput` says why."
+    texts = corpus(folder, language=None, prose=False)
+    lines = reason_lines(texts.left_out, 'left out')
+    if not len(texts): raise BadInput(f'No text of {str(folder)!r} can be used: {"; ".join(lines)}')
+    for line in lines + cleaning_lines(texts.found): say(line)
+    return [Story(doc.id, doc.title, doc.text) for doc in texts]
 
 # %% ../../nbs/benchmarks/samples.ipynb #samples-refused
 class Refused(NamedTuple):

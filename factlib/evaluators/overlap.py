@@ -23,6 +23,12 @@ def _words(text, stem):
     words = _WORD.findall(text.lower())
     return [porter(w) if len(w) > 3 else w for w in words] if stem else words
 
+def _unseen(text):
+    "The share of a text's letters that are none of a to z, 0 to 1."
+    if text.isascii(): return 0.
+    letters = Counter(c.isascii() for c in text if c.isalpha())
+    return letters[False]/max(letters.total(), 1)
+
 # %% ../../nbs/evaluators/overlap.ipynb #overlap-lcs
 def common_subsequence(
     a:list, # Anything hashable
@@ -72,7 +78,8 @@ _MEASURES = ('precision', 'recall', 'f')
 
 class Rouge(Evaluator):
     """A variant of ROUGE between target and source: 0 to 1; parts `precision`, `recall` and `f`, the value being one
-    of them. A target or source with too few words to compare is inapplicable, and `why` says which."""
+    of them. A target or source with too few words to compare is inapplicable, and so is one of which most letters are
+    none of a to z; `why` says which."""
     requires, offline, version = ('target', 'source'), True, 1
     least = 1 # words, for there to be anything to compare
 
@@ -83,6 +90,7 @@ class Rouge(Evaluator):
         if measure not in _MEASURES:
             raise BadInput(f'ROUGE has no measure {measure!r}: give one of {", ".join(_MEASURES)}.')
         self.measure, self.stem = measure, bool(stem)
+        self.languages = ('en',) if self.stem else None # Porter's endings are English
         self.signature = signature(self.name, self.version, measure=measure, stem=self.stem)
 
 # %% ../../nbs/evaluators/overlap.ipynb #overlap-variants
@@ -108,10 +116,11 @@ async def judge(self:Rouge,
 )->Judgement:
     "ROUGE of the target, held against the source."
     for field in self.requires:
-        n = len(_words(getattr(example, field), False))
-        if n >= self.least: continue
+        n, unseen = len(_words(getattr(example, field), False)), _unseen(getattr(example, field))
+        if n >= self.least and unseen <= .5: continue
         words = f'{n or "no"} word{"s" if n != 1 else ""}'
         why = f'the {field} has {words}, and {self.name} needs {self.least}'
+        if n >= self.least: why = f'ROUGE sees the letters a to z only, and most of the {field} is in another script'
         return self.absent(example, Absence.inapplicable, why=why)
     parts = dict(zip(_MEASURES, rouge(example.target, example.source, self.stem)[self.name]))
     return self.judgement(example, parts[self.measure], parts)

@@ -45,7 +45,7 @@ def minilm_words(
     vectors = [word_vectors(part)[1] for part in parts]
     return np.concatenate(vectors) if vectors else np.zeros((0, 384))
 
-minilm_words.signature = 'all-MiniLM-L6-v2'
+minilm_words.signature, minilm_words.languages = 'all-MiniLM-L6-v2', ('en',)
 
 # %% ../../nbs/evaluators/similarity.ipynb #similarity-evaluator
 _MEASURES = ('precision', 'recall', 'f')
@@ -64,6 +64,7 @@ class Similarity(Evaluator):
         self.measure = check_choice(measure, _MEASURES, '`measure`')
         self.against = check_choice(against, ('source', 'reference'), '`against`')
         self.requires, self.vectors = ('target', against), vectors
+        self.languages = getattr(vectors, 'languages', None)
         made_by = getattr(vectors, 'signature', 'own')
         self.signature = signature('similarity', 1, measure=measure, against=against, vectors=made_by)
 

@@ -27,10 +27,8 @@ def _numbers(text):
 # %% ../../nbs/runs/building.ipynb #building-build-report
 def _counts(rows, what):
     "One line for each reason: how many, and an example."
-    reasons = {}
-    for row in rows: reasons.setdefault(row.reason, []).append(row)
-    for reason, found in sorted(reasons.items(), key=lambda item: -len(item[1])):
-        click.echo(f'{what} {len(found)} ({reason}), e.g. {found[0].id}: {found[0].said}')
+    from factlib.benchmarks.gutenberg import reason_lines
+    for line in reason_lines(rows, what): click.echo(line)
 
 def _build(folder, out, metadata, filters, as_is, kinds, intensities, lengths, seed, mode, workers, format,
            **options):

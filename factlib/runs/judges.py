@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SAMPLING', 'COMPARED', 'SMOKE', 'names_in', 'asks', 'judges_for', 'memo_judges', 'check_judged', 'note_asked',
-           'judged_now', 'judged_by', 'judge_all']
+           'judged_now', 'text_languages', 'say_languages', 'judged_by', 'judge_all']
 
 # %% ../../nbs/runs/judges.ipynb #judges-imports
 import inspect, json, re
@@ -17,6 +17,7 @@ from ..core.records import Absence, BadInput
 from ..evaluators.base import EVALUATORS, Evaluator, evaluate, get, offline_evaluators
 from ..evaluators.memo.judgememo import MODES, SECTIONS
 from ..evaluators.prompt_family import VERSIONS, Generation, generation
+from ..text.languages import language_code, language_name, languages_of, languages_said
 from .parameters import chat_for
 from .planning import PlanMade, current_plan
 
@@ -180,6 +181,28 @@ def judged_now(
     if plan.chat is not None: plan.judged.append((judge, examples))
     return evaluate(_Unasked(judge), examples, progress=False)
 
+# %% ../../nbs/runs/judges.ipynb #judges-languages
+def text_languages(
+    examples:list, # `Example`s that belong together, such as those of a file
+    language:str|None=None, # Of all of them, as a user gave it; None: decided on the texts
+)->str: # 'German (de) 312 of 312'
+    "The languages of the texts that are judged, in words."
+    if language: return f'{language_name(language_code(language))}, as was given'
+    return languages_said(languages_of([e.target or '' for e in examples], [e.group for e in examples]))
+
+def say_languages(
+    run, # A `report.results.Experiment`
+    benchmarks:dict, # Name -> `Example`s
+    language:str|None=None, # As for `text_languages`
+    always:bool=False, # Also where all are English, or none can be told
+)->None:
+    "A finding for each set of texts, unless the run has it already."
+    for name, examples in benchmarks.items():
+        said = f'Language of the texts of {name}: {text_languages(examples, language)}.'
+        known = [finding['text'] for finding in run.findings]
+        usual = re.fullmatch(r'[^:]*: (?:(?:English \(en\)|unknown) \d+ of \d+(?:, )?)+\.', said)
+        if said not in known and (always or not usual): run.finding(said, cell='')
+
 # %% ../../nbs/runs/judges.ipynb #judges-judged-by
 def judged_by(
     judge, # An `Evaluator`
@@ -193,8 +216,11 @@ def judged_by(
     "Judge in an experiment, which keeps the judgements and counts what was asked for and given."
     import pandas as pd
     label, frames, bar = label or judge.name, [], run.watched if progress is None else progress
+    language = run.parameters.get('language') or None
+    if not run.evaluators: say_languages(run, benchmarks, language) # once
     for name, examples in benchmarks.items():
-        frame = judged_now(judge, examples, concurrency=concurrency, progress=bar).assign(evaluator=label)
+        frame = judged_now(judge, examples, concurrency=concurrency, progress=bar, language=language)
+        frame = frame.assign(evaluator=label)
         frame.attrs['signatures'] = {label: judge.signature}
         run.judgements(frame, examples, name, model)
         frames.append(frame.assign(benchmark=name))
@@ -214,10 +240,11 @@ def judge_all(
     except ValueError as e:
         raise BadInput(f'The parameter options must be JSON, such as \'{{"min_words": 30}}\': {e}.') from None
     if 'random' in names: options = dict(seed=parameters['seed']) | options
+    how = dict(progress=progress, language=parameters.get('language') or None)
     by_rule = lambda name: getattr(EVALUATORS[name], 'offline', False) and not parameters['model']
     asked = [name for name in names if asks(name) and not by_rule(name)]
     with chat_for(parameters) if asked else nullcontext() as chat:
         judges = judges_for(names, chat, **options)
-        judged = {judge.name: (judge, judged_now(judge, examples, progress=progress)) for judge in judges}
+        judged = {judge.name: (judge, judged_now(judge, examples, **how)) for judge in judges}
     if current_plan(): raise PlanMade
     return judged

@@ -15,10 +15,11 @@ from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..evaluators.base import EvaluationError, summary
 from ..report.results import Experiment
-from .costs import why_none
-from .judges import asks, judged_by, judges_for, names_in
+from .costs import absence_lines
+from .judges import asks, judged_by, judges_for, names_in, say_languages
 from .lists import needs_model
 from .parameters import chat_for
+from ..text.languages import language_code
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-check
 def _check_names(names, model):
@@ -113,9 +114,8 @@ def own_benchmark(
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-why-none
 def _say_why(run, judged):
-    "A finding for each evaluator that lacks scores: the commonest reason."
-    for name, own in judged.groupby('evaluator', sort=False):
-        if own.value.isna().any(): run.finding(f'{name}, why there is no score: {why_none(own)}', cell='')
+    "A finding for each reason why scores are lacking, of all evaluators together."
+    for line in absence_lines(judged): run.finding(f'Why there is no score: {line}', cell='')
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-show-all
 def _show(run, frames, benchmark, statistics=None):
@@ -143,12 +143,15 @@ def evaluate_file(
     base_url:str='', # Of its endpoint
     concurrency:int=16, # Requests under way
     statistics=None, # `metaeval.matrix.small_matrix`
+    language:str='', # Of the texts, as 'de' or 'German'; empty: it is decided on all of them
     **meanings, # columns, labels, good
 )->tuple: # What `result.json` holds; evaluator -> why it failed
     "Judge a file; what was judged is kept even if an evaluator fails."
     listed, benchmark = _check_names(names, model), own_benchmark(path, **meanings)
-    asked = dict(model=model, base_url=base_url, dataset=str(path), out=str(out), concurrency=concurrency)
+    asked = dict(model=model, base_url=base_url, dataset=str(path), out=str(out), concurrency=concurrency,
+                 language=language_code(language) if language else '')
     run = _experiment(listed, asked)
+    say_languages(run, {benchmark.name: benchmark.examples}, asked['language'], always=True)
     with chat_for(asked) if model else nullcontext() as chat:
         frames, failed = _judge_each(judges_for(listed, chat), benchmark, run, model, concurrency)
     _show(run, frames, benchmark, statistics)

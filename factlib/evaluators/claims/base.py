@@ -12,7 +12,7 @@ from typing import Callable
 from fastcore.basics import patch
 
 from ...core.records import Absence, Example, Judgement
-from ..base import Evaluator, missing_field
+from ..base import Evaluator, common_languages, missing_field
 from .parts import check_rules, component_for, fact_rows, total_usage
 
 # %% ../../../nbs/evaluators/claims/base.ipynb #base-evaluator
@@ -25,6 +25,11 @@ class ClaimEvaluator(Evaluator):
     def __init__(self, chat, options:dict): # A `Chat`, or None: rules; options of its requests, which rules don't have
         check_rules(self.name, chat, options)
         self.chat, self.options = chat, options
+
+    @property
+    def languages(self)->tuple|None: # ISO codes; None: any
+        "Those that all of its components know."
+        return common_languages(vars(self).values())
 
     def component(self, given, method:str, asked:Callable, ruled:Callable):
         "The component that was given; if none was, `asked(chat, **options)`, or without a chat `ruled()`."

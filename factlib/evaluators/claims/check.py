@@ -109,6 +109,7 @@ class NliChecker(Component):
         words:int|None=100, # Of a window of whole sentences, at most; None: all of the source
     ):
         self.entailment, self.words = entailment or RuleEntailment(), check_optional_count(words, 'words', 1)
+        self.languages = getattr(self.entailment, 'languages', None)
         self.threshold = None if threshold is None else check_score(threshold, 'threshold')
         how = dict(threshold='argmax' if threshold is None else threshold, words='all' if words is None else words)
         self.signature = signature('nli', 1, entailment=self.entailment.signature, **how).replace('|', ';')

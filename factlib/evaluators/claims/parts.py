@@ -57,6 +57,7 @@ class Outcome:
 class Component:
     "A part of an evaluator. This base class is one that asks no model, so there is nothing to plan."
     signature: str # How its results were made; no '|' in it, because it becomes part of the evaluator's
+    languages: tuple|None = None # ISO codes of those that it knows; None: any
 
     def plan(self, *given)->list: # Of `llm.costs.Planned`
         "The requests that it will take, as far as they can be known."

@@ -396,6 +396,7 @@ def message_of(
 # %% ../../../nbs/evaluators/claims/presuppositions.ipynb #presuppositions-decomposer
 class RuleDecomposer(Component):
     "The claims of a turn by a parser and patterns (VISTA, step 1, without a model)."
+    languages = ('en',)
     signature = signature('spoken', 1, presuppositions='yes', coreference='last name').replace('|', ';')
 
     def expect(self,

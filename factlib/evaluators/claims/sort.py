@@ -226,7 +226,9 @@ class PlaceSorter(Component):
 class PathSorter(Component):
     """Events by where `order_path` places them, without a model. More than 20 million pairs of an event and a sentence
     are too long."""
-    def __init__(self): self.signature = f'path;{OrderPath().signature}'.replace('|', ';')
+    def __init__(self):
+        path = OrderPath()
+        self.signature, self.languages = f'path;{path.signature}'.replace('|', ';'), path.languages
 
     async def _spans(self, source, target, cues):
         "What `order_path` says of the target's sentences: (start and end, start in the source), as claimed."

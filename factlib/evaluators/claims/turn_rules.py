@@ -291,6 +291,7 @@ def known_names(
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-verifier
 class RuleVerifier(Component):
     "Does the reference or the memory bear a claim out? By words, numbers, names and negation (VISTA, step 2)."
+    languages = ('en',)
     signature = signature('spoken rules', 1, far=FAR, close=CLOSE, verified=VERIFIED, same=_same()).replace('|', ';')
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-verdict-of-one
@@ -353,6 +354,7 @@ def why_unverified(
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-categoriser-class
 class RuleCategoriser(Component):
     "Why is a claim not borne out? By cues, and by what it says otherwise (VISTA, step 3)."
+    languages = ('en',)
     signature = signature('spoken reasons', 1, likely=LIKELY, same=_same()).replace('|', ';')
 
     async def categorise(self, claims:list, source:str|None, background:list=())->Outcome: # Id -> `Category`

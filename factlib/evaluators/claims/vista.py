@@ -13,7 +13,7 @@ from fastcore.basics import patch
 from ...core.checks import check_choice, check_optional_count
 from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, Judgement, signature
-from ..base import Evaluator, missing_field, register, register_variant
+from ..base import Evaluator, common_languages, missing_field, register, register_variant
 from .background import Background, check_carry, knowledge_texts
 from .conversations import conversations
 from .judged import JudgedTurn, unknown_before
@@ -70,6 +70,7 @@ def _set_components(self:Vista, decomposer, verifier, categoriser, batch, option
     self.decomposer = fit(decomposer, 'decompose', 'rule_decomposer', TurnDecomposer, history=shown)
     self.verifier = fit(verifier, 'verify', 'rule_verifier', TurnVerifier, batch=batch)
     self.categoriser = fit(categoriser, 'categorise', 'rule_categoriser', Categoriser, batch=batch)
+    self.languages = common_languages([self.decomposer, self.verifier, self.categoriser])
     self._sign()
 
 # %% ../../../nbs/evaluators/claims/vista.ipynb #vista-init

@@ -118,6 +118,7 @@ class VistaFitted(Evaluator):
     a model, by a fit on BEGIN's dev sets. Part: supported (1 from .5 on). The evidence holds the `claims`, all
     `features`, and the largest `weight`s (log-odds)."""
     name, requires, offline, slow = 'vista_fitted', ('source', 'target'), True, True # as `vista`
+    languages = ('en',)
 
     def __init__(self,
         fitted:dict|None=None, # From `fit`; None: shipped

@@ -37,6 +37,7 @@ class Entailment:
     "Base class: a subclass sets `signature` and `label` and defines `grid`."
     signature: str        # How a number was made: model, revision, rules, limits, version
     label: str            # Short, for tables: it stands behind the evaluator's name
+    languages: tuple|None = None # ISO codes of those that it knows; None: any, as far as is known
     truncates: bool = False # Whether a pair that is too long is cut (and counted)
 
     def grid(self, premises:list, hypotheses:list)->Scored: # Strings, at least one of each

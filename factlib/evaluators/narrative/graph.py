@@ -84,6 +84,7 @@ class GraphReader:
 def _take(self:GraphReader, chat, temperature, pack, sampling):
     "How scenes are read."
     check_rules('graph', chat, sampling | (dict(pack=pack) if pack else {}))
+    self.languages = ('en',) if chat is None else None
     if chat is None: self.samples, self.tau, self.scene_reader = 1, 1 if self.count == 'samples' else self.tau, None
     else:
         _check_samples(self.samples, self.tau, self.count, temperature)

@@ -74,6 +74,11 @@ class StoryReader:
         if not 0 <= check_score(self.least, '`least`') <= 1:
             raise BadInput(f'`least` is a share of the scenes, from 0 to 1, not {self.least}.')
 
+    @property
+    def languages(self)->tuple|None: # ISO codes; None: any
+        "Those that its graph is made in."
+        return getattr(self.graph, 'languages', None)
+
 # %% ../../../nbs/evaluators/narrative/reading.ipynb #reading-graph-of
 _BY_RULE = Shared(16)
 

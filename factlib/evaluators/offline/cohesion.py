@@ -16,6 +16,7 @@ from ...core.checks import check_count
 from ...core.records import Absence, Example, Judgement, signature
 from ..base import Evaluator, register
 from .background import background_texts, counts_digest, lowest_pairs
+from ...text.languages import languages_of
 from ...text.models import minilm
 from ...text.spans import Span, paragraphs, sections
 from ...text.vectors import MOST_TOKENS, embedded
@@ -83,9 +84,12 @@ class BlockWeights:
         texts:Iterable, # Independent of those that are judged
         min_words:int=50, # In a block, see `blocks`
     ):
-        words_of = [content_words(b.of(text)) for text in background_texts(texts) for b in blocks(text, min_words)]
+        texts = background_texts(texts)
+        words_of = [content_words(b.of(text)) for text in texts for b in blocks(text, min_words)]
         self.df, self.n = Counter(w for words in words_of for w in words), len(words_of)
         self.digest = counts_digest(self.df, 'words')
+        told = languages_of(texts, [0]*len(texts))[0] # as one text
+        self.languages = (told,) if told else None
         self.weights = {word: math.log((self.n + 1)/(df + 1)) for word, df in self.df.items()}
         self.unknown = math.log(self.n + 1)
 
@@ -134,6 +138,7 @@ def __init__(self:EntityContinuity,
 ):
     self.min_words, self.shown = check_count(min_words, 'min_words', 1), shown
     self.weigh = background if isinstance(background, BlockWeights) else BlockWeights(background)
+    self.languages = self.weigh.languages
     known = dict(background=self.weigh.digest, blocks=self.weigh.n)
     self.signature = signature(self.name, 3, **known, min_words=self.min_words)
 
@@ -167,6 +172,7 @@ class ParagraphEmbedding(Evaluator):
     """Mean cosine between the embeddings of neighbouring paragraphs: -1 to 1, higher is more coherent; one part,
     `coherence`, with the same value. The evidence holds the number of `paragraphs`, how many were `cut`, and the
     pairs with the `lowest` cosine. Fewer than two paragraphs with a word are inapplicable."""
+    languages = ('en',)
     name, offline, slow = 'paragraph_embedding', True, True # about 2,000 words a second at 256 word pieces
 
     def __init__(self,

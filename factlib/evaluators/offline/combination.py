@@ -16,7 +16,7 @@ from fastcore.basics import patch
 from ...core.files import digest
 from ...core.frames import DataFrame
 from ...core.records import Absence, BadInput, Example, Judgement, signature
-from ..base import Evaluator, register
+from ..base import Evaluator, common_languages, register
 from ...text.spans import paragraphs
 
 # %% ../../../nbs/evaluators/offline/combination.ipynb #combination-weights
@@ -107,6 +107,7 @@ def __init__(self:Combination,
     self.own = _own_paragraphs(self.training)
     self.trained = {e.id for e in self.training} | {e.target for e in self.training}
     self.requires = tuple(dict.fromkeys(f for e in self.evaluators for f in e.requires))
+    self.languages = common_languages(self.evaluators)
     self._sign()
 
 # %% ../../../nbs/evaluators/offline/combination.ipynb #combination-own

@@ -19,6 +19,7 @@ from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, Judgement, signature
 from ..base import Evaluator, register
 from .background import background_texts, counts_digest, judge_events
+from ...text.languages import languages_known
 from ...text.models import SPACY_MODEL
 from ...text.parse import tagged
 from ...text.spans import paragraphs
@@ -88,7 +89,7 @@ class Tense(Evaluator):
     one part, `fluency`, with the same value. The evidence holds the number of `events` and the paragraphs with the
     `lowest` mean, with their spans. A text without a verb is inapplicable, and so is one in another language than the
     background (see `text.words.unreadable`)."""
-    name, offline = 'tense', True # some 10,000 words a second
+    name, offline, languages = 'tense', True, ('en',) # some 10,000 words a second
     background = dict(background=some_verb_forms)
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-tense-init
@@ -140,6 +141,7 @@ def __init__(self:OutOfVocabulary,
         raise BadInput('`vocabulary` must be a set of words, not one string: `vocabulary_of([text])` makes one.')
     self.vocabulary, self.shown = frozenset(normalise(w) for w in vocabulary), shown
     if not self.vocabulary: raise BadInput('The vocabulary is empty, so every word would be unknown.')
+    self.languages = languages_known(self.vocabulary)
     words = digest('\n'.join(sorted(self.vocabulary)), 12)
     self.signature = signature(self.name, 2, vocabulary=words, words=len(self.vocabulary))
 
@@ -218,7 +220,7 @@ class FunctionWords(Evaluator):
     """Mean log-probability of neighbouring word classes of which at least one is a function word, in nats: below 0,
     higher is more fluent; one part, `fluency`, with the same value. The evidence holds the number of `pairs` and the
     paragraphs with the `lowest` mean, with their spans. A text without such a pair is inapplicable."""
-    name, offline = 'function_words', True
+    name, offline, languages = 'function_words', True, ('en',)
     background = dict(background=ClassBigrams)
 
     async def judge(self, example:Example)->Judgement: return judge_events(self, example, self._nats, 'pairs')

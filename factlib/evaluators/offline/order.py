@@ -246,6 +246,7 @@ def __init__(self:OrderPath,
 ):
     if not 0 < slip < 1: raise BadInput(f'slip must lie between 0 and 1, not {slip!r}.')
     self.slip, self.cues = slip, bool(cues)
+    self.languages = ('en',) if cues else None # what is told out of order on purpose shows in English words only
     self.signature = signature(self.name, 4, slip=slip, cues=self.cues, sharp=_SHARP, near=_NEAR, free=_FREE)
 
 @patch

@@ -128,7 +128,7 @@ class Surprisal(Evaluator):
 
     A text of more than `max_tokens` tokens is `too_long`, one of nothing but white space `inapplicable`, and a server
     that fails gives `transport`."""
-    name = 'surprisal'
+    name, languages = 'surprisal', ('en',)
 
 # %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-evaluator-init
 @patch
