@@ -16,9 +16,9 @@ from ..core.records import BadInput
 from ..evaluators.base import EvaluationError, summary
 from ..report.results import Experiment
 from .costs import why_none
-from .judges import asks, judged_by, judges_for, names_in
+from .judges import WEIGHTED, asks, judged_by, judges_for, names_in
 from .lists import needs_model
-from .parameters import chat_for
+from .parameters import chat_for, request_fields
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-check
 def _check_names(names, model):
@@ -142,15 +142,19 @@ def evaluate_file(
     model:str='', # Empty: rules
     base_url:str='', # Of its endpoint
     concurrency:int=16, # Requests under way
+    request:str='', # JSON: fields of every request, see `runs.parameters.request_fields`
+    weighted:bool=False, # Also expected scores, see `evaluators.expected`
     statistics=None, # `metaeval.matrix.small_matrix`
     **meanings, # columns, labels, good
 )->tuple: # What `result.json` holds; evaluator -> why it failed
     "Judge a file; what was judged is kept even if an evaluator fails."
     listed, benchmark = _check_names(names, model), own_benchmark(path, **meanings)
-    asked = dict(model=model, base_url=base_url, dataset=str(path), out=str(out), concurrency=concurrency)
+    asked = dict(model=model, base_url=base_url, dataset=str(path), out=str(out), concurrency=concurrency,
+                 request=request)
+    if request_fields(request) and not model: raise BadInput('--request needs a model to ask: name one as --model NAME.')
     run = _experiment(listed, asked)
     with chat_for(asked) if model else nullcontext() as chat:
-        frames, failed = _judge_each(judges_for(listed, chat), benchmark, run, model, concurrency)
+        frames, failed = _judge_each(judges_for(listed, chat, **(WEIGHTED if weighted else {})), benchmark, run, model, concurrency)
     _show(run, frames, benchmark, statistics)
     return run.finish(), failed
 
