@@ -160,15 +160,15 @@ def _pairs(text, what):
     return found
 
 # %% ../nbs/cli.ipynb #cli-own-cost
-def _say_cost(path, names, model, base_url, prices, request, weighted, meanings):
+def _say_cost(path, names, model, base_url, prices, meanings, request='', weighted=False):
     "What the evaluators would ask for."
     from factlib.llm.chat import Chat
     from factlib.llm.costs import dry_run
-    from factlib.runs.judges import WEIGHTED, judges_for
+    from factlib.runs.judges import judges_for, weighting
     from factlib.runs.own_file import own_benchmark
     from factlib.runs.parameters import request_fields
     chat = Chat(model or 'any', base_url or 'http://127.0.0.1:1/v1', mode='off', request=request_fields(request))
-    judges = judges_for(names, chat, **(WEIGHTED if weighted else {}))
+    judges = judges_for(names, chat, **weighting(weighted))
     asking = [judge for judge in judges if hasattr(judge, 'plan')]
     if not asking: raise BadInput(f'None of {names} asks a model, so it costs nothing.')
     click.echo(dry_run(asking, own_benchmark(path, **meanings).examples, reply_tokens=150, prices=prices))
@@ -236,7 +236,7 @@ def evaluate_own(path, names, out, model, base_url, request, weighted, columns, 
         --out outputs/mine
     """
     meanings = dict(columns=_pairs(columns, '--columns'), labels=_pairs(labels, '--labels'), good=good)
-    if cost: return _say_cost(path, names, model, base_url, prices, request, weighted, meanings)
+    if cost: return _say_cost(path, names, model, base_url, prices, meanings, request, weighted)
     _evaluate(path, names, out, at_least, page, model=model, base_url=base_url, concurrency=concurrency,
               request=request, weighted=weighted, **meanings)
 

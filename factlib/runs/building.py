@@ -134,7 +134,7 @@ def with_options(
 
 # %% ../../nbs/runs/building.ipynb #building-chat
 @contextmanager
-def _chat_beside(out, ending, texts, model, base_url, concurrency, cost, request):
+def _chat_beside(out, ending, texts, model, base_url, concurrency, cost, request=''):
     "A chat whose answers are kept beside a file; with `cost` none are. The texts must not be that file."
     from factlib.llm.cache import default_cache
     from factlib.llm.chat import Chat

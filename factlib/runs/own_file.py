@@ -16,7 +16,7 @@ from ..core.records import BadInput
 from ..evaluators.base import EvaluationError, summary
 from ..report.results import Experiment
 from .costs import why_none
-from .judges import WEIGHTED, asks, judged_by, judges_for, names_in
+from .judges import asks, judged_by, judges_for, names_in, weighting
 from .lists import needs_model
 from .parameters import chat_for, request_fields
 
@@ -154,7 +154,7 @@ def evaluate_file(
     if request_fields(request) and not model: raise BadInput('--request needs a model to ask: name one as --model NAME.')
     run = _experiment(listed, asked)
     with chat_for(asked) if model else nullcontext() as chat:
-        frames, failed = _judge_each(judges_for(listed, chat, **(WEIGHTED if weighted else {})), benchmark, run, model, concurrency)
+        frames, failed = _judge_each(judges_for(listed, chat, **weighting(weighted)), benchmark, run, model, concurrency)
     _show(run, frames, benchmark, statistics)
     return run.finish(), failed
 
