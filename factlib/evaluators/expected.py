@@ -54,7 +54,7 @@ def _token_at(entries, text, span):
         if token and at < end and at + len(token) > start: covering.append(entry)
         at += len(token)
     if len(covering) == 1: return covering[0]
-    raise _NotRead(f'The score is written in {len(covering)} tokens, so the others that it might have been are not known.')
+    raise _NotRead(f'The score is written in {len(covering)} tokens, so what else it might have been is not known.')
 
 # %% ../../nbs/evaluators/expected.ipynb #expected-probabilities
 def _probability(entry):

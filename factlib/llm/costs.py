@@ -84,8 +84,8 @@ def _on_limit(chat):
     fixed = getattr(chat, 'request', None) or {}
     if 'max_tokens' not in fixed: return []
     if fixed['max_tokens'] is None:
-        return ['`request` leaves max_tokens out, so only the server\'s own limit counts: there is no upper bound of the '
-                'reply tokens, or of the price.']
+        return ['`request` leaves max_tokens out, so only the server\'s own limit counts: there is no upper bound '
+                'of the reply tokens, or of the price.']
     return [f'Each reply may have {fixed["max_tokens"]:,} tokens, as `request` says.']
 
 # %% ../../nbs/llm/costs.ipynb #costs-price

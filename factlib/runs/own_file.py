@@ -151,10 +151,12 @@ def evaluate_file(
     listed, benchmark = _check_names(names, model), own_benchmark(path, **meanings)
     asked = dict(model=model, base_url=base_url, dataset=str(path), out=str(out), concurrency=concurrency,
                  request=request)
-    if request_fields(request) and not model: raise BadInput('--request needs a model to ask: name one as --model NAME.')
+    if request_fields(request) and not model:
+        raise BadInput('--request needs a model to ask: name one as --model NAME.')
     run = _experiment(listed, asked)
     with chat_for(asked) if model else nullcontext() as chat:
-        frames, failed = _judge_each(judges_for(listed, chat, **weighting(weighted)), benchmark, run, model, concurrency)
+        judges = judges_for(listed, chat, **weighting(weighted))
+        frames, failed = _judge_each(judges, benchmark, run, model, concurrency)
     _show(run, frames, benchmark, statistics)
     return run.finish(), failed
 

@@ -48,12 +48,13 @@ def _each_once(pairs):
 def request_fields(
     given:str|dict|None, # JSON text, or what it would hold; None or empty: nothing is fixed
 )->dict: # Field -> value, as `Chat` takes it as `request`; None leaves the field out
-    "The fields of every request that a user fixes; a `BadInput` if this is no JSON object, or holds what can't be given."
+    "The fields of every request that a user fixes; a `BadInput` if this is no JSON object, or one can't be given."
     example = 'such as \'{"temperature": null, "max_tokens": 3000}\''
     if given is None or isinstance(given, str) and not given.strip(): return {}
     try: fields = json.loads(given, object_pairs_hook=_each_once) if isinstance(given, str) else given
     except (ValueError, RecursionError) as e:
-        raise BadInput(f'`request` has to be a JSON object, {example}; this is no JSON ({e}): {given[:80]!r}.') from None
+        why = f'this is no JSON ({e}): {given[:80]!r}'
+        raise BadInput(f'`request` has to be a JSON object, {example}; {why}.') from None
     if not isinstance(fields, dict): raise BadInput(f'`request` has to be a JSON object, {example}, not {given!r}.')
     check_optional_count(fields.get('max_tokens'), '`max_tokens` in `request`', 1)
     checked = Chat('any', 'http://127.0.0.1:1/v1', mode='off', request=fields).request # says what can't be given

@@ -37,8 +37,10 @@ def judged(logprobs, text, name='consistency', **options):
 JSON = ('{"reason": "4 of 4 facts", "consistency": ', FOUR, '}')
 
 @pytest.mark.parametrize('parts', [
-    JSON, ('{"reason":"none","consistency":', '"', FOUR, '"}'), ('Consistency: ', FOUR, '/5'), (FOUR,), ('[RESULT] ', FOUR), ('4 problems.\n\nConsistency: ', FOUR),
-    ('Ключ: 4 \u00e9\U0001f98a.\n', 'Consistency', ':', entry(' 4', .5, [(' 4', .5), ('5', .25), (' 3', .125), ('.', .1)]), '\n')])
+    JSON, ('{"reason":"none","consistency":', '"', FOUR, '"}'), ('Consistency: ', FOUR, '/5'), (FOUR,),
+    ('[RESULT] ', FOUR), ('4 problems.\n\nConsistency: ', FOUR),
+    ('Ключ: 4 \u00e9\U0001f98a.\n', 'Consistency', ':',
+    entry(' 4', .5, [(' 4', .5), ('5', .25), (' 3', .125), ('.', .1)]), '\n')])
 def test_place_of_the_score(parts):
     "JSON, a fraction, a bare number; the digit also stands earlier; other scripts around it."
     logprobs = tokens(*parts)
@@ -46,7 +48,8 @@ def test_place_of_the_score(parts):
     assert (sent['logprobs'], sent['top_logprobs']) == (True, 20)
     assert row.value == row.consistency == 4 and row['consistency (expected)'] == pytest.approx(EXPECTED, abs=1e-12)
     told = row.evidence['expected']['consistency']
-    assert told['covered'] == pytest.approx(COVERED) and told['probabilities'] == pytest.approx({'3': .125, '4': .5, '5': .25})
+    assert told['covered'] == pytest.approx(COVERED)
+    assert told['probabilities'] == pytest.approx({'3': .125, '4': .5, '5': .25})
 
 def test_variants_of_a_token_add_up():
     "4 as '4' and ' 4': (4*(.4 + .2) + 2*.2)/.8 = 3.5; a token that is there twice counts once."
@@ -64,14 +67,18 @@ def without(parts, **change): return [x | change if x is FOUR else x for x in pa
 BARE = ('Consistency: ', FOUR)
 
 @pytest.mark.parametrize('logprobs, why', [
-    (None, 'no log probabilities'), (dict(content=None), 'no log probabilities'), (dict(content=[]), 'no log probabilities'),
-    (dict(content=['4']), 'form that OpenAI'), (dict(content=[dict(token=4)]), 'form that OpenAI'), (tokens(*without(BARE, bytes=[999])), 'form that OpenAI'),
+    (None, 'no log probabilities'), (dict(content=None), 'no log probabilities'),
+    (dict(content=[]), 'no log probabilities'),
+    (dict(content=['4']), 'form that OpenAI'), (dict(content=[dict(token=4)]), 'form that OpenAI'),
+    (tokens(*without(BARE, bytes=[999])), 'form that OpenAI'),
     (tokens(*without(BARE, top_logprobs=None)), 'what else'), (tokens(*without(BARE, top_logprobs=[])), 'what else'),
-    (tokens(*without(BARE, top_logprobs=FOUR['top_logprobs'][:1])), 'what else'), (tokens(*without(BARE, logprob=None)), 'has no log probability'),
+    (tokens(*without(BARE, top_logprobs=FOUR['top_logprobs'][:1])), 'what else'),
+    (tokens(*without(BARE, logprob=None)), 'has no log probability'),
     (tokens(*without(BARE, top_logprobs=[dict(token='4', logprob='x', bytes=None)]*2)), 'is no log probability'),
     (tokens(*without(BARE, top_logprobs=[dict(token='4', logprob=.7, bytes=None)]*2)), 'is no log probability'),
     (tokens(*without(BARE, top_logprobs=[dict(token=t, logprob=-.1, bytes=None) for t in '45'])), 'more than 1'),
-    (tokens('Consistency:', entry(': 4x', .9, [('4', .1), ('5', .1)])), 'not those of the reply'), (tokens('Consistency:', '4', ' really'), 'not those of the reply'),
+    (tokens('Consistency:', entry(': 4x', .9, [('4', .1), ('5', .1)])), 'not those of the reply'),
+    (tokens('Consistency:', '4', ' really'), 'not those of the reply'),
     (tokens('Consistency', entry('= 4', .5, [('4', .5), ('5', .2)])), 'not those of the reply'),
     (tokens('Consistency: ', entry('4', 0, [('4', 0), ('5', 0)])), 'no probability')])
 def test_hostile_log_probabilities(logprobs, why):
@@ -82,9 +89,11 @@ def test_hostile_log_probabilities(logprobs, why):
 
 def test_infinite_and_null_ones_of_other_tokens_are_nothing():
     "-Infinity is no JSON, but servers write it: (2 + 1.25)/.75."
-    others = [*FOUR['top_logprobs'][:2], dict(token='3', logprob=-math.inf, bytes=None), dict(token='2', logprob=None, bytes=None)]
+    others = [*FOUR['top_logprobs'][:2], dict(token='3', logprob=-math.inf, bytes=None),
+        dict(token='2', logprob=None, bytes=None)]
     row, _ = judged(tokens(*without(BARE, top_logprobs=others)), 'Consistency: 4')
-    assert row['consistency (expected)'] == pytest.approx(3.25/.75) and row.evidence['expected']['consistency']['covered'] == pytest.approx(.75)
+    assert row['consistency (expected)'] == pytest.approx(3.25/.75)
+    assert row.evidence['expected']['consistency']['covered'] == pytest.approx(.75)
 
 def scored(text, *parts, score=4, points=POINTS):
     "By the reader of Likert scores alone."
@@ -104,7 +113,8 @@ def test_numbers_of_several_tokens():
 def test_what_cannot_be_placed():
     place = entry('٤', .5, [('٤', .5), ('3', .25)])
     assert scored('Quality: ٤', 'Quality: ', place)[0] is Absence.inapplicable # a digit of another script
-    assert scored('Quality: four', 'Quality: ', entry('four', .5, [('four', .5), ('3', .25)]))[0] is Absence.inapplicable
+    assert scored('Quality: four', 'Quality: ',
+        entry('four', .5, [('four', .5), ('3', .25)]))[0] is Absence.inapplicable
     assert scored('Quality: 4', 'Quality', entry(': 4.', .5, [(': 4', .5), ('3', .25)]))[0] is Absence.inapplicable
     assert scored('No number.', 'No number.')[0] is Absence.inapplicable
 
@@ -121,7 +131,8 @@ def test_several_metrics_each_at_its_own_place():
     two = entry('2', .5, [('2', .5), ('1', .5)])
     parts = tokens('{"reason": "", "fluency": ', FOUR, ', "coherence": ', two, '}')
     row, _ = judged(parts, ''.join(e['token'] for e in parts['content']), 'fluency_coherence', step=1)
-    assert row.value == 3 and (row['fluency (expected)'], row['coherence (expected)']) == (pytest.approx(EXPECTED), pytest.approx(1.5))
+    assert row.value == 3
+    assert (row['fluency (expected)'], row['coherence (expected)']) == (pytest.approx(EXPECTED), pytest.approx(1.5))
 
 def test_same_score_twice_in_a_reply():
     "Both metrics are 4; each has its own probabilities."
@@ -142,22 +153,29 @@ def test_signature_and_request_of_who_does_not_ask_for_it():
         assert 'logprobs' not in plain.signature and plain.options.keys() == {'temperature', 'max_tokens', 'schema'}
         assert weighted.plan(replace(EXAMPLE, question='?', reference='!'))[0].options['top_logprobs'] == 20
 
-@pytest.mark.parametrize('options', [dict(step=.5), dict(step=None), dict(high=100), dict(low=-2, high=2), dict(weighted='yes')])
+@pytest.mark.parametrize('options', [dict(step=.5), dict(step=None), dict(high=100), dict(low=-2, high=2),
+    dict(weighted='yes')])
 def test_scales_without_expected_scores(options):
     with pytest.raises(BadInput, match='whole numbers|True or False') as said:
         get('consistency', chat=Chat('m', 'http://127.0.0.1:9/v1'), **dict(weighted=True) | options)
     assert len(str(said.value)) < 200
 
-@pytest.mark.parametrize('command', [['run', 'live_judge', '-p', 'judge', 'consistency', '-p', 'weighted', 'true', '-p', 'n', '0', '-p', 'dataset'], ['evaluate', '--with', 'consistency', '--weighted']])
+@pytest.mark.parametrize('command', [['run', 'live_judge', '-p', 'judge', 'consistency', '-p', 'weighted', 'true',
+    '-p', 'n', '0', '-p', 'dataset'], ['evaluate', '--with', 'consistency', '--weighted']])
 def test_commands(tmp_path, command):
     from command import factlib_inside
-    rows = [dict(id=str(i), source='The cat slept.', target=f'The cat {"slept" if i % 2 else "flew"}.', truth='good' if i % 2 else 'bad', group=str(i//2)) for i in range(4)]
+    rows = [dict(id=str(i), source='The cat slept.', target=f'The cat {"slept" if i % 2 else "flew"}.',
+        truth='good' if i % 2 else 'bad', group=str(i//2)) for i in range(4)]
     (tmp_path/'mine.jsonl').write_text('\n'.join(map(json.dumps, rows)))
-    asked = lambda url: ['-p', 'model', 'm', '-p', 'base_url', url] if command[0] == 'run' else ['--model', 'm', '--base-url', url]
+    asked = lambda url: ['-p', 'model', 'm', '-p', 'base_url', url] if command[0] == 'run' else ['--model', 'm',
+        '--base-url', url]
     with StubServer(rule(tokens(*JSON), '{"reason": "4 of 4 facts", "consistency": 4}')) as server:
-        done = factlib_inside(*command, 'mine.jsonl', *asked(server.base_url), '--out', 'o/x', '--no-page', cwd=tmp_path)
+        done = factlib_inside(*command, 'mine.jsonl', *asked(server.base_url), '--out', 'o/x', '--no-page',
+            cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert all(body['logprobs'] is True and body['top_logprobs'] == 20 for body in server.requests)
     import pandas as pd
-    counts = pd.read_csv(tmp_path/'o/x/tables'/('judgements.csv' if command[0] == 'run' else 'counts.csv')).set_index('part')
-    assert counts.loc['consistency (expected)', 'mean'] == pytest.approx(EXPECTED) and counts.loc['consistency', 'mean'] == 4
+    table = 'judgements.csv' if command[0] == 'run' else 'counts.csv'
+    counts = pd.read_csv(tmp_path/'o/x/tables'/table).set_index('part')
+    assert counts.loc['consistency (expected)', 'mean'] == pytest.approx(EXPECTED)
+    assert counts.loc['consistency', 'mean'] == 4
