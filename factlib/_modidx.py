@@ -4202,6 +4202,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'factlib.llm.costs._column': ('llm/costs.html#_column', 'factlib/llm/costs.py'),
                                    'factlib.llm.costs._common': ('llm/costs.html#_common', 'factlib/llm/costs.py'),
                                    'factlib.llm.costs._estimate': ('llm/costs.html#_estimate', 'factlib/llm/costs.py'),
+                                   'factlib.llm.costs._fixed': ('llm/costs.html#_fixed', 'factlib/llm/costs.py'),
                                    'factlib.llm.costs._is_empty': ('llm/costs.html#_is_empty', 'factlib/llm/costs.py'),
                                    'factlib.llm.costs._keys': ('llm/costs.html#_keys', 'factlib/llm/costs.py'),
                                    'factlib.llm.costs._listed': ('llm/costs.html#_listed', 'factlib/llm/costs.py'),

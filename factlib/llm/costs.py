@@ -71,17 +71,22 @@ def prompt_tokens(
     return sum(counter(text) + _PER_MESSAGE for text in _texts(planned.messages)) + _PER_REPLY + of_schema
 
 # %% ../../nbs/llm/costs.ipynb #costs-limit
+def _fixed(chat):
+    "The fields that the user fixed for every request; none if there is no chat, or one of another kind."
+    fields = getattr(chat, 'request', None)
+    return fields if isinstance(fields, dict) else {}
+
 def reply_limit(
     planned:Planned, # The request
     chat=None, # The `Chat` that will be asked; None: only the plan counts
 )->int|None: # Tokens; None: the server's own limit, which isn't known
     "The longest reply that is really asked for: `max_tokens` of the chat's `request` wins over the plan's."
-    fixed = getattr(chat, 'request', None) or {}
+    fixed = _fixed(chat)
     return check_optional_count(fixed.get('max_tokens', planned.max_tokens), '`max_tokens` in `request`', 1)
 
 def _on_limit(chat):
     "A sentence if the user fixed the limit of replies."
-    fixed = getattr(chat, 'request', None) or {}
+    fixed = _fixed(chat)
     if 'max_tokens' not in fixed: return []
     if fixed['max_tokens'] is None:
         return ['`request` leaves max_tokens out, so only the server\'s own limit counts: there is no upper bound '
