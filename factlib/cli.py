@@ -16,7 +16,7 @@ from . import __version__
 from .core.files import data_home, in_project
 from .core.folders import check_place
 from .core.records import BadInput
-from .runs.building import build_answers, build_benchmark, build_montagelie, with_options
+from .runs.building import build_answers, build_benchmark, build_montagelie, request_option, with_options
 from .runs.execute import execute, experiments, find_experiment, main_job, make_folder
 from .runs.execute import parameters_of, results_of, run_all
 
@@ -92,6 +92,14 @@ def list_experiments(name, what, as_json):
 # %% ../nbs/cli.ipynb #cli-typed
 def _truth(value): return {'true': True, 'false': False, '1': True, '0': False, 'yes': True, 'no': False}[value.lower()]
 
+def _with_request(parameters, request, known, name):
+    "The parameters, `--request` among them as the parameter `request`."
+    if not request: return parameters
+    if 'request' not in known: raise BadInput(f'The experiment {name} has no parameter request: it asks no model.')
+    if any(given == 'request' for given, _ in parameters):
+        raise BadInput('`--request` is short for `-p request`: give one of them.')
+    return [*parameters, ('request', request)]
+
 def _typed(values, known):
     "Values from the shell, as the type that the notebook's parameter has."
     typed = {}
@@ -125,15 +133,20 @@ def _run(notebook, values, out, page, if_changed):
 @app.command()
 @click.argument('name')
 @click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE', help='May be repeated.')
+@request_option
 @click.option('--out', default='', help='Folder, else outputs/NAME.')
 @click.option('--page/--no-page', default=True, help='Also make index.html above it.')
 @click.option('--if-changed', is_flag=True, help='Keep results of the same parameters, notebook, data, code.')
-def run(name, parameter, out, page, if_changed):
+def run(name, parameter, request, out, page, if_changed):
     """Run one experiment. NAME is one of `factlib list`, or the path of a notebook.
 
-    For example: factlib run quick_sweep -p n=3"""
+    \b
+    factlib run quick_sweep -p n=3
+    factlib run live_judge -p model=NAME --request '{"temperature": null, "max_tokens": 3000}'
+    """
     notebook = find_experiment(name)
-    values = _typed(parameter, parameters_of(notebook))
+    known = parameters_of(notebook)
+    values = _typed(_with_request(parameter, request, known, name), known)
     out = Path(in_project(out or values.pop('out', '') or f'outputs/{notebook.stem}'))
     _run(notebook, values, out, page, if_changed)
 
@@ -148,13 +161,15 @@ def _pairs(text, what):
     return found
 
 # %% ../nbs/cli.ipynb #cli-own-cost
-def _say_cost(path, names, model, base_url, prices, meanings):
+def _say_cost(path, names, model, base_url, prices, meanings, request='', weighted=False):
     "What the evaluators would ask for."
     from factlib.llm.chat import Chat
     from factlib.llm.costs import dry_run
-    from factlib.runs.judges import judges_for
+    from factlib.runs.judges import judges_for, weighting
     from factlib.runs.own_file import own_benchmark
-    judges = judges_for(names, Chat(model or 'any', base_url or 'http://127.0.0.1:1/v1', mode='off'))
+    from factlib.runs.parameters import request_fields
+    chat = Chat(model or 'any', base_url or 'http://127.0.0.1:1/v1', mode='off', request=request_fields(request))
+    judges = judges_for(names, chat, **weighting(weighted))
     asking = [judge for judge in judges if hasattr(judge, 'plan')]
     if not asking: raise BadInput(f'None of {names} asks a model, so it costs nothing.')
     click.echo(dry_run(asking, own_benchmark(path, **meanings).examples, reply_tokens=150, prices=prices))
@@ -192,6 +207,10 @@ def _evaluate(path, names, out, at_least, page, **options):
 @click.option('--base-url', default='',
               help='Of an OpenAI-compatible endpoint; by default OpenAI\'s. Its key goes into the environment variable '
                    'OPENAI_API_KEY.')
+@request_option
+@click.option('--weighted', is_flag=True,
+              help='Also the expected score of the judges that ask for one number (G-Eval\'s weighting by the '
+                   'probabilities that the endpoint gives), on whole points.')
 @click.option('--columns', default='', metavar='FIELD=COLUMN,...',
               help='Which column is which field: target, source, reference, question, id, group, truth.')
 @click.option('--labels', default='', metavar='VALUE=MEANING,...', help='What the values of the column label mean.')
@@ -205,8 +224,8 @@ def _evaluate(path, names, out, at_least, page, **options):
 @click.option('--prices',
               help='With --cost: a CSV file with the columns model, input, output (per million tokens) and currency.')
 @click.option('--page/--no-page', default=True, help='Also bring index.html in the folder above up to date.')
-def evaluate_own(path, names, out, model, base_url, columns, labels, good, at_least, language, concurrency, cost,
-                 prices, page):
+def evaluate_own(path, names, out, model, base_url, request, weighted, columns, labels, good, at_least, language,
+                 concurrency, cost, prices, page):
     """Judge the texts of a file. It is a .jsonl, .csv or .parquet with a text in each row, or a chat log.
 
     The text is in the column target (or response, answer, summary, ...), what it must be faithful to in source (or
@@ -215,28 +234,31 @@ def evaluate_own(path, names, out, model, base_url, columns, labels, good, at_le
     \b
     factlib evaluate replies.jsonl --with rouge1,factscore --out outputs/replies
     factlib evaluate mine.csv --with faithfulness --model NAME --base-url https://HOST/v1 --out outputs/mine --cost
+    factlib evaluate mine.csv --with faithfulness --model NAME --out outputs/mine --request '{"temperature": null}'
     factlib evaluate mine.csv --with offline --columns target=reply,source=page --labels 1=true,0=false --good true \\
         --out outputs/mine
     """
     meanings = dict(columns=_pairs(columns, '--columns'), labels=_pairs(labels, '--labels'), good=good)
-    if cost: return _say_cost(path, names, model, base_url, prices, meanings)
+    if cost: return _say_cost(path, names, model, base_url, prices, meanings, request, weighted)
     _evaluate(path, names, out, at_least, page, model=model, base_url=base_url, concurrency=concurrency,
-              language=language, **meanings)
+              language=language, request=request, weighted=weighted, **meanings)
 
 # %% ../nbs/cli.ipynb #cli-cost
 @app.command('cost')
 @click.argument('name', default='live_judge')
 @click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE',
               help='A parameter of the experiment; may be given several times.')
+@request_option
 @click.option('--prices', default='',
               help='A CSV file with the columns model, input, output (per million tokens) and currency.')
-def say_cost(name, parameter, prices):
+def say_cost(name, parameter, request, prices):
     """Say what an experiment will ask a model for. Nothing is asked; a price is said if there are prices.
 
     For example: factlib cost live_judge -p model M -p n 12 -p length 2000 --prices prices.csv"""
     from factlib.runs.costs import estimate
     known = parameters_of(find_experiment(name))
-    values, unknown = _typed(parameter, known), [n for n, _ in parameter if n not in known]
+    values = _typed(_with_request(parameter, request, known, name), known)
+    unknown = [n for n, _ in parameter if n not in known]
     if unknown: raise BadInput(f'The experiment {name} has no parameter {unknown[0]!r}; it has {", ".join(known)}.')
     click.echo(estimate(name, values, prices))
 
@@ -426,7 +448,7 @@ def _settings(parameters):
 @click.option('--store', required=True, type=click.Path(path_type=Path), help='Folder that keeps it.')
 @click.option('--port', default=0, show_default=True, help='0: any.')
 @click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE',
-              help='model, base_url, concurrency, prices.')
+              help='model, base_url, concurrency, prices, request (JSON: fields of every request).')
 def serve_narratives(texts, store, port, parameter):
     """Serve a page on who is who and what a summary says.
 

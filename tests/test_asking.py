@@ -10,6 +10,7 @@ from factlib.llm.stub import StubServer
 from factlib.runs.costs import may_ask
 from factlib.runs.execute import experiments
 from obliging_server import obliging
+from strict_server import strict
 
 def commands(notebook):
     "The lines that run it with a model."
@@ -24,18 +25,22 @@ def test_experiments_that_ask_say_how():
     asking = [name for name, notebook in experiments().items() if may_ask(notebook)]
     assert set(asking) == {name for name, _ in PRINTED}
 
-@pytest.mark.slow
-@pytest.mark.parametrize('name, i', PRINTED)
-def test_printed_command_runs(tmp_path, name, i):
-    (tmp_path/'texts').mkdir()
+def printed_words(folder, name, i, server):
+    "A printed command as arguments, for two texts in this folder and this server."
+    (folder/'texts').mkdir()
     story = 'Anna met Ben at the gate. "You are late," said Ben. Anna laughed. They walked to the mill, and Ben told her about his brother.\n\n'
-    for title in ('a', 'b'): (tmp_path/f'texts/{title}.txt').write_text(story*6, encoding='utf-8')
+    for title in ('a', 'b'): (folder/f'texts/{title}.txt').write_text(story*6, encoding='utf-8')
     printed = commands(experiments()[name])[i].replace('FOLDER', 'texts').replace('-p length 0', '-p length 60')
     if 'recorded' not in printed: printed = printed.replace('"2000 full"', '"60 full"')
     if name in ('montagelie', 'trust_matrix') and '-p dataset' not in printed: printed += ' -p dataset holmes_order' # one benchmark's statistics are enough
     if name == 'trust_matrix': printed += ' -p slow false'
+    return shlex.split(printed.replace('NAME', 'stub').replace('https://HOST/v1', server.base_url))[1:]
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name, i', PRINTED)
+def test_printed_command_runs(tmp_path, name, i):
     with StubServer(obliging) as server:
-        words = shlex.split(printed.replace('NAME', 'stub').replace('https://HOST/v1', server.base_url))[1:]
+        words = printed_words(tmp_path, name, i, server)
         before = factlib_inside('cost', *words[1:], '-p', 'n', '1', cwd=tmp_path, data=data_home())
         assert not server.requests, 'a plan asks nobody'
         done = factlib_inside(*words, '-p', 'n', '1', '--out', 'o/x', cwd=tmp_path, data=data_home())
@@ -48,6 +53,22 @@ def test_printed_command_runs(tmp_path, name, i):
     if name == 'live_judge': assert planned[1] == 'At most' and len(server.requests) == int(planned[2]) # nothing is guessed
     assert json.loads((tmp_path/'o/x/result.json').read_text(encoding='utf-8'))['name'] == name
     assert not re.search('traceback', done.stderr, re.IGNORECASE)
+
+FIRST = list({name: (name, i) for name, i in reversed(PRINTED)}.values())
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name, i', FIRST)
+def test_a_strict_reasoning_model_is_asked_without_any_code(tmp_path, name, i):
+    "It refuses `temperature` and `max_tokens`: one option more on the printed command, and every request is answered."
+    with StubServer(strict()) as server:
+        words = printed_words(tmp_path, name, i, server)
+        done = factlib_inside(*words, '-p', 'n', '1', '--out', 'o/x', '--request', '{"temperature": null}', cwd=tmp_path, data=data_home())
+    if 'set the environment variable FACTLIB_DATA' in done.stderr: pytest.skip(f'the printed command of {name} needs real data')
+    assert done.returncode == 0 and server.requests, done.stderr[-3000:] + done.stdout[-2000:]
+    assert not any('temperature' in body for body in server.requests) and 'max_completion_tokens' in server.requests[-1]
+    result = json.loads((tmp_path/'o/x/result.json').read_text(encoding='utf-8'))
+    asked = [row for row in result['evaluators'].values() if row.get('usage', {}).get('requests')]
+    assert asked and all(row['scored'] for row in asked) and "temperature" in str([row['signature'] for row in asked])
 
 @pytest.mark.slow
 def test_a_model_without_one_usable_answer_ends_with_1(tmp_path):

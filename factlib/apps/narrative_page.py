@@ -194,6 +194,8 @@ def estimate_parts(
     rows = [('Requests', f'{e.requests:,}')]
     if e.cached: rows += [('of these answered already', f'{e.cached:,}'), ('to be asked', f'{e.asked:,}')]
     rows.append(('Tokens of prompts', f'{e.prompt_tokens:,.0f}'))
-    rows.append(('Tokens of replies, at most', f'{e.completion_tokens:,.0f}'))
-    rows.append(('Price, at most', str(e.most) if e.most is not None else 'not known: give -p prices FILE'))
+    most = 'no limit but the server\'s' if e.completion_tokens is None else f'{e.completion_tokens:,.0f}'
+    rows.append(('Tokens of replies, at most', most))
+    unknown = 'not known' if e.completion_tokens is None else 'not known: give -p prices FILE'
+    rows.append(('Price, at most', unknown if e.most is None else str(e.most)))
     return dict(rows=rows, assumptions=list(cost.assumptions))

@@ -22,6 +22,7 @@ from ..evaluators.narrative.summarise import Summariser
 from ..llm.cache import default_cache
 from ..llm.chat import Chat
 from ..llm.costs import DryRun, dry_run, price_table
+from ..runs.parameters import request_fields
 
 # %% ../../nbs/apps/narrative_steps.ipynb #narrative_steps-settings
 @dataclass(frozen=True)
@@ -31,11 +32,13 @@ class Settings:
     base_url: str = ''    # Of an OpenAI-compatible endpoint; empty: OpenAI's
     prices: str = ''      # A CSV file: model, input, output (per million tokens), currency; empty: not known
     concurrency: int = 16 # Requests under way at a time
+    request: str = ''     # JSON: fields of every request, which win over the steps' own; null leaves one out
 
     def __post_init__(self):
         "Checks the fields."
         check_count(self.concurrency, 'The parameter concurrency', 1)
         if self.prices: price_table(self.prices)
+        request_fields(self.request)
         if self.base_url and not self.model:
             raise BadInput('The parameter base_url needs a model: say which one to ask there, as `-p model NAME`.')
 
@@ -110,7 +113,8 @@ class Steps:
         s = self.settings
         with self.store.lock:
             if self._cache is None: self._cache = default_cache(self.store.folder/'answers.sqlite')
-        return CountedChat(s.model, s.base_url or None, concurrency=s.concurrency, cache=self._cache)
+        return CountedChat(s.model, s.base_url or None, concurrency=s.concurrency, cache=self._cache,
+                           request=request_fields(s.request))
 
     def close(self)->None:
         "Close the file with the answers."

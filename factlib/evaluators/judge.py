@@ -9,13 +9,14 @@ __all__ = ['NO_ANSWER', 'Scale', 'score_schema', 'verdict_schema', 'read_scores'
 # %% ../../nbs/evaluators/judge.ipynb #judge-imports
 import json, math, re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fastcore.basics import patch
 
 from ..core.checks import check_count
 from ..core.records import Absence, BadInput, Example, Judgement, signature
 from .base import Evaluator, missing_field, register, register_variant
+from .expected import expected_score
 from ..llm.prompts import load_prompt
 from ..llm.replies import answer, json_values, likert, verdict, why_absent
 
@@ -229,16 +230,32 @@ async def judge(self:Judge, example:Example)->Judgement:
 # %% ../../nbs/evaluators/judge.ipynb #judge-likert
 class LikertJudge(Judge):
     "A judge that scores one metric or several on a scale. A subclass sets `fields` and calls `_score_with`."
+    weighted = False # Are expected scores further parts?
+
     def read(self, reply)->tuple:
-        "The mean of the metrics, or the first absence; the metrics are the parts."
-        parts = read_scores(reply, self.metrics, self.scale)
-        absent = [s for s in parts.values() if isinstance(s, Absence)]
-        if absent: return None, absent[0], parts, {}
-        return math.fsum(parts.values())/len(parts), None, parts, {}
+        "The mean of the metrics, or the first absence; the metrics are the parts, and so are their expected scores."
+        scores = read_scores(reply, self.metrics, self.scale)
+        parts, evidence = self.expected(reply, scores) if self.weighted else ({}, {})
+        absent = [s for s in scores.values() if isinstance(s, Absence)]
+        if absent: return None, absent[0], scores | parts, evidence
+        return math.fsum(scores.values())/len(scores), None, scores | parts, evidence
+
+    def expected(self,
+        reply, # From a `Chat`
+        scores:dict, # Metric -> score, or Absence, as read of it
+    )->tuple: # Parts, "METRIC (expected)" -> score or Absence; and evidence
+        "The expected score of each metric. Without the score itself it has the same absence."
+        parts, told = {}, {}
+        for metric, score in scores.items():
+            def read(text): return read_scores(replace(reply, text=text, data=None), self.metrics, self.scale)[metric]
+            if isinstance(score, Absence): found = score
+            else: found, told[metric] = expected_score(reply, score, self.scale.points(), read)
+            parts[f'{metric} (expected)'] = found
+        return parts, dict(expected=told)
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-score-with
 @patch
-def _score_with(self:LikertJudge, chat, metrics, scale, prompt, pack, max_tokens, temperature, sampling):
+def _score_with(self:LikertJudge, chat, metrics, scale, prompt, pack, max_tokens, temperature, weighted, sampling):
     "Set up."
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     if not names or len(set(names)) < len(names) or not all(isinstance(m, str) and m.strip() for m in names):
@@ -246,6 +263,13 @@ def _score_with(self:LikertJudge, chat, metrics, scale, prompt, pack, max_tokens
     self.metrics, self.scale = names, scale
     more, schema = dict(metrics=names) | scale.slots(), score_schema(names, scale)
     described = dict(metrics='+'.join(names), scale=scale)
+    if not isinstance(weighted, bool): raise BadInput(f'`weighted` is True or False, not {weighted!r}.')
+    if weighted:
+        points = scale.points() or [.5]
+        if len(points) > 20 or not all(isinstance(x, int) and x >= 0 for x in points):
+            raise BadInput(f'Expected scores need a scale of at most 20 whole numbers, not {scale}: give `step=1`.')
+        described['weighted'], sampling = True, dict(logprobs=True, top_logprobs=20) | sampling
+    self.weighted = weighted
     self._ask_with(chat, prompt, pack, more, schema, max_tokens, temperature, sampling, **described)
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-fluency
@@ -274,10 +298,12 @@ def __init__(self:FluencyCoherence,
     step:float|None=.5, # Between two scores; None: any number
     max_tokens:int=2048, # A longer reply is cut off
     temperature:float=0, # Of the sampling
+    weighted:bool=False, # Also expected scores, by the endpoint's probabilities; needs `step=1`
     **sampling, # More for the server, such as seed or top_p
 ):
     if pack is None: _check_metrics(metrics)
-    self._score_with(chat, metrics, Scale(low, high, step), prompt, pack, max_tokens, temperature, sampling)
+    scale = Scale(low, high, step)
+    self._score_with(chat, metrics, scale, prompt, pack, max_tokens, temperature, weighted, sampling)
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-consistency
 @register
@@ -295,9 +321,11 @@ class Consistency(LikertJudge):
         step:float|None=1, # Between scores
         max_tokens:int=2048, # A longer reply is cut off
         temperature:float=0, # Of the sampling
+        weighted:bool=False, # Also the expected score, by the endpoint's probabilities
         **sampling, # More for the server
     ):
-        self._score_with(chat, ['consistency'], Scale(low, high, step), prompt, pack, max_tokens, temperature, sampling)
+        scale = Scale(low, high, step)
+        self._score_with(chat, ['consistency'], scale, prompt, pack, max_tokens, temperature, weighted, sampling)
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-consistency-order
 register_variant('consistency_order', Consistency, prompt='consistency_order')
@@ -319,9 +347,11 @@ class Rubric(LikertJudge):
         step:float|None=1, # Between scores
         max_tokens:int=2048, # A longer reply is cut off
         temperature:float=0, # Of the sampling
+        weighted:bool=False, # Also the expected score, by the endpoint's probabilities
         **sampling, # More for the server
     ):
-        self._score_with(chat, ['correctness'], Scale(low, high, step), prompt, pack, max_tokens, temperature, sampling)
+        scale = Scale(low, high, step)
+        self._score_with(chat, ['correctness'], scale, prompt, pack, max_tokens, temperature, weighted, sampling)
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-turns
 def _turn(turn):

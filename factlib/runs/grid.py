@@ -293,6 +293,14 @@ def _notebook(name):
     except BadInput as e: raise BadInput(f'{e}{_nearest(name, experiments())}') from None
 
 # %% ../../nbs/runs/grid.ipynb #grid-one-cell
+def _requests_as_json(said):
+    "A grid's file, each mapping that it gives as `request` written as the JSON text that experiments take."
+    text = lambda x: json.dumps(x, sort_keys=True) if isinstance(x, dict) else x
+    row = lambda entry: {name: text(x) if name == 'request' else x for name, x in entry.items()}
+    axes = {name: list(map(text, xs)) if name == 'request' else xs for name, xs in said.get('grid', {}).items()}
+    rows = {part: list(map(row, said[part])) for part in ('include', 'exclude') if part in said}
+    return said | dict(grid=axes, parameters=row(said.get('parameters', {}))) | rows
+
 def _cell(varying, shared, notebook):
     "A cell from the parameters in which cells differ, and those that they share."
     values = {name: _at_home(value) for name, value in (shared | varying).items()}
@@ -300,10 +308,12 @@ def _cell(varying, shared, notebook):
 
 def _check_cell(cell, known, notebook, checked):
     "A `BadInput` for whatever is wrong with its parameters; each value is looked at once."
+    from factlib.runs.parameters import request_fields
     for name, value in cell.parameters.items():
         if (name, _value(value)) in checked: continue
         checked.add((name, _value(value)))
         _check_value(name, value, known, notebook.stem)
+        if name == 'request' and notebook.stem in experiments(): request_fields(value)
         data_paths({name: value})
         if name == 'dataset' and isinstance(value, str): _check_dataset(value, notebook)
 
@@ -313,12 +323,14 @@ def load_grid(
 )->Grid:
     "The cells of a sweep. What can be known to be wrong before they run is a `BadInput`."
     said = read_grid(path)
-    notebook, grid, limits = _notebook(said['experiment']), said.get('grid', {}), Limits(**said.get('limits', {}))
+    notebook, limits = _notebook(said['experiment']), Limits(**said.get('limits', {}))
+    known, checked = parameters_of(notebook), set()
+    if 'request' in known and _kind(known['request']) == 'str': said = _requests_as_json(said)
+    grid = said.get('grid', {})
     include, exclude, shared = said.get('include', []), said.get('exclude', []), said.get('parameters', {})
     _check_count(math.prod(map(len, grid.values())))
     _check_exclude(exclude, grid)
     cells = _distinct([_cell(varying, shared, notebook) for varying in combinations(grid, include, exclude)])
-    known, checked = parameters_of(notebook), set()
     for cell in [_cell({}, shared, notebook), *cells]: _check_cell(cell, known, notebook, checked)
     _check_limits(limits, cells, known)
     return Grid(said['experiment'], notebook, cells, limits)

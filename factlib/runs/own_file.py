@@ -16,9 +16,9 @@ from ..core.records import BadInput
 from ..evaluators.base import EvaluationError, summary
 from ..report.results import Experiment
 from .costs import absence_lines
-from .judges import asks, judged_by, judges_for, names_in, say_languages
+from .judges import asks, judged_by, judges_for, names_in, say_languages, weighting
 from .lists import needs_model
-from .parameters import chat_for
+from .parameters import chat_for, request_fields
 from ..text.languages import language_code
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-check
@@ -142,6 +142,8 @@ def evaluate_file(
     model:str='', # Empty: rules
     base_url:str='', # Of its endpoint
     concurrency:int=16, # Requests under way
+    request:str='', # JSON: fields of every request, see `runs.parameters.request_fields`
+    weighted:bool=False, # Also expected scores, see `evaluators.expected`
     statistics=None, # `metaeval.matrix.small_matrix`
     language:str='', # Of the texts, as 'de' or 'German'; empty: it is decided on all of them
     **meanings, # columns, labels, good
@@ -149,11 +151,14 @@ def evaluate_file(
     "Judge a file; what was judged is kept even if an evaluator fails."
     listed, benchmark = _check_names(names, model), own_benchmark(path, **meanings)
     asked = dict(model=model, base_url=base_url, dataset=str(path), out=str(out), concurrency=concurrency,
-                 language=language_code(language) if language else '')
+                 language=language_code(language) if language else '', request=request)
+    if request_fields(request) and not model:
+        raise BadInput('--request needs a model to ask: name one as --model NAME.')
     run = _experiment(listed, asked)
     say_languages(run, {benchmark.name: benchmark.examples}, asked['language'], always=True)
     with chat_for(asked) if model else nullcontext() as chat:
-        frames, failed = _judge_each(judges_for(listed, chat), benchmark, run, model, concurrency)
+        judges = judges_for(listed, chat, **weighting(weighted))
+        frames, failed = _judge_each(judges, benchmark, run, model, concurrency)
     _show(run, frames, benchmark, statistics)
     return run.finish(), failed
 

@@ -20,7 +20,7 @@ from .memory import NO_ISSUE, Memory, Note, aggregate, read_section, report
 from .memory import why_incomplete
 from .scan import scan
 from ..prompt_family import Generation, applied
-from ...llm.costs import Planned, estimate_tokens, prompt_tokens
+from ...llm.costs import Planned, estimate_tokens, prompt_tokens, reply_limit
 from ...llm.prompts import load_prompt
 from ...llm.replies import Issue, answer
 from ...text.spans import sentences, token_counter
@@ -164,7 +164,9 @@ def _planned(self:JudgeMemo, prompt, filled, schema=None):
 @patch
 def _too_long(self:JudgeMemo, request):
     "Does a request, with its reply, outgrow the context?"
-    return self.context is not None and prompt_tokens(request, self.count) + request.max_tokens > self.context
+    if self.context is None: return False
+    reply = reply_limit(request, self.chat) or 0 # without a limit of its own, a reply takes what is left
+    return prompt_tokens(request, self.count) + reply > self.context
 
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-requests
 @patch
@@ -280,8 +282,10 @@ def _check(self:JudgeMemo, requests, step, usage=Usage()):
     "Stop if one of the requests is too long. `usage`: of what was asked before."
     for i, r in enumerate(requests, 1):
         if not self._too_long(r): continue
-        detail = (f'Its prompt has about {prompt_tokens(r, self.count):,} tokens, and with {r.max_tokens:,} '
-                  f'for the reply that is more than the context of {self.context:,}.')
+        limit = reply_limit(r, self.chat)
+        reply = '' if limit is None else f' and with {limit:,} for the reply'
+        detail = (f'Its prompt has about {prompt_tokens(r, self.count):,} tokens,{reply} that is more than the context '
+                  f'of {self.context:,}.')
         raise _Stopped(Absence.too_long, _at(step, i), detail, usage)
 
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-ask
