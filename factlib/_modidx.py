@@ -4344,6 +4344,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                   'factlib/llm/profile.py'),
                                      'factlib.llm.profile.Profile.roomier': ('llm/profile.html#profile.roomier', 'factlib/llm/profile.py'),
                                      'factlib.llm.profile.Profile.to_dict': ('llm/profile.html#profile.to_dict', 'factlib/llm/profile.py'),
+                                     'factlib.llm.profile._any': ('llm/profile.html#_any', 'factlib/llm/profile.py'),
                                      'factlib.llm.profile._field_lesson': ('llm/profile.html#_field_lesson', 'factlib/llm/profile.py'),
                                      'factlib.llm.profile._limit_lesson': ('llm/profile.html#_limit_lesson', 'factlib/llm/profile.py'),
                                      'factlib.llm.profile._number': ('llm/profile.html#_number', 'factlib/llm/profile.py'),

@@ -265,8 +265,9 @@ def say_cost(name, parameter, request, prices):
 # %% ../nbs/cli.ipynb #cli-probe
 @app.command('probe')
 @click.option('--model', required=True, help='As the endpoint names it.')
-@click.option('--base-url', default='', help='Of an OpenAI-compatible endpoint; by default OpenAI\'s. Its key goes into '
-                                             'the environment variable OPENAI_API_KEY.')
+@click.option('--base-url', default='',
+              help='Of an OpenAI-compatible endpoint; by default OpenAI\'s. Its key goes into the environment variable '
+                   'OPENAI_API_KEY.')
 @click.option('--cost', is_flag=True, help='Only say what would be asked for.')
 @click.option('--json', 'as_json', is_flag=True, help='As JSON.')
 def probe_endpoint(model, base_url, cost, as_json):
@@ -280,8 +281,8 @@ def probe_endpoint(model, base_url, cost, as_json):
     """
     from factlib.llm.probe import MOST_REQUESTS, probe
     if cost:
-        return click.echo(f'At most {MOST_REQUESTS} requests, with about 30 tokens each and replies of at most 256; if it '
-                          'thinks before it answers, replies may have up to 32,768 each.')
+        return click.echo(f'At most {MOST_REQUESTS} requests, with about 30 tokens each and replies of at most 256; if '
+                          'it thinks before it answers, replies may have up to 32,768 each.')
     probed = probe(model, base_url or None)
     if as_json: click.echo(json.dumps(probed.to_dict(), indent=1))
     else:

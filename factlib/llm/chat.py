@@ -171,7 +171,7 @@ def _absence(answer, schema, data):
     if reason == 'length' and looped(text): return Absence.looped, 'The reply repeats itself until it is cut off.'
     if reason == 'length': # a model that thinks may use up any limit
         thought = 'reasoning' in answer or 'reasoning_tokens' in (answer.get('usage') or {}) or '<think' in text
-        return Absence.truncated, f'The reply was cut off at its token limit{", as the model thought" if thought else ""}.'
+        return Absence.truncated, f'The reply was cut off at its token limit{", as the model thought"*thought}.'
     if not text.strip() and answer.get('tool'):
         return Absence.malformed, f'The model called a tool that nobody offered: {answer["tool"][:60]!r}.'
     if not text.strip(): return Absence.malformed, 'The reply is empty.'
@@ -218,8 +218,9 @@ _NATIVE = ( # how an address looks where another protocol is spoken, and what to
     (re.compile(r'(https?://[^/]+)/api/(?:chat|generate)/?$'), r'\1/v1'))
 _NEED_KEYS = re.compile(
     r'(?:^|\.)(?:api\.openai\.com|openai\.azure\.com|api\.anthropic\.com|generativelanguage\.googleapis\.com'
-    r'|api\.mistral\.ai|api\.groq\.com|openrouter\.ai|api\.together\.(?:xyz|ai)|api\.deepseek\.com|dashscope[\w-]*\.aliyuncs\.com'
-    r'|api\.fireworks\.ai|api\.x\.ai|api\.perplexity\.ai|api\.cohere\.(?:ai|com)|router\.huggingface\.co)$')
+    r'|api\.mistral\.ai|api\.groq\.com|openrouter\.ai|api\.together\.(?:xyz|ai)|api\.deepseek\.com'
+    r'|dashscope[\w-]*\.aliyuncs\.com|api\.fireworks\.ai|api\.x\.ai|api\.perplexity\.ai|api\.cohere\.(?:ai|com)'
+    r'|router\.huggingface\.co)$')
 
 def _address(base_url):
     "The address to ask: the one given, `OPENAI_BASE_URL`, or OpenAI's. A `BadInput` if it is none or holds a secret."
@@ -337,7 +338,8 @@ class Chat:
         self._under_way = {} # key of a request -> the task that asks for it
         self.profile, self._trial = self.known, None # what was learnt; the lesson that one request is trying
         self._denied = self._given_up = None # the last 401, 402 or 404, and the sentence once nothing is asked any more
-        self._first, self._came, self._answered = {}, False, False # first requests -> how each failed; did anything come?
+        self._first = {} # the requests that were sent first -> how each failed
+        self._came = self._answered = False # did anything come; was it ever an answer?
         self._fitted = False # did a reply ever fit its schema?
 
     def __getstate__(self): # what begins with an underscore belongs to the process, or is the key
@@ -485,7 +487,8 @@ class _Asking:
                 async with chat._gate:
                     if self.waits_for_lesson(): continue # one has come up while this request queued
                     self.sent = clock()
-                    self.end = self.end + self.sent - queued if self.end else self.sent + max(chat.deadline, chat._way[2])
+                    if self.end is None: self.end = self.sent + max(chat.deadline, chat._way[2])
+                    else: self.end += self.sent - queued
                     if chat.most_requests and chat.stats.requests >= chat.most_requests:
                         chat._given_up = f'This chat sends {chat.most_requests} requests at most, and has.'
                     if chat._given_up or self.sent >= self.end: return self.too_late()
@@ -518,7 +521,7 @@ class _Asking:
         "Change what is sent, for a trial. False if that changes nothing, or if there were too many trials."
         chat = self.chat
         self.prompt = drawn.prompt or self.prompt
-        if drawn.prompt and drawn.change.get('context') == chat.profile.context: # only this prompt is denser than thought
+        if drawn.prompt and drawn.change.get('context') == chat.profile.context: # only denser than was thought
             chat.profile = chat.profile.changed(density=drawn.change.get('density', 0.))
         now = asyncio.get_running_loop().time
         begun = now()

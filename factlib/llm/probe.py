@@ -41,7 +41,8 @@ class Probe:
 
     def to_dict(self)->dict:
         "Everything, as JSON can hold it."
-        rows = [dict(what=what, works=dict(yes=True, no=False).get(answer), note=note) for what, answer, note in self.rows]
+        works = dict(yes=True, no=False)
+        rows = [dict(what=what, works=works.get(answer), note=note) for what, answer, note in self.rows]
         return dict(model=self.model, base_url=self.base_url, works=self.works, requests=self.requests,
                     tokens=self.tokens, rows=rows, profile=self.profile.to_dict(), request=self.request(),
                     command=self.command())

@@ -135,7 +135,8 @@ class Profile:
         """The profile with more room, if an answer is cut off or empty because the model thinks: 4,096 tokens at once,
         then twice as much, three times at most."""
         text, ended = answer['text'], answer.get('finish_reason')
-        thought = bool(answer.get('reasoning') or (answer.get('usage') or {}).get('reasoning_tokens')) or '<think' in text
+        counted = (answer.get('usage') or {}).get('reasoning_tokens')
+        thought = bool(answer.get('reasoning') or counted) or '<think' in text
         empty, cut = not text.strip(), ended == 'length'
         if limit is None or not (cut and (thought or empty) or empty and thought and ended != 'content_filter'):
             return None
@@ -158,26 +159,34 @@ class Lesson:
     sentence: str         # "asked without temperature: NAME accepts only its default"
     prompt: int|None=None # Tokens of this request's prompt, if the server said it
 
-_STREAM_ONLY = re.compile(r'only supports? stream|stream(?:ing)?[^.]{0,40}(?:must be (?:true|enabled|set)|is required)'
-                          r'|(?:must|requires?|only)[^.]{0,40}\bstream(?:ing)?\b(?! *= *false)|non-streaming', re.I)
-_ROUTER = re.compile(r'no (?:\w+ )?(?:endpoint|provider)s?\b[^.]{0,60}(?:support|handle|match|parameter)', re.I)
-_SCHEMA = re.compile(r'response_format|json_object|json_schema|json_validate|structured|guided|grammar|schema|valid json'
-                     r'|generate json|validate json', re.I)
-_JSON_FAILED = re.compile(r'json_validate_failed|failed to (?:validate|generate) json|grammar', re.I)
-_BAD_SCHEMA = re.compile(r'invalid[ _]schema|invalid json ?schema|\bschema (?:is|must|contains|uses|too)|additionalProperties'
-                         r'|keyword|\$ref|nesting|compile|(?:unsupported|invalid)[^.]{0,40}\bschema\b(?! type)', re.I)
-_ROLE = re.compile(r"(?:system|developer)['\"`]?\s+(?:role|prompt|message|instruction)s?|role['\"`]?[^.]{0,40}['\"`]"
-                   r"(?:system|developer)['\"`]|roles? must alternate|(?:only|must be)[^.]{0,60}\buser\b[^.]{0,30}assistant", re.I)
-_REFUSES = re.compile(r"unsupported|not (?:currently )?support|n't support|unknown|unrecogni[sz]ed|unexpected|\bextra\b|additional"
-                      r"|not (?:permitted|allowed|available|accepted|enabled|valid|a valid|implemented)|forbidden|deprecated"
-                      r"|only|must|should|invalid|can(?:'|no)t|remove|incompatible|no longer|too (?:large|high|big|long|many)"
-                      r"|exceed|at most|less than|greater than|maximum|range", re.I)
-_LIMITS = r'max_tokens|max_completion_tokens|max_new_tokens|maxOutputTokens|max_output_tokens|(?:output|completion) tokens'
-_CONTEXT = re.compile(r'(?:context[ _-]?(?:length|window|size|limit)?|max_model_len|model length|n_ctx|max_total_tokens)'
-                      r'[^0-9]{0,40}?(\d[\d,]*)|max_new_tokens`? must be <= ?(\d+)', re.I)
-_PROMPT = re.compile(r'(\d[\d,]*)(?: tokens)? (?:in|from) (?:the|your) (?:input |prompt )?(?:messages|prompt|input)'
-                     r'|(\d[\d,]*) (?:`?inputs?`?|prompt) tokens|n_prompt_tokens[^0-9]{0,6}(\d+)'
-                     r'|(?:prompt|messages?|input)[^.0-9]{0,40}?(\d[\d,]*) (?:input )?tokens', re.I)
+def _any(*signs): return re.compile('|'.join(signs), re.IGNORECASE)
+
+_STREAM_ONLY = _any(
+    r'only supports? stream', r'stream(?:ing)?[^.]{0,40}(?:must be (?:true|enabled|set)|is required)', r'non-streaming',
+    r'(?:must|requires?|only)[^.]{0,40}\bstream(?:ing)?\b(?! *= *false)')
+_ROUTER = _any(r'no (?:\w+ )?(?:endpoint|provider)s?\b[^.]{0,60}(?:support|handle|match|parameter)')
+_SCHEMA = _any('response_format', 'json_object', 'json_validate', 'structured', 'guided', 'grammar', 'schema',
+               r'(?:valid|generate|validate) json')
+_JSON_FAILED = _any('json_validate_failed', r'failed to (?:validate|generate) json', 'grammar')
+_BAD_SCHEMA = _any(
+    r'invalid[ _](?:json ?)?schema', r'\bschema (?:is|must|contains|uses|too)', 'additionalProperties', 'keyword',
+    r'\$ref', 'nesting', 'compile', r'(?:unsupported|invalid)[^.]{0,40}\bschema\b(?! type)')
+_ROLE = _any(
+    r"(?:system|developer)['\"`]?\s+(?:role|prompt|message|instruction)s?", 'roles? must alternate',
+    r"role['\"`]?[^.]{0,40}['\"`](?:system|developer)['\"`]", r'(?:only|must be)[^.]{0,60}\buser\b[^.]{0,30}assistant')
+_REFUSES = _any(
+    'unsupported', 'not (?:currently )?support', "n't support", 'unknown', 'unrecogni[sz]ed', 'unexpected',
+    'not (?:permitted|allowed|available|accepted|enabled|valid|a valid|implemented)', 'forbidden', 'deprecated', 'only',
+    'additional', 'must', 'should', 'invalid', "can(?:'|no)t", 'remove', 'incompatible', 'no longer', 'exceed',
+    r'\bextra\b', 'at most', 'too (?:large|high|big|long|many)', 'less than', 'greater than', 'maximum', 'range')
+_LIMIT = _any('max_(?:completion_|new_|output_)?tokens', 'maxOutputTokens', '(?:output|completion) tokens')
+_CONTEXT = _any(
+    r'(?:context[ _-]?(?:length|window|size|limit)?|max_model_len|model length|n_ctx|max_total_tokens)'
+    r'[^0-9]{0,40}?(\d[\d,]*)', r'max_new_tokens`? must be <= ?(\d+)')
+_PROMPT = _any(
+    r'(\d[\d,]*)(?: tokens)? (?:in|from) (?:the|your) (?:input |prompt )?(?:messages|prompt|input)',
+    r'(\d[\d,]*) (?:`?inputs?`?|prompt) tokens', r'n_prompt_tokens[^0-9]{0,6}(\d+)',
+    r'(?:prompt|messages?|input)[^.0-9]{0,40}?(\d[\d,]*) (?:input )?tokens')
 
 def _number(pattern, text):
     "The first number that a pattern finds; None if there is none."
@@ -213,14 +222,16 @@ def _limit_lesson(profile, body, words, too_long):
         if not _LEAST_REPLY <= context - tokens < sent: return None
         change = dict(context=context) | (dict(density=prompt/size) if prompt and size else {})
         return Lesson(change, f'asked for shorter replies: NAME has room for {context:,} tokens in all', prompt)
-    if not re.search(_LIMITS, words, re.I) or not _REFUSES.search(words): return None
+    if not _LIMIT.search(words) or not _REFUSES.search(words): return None
     numbers = [(int(n.replace(',', '')), after) for n, after in re.findall(r'(\d[\d,]*)(\s*\(exclusive)?', words)]
     fitting = [n - bool(after) for n, after in numbers if 16 <= n < sent]
     if fitting or re.search(r'too (?:large|high|big|long|many)|exceed', words, re.I):
         most = max(fitting) if fitting else sent//2
-        return Lesson(dict(most=most), f'asked for at most {most:,} tokens a reply: NAME gives no more') if most else None
+        if not most: return None
+        return Lesson(dict(most=most), f'asked for at most {most:,} tokens a reply: NAME gives no more')
     following = other if profile.limit == 'max_tokens' else None
-    return Lesson(dict(limit=following), f'asked with {following or "no limit of the reply"}: NAME has no {profile.limit}')
+    told = f'asked with {following or "no limit of the reply"}: NAME has no {profile.limit}'
+    return Lesson(dict(limit=following), told)
 
 def _field_lesson(sampling, body, words, param):
     "The field that an error names is left out, or lowered."
@@ -233,7 +244,8 @@ def _field_lesson(sampling, body, words, param):
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         numbers = [float(n) for n in re.findall(r'(?<![\w.])\d+(?:\.\d+)?(?![\w])', words)]
         smaller = [n for n in numbers if 1 <= n < value and name == 'top_logprobs']
-        if name == 'temperature' and value == 0 and re.search(r'strictly positive|greater than 0|> ?0|\(0(?:\.0)?,', words): least = .01
+        positive = re.search(r'strictly positive|greater than 0|> ?0|\(0(?:\.0)?,', words)
+        if name == 'temperature' and value == 0 and positive: least = .01
         elif smaller: least = int(max(smaller))
     if least is not None:
         return Lesson(dict(fields={name: least}), f'asked with {name} {least:g}: NAME does not take {value:g}')

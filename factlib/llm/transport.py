@@ -23,7 +23,7 @@ class Failure(Exception):
     - worth another try: `rate` (429), `server` (5xx and others), `connection`, `timeout`, `garbled` (no completion);
     - would only happen again: `too_long` (for the context), `filtered`, `rejected` (any other 4xx)."""
     def __init__(self, kind:str, message:str, status:int|None=None, retry_after:float|None=None, code='', param=''):
-        "`retry_after` is in seconds; `code` and `param` (the field that it is about) are the server's, empty if not said."
+        "`retry_after` is in seconds; `code` and `param` (the field it is about) are the server's, empty if not said."
         super().__init__(message)
         self.kind, self.message, self.status, self.retry_after = kind, message, status, retry_after
         self.code, self.param = code, param
@@ -194,7 +194,8 @@ def _http_client(base_url):
                 async with aclosing(answer.aiter_bytes()) as parts: raw = await _body(answer.status_code, parts)
             finally: await answer.aclose()
             if answer.status_code >= 300: raise failure(answer.status_code, _parsed(raw), answer.headers)
-            if raw[:1] not in b'{[' and isinstance(whole := _parsed(raw), dict): raw = json.dumps(whole).encode() # a stream
+            if raw[:1] not in b'{[': # a stream, perhaps
+                if isinstance(whole := _parsed(raw), dict): raw = json.dumps(whole).encode()
             kind = {'content-type': 'application/json'} # whatever the server calls it
             return type(answer)(answer.status_code, headers=kind, content=raw, request=request)
 

@@ -240,8 +240,9 @@ async def until_usable(
     for n in range(1, TRIES + 1):
         reply = await asker(**slots, fault=fault)
         usage += reply.usage
-        endless = reply.absence is Absence.truncated and reply.usage.profile.get('thinks') # it had all the room there is
-        if reply.absence in NO_USE or endless: return _ended(best, reply.absence, reply.detail, usage, n)
+        thinks = reply.usage.profile.get('thinks') # it had all the room there is
+        if reply.absence in NO_USE or reply.absence is Absence.truncated and thinks:
+            return _ended(best, reply.absence, reply.detail, usage, n)
         value, why = (None, reply.detail) if reply.absence else read(reply.data)
         if value is not None and not why: return value, None, usage, n
         best, fault = _better(value, best, amiss), _fed_back(n, why)
