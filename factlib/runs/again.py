@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..core.files import data_home, read_regular, write_atomic
+from ..core.ownership import check_ours
 from .cells import Record, digests_of, environment, modules_read, path_digest, stale, wanted
 from .execute import execute
 from .grid import Cell, Grid
@@ -52,6 +53,7 @@ def run_if_changed(
     **options, # As for `execute`
 )->str: # Why it ran, in a sentence; empty if the result was kept
     "Run an experiment, unless its result is whole and of the present parameters, notebook, data and code."
+    check_ours([_record_file(out)], known=lambda path: _read_record(out) is not None)
     before, begun = depends_on(notebook, values, out), time.monotonic()
     why = stale(_read_record(out), before, out)
     if not why: return ''
