@@ -396,8 +396,7 @@ def save(
     with whole_folder(Path(folder), stale, check_exchange) as part:
         _save_examples(built.benchmark, part, format)
         write_atomic(part/'edits.jsonl', _json_lines(edits))
-        files = {path.name: file_digest(path) for path in sorted(part.glob('e*'))}
-        manifest = built.manifest | dict(sha256=files)
+        manifest = built.manifest | dict(sha256={'edits.jsonl': file_digest(part/'edits.jsonl')}) # see core.ownership
         write_atomic(part/'manifest.json', json.dumps(manifest, indent=1, ensure_ascii=False) + '\n')
     return Path(folder)
 
