@@ -99,17 +99,22 @@ def test_a_project_keeps_its_own_index(tmp_path):
     assert asked.returncode == 2 and 'index.html' in asked.stderr and (tmp_path/'index.html').read_bytes() == MINE
     assert factlib_inside('page', '.', '--force', cwd=tmp_path).returncode == 0 and b'factlib' in (tmp_path/'index.html').read_bytes()
 
-def test_what_the_user_changed_is_the_users(tmp_path):
-    "A table that somebody edited is not replaced, and neither is one that lies in its place."
+def test_what_the_user_changed_is_kept(tmp_path):
+    "An edited table of a result stays beside the new one under another name; an edited benchmark, a single file, is not replaced."
     inputs(tmp_path)
     command = ['evaluate', 'in/replies.jsonl', '--with', 'rouge1', '--out', 'outputs/res']
     assert factlib_inside(*command, cwd=tmp_path).returncode == 0
     table = tmp_path/'outputs/res/tables/scores.csv'
-    table.write_bytes(MINE)
-    done = factlib_inside(*command, cwd=tmp_path)
-    assert done.returncode == 2 and 'scores.csv' in done.stderr and table.read_bytes() == MINE
-    table.unlink()
-    assert factlib_inside(*command, cwd=tmp_path).returncode == 0 and table.read_bytes() != MINE
+    made = table.read_bytes()
+    for _ in range(2):
+        table.write_bytes(MINE)
+        assert factlib_inside(*command, cwd=tmp_path).returncode == 0 and table.read_bytes() == made
+    assert [p.read_bytes() for p in table.parent.glob('scores.csv.*')] == [MINE, MINE]
+    with StubServer(judge) as server:
+        assert call('build-montagelie', tmp_path, server.base_url).returncode == 0
+        (tmp_path/'place/mine.jsonl').write_bytes(MINE)
+        done = call('build-montagelie', tmp_path, server.base_url)
+        assert done.returncode == 2 and 'mine.jsonl' in done.stderr and (tmp_path/'place/mine.jsonl').read_bytes() == MINE
 
 def test_a_failed_run_removes_nothing_of_the_users(tmp_path):
     inputs(tmp_path)

@@ -7,7 +7,7 @@ __all__ = ['FORCE', 'RECORD', 'GENERATOR', 'forced', 'replacing', 'made_files', 
            'check_exchange', 'write_own', 'remove_own']
 
 # %% ../../nbs/core/ownership.ipynb #ownership-imports
-import filecmp, hashlib, json, os, re, secrets, stat
+import filecmp, hashlib, json, os, re, secrets, shutil, stat
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Callable
@@ -120,12 +120,15 @@ def check_ours(
     paths:list, # Of files that are to be written
     root:Path|None=None, # As for `is_ours`
     known:Callable|None=None, # As for `is_ours`
+    changed:bool=False, # Does also pass what was made here and changed since? For `check_exchange`, which keeps it
 )->None:
     "A `BadInput` that names the first file that is there and that factlib did not make; none with `--force`."
     if forced(): return
+    made = made_files(root) if changed else ()
     for path in map(Path, paths):
         found = _in_the_way(path, path.parent if root is None else Path(root))
-        if found is not None and (found != path or not is_ours(path, root, known)):
+        listed = changed and path.relative_to(root).as_posix() in made and path.is_file() and not path.is_symlink()
+        if found is not None and (found != path or not (listed or is_ours(path, root, known))):
             raise BadInput(f'{str(found)!r} is there, and is not as factlib made it, if it did: move it away, name '
                            'another place, or replace it with --force.')
 
@@ -133,11 +136,16 @@ def check_exchange(
     new:Path, # A folder that is going to take the place of another
     old:Path, # That one; need not be there
 )->None:
-    "As `check_ours`, for all files of a new folder. One that is the same in both is in nobody's way."
+    """As `check_ours`, for all files of a new folder. One that is the same in both is in nobody's way. One that factlib
+    made, and somebody changed since, is kept as `NAME.1a2b3c4d` in the new folder."""
     new, old = Path(new), Path(old)
     paths = [path.relative_to(new) for path in sorted(new.rglob('*')) if path.is_symlink() or not path.is_dir()]
     same = lambda path: (old/path).is_file() and not (old/path).is_symlink() and filecmp.cmp(new/path, old/path, False)
-    check_ours([old/path for path in paths if os.path.isdir(old) and not same(path)], old)
+    there = [path for path in paths if os.path.lexists(old) and not same(path)]
+    check_ours([old/path for path in there], old, changed=True)
+    for path in there:
+        if (old/path).is_file() and not is_ours(old/path, old) and not forced():
+            shutil.copy2(old/path, new/f'{path}.{secrets.token_hex(4)}')
 
 # %% ../../nbs/core/ownership.ipynb #ownership-write
 def _note(path, content):

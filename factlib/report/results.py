@@ -39,7 +39,7 @@ def check_results(
     for name, endings in _ENDINGS.items(): # without a result it isn't known what these tables will be called
         found = sorted((folder/name).iterdir()) if 'result.json' not in made and (folder/name).is_dir() else ()
         paths += [f'{name}/.new', *(f'{name}/{p.name}' for p in found if p.suffix in endings)]
-    check_ours([folder/path for path in paths], folder)
+    check_ours([folder/path for path in paths], folder, changed=True)
 
 # %% ../../nbs/report/results.ipynb #results-experiment
 _SLOTS = [] # See `opening`
@@ -82,7 +82,7 @@ def _write(self:Experiment, path, content):
     "Write one file and list it. A disk that is full is a RuntimeError."
     if path in self.files: raise BadInput(f'{path} is there already: give each table and figure its own name.')
     if self.result: raise BadInput('This run is finished: run the cell that begins it again, and those below it.')
-    check_ours([self.out/path], self.out)
+    check_ours([self.out/path], self.out, changed=True)
     try:
         folder = self.held or self.part.begin()
         write_atomic(folder/MARK, json.dumps(dict(files=sorted([*self.files, path]))))
@@ -341,7 +341,7 @@ def finish(self:Experiment)->dict: # What `result.json` holds
     nothing."""
     if self.result: return self.result
     if self.part: self.part.begin() # an experiment may have no files
-    check_ours([self.out/INDEX, self.out/'result.json'], self.out)
+    check_ours([self.out/INDEX, self.out/'result.json'], self.out, changed=True)
     try: write_result(self.folder, result := write_page(self.folder, self._said()))
     except OSError as e:
         raise RuntimeError(f'The result can\'t be written ({e.strerror or e}): make room, and run again.') from None
