@@ -34,7 +34,7 @@ def _check_empty(folder):
     lock = folder/'.lock'
     if forced() or not folder.is_dir() or lock.is_file() and not lock.is_symlink() and not lock.stat().st_size: return
     for name in sorted(os.listdir(folder)):
-        raise BadInput(f'{str(folder)!r} holds something else than what this page keeps, {name!r}: name another folder.')
+        raise BadInput(f'{str(folder)!r} holds something else than this page keeps, {name!r}: name another folder.')
 
 # %% ../../nbs/apps/store.ipynb #store-store
 _NAME = re.compile(r'[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)*(\.[a-z]+)?')

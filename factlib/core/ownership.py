@@ -78,7 +78,8 @@ _EXECUTED = re.compile(rb'"output_path": "[^"\n]*-[0-9a-f]{8}\.part[/\\]+noteboo
 
 def _of_a_notebook(path, content):
     "Whether a page is that of an executed notebook, as earlier versions made it beside the notebook."
-    return path.name == 'notebook.html' and b'<title>notebook</title>' in content and is_ours(path.with_suffix('.ipynb'))
+    if path.name != 'notebook.html' or b'<title>notebook</title>' not in content: return False
+    return is_ours(path.with_suffix('.ipynb'))
 
 def _marked(path):
     "Whether a regular file says that factlib made it."

@@ -184,7 +184,7 @@ def check_page(
     outputs = Path(outputs)
     if outputs.is_file(): raise BadInput(f'{str(outputs)!r} is a file: name the folder that holds the results.')
     if (outputs/'.sweep').is_dir() or (outputs/INDEX).is_file() and INDEX in made_files(outputs):
-        raise BadInput(f'{str(outputs/INDEX)!r} is the page of one run or sweep: name the folder above {str(outputs)!r}.')
+        raise BadInput(f'{str(outputs/INDEX)!r} is the page of one run or sweep: name the folder above that one.')
     check_ours([outputs/INDEX])
     return outputs
 

@@ -373,7 +373,7 @@ def where(self:Experiment)->None:
     count, seen = f'{len(self.files)} files in {folder}', [thing['file'] for thing in self.shown]
     link = lambda file: _link(_literally(Path(file).name), Path(os.path.relpath(folder/file, here)).as_posix())
     results = ', '.join(map(link, ['result.json', *dict.fromkeys(seen)]))
-    page = f'The page of this result: {link(INDEX)}. (`factlib page {folder.parent}` gathers all results in that folder.)'
+    page = f'The page of this result: {link(INDEX)}. (`factlib page {folder.parent}` gathers all in that folder.)'
     if gathers(folder.parent):
         page = f'The page of all results (`factlib page {folder.parent}` makes it anew): {link("../index.html")}.'
         if self.watched: page += _page_made(folder)

@@ -42,8 +42,8 @@ def _check_free(system, root, path, content=b''):
             (Path(folder)/name).parent.mkdir(parents=True, exist_ok=True)
             if system.isfile(f'{root}/{name}'): system.get_file(f'{root}/{name}', str(Path(folder)/name))
         if is_ours(Path(folder)/path, Path(folder), is_table): return
-    raise BadInput(f'{root}/{path} is there, and is not as factlib made it, if it did: move it away, name another place, '
-                   'or replace it with --force.')
+    raise BadInput(f'{root}/{path} is there, and is not as factlib made it, if it did: move it away, name another '
+                   'place, or replace it with --force.')
 
 def _copy(system, root, folder):
     "Copy a file, or a cell; what vouches for a cell comes last."

@@ -69,7 +69,8 @@ def _remove_empty(folders):
 # %% ../../nbs/runs/execute.ipynb #execute-kept-notebook
 def _kept_notebook(part, failed):
     "Put a notebook with an error in its place, or beside somebody else's; a sentence says where it is."
-    if os.path.lexists(failed) and not is_ours(failed): failed = failed.with_stem(f'{failed.stem}-{os.urandom(4).hex()}')
+    if os.path.lexists(failed) and not is_ours(failed):
+        failed = failed.with_stem(f'{failed.stem}-{os.urandom(4).hex()}')
     try: os.replace(part, failed)
     except OSError as e: return f'The notebook with the error can\'t be kept ({e.strerror or e}).'
     return f'The notebook with the error is {failed}.'
