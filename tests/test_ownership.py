@@ -26,31 +26,26 @@ def notebook(path, source="from factlib.report.results import Experiment\nimport
              "run.table(pd.DataFrame(dict(x=[1])), 'ones', 'Ones.', cell='')\nrun.file('notes/a.txt', 'a')\nrun.finish()"):
     cell = nbformat.v4.new_code_cell
     cells = [cell("out: str = ''\nseed: int = 0", metadata=dict(tags=['parameters'])), cell(source)]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=dict(kernelspec=dict(name='python3',
-        display_name='Python', language='python'))), path)
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=dict(kernelspec=dict(name='python3', display_name='Python', language='python'))), path)
 
 def inputs(home):
     "What the commands read."
     home.mkdir(parents=True, exist_ok=True)
     write_atomic(home/'in/replies.jsonl', json.dumps(dict(response='The fox ran.', source='A fox ran.')) + '\n')
-    write_atomic(home/'in/pairs.jsonl', json.dumps(dict(source='...',
-        true='Ann rose. Ann ate. Ann left. Ann sang. Ann slept.')) + '\n')
-    write_atomic(home/'in/texts/a.txt', '\n\n'.join(f'Ann fed the goose on day {i} 
-        nd then went home to sleep.' for i in range(40)))
+    write_atomic(home/'in/pairs.jsonl', json.dumps(dict(source='...', true='Ann rose. Ann ate. Ann left. Ann sang. Ann slept.')) + '\n')
+    write_atomic(home/'in/texts/a.txt', '\n\n'.join(f'Ann fed the goose on day {i} and then went home to sleep.' for i in range(40)))
     write_atomic(home/'in/grid.json', json.dumps(dict(experiment='in/own.ipynb', grid=dict(seed=[0]))))
     notebook(home/'in/own.ipynb')
 
 # command -> arguments, the folder or file that it writes
 COMMANDS = {
     'evaluate': ['evaluate', 'in/replies.jsonl', '--with', 'rouge1', '--out', 'place/res'],
-    'evaluate with a model': ['evaluate', 'in/replies.jsonl', '--with', 'faithfulness', '--model', 'stub',
-        '--base-url', 'URL', '--out', 'place/res'],
+    'evaluate with a model': ['evaluate', 'in/replies.jsonl', '--with', 'faithfulness', '--model', 'stub', '--base-url', 'URL', '--out', 'place/res'],
     'run': ['run', 'in/own.ipynb', '--out', 'place/res'],
     'run --if-changed': ['run', 'in/own.ipynb', '--if-changed', '--out', 'place/res'],
     'sweep': ['sweep', 'in/grid.json', '--out', 'place/sweep'],
     'build': ['build', 'in/texts', '--out', 'place/mine', '--kinds', '41', '--lengths', '200', '--workers', '1'],
-    'build-montagelie': ['build-montagelie', 'in/pairs.jsonl', '--out', 'place/mine.jsonl', '--model', 'stub',
-        '--base-url', 'URL', '--sentences', '--no-paraphrase'],
+    'build-montagelie': ['build-montagelie', 'in/pairs.jsonl', '--out', 'place/mine.jsonl', '--model', 'stub', '--base-url', 'URL', '--sentences', '--no-paraphrase'],
 }
 ENDS = (0, 4) # 4: the stand-in gives the judge no score
 
@@ -87,8 +82,7 @@ def test_a_users_file_under_every_name_that_is_written(name, tmp_path):
 @pytest.mark.parametrize('name', ['evaluate', 'run', 'build', 'build-montagelie'])
 def test_force_replaces(name, tmp_path):
     with StubServer(judge) as server:
-        for path in [p for p in written(name, tmp_path/'empty', server.base_url) if others(p) 
-            nd not p.endswith(('.sqlite', '.factlib.json'))]:
+        for path in [p for p in written(name, tmp_path/'empty', server.base_url) if others(p) and not p.endswith(('.sqlite', '.factlib.json'))]:
             write_atomic(tmp_path/'full'/path, MINE)
         inputs(tmp_path/'full')
         assert call(name, tmp_path/'full', server.base_url).returncode == 2
@@ -124,26 +118,22 @@ def test_what_the_user_changed_is_kept(tmp_path):
 
 def test_a_failed_run_removes_nothing_of_the_users(tmp_path):
     inputs(tmp_path)
-    for path in ('place/res.failed.ipynb', 'place/res.failed/letter.txt',
-        'place/res/unfinished.json'): write_atomic(tmp_path/path, MINE)
+    for path in ('place/res.failed.ipynb', 'place/res.failed/letter.txt', 'place/res/unfinished.json'): write_atomic(tmp_path/path, MINE)
     assert factlib_inside('run', 'in/own.ipynb', '--out', 'place/res', cwd=tmp_path).returncode == 0
     notebook(tmp_path/'in/own.ipynb', "raise RuntimeError('It broke.')")
     assert factlib_inside('run', 'in/own.ipynb', '--out', 'place/res', cwd=tmp_path).returncode == 1
-    for path in ('place/res.failed.ipynb', 'place/res.failed/letter.txt',
-        'place/res/unfinished.json'): assert (tmp_path/path).read_bytes() == MINE
+    for path in ('place/res.failed.ipynb', 'place/res.failed/letter.txt', 'place/res/unfinished.json'): assert (tmp_path/path).read_bytes() == MINE
 
 @pytest.mark.slow
 @pytest.mark.parametrize('name', ['evaluate', 'run'])
 def test_killed_at_any_moment(name, tmp_path):
     "The user's files beside and inside, under names of ours and others: not a byte changes, and the next run is whole."
     inputs(tmp_path)
-    mine = ['place/index.html', 'place/letter.txt', 'place/res/letter.txt', 'place/res/tables/letter.txt',
-        'place/res.failed.ipynb', 'place/res.failed/letter.txt']
+    mine = ['place/index.html', 'place/letter.txt', 'place/res/letter.txt', 'place/res/tables/letter.txt', 'place/res.failed.ipynb', 'place/res.failed/letter.txt']
     for path in mine: write_atomic(tmp_path/path, MINE)
     generator, killed = random.Random(7), 0
     for _ in range(10):
-        process = subprocess.Popen([sys.executable, '-c', 'from factlib.cli import main; main()', *COMMANDS[name]],
-            cwd=tmp_path, env=environment(None),
+        process = subprocess.Popen([sys.executable, '-c', 'from factlib.cli import main; main()', *COMMANDS[name]], cwd=tmp_path, env=environment(None),
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         time.sleep(generator.uniform(.5, 8))
         killed += process.poll() is None
