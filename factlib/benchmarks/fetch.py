@@ -439,8 +439,8 @@ def _check_free(archive, store, *places):
         if path.is_dir() and archive.name in trees: own = _tree(path) in trees[archive.name]
         else: own = listed or archive.name in trees or path.is_file() and sha256(path) == archive.sha256
         if not own:
-            raise BadInput(f'{str(path)!r} is there, and is not as factlib made it, if it did: move it away, or replace '
-                           'it with --force.')
+            raise BadInput(f'{str(path)!r} is there, and is not as factlib made it, if it did: move it away, or '
+                           'replace it with --force.')
 
 def _record_tree(archive, store, new):
     "Enter what an archive was unpacked to into the manifest, before it takes its place."

@@ -399,4 +399,5 @@ def import_recordings(
     if out is None: return _made_tables(path, None, None, replace, progress)
     folder = Path(out)/'judgememo'
     _check_tables(folder)
-    with _staged(folder, lambda made, old: _check_tables(old)) as made: return _made_tables(path, folder, made, replace, progress)
+    with _staged(folder, lambda made, old: _check_tables(old)) as made:
+        return _made_tables(path, folder, made, replace, progress)
