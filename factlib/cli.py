@@ -16,7 +16,8 @@ from . import __version__
 from .core.files import data_home, in_project
 from .core.folders import check_place
 from .core.records import BadInput
-from .runs.building import build_answers, build_benchmark, build_montagelie, request_option, with_options
+from .runs.building import build_answers, build_benchmark, build_montagelie, force_option, request_option
+from .runs.building import with_options
 from .runs.execute import execute, experiments, find_experiment, main_job, make_folder
 from .runs.execute import parameters_of, results_of, run_all
 
@@ -119,15 +120,20 @@ def _say_results(out):
     if silent: raise RuntimeError(f'Nothing could be scored by {"; ".join(silent)}: '
                                   f'the column absence of {out/"judgements.parquet"} says why.')
 
+# %% ../nbs/cli.ipynb #cli-say-page
+def _say_page(out):
+    "Say where the page is: that of all results, made anew, or the result's own."
+    from factlib.report.page import INDEX, build_page, gathers
+    click.echo(f'Page: {build_page(out.parent) if gathers(out.parent) else out/INDEX}')
+
 # %% ../nbs/cli.ipynb #cli-run-one
 def _run(notebook, values, out, page, if_changed):
     "Run an experiment, or keep what is there, and say what was found."
-    from factlib.report.page import build_page
     from factlib.runs.again import run_if_changed
     if not if_changed: execute(notebook, values, out)
     elif not run_if_changed(notebook, values, out): click.echo('Nothing has changed, so the results are kept.')
     _say_results(out)
-    if page and (out/'result.json').is_file(): click.echo(f'Page: {build_page(out.parent)}')
+    if page and (out/'result.json').is_file(): _say_page(out)
 
 # %% ../nbs/cli.ipynb #cli-run
 @app.command()
@@ -135,8 +141,10 @@ def _run(notebook, values, out, page, if_changed):
 @click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE', help='May be repeated.')
 @request_option
 @click.option('--out', default='', help='Folder, else outputs/NAME.')
-@click.option('--page/--no-page', default=True, help='Also make index.html above it.')
+@click.option('--page/--no-page', default=True, help='Also bring the page of all results in the folder above up to '
+                                                     'date, if factlib made that folder.')
 @click.option('--if-changed', is_flag=True, help='Keep results of the same parameters, notebook, data, code.')
+@force_option
 def run(name, parameter, request, out, page, if_changed):
     """Run one experiment. NAME is one of `factlib list`, or the path of a notebook.
 
@@ -183,14 +191,13 @@ def _say_made(out):
 # %% ../nbs/cli.ipynb #cli-evaluate-run
 def _evaluate(path, names, out, at_least, page, **options):
     "Judge, say what came out, and end with 1 (an evaluator failed) or 4 (too few scores)."
-    from factlib.report.page import build_page
     from factlib.metaeval.matrix import small_matrix
     from factlib.runs.own_file import check_least, evaluate_file, too_few
     check_least(at_least)
     check_place(out)
     result, failed = evaluate_file(path, names, out, statistics=small_matrix, **options)
     _say_made(out)
-    if page: click.echo(f'Page: {build_page(out.parent)}')
+    if page: _say_page(out)
     if failed: raise RuntimeError(' '.join(failed.values()))
     if short := too_few(result, at_least):
         asked = f' Asked for were {100*at_least:g} %.' if at_least else ''
@@ -223,7 +230,9 @@ def _evaluate(path, names, out, at_least, page, **options):
 @click.option('--cost', is_flag=True, help='Only say what would be asked for.')
 @click.option('--prices',
               help='With --cost: a CSV file with the columns model, input, output (per million tokens) and currency.')
-@click.option('--page/--no-page', default=True, help='Also bring index.html in the folder above up to date.')
+@click.option('--page/--no-page', default=True, help='Also bring the page of all results in the folder above up to '
+                                                     'date, if factlib made that folder.')
+@force_option
 def evaluate_own(path, names, out, model, base_url, request, weighted, columns, labels, good, at_least, language,
                  concurrency, cost, prices, page):
     """Judge the texts of a file. It is a .jsonl, .csv or .parquet with a text in each row, or a chat log.
@@ -294,6 +303,7 @@ def probe_endpoint(model, base_url, cost, as_json):
 # %% ../nbs/cli.ipynb #cli-page
 @app.command('page')
 @click.argument('outputs', type=click.Path(path_type=Path), default='outputs')
+@force_option
 def make_page(outputs):
     "Gather the results of a folder on a page. It is OUTPUTS/index.html."
     from factlib.report.page import build_page
@@ -302,14 +312,15 @@ def make_page(outputs):
 # %% ../nbs/cli.ipynb #cli-reproduce
 @app.command()
 @click.argument('outputs', type=click.Path(path_type=Path), default='outputs')
+@force_option
 def reproduce(outputs):
     """Run all experiments, then make OUTPUTS/index.html.
 
     Without real data these are the offline ones; with FACTLIB_DATA also the replications of published tables.
     An experiment that fails doesn't stop the others: it is named at the end and on the page, and the exit
     code is 1."""
-    from factlib.report.page import build_page
-    make_folder(outputs)
+    from factlib.report.page import build_page, check_page
+    make_folder(check_page(outputs))
     failed, absent = run_all(outputs, main_job(), click.echo)
     for why, names in absent.items(): click.echo(f'\nNot run: {", ".join(names)}. {why}')
     faults = [dict(title=f'Failed: {name}', why=why) for name, why in failed.items()]
@@ -324,6 +335,7 @@ def reproduce(outputs):
 @click.option('--home', type=click.Path(path_type=Path, file_okay=False),
               help='The data folder; by default the one FACTLIB_DATA names.')
 @click.option('--url', help='Another address of the same archive, such as a mirror.')
+@force_option
 def fetch_archive(name, home, url):
     """Bring a public archive into the data folder. Without NAME, list what there is.
 
@@ -356,6 +368,7 @@ def _import_trutheval(path, out):
 @click.option('--out', type=click.Path(path_type=Path), help='Instead of FACTLIB_DATA.')
 @click.option('--replace', is_flag=True, help='Drop older rows.')
 @click.option('--prompts', type=click.Path(path_type=Path), help='Only make a prompt pack here.')
+@force_option
 def import_clone(path, out, replace, prompts):
     "Make tables of a clone. PATH is one of hkleiner/JudgeMemo or GiovanniGatti/trutheval."
     from factlib.papers.judgememo.prompt_pack import prompt_pack
@@ -425,6 +438,7 @@ _SWEEP_WHERE = [
 @click.option('--dry-run', is_flag=True, help='Only say what would run, why, and what it would ask a model for.')
 @click.option('--cost/--no-cost', default=True, help='With --dry-run: leave out what it would ask for.')
 @click.option('--json', 'as_json', is_flag=True, help='The last line is a JSON object.')
+@force_option
 @click.pass_context
 def sweep(ctx, grid, out, as_json, **options):
     lines, said, code = _sweep(grid, out, **options)
@@ -450,6 +464,7 @@ def _settings(parameters):
 @click.option('--port', default=0, show_default=True, help='0: any.')
 @click.option('-p', '--parameter', type=(str, str), multiple=True, metavar='NAME VALUE',
               help='model, base_url, concurrency, prices, request (JSON: fields of every request).')
+@force_option
 def serve_narratives(texts, store, port, parameter):
     """Serve a page on who is who and what a summary says.
 

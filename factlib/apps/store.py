@@ -13,6 +13,7 @@ from pathlib import Path
 from fastcore.basics import patch
 
 from ..core.files import whole_characters, write_atomic
+from ..core.ownership import forced
 from ..core.records import BadInput
 
 # %% ../../nbs/apps/store.ipynb #store-lock
@@ -27,17 +28,26 @@ def _lock(path):
         raise BadInput(f'Another server has the folder {str(path.parent)!r} open: use its page, or stop it.') from None
     return handle
 
+# %% ../../nbs/apps/store.ipynb #store-empty
+def _check_empty(folder):
+    "A `BadInput` if a folder holds files and is no store."
+    lock = folder/'.lock'
+    if forced() or not folder.is_dir() or lock.is_file() and not lock.is_symlink() and not lock.stat().st_size: return
+    for name in sorted(os.listdir(folder)):
+        raise BadInput(f'{str(folder)!r} holds something else than this page keeps, {name!r}: name another folder.')
+
 # %% ../../nbs/apps/store.ipynb #store-store
 _NAME = re.compile(r'[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)*(\.[a-z]+)?')
 
 class Store:
     """A folder of files with JSON or text; close it, or use it in a `with` block.
 
-    A folder that can't be made, or that another server has open, is a `BadInput`."""
+    A folder that can't be made, that another server has open, or that holds something else, is a `BadInput`."""
     def __init__(self,
         folder:str|os.PathLike, # Made if need be
     ):
         self.folder, self.lock = Path(folder), threading.RLock()
+        _check_empty(self.folder)
         try: self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as e:
             raise BadInput(f'The folder {str(folder)!r} can\'t be made ({e.strerror}): name another one.') from None

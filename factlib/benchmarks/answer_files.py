@@ -12,8 +12,9 @@ from pathlib import Path
 
 from fastcore.basics import patch
 
-from ..core.files import json_lines, write_atomic
+from ..core.files import json_lines
 from ..core.frames import DataFrame
+from ..core.ownership import write_own
 from ..core.records import Absence, BadInput, Example, Usage
 from ..evaluators.base import check_examples
 
@@ -89,11 +90,13 @@ def row(self:AnswerLevels)->dict: # Plain data
 def save_answers(
     made:list, # From `build_answers`
     path:str|Path, # A .json file
+    known=None, # As for `core.ownership.is_ours`
 )->Path: # The path
-    "Write levels in trutheval's format, whole or not at all; `load('trutheval', path=...)` reads them."
+    """Write levels in trutheval's format, whole or not at all; `load('trutheval', path=...)` reads them. A file that
+    factlib did not make stays: a `BadInput`."""
     path = Path(path)
     if path.suffix != '.json': raise BadInput(f"The answers are JSON: end the file's name in .json, not {path.name!r}.")
-    return write_atomic(path, json.dumps(dict(questions=[m.row() for m in made]), indent=1) + '\n')
+    return write_own(path, json.dumps(dict(questions=[m.row() for m in made]), indent=1) + '\n', known)
 
 # %% ../../nbs/benchmarks/answer_files.ipynb #answer-files-missing
 def missing_levels(

@@ -15,7 +15,8 @@ from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from ..core.files import data_home, write_atomic
+from ..core.files import data_home, digest, write_atomic
+from ..core.ownership import forced
 from ..core.records import BadInput
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-archive
@@ -322,14 +323,16 @@ def _replace(new, folder, aside):
         raise
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-unpack
-def _unpack(archive, folder, limit, hidden):
+def _unpack(archive, folder, limit, hidden, ready=bool):
     "Unpack by way of a hidden folder."
     new = hidden/'new'
     new.mkdir()
     odd = _extract(archive, new, limit)
     inside = list(new.iterdir())
     if not inside: raise FetchError(f'The archive {archive.name} is empty.')
-    _replace(inside[0] if len(inside) == 1 and inside[0].is_dir() else new, folder, hidden/'old')
+    if len(inside) == 1 and inside[0].is_dir(): new = inside[0]
+    ready(new)
+    _replace(new, folder, hidden/'old')
     return odd
 
 
@@ -338,11 +341,12 @@ def unpack(
     archive:Path, # A zip or tar file
     folder:Path, # To be made, or replaced; its parent has to be there
     limit:int=_MOST_BYTES, # Bytes, unpacked
+    ready=bool, # Called with the folder of what was unpacked, before that takes its place
 )->int: # Links and devices that were left out
     "Unpack an archive into a folder, whole or not at all. If it is damaged, or isn't safe, that is a `FetchError`."
     archive, folder = Path(archive), Path(folder)
     hidden = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f'.{folder.name}.'))
-    try: return _unpack(archive, folder, limit, hidden)
+    try: return _unpack(archive, folder, limit, hidden, ready)
     except FetchError: raise
     except OSError as e: raise (_damaged(archive, e) if e.errno is None else _disk(e, folder)) from None
     except _NO_ARCHIVE as e: raise _damaged(archive, e) from None
@@ -371,7 +375,9 @@ def _manifest(store):
     path = store/'manifest.json'
     try:
         entries = json.loads(path.read_text(encoding='utf-8')) if path.exists() else {}
-        if not all(isinstance(entry, dict) for entry in entries.values()): raise ValueError('an entry is no object')
+        for name, entry in entries.items():
+            if not isinstance(entry, dict): raise ValueError('an entry is no object')
+            if 'sha256' not in entry and name != _TREES: raise ValueError('an entry is not of an archive')
         return entries
     except (ValueError, AttributeError, OSError) as e:
         raise BadInput(f'{str(path)!r} can\'t be read ({e}): remove it, and the archives are recorded anew.') from None
@@ -414,6 +420,35 @@ def _record(archive, store, **entry):
     entry = about | dict(licence=archive.licence, left_out=entry['left_out'])
     write_atomic(store/'manifest.json', json.dumps(_manifest(store) | {archive.name: entry}, indent=1) + '\n')
 
+# %% ../../nbs/benchmarks/fetch.ipynb #fetch-free
+_TREES = 'folders' # In the manifest: name of an archive -> digests over the files of its folder, of now and before
+
+def _tree(folder):
+    "A digest over the names and contents of all files of a folder; empty if there is none."
+    if not folder.is_dir(): return ''
+    paths = sorted(p for p in folder.rglob('*') if p.is_symlink() or not p.is_dir())
+    lines = [f'{p.relative_to(folder).as_posix()} {sha256(p) if p.is_file() else "?"}' for p in paths]
+    return digest('\n'.join(lines))
+
+def _check_free(archive, store, *places):
+    "A `BadInput` if an archive or its folder would take the place of what factlib did not bring."
+    if forced(): return
+    entries = _manifest(store)
+    trees, listed = entries.get(_TREES, {}), archive.name in entries # by earlier versions without a tree
+    for path in filter(os.path.lexists, places):
+        if path.is_dir() and archive.name in trees: own = _tree(path) in trees[archive.name]
+        else: own = listed or archive.name in trees or path.is_file() and sha256(path) == archive.sha256
+        if not own:
+            raise BadInput(f'{str(path)!r} is there, and is not as factlib made it, if it did: move it away, or '
+                           'replace it with --force.')
+
+def _record_tree(archive, store, new):
+    "Enter what an archive was unpacked to into the manifest, before it takes its place."
+    entries = _manifest(store)
+    before = entries.get(_TREES, {})
+    trees = before | {archive.name: [*before.get(archive.name, []), _tree(new)][-2:]}
+    write_atomic(store/'manifest.json', json.dumps(entries | {_TREES: trees}, indent=1) + '\n')
+
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-bring-all
 def _bring(archive, store, kept, folder, known, progress):
     "Download, check, unpack, put in place, record: (checksum, number of links left out)."
@@ -423,7 +458,9 @@ def _bring(archive, store, kept, folder, known, progress):
     part.with_name(part.name + '.json').unlink(missing_ok=True) # a whole file is nothing to be continued
     try:
         _check_sum(archive, found, known, store)
-        odd, size = unpack(part, folder), part.stat().st_size
+        _check_free(archive, store, kept, folder)
+        odd = unpack(part, folder, ready=lambda new: _record_tree(archive, store, new))
+        size = part.stat().st_size
         os.replace(part, kept)
     except OSError as e: raise _disk(e, kept) from None
     finally: part.unlink(missing_ok=True)
@@ -437,9 +474,12 @@ def _obtain(archive, store, progress):
     kept, folder, entry = store/f'{name}{".zip" if zipped else ".tar.gz"}', store/name, _manifest(store).get(name, {})
     known = archive.sha256 or (entry.get('sha256') if entry.get('url') == archive.url else None)
     if known is None or not kept.is_file() or sha256(kept) != known:
+        _check_free(archive, store, kept, folder)
         found, odd = _bring(archive, store, kept, folder, known, progress)
         return folder, found, True, odd
-    return folder, known, False, entry.get('left_out', 0) if folder.is_dir() else unpack(kept, folder)
+    if folder.is_dir(): return folder, known, False, entry.get('left_out', 0)
+    _check_free(archive, store, folder)
+    return folder, known, False, unpack(kept, folder, ready=lambda new: _record_tree(archive, store, new))
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-told
 def _told(archive, folder, fresh, odd):

@@ -18,9 +18,9 @@ from .montage_steps import (addition, events_fault, length_fault, length_ratio, 
 from .montagelie import (DIFFICULTIES, LEVELS, flat_items, is_labelled, text_fault, texts_of_row,
                                            tuple_rows)
 from ..core.checks import check_count
-from ..core.files import write_atomic
 from ..core.frames import DataFrame
 from ..core.loop import run_each
+from ..core.ownership import write_own
 from ..core.records import Absence, BadInput, Example, Usage, signature
 from ..evaluators.base import check_examples
 from ..evaluators.claims.asking import TRIES, Asker, reminded, until_usable
@@ -429,13 +429,14 @@ def build_montages(
 def save_montages(
     montages:list, # From `build_montages`
     path:str|Path, # A .jsonl file
+    known=None, # As for `core.ownership.is_ours`
 )->Path: # The path
-    "Write tuples as JSON lines, whole or not at all."
+    "Write tuples as JSON lines, whole or not at all. A file that factlib did not make stays: a `BadInput`."
     path = Path(path)
     if path.suffix != '.jsonl':
         raise BadInput(f'The tuples are JSON lines: end the file\'s name in .jsonl, not {path.name!r}.')
     # ASCII: no line separator of any script can break a line
-    return write_atomic(path, ''.join(json.dumps(m.row()) + '\n' for m in montages))
+    return write_own(path, ''.join(json.dumps(m.row()) + '\n' for m in montages), known)
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-missing
 def missing_parts(

@@ -6,11 +6,14 @@
 __all__ = ['copying']
 
 # %% ../../nbs/runs/copies.ipynb #copies-imports
+import tempfile
 from pathlib import Path
 from typing import Callable
 
+from ..core.ownership import forced, is_ours
 from ..core.records import BadInput
 from .cells import VOUCHING
+from .sweep_folder import is_table
 
 # %% ../../nbs/runs/copies.ipynb #copies-place
 def _place(address):
@@ -31,14 +34,28 @@ def _has(system, path, content):
     try: return system.cat_file(path) == content
     except (OSError, FileNotFoundError): return False
 
+def _check_free(system, root, path, content=b''):
+    "A `BadInput` if a file lies there that factlib did not make, as what lies beside it tells."
+    if forced() or not system.isfile(f'{root}/{path}') or _has(system, f'{root}/{path}', content): return
+    with tempfile.TemporaryDirectory() as folder:
+        for name in {path, 'result.json', 'notebook.ipynb'}: # the page of a notebook is known by the notebook
+            (Path(folder)/name).parent.mkdir(parents=True, exist_ok=True)
+            if system.isfile(f'{root}/{name}'): system.get_file(f'{root}/{name}', str(Path(folder)/name))
+        if is_ours(Path(folder)/path, Path(folder), is_table): return
+    raise BadInput(f'{root}/{path} is there, and is not as factlib made it, if it did: move it away, name another '
+                   'place, or replace it with --force.')
+
 def _copy(system, root, folder):
     "Copy a file, or a cell; what vouches for a cell comes last."
-    if folder.is_file(): return system.put_file(str(folder), f'{root}/{folder.name}')
+    if folder.is_file():
+        _check_free(system, root, folder.name, folder.read_bytes())
+        return system.put_file(str(folder), f'{root}/{folder.name}')
     last = next((name for name in VOUCHING if (folder/name).is_file()), None)
     if last is None or _has(system, f'{root}/{folder.name}/{last}', (folder/last).read_bytes()): return
     paths = sorted(p.relative_to(folder).as_posix() for p in folder.rglob('*') if p.is_file())
     for path in [p for p in paths if p != last] + [last]:
         to = f'{root}/{folder.name}/{path}'
+        _check_free(system, f'{root}/{folder.name}', path, (folder/path).read_bytes())
         system.makedirs(to.rpartition('/')[0], exist_ok=True)
         system.put_file(str(folder/path), to)
 
@@ -50,4 +67,5 @@ def copying(
     "What copies to an address. A `BadInput` if nothing can be copied there."
     if not address: return bool
     system, root = _place(address)
+    for name in ('cells.csv', 'index.html'): _check_free(system, root, name)
     return lambda name: _copy(system, root, Path(out)/name)

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from .. import __version__
 from ..core.checks import check_count
 from ..core.folders import Part, drop_failed, failed_folder
+from ..core.ownership import check_exchange, check_ours, remove_own
 from ..core.records import BadInput
 from ..benchmarks.fetch import unpack
 from ..report.results import NOTEBOOKS, own_files
@@ -67,9 +68,9 @@ def _move(folder, out):
     part = Part(out)
     begun = part.begin()
     for file in sorted(folder.iterdir()): os.replace(file, begun/file.name)
-    part.take_place(own_files if (begun/'result.json').exists() else NOTEBOOKS)
+    part.take_place(own_files if (begun/'result.json').exists() else NOTEBOOKS, check_exchange)
     drop_failed(out)
-    out.with_name(f'{out.name}.failed.ipynb').unlink(missing_ok=True)
+    remove_own(out.with_name(f'{out.name}.failed.ipynb'))
 
 
 # %% ../../nbs/runs/dask.ipynb #dask-arrive
@@ -84,7 +85,9 @@ def arrive(
         unpack(file, made)
         failed = failed_folder(out)
         if (made/out.name).is_dir(): _move(made/out.name, out)
-        if (made/f'{failed.name}.ipynb').is_file(): os.replace(made/f'{failed.name}.ipynb', f'{failed}.ipynb')
+        if (made/f'{failed.name}.ipynb').is_file():
+            check_ours([f'{failed}.ipynb'])
+            os.replace(made/f'{failed.name}.ipynb', f'{failed}.ipynb')
         if (made/failed.name).is_dir():
             drop_failed(out)
             if not failed.exists(): os.rename(made/failed.name, failed)

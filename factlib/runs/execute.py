@@ -14,8 +14,9 @@ from typing import Callable
 
 from ..core.files import data_home, shipped
 from ..core.folders import MARK, Part, drop_failed, failed_folder
+from ..core.ownership import check_exchange, check_ours, is_ours, remove_own
 from ..core.records import BadInput
-from ..report.results import HELD, NOTEBOOKS, digests, own_files, write_result
+from ..report.results import HELD, NOTEBOOKS, check_results, digests, own_files, write_page, write_result
 
 # %% ../../nbs/runs/execute.ipynb #execute-experiments
 def experiments()->dict: # Name -> notebook
@@ -67,7 +68,9 @@ def _remove_empty(folders):
 
 # %% ../../nbs/runs/execute.ipynb #execute-kept-notebook
 def _kept_notebook(part, failed):
-    "Put a notebook with an error in its place; a sentence says where it is."
+    "Put a notebook with an error in its place, or beside somebody else's; a sentence says where it is."
+    if os.path.lexists(failed) and not is_ours(failed):
+        failed = failed.with_stem(f'{failed.stem}-{os.urandom(4).hex()}')
     try: os.replace(part, failed)
     except OSError as e: return f'The notebook with the error can\'t be kept ({e.strerror or e}).'
     return f'The notebook with the error is {failed}.'
@@ -117,7 +120,7 @@ def _papermill(notebook, part, out, values, progress, arguments=(), keep=False):
     except DeadKernelError:
         raise RuntimeError(f'{notebook.stem} failed: {_DIED}. {_kept_notebook(part, failed)}') from None
     except (ValueError, OSError) as e: raise RuntimeError(f'{notebook.stem} can\'t be run: {e}') from None
-    failed.unlink(missing_ok=True)
+    remove_own(failed)
 
 # %% ../../nbs/runs/execute.ipynb #execute-held
 @contextmanager
@@ -145,7 +148,8 @@ def _seal(folder, name):
         notebook_html(folder/NOTEBOOKS[0], folder/NOTEBOOKS[1])
         if not (folder/'result.json').exists(): return NOTEBOOKS
         result = json.loads((folder/'result.json').read_text(encoding='utf-8'))
-        write_result(folder, result | dict(sha256=result['sha256'] | digests(folder, NOTEBOOKS)))
+        result['sha256'] |= digests(folder, NOTEBOOKS)
+        write_result(folder, write_page(folder, result)) # whose numbers are linked to the notebook's cells now
     except OSError as e: raise RuntimeError(f'The notebook can\'t be written ({e.strerror or e}): make room.') from None
     return own_files
 
@@ -180,9 +184,12 @@ def execute(
 )->Path: # The executed notebook
     """Run an experiment. Its `BadInput` is one here; other errors are a RuntimeError, shown in `OUT.failed.ipynb`.
     Old results stay until the new ones take their place."""
-    values = values | _own_folder(_check_values(notebook, values), out)
-    part, new = Part(out), make_folder(out.parent)
-    try: part.take_place(_filled(part, notebook, out, values, progress, check, options))
+    known = _check_values(notebook, values)
+    values, part = values | _own_folder(known, out), Part(out)
+    if 'out' in known: check_results(out, *NOTEBOOKS)
+    else: check_ours([out/name for name in NOTEBOOKS])
+    new = make_folder(out.parent)
+    try: part.take_place(_filled(part, notebook, out, values, progress, check, options), check_exchange)
     finally: _remove_empty(new)
     drop_failed(out)
     return out/NOTEBOOKS[0]
@@ -239,7 +246,9 @@ def run_all(
     notebooks:dict, # Name -> notebook, such as `main_job()`
     say:Callable=print, # Called with each line to show
 )->tuple[dict, dict]: # Name -> why it failed; reason -> names of those that can't run here
-    "Run experiments with their defaults, one after the other, and say what they found."
+    """Run experiments with their defaults, one after the other, and say what they found. A file of the user's where one
+    of their results belongs is a `BadInput` before any runs."""
+    for name in notebooks: check_results(outputs/name, *NOTEBOOKS)
     failed, absent = {}, {}
     for name, notebook in notebooks.items():
         if why := why_not(needs_of(notebook)): absent.setdefault(why, []).append(name)

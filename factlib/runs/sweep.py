@@ -17,13 +17,14 @@ from fastcore.basics import patch
 from ..core.files import read_regular, write_atomic
 from ..core.folders import drop_failed, tidy
 from ..core.loop import progress_bar
+from ..core.ownership import remove_own
 from ..llm.budget import Budget
 from ..llm.cache import cache_place, default_cache
 from ..llm.gateway import Gateway
 from .cells import Job, Outcome, Record, digests_of, environment, run_cell, stale, wanted
 from .execute import results_of
 from .grid import Cell, Grid
-from .sweep_folder import HIDDEN, Row, cells_csv, check_owner, keep_record, locked, read_record
+from .sweep_folder import HIDDEN, Row, cells_csv, check_owner, check_table, keep_record, locked, read_record
 from .sweep_folder import row_of, sweep_page
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-plan
@@ -61,6 +62,7 @@ def write(self:Sweep,
     begun = time.monotonic()
     if not now and begun - self.written < 1 + 20*self.took: return
     rows = list(self.rows.values())
+    check_table(self.out)
     write_atomic(self.out/'cells.csv', cells_csv(rows))
     write_atomic(self.out/'index.html', sweep_page(self.out, self.grid, rows, f'Asked for: {self.budget.said()}.'))
     self.written = time.monotonic()
@@ -80,7 +82,7 @@ def _unscored(folder):
 
 def _clear(out, name):
     "Remove what a failure of a cell has left beside its folder."
-    (out/f'{name}.failed.ipynb').unlink(missing_ok=True)
+    remove_own(out/f'{name}.failed.ipynb')
     drop_failed(out/name)
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-enter

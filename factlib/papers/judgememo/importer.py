@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ...core.files import read_inside, read_regular, write_atomic
 from ...core.folders import whole_folder
+from ...core.ownership import check_ours
 from ...core.records import BadInput
 from .layout import UNPUBLISHED, checked, checked_text, kind_of, place, read_memory, read_reply
 from .tables import COLUMNS, CONFIGURED, FILES, REPLY, Recordings
@@ -286,11 +287,25 @@ def _both_sets(root, skipped, aside):
                 documents_sub20=_with_edits(root, rows('documents_sub20', 'data/sub_sample'), skipped))
 
 # %% ../../../nbs/papers/judgememo/importer.ipynb #importer-staged
+def _is_ours(path):
+    "Whether an import made a file: by its columns, or its first line."
+    import pyarrow as pa, pyarrow.parquet as pq
+    begins = {'skipped.csv': b'path,reason', 'CARD.md': b'# judgememo'}
+    with open(path, 'rb') as file: first = file.readline(999).rstrip()
+    if path.name in begins: return first == begins[path.name]
+    own = next(COLUMNS[name] for name, file in FILES.items() if file == path.name)
+    try: return set(pq.read_schema(path).names) == set(own)
+    except pa.ArrowException: return False
+
+def _check_tables(folder):
+    "A `BadInput` if a table would take the place of a file that factlib did not make."
+    check_ours([Path(folder)/name for name in (*FILES.values(), 'skipped.csv', 'CARD.md')], folder, _is_ours)
+
 @contextmanager
-def _staged(folder):
+def _staged(folder, check=None):
     "Gives a folder that takes the place of `folder` at the end; if anything fails, that one stays."
     try:
-        with whole_folder(folder) as made: yield made
+        with whole_folder(folder, check=check) as made: yield made
     except OSError as e:
         raise BadInput(f'The tables can\'t be written to {str(folder)!r}: {e.strerror or e}.') from None
 
@@ -383,4 +398,6 @@ def import_recordings(
         raise BadInput(f'There is no folder {str(path)!r}: give the folder of a clone of {_REPOSITORY}.')
     if out is None: return _made_tables(path, None, None, replace, progress)
     folder = Path(out)/'judgememo'
-    with _staged(folder) as made: return _made_tables(path, folder, made, replace, progress)
+    _check_tables(folder)
+    with _staged(folder, lambda made, old: _check_tables(old)) as made:
+        return _made_tables(path, folder, made, replace, progress)

@@ -13,6 +13,7 @@ from pathlib import Path
 from ...core.files import atomic_path, data_file, json_lines, need_columns, read_parquet, real_inside
 from ...core.files import regular_bytes
 from ...core.frames import DataFrame
+from ...core.ownership import check_ours
 from ...core.records import Absence, BadInput, Judgement
 from ...evaluators.base import judgements_frame
 
@@ -137,8 +138,15 @@ def _merged(frame, path):
 
 def _write(frame, path):
     "Whole or not at all."
+    check_ours([path], known=_is_table)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as part: _merged(frame, path).to_parquet(part, index=False)
+
+def _is_table(path):
+    "Whether a file is such a table, by its columns."
+    import pyarrow as pa, pyarrow.parquet as pq
+    try: return pq.read_schema(path).names == _COLUMNS
+    except pa.ArrowException: return False
 
 # %% ../../../nbs/papers/trutheval/recordings.ipynb #trutheval-recordings-import
 def import_trutheval(

@@ -39,7 +39,7 @@ def test_hand_worked_scores(target, score, batch):
 def test_servers_without_schemas_do_as_well(json_schema):
     scores, server = run(FActScore, [example(SOURCE, SOURCE[:2] + ['Eve hid.'], str(i)) for i in range(5)], json_schema=json_schema, concurrency=1)
     assert list(scores.value) == [2/3]*5
-    assert len(server.requests) == 10 + (0 if json_schema else 2) # the schemas never change, so each is found out once
+    assert len(server.requests) == 10 + (0 if json_schema else 1) # a form that the server doesn't know is found out once, for all schemas
 
 def test_no_facts_is_inapplicable():
     scores, server = run(FActScore, [example(SOURCE, ['Why?'])], lambda r: '{"facts": []}')
@@ -263,7 +263,7 @@ TH = 'เมื่อวานนี้สมชายไปโรงเรี�
                                                        ('وجدت آنا التفاحة.', 'وَجَدَتْ آنا التفاحة.', True), ('きのう太郎は学校へ行きました。', '太郎は学校へ行きました。', True), ('きのう太郎は学校へ行きました。', '花子が車を買った。', False)])
 def test_rules_in_any_script(source, target, supported):
     for made in (FActScore, DoveScore):
-        scores = evaluate(made(), [Example('x', source=source, target=target)], progress=False)
+        scores = evaluate(made(), [Example('x', source=source, target=target)], progress=False, language='en') # DoveScore's cues are English; its words are any
         assert verdicts(scores) == ['supported' if supported else 'unsupported'], made
 
 @pytest.mark.parametrize('made', [FActScore, DoveScore])
