@@ -172,7 +172,7 @@ def claude_temperature_or_top_p(request):
     if {'temperature', 'top_p'} <= request.keys():
         return anthropic_error('`temperature` and `top_p` cannot both be specified for this model. Please use only one.')
 
-@refusing('A temperature of exactly 0 is refused: it must be above.', 'https://github.com/huggingface/text-generation-inference/issues/835')
+@refusing('A temperature of exactly 0 is refused: it must be above.', "a literal of text-generation-inference's router, seen in public code")
 def temperature_above_zero(request):
     if request.get('temperature') == 0: return refuse(422, dict(error='Input validation error: `temperature` must be strictly positive', error_type='validation'))
 

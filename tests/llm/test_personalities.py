@@ -12,7 +12,7 @@ from factlib.evaluators.base import evaluate
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
 from factlib.runs.judges import judges_for
-from personalities import PERSONALITIES, brain, schema_in
+from llm.personalities import PERSONALITIES, brain, schema_in
 
 JUDGES = ('faithfulness', 'consistency', 'factscore', 'dovescore', 'vista', 'narrativefactscore', 'factual_correctness', 'judgememo_report_only')
 EXAMPLE = Example(id='e', source='Anna met Ben in Rome. They had coffee.', target='Anna met Ben. They had tea.', reference='Anna met Ben in Rome.',
