@@ -434,7 +434,7 @@ def reasoning(brain): return lambda request: dict(content=brain(request), reason
 def long_thought(brain):
     return lambda request: thinking(request, brain(request), 3000, lambda thought, answer: dict(content=answer, reasoning_content=thought))
 
-@personality('Reasons, and never answers.', OURS, can_chat=False, thinks=True, sentence='reason|thought|think|empty')
+@personality('Reasons, and never answers.', OURS, can_chat=False, thinks=True, sentence='reason|thought|think')
 def only_reasoning(brain): return lambda request: dict(content=None, reasoning_content='First, who met whom? So it is.')
 
 @personality('20,000 tokens of thought, where the server gives at most 16,384.', 'https://github.com/covan-ai/covan/pull/112 (the cut); ' + OURS,
@@ -454,7 +454,7 @@ def one_tool_call(brain):
     calls = count()
     return lambda request: TOOL_CALL if next(calls) == 0 else brain(request)
 
-@personality('Always calls a tool that nobody gave it.', OURS, can_chat=False, sentence='tool|empty')
+@personality('Always calls a tool that nobody gave it.', OURS, can_chat=False, sentence='tool')
 def only_tool_calls(brain): return lambda request: TOOL_CALL
 
 @personality('Counts no tokens.', OURS)

@@ -1,4 +1,5 @@
-"""Eight judges at servers of every temper: the same score as from an able one, for a few requests more; and where no judge can be had, one true sentence."""
+"""Eight judges at servers of every temper: the same score as from an able one, for a few requests more.
+Where no judge can be had, one true sentence says why."""
 import asyncio
 import json
 import re
@@ -14,10 +15,13 @@ from factlib.llm.stub import StubServer
 from factlib.runs.judges import judges_for
 from llm.personalities import PERSONALITIES, brain, schema_in
 
-JUDGES = ('faithfulness', 'consistency', 'factscore', 'dovescore', 'vista', 'narrativefactscore', 'factual_correctness', 'judgememo_report_only')
-EXAMPLE = Example(id='e', source='Anna met Ben in Rome. They had coffee.', target='Anna met Ben. They had tea.', reference='Anna met Ben in Rome.',
+JUDGES = ('faithfulness', 'consistency', 'factscore', 'dovescore', 'vista', 'narrativefactscore',
+          'factual_correctness', 'judgememo_report_only')
+EXAMPLE = Example(id='e', source='Anna met Ben in Rome. They had coffee.', target='Anna met Ben. They had tea.',
+                  reference='Anna met Ben in Rome.',
                   question='Whom did Anna meet?', group='g')
-SCORE = dict(type='object', properties=dict(score=dict(type='integer', minimum=1, maximum=5)), required=['score'], additionalProperties=False)
+SCORE = dict(type='object', properties=dict(score=dict(type='integer', minimum=1, maximum=5)), required=['score'],
+             additionalProperties=False)
 CHATTY = [name for name, chosen in PERSONALITIES.items() if chosen.can_chat]
 SILENT = [name for name, chosen in PERSONALITIES.items() if not chosen.can_chat]
 
@@ -44,11 +48,13 @@ def meet(server, name):
     return seen
 
 def judged(seen, judge):
-    "A judge's row on the example."
-    chat = Chat('m', seen.base_url, longest_wait=.01)
+    "A judge's row on the example. One request at a time, so that what is to be learnt is heard once and can be counted."
+    chat = Chat('m', seen.base_url, concurrency=1, longest_wait=.01)
     return evaluate(judges_for(judge, chat=chat)[0], [EXAMPLE], progress=False).iloc[0]
 
-def score(row): return {name: row[name] for name in row.index if name not in ('evidence', 'requests', 'cached', 'prompt_tokens', 'completion_tokens', 'seconds', 'uncounted')}
+COSTS = ('evidence', 'requests', 'cached', 'prompt_tokens', 'completion_tokens', 'seconds', 'uncounted')
+
+def score(row): return {name: row[name] for name in row.index if name not in COSTS}
 
 @pytest.fixture(scope='module')
 def able(server):
@@ -62,21 +68,24 @@ def able(server):
     return of
 
 def check_kept(seen):
-    "What a caller asks for is still sent, though something else had to change: in the last request as in the first."
+    "What a caller asks for is still sent though something else had to change: in the last request as in the first."
     for name in seen.chosen.kept: assert seen.requests[-1].get(name) == seen.requests[0][name], name
 
 # --- the brain
 
 def test_the_brain_finds_a_schema_in_words():
-    words = f'Judge {{"score": 3}}.\n\nAnswer with one JSON value that fits this JSON schema:\n{json.dumps(SCORE, indent=1)}\nand with nothing else.'
+    form = f'one JSON value that fits this JSON schema:\n{json.dumps(SCORE, indent=1)}\nand with nothing else.'
+    words = f'Judge {{"score": 3}}.\n\nAnswer with {form}'
     assert schema_in(words) == SCORE and schema_in('No {schema} here: {"score": 3}') is None
     in_words = dict(messages=[dict(role='user', content=words)])
-    as_field = dict(messages=[dict(role='user', content='Judge.')], response_format=dict(type='json_schema', json_schema=dict(schema=SCORE)))
+    as_field = dict(messages=[dict(role='user', content='Judge.')],
+                    response_format=dict(type='json_schema', json_schema=dict(schema=SCORE)))
     assert brain(in_words) == brain(as_field) == '{"score": 3}'
 
 def test_every_personality_says_what_it_is():
     assert len(PERSONALITIES) >= 35
-    for chosen in PERSONALITIES.values(): assert chosen.about and chosen.source and bool(chosen.sentence) != chosen.can_chat
+    for chosen in PERSONALITIES.values():
+        assert chosen.about and chosen.source and bool(chosen.sentence) != chosen.can_chat
 
 # --- who can chat
 
@@ -89,10 +98,10 @@ def test_a_judge_gives_the_score_that_an_able_server_gives(server, able, name, j
     row = judged(seen, judge)
     assert score(row) == expected, row.evidence
     assert len(seen.requests) <= requests + (6 if seen.chosen.thinks else 3)
-    check_kept(seen)
 
 def ask_all(chat, prompts, **options):
-    async def go(): return await asyncio.gather(*[chat(messages(prompt), schema=SCORE, max_tokens=4096, **options) for prompt in prompts])
+    async def go(): return await asyncio.gather(*[chat(messages(prompt), schema=SCORE, max_tokens=4096,
+                                                       **options) for prompt in prompts])
     return run_sync(go())
 
 def messages(prompt): return [dict(role='system', content='You judge texts.'), dict(role='user', content=prompt)]
@@ -106,7 +115,15 @@ def test_a_field_that_a_server_lacks_is_done_without(server, name):
     assert len(seen.requests) <= 4
     check_kept(seen)
 
-CROWDED = ('able', 'gpt5', 'claude_without_temperature', 'gemma_on_vllm', 'output_of_openai', 'context_of_vllm', 'deepseek', 'mistral_fields', 'stream_only', 'long_thought')
+def test_nothing_is_learnt_from_one_odd_refusal(server):
+    "A refusal that the very same request doesn't meet again says nothing of the server."
+    seen = meet(server, 'one_odd_refusal')
+    chat = Chat('m', seen.base_url, longest_wait=.01)
+    assert all(chat.ask(messages(f'Score text {i}.'), schema=SCORE).data == dict(score=3) for i in range(6))
+    assert len(seen.requests) <= 9 and all(request['temperature'] == 0 for request in seen.requests[-4:])
+
+CROWDED = ('able', 'gpt5', 'claude_without_temperature', 'gemma_on_vllm', 'output_of_openai', 'context_of_vllm',
+           'deepseek', 'mistral_fields', 'stream_only', 'long_thought')
 
 @pytest.mark.parametrize('name', CROWDED)
 def test_256_requests_at_once_learn_each_thing_once(server, name):
