@@ -48,7 +48,7 @@ def meet(server, name):
     return seen
 
 def judged(seen, judge):
-    "A judge's row on the example. One request at a time, so that what is to be learnt is heard once and can be counted."
+    "A judge's row on the example. One request at a time, so that what is to be learnt is heard once."
     chat = Chat('m', seen.base_url, concurrency=1, longest_wait=.01)
     return evaluate(judges_for(judge, chat=chat)[0], [EXAMPLE], progress=False).iloc[0]
 
