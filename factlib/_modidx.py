@@ -4460,6 +4460,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                   'factlib.llm.stub.StubServer.__repr__': ('llm/stub.html#stubserver.__repr__', 'factlib/llm/stub.py'),
                                   'factlib.llm.stub._completion': ('llm/stub.html#_completion', 'factlib/llm/stub.py'),
                                   'factlib.llm.stub._error': ('llm/stub.html#_error', 'factlib/llm/stub.py'),
+                                  'factlib.llm.stub._events': ('llm/stub.html#_events', 'factlib/llm/stub.py'),
+                                  'factlib.llm.stub._failed': ('llm/stub.html#_failed', 'factlib/llm/stub.py'),
                                   'factlib.llm.stub._handle': ('llm/stub.html#_handle', 'factlib/llm/stub.py'),
                                   'factlib.llm.stub._listen': ('llm/stub.html#_listen', 'factlib/llm/stub.py'),
                                   'factlib.llm.stub._refused': ('llm/stub.html#_refused', 'factlib/llm/stub.py'),

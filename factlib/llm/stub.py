@@ -6,7 +6,7 @@
 __all__ = ['StubServer']
 
 # %% ../../nbs/llm/stub.ipynb #stub-imports
-import asyncio, json, threading
+import asyncio, json, re, threading
 from typing import Callable
 
 from fastcore.basics import patch
@@ -21,11 +21,29 @@ def _completion(request, reply):
     usage = dict(prompt_tokens=words, completion_tokens=len((text or '').split()))
     usage['total_tokens'] = sum(usage.values())
     message = dict(role='assistant', content=text, refusal=reply.get('refusal'))
-    if 'reasoning_content' in reply: message['reasoning_content'] = reply['reasoning_content']
+    message |= {name: reply[name] for name in ('reasoning_content', 'reasoning', 'tool_calls') if name in reply}
     finish_reason = reply.get('finish_reason', 'stop')
     choice = dict(index=0, message=message, finish_reason=finish_reason, logprobs=reply.get('logprobs'))
-    return dict(id='stub', object='chat.completion', created=0, model=reply.get('model', request['model']),
-                choices=[choice], usage=reply.get('usage', usage))
+    completion = dict(id='stub', object='chat.completion', created=0, model=reply.get('model', request['model']),
+                      choices=[choice], usage=reply.get('usage', usage))
+    return completion if completion['usage'] is not None else {k: v for k, v in completion.items() if k != 'usage'}
+
+# %% ../../nbs/llm/stub.ipynb #stub-stream
+def _events(request, completion):
+    "A completion as server-sent events."
+    choice, usage = completion['choices'][0], completion.get('usage')
+    head = {k: completion[k] for k in ('id', 'created', 'model')} | dict(object='chat.completion.chunk')
+    def chunk(delta, finish_reason=None, logprobs=None):
+        return head | dict(choices=[dict(index=0, delta=delta, finish_reason=finish_reason, logprobs=logprobs)])
+    message, chunks = choice['message'], [chunk(dict(role='assistant', content=''))]
+    for name in ('reasoning_content', 'reasoning', 'content', 'refusal'):
+        chunks += [chunk({name: piece}) for piece in re.findall(r'\S*\s*', message.get(name) or '') if piece]
+    calls = [dict(index=i) | call for i, call in enumerate(message.get('tool_calls') or [])]
+    if calls: chunks.append(chunk(dict(tool_calls=calls)))
+    chunks.append(chunk({}, choice['finish_reason'], choice['logprobs']))
+    counted = usage is not None and (request.get('stream_options') or {}).get('include_usage')
+    if counted: chunks.append(head | dict(choices=[], usage=usage))
+    return ''.join(f'data: {json.dumps(event)}\n\n' for event in chunks) + 'data: [DONE]\n\n'
 
 # %% ../../nbs/llm/stub.ipynb #stub-refuse
 def _error(message, code=None, **more):
@@ -45,9 +63,10 @@ class StubServer:
     """A server on this machine that answers by a rule; use it in a `with` block, and ask it at `base_url`.
 
     The rule gives the text of a reply, or a dict. A dict holds parts of the reply (`content`, `refusal`,
-    `finish_reason`, `logprobs`, `usage`, `model`, `reasoning_content`), or says how to fail: `status`, with `headers`
-    and `body`; `drop` to cut the connection; `raw` for a body that is no completion. `delay` in either is a wait in
-    seconds. A rule that raises is an error 500.
+    `finish_reason`, `logprobs`, `usage` (None: there is none), `model`, `reasoning_content`, `reasoning`,
+    `tool_calls`), or says how to fail: `status`, with `headers` and `body`; `drop` to cut the connection; `raw` for a
+    body that is no completion. `delay` in either is a wait in seconds. A rule that raises is an error 500. A request
+    with `stream` gets its reply as server-sent events.
 
     The server runs in a thread of its own and takes a free port of 127.0.0.1. `requests` are the bodies that arrived,
     in order; `most_in_flight` and `connections` count what its clients did."""
@@ -60,10 +79,12 @@ def __init__(
     delay:float=0., # Seconds before every answer
     key:str|None=None, # If given, the key that clients have to send
     json_schema:bool=True, # Does it know `response_format` json_schema?
+    elsewhere:Callable|None=None, # Path -> how to fail (dict) where no chat completions are; None: a plain 404
 ):
     "Nothing runs before the `with` block."
     if not callable(rule): raise BadInput('A stub server needs a rule: a function from a request to a reply.')
     self.rule, self.delay, self._key, self.json_schema = rule, delay, key, json_schema
+    self.elsewhere = elsewhere
     self.requests, self.in_flight, self.most_in_flight, self.connections = [], 0, 0, 0
     self.base_url = None # Once it runs
 
@@ -84,10 +105,15 @@ async def _respond(server, request, headers, web):
     more = reply.get('headers')
     if 'raw' in reply:
         return web.Response(text=reply['raw'], headers=more, content_type=reply.get('content_type', 'application/json'))
-    if 'status' in reply:
-        body = reply.get('body', _error('The rule says so.'))
-        return web.json_response(body, status=reply['status'], headers=more)
-    return web.json_response(_completion(request, reply))
+    if 'status' in reply: return _failed(reply, web)
+    completion = _completion(request, reply)
+    if not request.get('stream'): return web.json_response(completion)
+    return web.Response(text=_events(request, completion), content_type='text/event-stream')
+
+def _failed(reply, web):
+    "The response of a reply that says how to fail."
+    body = reply.get('body', _error('The rule says so.'))
+    return web.json_response(body, status=reply['status'], headers=reply.get('headers'))
 
 # %% ../../nbs/llm/stub.ipynb #stub-handle
 async def _handle(server, http, web):
@@ -108,7 +134,8 @@ async def _route(server, http, web):
     "A chat completion, the list of models, or 404."
     if http.path == '/v1/chat/completions': return await _handle(server, http, web)
     if http.path == '/v1/models': return web.json_response(dict(data=[dict(id='stub', object='model')], object='list'))
-    return web.json_response(_error('no such path'), status=404)
+    reply = server.elsewhere(http.path) if server.elsewhere else dict(body=_error('no such path'), status=404)
+    return _failed(reply, web)
 
 # %% ../../nbs/llm/stub.ipynb #stub-listen
 async def _listen(server, web):
