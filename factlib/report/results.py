@@ -171,7 +171,8 @@ def _link(text, path):
 # %% ../../nbs/report/results.ipynb #results-with-link
 @patch
 def _with_link(self:Experiment, finding):
-    "A sentence in Markdown, with a link to its cell."
+    "A sentence in Markdown, with a link to its cell, if it has one."
+    if not finding['cell']: return _literally(finding['text'])
     link = _link('\\[cell\\]', f'{_notebook(self.name).name}#cell-id={finding["cell"]}')
     return f'{_literally(finding["text"])} {link}'
 
@@ -194,10 +195,25 @@ def asked(self:Experiment,
     scored:int, # Scores there
     signature:str, # How they were made
     usage:dict|None=None, # Requests, tokens, seconds
+    why:str='', # Why scores are missing, in sentences; empty if none is
 )->None:
-    "Say how many scores an evaluator was asked for and gave."
+    "Say how many scores an evaluator was asked for and gave. If it gave none, that is a finding, before all others."
     if evaluator in self.evaluators: raise BadInput(f'The evaluator {evaluator!r} is named twice.')
-    self.evaluators[evaluator] = dict(asked=int(asked), scored=int(scored), signature=signature, usage=usage or {})
+    told = dict(asked=int(asked), scored=int(scored), signature=signature, usage=usage or {})
+    self.evaluators[evaluator] = told | (dict(why=why) if why else {})
+    if not asked or scored: return
+    silent = dict(text=f'{evaluator} gave no score to any of {asked} examples: {why}', cell='', lead=_NO_SCORE)
+    self.findings.insert(sum(f['lead'] == _NO_SCORE for f in self.findings), silent)
+    _tell(Markdown(self._with_link(silent), silent['text']))
+
+_NO_SCORE = 1000 # the lead of such a finding: above any other's
+
+@patch
+def scored_by(self:Experiment,
+    names, # Of evaluators; those that nobody was asked as count as scored
+)->list: # Of them, in order
+    "Those that gave a score. Nothing is found, tested or drawn of the others."
+    return [n for n in names if self.evaluators.get(n, dict(scored=1))['scored']]
 
 # %% ../../nbs/report/results.ipynb #results-judgement-rows
 def _as_json(values):

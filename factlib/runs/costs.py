@@ -7,6 +7,7 @@ __all__ = ['may_ask', 'estimate', 'planned', 'with_usage', 'summaries', 'why_non
 
 # %% ../../nbs/runs/costs.ipynb #costs-imports
 import ast, re, tempfile
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -144,16 +145,37 @@ def summaries(
     return table
 
 # %% ../../nbs/runs/costs.ipynb #costs-none
+_TO_DO = dict(
+    transport='Put right what that says (address, key, the model\'s name, a field that the endpoint doesn\'t take), and '
+              'run again: answers that arrived are kept.',
+    too_long='Give shorter texts, or ask a model that takes longer ones.',
+    truncated='Allow longer replies (max_tokens), or ask a model that reasons less.',
+    looped='Ask another model, or sample at a higher temperature.',
+    refused='Ask another model, since this one declines.', filtered='Ask at an endpoint without such a filter.',
+    malformed='Look at the replies in the evidence of judgements.parquet: a model that keeps to a form does better.',
+    inapplicable='Give examples that have what this evaluator needs.')
+_TO_DO |= dict.fromkeys(('off_menu', 'count_mismatch'), _TO_DO['malformed'])
+_MOST_SAID = 300 # characters of a reason
+
+def _reason(evidence):
+    "What the evidence says about an absence, in one sentence; empty if it says nothing."
+    if not isinstance(evidence, dict): return ''
+    if evidence.get('missing_field'): return f'The field {evidence["missing_field"]!r} is empty.'
+    said = ' '.join(str(evidence.get('detail') or evidence.get('why') or '').split())
+    said = said if len(said) <= _MOST_SAID else f'{said[:_MOST_SAID]} ...'
+    return said if not said or said[-1] in '.!?' else f'{said}.'
+
 def why_none(
     frame:DataFrame, # From `evaluate`, with absences
-)->str: # One sentence
-    "Each kind of absence and how often it occurs, the commonest first, and what was said of it the first time."
+)->str: # Sentences
+    """Each kind of absence and how often it occurs, the commonest first; of that what is said of it most often, and
+    what to do."""
     counts = frame.absence.value_counts()
-    rows = frame[frame.absence == counts.index[0]]
-    detail = next((e['detail'] for e in rows.evidence if isinstance(e, dict) and e.get('detail')), '')
-    kinds = ', '.join(f'{name} ({count})' for name, count in counts.items())
-    return (f'{kinds}, {counts.sum()} of {len(frame)} examples in all'
-            + (f'. For example {counts.index[0]}: {detail}' if detail else '.'))
+    first = counts.index[0]
+    said = Counter(map(_reason, frame[frame.absence == first].evidence)).most_common(1)[0]
+    kinds = ', '.join(f'{name} ({count} of {len(frame)})' for name, count in counts.items())
+    why = f' Most often ({said[1]} of {counts[first]}): {said[0]}' if said[0] else ''
+    return f'{kinds}.{why} {_TO_DO[first]}'
 
 # %% ../../nbs/runs/costs.ipynb #costs-document
 def _document_row(judge, examples):
