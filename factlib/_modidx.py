@@ -6657,6 +6657,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                      'factlib/report/results.py'),
                                         'factlib.report.results.Experiment._said': ( 'report/results.html#experiment._said',
                                                                                      'factlib/report/results.py'),
+                                        'factlib.report.results.Experiment._say_silent': ( 'report/results.html#experiment._say_silent',
+                                                                                           'factlib/report/results.py'),
                                         'factlib.report.results.Experiment._with_link': ( 'report/results.html#experiment._with_link',
                                                                                           'factlib/report/results.py'),
                                         'factlib.report.results.Experiment._write': ( 'report/results.html#experiment._write',

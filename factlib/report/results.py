@@ -21,6 +21,7 @@ from ..core.records import BadInput
 from .figures.style import figure_bytes
 from .page import build_page
 from .tables import to_csv, to_html
+from .words import listed
 
 
 # %% ../../nbs/report/results.ipynb #results-experiment
@@ -119,8 +120,10 @@ def figure(self:Experiment,
     cell:str, # Id of the cell that calls this
     on_page:bool=True, # Also on the page, or only in the notebook and as a file?
     lead:int=0, # Above 0: may open the page, which takes the one with the highest number
-): # The figure, for display
+    about=(), # Evaluators whose scores it shows: if none of them gave a score, nothing is drawn
+): # The figure, for display; None if nothing is drawn
     "Write a figure as `figures/NAME.svg` and `.png`."
+    if about and not self.scored_by(about): return None
     for kind in ('svg', 'png'): self._write(f'figures/{name}.{kind}', figure_bytes(fig, kind))
     shown = dict(kind='figure', file=f'figures/{name}.png', caption=caption, cell=cell, lead=lead)
     if on_page: self.shown.append(shown)
@@ -182,8 +185,10 @@ def finding(self:Experiment,
     text:str, # A sentence with its numbers, computed, not typed
     cell:str, # Id of the cell that shows where they come from
     lead:int=0, # Above 0: may open the page, which takes the three with the highest numbers
+    about=(), # Evaluators whose scores it rests on: if none of them gave a score, nothing is said
 )->None:
     "Add a sentence that says what came out, and show it with a link to the cell."
+    if about and not self.scored_by(about): return
     self.findings.append(dict(text=text, cell=cell, lead=lead))
     _tell(Markdown(self._with_link(self.findings[-1]), text))
 
@@ -201,16 +206,25 @@ def asked(self:Experiment,
     if evaluator in self.evaluators: raise BadInput(f'The evaluator {evaluator!r} is named twice.')
     told = dict(asked=int(asked), scored=int(scored), signature=signature, usage=usage or {})
     self.evaluators[evaluator] = told | (dict(why=why) if why else {})
-    if not asked or scored: return
-    silent = dict(text=f'{evaluator} gave no score to any of {asked} examples: {why}', cell='', lead=_NO_SCORE)
-    self.findings.insert(sum(f['lead'] == _NO_SCORE for f in self.findings), silent)
-    _tell(Markdown(self._with_link(silent), silent['text']))
+    if asked and not scored: self._say_silent(evaluator)
 
 _NO_SCORE = 1000 # the lead of such a finding: above any other's
 
 @patch
+def _say_silent(self:Experiment, evaluator):
+    "The finding that it gave no score, together with those before it that gave none for the same reason."
+    own = self.evaluators[evaluator]
+    alike = lambda told: [told[key] for key in ('asked', 'scored')] + [told.get('why')]
+    names = [name for name, told in self.evaluators.items() if alike(told) == alike(own)]
+    text = lambda names: f'{listed(names)} gave no score to any of {own["asked"]} examples: {own.get("why", "")}'
+    self.findings = [f for f in self.findings if f['text'] != text(names[:-1])]
+    finding = dict(text=text(names), cell='', lead=_NO_SCORE)
+    self.findings.insert(sum(f['lead'] == _NO_SCORE for f in self.findings), finding)
+    _tell(Markdown(self._with_link(finding), finding['text']))
+
+@patch
 def scored_by(self:Experiment,
-    names, # Of evaluators; those that nobody was asked as count as scored
+    names, # Of evaluators; one that nobody was asked about counts as scored
 )->list: # Of them, in order
     "Those that gave a score. Nothing is found, tested or drawn of the others."
     return [n for n in names if self.evaluators.get(n, dict(scored=1))['scored']]

@@ -173,9 +173,11 @@ def why_none(
     counts = frame.absence.value_counts()
     first = counts.index[0]
     said = Counter(map(_reason, frame[frame.absence == first].evidence)).most_common(1)[0]
-    kinds = ', '.join(f'{name} ({count} of {len(frame)})' for name, count in counts.items())
-    why = f' Most often ({said[1]} of {counts[first]}): {said[0]}' if said[0] else ''
-    return f'{kinds}.{why} {_TO_DO[first]}'
+    kinds = ', '.join(f'{name} in {count} of {len(frame)}' for name, count in counts.items())
+    often = 'each time' if said[1] == counts[first] else f'most often ({said[1]} of {counts[first]})'
+    begins = ', ' if len(counts) == 1 else f'. {first.capitalize()}, '
+    why = f'{begins}{often}: {said[0]}' if said[0] else '.'
+    return f'{kinds}{why} {_TO_DO[first]}'
 
 # %% ../../nbs/runs/costs.ipynb #costs-document
 def _document_row(judge, examples):

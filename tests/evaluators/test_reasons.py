@@ -1,8 +1,6 @@
 "Whoever asks a model and gets no score can read why, in the evidence of each judgement."
-import asyncio
-
 import pytest
-from factlib.core.records import Absence, Example
+from factlib.core.records import Example
 from factlib.evaluators.base import EVALUATORS, evaluate, get
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
@@ -16,9 +14,8 @@ NO_ROLE = dict(status=400, body=dict(error=dict(message='no system role', type='
 ASKING = [name for name in EVALUATORS if asks(name)]
 
 def judged(name, rule):
-    with StubServer(rule) as server, Chat('stub', server.base_url, api_key='k') as chat:
-        evaluator = get(name, chat=chat)
-        frame = evaluate(evaluator, EXAMPLES, progress=False)
+    with StubServer(rule) as server:
+        frame = evaluate(get(name, chat=Chat('stub', server.base_url, api_key='k')), EXAMPLES, progress=False)
         assert server.requests, 'it asks'
     return frame
 
