@@ -6675,6 +6675,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                       'factlib/report/results.py'),
                                         'factlib.report.results.Experiment.folder': ( 'report/results.html#experiment.folder',
                                                                                       'factlib/report/results.py'),
+                                        'factlib.report.results.Experiment.heard': ( 'report/results.html#experiment.heard',
+                                                                                     'factlib/report/results.py'),
                                         'factlib.report.results.Experiment.judgements': ( 'report/results.html#experiment.judgements',
                                                                                           'factlib/report/results.py'),
                                         'factlib.report.results.Experiment.scored_by': ( 'report/results.html#experiment.scored_by',

@@ -229,6 +229,13 @@ def scored_by(self:Experiment,
     "Those that gave a score. Nothing is found, tested or drawn of the others."
     return [n for n in names if self.evaluators.get(n, dict(scored=1))['scored']]
 
+@patch
+def heard(self:Experiment,
+    frame:DataFrame, # With a column evaluator
+)->DataFrame: # Rows in order
+    "The rows of those that gave a score; the others are said at the top, and not counted among those that are compared."
+    return frame[frame.evaluator.isin(self.scored_by(frame.evaluator.unique()))].reset_index(drop=True)
+
 # %% ../../nbs/report/results.ipynb #results-judgement-rows
 def _as_json(values):
     "A column of JSON texts."
