@@ -6824,6 +6824,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                     'factlib.runs.costs._sent': ('runs/costs.html#_sent', 'factlib/runs/costs.py'),
                                     'factlib.runs.costs._to_single': ('runs/costs.html#_to_single', 'factlib/runs/costs.py'),
                                     'factlib.runs.costs._with_defaults': ('runs/costs.html#_with_defaults', 'factlib/runs/costs.py'),
+                                    'factlib.runs.costs.absences': ('runs/costs.html#absences', 'factlib/runs/costs.py'),
                                     'factlib.runs.costs.document_costs': ('runs/costs.html#document_costs', 'factlib/runs/costs.py'),
                                     'factlib.runs.costs.estimate': ('runs/costs.html#estimate', 'factlib/runs/costs.py'),
                                     'factlib.runs.costs.may_ask': ('runs/costs.html#may_ask', 'factlib/runs/costs.py'),

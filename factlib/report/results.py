@@ -216,7 +216,8 @@ def _say_silent(self:Experiment, evaluator):
     own = self.evaluators[evaluator]
     alike = lambda told: [told[key] for key in ('asked', 'scored')] + [told.get('why')]
     names = [name for name, told in self.evaluators.items() if alike(told) == alike(own)]
-    text = lambda names: f'{listed(names)} gave no score to any of {own["asked"]} examples: {own.get("why", "")}'
+    texts = f'any of {own["asked"]} examples' if own['asked'] > 1 else 'the only example'
+    text = lambda names: f'{listed(names)} gave no score to {texts}: {own.get("why", "")}'
     self.findings = [f for f in self.findings if f['text'] != text(names[:-1])]
     finding = dict(text=text(names), cell='', lead=_NO_SCORE)
     self.findings.insert(sum(f['lead'] == _NO_SCORE for f in self.findings), finding)

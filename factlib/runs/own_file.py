@@ -15,7 +15,7 @@ from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..evaluators.base import EvaluationError, summary
 from ..report.results import Experiment
-from .costs import why_none
+from .costs import absences, why_none
 from .judges import asks, judged_by, judges_for, names_in
 from .lists import needs_model
 from .parameters import chat_for
@@ -53,7 +53,7 @@ def _keep_part(run, judge, benchmark, model, error):
     frame = error.frame
     frame.attrs['signatures'] = {judge.name: judge.signature}
     if len(frame): run.judgements(frame, benchmark.examples, benchmark.name, model)
-    run.asked(judge.name, len(benchmark), int(frame.value.notna().sum()), judge.signature)
+    run.asked(judge.name, len(benchmark), int(frame.value.notna().sum()), judge.signature, why=str(error))
     return frame.assign(benchmark=benchmark.name)
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-judged
@@ -74,7 +74,9 @@ def _show_scores(run, judged):
     run.table(scores_table(judged), 'scores', 'The score of each text, and why there is none.', cell='', rows=40)
     counts = summary(judged.drop(columns='benchmark'))
     run.table(counts, 'counts', 'Scores asked for and given, by evaluator and part.', cell='', rows=60)
-    for row in counts[counts.part == 'value'].itertuples():
+    why = absences(judged)
+    if len(why): run.table(why, 'absences', 'Why scores are missing, and how often.', cell='', rows=40)
+    for row in counts[(counts.part == 'value') & (counts.scored > 0)].itertuples():
         mean = '' if row.mean is None else f', mean {row.mean:.3f}'
         run.finding(f'{row.evaluator}: {row.scored} of {row.asked} texts have a score{mean}.', cell='')
 
@@ -92,7 +94,7 @@ def _show_picture(run, judged):
     from factlib.report.figures.violins import violins
     scored = judged[judged.value.notna()]
     if scored.empty: return
-    whole = judged.assign(texts='all texts')
+    whole = run.heard(judged).assign(texts='all texts')
     fig = violins(whole, x='texts', y='value', facet='evaluator', share=False, title='Scores', x_label='')
     run.figure(fig, 'scores', 'Each dot is a text; the white diamond is the mean.', cell='', lead=1)
 
@@ -113,8 +115,8 @@ def own_benchmark(
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-why-none
 def _say_why(run, judged):
-    "A finding for each evaluator that lacks scores: the commonest reason."
-    for name, own in judged.groupby('evaluator', sort=False):
+    "A finding for each evaluator that lacks some scores: the commonest reason. One that has none is said already."
+    for name, own in run.heard(judged).groupby('evaluator', sort=False):
         if own.value.isna().any(): run.finding(f'{name}, why there is no score: {why_none(own)}', cell='')
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-show-all
@@ -124,7 +126,7 @@ def _show(run, frames, benchmark, statistics=None):
     judged = pd.concat([f for f in frames if len(f)] or frames[:1], ignore_index=True)
     _show_scores(run, judged)
     _say_why(run, judged)
-    _show_truth(run, judged, benchmark, statistics)
+    if run.scored_by(judged.evaluator.unique()): _show_truth(run, run.heard(judged), benchmark, statistics)
     _show_picture(run, judged)
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-experiment

@@ -471,8 +471,7 @@ def _memory_evidence(memory):
     evidence = dict(memory=memory.to_json(), sections=len(memory.notes))
     if unread := unread_sections(memory):
         evidence['unread'] = unread
-        first = unread[0]
-        evidence['detail'] = f'Section {first["section"]}: {first["detail"] or first["absence"]}'
+        evidence['detail'] = unread[0]['detail'] or f'A section has no score ({unread[0]["absence"]}).'
     if _weights(memory) == 'equal': evidence['weights'] = 'equal, since the memory does not say where all sections are'
     return evidence
 
