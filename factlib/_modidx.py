@@ -6704,6 +6704,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                         'factlib.report.results._as_json': ('report/results.html#_as_json', 'factlib/report/results.py'),
                                         'factlib.report.results._first': ('report/results.html#_first', 'factlib/report/results.py'),
                                         'factlib.report.results._held': ('report/results.html#_held', 'factlib/report/results.py'),
+                                        'factlib.report.results._is_silent': ( 'report/results.html#_is_silent',
+                                                                               'factlib/report/results.py'),
                                         'factlib.report.results._judgement_rows': ( 'report/results.html#_judgement_rows',
                                                                                     'factlib/report/results.py'),
                                         'factlib.report.results._link': ('report/results.html#_link', 'factlib/report/results.py'),

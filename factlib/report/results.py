@@ -208,6 +208,11 @@ def asked(self:Experiment,
     self.evaluators[evaluator] = told | (dict(why=why) if why else {})
     if asked and not scored: self._say_silent(evaluator)
 
+def _is_silent(told):
+    "Whether an evaluator was asked in vain. One to which nothing is applicable is no failure."
+    whole = told.get('why', '').startswith(f'inapplicable in {told["asked"]} of {told["asked"]}')
+    return bool(told['asked'] and not told['scored'] and not whole)
+
 _NO_SCORE = 1000 # the lead of such a finding: above any other's
 
 @patch
@@ -219,16 +224,17 @@ def _say_silent(self:Experiment, evaluator):
     texts = f'any of {own["asked"]} examples' if own['asked'] > 1 else 'the only example'
     text = lambda names: f'{listed(names)} gave no score to {texts}: {own.get("why", "")}'
     self.findings = [f for f in self.findings if f['text'] != text(names[:-1])]
-    finding = dict(text=text(names), cell='', lead=_NO_SCORE)
+    finding = dict(text=text(names), cell='', lead=_NO_SCORE if _is_silent(own) else 0)
     self.findings.insert(sum(f['lead'] == _NO_SCORE for f in self.findings), finding)
     _tell(Markdown(self._with_link(finding), finding['text']))
 
 @patch
 def scored_by(self:Experiment,
-    names, # Of evaluators; one that nobody was asked about counts as scored
+    names, # Of evaluators
 )->list: # Of them, in order
-    "Those that gave a score. Nothing is found, tested or drawn of the others."
-    return [n for n in names if self.evaluators.get(n, dict(scored=1))['scored']]
+    """Those that were not asked in vain: nothing is found, tested or drawn of the others. One to which no example is
+    applicable stays in its tables, without a score."""
+    return [n for n in names if not _is_silent(self.evaluators.get(n, dict(asked=0, scored=0)))]
 
 @patch
 def heard(self:Experiment,

@@ -187,7 +187,7 @@ def why_none(
     """Each kind of absence and how often it occurs, the commonest first; of that what is said of it most often, and
     what to do."""
     counts = frame.absence.value_counts()
-    first = counts.index[0]
+    first = next((kind for kind in counts.index if kind != 'inapplicable'), counts.index[0]) # of those really asked
     said = Counter(map(_reason, frame[frame.absence == first].evidence)).most_common(1)[0]
     kinds = ', '.join(f'{name} in {count} of {len(frame)}' for name, count in counts.items())
     often = 'each time' if said[1] == counts[first] else f'most often ({said[1]} of {counts[first]})'
