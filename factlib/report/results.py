@@ -240,7 +240,7 @@ def scored_by(self:Experiment,
 def heard(self:Experiment,
     frame:DataFrame, # With a column evaluator
 )->DataFrame: # Rows in order
-    "The rows of those that gave a score; the others are said at the top, and not counted among those that are compared."
+    "The rows of those that were not asked in vain; the others are said at the top, and not compared."
     return frame[frame.evaluator.isin(self.scored_by(frame.evaluator.unique()))].reset_index(drop=True)
 
 # %% ../../nbs/report/results.ipynb #results-judgement-rows

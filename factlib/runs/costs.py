@@ -146,8 +146,8 @@ def summaries(
 
 # %% ../../nbs/runs/costs.ipynb #costs-none
 _TO_DO = dict(
-    transport='Put right what that says (address, key, the model\'s name, a field that the endpoint doesn\'t take), and '
-              'run again: answers that arrived are kept.',
+    transport='Put right what that says (address, key, the model\'s name, a field that the endpoint doesn\'t take), '
+              'and run again: answers that arrived are kept.',
     too_long='Give shorter texts, or ask a model that takes longer ones.',
     truncated='Allow longer replies (max_tokens), or ask a model that reasons less.',
     looped='Ask another model, or sample at a higher temperature.',

@@ -17,7 +17,8 @@ from ..base import Evaluator, missing_field, register, register_variant
 from .background import Background, check_carry, knowledge_texts
 from .conversations import conversations
 from .judged import JudgedTurn, unknown_before
-from .parts import Outcome, check_rules, component_for, first_detail, share_bounds, together, total_usage
+from .parts import Outcome, check_rules, component_for, first_detail
+from .parts import share_bounds, together, total_usage
 from .said import linked, read_turn
 from .turn_scores import CLAIMLESS, claim_row, drift_count, graded, turn_scores, verdicts_of
 from .turns import CATEGORIES, TurnDecomposer, most_messages

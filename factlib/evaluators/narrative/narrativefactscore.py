@@ -16,7 +16,8 @@ from ...core.records import Absence, Example, Judgement, Usage, signature
 from ..base import missing_field, register, register_variant
 from ..claims.base import ClaimEvaluator
 from ..claims.decompose import FactDecomposer, SentenceDecomposer
-from ..claims.parts import Fact, fact_rows, first_detail, share_bounds, supported_share, together, total_usage
+from ..claims.parts import Fact, fact_rows, first_detail, share_bounds
+from ..claims.parts import supported_share, together, total_usage
 from .chunks import chunks
 from .feedback import WordFeedback, feedback_checker, read_feedback
 from .passages import by_request
