@@ -144,8 +144,8 @@ def read_verdicts(
     read:Callable|None=None, # (verdict, entry of the reply) -> what stands for it, or Absence; None: the verdict
 )->dict: # Id -> one of `options` or what `read` makes of it, or Absence
     """The verdict about each id. Where the options are supported (or verified) and its opposite, a JSON `true`, the
-    text "true" and "yes" say that a thing is supported, and `false`, "false" and "no" that it is unsupported (of `verified`,
-    false says nothing, since there are several ways not to be)."""
+    text "true" and "yes" say that a thing is supported, and `false`, "false" and "no" that it is unsupported (of
+    `verified`, false says nothing, since there are several ways not to be)."""
     if reply.absence in NO_ANSWER: return dict.fromkeys(ids, reply.absence)
     entries, by_id = _reply_entries(reply, ids), {}
     if entries is None: return dict.fromkeys(ids, Absence.malformed)
