@@ -118,7 +118,8 @@ def _say_results(out):
     for line in lines: click.echo(line)
     click.echo(f'Results in {out}')
     if silent: raise RuntimeError(f'Nothing could be scored by {"; ".join(silent)}: '
-                                  f'the column absence of {out/"judgements.parquet"} says why.')
+                                  'the first lines above say why, and what was answered is the evidence in '
+                                  f'{out/"judgements.parquet"}.')
 
 # %% ../nbs/cli.ipynb #cli-say-page
 def _say_page(out):

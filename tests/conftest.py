@@ -15,6 +15,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN: signal.signal(signal.SIGIN
 def pytest_addoption(parser):
     parser.addoption('--room', default='', help='only this room, such as evaluators/claims/dovescore, where a test looks at all of them; `make quick` gives it')
 
+def _ask_more(items, examples):
+    "FACTLIB_EXAMPLES=20000 gives each random test so many examples, whatever it asks for itself: `pytest -k ... -n 0`, now and then."
+    from hypothesis import settings
+    for test in {getattr(item, 'obj', None) for item in items}:
+        own = getattr(test, '_hypothesis_internal_use_settings', None)
+        if own is not None: test._hypothesis_internal_use_settings = settings(own, max_examples=examples, deadline=None)
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """What reads real data is slow. Slow ones first, and before them what waits for the main job: with `--dist worksteal` the first worker begins with
@@ -22,6 +29,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if any('FACTLIB_DATA' in mark.kwargs.get('reason', '') for mark in item.iter_markers('skipif')): item.add_marker(pytest.mark.slow)
         if 'reproduced' in item.fixturenames: item.add_marker(pytest.mark.slow)
+    if examples := os.environ.get('FACTLIB_EXAMPLES'): _ask_more(items, int(examples))
     items.sort(key=lambda item: ('reproduced' not in item.fixturenames, item.get_closest_marker('slow') is None, not item.name.startswith('test_documentation')))
 
 def _settle():

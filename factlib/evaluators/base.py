@@ -57,7 +57,7 @@ def absent(self:Evaluator,
     example:Example, # What could not be judged
     absence:Absence, # Why
     parts:dict|None=None, # Name of a part -> number or `Absence`
-    **evidence, # More about the reason
+    **evidence, # More about the reason; `detail` is one sentence on it
 )->Judgement:
     "No judgement, and why."
     return Judgement(example.id, self.name, absence=absence, parts=parts or {}, evidence=evidence)

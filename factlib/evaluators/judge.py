@@ -18,7 +18,7 @@ from ..core.records import Absence, BadInput, Example, Judgement, signature
 from .base import Evaluator, missing_field, register, register_variant
 from .expected import expected_score
 from ..llm.prompts import load_prompt
-from ..llm.replies import answer, json_values, likert, verdict, why_absent
+from ..llm.replies import answer, json_values, likert, reason, verdict, why_absent
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-scale
 def _plain(x):
@@ -221,10 +221,10 @@ async def judge(self:Judge, example:Example)->Judgement:
     slots = self.slots(example)
     reply = await self.chat(self.prompt.messages(**slots), **self.options)
     value, absence, parts, evidence = self.read(reply)
-    reason = (_object(reply, ['reason']) or {}).get('reason')
+    said = (_object(reply, ['reason']) or {}).get('reason')
     evidence |= dict(text=reply.text, finish_reason=reply.finish_reason, neutralised=self.prompt.exchanged(**slots))
-    if reason: evidence['reason'] = reason
-    if absence and reply.detail: evidence['detail'] = reply.detail
+    if said: evidence['reason'] = said
+    if absence: evidence['detail'] = reason(reply, absence)
     return Judgement(example.id, self.name, value, parts, evidence, reply.usage, absence)
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-likert

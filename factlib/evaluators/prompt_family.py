@@ -16,6 +16,7 @@ from .base import Evaluator, missing_field, register, register_variant
 from .judge import Scale, read_scores
 from ..llm.costs import Planned
 from ..llm.prompts import load_prompt
+from ..llm.replies import reason
 
 # %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-generation
 class Generation(NamedTuple):
@@ -158,12 +159,11 @@ def plan(self:PromptFamily, example:Example)->list: # Of `Planned`
     return [Planned(self._messages(example, metrics), most, options=options) for metrics in self._turns()]
 
 # %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-evidence
-def _evidence(replies):
-    "What the score rests on."
-    detail = next((r.detail for r in replies if r.detail), '')
-    reasons = [r.finish_reason for r in replies]
-    evidence = dict(text='\n\n'.join(r.text for r in replies), finish_reason=reasons)
-    return evidence | ({'detail': detail} if detail else {})
+def _evidence(replies, read):
+    "What the score rests on. `read`: of each reply the scores, or absences, of its metrics."
+    evidence = dict(text='\n\n'.join(r.text for r in replies), finish_reason=[r.finish_reason for r in replies])
+    absent = [(r, s) for r, scores in zip(replies, read) for s in scores.values() if isinstance(s, Absence)]
+    return evidence | (dict(detail=reason(*absent[0])) if absent else {})
 
 @patch
 def _verdict(self:PromptFamily, example, parts, evidence, usage):
@@ -178,11 +178,12 @@ async def judge(self:PromptFamily, example:Example)->Judgement:
     "Ask and read."
     if lacking := missing_field(self, example):
         return self.absent(example, Absence.inapplicable, missing_field=lacking)
-    turns, parts = self._turns(), {}
+    turns = self._turns()
     requests = [self._messages(example, metrics) for metrics in turns]
     replies = await asyncio.gather(*[self.chat(r, **self.options) for r in requests])
-    for metrics, reply in zip(turns, replies): parts |= read_scores(reply, metrics, self.scale)
-    return self._verdict(example, parts, _evidence(replies), sum((r.usage for r in replies), Usage()))
+    read = [read_scores(reply, metrics, self.scale) for metrics, reply in zip(turns, replies)]
+    parts = {metric: score for scores in read for metric, score in scores.items()}
+    return self._verdict(example, parts, _evidence(replies, read), sum((r.usage for r in replies), Usage()))
 
 # %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-variants
 def _enter_versions():

@@ -23,7 +23,7 @@ from ..core.records import BadInput
 from .figures.style import figure_bytes
 from .page import INDEX, build_page, gathers, result_page
 from .tables import to_csv, to_html
-
+from .words import listed
 
 # %% ../../nbs/report/results.ipynb #results-check
 NOTEBOOKS = ('notebook.ipynb', 'notebook.html') # Beside the files of a result, if `factlib run` made it
@@ -139,8 +139,10 @@ def figure(self:Experiment,
     cell:str, # Id of the cell that calls this
     on_page:bool=True, # Also on the page, or only in the notebook and as a file?
     lead:int=0, # Above 0: may open the page, which takes the one with the highest number
-): # The figure, for display
+    about=(), # Evaluators whose scores it shows: if none of them gave a score, nothing is drawn
+): # The figure, for display; None if nothing is drawn
     "Write a figure as `figures/NAME.svg` and `.png`."
+    if about and not self.scored_by(about): return None
     for kind in ('svg', 'png'): self._write(f'figures/{name}.{kind}', figure_bytes(fig, kind))
     shown = dict(kind='figure', file=f'figures/{name}.png', caption=caption, cell=cell, lead=lead)
     if on_page: self.shown.append(shown)
@@ -191,7 +193,8 @@ def _link(text, path):
 # %% ../../nbs/report/results.ipynb #results-with-link
 @patch
 def _with_link(self:Experiment, finding):
-    "A sentence in Markdown, with a link to its cell."
+    "A sentence in Markdown, with a link to its cell, if it has one."
+    if not finding['cell']: return _literally(finding['text'])
     link = _link('\\[cell\\]', f'{_notebook(self.name).name}#cell-id={finding["cell"]}')
     return f'{_literally(finding["text"])} {link}'
 
@@ -201,8 +204,10 @@ def finding(self:Experiment,
     text:str, # A sentence with its numbers, computed, not typed
     cell:str, # Id of the cell that shows where they come from
     lead:int=0, # Above 0: may open the page, which takes the three with the highest numbers
+    about=(), # Evaluators whose scores it rests on: if none of them gave a score, nothing is said
 )->None:
     "Add a sentence that says what came out, and show it with a link to the cell."
+    if about and not self.scored_by(about): return
     self.findings.append(dict(text=text, cell=cell, lead=lead))
     _tell(Markdown(self._with_link(self.findings[-1]), text))
 
@@ -215,11 +220,48 @@ def asked(self:Experiment,
     signature:str, # How they were made
     usage:dict|None=None, # Requests, tokens, seconds
     profile:dict|None=None, # What the endpoint was sent otherwise than asked; None: nothing
+    why:str='', # Why scores are missing, in sentences; empty if none is
 )->None:
-    "Say how many scores an evaluator was asked for and gave."
+    "Say how many scores an evaluator was asked for and gave. If it gave none, that is a finding, before all others."
     if evaluator in self.evaluators: raise BadInput(f'The evaluator {evaluator!r} is named twice.')
-    said = dict(asked=int(asked), scored=int(scored), signature=signature, usage=usage or {})
-    self.evaluators[evaluator] = said | (dict(profile=profile) if profile else {})
+    told = dict(asked=int(asked), scored=int(scored), signature=signature, usage=usage or {})
+    self.evaluators[evaluator] = told | {name: x for name, x in dict(profile=profile, why=why).items() if x}
+    if asked and not scored: self._say_silent(evaluator)
+
+def _is_silent(told):
+    "Whether an evaluator was asked in vain. One to which nothing is applicable is no failure."
+    whole = told.get('why', '').startswith(f'inapplicable in {told["asked"]} of {told["asked"]}')
+    return bool(told['asked'] and not told['scored'] and not whole)
+
+_NO_SCORE = 1000 # the lead of such a finding: above any other's
+
+@patch
+def _say_silent(self:Experiment, evaluator):
+    "The finding that it gave no score, together with those before it that gave none for the same reason."
+    own = self.evaluators[evaluator]
+    alike = lambda told: [told[key] for key in ('asked', 'scored')] + [told.get('why')]
+    names = [name for name, told in self.evaluators.items() if alike(told) == alike(own)]
+    texts = f'any of {own["asked"]} examples' if own['asked'] > 1 else 'the only example'
+    text = lambda names: f'{listed(names)} gave no score to {texts}: {own.get("why", "")}'
+    self.findings = [f for f in self.findings if f['text'] != text(names[:-1])]
+    finding = dict(text=text(names), cell='', lead=_NO_SCORE if _is_silent(own) else 0)
+    self.findings.insert(sum(f['lead'] == _NO_SCORE for f in self.findings), finding)
+    _tell(Markdown(self._with_link(finding), finding['text']))
+
+@patch
+def scored_by(self:Experiment,
+    names, # Of evaluators
+)->list: # Of them, in order
+    """Those that were not asked in vain: nothing is found, tested or drawn of the others. One to which no example is
+    applicable stays in its tables, without a score."""
+    return [n for n in names if not _is_silent(self.evaluators.get(n, dict(asked=0, scored=0)))]
+
+@patch
+def heard(self:Experiment,
+    frame:DataFrame, # With a column evaluator
+)->DataFrame: # Rows in order
+    "The rows of those that were not asked in vain; the others are said at the top, and not compared."
+    return frame[frame.evaluator.isin(self.scored_by(frame.evaluator.unique()))].reset_index(drop=True)
 
 # %% ../../nbs/report/results.ipynb #results-judgement-rows
 def _as_json(values):

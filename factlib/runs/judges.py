@@ -18,6 +18,7 @@ from ..evaluators.base import EVALUATORS, Evaluator, evaluate, get, offline_eval
 from ..evaluators.memo.judgememo import MODES, SECTIONS
 from ..evaluators.prompt_family import VERSIONS, Generation, generation
 from ..text.languages import language_code, language_name, languages_of, languages_said
+from .costs import why_none
 from .parameters import chat_for
 from .planning import PlanMade, current_plan
 
@@ -168,12 +169,14 @@ def note_asked(
     frame:DataFrame, # All its judgements
     label:str='', # In the experiment's tables; the judge's name if empty
 )->None:
-    "Say in the experiment what was asked for and given, and what it took."
+    "Say in the experiment what was asked for and given, what it took, and why scores are missing."
     usage = {name: int(frame[name].sum()) for name in _USAGE if frame[name].any()}
     usage['seconds'] = round(float(frame.seconds.sum()), 2)
     profile = {}
     for said in filter(None, frame.get('profile', ())): profile |= json.loads(said)
-    run.asked(label or judge.name, len(frame), int(frame.value.notna().sum()), judge.signature, usage, profile)
+    why = why_none(frame) if frame.absence.notna().any() else ''
+    scored = int(frame.value.notna().sum())
+    run.asked(label or judge.name, len(frame), scored, judge.signature, usage, profile, why)
 
 # %% ../../nbs/runs/judges.ipynb #judges-noted
 class _Unasked(Evaluator):

@@ -87,22 +87,30 @@ def _keep(frame, path, key):
     with atomic_path(path) as temporary: pq.write_table(table.replace_schema_metadata(about), temporary)
 
 # %% ../../nbs/runs/kept.ipynb #kept-read
+def _reason_alone(evidence):
+    "Why there is no score, as far as the evidence says it."
+    return {key: evidence[key] for key in ('detail', 'missing_field', 'why') if key in evidence}
+
 def _with_none(frame):
     "Columns as `evaluate` gives them: texts are objects, and what is missing is None."
     lacking = [c for c in frame if frame[c].isna().any() or frame[c].dtype.kind not in 'if']
     as_none = lambda column: column.astype(object).where(column.notna(), None)
-    return frame.assign(**{c: as_none(frame[c]) for c in lacking}, evidence=[{} for _ in range(len(frame))])
+    return frame.assign(**{c: as_none(frame[c]) for c in lacking})
 
 # %% ../../nbs/runs/kept.ipynb #kept-read-pair
 def _read(path, key, examples):
-    "A pair that was kept, without its evidence; None if it isn't there or can't be used."
+    "A pair that was kept, of its evidence only the reasons; None if it isn't there or can't be used."
     import pyarrow as pa, pyarrow.parquet as pq
     if not path.is_file(): return None
     try:
         with pq.ParquetFile(path) as file:
             known = json.loads(file.schema_arrow.metadata.get(b'pair', b'null'))
             frame = file.read([c for c in file.schema_arrow.names if c != 'evidence']).to_pandas()
-        if known == key and list(frame.example_id) == [e.id for e in examples]: return _with_none(frame)
+            absent = frame.absence.notna()
+            texts = file.read(['evidence']).to_pandas().evidence if absent.any() else [None]*len(frame)
+        if known == key and list(frame.example_id) == [e.id for e in examples]:
+            evidence = [_reason_alone(json.loads(text)) if gone else {} for text, gone in zip(texts, absent)]
+            return _with_none(frame).assign(evidence=evidence)
     except (pa.ArrowException, OSError, ValueError, AttributeError, TypeError): pass
     print(f'Kept judgements that can\'t be read are made anew: {path.name}')
     return None
@@ -115,7 +123,7 @@ def judged_pair(
     concurrency:int=16, # Examples under way at a time, if it asks a model
     progress:bool=False, # Show a bar
     texts:str='', # As for `pair_key`
-)->tuple[DataFrame, bool]: # As from `evaluate`; whether it was kept, and then without evidence
+)->tuple[DataFrame, bool]: # As from `evaluate`; whether it was kept, and then of the evidence only the reasons
     "The judgements of a pair, from the folder if it has them."
     key = pair_key(judge, examples, texts)
     path = _place(folder, key)
@@ -133,7 +141,7 @@ def _benchmark_frame(judges, examples, folder, counts):
     for judge in judges:
         frame, kept = judged_pair(judge, examples, folder, texts=texts)
         counts['kept' if kept else 'judged'] += 1
-        frames.append(frame.drop(columns='evidence').assign(evidence=[{}]*len(frame)))
+        frames.append(frame.drop(columns='evidence').assign(evidence=[_reason_alone(x) for x in frame.evidence]))
     whole = pd.concat(frames, ignore_index=True)
     whole.attrs['signatures'] = {judge.name: judge.signature for judge in judges}
     return whole

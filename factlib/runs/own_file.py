@@ -15,7 +15,7 @@ from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..evaluators.base import EvaluationError, summary
 from ..report.results import Experiment
-from .costs import absence_lines
+from .costs import absence_lines, absences
 from .judges import asks, judged_by, judges_for, names_in, say_languages, weighting
 from .lists import needs_model
 from .parameters import chat_for, request_fields
@@ -54,7 +54,7 @@ def _keep_part(run, judge, benchmark, model, error):
     frame = error.frame
     frame.attrs['signatures'] = {judge.name: judge.signature}
     if len(frame): run.judgements(frame, benchmark.examples, benchmark.name, model)
-    run.asked(judge.name, len(benchmark), int(frame.value.notna().sum()), judge.signature)
+    run.asked(judge.name, len(benchmark), int(frame.value.notna().sum()), judge.signature, why=str(error))
     return frame.assign(benchmark=benchmark.name)
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-judged
@@ -75,7 +75,9 @@ def _show_scores(run, judged):
     run.table(scores_table(judged), 'scores', 'The score of each text, and why there is none.', cell='', rows=40)
     counts = summary(judged.drop(columns='benchmark'))
     run.table(counts, 'counts', 'Scores asked for and given, by evaluator and part.', cell='', rows=60)
-    for row in counts[counts.part == 'value'].itertuples():
+    why = absences(judged)
+    if len(why): run.table(why, 'absences', 'Why scores are missing, and how often.', cell='', rows=40)
+    for row in counts[(counts.part == 'value') & (counts.scored > 0)].itertuples():
         mean = '' if row.mean is None else f', mean {row.mean:.3f}'
         run.finding(f'{row.evaluator}: {row.scored} of {row.asked} texts have a score{mean}.', cell='')
 
@@ -93,7 +95,7 @@ def _show_picture(run, judged):
     from factlib.report.figures.violins import violins
     scored = judged[judged.value.notna()]
     if scored.empty: return
-    whole = judged.assign(texts='all texts')
+    whole = run.heard(judged).assign(texts='all texts')
     fig = violins(whole, x='texts', y='value', facet='evaluator', share=False, title='Scores', x_label='')
     run.figure(fig, 'scores', 'Each dot is a text; the white diamond is the mean.', cell='', lead=1)
 
@@ -114,8 +116,9 @@ def own_benchmark(
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-why-none
 def _say_why(run, judged):
-    "A finding for each reason why scores are lacking, of all evaluators together."
-    for line in absence_lines(judged): run.finding(f'Why there is no score: {line}', cell='')
+    "A finding for each reason why some scores are lacking, of all evaluators together. Who has none is said already."
+    some = judged.groupby('evaluator').value.transform(lambda values: values.notna().any()).astype(bool)
+    for line in absence_lines(judged[some]): run.finding(f'Why there is no score: {line}', cell='')
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-show-all
 def _show(run, frames, benchmark, statistics=None):
@@ -124,7 +127,7 @@ def _show(run, frames, benchmark, statistics=None):
     judged = pd.concat([f for f in frames if len(f)] or frames[:1], ignore_index=True)
     _show_scores(run, judged)
     _say_why(run, judged)
-    _show_truth(run, judged, benchmark, statistics)
+    if run.scored_by(judged.evaluator.unique()): _show_truth(run, run.heard(judged), benchmark, statistics)
     _show_picture(run, judged)
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-experiment

@@ -78,7 +78,7 @@ def _unscored(folder):
     "Why a result can't stand for one: nothing could be scored, as when a server is down."
     try: nothing = results_of(folder)[1]
     except (OSError, ValueError, KeyError, TypeError): return 'Its result can\'t be read.'
-    return 'Nothing could be scored: the column absence of its judgements.parquet says why.' if nothing else ''
+    return f'Nothing could be scored. {_first_finding(folder)}'.strip() if nothing else ''
 
 def _clear(out, name):
     "Remove what a failure of a cell has left beside its folder."

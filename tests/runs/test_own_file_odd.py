@@ -53,7 +53,7 @@ def test_why_there_is_no_score_is_said(tmp_path):
     path = file(tmp_path/'a.csv', 'target,source\nThe fox ran.,A fox ran.\n')
     with StubServer(lambda request: 'I would rather not say.') as server:
         done = started('evaluate', path, '--with', 'consistency', '--out', tmp_path/'o', '--no-page', '--model', 'stub', '--base-url', server.base_url)
-    assert done.exit_code == 4 and 'Why there is no score: malformed, 1 of 1 texts: consistency: ' in done.stdout
+    assert done.exit_code == 4 and done.stdout.startswith('consistency gave no score to the only example: malformed in 1 of 1, each time: The reply holds no JSON')
     assert 'Asked for' not in done.stderr and 'figures/scores.png' not in done.stdout
 
 WRITERS = [('build-answers', 'json', json.dumps([dict(question='Who sang?', ground_truth='Anna Berg sang with old friends in Lyon in May 1921.')]), ()),

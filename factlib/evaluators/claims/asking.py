@@ -17,7 +17,7 @@ from ...core.checks import check_count
 from ...core.records import Absence, BadInput, Usage, signature
 from .parts import Component, Outcome, together, total_usage
 from ...llm.prompts import load_prompt, neutralise
-from ...llm.replies import answer, json_values
+from ...llm.replies import answer, json_values, reason
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-asker
 class Asker:
@@ -126,7 +126,7 @@ _OTHER_FORMS = dict(supported=_YES, verified=_YES, unsupported=(*_NO, 'not_suppo
 
 def _menu(options):
     "Form of a verdict -> verdict: what a model writes that leaves the schema aside."
-    forms = {form: option for option in options for form in _OTHER_FORMS.get(option, ())}
+    forms = {form: option for option in options for form in _OTHER_FORMS.get(option, ())} # of JSON's true: "True"
     return forms | {_plain(option): option for option in options}
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-the-one
@@ -143,7 +143,9 @@ def read_verdicts(
     options:list, # The verdicts
     read:Callable|None=None, # (verdict, entry of the reply) -> what stands for it, or Absence; None: the verdict
 )->dict: # Id -> one of `options` or what `read` makes of it, or Absence
-    "The verdict about each id."
+    """The verdict about each id. Where the options are supported (or verified) and its opposite, a JSON `true`, the
+    text "true" and "yes" say that a thing is supported, and `false`, "false" and "no" that it is unsupported (of
+    `verified`, false says nothing, since there are several ways not to be)."""
     if reply.absence in NO_ANSWER: return dict.fromkeys(ids, reply.absence)
     entries, by_id = _reply_entries(reply, ids), {}
     if entries is None: return dict.fromkeys(ids, Absence.malformed)
@@ -168,10 +170,13 @@ def _to_ask_again(groups, verdicts):
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-asked
 async def _asked(asker, groups, options, read, slots):
-    "The verdicts of some batches, sent at the same time, and what they cost."
+    "Of some batches, sent at the same time: (verdict, why there is none) by id, and what they cost."
     replies = await together([asker(items=list(group.values()), **slots) for group in groups])
-    by_id = [read_verdicts(reply, list(group), options, read) for group, reply in zip(groups, replies)]
-    return {i: verdict for verdicts in by_id for i, verdict in verdicts.items()}, total_usage(replies)
+    found = {}
+    for group, reply in zip(groups, replies):
+        verdicts = read_verdicts(reply, list(group), options, read)
+        found |= {i: (v, reason(reply, v) if isinstance(v, Absence) else '') for i, v in verdicts.items()}
+    return found, total_usage(replies)
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-verdicts
 async def verdicts_by_id(
@@ -184,11 +189,13 @@ async def verdicts_by_id(
 )->Outcome: # Id -> verdict, or what `read` makes of it, or Absence
     "A verdict about each line."
     groups = batches(lines, batch)
-    verdicts, usage = await _asked(asker, groups, options, read, slots)
-    again = _to_ask_again(groups, verdicts)
+    found, usage = await _asked(asker, groups, options, read, slots)
+    again = _to_ask_again(groups, {i: verdict for i, (verdict, _) in found.items()})
     better, more = await _asked(asker, [{i: lines[i]} for i in again], options, read, slots)
-    verdicts |= better
-    return Outcome({i: verdicts[i] for i in lines}, usage + more, notes=dict(asked_again=again) if again else {})
+    found |= better
+    why = next((found[i][1] for i in lines if found[i][1]), '')
+    notes = dict(asked_again=again) if again else {}
+    return Outcome({i: found[i][0] for i in lines}, usage + more, detail=why, notes=notes)
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-batch
 class BatchAsker(Component):

@@ -13,7 +13,7 @@ from fastcore.basics import patch
 
 from ...core.records import Absence, Example, Judgement
 from ..base import Evaluator, common_languages, missing_field
-from .parts import check_rules, component_for, fact_rows, total_usage
+from .parts import check_rules, component_for, fact_rows, first_detail, total_usage
 
 # %% ../../../nbs/evaluators/claims/base.ipynb #base-evaluator
 class ClaimEvaluator(Evaluator):
@@ -65,7 +65,7 @@ async def judge(self:ClaimEvaluator, example:Example)->Judgement:
     # beside the event loop, because it takes a second for a book
     score, parts, more = await asyncio.to_thread(self.put_together, facts, checked.value, **values)
     evidence = dict(facts=fact_rows(facts, checked.value)) | more | parted.notes | checked.notes
-    evidence |= {name: outcome.notes for name, outcome in beside.items()}
+    evidence |= {name: outcome.notes for name, outcome in beside.items()} | first_detail([checked, *beside.values()])
     value, absence = (None, score) if isinstance(score, Absence) else (score, None)
     usage = total_usage([parted, checked, *beside.values()])
     return Judgement(example.id, self.name, value, parts, evidence, usage, absence)

@@ -7,6 +7,7 @@ __all__ = ['ModelChecker', 'ScoreChecker', 'word_support', 'word_checker', 'Word
 
 # %% ../../../nbs/evaluators/claims/check.ipynb #check-imports
 import asyncio, inspect
+from dataclasses import replace
 from typing import Callable
 
 from fastcore.basics import patch
@@ -33,7 +34,7 @@ class ModelChecker(BatchAsker):
     async def check(self, facts:list, source:str)->Outcome: # Id -> True, False or Absence
         "Ask about all of them."
         asked = await verdicts_by_id(self.asker, self.lines(facts), list(self.options), self.batch, source=source)
-        return Outcome({i: self.options.get(v, v) for i, v in asked.value.items()}, asked.usage, notes=asked.notes)
+        return replace(asked, value={i: self.options.get(v, v) for i, v in asked.value.items()})
 
     def plan(self, facts:list, source:str, note:str='')->list: # Of `llm.costs.Planned`
         "A request for each batch."

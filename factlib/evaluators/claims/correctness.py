@@ -18,7 +18,7 @@ from .base import ClaimEvaluator
 from .check import ModelChecker
 from .decompose import GRAINS, ClaimDecomposer, SentenceDecomposer
 from .degrees import DegreeChecker
-from .parts import fact_rows, together, total_usage
+from .parts import fact_rows, first_detail, together, total_usage
 
 # %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-formula
 class Correctness(NamedTuple):
@@ -145,7 +145,8 @@ def _evidence(facts, wanted, outcomes):
     "Claims with their verdicts, and the notes of all steps, by what they are about."
     ours, theirs = outcomes['precision'], outcomes['recall']
     rows = dict(facts=fact_rows(facts, ours.value), reference_facts=fact_rows(wanted, theirs.value))
-    return rows | {f'{name}_notes': outcome.notes for name, outcome in outcomes.items() if outcome.notes}
+    notes = {f'{name}_notes': outcome.notes for name, outcome in outcomes.items() if outcome.notes}
+    return rows | notes | first_detail(outcomes.values())
 
 # %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-judged
 @patch

@@ -10,6 +10,7 @@ __all__ = ['ORDER_SCHEMA', 'Places', 'shown_order', 'read_order', 'order_fault',
 import asyncio, hashlib, math, threading
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Callable
@@ -23,7 +24,7 @@ from .asking import Asker, BatchAsker, batches, printed_id, verdicts_by_id
 from .parts import Component, Outcome, total_usage
 from ..offline.cues import steps_back
 from ..offline.order import OrderPath
-from ...llm.replies import answer, json_values
+from ...llm.replies import answer, json_values, reason
 from ...text.spans import sentences
 from ...text.words import content_stems
 
@@ -140,9 +141,12 @@ async def sort(self:ModelSorter, events:list, text:str)->Outcome: # (a, b), in t
     first = read_order(replies[0], list(by_id))
     fault = order_fault(first, list(by_id))
     if fault: replies.append(await self.asker(**slots, fault=fault))
-    order = _named(read_order(replies[-1], list(by_id)), by_id)
+    read = read_order(replies[-1], list(by_id))
+    order, why = _named(read, by_id), ''
+    if isinstance(read, Absence): why = reason(replies[-1], read)
+    elif wrong := order_fault(read, list(by_id)): why = f'The order can\'t be used: {wrong}.'
     notes = dict(order=order) | (dict(asked_again=order_fault(_named(first, by_id), ids)) if fault else {})
-    return Outcome(relations(order, ids), total_usage(replies), notes=notes)
+    return Outcome(relations(order, ids), total_usage(replies), detail=why, notes=notes)
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-pairs
 class PairSorter(BatchAsker):
@@ -170,7 +174,7 @@ async def sort(self:PairSorter, events:list, text:str)->Outcome: # (a, b), in th
         x = self.options.get(asked.value[i], asked.value[i])
         earlier |= {(a.id, b.id): x, (b.id, a.id): x if isinstance(x, Absence) else -x}
     ids = combinations([event.id for event in events], 2)
-    return Outcome({pair: earlier[pair] for pair in ids}, asked.usage, notes=asked.notes)
+    return replace(asked, value={pair: earlier[pair] for pair in ids})
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-place
 @lru_cache(maxsize=32)

@@ -17,7 +17,8 @@ from ..base import Evaluator, common_languages, missing_field, register, registe
 from .background import Background, check_carry, knowledge_texts
 from .conversations import conversations
 from .judged import JudgedTurn, unknown_before
-from .parts import Outcome, check_rules, component_for, share_bounds, together, total_usage
+from .parts import Outcome, check_rules, component_for, first_detail
+from .parts import share_bounds, together, total_usage
 from .said import linked, read_turn
 from .turn_scores import CLAIMLESS, claim_row, drift_count, graded, turn_scores, verdicts_of
 from .turns import CATEGORIES, TurnDecomposer, most_messages
@@ -162,7 +163,7 @@ async def _judge_turn(self:Vista, turn, parted, judged):
     shown, dropped = before.shown(parted.value, self.memory)
     rows, outcomes = await self._check(turn, parted.value, shown)
     notes = dict(decompose=parted.notes) | {step: outcome.notes for step, outcome in outcomes.items()}
-    notes = dict(notes={step: note for step, note in notes.items() if note})
+    notes = dict(notes={step: note for step, note in notes.items() if note}) | first_detail(outcomes.values())
     usage = total_usage([parted, *outcomes.values()])
     after = before.after(rows, turn.place, self.carry) if self.background else before
     return JudgedTurn(turn, before, rows, shown, dropped, notes, usage, after=after)

@@ -17,12 +17,12 @@ from ...core.records import Absence, BadInput, Example, Judgement, Usage, signat
 from ..base import Evaluator, missing_field, register, register_variant
 from ..judge import NO_ANSWER, Scale, read_scores, score_schema
 from .memory import NO_ISSUE, Memory, Note, aggregate, read_section, report
-from .memory import why_incomplete
+from .memory import unread_sections, why_incomplete
 from .scan import scan
 from ..prompt_family import Generation, applied
 from ...llm.costs import Planned, estimate_tokens, prompt_tokens, reply_limit
 from ...llm.prompts import load_prompt
-from ...llm.replies import Issue, answer
+from ...llm.replies import Issue, answer, reason
 from ...text.spans import sentences, token_counter
 
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-final-template
@@ -307,7 +307,8 @@ async def _summed_up(self:JudgeMemo, requests, step):
     texts = [answer(r.text) for r in replies]
     for i, (reply, text) in enumerate(zip(replies, texts), 1):
         if reply.absence or not text:
-            raise _Stopped(reply.absence or Absence.malformed, _at(step, i), reply.detail, usage)
+            absence = reply.absence or Absence.malformed
+            raise _Stopped(absence, _at(step, i), reason(reply, absence), usage)
     return texts, usage
 
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-listed
@@ -318,10 +319,21 @@ def _listed_issues(reply):
     return tuple(i for i in issues if i.label not in NO_ISSUE)
 
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-note
+_MOST_KEPT = 4000 # Characters of a reply that could not be read
+
+def _beginning(text):
+    "As much of a reply as is kept; None if there is none."
+    if len(text) <= _MOST_KEPT: return text or None
+    return f'{text[:_MOST_KEPT]} [... {len(text) - _MOST_KEPT:,} more characters]'
+
 @patch
 def _note(self:JudgeMemo, section, reply, summary):
     "The note on a section."
-    note = lambda scores, issues: Note(section.number, section.start, section.end, scores, issues, summary)
+    def note(scores, issues):
+        absent = next((s for s in scores.values() if isinstance(s, Absence)), None)
+        why = dict(detail=reason(reply, absent), reply=_beginning(getattr(reply, 'text', ''))) if absent else {}
+        return Note(section.number, section.start, section.end, scores, issues, summary, **why)
+
     if reply.absence in NO_ANSWER: return note(dict.fromkeys(self.metrics, reply.absence), ())
     if self.prompts.section.answer == 'json':
         return note(read_scores(reply, list(self.metrics), self.scale), _listed_issues(reply))
@@ -437,7 +449,6 @@ async def _final_reply(self:JudgeMemo, text, told, metrics):
     self._check([request], _FINAL, usage)
     reply = await self._ask(request)
     evidence |= dict(text=reply.text, finish_reason=reply.finish_reason)
-    if reply.detail: evidence['detail'] = reply.detail
     return reply, evidence, usage + reply.usage
 
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-parts
@@ -448,7 +459,10 @@ async def _from_model(self:JudgeMemo, example, memory):
     metrics = [m for m, why in parts.items() if not why]
     if not metrics: return parts, {}, Usage()
     reply, evidence, usage = await self._final_reply(example.target, report(memory), metrics)
-    return parts | read_scores(reply, metrics, self.scale), evidence, usage
+    scores = read_scores(reply, metrics, self.scale)
+    absent = next((s for s in scores.values() if isinstance(s, Absence)), None)
+    if absent: evidence['detail'] = reason(reply, absent)
+    return parts | scores, evidence, usage
 
 # %% ../../../nbs/evaluators/memo/judgememo.ipynb #judgememo-stop
 def _stopped(judge, example, stop, **evidence):
@@ -459,6 +473,9 @@ def _stopped(judge, example, stop, **evidence):
 def _memory_evidence(memory):
     "What the evidence holds of a memory."
     evidence = dict(memory=memory.to_json(), sections=len(memory.notes))
+    if unread := unread_sections(memory):
+        evidence['unread'] = unread
+        evidence['detail'] = unread[0]['detail'] or f'A section has no score ({unread[0]["absence"]}).'
     if _weights(memory) == 'equal': evidence['weights'] = 'equal, since the memory does not say where all sections are'
     return evidence
 

@@ -8,6 +8,7 @@ __all__ = ['read_feedback', 'fact_lines', 'with_feedback', 'FeedbackChecker', 'S
 
 # %% ../../../nbs/evaluators/narrative/feedback.ipynb #feedback-imports
 import re
+from dataclasses import replace
 
 from fastcore.basics import patch
 
@@ -17,7 +18,7 @@ from ..claims.check import word_support
 from ..claims.parts import Component, Outcome, together, total_usage, visible
 from .writing import TextAsker
 from ...llm.prompts import load_prompt
-from ...llm.replies import answer, json_values, why_absent
+from ...llm.replies import answer, json_values, reason, why_absent
 from ...text.words import content_stems, stem, words
 
 # %% ../../../nbs/evaluators/narrative/feedback.ipynb #feedback-json
@@ -100,7 +101,7 @@ async def check(
     "Ask about the facts of a scene."
     about = self.asker, fact_lines(facts), list(self.options), self.batch, self.read
     asked = await verdicts_by_id(*about, scene=scene, names=names, triples=triples)
-    return Outcome({i: with_feedback(pair) for i, pair in asked.value.items()}, asked.usage, notes=asked.notes)
+    return replace(asked, value={i: with_feedback(pair) for i, pair in asked.value.items()})
 
 @patch
 def plan(self:FeedbackChecker, facts:list, note:str='', **about)->list: # Of `llm.costs.Planned`
@@ -119,7 +120,9 @@ class SingleFeedback(Component):
         "Ask about each fact."
         replies = await together([self.asker(items=[fact.text], **about) for fact in facts])
         read = [with_feedback(r.absence or read_feedback(r.text, r.finish_reason)) for r in replies]
-        return Outcome({fact.id: pair for fact, pair in zip(facts, read)}, total_usage(replies))
+        whys = [reason(r, verdict) for r, (verdict, _) in zip(replies, read) if isinstance(verdict, Absence)]
+        value = {fact.id: pair for fact, pair in zip(facts, read)}
+        return Outcome(value, total_usage(replies), detail=next(iter(whys), ''))
 
     def plan(self, facts:list, note:str='', **about)->list:
         "A request a fact."

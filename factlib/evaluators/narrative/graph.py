@@ -13,7 +13,7 @@ from fastcore.basics import patch
 from fastcore.meta import delegates
 
 from ...core.checks import check_choice, check_count
-from ...core.records import BadInput, signature
+from ...core.records import Absence, BadInput, signature
 from ..claims.parts import Outcome, check_rules, total_usage
 from .extract import SceneReader, read_scene
 from .names import NameFinder, name_key
@@ -23,6 +23,7 @@ from .one_person import by_person
 from .people import people_in
 from .rules import relations
 from .scenes import WAYS, scenes
+from ...llm.replies import reason
 
 # %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-names
 _all_ = ['Character', 'Edge', 'Extraction', 'Graph', 'NobodyNamed', 'build_graph', 'scenes']
@@ -127,7 +128,9 @@ async def read(self:GraphReader,
     replies = await self.scene_reader.read([span.of(text) for span in spans])
     samples = [[read_scene(reply) for reply in of_scene] for of_scene in replies]
     usage = total_usage(reply for of_scene in replies for reply in of_scene)
-    try: return Outcome(self._build(samples, text, spans), usage)
+    why = next((reason(reply, read) for scene, found in zip(replies, samples) for reply, read in zip(scene, found)
+                if isinstance(read, Absence)), '')
+    try: return Outcome(self._build(samples, text, spans), usage, detail=why)
     except NobodyNamed as e:
         e.usage = usage
         raise

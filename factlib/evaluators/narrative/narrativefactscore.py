@@ -16,7 +16,8 @@ from ...core.records import Absence, Example, Judgement, Usage, signature
 from ..base import missing_field, register, register_variant
 from ..claims.base import ClaimEvaluator
 from ..claims.decompose import FactDecomposer, SentenceDecomposer
-from ..claims.parts import Fact, fact_rows, share_bounds, supported_share, together, total_usage
+from ..claims.parts import Fact, fact_rows, first_detail, share_bounds
+from ..claims.parts import supported_share, together, total_usage
 from .chunks import chunks
 from .feedback import WordFeedback, feedback_checker, read_feedback
 from .passages import by_request
@@ -175,7 +176,7 @@ async def _judge_facts(self:NarrativeFactScore, example, story, parts, parted, s
     among = [parts[part][1] for part in owners] if self.scene == 'chunk' else None
     passages = await asyncio.to_thread(story.narrative.passages, facts, among)
     read, outcomes = await self.check(passages, story.narrative)
-    notes = _joined_notes([*(outcome.notes for outcome in parted + outcomes), story.notes])
+    notes = _joined_notes([*(outcome.notes for outcome in parted + outcomes), story.notes]) | first_detail(outcomes)
     return self.judged(example, (facts, owners), passages, read, spent + total_usage(outcomes), notes)
 
 # %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-parted-parts

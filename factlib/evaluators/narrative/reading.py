@@ -84,13 +84,13 @@ _BY_RULE = Shared(16)
 
 @patch
 async def _graph(self:StoryReader, text):
-    "The graph of a text, None if nobody is named in it; and what it cost."
-    if self.graph is None: return None, Usage()
+    "The graph of a text, None if nobody is named in it; what it cost; why some of it could not be read, or ''."
+    if self.graph is None: return None, Usage(), ''
     read = partial(self.graph.read, text)
     by_rule = self.graph.scene_reader is None
     try: told = (await _BY_RULE.get((self.graph.signature, text), read))[0] if by_rule else await read()
-    except NobodyNamed as e: return None, e.usage
-    return told.value, told.usage
+    except NobodyNamed as e: return None, e.usage, ''
+    return told.value, told.usage, told.detail
 
 # %% ../../../nbs/evaluators/narrative/reading.ipynb #reading-read
 @patch
@@ -98,14 +98,14 @@ async def read(self:StoryReader,
     text:str, # A story
 )->Story:
     "Read a story."
-    graph, usage = await self._graph(text)
+    graph, usage, why = await self._graph(text)
     spans = cut(text, self.whole, self.by, self.size)
     narrative = await asyncio.to_thread(Narrative, text, spans, graph, self.make, self.triples)
     notes = dict(scenes=[list(span) for span in spans])
     if self.graph is not None and graph is None: notes['graph'] = dict(characters=0, edges=0) # nobody is named
     if graph is None: return Story(narrative, usage, None, notes)
     notes['graph'] = dict(characters=len(graph.characters), edges=len(graph.edges), made_by=graph.made_by)
-    if graph.unread: notes['unread'] = {str(n): str(why) for n, why in graph.unread.items()}
+    if graph.unread: notes |= dict(unread={str(n): str(absence) for n, absence in graph.unread.items()}, detail=why)
     return Story(narrative, usage, graph.why_incomplete(self.least), notes)
 
 # %% ../../../nbs/evaluators/narrative/reading.ipynb #reading-described

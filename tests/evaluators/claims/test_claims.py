@@ -192,13 +192,33 @@ def test_lists_of_anything_but_texts_are_malformed():
 any_json = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(['F1', 'f2', 'supported', 'unsupported']),
                         lambda x: st.lists(x, max_size=4) | st.dictionaries(st.sampled_from(['id', 'verdict', 'verdicts', 'x']), x, max_size=3), max_leaves=12)
 
+def verdicts_in(data):
+    "All that stands under the key `verdict`, at any depth."
+    if isinstance(data, list): return [v for part in data for v in verdicts_in(part)]
+    if not isinstance(data, dict): return []
+    return [v for key, v in data.items() if key == 'verdict'] + verdicts_in(list(data.values()))
+
 @settings(max_examples=150, deadline=None)
 @given(any_json)
 def test_any_json_gives_a_verdict_or_an_absence(data):
     for reply in (SimpleNamespace(absence=None, data=data, text=json.dumps(data)), SimpleNamespace(absence=Absence.malformed, data=None, text=json.dumps(data))):
         found = read_verdicts(reply, ['F1', 'F2'], ['supported', 'unsupported'])
         assert list(found) == ['F1', 'F2'] and all(v in ('supported', 'unsupported') or isinstance(v, Absence) for v in found.values())
-        if 'upported' not in json.dumps(data).lower(): assert all(isinstance(v, Absence) for v in found.values())
+        said = {re.sub(r'[\W_]+', ' ', str(v)).strip().lower() for v in verdicts_in(data)}
+        if not said & {'supported', 'true', 'yes'}: assert 'supported' not in found.values()
+        if not said & {'unsupported', 'not supported', 'false', 'no'}: assert 'unsupported' not in found.values()
+
+def test_json_true_is_supported_and_false_is_not():
+    "By definition, as the words are; a number is no verdict."
+    def read(verdict, options=('supported', 'unsupported')):
+        entries = [dict(id='F1', verdict=verdict)]
+        replies = SimpleNamespace(absence=None, data=dict(verdicts=entries), text=''), SimpleNamespace(absence=Absence.malformed, data=None, text=json.dumps(entries))
+        one, other = (read_verdicts(reply, ['F1'], list(options))['F1'] for reply in replies)
+        assert one == other
+        return one
+    assert read(True) == 'supported' and read(False) == 'unsupported'
+    assert read(1) == read(0) == read(None) == Absence.off_menu
+    assert read(True, ('verified', 'unverifiable')) == 'verified' and read(False, ('verified', 'unverifiable')) == Absence.off_menu # there are several ways not to be verified
 
 # Components
 
