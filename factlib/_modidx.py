@@ -4390,6 +4390,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'factlib.llm.profile._number': ('llm/profile.html#_number', 'factlib/llm/profile.py'),
                                      'factlib.llm.profile._schema_lesson': ('llm/profile.html#_schema_lesson', 'factlib/llm/profile.py'),
                                      'factlib.llm.profile.in_words': ('llm/profile.html#in_words', 'factlib/llm/profile.py'),
+                                     'factlib.llm.profile.lacks_room': ('llm/profile.html#lacks_room', 'factlib/llm/profile.py'),
                                      'factlib.llm.profile.lesson': ('llm/profile.html#lesson', 'factlib/llm/profile.py'),
                                      'factlib.llm.profile.prompt_bytes': ('llm/profile.html#prompt_bytes', 'factlib/llm/profile.py'),
                                      'factlib.llm.profile.schema_id': ('llm/profile.html#schema_id', 'factlib/llm/profile.py'),

@@ -20,7 +20,7 @@ from .cache import Cache, default_cache, request_key, request_text
 from .gateway import gated_url
 from .keeping import Keeper
 from .limits import Gate, wait_for
-from .profile import Lesson, Profile, lesson
+from .profile import Lesson, Profile, lacks_room, lesson
 from .replies import answer as without_reasoning, json_values, looped, whole, why_absent
 from .transport import TRANSPORTS, Failure, transport_for
 
@@ -174,6 +174,8 @@ def _absence(answer, schema, data):
         return Absence.truncated, f'The reply was cut off at its token limit{", as the model thought"*thought}.'
     if not text.strip() and answer.get('tool'):
         return Absence.malformed, f'The model called a tool that nobody offered: {answer["tool"][:60]!r}.'
+    if not text.strip() and answer.get('reasoning'):
+        return Absence.malformed, 'The reply is empty: the model reasoned, and gave no answer.'
     if not text.strip(): return Absence.malformed, 'The reply is empty.'
     if schema is None: return None, ''
     why = why_absent(text, reason)
@@ -340,7 +342,7 @@ class Chat:
         self._denied = self._given_up = None # the last 401, 402 or 404, and the sentence once nothing is asked any more
         self._first = {} # the requests that were sent first -> how each failed
         self._came = self._answered = False # did anything come; was it ever an answer?
-        self._fitted = False # did a reply ever fit its schema?
+        self._fitted = self._words_tried = False # did a reply ever fit its schema? Were words tried instead?
 
     def __getstate__(self): # what begins with an underscore belongs to the process, or is the key
         return {name: value for name, value in vars(self).items() if not name.startswith('_') and name != 'profile'}
@@ -459,6 +461,7 @@ def _hint(failed):
     return 'The router has nobody for such requests: name another model there.' if router else _HINTS[failed.status]
 
 _MOST_LESSONS = 8 # tried by one request
+_IGNORED = Lesson(dict(form='words'), 'asked with a schema in words: NAME does not keep to it otherwise')
 
 class _Trial:
     "Lessons that one request tries while the others wait."
@@ -476,6 +479,7 @@ class _Asking:
         self.count, self.last = 0, None # attempts made, and why the last one failed
         self.sent, self.end = 0., None  # when the last one went out and when time is up for all, by the loop's clock
         self.prompt, self.trial, self.failed_lessons = None, None, set() # its tokens if said; the profile on trial
+        self.slips, self.without_json = set(), None # errors that may be slips; the reply that ignored the schema
 
     async def reply(self):
         "Ask until done."
@@ -495,12 +499,16 @@ class _Asking:
                     profile = self.trial or chat.profile
                     body = self.body(profile)
                     answer = await self.attempt(profile, body)
-                came = isinstance(answer, dict)
-                drawn = self.ignored_schema(profile, answer) if came else lesson(profile, self.request, body, answer)
+                    came = isinstance(answer, dict)
+                    drawn = self.ignored_schema(answer) if came else lesson(profile, self.request, body, answer)
+                    if came and drawn is None:
+                        self.end_trial(adopt=True)
+                        if self.again(profile, body, answer): continue
+                        return await self.keep(answer) # with its place: who can't keep sends no more
                 if drawn and await self.try_lesson(drawn, body): self.count -= 1 # learning costs no attempt
-                elif came:
-                    self.end_trial(adopt=drawn is None)
-                    if not self.again(profile, body, answer): return await self.keep(answer)
+                elif came or self.without_json:
+                    self.end_trial()
+                    async with chat._gate: return await self.keep(self.without_json or answer)
                 else:
                     if not answer.transient: self.end_trial()
                     if reply := self.hopeless(answer): return reply
@@ -520,6 +528,9 @@ class _Asking:
     async def try_lesson(self, drawn, body):
         "Change what is sent, for a trial. False if that changes nothing, or if there were too many trials."
         chat = self.chat
+        if not drawn.clear and drawn.sentence not in self.slips: # the same request once more
+            self.slips.add(drawn.sentence)
+            return True
         self.prompt = drawn.prompt or self.prompt
         if drawn.prompt and drawn.change.get('context') == chat.profile.context: # only denser than was thought
             chat.profile = chat.profile.changed(density=drawn.change.get('density', 0.))
@@ -528,6 +539,9 @@ class _Asking:
         while chat._trial is not None and chat._trial.asking is not self: await chat._trial.done.wait()
         self.end += now() - begun # which is not the server's doing
         if self.trial is None and self.body(chat.profile) != body: return True # another request has learnt it meanwhile
+        if drawn is _IGNORED:
+            if chat._words_tried: return False
+            chat._words_tried = True
         trial = _Trial(self, chat.profile, chat._trial.lessons + [drawn] if self.trial else [drawn])
         known = {told.sentence for told in trial.lessons} & self.failed_lessons
         if known or len(trial.lessons) > _MOST_LESSONS or self.body(trial.profile) == body:
@@ -548,27 +562,30 @@ class _Asking:
         self.trial = chat._trial = None
         trial.done.set()
 
-    def ignored_schema(self, profile, answer):
+    def ignored_schema(self, answer):
         "The lesson that a reply without JSON suggests, as long as none ever fitted a schema: some servers ignore them."
         schema, chat = self.request.get('schema'), self.chat
-        if schema is None or chat._fitted: return None
+        if schema is None or chat._fitted or chat._words_tried and chat._trial is None: return None
         reply = _reply_of(answer, schema, cached=False)
         chat._fitted = reply.data is not None
         if reply.absence is not Absence.malformed or not reply.text.strip(): return None
-        return Lesson(dict(form='words'), 'asked with a schema in words: NAME does not keep to it otherwise')
+        self.without_json = self.without_json or answer
+        return _IGNORED
 
     def again(self, profile, body, answer):
         "Is it to be asked again: because a model that thinks needs more room, or because an empty reply may be a slip?"
-        chat = self.chat
-        limit = None if 'max_tokens' in chat.request else body.get(profile.limit)
-        if roomier := chat.profile.roomier(answer, limit):
-            if roomier is not chat.profile:
+        chat, limit = self.chat, body.get(profile.limit)
+        def limit_of(profile): return self.body(profile).get(profile.limit) or 0
+        if limit is not None and lacks_room(answer):
+            roomier = chat.profile.roomier(limit)
+            if raised := limit_of(chat.profile) <= limit and roomier and limit_of(roomier) > limit:
                 chat.profile = roomier
                 warnings.warn(f'{chat.model} thinks before it answers: its replies may have {roomier.room:,} tokens.',
                               stacklevel=2)
-            self.count -= 1 # learning costs no attempt
-            return True
-        ended = answer['finish_reason'] in ('length', 'content_filter') or answer.get('refusal') or answer.get('tool')
+            if raised or limit_of(chat.profile) > limit: # for another request, since this one was sent
+                self.count -= 1 # learning costs no attempt
+                return True
+        ended = answer['finish_reason'] in ('length', 'content_filter') or answer.get('refusal')
         return not (self.count > 1 or answer['text'].strip() or ended)
 
     async def attempt(self, profile, body):

@@ -71,6 +71,9 @@ def _message(body):
     error = body.get('error', body) if isinstance(body, dict) else body
     if not isinstance(error, dict): return _one_line(error), '', ''
     message = next((error[k] for k in ('message', 'detail', 'msg') if error.get(k)), error)
+    if isinstance(message, list) and all(isinstance(fault, dict) and 'msg' in fault for fault in message): # of pydantic
+        places = ['.'.join(map(str, x)) if isinstance(x := fault.get('loc'), list) else '' for fault in message]
+        message = '; '.join(f'{place}: {fault["msg"]}' for place, fault in zip(places, message))
     behind = error.get('metadata').get('raw') if isinstance(error.get('metadata'), dict) else None # of a router
     said = f'{_one_line(message)}: {_one_line(behind)}' if behind else _one_line(message)
     return said, f"{_one_line(error.get('code'))} {_one_line(error.get('type'))}", _one_line(error.get('param'))

@@ -52,7 +52,7 @@ def judged(seen, judge):
     chat = Chat('m', seen.base_url, concurrency=1, longest_wait=.01)
     return evaluate(judges_for(judge, chat=chat)[0], [EXAMPLE], progress=False).iloc[0]
 
-COSTS = ('evidence', 'requests', 'cached', 'prompt_tokens', 'completion_tokens', 'seconds', 'uncounted')
+COSTS = ('evidence', 'requests', 'cached', 'prompt_tokens', 'completion_tokens', 'seconds', 'uncounted', 'profile')
 
 def score(row): return {name: row[name] for name in row.index if name not in COSTS}
 

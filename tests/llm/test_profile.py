@@ -47,9 +47,9 @@ def test_what_is_learnt_changes_neither_key_nor_signature(tmp_path):
         assert known.ask('y').text == 'ok' and len(server.requests) == sent + 1 and known.describe()['profile'] == again.usage.profile
         assert known.key('x') == before[0]
 
-@pytest.mark.parametrize('refusals', [2, 3])
+@pytest.mark.parametrize('refusals', [1, 3])
 def test_an_odd_error_teaches_nothing(refusals):
-    "It names a field, but without the field the request fails as well: so it was not the field."
+    "The same request passes the second time; or without the field that was named the request fails as well."
     def rule(request): return refuse("Invalid value for 'temperature'.") if len(server.requests) <= refusals else 'ok'
     with StubServer(rule) as server, warnings.catch_warnings():
         warnings.simplefilter('error')
@@ -125,7 +125,7 @@ def test_a_tool_that_nobody_offered_is_malformed():
     body = dict(id='1', object='chat.completion', created=1, model='m', usage=dict(prompt_tokens=1, completion_tokens=1, total_tokens=2), choices=[dict(index=0, finish_reason='tool_calls', message=dict(role='assistant', content=None, tool_calls=[call]))])
     with StubServer(lambda request: dict(raw=json.dumps(body))) as server:
         reply = Chat('m', server.base_url, mode='off').ask('x')
-        assert reply.absence is Absence.malformed and "'search'" in reply.detail and len(server.requests) == 1
+        assert reply.absence is Absence.malformed and "'search'" in reply.detail and len(server.requests) == 2 # once may be a slip
 
 # --- stopping early
 
