@@ -84,34 +84,44 @@ def need_columns(
 # %% ../../nbs/core/files.ipynb #files-parquet
 MOST_TABLE = 2**31 # Bytes of a parquet file's columns in memory
 
+def _whole_size(column):
+    "Bytes of a column of Arrow's when every cell stands for itself."
+    import pyarrow as pa, pyarrow.compute as pc
+    texts = pa.string(), pa.large_string(), pa.binary(), pa.large_binary()
+    if not pa.types.is_dictionary(column.type) or column.type.value_type not in texts: return column.nbytes
+    return pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0
+
 def read_parquet(
     path:Path, # Of an existing file
     columns:list|None=None, # To be read; all have to be there. None: all that there are
     most:int=MOST_TABLE, # Bytes that they may have in memory; a table for pandas needs some two times as much
 )->DataFrame: # With just these columns
     """Some columns of a parquet file. A missing file, a file of another kind, a missing column or a table that is too
-    large is a `BadInput`; no more than `most` bytes and a thousand rows are read."""
+    large is a `BadInput`, before it fills the memory."""
     import pandas as pd, pyarrow as pa, pyarrow.parquet as pq
     if not Path(path).is_file(): raise BadInput(f'There is no file {str(path)!r}.')
     too_large = BadInput(f'{str(path)!r} holds more than the {most/1e9:,.1f} GB that are read at once: split it into '
                          'several files, or leave columns out.')
     try:
-        with pq.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            if columns is not None: need_columns(pd.DataFrame(columns=names), columns, f'{str(path)!r}')
-            wanted, about, size, batches = set(names if columns is None else columns), file.metadata, 0, []
-            for group in map(about.row_group, range(about.num_row_groups)):
-                parts = map(group.column, range(group.num_columns))
-                size += sum(p.total_uncompressed_size for p in parts if p.path_in_schema.split('.')[0] in wanted)
-            if size > most: raise too_large
-            size = 0
+        schema = pq.read_schema(path)
+        if columns is not None: need_columns(pd.DataFrame(columns=schema.names), columns, f'{str(path)!r}')
+        texts = [field.name for field in schema if field.type in (pa.string(), pa.large_string(), pa.binary())]
+        with pq.ParquetFile(path, read_dictionary=texts) as file:
+            wanted, about = set(schema.names if columns is None else columns), file.metadata
+            groups = [about.row_group(i) for i in range(about.num_row_groups)]
+            parts = [group.column(i) for group in groups for i in range(group.num_columns)]
+            sizes = [p.total_uncompressed_size for p in parts if p.path_in_schema.split('.')[0] in wanted]
+            if sum(sizes) > most: raise too_large
+            size, batches = 0, []
             for batch in file.iter_batches(1000, columns=columns, use_pandas_metadata=True):
-                size += batch.nbytes
+                size += sum(map(_whole_size, batch.columns))
                 if size > most: raise too_large
                 batches.append(batch)
-            schema = batches[0].schema if batches else None
-            if schema is None: return file.read(columns=columns, use_pandas_metadata=True).to_pandas()
-            return pa.Table.from_batches(batches, schema).to_pandas()
+            if batches: table = pa.Table.from_batches(batches)
+            else: table = file.read(columns=columns, use_pandas_metadata=True)
+        for i, name in enumerate(table.column_names):
+            if name in texts: table = table.set_column(i, schema.field(name), table[i].cast(schema.field(name).type))
+        return table.to_pandas()
     except pa.ArrowException as e:
         why = str(e).splitlines()[0]
         raise BadInput(f'{str(path)!r} is not a readable parquet file ({why}).') from None
