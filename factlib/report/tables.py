@@ -102,7 +102,7 @@ def to_csv(
     frame, # A `pandas.DataFrame`
 )->str: # One header row, then one line a row
     """The frame as CSV, every digit kept. `read_table` gives it back; column names come back as text. A text that a
-    spreadsheet would take for a formula has an apostrophe before it (`escape_formula`), which `read_table` takes away."""
+    spreadsheet would take for a formula gets an apostrophe before it (`escape_formula`); `read_table` takes it away."""
     frame = _check(frame)
     def heading(name):
         bare = name and name.strip() == name and not re.search('[,"\r\n]', name) and escape_formula(name) == name

@@ -80,7 +80,9 @@ def _whole_size(node, known):
         return known[id(node)]
     known[id(node)] = None # as long as it is being counted
     if isinstance(node.value, str): size = len(node.value)
-    else: size = sum(_whole_size(n, known) for pair in node.value for n in (pair if isinstance(pair, tuple) else [pair]))
+    else:
+        pairs = (pair if isinstance(pair, tuple) else [pair] for pair in node.value) # of a mapping: key and value
+        size = sum(_whole_size(n, known) for pair in pairs for n in pair)
     known[id(node)] = 1 + size
     return 1 + size
 
@@ -129,7 +131,8 @@ def read_grid(
     except BadInput as e: raise BadInput(f'{str(path)!r} is no grid: {e}') from None
     except UnicodeDecodeError: raise BadInput(f'{str(path)!r} is not UTF-8.') from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as e:
-        raise BadInput(f'{str(path)!r} is not readable as {"JSON" if path.suffix == ".json" else "YAML"}: {" ".join(str(e).split())[:300]}') from None
+        form, why = 'JSON' if path.suffix == '.json' else 'YAML', ' '.join(str(e).split())[:300]
+        raise BadInput(f'{str(path)!r} is not readable as {form}: {why}') from None
     return check_form(said)
 
 # %% ../../nbs/runs/grid.ipynb #grid-combine

@@ -1,12 +1,17 @@
 "Files that are written whole, with the rights they should have; tables that people saved in some way."
-import os, stat, subprocess, sys
+import csv, io, os, stat, subprocess, sys
 
 import pandas as pd, pyarrow as pa, pyarrow.parquet as pq, pytest
 
+from factlib.benchmarks.answer_files import question_pairs
 from factlib.benchmarks.gutenberg import read_metadata
+from factlib.benchmarks.own_files import read_rows
 from factlib.core.files import atomic_path, parse_json, read_csv, read_parquet, write_atomic
 from factlib.core.records import BadInput
 from factlib.llm.costs import price_table
+from factlib.metaeval.labels import read_annotations
+from factlib.runs.grid import Cell
+from factlib.runs.sweep_folder import Row, cells_csv
 
 def test_a_file_gets_the_rights_of_any_new_file(tmp_path):
     for mask in (0o022, 0o027, 0o077, 0):
@@ -96,3 +101,16 @@ def test_parquet_is_read_as_pandas_reads_it(tmp_path):
     whole = packed(tmp_path/'t.parquet', 1000, 1000)
     assert len(read_parquet(whole, most=1_000_000)) == 1000
     with pytest.raises(BadInput, match='more than'): read_parquet(whole, most=999_999)
+
+@pytest.mark.parametrize('read', [read_rows, question_pairs, lambda path: read_annotations(path.read_text())])
+def test_who_reads_lines_of_json_names_line_and_key(read, tmp_path):
+    "Before, the last of two labels was taken, and the first one was lost in silence."
+    row = '{"id": "a", "target": "x", "question": "q", "ground_truth": "g", "annotator": 1, "conversation": 1, "turn": 1'
+    (tmp_path/'f.jsonl').write_text(f'{row}}}\n{row}, "turn": 2}}\n')
+    with pytest.raises(BadInput, match="(?i)line 2 .*'turn' is there twice"): read(tmp_path/'f.jsonl')
+
+def test_no_spreadsheet_runs_a_cell_of_a_sweep(tmp_path):
+    "Before, a parameter or a reason that begins with = stood in cells.csv as it was."
+    row = Row(Cell('=x', dict(m='=1+1', n=-3.5), dict(m='=1+1', n=-3.5)), why='@SUM(A1)')
+    line, = csv.DictReader(io.StringIO(cells_csv([row])))
+    assert (line['cell'], line['m'], line['n'], line['why']) == ("'=x", "'=1+1", '-3.5', "'@SUM(A1)")
