@@ -107,7 +107,7 @@ def test_who_reads_lines_of_json_names_line_and_key(read, tmp_path):
     "Before, the last of two labels was taken, and the first one was lost in silence."
     row = '{"id": "a", "target": "x", "question": "q", "ground_truth": "g", "annotator": 1, "conversation": 1, "turn": 1'
     (tmp_path/'f.jsonl').write_text(f'{row}}}\n{row}, "turn": 2}}\n')
-    with pytest.raises(BadInput, match="(?i)line 2 .*'turn' is there twice"): read(tmp_path/'f.jsonl')
+    with pytest.raises(BadInput, match=r"(?i)line 2\b.*'turn' is there twice"): read(tmp_path/'f.jsonl')
 
 def test_no_spreadsheet_runs_a_cell_of_a_sweep(tmp_path):
     "Before, a parameter or a reason that begins with = stood in cells.csv as it was."
