@@ -572,7 +572,7 @@ def test_a_sparse_file_of_a_tar_archive_is_refused(form, pack, tmp_path):
     assert files(tmp_path) == ['a.tar']
 
 def test_a_head_of_a_tar_archive_may_not_fill_the_memory(tmp_path):
-    "Before, a name of 90 MB in a tar.gz of 90 KB was read whole, and a global head was kept once for every member."
+    "Before, a name was read whole, up to the 100 MB that every archive may have, and a head of all members was kept for each of them."
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode='w:gz', format=tarfile.GNU_FORMAT) as t: t.addfile(tarfile.TarInfo('r/' + 'x'*2_000_000))
     (tmp_path/'a.tar').write_bytes(data.getvalue())
