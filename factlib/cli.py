@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['app', 'main', 'list_experiments', 'run', 'evaluate_own', 'say_cost', 'probe_endpoint', 'make_page', 'reproduce',
-           'fetch_archive', 'import_clone', 'sweep', 'serve_narratives']
+           'fetch_archive', 'import_clone', 'Duration', 'sweep', 'serve_narratives']
 
 # %% ../nbs/cli.ipynb #cli-imports
-import json, sys, warnings
+import json, re, sys, warnings
 from pathlib import Path
 
 import click
@@ -383,7 +383,18 @@ def import_clone(path, out, replace, prompts):
 for _command in (build_benchmark, build_montagelie, build_answers): app.add_command(_command)
 
 # %% ../nbs/cli.ipynb #cli-sweep-run
-def _sweep(grid, out, dry_run, cost, to, **who):
+class Duration(click.ParamType):
+    "Seconds, or a number with s, m, h or d behind it, such as 90m."
+    name = 'duration'
+
+    def convert(self, value, param, ctx):
+        "As seconds."
+        found = re.fullmatch(r'(\d{1,6}(?:\.\d{1,6})?)\s*([smhd]?)', str(value).strip())
+        seconds = float(found[1])*dict(s=1, m=60, h=3600, d=86400)[found[2] or 's'] if found else 0
+        if not seconds: self.fail(f'{value!r} is no time: give seconds, or a number with s, m, h or d, such as 90m.')
+        return seconds
+
+def _sweep(grid, out, dry_run, cost, to, cell_time=None, deadline=None, **who):
     "What a sweep says in lines, what it says as an object, and its exit code."
     from factlib.runs import sweep_said
     from factlib.runs.grid import load_grid
@@ -394,7 +405,7 @@ def _sweep(grid, out, dry_run, cost, to, **who):
     if who['workers'] > 1 and not has_dask():
         click.echo('Without Dask the cells run one after the other: pip install "factlib[scale]".', err=True)
     if dry_run: return *sweep_said.dry_run(loaded, out, cost, who['slurm']), 0
-    summary = run_sweep(loaded, out, workers, copying(out, to))
+    summary = run_sweep(loaded, out, workers, copying(out, to), cell_time, deadline)
     return sweep_said.summary_lines(summary, out), summary, sweep_said.exit_code(summary)
 
 # %% ../nbs/cli.ipynb #cli-sweep-help
@@ -416,11 +427,14 @@ What a cell gave is kept while its parameters, notebook, data and code stay the 
 runs only what is new, has changed, failed or was stopped. Limits hold for all runs into the same folder together;
 what was already asked when one of tokens or money is reached is still answered, and counted.
 
+A cell may take as long as it takes, unless --cell-time says how long: then it is stopped, has failed, and the sweep
+goes on. After --deadline nothing new begins, and what runs is stopped; the same command goes on later.
+
 \b
 factlib sweep grid.yaml --out outputs/sweep --dry-run
 factlib sweep grid.yaml --out outputs/sweep
 
-Exit codes: 0; 1 a cell failed; 2 bad input; 3 stopped by a limit; 130 interrupted."""
+Exit codes: 0; 1 a cell failed; 2 bad input; 3 stopped by a limit or the deadline; 130 interrupted."""
 
 # %% ../nbs/cli.ipynb #cli-sweep-where
 _SWEEP_WHERE = [
@@ -436,6 +450,8 @@ _SWEEP_WHERE = [
 @click.argument('grid', type=click.Path(path_type=Path))
 @click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder of the sweep.')
 @with_options(_SWEEP_WHERE)
+@click.option('--cell-time', type=Duration(), help='So long may a cell take, such as 90s or 20m.  [default: no limit]')
+@click.option('--deadline', type=Duration(), help='So long may all take together, such as 8h.  [default: no limit]')
 @click.option('--dry-run', is_flag=True, help='Only say what would run, why, and what it would ask a model for.')
 @click.option('--cost/--no-cost', default=True, help='With --dry-run: leave out what it would ask for.')
 @click.option('--json', 'as_json', is_flag=True, help='The last line is a JSON object.')

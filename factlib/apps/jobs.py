@@ -64,9 +64,23 @@ class Jobs:
         works:dict, # Kind -> async function (handle, about, **options) -> a function without arguments, or None
     ):
         self.store, self.works, self._running = store, works, {} # id -> (handle, loop, task)
-        for name in store.names('jobs'):
-            job = self.get(name.removesuffix('.json'))
+        self._unkept = {} # id -> how a job ended that could not be written down
+        for job in self._all():
             if job.state == 'running': self._end(job, 'interrupted')
+
+    def _all(self, faults=None):
+        "All jobs that can be read."
+        for name in self.store.names('jobs'):
+            if not name.endswith('.json'): continue
+            try: yield self.get(name.removesuffix('.json'))
+            except BadInput as e:
+                if faults is not None: faults.append(str(e))
+
+    def faults(self)->list: # Of sentences
+        "What is wrong with jobs that can't be read."
+        faults = []
+        for _ in self._all(faults): pass
+        return faults
 
 # %% ../../nbs/apps/jobs.ipynb #jobs-get
 @patch
@@ -76,9 +90,11 @@ def get(self:Jobs,
     "A job by its id. An unknown one is a `BadInput`."
     with self.store.lock:
         if id in self._running: return self._running[id][0].look()
+        if id in self._unkept: return self._unkept[id]
         kept = self.store.read(f'jobs/{id}.json')
     if kept is None: raise BadInput('There is no such job.')
-    return Job(**kept)
+    try: return Job(**kept)
+    except TypeError: raise self.store.damaged(f'jobs/{id}.json') from None
 
 # %% ../../nbs/apps/jobs.ipynb #jobs-keep
 @patch
@@ -91,7 +107,8 @@ def _end(self:Jobs, job, state, error=''):
         self._running.pop(job.id, None)
         if job.ended: return False
         job.state, job.error, job.ended = state, error, time.time()
-        self._keep(job)
+        try: self._keep(job)
+        except BadInput: self._unkept[job.id] = job # at the next start it is `interrupted`
         return True
 
 @patch
@@ -99,8 +116,7 @@ def of(self:Jobs,
     about:str, # What they belong to
 )->list[Job]: # The latest first
     "All jobs of a text, or of whatever they belong to."
-    jobs = [self.get(name.removesuffix('.json')) for name in self.store.names('jobs')]
-    return sorted((j for j in jobs if j.about == about), key=lambda j: -j.started)
+    return sorted((job for job in self._all() if job.about == about), key=lambda job: -job.started)
 
 # %% ../../nbs/apps/jobs.ipynb #jobs-run
 @patch
@@ -137,10 +153,11 @@ def start(self:Jobs,
         if any(handle.job.about == about for handle, *_ in self._running.values()):
             raise BadInput('Something is under way at this text already: wait for it, or cancel it first.')
         job = Job(secrets.token_hex(8), kind, about, options, started=time.time())
+        self._keep(job) # before it counts as under way: a full disk must not lock the text
         handle, loop = Handle(job), asyncio.new_event_loop()
-        self._running[job.id] = handle, loop, loop.create_task(self._work(handle))
-        self._keep(job)
-    threading.Thread(target=_run, args=(loop, self._running[job.id][2]), name=f'job-{kind}', daemon=True).start()
+        task = loop.create_task(self._work(handle))
+        self._running[job.id] = handle, loop, task
+    threading.Thread(target=_run, args=(loop, task), name=f'job-{kind}', daemon=True).start()
     return job
 
 # %% ../../nbs/apps/jobs.ipynb #jobs-cancel

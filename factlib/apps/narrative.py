@@ -63,11 +63,14 @@ def _states(narrative, jobs):
 @patch
 def start(self:Narratives, asked:Asked)->Answer:
     "The page with all texts."
-    texts = [dict(id=n.id, name=n.name, words=n.about['words'], states=list(_states(n, self.jobs)))
-        for n in all_texts(self.store)]
+    faults, texts = self.jobs.faults(), []
+    for n in all_texts(self.store, faults):
+        texts.append(dict(id=n.id, name=n.name, words=n.about['words'], states=[]))
+        try: texts[-1]['states'] = list(_states(n, self.jobs))
+        except BadInput as e: faults.append(f'{n.name}: {e}') # its own page says so, too; the others are whole
     samples = [dict(id=s.id, title=s.title) for s in _samples()]
-    return Answer(render('narratives.html.jinja', texts=texts, samples=samples, model=self.model, most=MOST_TEXT,
-                         form_key=asked.form_key))
+    return Answer(render('narratives.html.jinja', texts=texts, faults=faults, samples=samples, model=self.model,
+                         most=MOST_TEXT, form_key=asked.form_key))
 
 
 # %% ../../nbs/apps/narrative.ipynb #narrative-add

@@ -64,25 +64,32 @@ class Narrative:
         self.store, self.id, self._at = store, id, f'texts/{id}'
         self.about = store.read(f'{self._at}/about.json')
         if self.about is None: raise BadInput('This text is not in the store: go to the start and choose another one.')
+        if not isinstance(self.about, dict) or not {'name', 'words', 'added'} <= set(self.about):
+            raise store.damaged(f'{self._at}/about.json')
 
     @property
     def name(self)->str: return self.about['name']
 
     @property
-    def text(self)->str: return self.store.read_text(f'{self._at}/text.txt')
+    def text(self)->str:
+        text = self.store.read_text(f'{self._at}/text.txt')
+        if not text: raise self.store.damaged(f'{self._at}/text.txt')
+        return text
 
     @property
     def scenes(self)->list: # Of `Span`
-        "Found once, then kept."
-        kept = self.store.read(f'{self._at}/scenes.json')
-        return [Span(*span) for span in kept] if kept else _split(self)
+        "Found once, then kept. What can't be read, or kept, is found again."
+        try: kept = [Span(*span) for span in self.store.read(f'{self._at}/scenes.json', [])]
+        except (BadInput, TypeError): kept = []
+        return kept or _split(self)
 
 # %% ../../nbs/apps/narrative_texts.ipynb #narrative_texts-scenes
 def _split(narrative):
     "Find the scenes and keep them."
     from factlib.evaluators.narrative.graph import scenes
     spans = scenes(narrative.text)
-    narrative.store.write(f'texts/{narrative.id}/scenes.json', [[s.start, s.end] for s in spans])
+    try: narrative.store.write(f'texts/{narrative.id}/scenes.json', [[s.start, s.end] for s in spans])
+    except BadInput: pass # a full disk doesn't keep anybody from reading
     return spans
 
 def name_of(
@@ -98,10 +105,12 @@ def add_text(
     text:str, # As `decoded` gives it
     name:str='', # What to call it; empty: its first line
 )->Narrative:
-    "Put a text into the store. One that is there already is opened, with its first name."
+    "Put a text into the store. One that is there already is opened, with its first name; a damaged one is mended."
     if not text.strip(): raise BadInput('There is no text: paste one, or choose a file.')
     id = digest(text, 16)
-    if store.read(f'texts/{id}/about.json') is None:
+    try:
+        if (known := Narrative(store, id)).text: return known
+    except BadInput: # it isn't there yet, or what is there is damaged
         store.write_text(f'texts/{id}/text.txt', text)
         about = dict(name=name.strip()[:120] or name_of(text), words=len(text.split()), added=time.time())
         store.write(f'texts/{id}/about.json', about)
@@ -110,10 +119,16 @@ def add_text(
 # %% ../../nbs/apps/narrative_texts.ipynb #narrative_texts-all
 def all_texts(
     store:Store,
+    faults:list|None=None, # Gets a sentence for each text that can't be read; None: they are left out in silence
 )->list: # Of `Narrative`, the latest first
     "What is in the store."
-    whole = [id for id in store.names('texts') if store.path(f'texts/{id}/about.json').is_file()]
-    return sorted((Narrative(store, id) for id in whole), key=lambda n: -n.about['added'])
+    found = []
+    for id in store.names('texts'):
+        if not store.path(f'texts/{id}/about.json').is_file(): continue
+        try: found.append(Narrative(store, id))
+        except BadInput as e:
+            if faults is not None: faults.append(str(e))
+    return sorted(found, key=lambda n: -n.about['added'])
 
 # %% ../../nbs/apps/narrative_texts.ipynb #narrative_texts-remove
 @patch
@@ -134,7 +149,9 @@ def scene(self:Narrative,
 def graph(self:Narrative)->Graph|None: # None if none was built
     "The graph of the characters."
     path = self.store.path(f'{self._at}/graph.json')
-    return Graph.load(path) if path.is_file() else None
+    if not path.is_file(): return None
+    try: return Graph.load(path)
+    except BadInput: raise self.store.damaged(f'{self._at}/graph.json') from None
 
 @patch
 def keep_graph(self:Narrative,
@@ -144,7 +161,7 @@ def keep_graph(self:Narrative,
     "Keep a graph, new or changed by hand."
     with self.store.lock:
         if how is not None: self.store.write(f'{self._at}/graph-how.json', how)
-        graph.save(self.store.path(f'{self._at}/graph.json'))
+        self.store.write_text(f'{self._at}/graph.json', graph.to_json())
 
 # %% ../../nbs/apps/narrative_texts.ipynb #narrative_texts-graph-about
 @patch(as_prop=True)
@@ -163,7 +180,8 @@ def graph_digest(self:Narrative)->str: # Empty if there is none
 @patch
 def versions(self:Narrative)->list: # Of `Version`, in the order in which they were made
     "All summaries."
-    return [Version(**kept) for kept in self.store.read(f'{self._at}/summaries.json', [])]
+    try: return [Version(**kept) for kept in self.store.read(f'{self._at}/summaries.json', [])]
+    except TypeError: raise self.store.damaged(f'{self._at}/summaries.json') from None
 
 @patch
 def version(self:Narrative,

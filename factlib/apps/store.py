@@ -6,7 +6,7 @@
 __all__ = ['Store', 'changing']
 
 # %% ../../nbs/apps/store.ipynb #store-imports
-import json, os, re, threading
+import errno, json, os, re, threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,11 +17,20 @@ from ..core.ownership import forced
 from ..core.records import BadInput
 
 # %% ../../nbs/apps/store.ipynb #store-lock
+def _no_write(folder, error):
+    "The sentence for what can't be written."
+    if error.errno in (errno.ENOSPC, getattr(errno, 'EDQUOT', errno.ENOSPC)):
+        return BadInput(f'The disk is full, so nothing new was kept in {str(folder)!r}: make room, then do it again. '
+                        'What was kept before is still there.')
+    return BadInput(f'Nothing new could be kept in {str(folder)!r} ({error.strerror or error}): let it be written, '
+                    'then do it again. What was kept before is still there.')
+
 def _lock(path):
     "An open file that nobody else can lock while we have it; None where the system has no such locks."
     try: import fcntl
     except ImportError: return None # Windows
-    handle = open(path, 'a')
+    try: handle = open(path, 'a')
+    except OSError as e: raise _no_write(path.parent, e) from None
     try: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         handle.close()
@@ -79,6 +88,18 @@ def names(self:Store,
 
 # %% ../../nbs/apps/store.ipynb #store-read
 @patch
+def damaged(self:Store,
+    name:str, # Of a file
+)->BadInput: # To be raised
+    "What to say of a file that doesn't hold what was once written into it."
+    return BadInput(f'The file {str(self.path(name))!r} is damaged: put back a copy, or move it away.')
+
+@patch
+def _write(self:Store, name, text):
+    try: write_atomic(self.path(name), text, durable=True)
+    except OSError as e: raise _no_write(self.folder, e) from None
+
+@patch
 def read(self:Store,
     name:str, # Of a JSON file
     default=None, # If it isn't there
@@ -87,16 +108,15 @@ def read(self:Store,
     path = self.path(name)
     try: return json.loads(path.read_text(encoding='utf-8'))
     except FileNotFoundError: return default
-    except (ValueError, RecursionError):
-        raise BadInput(f'The file {str(path)!r} is damaged: put back a copy, or move it away.') from None
+    except (ValueError, RecursionError): raise self.damaged(name) from None
 
 @patch
 def write(self:Store,
     name:str, # Of a JSON file
     value, # What JSON can hold
 )->None:
-    "Write a JSON file, whole or not at all."
-    write_atomic(self.path(name), json.dumps(value, indent=1))
+    "Write a JSON file, whole or not at all; it survives a power cut. A full disk is a `BadInput`."
+    self._write(name, json.dumps(value, indent=1))
 
 # %% ../../nbs/apps/store.ipynb #store-text
 @patch
@@ -106,15 +126,16 @@ def read_text(self:Store,
 )->str|None:
     "What a text file holds, with its line ends as they are."
     path = self.path(name)
-    return path.read_bytes().decode('utf-8') if path.is_file() else default
+    try: return path.read_bytes().decode('utf-8') if path.is_file() else default
+    except UnicodeDecodeError: raise self.damaged(name) from None
 
 @patch
 def write_text(self:Store,
     name:str, # Of a text file
     text:str, # Halves of characters become the replacement character, of the same length
 )->None:
-    "Write a text file in UTF-8, whole or not at all."
-    write_atomic(self.path(name), whole_characters(text))
+    "Write a text file in UTF-8, whole or not at all; it survives a power cut. A full disk is a `BadInput`."
+    self._write(name, whole_characters(text))
 
 # %% ../../nbs/apps/store.ipynb #store-change
 @contextmanager

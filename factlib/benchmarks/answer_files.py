@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fastcore.basics import patch
 
-from ..core.files import json_lines
+from ..core.files import json_lines, parse_json
 from ..core.frames import DataFrame
 from ..core.ownership import write_own
 from ..core.records import Absence, BadInput, Example, Usage
@@ -32,11 +32,15 @@ def _pair(row, number):
 # %% ../../nbs/benchmarks/answer_files.ipynb #answer-files-rows
 def _rows(path):
     "The rows of a file, JSON or JSON lines."
+    where = ''
     try:
         text = Path(path).read_text(encoding='utf-8-sig')
-        rows = [*map(json.loads, json_lines(text))] if Path(path).suffix == '.jsonl' else json.loads(text)
+        rows = [] if Path(path).suffix == '.jsonl' else parse_json(text)
+        for number, line in enumerate(text.split('\n') if Path(path).suffix == '.jsonl' else (), 1):
+            where = f' in line {number}'
+            if line.strip(): rows.append(parse_json(line))
     except (OSError, ValueError, RecursionError) as e:
-        raise BadInput(f"{str(path)!r} can't be read: {str(e).splitlines()[0]}") from None
+        raise BadInput(f"{str(path)!r} can't be read{where}: {str(e).splitlines()[0]}") from None
     if not isinstance(rows, list) or not rows: raise BadInput(f'{str(path)!r} must hold a list of questions.')
     return rows
 

@@ -16,7 +16,7 @@ from typing import Callable, NamedTuple
 from .base import Benchmark, benchmark, sample_groups
 from .samples import Refused
 from ..core.checks import check_choice, check_count
-from ..core.files import data_file, data_home, digest, read_parquet, shipped
+from ..core.files import data_file, data_home, digest, parse_json, read_parquet, shipped
 from ..core.records import BadInput, Example
 from ..perturb.controls import near_lie, reworded, same_place
 from ..perturb.facts import check_share, swap_ladder
@@ -89,7 +89,7 @@ def _row_examples(row, i):
 # %% ../../nbs/benchmarks/answers.ipynb #answers-file-read
 def _from_file(path):
     "The examples of a file in trutheval's format, and what is refused."
-    try: data = json.loads(Path(path).read_text(encoding='utf-8-sig'))
+    try: data = parse_json(Path(path).read_text(encoding='utf-8-sig'))
     except (OSError, ValueError, RecursionError) as e:
         raise BadInput(f"{str(path)!r} can't be read as JSON: {str(e).splitlines()[0]}") from None
     rows = data.get('questions') if isinstance(data, dict) else None

@@ -13,14 +13,14 @@ from .base import Benchmark, benchmark
 from .dialogue import (TRUTHS, check_split, dialogue_benchmark, need_file, read_utf8,
                                          text_or_none)
 from .samples import Refused
-from ..core.files import shipped
+from ..core.files import parse_json, shipped
 from ..core.records import BadInput, Example
 from ..evaluators.claims.turns import CATEGORIES
 
 # %% ../../nbs/benchmarks/chat_log.ipynb #chat_log-lines
 def _value(line):
     "What a line holds, or the error that says what is wrong with it."
-    try: return json.loads(line)
+    try: return parse_json(line)
     except (ValueError, RecursionError) as e: return BadInput(f'it is no JSON ({e})')
 
 def log_lines(

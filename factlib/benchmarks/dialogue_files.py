@@ -7,7 +7,7 @@ __all__ = ['VERSIONS', 'FADE_COLUMNS', 'json_list', 'need_text', 'need_texts', '
            'fade']
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-imports
-import ast, csv, io, json
+import ast, csv, io
 from pathlib import Path
 
 from .base import Benchmark, benchmark
@@ -15,6 +15,7 @@ from .dialogue import (SUPPORTED, UNSUPPORTED, alternating, check_split, dialogu
                                          need_file, plain, read_utf8, taxonomy_truth, text_or_none)
 from .samples import Refused
 from ..core.checks import check_choice
+from ..core.files import parse_json
 from ..core.records import BadInput, Example
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-json
@@ -23,7 +24,7 @@ def json_list(
 )->list:
     "The list that a JSON file holds; anything else is a `BadInput`."
     text = read_utf8(path)
-    try: data = json.loads(text)
+    try: data = parse_json(text)
     except (ValueError, RecursionError) as e: raise BadInput(f'{str(path)!r} is no JSON ({e}).') from None
     if isinstance(data, list) and data: return data
     raise BadInput(f'{str(path)!r} must hold a list that is not empty, not {type(data).__name__}.')

@@ -7,7 +7,7 @@ __all__ = ['ARCHIVES', 'Archive', 'FetchError', 'unpack', 'Fetched', 'sha256', '
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-imports
 # the standard library does all that is needed
-import bz2, errno, gzip, hashlib, http.client, json, lzma, mmap, os, re, shutil, stat, struct, tarfile, tempfile
+import bz2, errno, gzip, hashlib, http.client, json, lzma, math, mmap, os, re, shutil, stat, struct, tarfile, tempfile
 import time, urllib.request, zipfile, zlib
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -238,14 +238,18 @@ def _count_entries(archive, budget):
         for _ in re.finditer(b'PK\x01\x02', data): budget.take(members=1)
     budget.members = 0 # from here on they are counted as they come
 
+_MOST_HEAD = 2**20 # bytes that a tar archive may have between the contents of two members
+
 class _Counted:
-    "A file, open to read, whose bytes come out of a budget."
-    def __init__(self, file, budget): self.file, self.budget, self.close = file, budget, file.close
+    "A file, open to read, whose bytes come out of a budget; of these at most `left` are read before that is set again."
+    def __init__(self, file, budget): self.file, self.budget, self.close, self.left = file, budget, file.close, math.inf
 
     def read(self, n):
         "At most so many bytes."
         block = self.file.read(n)
         self.budget.take(len(block))
+        self.left -= len(block)
+        if self.left < 0: raise FetchError('The archive has a member whose head is over 1 MB: nothing was unpacked.')
         return block
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-members
@@ -258,8 +262,18 @@ _PACKED = {b'\x1f\x8b': gzip.open, b'BZ': bz2.open, b'\xfd7': lzma.open} # by th
 def _tar_members(archive, budget):
     "(name, kind, function that opens it) of a tar archive, read from front to end."
     with open(archive, 'rb') as f: opener = _PACKED.get(f.read(2), open)
-    with opener(archive, 'rb') as f, tarfile.open(fileobj=_Counted(f, budget), mode='r|') as t:
-        for m in t: yield m.name, _tar_kind(m), lambda: t.extractfile(m)
+    with opener(archive, 'rb') as f:
+        counted = _Counted(f, budget)
+        counted.left = _MOST_HEAD
+        with tarfile.open(fileobj=counted, mode='r|') as t:
+            while (m := t.next()) is not None:
+                t.members.clear() # they would all be kept, each with its head
+                if m.issparse():
+                    raise FetchError(f'The archive has a sparse file, {m.name[:200]!r}: pack it without --sparse. '
+                                     'Nothing was unpacked.')
+                if m.size < 0: raise tarfile.HeaderError('a member of a negative size')
+                counted.left = m.size + _MOST_HEAD
+                yield m.name, _tar_kind(m), lambda: t.extractfile(m)
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-zip-members
 def _zip_members(archive, budget):
@@ -280,12 +294,16 @@ def _members(archive, budget):
         yield name, 'other' if _CONTROL.search(name) else kind, open_it
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-extract
+_MOST_DEPTH = 100 # folders, one in the other
+
 def _inside(name):
     "The name as a path that stays inside; else a `FetchError`."
     path = PurePosixPath(name)
     if path.is_absolute() or '..' in path.parts or '\\' in name or '\0' in name or re.match('[A-Za-z]:', name):
         raise FetchError(f'The archive has a file named {name!r}, which would lie outside its folder: '
                          'it is not to be trusted, nothing was unpacked.')
+    if len(path.parts) > _MOST_DEPTH:
+        raise FetchError(f'The archive has a file that lies over {_MOST_DEPTH} folders deep: nothing was unpacked.')
     return path
 
 def _copy(source, to):
@@ -297,9 +315,13 @@ def _copy(source, to):
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-extract-all
 def _extract(archive, folder, limit):
     "Write the files below a folder; returns how many links and other odd things were left out."
-    budget, odd = _Budget(limit, os.path.getsize(archive)), 0
+    budget, odd, folders = _Budget(limit, os.path.getsize(archive)), 0, set()
     for name, kind, open_it in _members(archive, budget):
-        to = folder/_inside(name)
+        path = _inside(name)
+        new = {p for p in path.parents if p.name and p not in folders}
+        budget.take(members=len(new))
+        folders |= new | ({path} if kind == 'folder' else set())
+        to = folder/path
         if kind in ('link', 'other'): odd += 1
         elif kind == 'folder': to.mkdir(parents=True, exist_ok=True)
         else: _copy(open_it(), to)

@@ -17,7 +17,7 @@ from pathlib import Path
 from .base import Benchmark, benchmark, sample_groups
 from .own_files import read_examples, read_rows
 from .samples import Refused, stories
-from ..core.files import data_file, data_home, digest, json_lines, read_parquet, shipped
+from ..core.files import data_file, data_home, digest, json_lines, parse_json, read_parquet, shipped
 from ..core.records import BadInput, Example
 from ..perturb.base import Refusal, seeded
 from ..perturb.order import BANDS, montage, shuffle_degree
@@ -470,14 +470,14 @@ def _parts(data):
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-json
 def _line(line):
     "A row, or the error that says what is wrong with the line."
-    try: return json.loads(line)
+    try: return parse_json(line)
     except (ValueError, RecursionError) as e: return BadInput(f'the line is no JSON ({e}).')
 
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-whole
 def _whole_file(text, path):
     "(part, row) for each row of a JSON file that is one value."
-    try: data = json.loads(text)
+    try: data = parse_json(text)
     except (ValueError, RecursionError) as e:
         raise BadInput(f'{str(path)!r} is no JSON ({e}); if it has one object a line, call it .jsonl.') from None
     if not isinstance(data, (list, dict)):

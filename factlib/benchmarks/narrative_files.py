@@ -6,7 +6,7 @@
 __all__ = ['scenes_in', 'is_after', 'moviesum', 'mensa', 'relations_of', 'conan']
 
 # %% ../../nbs/benchmarks/narrative_files.ipynb #narrative_files-imports
-import html, json, re
+import html, re
 from pathlib import Path
 
 from .base import Benchmark, benchmark, sample_groups
@@ -14,7 +14,7 @@ from .dialogue import check_split, need_file, read_utf8, text_or_none
 from .dialogue_files import csv_rows, need_text, need_texts, some_usable
 from .narrative import parted
 from .samples import Refused
-from ..core.files import json_lines, read_parquet, read_text_file, text_files
+from ..core.files import json_lines, parse_json, read_parquet, read_text_file, text_files
 from ..core.records import BadInput, Example
 
 # %% ../../nbs/benchmarks/narrative_files.ipynb #narrative_files-scenes
@@ -91,7 +91,7 @@ _COLUMNS = ['movie_name', 'imdb_id', 'script', 'summary']
 
 def _json_row(line):
     "The object of a line, or what is wrong with it."
-    try: row = json.loads(line)
+    try: row = parse_json(line)
     except (ValueError, RecursionError) as e: return BadInput(f'it is no JSON ({e})')
     return row if isinstance(row, dict) else BadInput(f'it must be a JSON object, not a {type(row).__name__}')
 
@@ -188,7 +188,7 @@ def _people(names, same):
 # %% ../../nbs/benchmarks/narrative_files.ipynb #narrative_files-conan-label
 def _label(path):
     "(other, relation, character) for each relation of a story's file; whatever else it holds is a `BadInput`."
-    try: data = json.loads(read_utf8(path))
+    try: data = parse_json(read_utf8(path))
     except (ValueError, RecursionError) as e: raise BadInput(f'it is no JSON ({e})') from None
     if not isinstance(data, dict) or not data: raise BadInput('it must be an object of characters that is not empty')
     found = []

@@ -6,9 +6,10 @@
 __all__ = ['KNOWN_COLUMNS', 'read_rows', 'find_columns', 'read_examples']
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-imports
-import csv, dataclasses, json
+import csv, dataclasses
 from pathlib import Path
 
+from ..core.files import parse_json, read_parquet
 from ..core.records import BadInput, Example, is_missing
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-lines
@@ -18,7 +19,7 @@ def _there(row):
 
 def _object(path, number, line):
     "A line's JSON object."
-    try: row = json.loads(line)
+    try: row = parse_json(line)
     except (ValueError, RecursionError) as e:
         why = str(e).splitlines()[0] or type(e).__name__
         raise BadInput(f'Line {number} of {str(path)!r} is no JSON ({why}): mend it, or take it out.') from None
@@ -58,9 +59,7 @@ def _csv_rows(path):
     raise BadInput(f'Rows of {str(path)!r} have more cells than its header: put cells with commas in quotation marks.')
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-parquet
-def _parquet_rows(path):
-    import pandas as pd
-    return _frame_rows(pd.read_parquet(path))
+def _parquet_rows(path): return _frame_rows(read_parquet(path))
 
 _READERS = {'.jsonl': _json_rows, '.csv': _csv_rows, '.parquet': _parquet_rows}
 

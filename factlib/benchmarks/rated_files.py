@@ -10,7 +10,7 @@ import json
 from functools import lru_cache
 
 from .dialogue import read_utf8
-from ..core.files import data_file, json_lines
+from ..core.files import data_file, json_lines, parse_json
 from ..core.records import BadInput
 from ..core.schemas import schema_validator
 
@@ -19,7 +19,7 @@ def _no_number(name): raise ValueError(f'{name} is no JSON')
 
 def _parsed(text, where):
     "What a JSON text means."
-    try: return json.loads(text, parse_constant=_no_number)
+    try: return parse_json(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as e:
         raise BadInput(f'{where} is no readable JSON ({str(e).splitlines()[0]}): get the file again.') from None
 

@@ -8,10 +8,9 @@ __all__ = ['LABELS', 'COLUMNS', 'DIFFERENCES', 'with_truth', 'with_verdicts', 'a
            'consensus', 'label_alpha', 'label_shares', 'turn_label', 'label_differences', 'difference_counts']
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-imports
-import json
 from itertools import combinations
 
-from ..core.files import json_lines, need_columns
+from ..core.files import json_lines, need_columns, parse_json
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 from ..validity.agreement import alpha, claim_overlap, same_claim
@@ -334,8 +333,9 @@ def _row_fault(row):
 # %% ../../nbs/metaeval/labels.ipynb #labels-read
 def _row(line, place):
     "A line as a dict; else a `BadInput` that names the place."
-    try: row = json.loads(line)
-    except ValueError: raise BadInput(f'Line {place} of the annotations is not JSON.') from None
+    try: row = parse_json(line)
+    except (ValueError, RecursionError) as e:
+        raise BadInput(f'Line {place} of the annotations is not JSON ({e}).') from None
     if fault := _row_fault(row): raise BadInput(f'Line {place} of the annotations {fault}.')
     return {name: row[name] for name in COLUMNS[:3]} | {name: row.get(name) or None for name in COLUMNS[3:]}
 

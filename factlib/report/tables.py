@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from ..core.files import write_atomic
+from ..core.files import escape_formula, unescape_formula, write_atomic
 from ..core.frames import DataFrame
 from ..core.records import BadInput, is_missing
 
@@ -88,7 +88,7 @@ def _check(frame, columns=()):
 def _csv_cell(x, column):
     "A cell as CSV: text in quotes, numbers bare and exact, nothing for a missing one."
     if is_missing(x): return ''
-    if isinstance(x, str): return '"' + str.__str__(x).replace('"', '""') + '"'
+    if isinstance(x, str): return '"' + escape_formula(str.__str__(x)).replace('"', '""') + '"'
     if _is_bool(x): return str(bool(x))
     if isinstance(x, numbers.Integral): return str(int(x))
     if not isinstance(x, numbers.Real):
@@ -101,10 +101,11 @@ def _csv_cell(x, column):
 def to_csv(
     frame, # A `pandas.DataFrame`
 )->str: # One header row, then one line a row
-    "The frame as CSV, every digit kept. `read_table` gives it back; column names come back as text."
+    """The frame as CSV, every digit kept. `read_table` gives it back; column names come back as text. A text that a
+    spreadsheet would take for a formula gets an apostrophe before it (`escape_formula`); `read_table` takes it away."""
     frame = _check(frame)
     def heading(name):
-        bare = name and name.strip() == name and not re.search('[,"\r\n]', name)
+        bare = name and name.strip() == name and not re.search('[,"\r\n]', name) and escape_formula(name) == name
         return name if bare else _csv_cell(name, name)
     lines = [','.join(map(heading, frame.columns))]
     cells = [[_csv_cell(x, c) for x in frame[c].astype(object)] for c in frame.columns]
@@ -117,11 +118,11 @@ _INT, _FLOAT = re.compile(r'[+-]?\d+'), re.compile(r'[+-]?(\d+\.?\d*|\.\d+)([eE]
 
 def _value(quoted, bare):
     "A cell's value from its two possible readings."
-    if quoted is not None: return quoted.replace('""', '"')
+    if quoted is not None: return unescape_formula(quoted.replace('""', '"'))
     if bare == '': return None
     if bare in ('True', 'False'): return bare == 'True'
     if _INT.fullmatch(bare): return int(bare)
-    return float(bare) if _FLOAT.fullmatch(bare) else bare
+    return float(bare) if _FLOAT.fullmatch(bare) else unescape_formula(bare)
 
 # %% ../../nbs/report/tables.ipynb #tables-read-rows
 def _rows(text):
@@ -151,7 +152,7 @@ def _column(values):
 def _parts(text, path):
     "The column names and the rows of a CSV text, as many cells in each; `path` is for the messages."
     header, *rows = list(_rows(text)) or [[]]
-    names = [bare if quoted is None else quoted.replace('""', '"') for quoted, bare in header]
+    names = [bare if quoted is None else unescape_formula(quoted.replace('""', '"')) for quoted, bare in header]
     if not names: raise BadInput(f'The table {path!r} is empty: it has no header row.')
     rows = [row for row in rows if len(names) == 1 or row != [(None, '')]]
     for i, row in enumerate(rows, 1):

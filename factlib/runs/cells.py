@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from ..core.files import data_home, digest
 from ..core.records import BadInput
 from ..report.results import digests
-from .execute import MODEL, execute, needs_of
+from .execute import MODEL, OutOfTime, execute, needs_of
 from .grid import Cell, Grid, data_paths
 from .loaded import LOADED, RECORDING, changed
 
@@ -158,6 +158,8 @@ class Job:
     out: str            # Folder of its results
     environment: dict   # Variables that its kernel gets, among them the gateway's address and the token
     files: dict|None = None # Path -> bytes of what is brought along; None: the disk is the same
+    most: float|None = None # Seconds that it may take; None: as long as it takes
+    until: float|None = None # When it must have ended, in seconds since 1970; None: never
 
 @dataclass
 class Outcome:
@@ -166,6 +168,7 @@ class Outcome:
     seconds: float = 0.
     modules: dict = field(default_factory=dict) # From `runs.loaded`
     archive: bytes|None = None # Of what was made, if the disk is another one
+    stopped: str = ''     # One sentence, if the end of the sweep has stopped it
 
 # %% ../../nbs/runs/cells.ipynb #cells-environment
 @contextmanager
@@ -209,15 +212,21 @@ def modules_read(
 # %% ../../nbs/runs/cells.ipynb #cells-executed
 def _executed(job, out, folder):
     "Run a job's notebook; what came of it. `folder` is for what passes."
-    begun, loaded, why = time.monotonic(), os.path.join(folder, 'loaded.json'), ''
+    begun, loaded, why, stopped = time.monotonic(), os.path.join(folder, 'loaded.json'), '', ''
+    left = [] if job.until is None else [job.until - time.time()]
+    if left and left[0] <= 0: return Outcome(stopped='The deadline had passed before it began.')
+    left += [] if job.most is None else [job.most]
     try:
         with environment(job.environment | {LOADED: loaded}):
             execute(Path(job.notebook), job.parameters, Path(out), progress=False, check=_check_account,
-                    arguments=[RECORDING], keep=True)
+                    arguments=[RECORDING], keep=True, until=begun + min(left) if left else None)
+    except OutOfTime as e:
+        if left[0] == min(left) and job.until is not None: stopped = 'The deadline has passed while it ran.'
+        else: why = f'It took longer than the {job.most:g} s that --cell-time allows. {e}'
     except (BadInput, RuntimeError) as e: why = str(e)
     except OSError as e: why = f'{e.strerror or e}{f": {e.filename}" if e.filename else ""}.'
     if 'failed with KeyboardInterrupt' in why: raise KeyboardInterrupt
-    return Outcome(why, round(time.monotonic() - begun, 2), modules_read(loaded))
+    return Outcome(why, round(time.monotonic() - begun, 2), modules_read(loaded), stopped=stopped)
 
 # %% ../../nbs/runs/cells.ipynb #cells-archive
 def _archive(folder):

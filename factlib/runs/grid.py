@@ -6,12 +6,12 @@
 __all__ = ['SCHEMA', 'check_form', 'read_grid', 'combinations', 'cell_name', 'data_paths', 'Limits', 'Cell', 'Grid', 'load_grid']
 
 # %% ../../nbs/runs/grid.ipynb #grid-imports
-import ast, itertools, json, math, os, re
+import ast, itertools, json, math, os, re, reprlib
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from ..core.files import digest
+from ..core.files import digest, parse_json
 from ..core.records import BadInput
 from ..core.schemas import schema_validator
 from .execute import experiments, find_experiment, parameters_of
@@ -53,7 +53,7 @@ def _form_error(error):
         return f'{where} has no key {unknown!r}; it can have {", ".join(known)}.{_nearest(unknown, known)}'
     if rule in ('type', 'minimum', 'maximum'):
         span = _CALLED.get(error.validator_value) or f'{error.validator_value:,} or {_MORE[rule]}'
-        return f'{where} has to be {span}, not {given!r}.'
+        return f'{where} has to be {span}, not {reprlib.repr(given)}.'
     return f'{where} is empty: give it a value, or leave it out.'
 
 # %% ../../nbs/runs/grid.ipynb #grid-check-form
@@ -71,14 +71,31 @@ def check_form(
     return said
 
 # %% ../../nbs/runs/grid.ipynb #grid-once
+_MOST_ADDED = 1_000_000 # values and characters that aliases may add to a file
+
+def _whole_size(node, known):
+    "The values and characters below a node of YAML, with all aliases written out; `known`: node's id -> that."
+    if id(node) in known:
+        if known[id(node)] is None: raise BadInput('An alias stands inside what it stands for: write it out.')
+        return known[id(node)]
+    known[id(node)] = None # as long as it is being counted
+    if isinstance(node.value, str): size = len(node.value)
+    else:
+        pairs = (pair if isinstance(pair, tuple) else [pair] for pair in node.value) # of a mapping: key and value
+        size = sum(_whole_size(n, known) for pair in pairs for n in pair)
+    known[id(node)] = 1 + size
+    return 1 + size
+
 def _loader():
     "YAML's safe loader, which refuses a key that is there twice."
     import yaml
     class Once(yaml.SafeLoader): pass
     def mapping(loader, node):
         names = [loader.construct_object(name) for name, _ in node.value if not name.tag.endswith(':merge')]
-        twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
-        if twice is not None: raise BadInput(f'The key {twice!r} is there twice: put its values into one.')
+        seen = set()
+        for name in names:
+            if name in seen: raise BadInput(f'The key {name!r} is there twice: put its values into one.')
+            seen.add(name)
         return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
     Once.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
     return Once
@@ -86,18 +103,36 @@ def _loader():
 # %% ../../nbs/runs/grid.ipynb #grid-read
 _MOST = 2**24 # bytes of a grid's file
 
+def _parsed(text, suffix):
+    "What a file holds. What isn't readable is a ValueError or a YAMLError."
+    if text.lstrip()[:1] == '{':
+        try: return parse_json(text)
+        except json.JSONDecodeError:
+            if suffix == '.json': raise # else it may be a mapping of YAML, which begins like it
+    loader = _loader()(text)
+    try:
+        node = loader.get_single_node()
+        if node is None: return None
+        if _whole_size(node, {}) > len(text) + _MOST_ADDED:
+            raise BadInput(f'With its aliases written out the file is too large: they may add {_MOST_ADDED:,} '
+                           'characters and values.')
+        return loader.construct_document(node)
+    finally: loader.dispose()
+
 def read_grid(
-    path:Path, # YAML; JSON is YAML, too
+    path:Path, # YAML or JSON
 )->dict: # As `SCHEMA` has it
     "What a grid's file says. A file that can't be read, or has another form, is a `BadInput`."
     import yaml
     path = Path(path)
     if not path.is_file(): raise BadInput(f'There is no file {str(path)!r}: name the YAML file of a grid.')
     if path.stat().st_size > _MOST: raise BadInput(f'{str(path)!r} is too large for the file of a grid.')
-    try: said = yaml.load(path.read_text(encoding='utf-8'), _loader())
+    try: said = _parsed(path.read_text(encoding='utf-8-sig'), path.suffix)
+    except BadInput as e: raise BadInput(f'{str(path)!r} is no grid: {e}') from None
     except UnicodeDecodeError: raise BadInput(f'{str(path)!r} is not UTF-8.') from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as e:
-        raise BadInput(f'{str(path)!r} is not readable as YAML: {" ".join(str(e).split())[:300]}') from None
+        form, why = 'JSON' if path.suffix == '.json' else 'YAML', ' '.join(str(e).split())[:300]
+        raise BadInput(f'{str(path)!r} is not readable as {form}: {why}') from None
     return check_form(said)
 
 # %% ../../nbs/runs/grid.ipynb #grid-combine

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from ..core.files import read_regular, shipped, write_atomic
+from ..core.files import escape_formula, read_regular, shipped, write_atomic
 from ..core.folders import check_place
 from ..core.ownership import GENERATOR, check_ours, forced
 from ..core.records import BadInput
@@ -36,7 +36,7 @@ def read_record(
 
 def keep_record(out, name, record):
     "Write a cell's record."
-    write_atomic(_record_file(out, name), json.dumps(asdict(record)))
+    write_atomic(_record_file(out, name), json.dumps(asdict(record)), durable=True)
 
 # %% ../../nbs/runs/sweep_folder.ipynb #folder-owner
 def _owner(out):
@@ -118,8 +118,8 @@ def row_of(cell, record, status):
 _ALWAYS = ('status', 'seconds', 'requests', 'tokens', 'why')
 
 def _text(value):
-    "A value of a table's cell."
-    return '' if value is None else value if isinstance(value, str) else json.dumps(value)
+    "A value of a table's cell; no text is one that a spreadsheet takes for a formula."
+    return '' if value is None else escape_formula(value) if isinstance(value, str) else json.dumps(value)
 
 def cells_csv(
     rows:list, # `Row`s
@@ -129,10 +129,10 @@ def cells_csv(
     heads = ['cell', *(f'parameter {n}' if n in ('cell', *_ALWAYS) else n for n in names), *_ALWAYS]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator='\n')
-    writer.writerow(heads)
+    writer.writerow(map(escape_formula, heads))
     for row in rows:
         values = [_text(row.cell.parameters.get(name)) for name in names]
-        writer.writerow([row.cell.name, *values, *(_text(getattr(row, name)) for name in _ALWAYS)])
+        writer.writerow([_text(row.cell.name), *values, *(_text(getattr(row, name)) for name in _ALWAYS)])
     return file.getvalue()
 
 # %% ../../nbs/runs/sweep_folder.ipynb #folder-link

@@ -1,6 +1,8 @@
 "Jobs: found again, cancelled at once, never two at one thing, and what a killed process leaves."
 import asyncio
+import errno
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -121,3 +123,44 @@ def test_kill_9(tmp_path):
         jobs = Jobs(store, dict(slow=quick))
         assert jobs.get(id).state == 'interrupted' and store.read('kept.json') is None # nothing begins by itself
         assert ended(jobs, jobs.again(id).id).state == 'done' and store.read('kept.json') == ['a', 7]
+
+def fill_disk(monkeypatch):
+    "From now on the disk is full, as the system says it when a file is to be on it."
+    def full(handle): raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(os, 'fsync', full)
+
+def test_a_full_disk_locks_nothing(store, monkeypatch):
+    "Before, a job counted as under way before it was written down: on a full disk its text was locked until a restart."
+    jobs = Jobs(store, dict(slow=slow))
+    with monkeypatch.context() as patch:
+        fill_disk(patch)
+        for _ in range(2):
+            with pytest.raises(BadInput, match='The disk is full.*make room'): jobs.start('slow', 'a', seconds=0)
+    assert jobs.of('a') == [] and ended(jobs, jobs.start('slow', 'a', seconds=0).id).state == 'done'
+
+def test_a_disk_that_gets_full_while_a_job_runs(store, monkeypatch):
+    "Before, the end could not be written, so the job was 'under way' for ever. Now the page hears why; the next server, that it was interrupted."
+    begun, go_on = threading.Event(), threading.Event()
+    async def keeps(handle, about):
+        begun.set()
+        go_on.wait(10)
+        return lambda: store.write('kept.json', 1)
+    jobs = Jobs(store, dict(keeps=keeps))
+    job = jobs.start('keeps', 'a')
+    assert begun.wait(10)
+    with monkeypatch.context() as patch:
+        fill_disk(patch)
+        go_on.set()
+        failed = ended(jobs, job.id)
+        assert failed.state == 'failed' and 'The disk is full' in failed.error and jobs.of('a') == [failed]
+    assert Jobs(store, {}).get(job.id).state == 'interrupted' and ended(jobs, jobs.again(job.id).id).state == 'done'
+
+@pytest.mark.parametrize('content', ['', '{', '[]', '{"id": 1}', '\0'*40])
+def test_a_damaged_note_is_one_job_that_is_not_read(content, store):
+    "Before, one emptied file, as a power cut leaves it, kept the server from starting."
+    whole = ended(jobs := Jobs(store, dict(slow=slow)), jobs.start('slow', 'a', seconds=0).id)
+    store.path('jobs/b1.json').write_text(content)
+    jobs = Jobs(store, {})
+    assert [job.id for job in jobs.of('a')] == [whole.id]
+    fault, = jobs.faults()
+    assert 'b1.json' in fault and 'put back a copy' in fault

@@ -1,5 +1,7 @@
 "The narrative page over HTTP: the whole path by rules and by a stand-in for a model, with hand-worked results; and whatever people paste, click and break."
+import errno
 import json
+import os
 import re
 import subprocess
 import sys
@@ -328,3 +330,33 @@ def test_a_graph_file_that_somebody_edited(tmp_path):
         path.write_text('{"characters": 7}')
         refused = v.get(v.here)
         assert refused.status_code == 400 and 'class="problem"' in refused.text
+
+@pytest.mark.parametrize('file', ['about', 'summaries', 'scenes', 'graph', 'text'])
+def test_one_emptied_file_closes_no_other_text(file, tmp_path):
+    "Before, one emptied file closed the start page of all texts. Now it concerns its own text, and pasting that again mends what can be mended."
+    with visit(tmp_path) as visitor:
+        other = visitor.paste('A pond froze. A fox crossed it.', 'The other')
+        visitor.paste(STORY, 'Mine')
+        visitor.post(f'{visitor.here}/summary/paste', text=SUMMARY)
+        ending = 'txt' if file == 'text' else 'json'
+        (tmp_path/visitor.here.strip('/')/f'{file}.{ending}').write_text('')
+        start = visitor.get('/')
+        assert start.status_code == 200 and 'The other' in start.text and visitor.get(other).status_code == 200
+        assert ('is damaged' in start.text) == (file in ('about', 'summaries'))
+        own = visitor.get(visitor.here)
+        assert own.status_code == (200 if file == 'scenes' else 400)
+        if file != 'scenes': assert f'{file}.{ending}' in own.text and 'put back a copy, or move it away' in own.text
+        if file in ('about', 'text'): assert visitor.get(visitor.paste(STORY, 'Mine')).status_code == 200
+    with visit(tmp_path) as visitor: assert visitor.get('/').status_code == 200
+
+def test_the_page_says_that_the_disk_is_full(tmp_path, monkeypatch):
+    "Before, it said that something failed here, and the text was locked until a restart."
+    with visit(tmp_path) as visitor:
+        visitor.paste()
+        with monkeypatch.context() as patch:
+            def full(handle): raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            patch.setattr(os, 'fsync', full)
+            for said in (visitor.post(f'{visitor.here}/graph', agreed='yes'), visitor.post('/texts/paste', text='Another text.')):
+                assert said.status_code == 400 and 'The disk is full' in said.text and 'make room' in said.text
+            assert visitor.get(visitor.here).status_code == 200 and 'data-job' not in visitor.get(visitor.here).text
+        assert 'data-job' not in visitor.do('graph') and 'relations' in visitor.get(visitor.here).text

@@ -1,4 +1,5 @@
 "Fetching archives, from a real HTTP server on this machine that can be told to misbehave."
+import gzip
 import hashlib
 import io
 import json
@@ -523,12 +524,12 @@ def test_a_small_archive_does_not_unpack_to_much(kind, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize('kind', ['zip', 'tar.gz'])
 def test_too_many_members(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(room, '_MOST_MEMBERS', 100)
+    monkeypatch.setattr(room, '_MOST_MEMBERS', 101) # files, and their folder
     path = tmp_path/f'a.{kind}'
     for n in (100, 101):
         path.write_bytes(zip_of({f'{i}': 'x' for i in range(n)}) if kind == 'zip' else tar_of(*((f'r/{i}', tarfile.REGTYPE, '') for i in range(n))))
         if n == 100: assert unpack(path, tmp_path/'x') == 0 and len(files(tmp_path/'x')) == 100
-    with pytest.raises(FetchError, match='over 100 members'): unpack(path, tmp_path/'x')
+    with pytest.raises(FetchError, match='over 101 members'): unpack(path, tmp_path/'x')
 
 def test_names_that_a_terminal_cannot_show_are_left_out(tmp_path):
     (tmp_path/'a.zip').write_bytes(zip_of({'good  name é': 'x', 'bad\x1b[2J': 'x', 'line\nbreak': 'x'}))
@@ -544,3 +545,47 @@ def test_an_interrupted_command_ends_with_130(site, home):
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
     assert child.returncode == 130 and 'Interrupted.' in err and 'Traceback' not in err
+
+def sparse_tar(form, size):
+    "A tar archive with one file that is a single hole, in one of the four forms that GNU tar writes."
+    m = tarfile.TarInfo('r/hole')
+    about = {'GNU.sparse.size': str(size), 'GNU.sparse.realsize': str(size), 'GNU.sparse.name': 'r/hole'}
+    if form == 'pax 0.0': m.pax_headers = about | {'GNU.sparse.numblocks': '1', 'GNU.sparse.offset': str(size), 'GNU.sparse.numbytes': '0'}
+    if form == 'pax 0.1': m.pax_headers = about | {'GNU.sparse.map': f'{size},0'}
+    if form == 'pax 1.0': m.pax_headers = about | {'GNU.sparse.major': '1', 'GNU.sparse.minor': '0'}
+    body = f'1\n{size}\n0\n'.encode().ljust(512, b'\0') if form == 'pax 1.0' else b''
+    m.size = len(body)
+    data = bytearray(m.tobuf(tarfile.PAX_FORMAT) + body + bytes(1024))
+    if form == 'gnu':
+        data[156:157], data[386:410], data[483:495] = b'S', b'%011o\0%011o\0' % (size, 0), b'%011o\0' % size
+        data[148:156] = b'%06o\0 ' % (sum(data[:148]) + 8*32 + sum(data[156:512]))
+    return bytes(data)
+
+@pytest.mark.parametrize('form', ['gnu', 'pax 0.0', 'pax 0.1', 'pax 1.0'])
+@pytest.mark.parametrize('pack', [bytes, gzip.compress])
+def test_a_sparse_file_of_a_tar_archive_is_refused(form, pack, tmp_path):
+    "Before, 150 bytes wrote 2 GB of zeros: only what was read was counted, and a hole is not read."
+    archive = tmp_path/'a.tar'
+    archive.write_bytes(pack(sparse_tar(form, 2_000_000_000)))
+    with tarfile.open(archive) as t: assert [m.size for m in t if m.issparse()] == [2_000_000_000] # it is one
+    with pytest.raises(FetchError, match="a sparse file, 'r/hole'"): unpack(archive, tmp_path/'x')
+    assert files(tmp_path) == ['a.tar']
+
+def test_a_head_of_a_tar_archive_may_not_fill_the_memory(tmp_path):
+    "Before, a name was read whole, up to the 100 MB that every archive may have, and a head of all members was kept for each of them."
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode='w:gz', format=tarfile.GNU_FORMAT) as t: t.addfile(tarfile.TarInfo('r/' + 'x'*2_000_000))
+    (tmp_path/'a.tar').write_bytes(data.getvalue())
+    with pytest.raises(FetchError, match='head is over 1 MB'): unpack(tmp_path/'a.tar', tmp_path/'x')
+    assert files(tmp_path) == ['a.tar']
+
+def test_folders_on_the_way_are_members_and_not_too_deep(tmp_path, monkeypatch):
+    "Before, only what an archive lists was counted: a name of 4 KB is 2,000 folders, and 500,000 such names were allowed."
+    archive = tmp_path/'a.tar'
+    archive.write_bytes(tar_of(('r/' + 'd/'*100 + 'x', tarfile.REGTYPE, '')))
+    with pytest.raises(FetchError, match='over 100 folders deep'): unpack(archive, tmp_path/'x')
+    archive.write_bytes(tar_of(*((f'r/{i}/' + 'd/'*50 + 'x', tarfile.REGTYPE, '') for i in range(20))))
+    monkeypatch.setattr(room, '_MOST_MEMBERS', 1000) # files: 20; folders: 20*51 and 1 above
+    with pytest.raises(FetchError, match='over 1,000 members'): unpack(archive, tmp_path/'x')
+    monkeypatch.setattr(room, '_MOST_MEMBERS', 1041)
+    assert unpack(archive, tmp_path/'x') == 0

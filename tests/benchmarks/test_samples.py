@@ -164,7 +164,7 @@ def test_files(tmp_path, ending):
 
 @pytest.mark.parametrize('name, content, says', [('a.txt', 'x', '.jsonl, .csv, .parquet'), ('a.jsonl', '{"id": 1', 'is no JSON'), ('a.jsonl', '[1]', 'JSON object'), ('a.jsonl', '', 'no examples'),
     ('a.jsonl', '{"id": "a", "text": "x"}', "'text'"), ('a.jsonl', '{"id": "a"}', "target"), ('a.csv', 'id,text\n1,x\n', "'target'"), ('a.csv', 'id,target\n', 'no examples'), ('a.csv', '', 'no examples'),
-    ('a.parquet', 'x', "can't be read"), ('a.jsonl', '{"id": "a", "target": "x"}\n{"id": "a", "target": "y"}', "'a'")])
+    ('a.parquet', 'x', 'not a readable parquet file'), ('a.jsonl', '{"id": "a", "target": "x"}\n{"id": "a", "target": "y"}', "'a'")])
 def test_bad_files(tmp_path, name, content, says):
     (tmp_path/name).write_text(content)
     with pytest.raises(BadInput) as e: load(tmp_path/name)

@@ -1,12 +1,17 @@
 "Files that are written whole, with the rights they should have; tables that people saved in some way."
-import os, stat
+import csv, io, os, stat, subprocess, sys
 
-import pytest
+import pandas as pd, pyarrow as pa, pyarrow.parquet as pq, pytest
 
+from factlib.benchmarks.answer_files import question_pairs
 from factlib.benchmarks.gutenberg import read_metadata
-from factlib.core.files import atomic_path, read_csv, write_atomic
+from factlib.benchmarks.own_files import read_rows
+from factlib.core.files import atomic_path, parse_json, read_csv, read_parquet, write_atomic
 from factlib.core.records import BadInput
 from factlib.llm.costs import price_table
+from factlib.metaeval.labels import read_annotations
+from factlib.runs.grid import Cell
+from factlib.runs.sweep_folder import Row, cells_csv
 
 def test_a_file_gets_the_rights_of_any_new_file(tmp_path):
     for mask in (0o022, 0o027, 0o077, 0):
@@ -41,3 +46,71 @@ def test_tables_that_cannot_be_read_are_sentences(table, tmp_path):
 
 def test_a_folder_is_no_table(tmp_path):
     with pytest.raises(BadInput): read_csv(tmp_path, 'The table')
+
+def test_what_survives_a_power_cut_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    "Before, nothing was ever synced, so after a power cut a file could have its name and no content."
+    done = []
+    def sync(handle, real=os.fsync): done.append(('sync', os.path.realpath(f'/proc/self/fd/{handle}'))) or real(handle)
+    def replace(a, b, real=os.replace): done.append(('name', str(b))) or real(a, b)
+    monkeypatch.setattr(os, 'fsync', sync)
+    monkeypatch.setattr(os, 'replace', replace)
+    path = tmp_path/'new'/'newer'/'a.json'
+    write_atomic(path, '1', durable=True)
+    (first, file), *rest = done
+    assert first == 'sync' and file.startswith(f'{path.parent}/.a.json.') and rest[0] == ('name', str(path))
+    assert rest[1:] == [('sync', str(p)) for p in (path.parent, path.parent.parent, tmp_path)]
+    done.clear()
+    write_atomic(path, '2')
+    assert done == [('name', str(path))]
+
+def test_a_key_that_is_there_twice_is_named():
+    "Before, the last value won and nobody heard of the first one. A hundred thousand keys take no square of the time."
+    for text in ('{"a": 1, "b": 2, "a": 1}', '[{"c": {"a": 1, "a": 2}}]'):
+        with pytest.raises(ValueError, match="the key 'a' is there twice"): parse_json(text)
+    many = ', '.join(f'"{i}": 0' for i in range(100_000))
+    assert len(parse_json(f'{{{many}}}')) == 100_000
+    with pytest.raises(ValueError, match="'99999' is there twice"): parse_json(f'{{{many}, "99999": 0}}')
+
+def packed(path, rows, size):
+    "A parquet file that holds one text many times, and once on the disk."
+    texts = pa.DictionaryArray.from_arrays(pa.array([0]*rows, pa.int32()), pa.array(['x'*size]))
+    pq.write_table(pa.table(dict(target=texts)), path, store_schema=False)
+    return path
+
+def test_a_parquet_file_that_is_larger_than_the_memory_is_a_sentence(tmp_path):
+    "Before, all of it was read at once: here 47 KB of parquet stand for 20 GB. What is refused takes less than 500 MB."
+    bomb = packed(tmp_path/'bomb.parquet', 20_000, 1_000_000)
+    assert bomb.stat().st_size < 100_000
+    code = """import resource, sys
+import pandas, pyarrow.parquet, pyarrow.compute
+from factlib.benchmarks.own_files import read_rows
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try: read_rows(sys.argv[1])
+except Exception as e: print(type(e).__name__, e, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, sep='|')"""
+    run = subprocess.run([sys.executable, '-c', code, bomb], capture_output=True, text=True, check=True)
+    kind, said, kilobytes = run.stdout.strip().split('|')
+    assert kind == 'BadInput' and 'more than the 2.1 GB' in said and int(kilobytes) < 500_000
+
+def test_parquet_is_read_as_pandas_reads_it(tmp_path):
+    frame = pa.table(dict(a=['x', None, ''], b=pa.array([b'x', None, b'']), c=pa.array(['x', None, 'y'], pa.large_string()),
+                          d=pa.array(['x', None, 'x']).dictionary_encode(), e=[[1], [], None], f=[1, None, 2], g=[{'k': 'v'}, None, {'k': 'w'}]))
+    for table in (frame, frame.slice(0, 0), pa.Table.from_pandas(pd.DataFrame(dict(a=['p'], b=[1]), index=pd.Index(['i'], name='n')))):
+        pq.write_table(table, tmp_path/'t.parquet')
+        for columns in (None, ['a', 'b'], ['b']):
+            pd.testing.assert_frame_equal(read_parquet(tmp_path/'t.parquet', columns), pd.read_parquet(tmp_path/'t.parquet', columns=columns))
+    whole = packed(tmp_path/'t.parquet', 1000, 1000)
+    assert len(read_parquet(whole, most=1_000_000)) == 1000
+    with pytest.raises(BadInput, match='more than'): read_parquet(whole, most=999_999)
+
+@pytest.mark.parametrize('read', [read_rows, question_pairs, lambda path: read_annotations(path.read_text())])
+def test_who_reads_lines_of_json_names_line_and_key(read, tmp_path):
+    "Before, the last of two labels was taken, and the first one was lost in silence."
+    row = '{"id": "a", "target": "x", "question": "q", "ground_truth": "g", "annotator": 1, "conversation": 1, "turn": 1'
+    (tmp_path/'f.jsonl').write_text(f'{row}}}\n{row}, "turn": 2}}\n')
+    with pytest.raises(BadInput, match=r"(?i)line 2\b.*'turn' is there twice"): read(tmp_path/'f.jsonl')
+
+def test_no_spreadsheet_runs_a_cell_of_a_sweep(tmp_path):
+    "Before, a parameter or a reason that begins with = stood in cells.csv as it was."
+    row = Row(Cell('=x', dict(m='=1+1', n=-3.5), dict(m='=1+1', n=-3.5)), why='@SUM(A1)')
+    line, = csv.DictReader(io.StringIO(cells_csv([row])))
+    assert (line['cell'], line['m'], line['n'], line['why']) == ("'=x", "'=1+1", '-3.5', "'@SUM(A1)")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from factlib.core.records import Absence, BadInput
+from factlib.core.files import unescape_formula
 from factlib.report.tables import (format_estimate, format_number, format_p, read_table, safe_url, to_csv, to_html, to_latex, to_markdown,
     write_table)
 
@@ -40,7 +41,18 @@ def test_csv_gives_the_same_frame_back(tmp_path_factory, rows):
 def test_csv_is_what_the_standard_library_reads(rows):
     frame = pd.DataFrame(rows, columns=['id', 'x']).astype(dict(id=object))
     got = list(csv.reader(io.StringIO(to_csv(frame), newline=''), strict=True))
-    assert got == [['id', 'x']] + [[a, '' if b is None else repr(b)] for a, b in rows]
+    assert [[unescape_formula(a), b] for a, b in got] == [['id', 'x']] + [[a, '' if b is None else repr(b)] for a, b in rows]
+
+def test_no_spreadsheet_runs_a_text(tmp_path):
+    "Before, a label `=cmd|' /C calc'!A0` from outside stood in our CSV as it was, and a spreadsheet ran it."
+    texts = ["=cmd|' /C calc'!A0", '+1+1', '-2+3', '@SUM(A1)', '\t=1', '\r=1', "'=1", "''=1", '＝1', '-3.5', '+5', "'tis", 'a=b', '']
+    frame = pd.DataFrame({'=head': texts, 'x': [-3.5]*len(texts)})
+    rows = list(csv.reader(io.StringIO(to_csv(frame), newline=''), strict=True))
+    assert rows[0] == ["'=head", 'x'] and {row[1] for row in rows[1:]} == {'-3.5'}
+    assert [a for a, _ in rows[1:]] == ["'" + t for t in texts[:9]] + texts[9:]
+    pd.testing.assert_frame_equal(trip(frame, tmp_path), frame, check_dtype=False)
+    frame.to_parquet(tmp_path/'t.parquet')
+    assert pd.read_parquet(tmp_path/'t.parquet')['=head'].tolist() == texts
 
 def test_ids_stay_text_and_numbers_stay_numbers(tmp_path):
     frame = pd.DataFrame(dict(a=['17', '007', '2000'], b=[17, 7, 2000], c=[1.0, None, 3.0], d=pd.array([1, None, 3], 'Int64'), e=[None, None, None]))

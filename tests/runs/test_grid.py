@@ -1,13 +1,16 @@
 "Grids of sweeps: what stands in a file, what is refused, what cells are called."
 import itertools
 import json
+import subprocess
+import sys
 
 import pytest
+import yaml
 
 from factlib.core.records import BadInput
 from factlib.runs.cells import data_digests
 from factlib.runs.execute import find_experiment
-from factlib.runs.grid import cell_name, combinations, data_paths, load_grid
+from factlib.runs.grid import _loader, cell_name, combinations, data_paths, load_grid
 
 def grid(folder, said, name='grid.yaml'):
     (folder/name).write_text(said if isinstance(said, str) else json.dumps(said), encoding='utf-8')
@@ -117,3 +120,44 @@ def test_names_stay_when_the_grid_grows_and_differ():
     assert len(set(names)) == len(odd)
     for name in names: assert name.isascii() and name.isprintable() and len(name) <= 120 and not set(name) & set('/\\:*?"<>|') and name.startswith('p=')
     assert len(cell_name({f'parameter_{i}': 'x'*40 for i in range(20)})) <= 120
+
+LAUGHS = 'x0: &x0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n' + ''.join(f'x{i}: &x{i} [{", ".join([f"*x{i-1}"]*10)}]\n' for i in range(1, 9))
+MERGES = 'x0: &x0 {a: 1}\n' + ''.join(f'x{i}: &x{i} {{<<: [{", ".join([f"*x{i-1}"]*10)}]}}\n' for i in range(1, 9))
+
+@pytest.mark.parametrize('bomb', [LAUGHS, MERGES], ids=['lists', 'merges'])
+def test_aliases_do_not_fill_the_memory(bomb, tmp_path):
+    "Before, a file of some hundred bytes whose aliases stand for aliases took 2.5 GB. Here it may have 1 GB more than the import."
+    (tmp_path/'grid.yaml').write_text('experiment: quick_sweep\n' + bomb)
+    code = '''import resource, sys
+from factlib.runs.grid import read_grid
+resource.setrlimit(resource.RLIMIT_AS, (int(open('/proc/self/statm').read().split()[0])*4096 + 10**9,)*2)
+try: read_grid(sys.argv[1])
+except Exception as e: print(type(e).__name__, e)'''
+    run = subprocess.run([sys.executable, '-c', code, tmp_path/'grid.yaml'], capture_output=True, text=True, timeout=120)
+    assert run.stdout.startswith('BadInput') and 'With its aliases written out the file is too large' in run.stdout, run.stderr
+
+def test_few_aliases_are_allowed_and_none_of_itself(tmp_path):
+    cells = grid(tmp_path, 'experiment: quick_sweep\ngrid: {seed: &s [0, 1]}\ninclude: [{seed: 2, n: 3}]\nparameters: &p {n: 2}').cells
+    assert [c.name for c in cells] == ['seed=0', 'seed=1', 'seed=2,n=3']
+    with pytest.raises(BadInput, match='stands inside what it stands for'): grid(tmp_path, 'experiment: &e [*e]')
+
+def test_many_keys_are_checked_in_a_time_that_grows_with_them(tmp_path):
+    "Before, each key was compared with all before it, so that a file of some megabytes never ended. Here no key is compared but with its equal."
+    compared = []
+    class Key(str):
+        def __eq__(self, other): return compared.append(self) or str.__eq__(self, other)
+        __hash__ = str.__hash__
+    loader = _loader()
+    loader.add_constructor('tag:yaml.org,2002:str', lambda loader, node: Key(node.value))
+    many = '\n'.join(f'k{i}: 0' for i in range(5000))
+    assert len(yaml.load(many, loader)) == 5000 and len(compared) < 50_000
+    with pytest.raises(BadInput, match="'k4999' is there twice"): yaml.load(f'{many}\nk4999: 1', loader)
+
+def test_json_is_read_as_json(tmp_path):
+    "Before, it was read as YAML, which refuses a character that JSON escapes in two halves."
+    said = json.dumps(dict(experiment='quick_sweep', grid=dict(mode=['\U0001f98a'])))
+    assert '\\ud83e\\udd8a' in said
+    for name in ('a.json', 'a.yaml'): assert grid(tmp_path, said, name).cells[0].parameters == dict(mode='\U0001f98a')
+    assert grid(tmp_path, '{experiment: quick_sweep, grid: {seed: [3]}}').cells[0].name == 'seed=3' # YAML that begins like JSON
+    with pytest.raises(BadInput, match="the key 'seed' is there twice"): grid(tmp_path, '{"experiment": "quick_sweep", "grid": {"seed": [1], "seed": [2]}}', 'a.json')
+    with pytest.raises(BadInput, match='not readable as JSON'): grid(tmp_path, '{"experiment": "quick_sweep",}', 'a.json')

@@ -197,3 +197,43 @@ def test_what_a_dry_run_says_of_a_model(tmp_path):
         ended = factlib_inside('sweep', file, '--out', tmp_path/'out', '--dry-run', '--json', cwd=tmp_path)
         said = json.loads(ended.stdout.splitlines()[-1])
         assert said['run'] == 2 and said['requests'] > 0 and not server.requests and not (tmp_path/'out').exists(), ended.stderr
+
+def stuck(folder):
+    "A notebook whose cell x=2 computes for ever, as long as the file `block` is there; and the grid of x = 1, 2, 3."
+    (folder/'block').touch()
+    notebook(folder/'stuck.ipynb', 'x:int = 1', 'import os\nwhile x == 2 and os.path.exists("block"): pass', 'print(x)')
+    return grid(folder, dict(experiment='stuck.ipynb', grid=dict(x=[1, 2, 3])))
+
+@pytest.mark.slow
+@pytest.mark.parametrize('workers', [1, 2])
+def test_a_cell_that_takes_too_long_has_failed_and_the_sweep_goes_on(workers, tmp_path, monkeypatch):
+    "Before, a cell that never ends held its sweep for ever."
+    file, out = stuck(tmp_path), tmp_path/'out'
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv('FACTLIB_CACHE', raising=False)
+    code, said, _ = sweep(file, '--out', out, '--cell-time', '0.5m', '--workers', workers, cwd=tmp_path)
+    assert code == 1 and statuses(out) == {'x=1': 'done', 'x=2': 'failed', 'x=3': 'done'} and not said['limit']
+    why = rows(out)['x=2']['why']
+    assert why.startswith('It took longer than the 30 s that --cell-time allows. stuck was stopped.') and 'x=2.failed.ipynb' in why
+    assert (out/'x=2.failed.ipynb').is_file()
+    (tmp_path/'block').unlink()
+    assert swept(file, out)['done'] == 1 and statuses(out) == {'x=1': 'kept', 'x=2': 'done', 'x=3': 'kept'}
+
+@pytest.mark.slow
+def test_at_the_deadline_what_runs_is_stopped_and_nothing_begins(tmp_path, monkeypatch):
+    "Before, there was none. The same command goes on."
+    file, out = stuck(tmp_path), tmp_path/'out'
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv('FACTLIB_CACHE', raising=False)
+    code, said, _ = sweep(file, '--out', out, '--deadline', '40', '--cell-time', '1h', cwd=tmp_path)
+    assert code == 3 and said['limit'] == 'The deadline has passed.' and (said['done'], said['stopped']) == (1, 2)
+    assert statuses(out) == {'x=1': 'done', 'x=2': 'stopped', 'x=3': 'stopped'} and not (out/'x=2.failed.ipynb').exists()
+    assert rows(out)['x=2']['why'] == 'The deadline has passed while it ran.' and rows(out)['x=3']['why'] == 'The deadline has passed.'
+    (tmp_path/'block').unlink()
+    summary = swept(file, out)
+    assert (summary['kept'], summary['done'], summary['stopped'], summary['limit']) == (1, 2, 0, '')
+
+@pytest.mark.parametrize('given', ['0', '-1', 'soon', '1w', 'nan', ''])
+def test_a_time_that_is_none_is_a_sentence(given, tmp_path):
+    code, _, err = sweep('gone.yaml', '--out', tmp_path/'out', '--cell-time', given, cwd=tmp_path)
+    assert code == 2 and 'is no time: give seconds, or a number with s, m, h or d, such as 90m.' in err

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fastcore.basics import patch
 
-from ...core.files import digest, write_atomic
+from ...core.files import digest, parse_json, write_atomic
 from ...core.frames import DataFrame
 from ...core.records import Absence, BadInput
 from ...llm.replies import Issue, issues, likert, on_scale
@@ -179,21 +179,13 @@ def _check_order(notes):
     return notes
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-json-text
-def _no_twins(pairs):
-    "A JSON object's dict, if no name stands in it twice."
-    names = [name for name, _ in pairs]
-    twice = [n for n in names if names.count(n) > 1]
-    if twice: raise BadInput(f'In the memory, {twice[0]!r} stands twice in the same object: keep one of them.')
-    return dict(pairs)
-
 def _parsed(text):
     "What the JSON text holds."
-    try: return json.loads(text, object_pairs_hook=_no_twins)
+    try: return parse_json(text)
     except json.JSONDecodeError as e:
         raise BadInput(f'The memory is not JSON: line {e.lineno}, column {e.colno}: {e.msg}.') from None
     except RecursionError: raise BadInput('The memory is nested too deeply.') from None
-    except BadInput: raise
-    except ValueError as e: raise BadInput(f'The memory is not JSON: {e}.') from None # a number of thousands of digits
+    except ValueError as e: raise BadInput(f'The memory is not JSON: {e}.') from None # a key twice, an endless number
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-head
 def _check_head(form, scale, metrics):

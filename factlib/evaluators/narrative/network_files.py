@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 
 from fastcore.basics import patch
 
-from ...core.files import write_atomic
+from ...core.files import parse_json, write_atomic
 from ...core.records import Absence, BadInput
 from .names import name_key
 from .network import Character, Extraction, Graph
@@ -124,20 +124,12 @@ def _check_people(characters, samples):
     _need(lacking is None, f'the name {lacking!r:.60} of a sample is no character\'s')
 
 # %% ../../../nbs/evaluators/narrative/network_files.ipynb #network_files-parse
-def _no_twins(pairs):
-    "A JSON object's dict, if no name stands in it twice."
-    names = [name for name, _ in pairs]
-    twice = max(names, key=names.count) if len({*names}) < len(names) else None
-    _need(twice is None, f'{twice!r:.60} stands twice in one object')
-    return dict(pairs)
-
 def _parsed(text):
     "What the JSON text holds."
-    try: return json.loads(text, object_pairs_hook=_no_twins)
+    try: return parse_json(text)
     except json.JSONDecodeError as e: wrong = f'it is not JSON: line {e.lineno}, column {e.colno}: {e.msg}'
     except RecursionError: wrong = 'it is nested too deeply'
-    except BadInput: raise
-    except ValueError as e: wrong = f'it is not JSON: {e}' # a number of thousands of digits
+    except ValueError as e: wrong = f'it is not JSON: {e}' # a key that is there twice, an endless number
     _need(False, wrong)
 
 # %% ../../../nbs/evaluators/narrative/network_files.ipynb #network_files-reasons

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from ...core.files import read_inside, read_regular, write_atomic
+from ...core.files import escape_formula, read_inside, read_regular, write_atomic
 from ...core.folders import whole_folder
 from ...core.ownership import check_ours
 from ...core.records import BadInput
@@ -381,7 +381,7 @@ def _made_tables(path, folder, made, replace, progress):
     skipped.sort(key=lambda line: line[0].startswith('data/')) # replies first
     lines = pd.DataFrame(skipped, columns=['path', 'reason'], dtype='str')
     if made:
-        write_atomic(made/'skipped.csv', lines.to_csv(index=False))
+        write_atomic(made/'skipped.csv', lines.map(escape_formula).to_csv(index=False))
         write_atomic(made/'CARD.md', card({name: n + kept[name] for name, n in rows.items()}, len(lines)))
     return Recordings(tables, rows, lines, dict(aside), kept)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ...benchmarks.montagelie import DIFFICULTIES
 from ...core.checks import check_count
-from ...core.files import digest, shipped, write_atomic
+from ...core.files import digest, parse_json, shipped, write_atomic
 from ...core.frames import DataFrame
 from ...core.records import BadInput
 from ...metaeval.order import item_of
@@ -163,7 +163,7 @@ def _lines(path):
     except ValueError: raise BadInput(f'{str(path)!r} is not UTF-8 text: save it as UTF-8.') from None
     for number, line in enumerate(text.split('\n'), 1):
         if not line.strip(): continue
-        try: yield number, json.loads(line)
+        try: yield number, parse_json(line)
         except (ValueError, RecursionError) as e: yield number, BadInput(f'the line is no JSON ({e})')
 
 # %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-known

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 from ...core.files import atomic_path, data_file, json_lines, need_columns, read_parquet, real_inside
-from ...core.files import regular_bytes
+from ...core.files import parse_json, regular_bytes
 from ...core.frames import DataFrame
 from ...core.ownership import check_ours
 from ...core.records import Absence, BadInput, Judgement
@@ -94,8 +94,9 @@ def _field(line, name):
 
 def _object(text):
     "The JSON object on a line, or why there is none."
-    try: line = json.loads(text)
-    except ValueError: return 'no JSON'
+    try: line = parse_json(text)
+    except (json.JSONDecodeError, RecursionError): return 'no JSON'
+    except ValueError as e: return str(e) # a key that is there twice
     return line if isinstance(line, dict) else 'no JSON object'
 
 # %% ../../../nbs/papers/trutheval/recordings.ipynb #trutheval-recordings-row
