@@ -16,7 +16,6 @@ from fastcore.basics import patch
 from ..core.frames import DataFrame
 from ..core.records import Absence, BadInput, Example, Judgement
 from ..core.registry import Registry
-from ..text.languages import language_code, language_name, languages_of
 
 # %% ../../nbs/evaluators/base.ipynb #base-evaluator
 class Evaluator:
@@ -328,6 +327,7 @@ def unknown_language(
     "Which examples an evaluator can't read."
     known, foreign = getattr(evaluator, 'languages', None), {}
     if known is None: return foreign
+    from factlib.text.languages import language_name, languages_of # only here: many an evaluator knows any language
     names = ' and '.join(map(language_name, known)) or 'no language'
     for field in ('target', 'source', 'reference'):
         if field not in evaluator.requires: continue
@@ -382,7 +382,9 @@ def evaluate(
     from factlib.core.checks import check_count
     _check_evaluator(evaluator)
     examples, concurrency = check_examples(examples), check_count(concurrency, 'The concurrency', 1)
-    language = language_code(language) if language else None
+    if language:
+        from factlib.text.languages import language_code
+        language = language_code(language)
     judged, failed = _run_all(evaluator, examples, concurrency, progress, language)
     return _finished(evaluator, examples, judged, failed)
 
