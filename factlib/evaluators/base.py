@@ -382,7 +382,7 @@ def evaluate(
     from factlib.core.checks import check_count
     _check_evaluator(evaluator)
     examples, concurrency = check_examples(examples), check_count(concurrency, 'The concurrency', 1)
-    if language:
+    if language := language or None:
         from factlib.text.languages import language_code
         language = language_code(language)
     judged, failed = _run_all(evaluator, examples, concurrency, progress, language)
