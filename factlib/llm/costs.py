@@ -20,6 +20,7 @@ from ..core.files import read_csv
 from ..core.frames import DataFrame
 from ..core.records import BadInput, Example, Usage, is_missing
 from ..text.spans import token_counter
+from .profile import MOST_ROOM
 
 # %% ../../nbs/llm/costs.ipynb #costs-tokens
 def estimate_tokens(
@@ -80,9 +81,11 @@ def reply_limit(
     planned:Planned, # The request
     chat=None, # The `Chat` that will be asked; None: only the plan counts
 )->int|None: # Tokens; None: the server's own limit, which isn't known
-    "The longest reply that is really asked for: `max_tokens` of the chat's `request` wins over the plan's."
-    fixed = _fixed(chat)
-    return check_optional_count(fixed.get('max_tokens', planned.max_tokens), '`max_tokens` in `request`', 1)
+    """The longest reply that is really asked for: `max_tokens` of the chat's `request` wins over the plan's; else what
+    was known of the endpoint beforehand counts (`Chat.known`): the most that it gives, the room that it needs."""
+    fixed, known = _fixed(chat), getattr(chat, 'known', None)
+    if 'max_tokens' in fixed: return check_optional_count(fixed['max_tokens'], '`max_tokens` in `request`', 1)
+    return planned.max_tokens if known is None else known.reply_limit(planned.max_tokens)
 
 def _on_limit(chat):
     "A sentence if the user fixed the limit of replies."
@@ -406,7 +409,8 @@ def _common(counter, reply_tokens, bounded):
         f'Tokens were counted {counted}, with {_PER_MESSAGE} for each message and {_PER_REPLY} for the start of the '
         'reply.',
         ('The upper bound has every reply as long as max_tokens allows. ' if bounded else '')
-        + 'Requests that are sent again after an error are not in it.']
+        + 'Requests that are sent again after an error are not in it, nor is the room, up to '
+        f'{MOST_ROOM:,} tokens a reply, that a model gets which thinks before it answers.']
     if reply_tokens is not None:
         sentences.append(f'A reply was expected to have {reply_tokens:g} tokens, or max_tokens if that is less.')
     return sentences

@@ -56,6 +56,7 @@ _TOO_LONG = re.compile(
     r'|prompt is too long|input is too long|too many (?:input |prompt )?tokens'
     r'|(?:prompt|input)[^.]{0,60} exceeds? [^.]{0,60}(?:tokens|context|limit)', re.IGNORECASE)
 _FILTERED = re.compile(r'content[ _-]?(?:filter|management policy|policy_violation)|responsible_?ai', re.IGNORECASE)
+_PER_MINUTE = re.compile(r'per minute|\bTPM\b', re.IGNORECASE)
 _QUOTA = re.compile(r'insufficient_quota|billing|credit balance', re.IGNORECASE)
 
 # %% ../../nbs/llm/transport.ipynb #transport-message
@@ -94,6 +95,7 @@ def failure(
     message, code, param = (_redirected(headers), '', '') if 300 <= status < 400 else _message(body)
     words, wait, more = f'{code} {message}', retry_after(headers), dict(code=code.strip(), param=param)
     refused = 400 <= status < 500 and status != 429
+    if status == 413 and _PER_MINUTE.search(words): return Failure('rate', message, status, wait, **more) # Groq's
     if status == 413 or refused and _TOO_LONG.search(words): return Failure('too_long', message, status, **more)
     if refused and _FILTERED.search(words): return Failure('filtered', message, status, **more)
     if status == 429: return Failure('rejected' if _QUOTA.search(words) else 'rate', message, status, wait, **more)

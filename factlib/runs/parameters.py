@@ -106,8 +106,13 @@ def _planner(parameters, out):
     model, mode = parameters['model'], parameters.get('mode', 'live')
     there = Path(cache_place(Path(out)/ANSWERS)).exists()
     kept = cache_of(dict(out=out)) if there and mode in ('live', 'replay') else None
+    learnt = {} # by an earlier run, of what the endpoint takes
+    try: told = json.loads((Path(out)/'result.json').read_text(encoding='utf-8'))['evaluators']
+    except (OSError, ValueError, KeyError): told = {}
+    for said in told.values(): learnt |= said.get('profile', {})
     return Chat(model or MODEL, parameters['base_url'] or None, endpoint=None if model else f'local/{MODEL}',
-                cache=kept, mode=mode if kept else 'off', request=request_fields(parameters.get('request')))
+                cache=kept, mode=mode if kept else 'off', request=request_fields(parameters.get('request')),
+                profile=learnt)
 
 @contextmanager
 def _planned_chat(parameters, plan):
