@@ -434,6 +434,7 @@ def summary(
     import pandas as pd
     parts = _part_columns(frame)
     rows = [_summary_rows(*group, parts) for group in frame.groupby('evaluator', sort=False)]
+    if not rows: return pd.DataFrame(columns=['evaluator', 'part', 'asked', 'scored', 'mean', 'sd'])
     out = pd.DataFrame(sum(rows, []))
     for column in out.columns[6:]: out[column] = out[column].fillna(0).astype(int)
     for column in ('mean', 'sd'): out[column] = _numbers([None if pd.isna(x) else x for x in out[column]])

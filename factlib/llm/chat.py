@@ -384,7 +384,9 @@ class Chat:
         answer = self.cache.get(key) if self.cache is not None and self.mode in ('live', 'replay') else None
         if answer is not None: return self._enter(_reply_of(answer, schema, cached=True))
         if self.mode == 'replay': raise ReplayMiss(_miss(request, key))
-        self._check_key()
+        if self._lacks_key():
+            self._given_up = ('Nothing was sent: this address answers nobody without a key, and the environment '
+                              'variable OPENAI_API_KEY is empty.')
         return await on_background(self._ask_joined(_Asking(self, request, text, key)))
 
     def ask(self,
@@ -418,11 +420,10 @@ class Chat:
         with self._lock: self.stats.cached += 1
         return replace(reply, cached=True, usage=replace(reply.usage, cached=1, seconds=0.))
 
-    def _check_key(self):
-        "A `BadInput` if this address needs a key and there is none: then nothing is sent."
+    def _lacks_key(self):
+        "Does this address need a key, and is there none? Then nothing is sent."
         host = urlsplit(self.base_url).hostname or ''
-        if self._secret.value == 'none' and self._way[0] == self.base_url and _NEED_KEYS.search(host):
-            raise BadInput(f'{host} answers nobody without a key: put it into the environment variable OPENAI_API_KEY.')
+        return self._secret.value == 'none' and self._way[0] == self.base_url and bool(_NEED_KEYS.search(host))
 
     def _enter(self, reply):
         "Enter a reply into the counts. The first answer without a count of tokens is warned about."
