@@ -53,7 +53,7 @@ def test_why_there_is_no_score_is_said(tmp_path):
     path = file(tmp_path/'a.csv', 'target,source\nThe fox ran.,A fox ran.\n')
     with StubServer(lambda request: 'I would rather not say.') as server:
         done = started('evaluate', path, '--with', 'consistency', '--out', tmp_path/'o', '--no-page', '--model', 'stub', '--base-url', server.base_url)
-    assert done.exit_code == 4 and done.stdout.startswith('consistency gave no score to the only example: malformed in 1 of 1, each time: The reply holds no JSON')
+    assert done.exit_code == 4 and '\nconsistency gave no score to the only example: malformed in 1 of 1, each time: The reply holds no JSON' in done.stdout
     assert 'Asked for' not in done.stderr and 'figures/scores.png' not in done.stdout
 
 WRITERS = [('build-answers', 'json', json.dumps([dict(question='Who sang?', ground_truth='Anna Berg sang with old friends in Lyon in May 1921.')]), ()),
@@ -64,7 +64,9 @@ def test_a_file_is_only_replaced_by_something(tmp_path, command, ending, text, m
     pairs, out = file(tmp_path/f'pairs.{ending}', text), file(tmp_path/f'mine.{ending}', 'what was paid for')
     with StubServer(lambda request: 'I would rather not.') as server:
         options = ['--model', 'stub', '--base-url', server.base_url, *more]
-        done = started(command, pairs, '--out', out, *options)
+        refused = started(command, pairs, '--out', out, *options).exception
+        assert isinstance(refused, BadInput) and 'not as factlib made it' in str(refused) and not server.requests
+        done = started(command, pairs, '--out', out, '--force', *options)
         assert isinstance(done.exception, RuntimeError) and 'Nothing was made' in str(done.exception) and ('not made' in done.stdout or 'times' in done.stdout)
         assert out.read_text() == 'what was paid for' and server.requests
         before = len(server.requests)
