@@ -66,11 +66,12 @@ def test_sweep_again_gives_the_same_tables_and_leaves_no_old_file(sweep, tmp_pat
     (copy/'mine.txt').write_text('kept')
     (copy/'result.json').write_text(json.dumps(old | dict(files=old['files'] + ['tables/stale.csv'])))
     judged = pd.read_parquet(copy/'judgements.parquet')
-    before = {f: (copy/f).read_bytes() for f in old['files'] if f != 'judgements.parquet'}
+    timed = {'judgements.parquet', 'index.html'} # they say how long it took
+    before = {f: (copy/f).read_bytes() for f in old['files'] if f not in timed}
     done = factlib_inside('run', 'quick_sweep', '-p', 'n', 3, '--out', copy, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert {f: (copy/f).read_bytes() for f in before} == before # tables and figures, byte for byte
-    assert set(old['files']) - set(before) == {'judgements.parquet'} and pd.read_parquet(copy/'judgements.parquet').drop(columns='seconds').equals(judged.drop(columns='seconds')) # it took another time
+    assert set(old['files']) - set(before) == timed and pd.read_parquet(copy/'judgements.parquet').drop(columns='seconds').equals(judged.drop(columns='seconds')) # it took another time
     assert not (copy/'tables'/'stale.csv').exists() and (copy/'mine.txt').read_text() == 'kept'
 
 def test_ones_own_texts_by_plain_papermill(tmp_path):
@@ -114,7 +115,7 @@ def test_an_empty_document(tmp_path):
     (tmp_path/'texts').mkdir()
     (tmp_path/'texts'/'a.txt').write_bytes(b' \n')
     done = factlib_inside('run', 'quick_sweep', '-p', 'dataset', tmp_path/'texts', '-p', 'n', 0, '--out', tmp_path/'out', cwd=tmp_path)
-    assert done.returncode == 2 and 'is empty' in done.stderr.splitlines()[-1] and files(tmp_path) == ['texts/a.txt']
+    assert done.returncode == 2 and 'left out 1 (empty)' in done.stderr.splitlines()[-1] and files(tmp_path) == ['texts/a.txt']
 
 def test_recordings_without_a_column(tmp_path):
     rows = [('LI', length, v, d, 4, 4) for length in ('2000', 'full') for v in ('gold', '43') for d in 'ab']
@@ -138,12 +139,16 @@ def test_an_out_that_is_no_folder(tmp_path):
 def test_failed_runs_leave_the_old_result_and_show_the_notebook(tmp_path):
     import nbformat
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("out: str = ''", metadata=dict(tags=['parameters'])), nbformat.v4.new_code_cell('1/0')], metadata=dict(kernelspec=dict(name='python3', display_name='Python', language='python')))
+    failing = nb.cells.pop()
     nbformat.write(nb, tmp_path/'mine.ipynb')
-    (tmp_path/'out').mkdir()
-    (tmp_path/'out'/'result.json').write_text('{}')
+    assert factlib('run', tmp_path/'mine.ipynb', '--out', tmp_path/'out', cwd=tmp_path).returncode == 0
+    before = {name: (tmp_path/name).read_bytes() for name in files(tmp_path)}
+    nb.cells.append(failing)
+    nbformat.write(nb, tmp_path/'mine.ipynb')
     done = factlib('run', tmp_path/'mine.ipynb', '--out', tmp_path/'out', cwd=tmp_path)
     assert done.returncode == 1 and 'ZeroDivisionError' in done.stderr and 'out.failed.ipynb' in done.stderr
-    assert files(tmp_path) == ['mine.ipynb', 'out.failed.ipynb', 'out/result.json']
+    assert set(files(tmp_path)) == {*before, 'out.failed.ipynb'} and any(name.startswith('out/') for name in before)
+    assert all((tmp_path/name).read_bytes() == was for name, was in before.items() if name.startswith('out/'))
 
 def test_commands_teach():
     shown = factlib('--help', cwd=ROOT)

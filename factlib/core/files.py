@@ -85,9 +85,10 @@ def need_columns(
 MOST_TABLE = 2**31 # Bytes of a parquet file's columns in memory
 
 def _whole_size(column):
-    "Bytes of a column of Arrow's when every cell stands for itself."
+    "Bytes of a column of Arrow's when every cell stands for itself; of texts those of their characters."
     import pyarrow as pa, pyarrow.compute as pc
     texts = pa.string(), pa.large_string(), pa.binary(), pa.large_binary()
+    if column.type in texts: return pc.sum(pc.binary_length(column)).as_py() or 0
     if not pa.types.is_dictionary(column.type) or column.type.value_type not in texts: return column.nbytes
     return pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0
 
@@ -105,23 +106,19 @@ def read_parquet(
     try:
         schema = pq.read_schema(path)
         if columns is not None: need_columns(pd.DataFrame(columns=schema.names), columns, f'{str(path)!r}')
-        texts = [field.name for field in schema if field.type in (pa.string(), pa.large_string(), pa.binary())]
-        with pq.ParquetFile(path, read_dictionary=texts) as file:
+        with pq.ParquetFile(path) as file:
             wanted, about = set(schema.names if columns is None else columns), file.metadata
             groups = [about.row_group(i) for i in range(about.num_row_groups)]
             parts = [group.column(i) for group in groups for i in range(group.num_columns)]
             sizes = [p.total_uncompressed_size for p in parts if p.path_in_schema.split('.')[0] in wanted]
             if sum(sizes) > most: raise too_large
-            size, batches = 0, []
-            for batch in file.iter_batches(1000, columns=columns, use_pandas_metadata=True):
+            size = 0
+            for batch in file.iter_batches(100, columns=columns): # counted only, and let go
                 size += sum(map(_whole_size, batch.columns))
                 if size > most: raise too_large
-                batches.append(batch)
-            if batches: table = pa.Table.from_batches(batches)
-            else: table = file.read(columns=columns, use_pandas_metadata=True)
-        for i, name in enumerate(table.column_names):
-            if name in texts: table = table.set_column(i, schema.field(name), table[i].cast(schema.field(name).type))
-        return table.to_pandas()
+        del file, groups, parts
+        pa.default_memory_pool().release_unused()
+        return pd.read_parquet(path, columns=columns)
     except pa.ArrowException as e:
         why = str(e).splitlines()[0]
         raise BadInput(f'{str(path)!r} is not a readable parquet file ({why}).') from None

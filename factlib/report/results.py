@@ -226,7 +226,7 @@ def asked(self:Experiment,
     if evaluator in self.evaluators: raise BadInput(f'The evaluator {evaluator!r} is named twice.')
     told = dict(asked=int(asked), scored=int(scored), signature=signature, usage=usage or {})
     self.evaluators[evaluator] = told | {name: x for name, x in dict(profile=profile, why=why).items() if x}
-    if asked and not scored: self._say_silent(evaluator)
+    if _is_silent(self.evaluators[evaluator]): self._say_silent(evaluator)
 
 def _is_silent(told):
     "Whether an evaluator was asked in vain. One to which nothing is applicable is no failure."
@@ -244,7 +244,7 @@ def _say_silent(self:Experiment, evaluator):
     texts = f'any of {own["asked"]} examples' if own['asked'] > 1 else 'the only example'
     text = lambda names: f'{listed(names)} gave no score to {texts}: {own.get("why", "")}'
     self.findings = [f for f in self.findings if f['text'] != text(names[:-1])]
-    finding = dict(text=text(names), cell='', lead=_NO_SCORE if _is_silent(own) else 0)
+    finding = dict(text=text(names), cell='', lead=_NO_SCORE)
     self.findings.insert(sum(f['lead'] == _NO_SCORE for f in self.findings), finding)
     _tell(Markdown(self._with_link(finding), finding['text']))
 

@@ -116,9 +116,8 @@ def own_benchmark(
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-why-none
 def _say_why(run, judged):
-    "A finding for each reason why some scores are lacking, of all evaluators together. Who has none is said already."
-    some = judged.groupby('evaluator').value.transform(lambda values: values.notna().any()).astype(bool)
-    for line in absence_lines(judged[some]): run.finding(f'Why there is no score: {line}', cell='')
+    "A finding for each reason why scores are lacking, of all evaluators together; who gave none is said already."
+    for line in absence_lines(run.heard(judged)): run.finding(f'Why there is no score: {line}', cell='')
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-show-all
 def _show(run, frames, benchmark, statistics=None):

@@ -12,6 +12,8 @@ class Run:
     "Takes what a cell hands in; keeps the sentences."
     def __init__(self): self.said = []
     def finding(self, text, cell, lead=0): self.said.append(text)
+    def scored_by(self, names): return list(names) # all were heard
+    def heard(self, frame): return frame
     def table(self, *args, **options): pass
     figure = file = table
 

@@ -165,7 +165,7 @@ def test_whether_the_model_notices(mean, p_holm, says):
 @pytest.mark.parametrize('mean, p_holm, says', [(-1., .01, 'scores lower with vanilla in 1 of 2 (higher in 0)'), (1., .01, 'scores lower with vanilla in 0 of 2 (higher in 1)'), (-1., .2, 'scores lower with vanilla in 0 of 2 (higher in 0); in the others no difference is shown (two-sided, Holm over 1). These counts do not')])
 def test_which_way_notices(mean, p_holm, says):
     usage = pd.DataFrame(dict(requests_planned=[1], new_planned=[1], requests=[1], sent=[1]))
-    names = dict(chat=SimpleNamespace(endpoint='https://host/v1'), compared=[SimpleNamespace(name='vanilla')], frames=[pd.DataFrame(dict(value=[4.]))], usage=usage, same={}, several=True, between=live(mean, p_holm).assign(evaluator='vanilla'))
+    names = dict(names=['vanilla'], chat=SimpleNamespace(endpoint='https://host/v1'), compared=[SimpleNamespace(name='vanilla')], frames=[pd.DataFrame(dict(value=[4.]))], usage=usage, same={}, several=True, between=live(mean, p_holm).assign(evaluator='vanilla'))
     text = said('judgememo_live', 'livememo-findings', tests=live(mean, p_holm).assign(evaluator='vanilla'), **names)
     assert says in text and ('less by vanilla in 1 of 2' in text) == (mean < 0 and p_holm < .05) and ('(more in 1)' in text) == (mean > 0)
 

@@ -123,7 +123,7 @@ def test_every_answer_absent_is_said_and_nothing_is_invented(tmp_path):
     with StubServer(lambda request: "I'm sorry, I can't do that.") as server:
         done = factlib_inside('run', 'live_judge', *parameters(server, tmp_path/'out', n=1), cwd=tmp_path)
         assert done.returncode == 1 and 'Nothing could be scored' in done.stderr
-        assert 'gave a score to 0 of 3' in json.loads((tmp_path/'out'/'result.json').read_text())['findings'][0]['text']
+        assert 'gave no score to any of 3 examples: refused in 3 of 3' in json.loads((tmp_path/'out'/'result.json').read_text())['findings'][0]['text']
         assert 'refused' in (tmp_path/'out'/'tables'/'judgements.csv').read_text().splitlines()[0]
 
 def test_examples_with_a_truth(tmp_path):

@@ -35,7 +35,7 @@ def change(folder, what):
     if what == 'notebook': write(folder/'own.ipynb', "x:int = 1\ndataset:str = ''\nout:str = ''", 'from pathlib import Path\nPath(out).mkdir(exist_ok=True)\n(Path(out)/"y.txt").write_text("7")')
     if what == 'dataset': (folder/'mine.jsonl').write_text('{"target": "A wolf."}\n')
     if what == 'data folder': (folder/'data'/'a.txt').write_text('2')
-    if what == 'module': (folder/'helping.py').write_text('def twice(x): return 3*x\n')
+    if what == 'module': (folder/'helping.py').write_text('def twice(x): return 3 * x\n') # of another size: bytecode of the same second is told by it
     if what == 'result': (folder/'result'/'notebook.ipynb').write_text('{}')
     if what == 'no result': (folder/'result'/'notebook.ipynb').unlink()
     if what == 'record': (folder/'.kept'/'result.json').write_text('{"status": 3}')

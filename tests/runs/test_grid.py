@@ -35,7 +35,7 @@ WRONG = {
     'experiment: quick_sweep\nparameters: {n: 2.5}': 'The parameter n has to be of type int, not 2.5.',
     'experiment: quick_sweep\nparameters: {n: "2"}': "The parameter n has to be of type int, not '2'.",
     'experiment: quick_sweep\nparameters: {mode: no}': 'The parameter mode has to be of type str, not False.', # YAML's no
-    'experiment: quick_sweep\ngrid: {N: [1]}': "The experiment quick_sweep has no parameter 'N'; it has model, base_url, dataset, n, seed, mode.",
+    'experiment: quick_sweep\ngrid: {N: [1]}': "The experiment quick_sweep has no parameter 'N'; it has model, base_url, dataset, n, seed, language, mode.",
     'experiment: quick_sweep\ngrid: {seed: [1, 1]}': 'The cell seed=1 is there twice',
     'experiment: quick_sweep\ngrid: {mode: [a, A]}': 'The cell mode=A differs from mode=a by capital letters alone',
     'experiment: quick_sweep\ngrid: {seed: [1]}\nexclude: [{seed: 1}]': 'exclude leaves nothing',

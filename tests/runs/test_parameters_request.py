@@ -9,7 +9,7 @@ from command import factlib_inside
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import get
 from factlib.evaluators.prompt_family import generation
-from factlib.llm.chat import Chat
+from factlib.llm.chat import Chat, _one_form
 from factlib.llm.costs import dry_run
 from factlib.llm.stub import StubServer
 from factlib.runs.grid import load_grid
@@ -166,7 +166,7 @@ def test_table_a6_and_a_model_that_it_has_not(tmp_path):
         chat = Chat(model, 'http://127.0.0.1:9/v1', mode='off', request=fields)
         judge = memo_judges(JUDGEMEMO | dict(model=model, request=request), chat)[0]
         plan, = judge.plan(Example('x', target='A fox ran. It slept.'))
-        return chat._request(plan.messages, **plan.options | dict(max_tokens=plan.max_tokens))
+        return _one_form(chat, plan.messages, **plan.options | dict(max_tokens=plan.max_tokens))
     assert generation('Qwen3-32B').options == dict(max_tokens=1024, temperature=.7, top_p=1., top_k=20)
     sent = asked('Qwen3-32B', '{"temperature": null, "max_tokens": 3000}')
     assert 'temperature' not in sent and (sent['max_tokens'], sent['top_k']) == (3000, 20)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from factlib.core.ownership import replacing
 from factlib.core.records import BadInput
 from factlib.papers.judgememo.importer import import_recordings
 from factlib.papers.judgememo.layout import kind_of, place
@@ -73,9 +74,9 @@ def test_a_damaged_table_is_said_and_left(tree, tmp_path):
     damaged = home/'judgememo'/FILES['sections']
     damaged.write_bytes(b'PAR1' + damaged.read_bytes()[4:-40])
     before = {p.name: p.read_bytes() for p in (home/'judgememo').iterdir()}
-    with pytest.raises(BadInput, match='responses_judgememo_sections.parquet.*Move it away, or let the import replace it'): import_recordings(tree, out=home, progress=False)
+    with pytest.raises(BadInput, match='responses_judgememo_sections.parquet.* is not as factlib made it, if it did: move it away.*--force'): import_recordings(tree, out=home, progress=False)
     assert {p.name: p.read_bytes() for p in (home/'judgememo').iterdir()} == before # nothing half done
-    import_recordings(tree, out=home, progress=False, replace=True)
+    with replacing(): import_recordings(tree, out=home, progress=False, replace=True)
     assert len(read(home)['sections']) == 4
 
 def test_a_damaged_file_keeps_the_row_that_is_there(tree, tmp_path):
