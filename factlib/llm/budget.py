@@ -7,6 +7,7 @@ __all__ = ['UNSAID', 'PRICES', 'most_tokens', 'Budget', 'Reservation', 'purse']
 
 # %% ../../nbs/llm/budget.ipynb #budget-imports
 import json, os
+from contextlib import suppress
 from pathlib import Path
 
 from ..core.ledger import Ledger, Spent, process_ledger
@@ -114,17 +115,20 @@ class Reservation:
         prompt, reply = (_count(usage.get(name)) for name in ('prompt_tokens', 'completion_tokens'))
         self.lost()
         if not prompt: # some say what the reply took and not what they read: both stay reserved
-            self.budget.ledger.enter(self.of, answered=1, unanswered=-1, uncounted=1)
+            self._enter(answered=1, unanswered=-1, uncounted=1)
             return 0, 0
-        self.budget.ledger.enter(
-            self.of, answered=1, unanswered=-1, reserved_tokens=-self.tokens, reserved_money=-self.money,
-            prompt_tokens=prompt, completion_tokens=reply, money=self.budget.price(self.model, prompt, reply))
+        self._enter(answered=1, unanswered=-1, reserved_tokens=-self.tokens, reserved_money=-self.money,
+                    prompt_tokens=prompt, completion_tokens=reply, money=self.budget.price(self.model, prompt, reply))
         return prompt, reply
 
     def release(self)->None:
         "It was refused, or never got there: it cost nothing."
         self.lost()
-        self.budget.ledger.enter(self.of, unanswered=-1, reserved_tokens=-self.tokens, reserved_money=-self.money)
+        self._enter(unanswered=-1, reserved_tokens=-self.tokens, reserved_money=-self.money)
+
+    def _enter(self, **change):
+        "What can't be written, because the disk is full, stays reserved: the next request can't be, and isn't sent."
+        with suppress(OSError): self.budget.ledger.enter(self.of, **change)
 
     def lost(self)->None:
         "Nothing comes any more. What was reserved stays so."
