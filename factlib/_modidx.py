@@ -1660,6 +1660,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'factlib.core.folders._shared': ('core/folders.html#_shared', 'factlib/core/folders.py'),
                                       'factlib.core.folders._swap': ('core/folders.html#_swap', 'factlib/core/folders.py'),
                                       'factlib.core.folders._unlock': ('core/folders.html#_unlock', 'factlib/core/folders.py'),
+                                      'factlib.core.folders._who': ('core/folders.html#_who', 'factlib/core/folders.py'),
+                                      'factlib.core.folders.at_work': ('core/folders.html#at_work', 'factlib/core/folders.py'),
                                       'factlib.core.folders.check_place': ('core/folders.html#check_place', 'factlib/core/folders.py'),
                                       'factlib.core.folders.drop_failed': ('core/folders.html#drop_failed', 'factlib/core/folders.py'),
                                       'factlib.core.folders.failed_folder': ('core/folders.html#failed_folder', 'factlib/core/folders.py'),
