@@ -19,7 +19,7 @@ from ..core.schemas import jsonschema, schema_validator
 from .budget import most_tokens, purse
 from .cache import Cache, default_cache, request_key, request_text
 from .gateway import gated_url
-from .keeping import Keeper
+from .keeping import Keeper, this_life
 from .limits import Gate, wait_for
 from .profile import Lesson, Profile, lesson
 from .replies import answer as without_reasoning, json_values, looped, whole, why_absent
@@ -590,7 +590,7 @@ class _Asking:
         chat.stats.retries += self.count > 1
         chat.stats.unanswered += 1 # until it is known better
         chat.stats.reserved_tokens += reserved.tokens
-        if least and chat.mode == 'live': body = body | dict(factlib_key=self.key) # last: the gateway takes it off
+        if least and chat.mode == 'live': body = body | dict(factlib_key=self.key + this_life()) # last: the gateway takes it off
         try:
             seconds = max(min(chat.timeout, self.end - self.sent), least)
             completion = await transport_for(chat.transport, base_url, key).send(body, seconds)

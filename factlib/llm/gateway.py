@@ -7,7 +7,7 @@ __all__ = ['gated_url', 'Account', 'Gateway', 'SharedCache']
 
 # %% ../../nbs/llm/gateway.ipynb #gateway-imports
 import asyncio, base64, hashlib, http.client, json, os, re, secrets, threading
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from fastcore.basics import patch
@@ -46,7 +46,7 @@ class Account:
     tokens: int = 0   # Of prompts and replies
     refused: str = '' # The sentence by which it was told that there is no more
     name: str = ''    # Of the cell; its sums in the ledger are those of all its lives
-    life: str = field(default_factory=lambda: secrets.token_hex(8), compare=False) # This one, of which there may be many
+    lives: set = field(default_factory=set, compare=False) # Processes that have asked: a cell that was killed has several
 
 class _Key:
     "A key that doesn't show itself."
@@ -105,7 +105,7 @@ def _refuse(self:Gateway, account, why):
     account.refused = self.stopped = self.stopped or why
     return _error(402, why)
 
-_KEY = re.compile(rb',\s*"factlib_key":\s*"([0-9a-f]{64})"\s*\}\s*\Z')
+_KEY = re.compile(rb',\s*"factlib_key":\s*"([0-9a-f]{64})([0-9a-f]{16})"\s*\}\s*\Z')
 
 class _Request:
     "A request's body as the endpoint gets it, and what is to be known of it."
@@ -115,7 +115,7 @@ class _Request:
         said = _parsed(self.body)
         said = said if isinstance(said, dict) else {}
         self.model, self.most = str(said.get('model', '')), most_tokens(said, len(self.body))
-        self.key = found and found[1] # of the asker's cache; None: it says none
+        self.key, self.life = (found[1], found[2].decode()) if found else (None, '') # of the asker's cache; the process
 
     def named(self, base_url):
         "What tells it from all others; None if its asker doesn't say."
@@ -172,7 +172,7 @@ async def _pass_on(self:Gateway, request, account, asked, base_url, timeout):
             reserved.failed(e)
             return _error(504 if e.kind == 'timeout' else 502, e.message)
         named = asked.named(base_url)
-        if self.arrived is not None and named and status < 300: self.arrived.put(named, account.life, raw)
+        if self.arrived is not None and named and status < 300: self.arrived.put(named, asked.life, raw)
         self._learn(self._gate(base_url), account, reserved, sent, status, headers, raw)
     finally:
         reserved.lost() # whatever has happened, nothing comes any more
@@ -186,7 +186,8 @@ def _came_before(self:Gateway, account, asked, base_url):
     "The answer that another life of a cell has paid for; None if there is none."
     from aiohttp import web
     named = asked.named(base_url) if self.arrived is not None else None
-    raw = self.arrived.take(named, account.life) if named else None
+    if named: account.lives.add(asked.life)
+    raw = self.arrived.take(named, asked.life) if named else None
     if raw is None: return None
     self.budget.ledger.keep(account.name)
     return web.Response(body=raw, content_type='application/json')
@@ -227,7 +228,7 @@ async def _handle(self:Gateway, request):
     account = self._account(request)
     if account is None: return _error(401, 'no token of this sweep')
     try:
-        if request.path == '/account': return web.json_response(asdict(account))
+        if request.path == '/account': return web.json_response(dict(refused=account.refused))
         if request.path.startswith('/answers'): return await self._answers(request)
         return await self._forward(request, account)
     except OSError as e: return self._refuse(account, f'The sweep can\'t write ({e.strerror}): make room.')

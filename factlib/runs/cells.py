@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from ..core.files import data_home, digest
 from ..core.records import BadInput
 from ..report.results import digests
-from .execute import MODEL, execute, needs_of
+from .execute import DIED, MODEL, execute, needs_of
 from .grid import Cell, Grid, data_paths
 from .loaded import LOADED, RECORDING, changed
 
@@ -166,6 +166,7 @@ class Outcome:
     seconds: float = 0.
     modules: dict = field(default_factory=dict) # From `runs.loaded`
     archive: bytes|None = None # Of what was made, if the disk is another one
+    died: bool = False    # Did it not end by itself? Then answers may have been on their way to it
 
 # %% ../../nbs/runs/cells.ipynb #cells-environment
 @contextmanager
@@ -217,7 +218,7 @@ def _executed(job, out, folder):
     except (BadInput, RuntimeError) as e: why = str(e)
     except OSError as e: why = f'{e.strerror or e}{f": {e.filename}" if e.filename else ""}.'
     if 'failed with KeyboardInterrupt' in why: raise KeyboardInterrupt
-    return Outcome(why, round(time.monotonic() - begun, 2), modules_read(loaded))
+    return Outcome(why, round(time.monotonic() - begun, 2), modules_read(loaded), died=DIED in why)
 
 # %% ../../nbs/runs/cells.ipynb #cells-archive
 def _archive(folder):

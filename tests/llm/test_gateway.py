@@ -171,8 +171,7 @@ def test_an_answer_whose_asker_was_killed_is_kept(tmp_path):
         with Gateway(arrived=Arrived(place)) as gateway:
             assert told([worker(gateway, server, 'a', 16)]) == [['None']*16] and len(server.requests) == 16
             assert gateway.budget.spent.requests == 0 and gateway.budget.ledger.flush() is None and gateway.budget.spent.kept == 16
-            life = list(gateway.accounts.values())[0].life
-            gateway.arrived.drop(life) # it has ended by itself
+            gateway.arrived.drop(list(gateway.accounts.values())[0].lives) # it has ended by itself
         with Gateway(arrived=Arrived(place)) as gateway:
             assert told([worker(gateway, server, 'a', 16)]) == [['None']*16] and len(server.requests) == 32
     everything = b''.join(p.read_bytes() for p in tmp_path.rglob('*') if p.is_file())

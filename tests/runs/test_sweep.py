@@ -147,7 +147,7 @@ def test_interrupted_it_goes_on_where_it_was(tmp_path, monkeypatch):
     process = started(file, '--out', out, cwd=tmp_path)
     while not (tmp_path/'begun1').exists() and process.poll() is None: time.sleep(.05)
     code, _, err = sweep(file, '--out', out, cwd=tmp_path)
-    assert code == 2 and 'Another sweep is at work' in err
+    assert code == 2 and 'Another process is at work' in err
     interrupt(process)
     code, _, err = ended(process, 60)
     assert code == 130 and statuses(out) == {'x=0': 'done', 'x=1': 'stopped'}
