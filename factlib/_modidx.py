@@ -7080,6 +7080,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                  'factlib/runs/precompute.py'),
                                          'factlib.runs.precompute.precomputed': ( 'runs/precompute.html#precomputed',
                                                                                   'factlib/runs/precompute.py')},
+            'factlib.runs.spending': { 'factlib.runs.spending.ledger_of': ('runs/spending.html#ledger_of', 'factlib/runs/spending.py'),
+                                       'factlib.runs.spending.spending': ('runs/spending.html#spending', 'factlib/runs/spending.py')},
             'factlib.runs.sweep': { 'factlib.runs.sweep.Executor': ('runs/sweep.html#executor', 'factlib/runs/sweep.py'),
                                     'factlib.runs.sweep.Sweep': ('runs/sweep.html#sweep', 'factlib/runs/sweep.py'),
                                     'factlib.runs.sweep.Sweep.__init__': ('runs/sweep.html#sweep.__init__', 'factlib/runs/sweep.py'),

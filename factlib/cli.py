@@ -135,7 +135,8 @@ def run(name, parameter, out, page, if_changed):
     notebook = find_experiment(name)
     values = _typed(parameter, parameters_of(notebook))
     out = Path(in_project(out or values.pop('out', '') or f'outputs/{notebook.stem}'))
-    _run(notebook, values, out, page, if_changed)
+    from factlib.runs.spending import spending
+    with spending(out, values.get('prices'), click.echo): _run(notebook, values, out, page, if_changed)
 
 # %% ../nbs/cli.ipynb #cli-pairs
 def _pairs(text, what):
@@ -166,14 +167,16 @@ def _say_made(out):
     click.echo(f'Results in {out}: {", ".join(name for name in names if (out/name).exists())}')
 
 # %% ../nbs/cli.ipynb #cli-evaluate-run
-def _evaluate(path, names, out, at_least, page, **options):
+def _evaluate(path, names, out, at_least, page, prices, **options):
     "Judge, say what came out, and end with 1 (an evaluator failed) or 4 (too few scores)."
     from factlib.report.page import build_page
     from factlib.metaeval.matrix import small_matrix
     from factlib.runs.own_file import check_least, evaluate_file, too_few
     check_least(at_least)
     check_place(out)
-    result, failed = evaluate_file(path, names, out, statistics=small_matrix, **options)
+    from factlib.runs.spending import spending
+    with spending(out, prices, click.echo):
+        result, failed = evaluate_file(path, names, out, statistics=small_matrix, **options)
     _say_made(out)
     if page: click.echo(f'Page: {build_page(out.parent)}')
     if failed: raise RuntimeError(' '.join(failed.values()))
@@ -201,7 +204,7 @@ def _evaluate(path, names, out, at_least, page, **options):
 @click.option('--concurrency', default=16, show_default=True, help='Requests under way at a time.')
 @click.option('--cost', is_flag=True, help='Only say what would be asked for.')
 @click.option('--prices',
-              help='With --cost: a CSV file with the columns model, input, output (per million tokens) and currency.')
+              help='A CSV file with the columns model, input, output (per million tokens) and currency.')
 @click.option('--page/--no-page', default=True, help='Also bring index.html in the folder above up to date.')
 def evaluate_own(path, names, out, model, base_url, columns, labels, good, at_least, concurrency, cost, prices, page):
     """Judge the texts of a file. It is a .jsonl, .csv or .parquet with a text in each row, or a chat log.
@@ -217,7 +220,7 @@ def evaluate_own(path, names, out, model, base_url, columns, labels, good, at_le
     """
     meanings = dict(columns=_pairs(columns, '--columns'), labels=_pairs(labels, '--labels'), good=good)
     if cost: return _say_cost(path, names, model, base_url, prices, meanings)
-    _evaluate(path, names, out, at_least, page, model=model, base_url=base_url, concurrency=concurrency, **meanings)
+    _evaluate(path, names, out, at_least, page, prices, model=model, base_url=base_url, concurrency=concurrency, **meanings)
 
 # %% ../nbs/cli.ipynb #cli-cost
 @app.command('cost')
@@ -372,8 +375,10 @@ _SWEEP = """Run one experiment with many settings. The file GRID says which, in 
 # %% ../nbs/cli.ipynb #cli-sweep-help-more
 _SWEEP_MORE = """
 What a cell gave is kept while its parameters, notebook, data and code stay the same, so the same command again
-runs only what is new, has changed, failed or was stopped. Limits hold for all runs into the same folder together;
-what was already asked when one of tokens or money is reached is still answered, and counted.
+runs only what is new, has changed, failed or was stopped. Limits hold for all runs into the same folder together,
+and before anything is sent: a request reserves a token for each byte of its prompt and its max_tokens, until the
+answer says what it took. What gets no answer stays reserved, since it may be billed. The first request that doesn't
+fit any more stops the sweep.
 
 \b
 factlib sweep grid.yaml --out outputs/sweep --dry-run

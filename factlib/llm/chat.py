@@ -590,7 +590,8 @@ class _Asking:
         chat.stats.retries += self.count > 1
         chat.stats.unanswered += 1 # until it is known better
         chat.stats.reserved_tokens += reserved.tokens
-        if least and chat.mode == 'live': body = body | dict(factlib_key=self.key + this_life()) # last: the gateway takes it off
+        if least and chat.mode == 'live': # the last field: the gateway takes it off
+            body = body | dict(factlib_key=self.key + this_life())
         try:
             seconds = max(min(chat.timeout, self.end - self.sent), least)
             completion = await transport_for(chat.transport, base_url, key).send(body, seconds)

@@ -112,8 +112,8 @@ _WRITER_OPTIONS = [
     click.option('-n', type=click.IntRange(1), help='Only the first so many.'),
     click.option('--concurrency', default=16, show_default=True, help='Requests under way at a time.'),
     click.option('--cost', is_flag=True, help='Only say what would be asked for.'),
-    click.option('--prices', help='With --cost: a CSV file with the columns model, input, output (per million '
-                                  'tokens) and currency.')]
+    click.option('--prices', help='A CSV file with the columns model, input, output (per million tokens) and '
+                                  'currency.')]
 
 
 # %% ../../nbs/runs/building.ipynb #building-with-options
@@ -128,7 +128,7 @@ def with_options(
 
 # %% ../../nbs/runs/building.ipynb #building-chat
 @contextmanager
-def _chat_beside(out, ending, texts, model, base_url, concurrency, cost):
+def _chat_beside(out, ending, texts, model, base_url, concurrency, cost, prices=None):
     "A chat whose answers are kept beside a file; with `cost` none are. The texts must not be that file."
     from factlib.llm.cache import default_cache
     from factlib.llm.chat import Chat
@@ -139,7 +139,8 @@ def _chat_beside(out, ending, texts, model, base_url, concurrency, cost):
         raise BadInput(f'{str(out)!r} holds the texts: name another file to write.')
     make_folder(out.parent)
     if cost: return (yield Chat(model, base_url, concurrency=concurrency, mode='off'))
-    with default_cache(out.with_suffix('.answers.sqlite')) as cache:
+    from factlib.runs.spending import spending
+    with spending(out, prices, click.echo), default_cache(out.with_suffix('.answers.sqlite')) as cache:
         yield Chat(model, base_url, concurrency=concurrency, cache=cache)
 
 # %% ../../nbs/runs/building.ipynb #building-montages-make
@@ -192,7 +193,7 @@ def build_montagelie(texts, out, model, base_url, concurrency, **options):
     """
     from factlib.benchmarks.montage_writer import true_pairs
     pairs = true_pairs(texts) # before a cache is made
-    with _chat_beside(out, '.jsonl', texts, model, base_url, concurrency, options['cost']) as chat:
+    with _chat_beside(out, '.jsonl', texts, model, base_url, concurrency, options['cost'], options['prices']) as chat:
         _build_montages(chat, pairs, out, concurrency=concurrency, **options)
 
 # %% ../../nbs/runs/building.ipynb #building-answers-said
@@ -243,5 +244,5 @@ def build_answers(pairs, out, model, base_url, concurrency, **options):
     """
     from factlib.benchmarks.answer_writer import question_pairs
     asked = question_pairs(pairs) # before a cache is made
-    with _chat_beside(out, '.json', pairs, model, base_url, concurrency, options['cost']) as chat:
+    with _chat_beside(out, '.json', pairs, model, base_url, concurrency, options['cost'], options['prices']) as chat:
         _build_answers(chat, asked, out, concurrency=concurrency, **options)
