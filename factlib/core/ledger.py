@@ -68,7 +68,8 @@ def _read(file):
     except FileNotFoundError: return {}, 0
     whole, sums = raw.rfind(b'\n') + 1, {}
     try:
-        for line in raw[:whole].splitlines():
+        for line in raw[:whole].split(b'\n'):
+            if not line or line[:1] == b'[' and line[-1:] != b']': continue # torn: who wrote it was killed in doing so
             of, change = json.loads(line)
             sums[of] = sums.get(of, Spent()) + Spent(**change)
     except (ValueError, TypeError):
@@ -128,7 +129,7 @@ class Ledger:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, 'O_NOFOLLOW', 0)
             self._handle = os.open(self.file, flags, 0o600)
-        os.write(self._handle, json.dumps([name, change]).encode() + b'\n')
+        os.write(self._handle, b'\n' + json.dumps([name, change]).encode() + b'\n') # the first one ends a torn line
 
     def keep(self, name:str)->None:
         "An answer came from a cache."
