@@ -39,7 +39,7 @@ def provide(account):
         if '"order"' in prompt: reply = json.dumps(dict(strategy='-', order=list(range(len(re.findall(r':\d+\]', prompt.split('<answer>\n')[1]))))))
         elif '"plan"' in prompt: reply = json.dumps(dict(plan=[], text=re.sub(r'\[\d+: (.*?)\]', lambda m: m[1][::-1], prompt.split('<answer>\n')[1].split('\n</answer>')[0])))
         elif '<answer>' in prompt: reply = json.dumps(dict(text='So: ' + prompt.split('<answer>\n')[1].split('\n</answer>')[0]))
-        else: reply = '4'
+        else: reply = json.dumps(dict(reason='It says so.', verdict='faithful'))
         usage = dict(prompt_tokens=1 + len(json.dumps(request['messages']))//4, completion_tokens=1 + len(reply)//4)
         # Only the notebooks of this file give up after a second; the commands wait for three minutes.
         late = 2 if request['model'].startswith(('run', 'sweep')) else 0

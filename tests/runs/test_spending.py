@@ -14,6 +14,8 @@ from factlib.core.records import BadInput
 from factlib.llm.stub import StubServer
 from command import ROOT, factlib_inside
 
+FAITHFUL = json.dumps(dict(reason='It says so.', verdict='faithful'))
+
 def begun(*arguments, cwd):
     "The command in a process of its own."
     env = {k: v for k, v in os.environ.items() if k != 'FACTLIB_CACHE'} | {'PYTHONPATH': str(ROOT)}
@@ -32,7 +34,7 @@ def mine(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_the_second_in_a_folder_is_refused_and_a_kill_lets_go(mine, tmp_path):
     "Two at once asked 60 for 30. Now the second says who works there, code 2; after a kill the next one takes over and ends."
-    with StubServer(lambda request: dict(content='4', delay=.3)) as server:
+    with StubServer(lambda request: dict(content=FAITHFUL, delay=.3)) as server:
         first = begun(*mine(server, '--concurrency', '2'), cwd=tmp_path)
         while not server.requests and first.poll() is None: time.sleep(.02)
         second = factlib_inside(*mine(server), cwd=tmp_path)
@@ -47,13 +49,13 @@ def test_the_second_in_a_folder_is_refused_and_a_kill_lets_go(mine, tmp_path):
     assert spent.requests == sent == said['requests'] and spent.answered + spent.unanswered == sent and said == spent.to_dict()
 
 def test_the_end_says_what_was_spent(mine, tmp_path):
-    "Replies of one token, at 2,000 a million .002 each; the same again asks nothing, and keeps all."
-    with StubServer(lambda request: dict(content='4', usage=dict(prompt_tokens=10, completion_tokens=1))) as server:
+    "Prompts of 300 tokens at 1,000 a million and replies of 10 at 2,000 are .32 each; the same again asks nothing, and keeps all."
+    with StubServer(lambda request: dict(content=FAITHFUL, usage=dict(prompt_tokens=300, completion_tokens=10))) as server:
         told = [factlib_inside(*mine(server), cwd=tmp_path).stdout for _ in range(2)]
-    assert 'Asked: 30 requests, 30 answered; 330 tokens, 0.36 EUR. Kept from before: 0 answers.' in told[0] # 30*(10*.001 + .002)
+    assert 'Asked: 30 requests, 30 answered; 9,300 tokens, 9.6 EUR. Kept from before: 0 answers.' in told[0]
     assert 'Asked: 0 requests, 0 answered; 0 tokens, 0 EUR. Kept from before: 30 answers.' in told[1]
     said = json.loads((tmp_path/'out'/'result.json').read_text())['spent']
-    assert (said['requests'], said['kept'], said['prompt_tokens'], said['money']) == (30, 30, 300, .36)
+    assert (said['requests'], said['kept'], said['prompt_tokens'], said['money']) == (30, 30, 9000, 9.6)
 
 def test_without_a_model_nothing_is_said(mine, tmp_path):
     told = factlib_inside('evaluate', 'mine.jsonl', '--with', 'rouge1', '--out', 'out', '--no-page', cwd=tmp_path)
