@@ -220,7 +220,8 @@ def evaluate_own(path, names, out, model, base_url, columns, labels, good, at_le
     """
     meanings = dict(columns=_pairs(columns, '--columns'), labels=_pairs(labels, '--labels'), good=good)
     if cost: return _say_cost(path, names, model, base_url, prices, meanings)
-    _evaluate(path, names, out, at_least, page, prices, model=model, base_url=base_url, concurrency=concurrency, **meanings)
+    _evaluate(path, names, out, at_least, page, prices, model=model, base_url=base_url, concurrency=concurrency,
+              **meanings)
 
 # %% ../nbs/cli.ipynb #cli-cost
 @app.command('cost')

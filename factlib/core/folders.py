@@ -350,7 +350,8 @@ def whole_folder(
 # %% ../../nbs/core/folders.ipynb #folders-work
 def _who():
     "This process, for people."
-    command = ' '.join([Path(sys.argv[0]).name, *sys.argv[1:2]]) if sys.argv and sys.argv[0] not in ('', '-c') else 'factlib'
+    named = sys.argv and sys.argv[0] not in ('', '-c')
+    command = ' '.join([Path(sys.argv[0]).name, *sys.argv[1:2]]) if named else 'factlib'
     return f'{command}, process {os.getpid()} on {socket.gethostname()}, since {time.strftime("%Y-%m-%d %H:%M:%S")}'
 
 @contextmanager
@@ -371,7 +372,8 @@ def at_work(
         try: handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as e:
             why = 'it is a link' if e.errno == errno.ELOOP else e.strerror
-            raise BadInput(f'The lock {str(lock)!r} can\'t be opened ({why}): remove it, or name another place.') from None
+            told = f'The lock {str(lock)!r} can\'t be opened ({why})'
+            raise BadInput(f'{told}: remove it, or name another place.') from None
         try: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             told = os.read(handle, 500).decode('utf-8', 'replace').strip()

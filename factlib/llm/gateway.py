@@ -46,7 +46,7 @@ class Account:
     tokens: int = 0   # Of prompts and replies
     refused: str = '' # The sentence by which it was told that there is no more
     name: str = ''    # Of the cell; its sums in the ledger are those of all its lives
-    lives: set = field(default_factory=set, compare=False) # Processes that have asked: a cell that was killed has several
+    lives: set = field(default_factory=set, compare=False) # Processes that have asked: more than one after a kill
 
 class _Key:
     "A key that doesn't show itself."

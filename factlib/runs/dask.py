@@ -95,7 +95,8 @@ def _outcome(future):
     error = future.exception()
     if error is None: return future.result()
     kind = type(error).__name__
-    if kind == 'KilledWorker': return Outcome('Its worker died each time that it ran: is there memory enough?', died=True)
+    if kind == 'KilledWorker':
+        return Outcome('Its worker died each time that it ran: is there memory enough?', died=True)
     if kind in ('CancelledError', 'FutureCancelledError'): raise RuntimeError(_LOST)
     return Outcome(f'Its worker could not run it ({kind}: {error}).', died=True)
 

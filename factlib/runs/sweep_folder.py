@@ -91,7 +91,8 @@ def row_of(cell, record, status):
     return Row(cell, status, record.seconds, record.requests, record.tokens, record.why, record.found)
 
 # %% ../../nbs/runs/sweep_folder.ipynb #folder-csv
-_ALWAYS = ('status', 'seconds', 'requests', 'tokens', 'answered', 'kept', 'unanswered', 'reserved_tokens', 'money', 'why')
+_ALWAYS = ('status', 'seconds', 'requests', 'tokens', 'answered', 'kept', 'unanswered', 'reserved_tokens', 'money',
+           'why')
 
 def _text(value):
     "A value of a table's cell."
