@@ -157,7 +157,8 @@ def run(name, parameter, request, out, page, if_changed):
     known = parameters_of(notebook)
     values = _typed(_with_request(parameter, request, known, name), known)
     out = Path(in_project(out or values.pop('out', '') or f'outputs/{notebook.stem}'))
-    _run(notebook, values, out, page, if_changed)
+    from factlib.runs.spending import spending
+    with spending(out, values.get('prices'), click.echo): _run(notebook, values, out, page, if_changed)
 
 # %% ../nbs/cli.ipynb #cli-pairs
 def _pairs(text, what):
@@ -190,13 +191,15 @@ def _say_made(out):
     click.echo(f'Results in {out}: {", ".join(name for name in names if (out/name).exists())}')
 
 # %% ../nbs/cli.ipynb #cli-evaluate-run
-def _evaluate(path, names, out, at_least, page, **options):
+def _evaluate(path, names, out, at_least, page, prices, **options):
     "Judge, say what came out, and end with 1 (an evaluator failed) or 4 (too few scores)."
     from factlib.metaeval.matrix import small_matrix
     from factlib.runs.own_file import check_least, evaluate_file, too_few
     check_least(at_least)
     check_place(out)
-    result, failed = evaluate_file(path, names, out, statistics=small_matrix, **options)
+    from factlib.runs.spending import spending
+    with spending(out, prices, click.echo):
+        result, failed = evaluate_file(path, names, out, statistics=small_matrix, **options)
     _say_made(out)
     if page: _say_page(out)
     if failed: raise RuntimeError(' '.join(failed.values()))
@@ -230,7 +233,7 @@ def _evaluate(path, names, out, at_least, page, **options):
 @click.option('--concurrency', default=16, show_default=True, help='Requests under way at a time.')
 @click.option('--cost', is_flag=True, help='Only say what would be asked for.')
 @click.option('--prices',
-              help='With --cost: a CSV file with the columns model, input, output (per million tokens) and currency.')
+              help='A CSV file with the columns model, input, output (per million tokens) and currency.')
 @click.option('--page/--no-page', default=True, help='Also bring the page of all results in the folder above up to '
                                                      'date, if factlib made that folder.')
 @force_option
@@ -250,7 +253,7 @@ def evaluate_own(path, names, out, model, base_url, request, weighted, columns, 
     """
     meanings = dict(columns=_pairs(columns, '--columns'), labels=_pairs(labels, '--labels'), good=good)
     if cost: return _say_cost(path, names, model, base_url, prices, meanings, request, weighted)
-    _evaluate(path, names, out, at_least, page, model=model, base_url=base_url, concurrency=concurrency,
+    _evaluate(path, names, out, at_least, page, prices, model=model, base_url=base_url, concurrency=concurrency,
               language=language, request=request, weighted=weighted, **meanings)
 
 # %% ../nbs/cli.ipynb #cli-cost
@@ -424,8 +427,10 @@ _SWEEP = """Run one experiment with many settings. The file GRID says which, in 
 # %% ../nbs/cli.ipynb #cli-sweep-help-more
 _SWEEP_MORE = """
 What a cell gave is kept while its parameters, notebook, data and code stay the same, so the same command again
-runs only what is new, has changed, failed or was stopped. Limits hold for all runs into the same folder together;
-what was already asked when one of tokens or money is reached is still answered, and counted.
+runs only what is new, has changed, failed or was stopped. Limits hold for all runs into the same folder together,
+and before anything is sent: a request reserves a token for each byte of its prompt and its max_tokens, until the
+answer says what it took. What gets no answer stays reserved, since it may be billed. The first request that doesn't
+fit any more stops the sweep.
 
 A cell may take as long as it takes, unless --cell-time says how long: then it is stopped, has failed, and the sweep
 goes on. After --deadline nothing new begins, and what runs is stopped; the same command goes on later.

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['MARK', 'alone', 'recover', 'recover_all', 'no_exchange', 'failed_folder', 'drop_failed', 'tidy', 'check_place',
-           'Part', 'whole_folder']
+           'Part', 'whole_folder', 'at_work']
 
 # %% ../../nbs/core/folders.ipynb #folders-imports
-import json, os, re, secrets, shutil, stat, time, weakref
+import errno, json, os, re, secrets, shutil, socket, stat, sys, time, weakref
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -371,3 +371,50 @@ def whole_folder(
         part.drop()
         raise
     part.take_place(stale, check)
+
+# %% ../../nbs/core/folders.ipynb #folders-work
+def _who():
+    "This process, for people."
+    named = sys.argv and sys.argv[0] not in ('', '-c')
+    command = ' '.join([Path(sys.argv[0]).name, *sys.argv[1:2]]) if named else 'factlib'
+    return f'{command}, process {os.getpid()} on {socket.gethostname()}, since {time.strftime("%Y-%m-%d %H:%M:%S")}'
+
+@contextmanager
+def at_work(
+    place:Path, # A folder or a file that is filled; need not be there
+):
+    "Within it no other process works at this place; a `BadInput` says which one does."
+    try: import fcntl
+    except ImportError: # where there are no such locks
+        yield
+        return
+    place = Path(os.path.realpath(place))
+    lock = place.with_name(f'.{place.name}.lock')
+    made = [f for f in (lock.parent, *lock.parent.parents) if not f.exists()]
+    try: lock.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as e: raise BadInput(f'{str(place)!r} can\'t be made ({e.strerror}): name another place.') from None
+    while True:
+        try: handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError as e:
+            why = 'it is a link' if e.errno == errno.ELOOP else e.strerror
+            told = f'The lock {str(lock)!r} can\'t be opened ({why})'
+            raise BadInput(f'{told}: remove it, or name another place.') from None
+        try: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            told = os.read(handle, 500).decode('utf-8', 'replace').strip()
+            os.close(handle)
+            raise BadInput(f'Another process is at work in {str(place)!r} ({told or "it is just beginning"}): '
+                           'wait until it has ended, or name another place.') from None
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(handle), os.lstat(lock)): break
+        os.close(handle) # whoever had it has just removed it
+    try:
+        os.ftruncate(handle, 0)
+        os.write(handle, _who().encode('utf-8', 'replace')[:500])
+        yield
+    finally:
+        with suppress(OSError): lock.unlink() # before it is let go, so that who comes next makes a new one
+        with suppress(OSError): fcntl.flock(handle, fcntl.LOCK_UN)
+        os.close(handle)
+        for folder in made:
+            with suppress(OSError): folder.rmdir() # if nothing was put there

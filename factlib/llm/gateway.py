@@ -6,16 +6,17 @@
 __all__ = ['gated_url', 'Account', 'Gateway', 'SharedCache']
 
 # %% ../../nbs/llm/gateway.ipynb #gateway-imports
-import asyncio, base64, http.client, json, os, secrets, threading
-from dataclasses import asdict, dataclass
+import asyncio, base64, hashlib, http.client, json, os, re, secrets, threading
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from fastcore.basics import patch
 
 from ..core.loop import background_loop, run_sync
 from ..core.records import BadInput
-from .budget import Budget
+from .budget import Budget, most_tokens
 from .cache import Cache
+from .keeping import Arrived
 from .limits import Gate
 from .transport import Failure, failure, transport_for
 
@@ -44,6 +45,8 @@ class Account:
     requests: int = 0 # Sent
     tokens: int = 0   # Of prompts and replies
     refused: str = '' # The sentence by which it was told that there is no more
+    name: str = ''    # Of the cell; its sums in the ledger are those of all its lives
+    lives: set = field(default_factory=set, compare=False) # Processes that have asked: more than one after a kill
 
 class _Key:
     "A key that doesn't show itself."
@@ -62,17 +65,21 @@ class Gateway:
         cache:Cache|None=None, # Of workers without a disk in common
         api_key:str='', # Of the endpoints
         host:str='127.0.0.1', # Where it listens: an address that the workers know
+        arrived:Arrived|None=None, # Keeps what comes back until its asker has it; None: nothing does
     ):
         self.concurrency, self.per_minute, self.host = concurrency, per_minute, host
         self.budget, self.cache, self.key = budget or Budget(), cache, _Key(api_key or 'none')
         self.gates, self.accounts, self.stopped, self.url = {}, {}, '', None # base URL -> Gate; token -> Account
+        self.arrived, self._under_way, self._changed = arrived, set(), asyncio.Event() # tasks; set when one has ended
 
 # %% ../../nbs/llm/gateway.ipynb #gateway-open
 @patch
-def open(self:Gateway)->str: # A token: what stands in the place of a key
+def open(self:Gateway,
+    name:str='', # Of the cell
+)->str: # A token: what stands in the place of a key
     "Begin an account."
     token = secrets.token_urlsafe(24)
-    self.accounts[token] = Account()
+    self.accounts[token] = Account(name=name)
     return token
 
 @patch
@@ -98,55 +105,105 @@ def _refuse(self:Gateway, account, why):
     account.refused = self.stopped = self.stopped or why
     return _error(402, why)
 
-def _model(body):
-    "The model that a request names."
-    try: return str(json.loads(body)['model'])
-    except (ValueError, KeyError, TypeError, RecursionError): return ''
+_KEY = re.compile(rb',\s*"factlib_key":\s*"([0-9a-f]{64})([0-9a-f]{16})"\s*\}\s*\Z')
 
-# %% ../../nbs/llm/gateway.ipynb #gateway-learn
-_PASSED_ON = ('content-type', 'retry-after', 'retry-after-ms', 'location') # headers of an answer
-_LONGEST = 60. # seconds that a server can hold everybody back
+class _Request:
+    "A request's body as the endpoint gets it, and what is to be known of it."
+    def __init__(self, body):
+        found = _KEY.search(body, max(0, len(body) - 200))
+        self.body = body[:found.start()] + b'}' if found else body
+        said = _parsed(self.body)
+        said = said if isinstance(said, dict) else {}
+        self.model, self.most = str(said.get('model', '')), most_tokens(said, len(self.body))
+        self.key, self.life = (found[1], found[2].decode()) if found else (None, '') # of the asker's cache; the process
+
+    def named(self, base_url):
+        "What tells it from all others; None if its asker doesn't say."
+        if self.key is None: return None
+        return hashlib.sha256(b'\n'.join([self.key, base_url.encode(), self.body])).hexdigest()
 
 def _parsed(raw):
     "The JSON of a body, or nothing."
     try: return json.loads(raw)
     except (ValueError, RecursionError): return None
 
+# %% ../../nbs/llm/gateway.ipynb #gateway-learn
+_PASSED_ON = ('content-type', 'retry-after', 'retry-after-ms', 'location') # headers of an answer
+_LONGEST = 60. # seconds that a server can hold everybody back
+
 @patch
-def _learn(self:Gateway, gate, account, model, sent, status, headers, raw):
+def _learn(self:Gateway, gate, account, reserved, sent, status, headers, raw):
     "Enter what came back."
     said = _parsed(raw)
     if status >= 300:
         failed = failure(status, said if said is not None else raw.decode('utf-8', 'replace'), headers)
         if failed.kind == 'rate': gate.slower(min(failed.retry_after, _LONGEST) if failed.retry_after else None, sent)
+        reserved.failed(failed)
         return
     gate.faster()
-    account.tokens += sum(self.budget.came(model, said.get('usage') if isinstance(said, dict) else None))
+    account.tokens += sum(reserved.came(said.get('usage') if isinstance(said, dict) else _usage_of_stream(raw)))
+
+def _usage_of_stream(raw):
+    "The usage that stands in a stream of events; None if it doesn't say."
+    events = [_parsed(line[5:]) for line in raw.split(b'\n') if line.startswith(b'data:') and b'"usage"' in line]
+    return next((e['usage'] for e in reversed(events) if isinstance(e, dict) and e.get('usage')), None)
 
 # %% ../../nbs/llm/gateway.ipynb #gateway-pass
 @patch
-async def _pass_on(self:Gateway, request, account, body, base_url, timeout):
+async def _room(self:Gateway, model, most):
+    "Wait until a request fits into the budget; a sentence if it never will."
+    while why := self.budget.why_not(model, *most):
+        if self.budget.why_not(model, *most, later=True): return why
+        await self._changed.wait()
+    return ''
+
+@patch
+async def _pass_on(self:Gateway, request, account, asked, base_url, timeout):
     "Send a request that has its place at the gate."
     from aiohttp import web
-    model, sent = _model(body), asyncio.get_running_loop().time()
-    if why := self.budget.why_not(model): return self._refuse(account, why)
+    if why := await self._room(asked.model, asked.most): return self._refuse(account, why)
     if request.transport is None or request.transport.is_closing(): return web.Response()
-    self.budget.send()
+    sent = asyncio.get_running_loop().time()
+    reserved = self.budget.reserve(asked.model, *asked.most, account.name)
     account.requests += 1
-    try: status, headers, raw = await transport_for('lean', base_url, self.key).forward(body, timeout)
-    except Failure as e: return _error(504 if e.kind == 'timeout' else 502, e.message)
-    self._learn(self._gate(base_url), account, model, sent, status, headers, raw)
+    try:
+        try: status, headers, raw = await transport_for('lean', base_url, self.key).forward(asked.body, timeout)
+        except Failure as e:
+            reserved.failed(e)
+            return _error(504 if e.kind == 'timeout' else 502, e.message)
+        named = asked.named(base_url)
+        if self.arrived is not None and named and status < 300: self.arrived.put(named, asked.life, raw)
+        self._learn(self._gate(base_url), account, reserved, sent, status, headers, raw)
+    finally:
+        reserved.lost() # whatever has happened, nothing comes any more
+        self._changed.set()
+        self._changed = asyncio.Event()
     return web.Response(status=status, body=raw, headers={n: headers[n] for n in _PASSED_ON if n in headers})
 
 # %% ../../nbs/llm/gateway.ipynb #gateway-forward
+@patch
+def _came_before(self:Gateway, account, asked, base_url):
+    "The answer that another life of a cell has paid for; None if there is none."
+    from aiohttp import web
+    named = asked.named(base_url) if self.arrived is not None else None
+    if named: account.lives.add(asked.life)
+    raw = self.arrived.take(named, asked.life) if named else None
+    if raw is None: return None
+    self.budget.ledger.keep(account.name)
+    return web.Response(body=raw, content_type='application/json')
+
 @patch
 async def _forward(self:Gateway, request, account):
     "Take a request, wait for a place at its endpoint's gate, hand it on."
     try: base_url, timeout = _destination(request.path)
     except ValueError: return _error(404, 'no such path')
-    body = await request.content.read()
-    if self.stopped: return self._refuse(account, self.stopped)
-    async with self._gate(base_url): return await self._pass_on(request, account, body, base_url, timeout)
+    asked = _Request(await request.content.read())
+    if before := self._came_before(account, asked, base_url): return before
+    async with self._gate(base_url):
+        task = asyncio.ensure_future(self._pass_on(request, account, asked, base_url, timeout))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return await task
 
 # %% ../../nbs/llm/gateway.ipynb #gateway-answers
 @patch
@@ -171,7 +228,7 @@ async def _handle(self:Gateway, request):
     account = self._account(request)
     if account is None: return _error(401, 'no token of this sweep')
     try:
-        if request.path == '/account': return web.json_response(asdict(account))
+        if request.path == '/account': return web.json_response(dict(refused=account.refused))
         if request.path.startswith('/answers'): return await self._answers(request)
         return await self._forward(request, account)
     except OSError as e: return self._refuse(account, f'The sweep can\'t write ({e.strerror}): make room.')
@@ -188,9 +245,10 @@ async def _serve(self:Gateway):
     return listening
 
 @patch
-async def _end(self:Gateway):
-    "Stop; what is under way is cut off."
+async def _end(self:Gateway, patience):
+    "Stop. What is under way, for askers that are gone, has so many seconds to come; then it is cut off."
     self._listening.close()
+    if self._under_way: await asyncio.wait(list(self._under_way), timeout=patience)
     await self._server.shutdown(.2)
 
 
@@ -205,8 +263,9 @@ def __enter__(self:Gateway):
 @patch
 def __exit__(self:Gateway, *error):
     "Stop; the budget's file is closed."
-    run_sync(self._end())
+    run_sync(self._end(patience=0 if error[0] else _LONGEST)) # a Ctrl-C waits for nobody
     self.budget.close()
+    if self.arrived is not None: self.arrived.close()
     self.url = None
 
 # %% ../../nbs/llm/gateway.ipynb #gateway-shared

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from ..core.files import data_home, digest
 from ..core.records import BadInput
 from ..report.results import digests
-from .execute import MODEL, OutOfTime, execute, needs_of
+from .execute import DIED, MODEL, OutOfTime, execute, needs_of
 from .grid import Cell, Grid, data_paths
 from .loaded import LOADED, RECORDING, changed
 
@@ -169,6 +169,7 @@ class Outcome:
     modules: dict = field(default_factory=dict) # From `runs.loaded`
     archive: bytes|None = None # Of what was made, if the disk is another one
     stopped: str = ''     # One sentence, if the end of the sweep has stopped it
+    died: bool = False    # Did it not end by itself? Then answers may have been on their way to it
 
 # %% ../../nbs/runs/cells.ipynb #cells-environment
 @contextmanager
@@ -226,7 +227,8 @@ def _executed(job, out, folder):
     except (BadInput, RuntimeError) as e: why = str(e)
     except OSError as e: why = f'{e.strerror or e}{f": {e.filename}" if e.filename else ""}.'
     if 'failed with KeyboardInterrupt' in why: raise KeyboardInterrupt
-    return Outcome(why, round(time.monotonic() - begun, 2), modules_read(loaded), stopped=stopped)
+    return Outcome(why, round(time.monotonic() - begun, 2), modules_read(loaded), stopped=stopped,
+                   died=DIED in why or bool(stopped))
 
 # %% ../../nbs/runs/cells.ipynb #cells-archive
 def _archive(folder):

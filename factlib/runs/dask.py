@@ -98,9 +98,10 @@ def _outcome(future):
     error = future.exception()
     if error is None: return future.result()
     kind = type(error).__name__
-    if kind == 'KilledWorker': return Outcome('Its worker died each time that it ran: is there memory enough?')
+    if kind == 'KilledWorker':
+        return Outcome('Its worker died each time that it ran: is there memory enough?', died=True)
     if kind in ('CancelledError', 'FutureCancelledError'): raise RuntimeError(_LOST)
-    return Outcome(f'Its worker could not run it ({kind}: {error}).')
+    return Outcome(f'Its worker could not run it ({kind}: {error}).', died=True)
 
 _LOST = 'The scheduler was lost. What is done is kept: the same command goes on.'
 

@@ -15,17 +15,20 @@ from typing import Callable, Iterable
 from fastcore.basics import patch
 
 from ..core.files import read_regular, write_atomic
-from ..core.folders import drop_failed, tidy
+from ..core.folders import at_work, drop_failed, tidy
+from ..core.ledger import Spent
 from ..core.loop import progress_bar
 from ..core.ownership import remove_own
 from ..core.records import BadInput
 from ..llm.budget import Budget
 from ..llm.cache import cache_place, default_cache
 from ..llm.gateway import Gateway
+from ..llm.keeping import Arrived
+from ..report.results import write_result
 from .cells import Job, Outcome, Record, digests_of, environment, run_cell, stale, wanted
-from .execute import results_of
+from .execute import DIED, results_of
 from .grid import Cell, Grid
-from .sweep_folder import HIDDEN, Row, cells_csv, check_owner, check_table, keep_record, locked, read_record
+from .sweep_folder import HIDDEN, Row, cells_csv, check_owner, check_table, keep_record, read_record
 from .sweep_folder import row_of, sweep_page
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-plan
@@ -64,6 +67,9 @@ def write(self:Sweep,
     if not now and begun - self.written < 1 + 20*self.took: return
     rows = list(self.rows.values())
     check_table(self.out)
+    for row in rows:
+        spent = self.budget.ledger.of(row.cell.name)
+        if spent != Spent() or row.seconds is not None: row.count(spent)
     write_atomic(self.out/'cells.csv', cells_csv(rows))
     write_atomic(self.out/'index.html', sweep_page(self.out, self.grid, rows, f'Asked for: {self.budget.said()}.'))
     self.written = time.monotonic()
@@ -80,6 +86,18 @@ def _unscored(folder):
     try: nothing = results_of(folder)[1]
     except (OSError, ValueError, KeyError, TypeError): return 'Its result can\'t be read.'
     return f'Nothing could be scored. {_first_finding(folder)}'.strip() if nothing else ''
+
+def _with_kept(folder, ledger, name):
+    """What was spent for a cell in all of its lives: the gateway's count of what was sent, the cell's own of what its
+    cache had. Its `result.json` says the same."""
+    try: result = json.loads(read_regular(folder/'result.json'))
+    except (OSError, ValueError, RecursionError): return ledger.of(name)
+    kept = result['spent'].get('kept', 0) if isinstance(result, dict) and isinstance(result.get('spent'), dict) else 0
+    for _ in range(kept if isinstance(kept, int) else 0): ledger.keep(name)
+    ledger.flush()
+    spent = ledger.of(name)
+    if spent != Spent(): write_result(folder, result | dict(spent=spent.to_dict()))
+    return spent
 
 def _clear(out, name):
     "Remove what a failure of a cell has left beside its folder."
@@ -98,8 +116,9 @@ def enter(self:Sweep,
     folder, cell = self.out/name, self.rows[name].cell
     why = account.refused or outcome.stopped or outcome.failed or _unscored(folder)
     status = 'stopped' if account.refused or outcome.stopped else 'failed' if why else 'done'
+    spent = _with_kept(folder, self.budget.ledger, name) if status == 'done' else self.budget.ledger.of(name)
     record = Record(status, why, before.parameters, before.notebook, before.data, outcome.modules, outcome.seconds,
-                    account.requests, account.tokens)
+                    spent.requests, spent.tokens)
     if status != 'failed': _clear(self.out, name)
     if status == 'done':
         record.found, record.result = _first_finding(folder), digests_of(folder)
@@ -113,7 +132,7 @@ def _jobs(sweep, names, gateway, cache):
     "The jobs of some cells, and the account of each."
     jobs, accounts = [], {}
     for name in names:
-        token = gateway.open()
+        token = gateway.open(name)
         accounts[name] = gateway.accounts[token]
         environment = dict(FACTLIB_GATE=gateway.url, OPENAI_API_KEY=token, FACTLIB_CACHE=str(cache))
         cell = sweep.rows[name].cell
@@ -160,11 +179,15 @@ def here(
 def _budget(grid, out):
     "What the grid's limits allow, less what was spent here before."
     limits = grid.limits
-    return Budget(limits.requests, limits.tokens, limits.money, limits.prices or None, out/HIDDEN/'spent.json')
+    file, before = out/HIDDEN/'spent.jsonl', out/HIDDEN/'spent.json' # the latter of a sweep of factlib 0.2
+    budget = Budget(limits.requests, limits.tokens, limits.money, limits.prices or None, file)
+    if not file.exists() and before.exists(): budget.ledger.enter('', **json.loads(read_regular(before)))
+    return budget
 
-def _gateway(grid, budget, cache, key, host):
+def _gateway(grid, budget, cache, key, host, out):
     "The gateway of a sweep."
-    return Gateway(grid.limits.concurrency, grid.limits.per_minute, budget, cache, key, host)
+    arrived = Arrived(out/HIDDEN/'arrived.sqlite')
+    return Gateway(grid.limits.concurrency, grid.limits.per_minute, budget, cache, key, host, arrived)
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-begin
 def _begin(grid, out, whys, budget):
@@ -193,10 +216,13 @@ def _work(sweep, whys, run, gateway, cache, done):
     jobs, accounts = _jobs(sweep, names, gateway, cache)
     with progress_bar(len(names), 'cells', unit='cell') as bar:
         for job, outcome in run(jobs, lambda: bool(gateway.stopped)):
+            if gateway.arrived is not None and not outcome.died: gateway.arrived.drop(accounts[job.name].lives)
             sweep.enter(job.name, before[job.name], outcome, accounts[job.name])
             if sweep.rows[job.name].status == 'done': _hand_on(sweep, job.name, done)
             bar.set_postfix_str(sweep.budget.said())
             bar.update()
+    if gateway.arrived is not None and sweep.count('done') + sweep.count('kept') == len(sweep.rows):
+        gateway.arrived.drop(None) # also what killed cells had kept themselves
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-served
 def answers_place(
@@ -210,7 +236,7 @@ def _served(sweep, whys, executor, key, done):
     place = answers_place(sweep.out)
     shared = default_cache(place) if executor.remote else None # else by the disk
     with closing(shared) if executor.remote else nullcontext():
-        with _gateway(sweep.grid, sweep.budget, shared, key, executor.host) as gateway:
+        with _gateway(sweep.grid, sweep.budget, shared, key, executor.host, sweep.out) as gateway:
             _work(sweep, whys, executor.run, gateway, place, done)
             return gateway.stopped or (executor.over() if sweep.count('stopped') else '')
 
@@ -221,11 +247,14 @@ def _say_stopped(sweep, why):
         if row.status == 'stopped' and row.seconds is None: row.why = why or row.why
     sweep.write(now=True)
 
-def _summary(sweep, begun, sent):
+def _summary(sweep, begun, before):
     "What a sweep says in the end."
     counts = {status: sweep.count(status) for status in ('done', 'kept', 'failed', 'stopped')}
-    counts |= dict(seconds=round(time.monotonic() - begun, 1), requests=sweep.budget.spent.requests - sent)
-    return counts | dict(not_copied=sweep.not_copied)
+    counts |= dict(seconds=round(time.monotonic() - begun, 1), requests=sweep.budget.spent.requests - before.requests)
+    spent = (sweep.budget.spent - before).to_dict()
+    said = (sweep.budget.spent - before).said(sweep.budget.currency, bool(sweep.budget.prices))
+    in_all = sweep.budget.spent.to_dict()
+    return counts | dict(not_copied=sweep.not_copied, spent=spent, spent_in_all=in_all, said=said)
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-run
 def _swept(grid, out, whys, budget, executor, key, done):
@@ -246,7 +275,7 @@ def run_sweep(
     done:Callable=bool, # Called with the name of each finished cell, then of table and page
     cell_time:float|None=None, # Seconds that a cell may take, else it has failed; None: as long as it takes
     deadline:float|None=None, # Seconds from now after which what runs is stopped and nothing begins; None: never
-)->dict: # done, kept, failed, stopped: cells; seconds, requests; not_copied; limit
+)->dict: # done, kept, failed, stopped: cells; seconds, requests; spent, spent_in_all, said; not_copied; limit
     "Run what is out of date. The same call goes on."
     for name, seconds in dict(cell_time=cell_time, deadline=deadline).items():
         if seconds is not None and not 0 < seconds < 1e9: raise BadInput(f'{name} has to be above 0, not {seconds!r}.')
@@ -254,9 +283,9 @@ def run_sweep(
     begun, out, key = time.monotonic(), check_owner(Path(out), grid), os.environ.get('OPENAI_API_KEY', '')
     whys = plan(grid, out)
     n = sum(map(bool, whys.values()))
-    with environment(dict(OPENAI_API_KEY='')), workers(n) if n else nullcontext() as executor, locked(out):
+    with environment(dict(OPENAI_API_KEY='')), workers(n) if n else nullcontext() as executor, at_work(out):
         executor = executor and in_time(executor, cell_time, until)
         with closing(_budget(grid, out)) as budget:
-            sent = budget.spent.requests
+            before = budget.spent
             sweep, limit = _swept(grid, out, whys, budget, executor, key, done)
-        return _summary(sweep, begun, sent) | dict(limit=limit)
+        return _summary(sweep, begun, before) | dict(limit=limit)

@@ -91,8 +91,9 @@ def summary_lines(
 )->list:
     "What a sweep says in the end."
     counts = ', '.join(f'{summary[name]} {name}' for name in ('done', 'kept', 'failed', 'stopped') if summary[name])
-    lines = [f'{counts}: {summary["seconds"]:,} s, {summary["requests"]:,} requests.',
+    lines = [f'{counts}: {summary["seconds"]:,} s, {summary["requests"]:,} requests.', summary.get('said', ''),
              f'Page: {Path(out)/"index.html"}']
+    lines = [line for line in lines if line]
     if summary['limit']: lines.append(f'{summary["limit"]} With a higher one the same command goes on.')
     for name, why in list(summary.get('not_copied', {}).items())[:10]:
         lines.append(f'{name} was not copied ({why}): correct the place of --to, and run the same command again.')

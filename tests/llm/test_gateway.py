@@ -1,6 +1,5 @@
 "One gate for many processes: real processes whose chats go through a gateway to a real server that counts."
 import asyncio
-import json
 import os
 import subprocess
 import sys
@@ -9,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from factlib.core.ledger import Spent, read_spent
 from factlib.core.loop import run_sync
-from factlib.llm.budget import Budget, Spent
+from factlib.llm.budget import Budget
 from factlib.llm.cache import Cache
 from factlib.llm.chat import Chat
 from factlib.llm.gateway import Account, Gateway
+from factlib.llm.keeping import Arrived
 from factlib.llm.limits import Gate
 from factlib.llm.stub import StubServer
 
@@ -99,29 +100,82 @@ def asked(chat, prompts):
     async def all(): return await asyncio.gather(*[chat(p) for p in prompts])
     return run_sync(all())
 
-@pytest.mark.parametrize('limit, sent', [(dict(requests=10), 10), (dict(requests=0), 0), (dict(tokens=12), 6), (dict(money=.006, prices=dict(m=(1000, 0, 'EUR'))), 6)])
+@pytest.mark.parametrize('limit, sent', [(dict(requests=10), 10), (dict(requests=0), 0), (dict(tokens=40), 0), (dict(money=.006, prices=dict(m=(1000, 0, 'EUR'))), 0), (dict(tokens=10**6), 20)])
 def test_a_budget_is_kept(limit, sent, gated):
-    "Prompts of one token, replies of one: 12 tokens are six answers; at 1,000 a million the prompts of six cost .006. One at a time, so that nothing is under way when the end is reached."
+    "A prompt of 1 token and a reply of 1, in a body of some 90 bytes: 90 reserved tokens fit into neither 40 tokens nor, at 1,000 a million, into .006."
     with StubServer(lambda request: 'Yes.') as server, Gateway(concurrency=1, budget=Budget(**limit)) as gateway:
         account = gated(gateway)
-        replies = asked(Chat('m', server.base_url, mode='off'), map(str, range(20)))
+        chat = Chat('m', server.base_url, mode='off', request=dict(max_tokens=1))
+        replies = asked(chat, map(str, range(20)))
     assert len(server.requests) == sent == account.requests and sum(r.text == 'Yes.' for r in replies) == sent
-    assert 'is reached' in account.refused and account.refused == gateway.stopped
+    assert ('is reached' in account.refused) == (sent < 20) and account.refused == gateway.stopped
 
 def test_what_was_spent_outlives_the_process_and_a_raised_limit_goes_on(tmp_path, gated):
-    file = tmp_path/'spent.json'
+    file = tmp_path/'spent.jsonl'
     for limit, sent in ((10, 10), (10, 10), (25, 25), (None, 30)):
         with StubServer(lambda request: 'Yes.') as server, Gateway(budget=Budget(requests=limit, file=file)) as gateway:
             gated(gateway)
             asked(Chat('m', server.base_url, cache=tmp_path/'answers.sqlite', endpoint='ours'), map(str, range(30)))
-        assert json.loads(file.read_text())['requests'] == sent
+        assert read_spent(file).requests == read_spent(file).answered == sent and read_spent(file).reserved_tokens == 0
     with Cache(tmp_path/'answers.sqlite') as cache: assert len(cache) == 30 # each was asked once
 
-def test_a_server_that_counts_no_tokens_cant_be_held_to_a_limit_of_them(gated):
-    with StubServer(lambda request: dict(content='Yes.', usage={})) as server, Gateway(concurrency=1, budget=Budget(tokens=100)) as gateway:
+def test_without_an_answer_a_limit_holds_too(gated):
+    "The server answers after the time-out: what was reserved stays, so a limit of five reservations is five requests, and not 120."
+    with StubServer(lambda request: 'Yes.', delay=3) as server, Gateway() as gateway:
+        gated(gateway)
+        Chat('m', server.base_url, mode='off', timeout=.3, attempts=1).ask('00')
+        one = gateway.budget.spent.reserved_tokens
+        assert 2048 + 2 < one < 2048 + 300 and gateway.budget.spent.unanswered == 1 # its bytes, and the reply's limit
+    with StubServer(lambda request: 'Yes.', delay=3) as server, Gateway(budget=Budget(tokens=5*one)) as gateway:
         account = gated(gateway)
-        with pytest.warns(UserWarning, match='does not say'): asked(Chat('m', server.base_url, mode='off'), 'abc')
-    assert len(server.requests) == 1 and "doesn't count tokens" in account.refused
+        chat = Chat('m', server.base_url, mode='off', timeout=.3, attempts=3, longest_wait=.1)
+        asked(chat, [f'{i:02}' for i in range(40)])
+        assert len(server.requests) == 5 and 'The limit of' in account.refused
+        assert gateway.budget.spent.reserved_tokens == 5*one and gateway.budget.spent.unanswered == 5
+
+def test_what_may_fit_later_waits(gated):
+    "A limit of one reservation and a little, eight at once: each waits until the one before has taken less than was reserved; all are answered."
+    with StubServer(lambda request: 'Yes.', delay=.02) as server, Gateway(budget=Budget(tokens=2048 + 400)) as gateway:
+        account = gated(gateway)
+        replies = asked(Chat('m', server.base_url, mode='off'), map(str, range(8)))
+        assert [r.text for r in replies] == ['Yes.']*8 and account.refused == '' and server.most_in_flight == 1
+
+def test_what_kind_of_failure_costs_what(gated):
+    "A refusal costs nothing, nor does a server that isn't there; an error of the server and a cut connection may."
+    ways = dict(refused=dict(status=400, body={}), busy=dict(status=429, body={}), moved=dict(status=302, headers=dict(location='x'), body={}),
+                broken=dict(status=500, body={}), cut=dict(drop=True), ok='Yes.', uncounted=dict(content='Yes.', usage={}))
+    def rule(request): return ways[request['messages'][0]['content']]
+    seen = {}
+    with StubServer(rule) as server, Gateway() as gateway:
+        gated(gateway)
+        for name in (*ways, 'nowhere'):
+            before = gateway.budget.spent
+            url = 'http://127.0.0.1:1/v1' if name == 'nowhere' else server.base_url
+            Chat('m', url, mode='off', attempts=1).ask(name)
+            seen[name] = gateway.budget.spent - before
+    nothing = ('refused', 'busy', 'moved', 'nowhere', 'ok')
+    assert {n for n, s in seen.items() if s.reserved_tokens == 0} == set(nothing) and all(s.requests == 1 for s in seen.values())
+    assert {n for n, s in seen.items() if s.unanswered} == {'broken', 'cut'} and {n for n, s in seen.items() if s.answered} == {'ok', 'uncounted'}
+    assert seen['ok'].tokens == 2 and seen['uncounted'].uncounted == 1 and seen['uncounted'].tokens == 0
+
+def test_an_answer_whose_asker_was_killed_is_kept(tmp_path):
+    "16 under way, the worker killed; another life of the cell gets the 16 answers, and nothing is sent a second time. A life that asks again gets a new answer."
+    place = tmp_path/'.sweep'/'arrived.sqlite'
+    with StubServer(lambda request: 'Yes.', delay=.5) as server:
+        with Gateway(arrived=Arrived(place)) as gateway:
+            killed = worker(gateway, server, 'a', 16)
+            while len(server.requests) < 16: time.sleep(.01)
+            killed.kill()
+            killed.communicate()
+        assert gateway.budget.spent.answered == 16 # it waited for them
+        with Gateway(arrived=Arrived(place)) as gateway:
+            assert told([worker(gateway, server, 'a', 16)]) == [['None']*16] and len(server.requests) == 16
+            assert gateway.budget.spent.requests == 0 and gateway.budget.ledger.flush() is None and gateway.budget.spent.kept == 16
+            gateway.arrived.drop(list(gateway.accounts.values())[0].lives) # it has ended by itself
+        with Gateway(arrived=Arrived(place)) as gateway:
+            assert told([worker(gateway, server, 'a', 16)]) == [['None']*16] and len(server.requests) == 32
+    everything = b''.join(p.read_bytes() for p in tmp_path.rglob('*') if p.is_file())
+    assert b'factlib_key' not in everything and not any('factlib_key' in r for r in server.requests)
 
 def test_what_a_server_does_wrong_is_seen_as_without_a_gateway(gated):
     "Redirections aren't followed, errors keep their status, an answer that is none is none, no answer is no answer."
@@ -194,6 +248,6 @@ def test_chat_has_a_rate_of_its_own():
         assert time.monotonic() - begun >= .6 and chat.per_minute == 3
 
 def test_a_ledger_that_is_damaged_is_said(tmp_path):
-    (tmp_path/'spent.json').write_text('{"requests": ')
-    with pytest.raises(Exception, match='remove it to begin from 0'): Budget(file=tmp_path/'spent.json')
-    assert Spent(1, 2, 3).tokens == 5 and Account().refused == ''
+    (tmp_path/'spent.jsonl').write_text('{"requests": 3}\n')
+    with pytest.raises(Exception, match='remove it to begin from 0'): Budget(file=tmp_path/'spent.jsonl')
+    assert Spent(prompt_tokens=2, completion_tokens=3).tokens == 5 and Account().refused == ''
