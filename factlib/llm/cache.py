@@ -710,7 +710,7 @@ def cache_place(
 )->str|os.PathLike|None: # A path, or None if neither says one
     "Where the environment variable `FACTLIB_CACHE` says that answers are kept."
     named = os.environ.get('FACTLIB_CACHE', '').strip()
-    if named.startswith('http://'): return named # a sweep's, see `llm.gateway`
+    if named.startswith(('http://', 'https://')): return named # a sweep's, see `llm.gateway`
     return in_project(named) if named else fallback
 
 def default_cache(
@@ -718,6 +718,6 @@ def default_cache(
 )->Cache|None: # None if neither says where
     "The cache that the environment variable `FACTLIB_CACHE` names, else the one at `fallback`."
     path = cache_place(fallback)
-    if not str(path).startswith('http://'): return None if path is None else Cache(path)
+    if not str(path).startswith(('http://', 'https://')): return None if path is None else Cache(path)
     from factlib.llm.gateway import SharedCache
     return SharedCache(path)
