@@ -8,7 +8,7 @@ __all__ = ['RequestText', 'request_text', 'request_key', 'Cache', 'Merged', 'cac
 # %% ../../nbs/llm/cache.ipynb #cache-imports
 import ctypes, hashlib, itertools, json, math, os, re, shutil, sqlite3, tempfile, threading, time, warnings, weakref
 import zlib
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Iterator, NamedTuple
@@ -270,6 +270,10 @@ def _writable(path):
     return writable
 
 # %% ../../nbs/llm/cache.ipynb #cache-open
+def _begin_file(path):
+    "Make a new file that its owner alone can read."
+    with suppress(FileExistsError): os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL) # errors that go away
 
 def _connected(path, read_only):
@@ -278,6 +282,7 @@ def _connected(path, read_only):
     while True:
         db = None
         try:
+            if not read_only: _begin_file(path)
             db = _connect_to_read(path) if read_only else _sql(path, 'rwc')
             _prepare(db, path)
             if not read_only: db.execute('PRAGMA synchronous=NORMAL')

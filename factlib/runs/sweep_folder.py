@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from ..core.files import read_regular, shipped, write_atomic
-from ..core.folders import check_place
+from ..core.files import open_lock, read_regular, shipped, write_atomic
+from ..core.folders import check_place, private_folder
 from ..core.records import BadInput
 from ..report.results import NOTEBOOKS
 from .cells import Record
@@ -62,8 +62,8 @@ def check_owner(
 @contextmanager
 def locked(out):
     "Within it no other process sweeps into this folder; a `BadInput` if one does."
-    (out/HIDDEN).mkdir(parents=True, exist_ok=True)
-    with open(out/HIDDEN/'lock', 'w') as handle:
+    private_folder(out/HIDDEN)
+    with open_lock(out/HIDDEN/'lock') as handle:
         try:
             import fcntl
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -52,7 +52,7 @@ def by_the_minute(most, minute, clock=time.monotonic):
 def test_four_workers_keep_to_one_gate_and_one_rate():
     "Never more at a time than allowed, never more in a stretch than allowed, no answer lost, nothing refused."
     rule = by_the_minute(10, 1.)
-    with StubServer(rule, delay=.05) as server, Gateway(concurrency=4, per_minute=10) as gateway:
+    with StubServer(rule, delay=.05) as server, Gateway([server.base_url], concurrency=4, per_minute=10) as gateway:
         gateway._gate(server.base_url).minute = 1.2 # of a server whose minute is a second
         absences = told([worker(gateway, server, name, 8) for name in 'abcd'])
     assert absences == [['None']*8]*4 and len(server.requests) == 32 and not rule.refused
@@ -61,13 +61,13 @@ def test_four_workers_keep_to_one_gate_and_one_rate():
 def test_a_gate_learns_for_all_and_none_is_lost():
     "The server allows less than we were told: 429 hold everybody back, and all get their answers."
     rule = by_the_minute(6, .5)
-    with StubServer(rule) as server, Gateway(concurrency=8) as gateway:
+    with StubServer(rule) as server, Gateway([server.base_url], concurrency=8) as gateway:
         absences = told([worker(gateway, server, name, 8) for name in 'ab'])
     assert absences == [['None']*8]*2 and rule.refused and len(rule.begun) == 16
 
 def test_workers_have_no_key_and_keep_the_endpoints_name(tmp_path):
     "The server gets the key, workers only a token; the cache's keys are those of a chat without a gateway."
-    with StubServer(lambda request: 'Yes.', key='sk-the-real-key') as server, Gateway(api_key='sk-the-real-key') as gateway:
+    with StubServer(lambda request: 'Yes.', key='sk-the-real-key') as server, Gateway([server.base_url], api_key='sk-the-real-key') as gateway:
         absences, = told([worker(gateway, server, 'a', 2, FACTLIB_CACHE=str(tmp_path/'answers.sqlite'))])
         with Cache(tmp_path/'answers.sqlite') as cache:
             straight = Chat('m', server.base_url, api_key='sk-the-real-key', cache=cache)
@@ -75,7 +75,7 @@ def test_workers_have_no_key_and_keep_the_endpoints_name(tmp_path):
     assert b'sk-the-real-key' not in (tmp_path/'answers.sqlite').read_bytes()
 
 def test_nobody_else_gets_through():
-    with StubServer(lambda request: 'Yes.') as server, Gateway() as gateway:
+    with StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url]) as gateway:
         url, token = gateway.url, gateway.open()
         os.environ['FACTLIB_GATE'] = url
         try:
@@ -102,7 +102,7 @@ def asked(chat, prompts):
 @pytest.mark.parametrize('limit, sent', [(dict(requests=10), 10), (dict(requests=0), 0), (dict(tokens=12), 6), (dict(money=.006, prices=dict(m=(1000, 0, 'EUR'))), 6)])
 def test_a_budget_is_kept(limit, sent, gated):
     "Prompts of one token, replies of one: 12 tokens are six answers; at 1,000 a million the prompts of six cost .006. One at a time, so that nothing is under way when the end is reached."
-    with StubServer(lambda request: 'Yes.') as server, Gateway(concurrency=1, budget=Budget(**limit)) as gateway:
+    with StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url], concurrency=1, budget=Budget(**limit)) as gateway:
         account = gated(gateway)
         replies = asked(Chat('m', server.base_url, mode='off'), map(str, range(20)))
     assert len(server.requests) == sent == account.requests and sum(r.text == 'Yes.' for r in replies) == sent
@@ -111,14 +111,14 @@ def test_a_budget_is_kept(limit, sent, gated):
 def test_what_was_spent_outlives_the_process_and_a_raised_limit_goes_on(tmp_path, gated):
     file = tmp_path/'spent.json'
     for limit, sent in ((10, 10), (10, 10), (25, 25), (None, 30)):
-        with StubServer(lambda request: 'Yes.') as server, Gateway(budget=Budget(requests=limit, file=file)) as gateway:
+        with StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url], budget=Budget(requests=limit, file=file)) as gateway:
             gated(gateway)
             asked(Chat('m', server.base_url, cache=tmp_path/'answers.sqlite', endpoint='ours'), map(str, range(30)))
         assert json.loads(file.read_text())['requests'] == sent
     with Cache(tmp_path/'answers.sqlite') as cache: assert len(cache) == 30 # each was asked once
 
 def test_a_server_that_counts_no_tokens_cant_be_held_to_a_limit_of_them(gated):
-    with StubServer(lambda request: dict(content='Yes.', usage={})) as server, Gateway(concurrency=1, budget=Budget(tokens=100)) as gateway:
+    with StubServer(lambda request: dict(content='Yes.', usage={})) as server, Gateway([server.base_url], concurrency=1, budget=Budget(tokens=100)) as gateway:
         account = gated(gateway)
         with pytest.warns(UserWarning, match='does not say'): asked(Chat('m', server.base_url, mode='off'), 'abc')
     assert len(server.requests) == 1 and "doesn't count tokens" in account.refused
@@ -128,7 +128,7 @@ def test_what_a_server_does_wrong_is_seen_as_without_a_gateway(gated):
     ways = dict(moved=dict(status=302, headers={'location': 'http://elsewhere/'}, body={}), refused=dict(status=400, body=dict(error=dict(message='no'))),
                 long=dict(status=400, body=dict(error=dict(message='maximum context length'))), raw=dict(raw='<html>'), drop=dict(drop=True), ok='Yes.')
     def rule(request): return ways[request['messages'][0]['content']]
-    with StubServer(rule) as server, Gateway() as gateway:
+    with StubServer(rule) as server, Gateway([server.base_url]) as gateway:
         chat = lambda: Chat('m', server.base_url, mode='off', attempts=1)
         straight = {name: chat().ask(name) for name in ways}
         gated(gateway)
@@ -139,7 +139,7 @@ def test_what_a_server_does_wrong_is_seen_as_without_a_gateway(gated):
 def test_the_wait_for_a_place_is_no_timeout(gated):
     "One place, six requests of 0.2 s, and 0.5 s for an answer: the last waits a second, and gets its answer. One that takes too long is given up."
     def rule(request): return dict(content='Yes.', delay=2 if request['messages'][0]['content'] == 'slow' else .2)
-    with StubServer(rule) as server, Gateway(concurrency=1) as gateway:
+    with StubServer(rule) as server, Gateway([server.base_url], concurrency=1) as gateway:
         gated(gateway)
         replies = asked(Chat('m', server.base_url, mode='off', timeout=.5, deadline=.6, attempts=1), map(str, range(6)))
         assert [r.text for r in replies] == ['Yes.']*6
@@ -147,7 +147,7 @@ def test_the_wait_for_a_place_is_no_timeout(gated):
 
 def test_a_killed_worker_leaves_nothing_in_the_queue(gated):
     "It had 16 requests on their way, and one place; what waited is not sent any more."
-    with StubServer(lambda request: 'Yes.', delay=.2) as server, Gateway(concurrency=1) as gateway:
+    with StubServer(lambda request: 'Yes.', delay=.2) as server, Gateway([server.base_url], concurrency=1) as gateway:
         killed = worker(gateway, server, 'a', 16)
         while not server.requests: time.sleep(.01)
         killed.kill()
@@ -158,7 +158,7 @@ def test_a_killed_worker_leaves_nothing_in_the_queue(gated):
 
 def test_a_cache_without_a_disk_in_common(tmp_path):
     "Two workers, one after the other, keep their answers in the sweeper's cache."
-    with Cache(tmp_path/'answers.sqlite') as cache, StubServer(lambda request: 'Yes.') as server, Gateway(cache=cache) as gateway:
+    with Cache(tmp_path/'answers.sqlite') as cache, StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url], cache=cache) as gateway:
         for _ in range(2): assert told([worker(gateway, server, 'a', 5, FACTLIB_CACHE=gateway.url)]) == [['None']*5]
         assert len(server.requests) == 5 == len(cache)
 
