@@ -6865,6 +6865,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'factlib.runs.dask._slurm_cluster': ('runs/dask.html#_slurm_cluster', 'factlib/runs/dask.py'),
                                    'factlib.runs.dask._slurm_options': ('runs/dask.html#_slurm_options', 'factlib/runs/dask.py'),
                                    'factlib.runs.dask._submit': ('runs/dask.html#_submit', 'factlib/runs/dask.py'),
+                                   'factlib.runs.dask._written_keys': ('runs/dask.html#_written_keys', 'factlib/runs/dask.py'),
                                    'factlib.runs.dask.arrive': ('runs/dask.html#arrive', 'factlib/runs/dask.py'),
                                    'factlib.runs.dask.has_dask': ('runs/dask.html#has_dask', 'factlib/runs/dask.py'),
                                    'factlib.runs.dask.job_script': ('runs/dask.html#job_script', 'factlib/runs/dask.py'),

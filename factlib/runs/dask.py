@@ -245,6 +245,16 @@ def _slurm_class():
     finally: signal.signal = real
     return SLURMCluster
 
+def _written_keys(folder):
+    "Fresh keys as files, which Dask's command line on other machines reads."
+    from distributed.security import Security
+    keys, folder = _fresh_keys(), Path(folder)
+    for name in ('ca_file', 'client_cert', 'client_key'):
+        (folder/name).write_text(getattr(keys, f'tls_{name}'), encoding='utf-8')
+    who = {f'tls_{role}_{what}': str(folder/f'client_{what}')
+           for role in ('client', 'scheduler', 'worker') for what in ('cert', 'key')}
+    return Security(require_encryption=True, tls_ca_file=str(folder/'ca_file'), **who)
+
 @contextmanager
 def _slurm_cluster(path):
     "The cluster, and how many jobs. The folder of its keys goes in the end."
@@ -258,7 +268,7 @@ def _slurm_cluster(path):
                        'jobs see as shared_temp_directory.') from None
     try:
         with dask.config.set(_NO_PAGES):
-            try: cluster = _slurm_class()(**options, security=_fresh_keys(), shared_temp_directory=folder)
+            try: cluster = _slurm_class()(**options, security=_written_keys(folder), protocol='tls://')
             except (TypeError, ValueError, AttributeError) as e:
                 raise BadInput(f'{str(path)!r} is not what a SLURMCluster takes: {e}') from None
             with cluster: yield cluster, jobs

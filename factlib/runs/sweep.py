@@ -171,9 +171,9 @@ def _budget(grid, out):
     return Budget(limits.requests, limits.tokens, limits.money, limits.prices or None, out/HIDDEN/'spent.json')
 
 def _gateway(grid, budget, cache, key, executor, insecure):
-    "The gateway of a sweep."
+    "The gateway of a sweep. What leaves this machine is encrypted."
     return Gateway(endpoints_of(grid), grid.limits.concurrency, grid.limits.per_minute, budget, cache, key,
-                   executor.host, encrypted=executor.remote, insecure=insecure)
+                   executor.host, encrypted=not executor.host.startswith('127.'), insecure=insecure)
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-begin
 def _begin(grid, out, whys, budget):

@@ -3,6 +3,7 @@ import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tarfile
@@ -90,22 +91,41 @@ def until(condition, seconds=60):
     while not condition() and time.monotonic() < end: time.sleep(.05)
     assert condition()
 
+@pytest.fixture
+def certificates(tmp_path):
+    "Dask's configuration for TLS, and what its command line needs to know of it."
+    import dask.config
+    from distributed.security import Security
+    made, folder = Security.temporary(), tmp_path/'tls'
+    folder.mkdir(mode=0o700)
+    for name, text in (('ca', made.tls_ca_file), ('cert', made.tls_client_cert), ('key', made.tls_client_key)): (folder/name).write_text(text)
+    one = dict(cert=str(folder/'cert'), key=str(folder/'key'))
+    with dask.config.set({'distributed.comm.tls': {'ca-file': str(folder/'ca'), **dict.fromkeys(('client', 'worker', 'scheduler'), one), 'ciphers': None, 'min-version': 1.2, 'max-version': None}}):
+        yield ['--protocol', 'tls', '--tls-ca-file', str(folder/'ca'), '--tls-cert', one['cert'], '--tls-key', one['key']]
+
+def address_of_this_machine():
+    "As others see it, so that what we say to workers is encrypted; 127.0.0.1 where there is no network."
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try: probe.connect(('192.0.2.1', 9)) # RFC 5737; nothing is sent
+        except OSError: return '127.0.0.1'
+        return probe.getsockname()[0]
+
 @contextmanager
-def scheduler(folder):
+def scheduler(folder, *more):
     "A scheduler; its address."
-    with dask('scheduler', '--port', '0', '--no-dashboard', '--host', '127.0.0.1', cwd=folder) as (_, log):
+    with dask('scheduler', '--port', '0', '--no-dashboard', '--host', address_of_this_machine(), *more, cwd=folder) as (_, log):
         found = lambda: next((line.split('Scheduler at:')[1].strip() for line in log if 'Scheduler at:' in line), '')
         until(found)
         yield found()
 
-def worker(address, folder): return dask('worker', address, '--nthreads', '1', '--no-dashboard', '--death-timeout', '30', '--local-directory', str(folder), cwd=folder)
+def worker(address, folder, *more): return dask('worker', address, '--nthreads', '1', '--no-dashboard', '--death-timeout', '30', '--local-directory', str(folder), *more, cwd=folder)
 
 def connected(address, n):
     from distributed import Client
     with Client(address, set_as_default=False, timeout=20) as client: client.wait_for_workers(n, timeout=60)
 
 @pytest.mark.slow
-def test_workers_in_separate_folders_one_killed(asked, tmp_path):
+def test_workers_in_separate_folders_one_killed(asked, tmp_path, certificates):
     "As on other machines: notebook and data travel, answers and tables come back, and so does the notebook of a cell that fails."
     Path('texts.csv').write_text('data of mine')
     said = json.loads(asked.grid.read_text())
@@ -114,10 +134,11 @@ def test_workers_in_separate_folders_one_killed(asked, tmp_path):
     own['cells'].insert(1, dict(own['cells'][1], id='reads', source='assert open(texts).read() == "data of mine"\nassert name != "z", "broken on purpose"'))
     Path('asking.ipynb').write_text(json.dumps(own))
     file = grid(tmp_path, dict(said, parameters=said['parameters'] | dict(texts='texts.csv'), grid=dict(name=['a', 'b', 'z'])))
-    with scheduler(tmp_path/'s') as address:
+    with scheduler(tmp_path/'s', *certificates) as address:
+        assert address.startswith('tls://')
         with pytest.raises(BadInput, match='has no workers'): swept(file, tmp_path/'out', scheduler_workers(address))
         assert not (tmp_path/'out').exists()
-        with worker(address, tmp_path/'w1'), worker(address, tmp_path/'w2'):
+        with worker(address, tmp_path/'w1', *certificates), worker(address, tmp_path/'w2', *certificates):
             connected(address, 2)
             summary = swept(file, tmp_path/'out', scheduler_workers(address))
     assert (summary['done'], summary['failed']) == (2, 1), rows(tmp_path/'out')
@@ -132,14 +153,16 @@ def test_a_scheduler_that_doesnt_answer(tmp_path, monkeypatch):
     notebook(tmp_path/'own.ipynb', 'x:int = 1', 'x')
     file = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[1])))
     for address in ('tcp://127.0.0.1:1', 'nonsense://x:1'):
-        with pytest.raises(BadInput, match='No Dask scheduler answers'): swept(file, tmp_path/'out', scheduler_workers(address, timeout=1))
+        with pytest.raises(BadInput, match='No Dask scheduler answers'): swept(file, tmp_path/'out', scheduler_workers(address, timeout=1, insecure=True))
+        with pytest.raises(BadInput, match='can run code as you.*--insecure'): scheduler_workers(address) # before, it was taken
+    with pytest.raises(BadInput, match='lets in who has a certificate'): swept(file, tmp_path/'out', scheduler_workers('tls://127.0.0.1:1'))
     assert not (tmp_path/'out').exists()
 
 def test_without_dask_cells_run_here(monkeypatch):
     import factlib.runs.dask as room
     monkeypatch.setattr(room, 'has_dask', lambda: False)
     assert room.local_workers(4) is here
-    with pytest.raises(BadInput, match=r'factlib\[scale\]'): room.scheduler_workers('tcp://127.0.0.1:1')
+    with pytest.raises(BadInput, match=r'factlib\[scale\]'): room.scheduler_workers('tls://127.0.0.1:1')
 
 def test_a_script_for_slurm_is_shown(tmp_path):
     from click.testing import CliRunner
