@@ -2,18 +2,23 @@
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import psutil
 import pytest
 
 from factlib.core.loop import run_sync
+from factlib.core.records import BadInput
 from factlib.llm.budget import Budget, Spent
-from factlib.llm.cache import Cache
+from factlib.llm.cache import Cache, request_key
 from factlib.llm.chat import Chat
-from factlib.llm.gateway import Account, Gateway
+from factlib.llm.gateway import Account, Gateway, SharedCache, gated_url
 from factlib.llm.limits import Gate
 from factlib.llm.stub import StubServer
 
@@ -197,3 +202,119 @@ def test_a_ledger_that_is_damaged_is_said(tmp_path):
     (tmp_path/'spent.json').write_text('{"requests": ')
     with pytest.raises(Exception, match='remove it to begin from 0'): Budget(file=tmp_path/'spent.json')
     assert Spent(1, 2, 3).tokens == 5 and Account().refused == ''
+
+# Attacks by who holds a token, and by who holds none
+
+def raw(gateway, lines, body=b'', wait=5.):
+    "What a gateway answers to bytes; None if it says nothing and leaves the connection open for so long."
+    at = urlsplit(gateway.url)
+    with socket.create_connection((at.hostname, at.port)) as connection:
+        connection.settimeout(wait)
+        connection.sendall('\r\n'.join([*lines, '', '']).encode())
+        said = b''
+        try:
+            connection.sendall(body)
+            while piece := connection.recv(65536): said += piece
+        except TimeoutError: return None
+        except OSError: pass # it was cut while we were sending
+        return said.decode()
+
+def asks(gateway, token, target, body=b'{"model": "m", "messages": []}', *more):
+    "The lines of a request by which a token's holder asks an address."
+    path = urlsplit(gated_url(gateway.url, target, 5)).path + '/chat/completions'
+    return [f'POST {path} HTTP/1.1', 'Host: gate', f'Authorization: Bearer {token}', f'Content-Length: {len(body)}', 'Connection: close', *more], body
+
+def test_the_key_goes_to_no_other_address():
+    "Before, it went to any server that a token's holder named."
+    evil_ways = ('http://127.0.0.1:{port}/v1/../v1', 'http://user@127.0.0.1:{port}/v1', 'http://localhost:{port}/v1', 'http://127.0.0.1:{port}/', 'http://127.0.0.1:{port}/v1?x=1')
+    with StubServer(lambda request: 'Yes.', key='sk-real') as server, StubServer(lambda request: 'Yes.') as evil:
+        port = urlsplit(server.base_url).port
+        with Gateway([server.base_url], api_key='sk-real') as gateway:
+            token = gateway.open()
+            for target in (evil.base_url, *(way.format(port=port) for way in evil_ways), 'file:///etc/passwd', 'http://[', ''):
+                assert raw(gateway, *asks(gateway, token, target)).startswith(('HTTP/1.1 403', 'HTTP/1.1 404')), target
+            for same in (server.base_url, server.base_url + '/', server.base_url.replace('http:', 'HTTP:')):
+                assert raw(gateway, *asks(gateway, token, same)).startswith('HTTP/1.1 200'), same
+        assert len(server.requests) == 3 and not evil.requests
+
+def test_a_chat_is_told_which_endpoint_isnt_named(gated):
+    with StubServer(lambda request: 'Yes.') as server, Gateway(['https://elsewhere.example/v1']) as gateway:
+        gated(gateway)
+        reply = Chat('m', server.base_url, mode='off').ask('a')
+    assert 'none of the endpoints of this sweep' in reply.detail and not server.requests
+
+def test_a_token_ends_with_its_cell():
+    "Before, it opened the gateway until the sweep's end. What still waits when the cell ends isn't sent."
+    with StubServer(lambda request: dict(content='Yes.', delay=.5)) as server, Gateway([server.base_url], concurrency=1) as gateway:
+        first, second, token = gateway.open(), gateway.open(), gateway.open()
+        with ThreadPoolExecutor() as threads:
+            running = threads.submit(raw, gateway, *asks(gateway, first, server.base_url))
+            while not server.requests: time.sleep(.01)
+            waiting = threads.submit(raw, gateway, *asks(gateway, token, server.base_url))
+            while not gateway._gate(server.base_url)._waiting: time.sleep(.01)
+            gateway.end(token)
+            assert running.result().startswith('HTTP/1.1 200') and waiting.result().startswith('HTTP/1.1 401')
+        assert raw(gateway, *asks(gateway, token, server.base_url)).startswith('HTTP/1.1 401')
+        assert raw(gateway, [f'GET /account HTTP/1.1', 'Host: gate', f'Authorization: Bearer {token}']).startswith('HTTP/1.1 401')
+        assert raw(gateway, *asks(gateway, second, server.base_url)).startswith('HTTP/1.1 200')
+        assert len(server.requests) == 2
+
+def test_a_kept_answer_is_never_replaced(tmp_path, gated):
+    "Before, `replace: true` turned 'honest' into 'evil'. Other answers are still added."
+    asked, other = dict(model='m', i=1), dict(model='m', i=2)
+    with Cache(tmp_path/'answers.sqlite') as cache, Gateway([], cache=cache) as gateway:
+        cache.put(request_key(asked), asked, dict(text='honest'))
+        gated(gateway)
+        token = os.environ['OPENAI_API_KEY']
+        for replace, status in ((True, 403), (1, 403), (False, 200)):
+            body = json.dumps(dict(rows=[(request_key(asked), asked, dict(text='evil'))], replace=replace)).encode()
+            lines = ['POST /answers HTTP/1.1', 'Host: gate', f'Authorization: Bearer {token}', f'Content-Length: {len(body)}', 'Connection: close']
+            assert raw(gateway, lines, body).startswith(f'HTTP/1.1 {status}')
+        shared = SharedCache(gateway.url)
+        rows = [(request_key(asked), asked, dict(text='evil')), (request_key(other), other, dict(text='x'*6_000_000))]
+        assert [a['text'][:6] for a in shared.put_all(rows*2)] == ['honest', 'xxxxxx']*2 # in two requests: one would be too large
+        with pytest.raises(BadInput, match='needs a cache of its own'): shared.put_all(rows, replace=True)
+        shared.close()
+        assert cache.get(request_key(asked)) == dict(text='honest') and len(cache) == 2
+
+def test_bodies_that_are_too_large_or_nobodys_are_cut():
+    "Before, 300 MB were read into memory, also of somebody without a token."
+    with StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url]) as gateway:
+        token, large = gateway.open(), b'x'*1_000_000
+        lines, _ = asks(gateway, token, server.base_url, b'')
+        said = [line for line in lines if not line.startswith('Content-Length')]
+        assert raw(gateway, [*said, 'Content-Length: 300000000'], large).startswith('HTTP/1.1 413')
+        pieces = b''.join(b'%x\r\n' % len(large) + large + b'\r\n' for _ in range(30))
+        assert not (raw(gateway, [*said, 'Transfer-Encoding: chunked'], pieces) or 'HTTP/1.1 413').startswith('HTTP/1.1 200')
+        nobody = [line.replace(token, 'x'*32) for line in said]
+        huge, rss = b'x'*60_000_000, lambda: psutil.Process().memory_info().rss
+        begun = most = rss()
+        with ThreadPoolExecutor(20) as threads:
+            told = [threads.submit(raw, gateway, [*nobody, 'Content-Length: 60000000'], huge) for _ in range(20)]
+            while not all(t.done() for t in told): most = max(most, rss())
+        assert all(t.result() == '' or t.result().startswith('HTTP/1.1 401') for t in told) and not server.requests
+        assert most - begun < 200e6
+        assert raw(gateway, *asks(gateway, token, server.base_url)).startswith('HTTP/1.1 200')
+
+def test_slow_senders_are_cut(monkeypatch):
+    "Before, they were waited for without end: one that says nothing, one that stops in its headers, one in its body; nobody else is stopped by them."
+    monkeypatch.setattr('factlib.llm.gateway._SLOW', .5)
+    with StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url]) as gateway:
+        token = gateway.open()
+        lines, body = asks(gateway, token, server.base_url)
+        assert raw(gateway, lines, body[:5]).startswith('HTTP/1.1 408')
+        at = urlsplit(gateway.url)
+        for begun in (b'', b'POST / HTTP/1.1\r\nHost: ga'):
+            with socket.create_connection((at.hostname, at.port)) as silent:
+                silent.settimeout(10)
+                silent.sendall(begun)
+                try: assert silent.recv(100) == b''
+                except ConnectionResetError: pass
+        with socket.create_connection((at.hostname, at.port)) as broken: broken.sendall('\r\n'.join([*lines, '', '']).encode() + body[:5])
+        assert raw(gateway, *asks(gateway, token, server.base_url)).startswith('HTTP/1.1 200') and not gateway.stopped
+
+def test_a_key_isnt_sent_in_the_clear():
+    "Before, it went over plain HTTP wherever the grid said."
+    with pytest.raises(BadInput, match='http://node7:8000/v1 over plain HTTP.*--insecure'): Gateway(['http://node7:8000/v1'], api_key='sk-real')
+    assert Gateway(['http://node7:8000/v1']).endpoints and Gateway(['http://node7:8000/v1'], api_key='sk-real', insecure=True).endpoints
+    assert Gateway(['http://127.0.0.1:8000/v1', 'https://node7/v1'], api_key='sk-real').endpoints
