@@ -8,6 +8,7 @@ __all__ = ['gated_url', 'Account', 'Gateway', 'connect', 'SharedCache']
 # %% ../../nbs/llm/gateway.ipynb #gateway-imports
 import asyncio, base64, http.client, json, math, os, secrets, threading
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from fastcore.basics import patch
@@ -30,6 +31,7 @@ def gated_url(
     where = base64.urlsafe_b64encode(base_url.encode()).decode().rstrip('=')
     return f'{gate}/to/{timeout:g}/{where}'
 
+@lru_cache(maxsize=256) # a cell asks by one path
 def _destination(path):
     "Base URL and time-out of the path of a request; a ValueError if it has none."
     _, to, timeout, where, *rest = path.split('/')
@@ -38,6 +40,7 @@ def _destination(path):
     return base_url, float(timeout)
 
 # %% ../../nbs/llm/gateway.ipynb #gateway-place
+@lru_cache(maxsize=256)
 def _place(base_url):
     "What tells where an address leads. A ValueError if it is no web address, or holds a name or password."
     parts = urlsplit(base_url)

@@ -247,20 +247,21 @@ def test_copies_are_whole_when_they_are_there(tmp_path, monkeypatch):
 
 NOBODY = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups']
 
+# A scheduler or worker of Dask speaks first: what answers to a stranger's connection, plain or encrypted, has let him in.
 KNOCKING = '''
-import asyncio, sys, urllib.request
-from distributed.comm import connect
-from distributed.security import Security
-async def knock(port):
-    strange = Security.temporary().get_connection_args('client')
-    for way, more in (('tcp', {}), ('tls', strange)):
-        try: print('IN', way, port, await connect(f'{way}://127.0.0.1:{port}', timeout=2, **more))
-        except Exception as e: print('out', way, port, type(e).__name__)
-async def all(): await asyncio.gather(*[knock(port) for port in sys.argv[1:]])
-asyncio.run(all())
+import socket, ssl, sys, urllib.request
+open_page = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+trusting = ssl.create_default_context()
+trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
 for port in sys.argv[1:]:
+    for way in ('tcp', 'tls'):
+        try:
+            with socket.create_connection(('127.0.0.1', port), 1) as plain:
+                knocks = plain if way == 'tcp' else trusting.wrap_socket(plain)
+                print('IN' if knocks.recv(10) else 'out', way, port)
+        except OSError as e: print('out', way, port, type(e).__name__)
     for page in ('info/main/workers.html', 'json/counts.json', 'status'):
-        try: print('IN', page, port, urllib.request.urlopen(f'http://127.0.0.1:{port}/{page}', timeout=1).status)
+        try: print('IN', page, port, open_page(f'http://127.0.0.1:{port}/{page}', timeout=1).status)
         except Exception as e: print('out', page, port, type(e).__name__)
 '''
 
@@ -276,7 +277,7 @@ def test_nobody_else_reaches_scheduler_or_workers(tmp_path):
         as_nobody = NOBODY if os.geteuid() == 0 and shutil.which('setpriv') else []
         (tmp_path/'home').mkdir(mode=0o777)
         said = subprocess.run([*as_nobody, sys.executable, '-c', KNOCKING, *sorted(ports)], capture_output=True, text=True, cwd='/', env=os.environ | dict(HOME=str(tmp_path/'home')), timeout=120)
-    assert len(ports) >= 3 and said.stdout.count('out') == 5*len(ports) and 'IN' not in said.stdout, said.stdout + said.stderr
+    assert len(ports) >= 3 and [line.split()[0] for line in said.stdout.splitlines()] == ['out']*5*len(ports), said.stdout + said.stderr
     assert not any('PRIVATE KEY' in arg for arg in arguments)
 
 TRYING = """import asyncio, http.client, json, os, urllib.parse
