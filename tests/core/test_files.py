@@ -1,10 +1,11 @@
 "Files that are written whole, with the rights they should have; tables that people saved in some way."
 import os, stat
+from pathlib import Path
 
 import pytest
 
 from factlib.benchmarks.gutenberg import read_metadata
-from factlib.core.files import atomic_path, read_csv, write_atomic
+from factlib.core.files import atomic_path, open_lock, read_csv, write_atomic
 from factlib.core.records import BadInput
 from factlib.llm.costs import price_table
 
@@ -41,3 +42,13 @@ def test_tables_that_cannot_be_read_are_sentences(table, tmp_path):
 
 def test_a_folder_is_no_table(tmp_path):
     with pytest.raises(BadInput): read_csv(tmp_path, 'The table')
+
+def test_a_lock_is_never_opened_through_a_link(tmp_path):
+    "Before, a link in a lock's place emptied or made the file that it leads to; a pipe would have been waited for without end."
+    (tmp_path/'precious').write_text('mine')
+    for name, make in dict(link=lambda p: p.symlink_to(tmp_path/'precious'), broken=lambda p: p.symlink_to(tmp_path/'new'), folder=Path.mkdir, pipe=os.mkfifo).items():
+        make(tmp_path/name)
+        with pytest.raises(BadInput, match='where a lock of ours belongs|a lock of ours belongs there'): open_lock(tmp_path/name)
+    assert (tmp_path/'precious').read_text() == 'mine' and not (tmp_path/'new').exists()
+    open_lock(tmp_path/'lock').close()
+    assert stat.S_IMODE((tmp_path/'lock').stat().st_mode) == 0o600
