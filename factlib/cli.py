@@ -385,8 +385,9 @@ Exit codes: 0; 1 a cell failed; 2 bad input; 3 stopped by a limit; 130 interrupt
 _SWEEP_WHERE = [
     click.option('--workers', type=click.IntRange(1), default=1, show_default=True,
                  help='So many cells at a time, each in a process of its own (needs factlib[scale]).'),
-    click.option('--scheduler', metavar='ADDRESS', help='Give the cells to the workers of a Dask scheduler with TLS (tls://HOST:PORT; Dask\'s configuration '
-                      'distributed.comm.tls names the certificates).'),
+    click.option('--scheduler', metavar='ADDRESS',
+                 help='Give the cells to the workers of a Dask scheduler with TLS (tls://HOST:PORT; its certificates '
+                      'in Dask\'s configuration, distributed.comm.tls).'),
     click.option('--slurm', type=click.Path(path_type=Path), metavar='FILE',
                  help='Give them to jobs of Slurm; the YAML file says queue, memory, walltime, jobs.'),
     click.option('--insecure', is_flag=True,

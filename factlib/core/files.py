@@ -248,9 +248,8 @@ def open_lock(
         if not os.path.islink(path) and not os.path.isdir(path): raise
         why = 'a link' if os.path.islink(path) else 'a folder'
         raise BadInput(f'{str(path)!r} is {why} where a lock of ours belongs: remove it.') from e
-    handle = os.fdopen(number, 'r+')
-    if stat.S_ISREG(os.fstat(number).st_mode): return handle
-    handle.close()
+    if stat.S_ISREG(os.fstat(number).st_mode): return os.fdopen(number, 'r+')
+    os.close(number)
     raise BadInput(f'{str(path)!r} is no file, but a lock of ours belongs there: remove it.')
 
 # %% ../../nbs/core/files.ipynb #files-write

@@ -626,7 +626,9 @@ def test_what_a_killed_writer_left_beside_the_file_is_read_too(leave):
 
 @unix
 def test_reading_while_the_owner_writes():
+    "Who lets others read says so by the mode of the file, before there are others beside it."
     with open_folder() as folder:
+        with Cache(folder/'c'): (folder/'c').chmod(0o644)
         cache = Cache(folder/'c')
         fill(cache, 25)
         assert without_rights(lambda: read_all(folder/'c')) == (True, 25, 25)
