@@ -397,18 +397,18 @@ class Duration(click.ParamType):
         if not seconds: self.fail(f'{value!r} is no time: give seconds, or a number with s, m, h or d, such as 90m.')
         return seconds
 
-def _sweep(grid, out, dry_run, cost, to, cell_time=None, deadline=None, **who):
+def _sweep(grid, out, dry_run, cost, to, insecure, cell_time=None, deadline=None, **who):
     "What a sweep says in lines, what it says as an object, and its exit code."
     from factlib.runs import sweep_said
     from factlib.runs.grid import load_grid
     from factlib.runs.copies import copying
     from factlib.runs.sweep import run_sweep
     from factlib.runs.dask import has_dask
-    loaded, workers = load_grid(grid), sweep_said.workers_for(**who)
+    loaded, workers = load_grid(grid), sweep_said.workers_for(**who, insecure=insecure)
     if who['workers'] > 1 and not has_dask():
         click.echo('Without Dask the cells run one after the other: pip install "factlib[scale]".', err=True)
     if dry_run: return *sweep_said.dry_run(loaded, out, cost, who['slurm']), 0
-    summary = run_sweep(loaded, out, workers, copying(out, to), cell_time, deadline)
+    summary = run_sweep(loaded, out, workers, copying(out, to), cell_time, deadline, insecure=insecure)
     return sweep_said.summary_lines(summary, out), summary, sweep_said.exit_code(summary)
 
 # %% ../nbs/cli.ipynb #cli-sweep-help
@@ -445,9 +445,14 @@ Exit codes: 0; 1 a cell failed; 2 bad input; 3 stopped by a limit or the deadlin
 _SWEEP_WHERE = [
     click.option('--workers', type=click.IntRange(1), default=1, show_default=True,
                  help='So many cells at a time, each in a process of its own (needs factlib[scale]).'),
-    click.option('--scheduler', metavar='ADDRESS', help='Give the cells to the workers of a Dask scheduler.'),
+    click.option('--scheduler', metavar='ADDRESS',
+                 help='Give the cells to the workers of a Dask scheduler with TLS (tls://HOST:PORT; its certificates '
+                      'in Dask\'s configuration, distributed.comm.tls).'),
     click.option('--slurm', type=click.Path(path_type=Path), metavar='FILE',
                  help='Give them to jobs of Slurm; the YAML file says queue, memory, walltime, jobs.'),
+    click.option('--insecure', is_flag=True,
+                 help='Allow a scheduler without TLS, where everybody who reaches it runs code as you; and sending the '
+                      'key to another machine over plain HTTP.'),
     click.option('--to', default='', metavar='ADDRESS', help='Also copy finished cells there, e.g. s3://bucket/it.')]
 
 # %% ../nbs/cli.ipynb #cli-sweep

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ..core.files import escape_formula, read_regular, shipped, write_atomic
-from ..core.folders import check_place
+from ..core.folders import check_place, private_folder
 from ..core.ownership import GENERATOR, check_ours, forced
 from ..core.ledger import Spent
 from ..core.records import BadInput

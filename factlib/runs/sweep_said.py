@@ -53,12 +53,13 @@ def workers_for(
     workers:int=1, # Processes of this machine
     scheduler:str|None=None, # Address
     slurm:Path|None=None, # YAML
+    insecure:bool=False, # May the scheduler be one without TLS?
 ): # For `run_sweep`
     "Who is to run the cells. More than one answer is a `BadInput`."
     named = dict(workers=workers > 1, scheduler=scheduler, slurm=slurm)
     given = [f'--{name}' for name, value in named.items() if value]
     if len(given) > 1: raise BadInput(f'Give one of {" and ".join(given)}.')
-    if scheduler: return scheduler_workers(scheduler)
+    if scheduler: return scheduler_workers(scheduler, insecure=insecure)
     if slurm: return slurm_workers(slurm)
     return local_workers(workers) if workers > 1 else here
 

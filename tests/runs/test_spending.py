@@ -64,7 +64,7 @@ def test_without_a_model_nothing_is_said(mine, tmp_path):
 def test_a_lock_is_never_opened_through_a_link(tmp_path):
     (tmp_path/'precious').write_text('mine')
     (tmp_path/'.out.lock').symlink_to(tmp_path/'precious')
-    with pytest.raises(BadInput, match='it is a link'): at_work(tmp_path/'out').__enter__()
+    with pytest.raises(BadInput, match='is a link where a lock of ours belongs'): at_work(tmp_path/'out').__enter__()
     assert (tmp_path/'precious').read_text() == 'mine'
 
 def test_of_many_exactly_one_works_at_a_time(tmp_path):
