@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from .files import write_atomic
+from .folders import private_folder
 from .records import BadInput
 
 # %% ../../nbs/core/ledger.ipynb #ledger-spent
@@ -126,7 +127,7 @@ class Ledger:
     def _append(self, name, change):
         "Write it to the file."
         if self._handle is None:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self.file.parent)
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, 'O_NOFOLLOW', 0)
             self._handle = os.open(self.file, flags, 0o600)
         os.write(self._handle, b'\n' + json.dumps([name, change]).encode() + b'\n') # the first one ends a torn line

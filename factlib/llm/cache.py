@@ -18,7 +18,7 @@ from fastcore.basics import patch
 
 from ..core.databases import foreign_beside
 from ..core.files import atomic_path, in_project, need_columns
-from ..core.folders import no_exchange
+from ..core.folders import no_exchange, private_folder
 from ..core.ownership import forced
 from ..core.records import BadInput
 
@@ -262,7 +262,7 @@ def _connect_to_read(path):
 # %% ../../nbs/llm/cache.ipynb #cache-writable
 def _writable(path):
     "Whether the file, and those that SQLite puts beside it, can be written. The folder is made if there is none."
-    try: path.parent.mkdir(parents=True, exist_ok=True)
+    try: private_folder(path.parent)
     except OSError as e:
         raise BadInput(f'The folder {str(path.parent)!r} can\'t be made ({e.strerror}): '
                        'give another path for the cache.') from None

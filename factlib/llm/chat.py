@@ -605,7 +605,8 @@ class _Asking:
         self.count += 1
         if not chat._came or len(chat._first) < _ROUNDS: chat._first.setdefault(self.key, None)
         try: reserved = purse().reserve(chat.model, *most_tokens(body), chat.model)
-        except OSError as e: return Failure('rejected', f'nothing is sent that can\'t be counted ({e.strerror}): make room')
+        except OSError as e:
+            return Failure('rejected', f'nothing is sent that can\'t be counted ({e.strerror}): make room')
         chat.stats.requests += 1
         chat.stats.retries += self.count > 1
         chat.stats.unanswered += 1 # until it is known better

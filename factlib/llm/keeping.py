@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fastcore.basics import patch
 
+from ..core.folders import private_folder
 from .cache import Cache
 
 # %% ../../nbs/llm/keeping.ipynb #keeping-class
@@ -78,7 +79,7 @@ class Arrived:
     def __init__(self,
         path:Path, # Made if need be; for one process
     ):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        private_folder(Path(path).parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, 'O_NOFOLLOW', 0), 0o600))
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._db.execute('PRAGMA journal_mode = WAL')

@@ -17,7 +17,7 @@ from ..llm.budget import PRICES
 from ..llm.costs import price_table
 from .cells import environment
 
-# %% ../../nbs/runs/spending.ipynb #spending
+# %% ../../nbs/runs/spending.ipynb #spending-context
 def ledger_of(
     place:Path, # A folder of results, or a file that is made
 )->Path:

@@ -469,21 +469,21 @@ def test_cells_are_run_again_and_in_any_order(tmp_path):
     run = demo(tmp_path/'r') # what this variable held is given up
     assert (tmp_path/'r.failed'/'first').read_text() == '1' and not (tmp_path/'r').exists()
     run.file('second', '2')
-    assert run.finish() == run.finish() and sorted(contents(tmp_path/'r')) == ['result.json', 'second'] and [p.name for p in tmp_path.iterdir()] == ['r']
+    assert run.finish() == run.finish() and sorted(contents(tmp_path/'r')) == ['index.html', 'result.json', 'second'] and [p.name for p in tmp_path.iterdir()] == ['r']
     for again in ('second', 'third'):
         with pytest.raises(BadInput): run.file(again, '')
     for n in range(3): # and all of it again
         run = demo(tmp_path/'r')
         run.file(f'again-{n}', '')
         run.finish()
-    assert sorted(contents(tmp_path/'r')) == ['again-2', 'result.json'] and [p.name for p in tmp_path.iterdir()] == ['r']
+    assert sorted(contents(tmp_path/'r')) == ['again-2', 'index.html', 'result.json'] and [p.name for p in tmp_path.iterdir()] == ['r']
 
 def test_two_runs_of_one_experiment_at_once(tmp_path):
     one, two = demo(tmp_path/'r', 'one'), demo(tmp_path/'r', 'two')
     for run in (one, two, one, two): run.file(f'{run.name}-{len(run.files)}', run.name)
     for run in (one, two):
         run.finish()
-        assert set(contents(tmp_path/'r')) == {f'{run.name}-0', f'{run.name}-1', 'result.json'} and json.loads((tmp_path/'r'/'result.json').read_text())['name'] == run.name
+        assert set(contents(tmp_path/'r')) == {f'{run.name}-0', f'{run.name}-1', 'index.html', 'result.json'} and json.loads((tmp_path/'r'/'result.json').read_text())['name'] == run.name
 
 @pytest.mark.slow
 def test_a_notebook_that_fails_keeps_its_tables(tmp_path):

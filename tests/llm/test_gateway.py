@@ -314,6 +314,35 @@ def test_a_token_ends_with_its_cell():
         assert raw(gateway, *asks(gateway, second, server.base_url)).startswith('HTTP/1.1 200')
         assert len(server.requests) == 2
 
+def test_what_waits_for_the_budget_when_its_cell_ends_is_not_sent():
+    "It has its place at the gate, and no room yet; when there is room, nobody is there to get it. It stops no sweep."
+    body = json.dumps(dict(model='m', max_tokens=100, messages=[dict(role='user', content='a')])).encode()
+    with StubServer(lambda request: dict(content='Yes.', delay=.5)) as server, Gateway([server.base_url], budget=Budget(tokens=len(body) + 110)) as gateway:
+        first, second = gateway.open(), gateway.open()
+        with ThreadPoolExecutor() as threads:
+            running = threads.submit(raw, gateway, *asks(gateway, first, server.base_url, body))
+            while not server.requests: time.sleep(.01)
+            waiting = threads.submit(raw, gateway, *asks(gateway, second, server.base_url, body))
+            while len(gateway._under_way) < 2: time.sleep(.01)
+            gateway.end(second)
+            assert running.result().startswith('HTTP/1.1 200') and waiting.result().startswith('HTTP/1.1 401')
+        assert len(server.requests) == 1 and gateway.stopped == ''
+
+def test_an_answer_outlives_the_token_by_which_it_was_asked(tmp_path):
+    "The cell was killed, its token has ended while 8 were under way; a later process with another token gets the 8. Under an address that isn't named nobody does."
+    with StubServer(lambda request: 'Yes.', delay=.5) as server, Gateway([server.base_url], arrived=Arrived(tmp_path/'arrived.sqlite')) as gateway:
+        killed = worker(gateway, server, 'a', 8)
+        while len(server.requests) < 8: time.sleep(.01)
+        killed.kill()
+        killed.communicate()
+        token, = gateway.accounts
+        gateway.end(token)
+        while gateway._under_way: time.sleep(.01)
+        assert told([worker(gateway, server, 'a', 8)]) == [['None']*8] and len(server.requests) == 8
+        assert gateway.budget.spent.answered == 8 and token not in gateway.accounts
+        gateway.endpoints.clear()
+        assert 'None' not in told([worker(gateway, server, 'a', 8)])[0] and len(server.requests) == 8
+
 def test_a_kept_answer_is_never_replaced(tmp_path, gated):
     "Before, `replace: true` turned 'honest' into 'evil'. Other answers are still added."
     asked, other = dict(model='m', i=1), dict(model='m', i=2)

@@ -56,6 +56,7 @@ def test_the_end_says_what_was_spent(mine, tmp_path):
     assert 'Asked: 0 requests, 0 answered; 0 tokens, 0 EUR. Kept from before: 30 answers.' in told[1]
     said = json.loads((tmp_path/'out'/'result.json').read_text())['spent']
     assert (said['requests'], said['kept'], said['prompt_tokens'], said['money']) == (30, 30, 9000, 9.6)
+    assert (tmp_path/'out').stat().st_mode & 0o777 == 0o700 # the ledger and the cache were there before the results
 
 def test_without_a_model_nothing_is_said(mine, tmp_path):
     told = factlib_inside('evaluate', 'mine.jsonl', '--with', 'rouge1', '--out', 'out', '--no-page', cwd=tmp_path)
