@@ -84,7 +84,7 @@ def waiting(n, asked):
     said(f'{n} cells, {asked} answers of 50 ms', one=times[1], two=times[2], ratio=times[1]/times[2])
 
 def gateway(n):
-    with StubServer(lambda request: 'Yes.') as server, Gateway(concurrency=16) as gate:
+    with StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url], concurrency=16) as gate:
         os.environ.update(FACTLIB_GATE=gate.url, OPENAI_API_KEY=gate.open())
         chat = Chat('m', server.base_url, mode='off', transport='lean')
         del os.environ['FACTLIB_GATE'], os.environ['OPENAI_API_KEY']

@@ -157,7 +157,8 @@ def run(name, parameter, request, out, page, if_changed):
     known = parameters_of(notebook)
     values = _typed(_with_request(parameter, request, known, name), known)
     out = Path(in_project(out or values.pop('out', '') or f'outputs/{notebook.stem}'))
-    _run(notebook, values, out, page, if_changed)
+    from factlib.runs.spending import spending
+    with spending(out, values.get('prices'), click.echo): _run(notebook, values, out, page, if_changed)
 
 # %% ../nbs/cli.ipynb #cli-pairs
 def _pairs(text, what):
@@ -190,13 +191,15 @@ def _say_made(out):
     click.echo(f'Results in {out}: {", ".join(name for name in names if (out/name).exists())}')
 
 # %% ../nbs/cli.ipynb #cli-evaluate-run
-def _evaluate(path, names, out, at_least, page, **options):
+def _evaluate(path, names, out, at_least, page, prices, **options):
     "Judge, say what came out, and end with 1 (an evaluator failed) or 4 (too few scores)."
     from factlib.metaeval.matrix import small_matrix
     from factlib.runs.own_file import check_least, evaluate_file, too_few
     check_least(at_least)
     check_place(out)
-    result, failed = evaluate_file(path, names, out, statistics=small_matrix, **options)
+    from factlib.runs.spending import spending
+    with spending(out, prices, click.echo):
+        result, failed = evaluate_file(path, names, out, statistics=small_matrix, **options)
     _say_made(out)
     if page: _say_page(out)
     if failed: raise RuntimeError(' '.join(failed.values()))
@@ -230,7 +233,7 @@ def _evaluate(path, names, out, at_least, page, **options):
 @click.option('--concurrency', default=16, show_default=True, help='Requests under way at a time.')
 @click.option('--cost', is_flag=True, help='Only say what would be asked for.')
 @click.option('--prices',
-              help='With --cost: a CSV file with the columns model, input, output (per million tokens) and currency.')
+              help='A CSV file with the columns model, input, output (per million tokens) and currency.')
 @click.option('--page/--no-page', default=True, help='Also bring the page of all results in the folder above up to '
                                                      'date, if factlib made that folder.')
 @force_option
@@ -250,7 +253,7 @@ def evaluate_own(path, names, out, model, base_url, request, weighted, columns, 
     """
     meanings = dict(columns=_pairs(columns, '--columns'), labels=_pairs(labels, '--labels'), good=good)
     if cost: return _say_cost(path, names, model, base_url, prices, meanings, request, weighted)
-    _evaluate(path, names, out, at_least, page, model=model, base_url=base_url, concurrency=concurrency,
+    _evaluate(path, names, out, at_least, page, prices, model=model, base_url=base_url, concurrency=concurrency,
               language=language, request=request, weighted=weighted, **meanings)
 
 # %% ../nbs/cli.ipynb #cli-cost
@@ -394,18 +397,18 @@ class Duration(click.ParamType):
         if not seconds: self.fail(f'{value!r} is no time: give seconds, or a number with s, m, h or d, such as 90m.')
         return seconds
 
-def _sweep(grid, out, dry_run, cost, to, cell_time=None, deadline=None, **who):
+def _sweep(grid, out, dry_run, cost, to, insecure, cell_time=None, deadline=None, **who):
     "What a sweep says in lines, what it says as an object, and its exit code."
     from factlib.runs import sweep_said
     from factlib.runs.grid import load_grid
     from factlib.runs.copies import copying
     from factlib.runs.sweep import run_sweep
     from factlib.runs.dask import has_dask
-    loaded, workers = load_grid(grid), sweep_said.workers_for(**who)
+    loaded, workers = load_grid(grid), sweep_said.workers_for(**who, insecure=insecure)
     if who['workers'] > 1 and not has_dask():
         click.echo('Without Dask the cells run one after the other: pip install "factlib[scale]".', err=True)
     if dry_run: return *sweep_said.dry_run(loaded, out, cost, who['slurm']), 0
-    summary = run_sweep(loaded, out, workers, copying(out, to), cell_time, deadline)
+    summary = run_sweep(loaded, out, workers, copying(out, to), cell_time, deadline, insecure=insecure)
     return sweep_said.summary_lines(summary, out), summary, sweep_said.exit_code(summary)
 
 # %% ../nbs/cli.ipynb #cli-sweep-help
@@ -424,8 +427,10 @@ _SWEEP = """Run one experiment with many settings. The file GRID says which, in 
 # %% ../nbs/cli.ipynb #cli-sweep-help-more
 _SWEEP_MORE = """
 What a cell gave is kept while its parameters, notebook, data and code stay the same, so the same command again
-runs only what is new, has changed, failed or was stopped. Limits hold for all runs into the same folder together;
-what was already asked when one of tokens or money is reached is still answered, and counted.
+runs only what is new, has changed, failed or was stopped. Limits hold for all runs into the same folder together,
+and before anything is sent: a request reserves a token for each byte of its prompt and its max_tokens, until the
+answer says what it took. What gets no answer stays reserved, since it may be billed. The first request that doesn't
+fit any more stops the sweep.
 
 A cell may take as long as it takes, unless --cell-time says how long: then it is stopped, has failed, and the sweep
 goes on. After --deadline nothing new begins, and what runs is stopped; the same command goes on later.
@@ -440,9 +445,14 @@ Exit codes: 0; 1 a cell failed; 2 bad input; 3 stopped by a limit or the deadlin
 _SWEEP_WHERE = [
     click.option('--workers', type=click.IntRange(1), default=1, show_default=True,
                  help='So many cells at a time, each in a process of its own (needs factlib[scale]).'),
-    click.option('--scheduler', metavar='ADDRESS', help='Give the cells to the workers of a Dask scheduler.'),
+    click.option('--scheduler', metavar='ADDRESS',
+                 help='Give the cells to the workers of a Dask scheduler with TLS (tls://HOST:PORT; its certificates '
+                      'in Dask\'s configuration, distributed.comm.tls).'),
     click.option('--slurm', type=click.Path(path_type=Path), metavar='FILE',
                  help='Give them to jobs of Slurm; the YAML file says queue, memory, walltime, jobs.'),
+    click.option('--insecure', is_flag=True,
+                 help='Allow a scheduler without TLS, where everybody who reaches it runs code as you; and sending the '
+                      'key to another machine over plain HTTP.'),
     click.option('--to', default='', metavar='ADDRESS', help='Also copy finished cells there, e.g. s3://bucket/it.')]
 
 # %% ../nbs/cli.ipynb #cli-sweep

@@ -178,13 +178,14 @@ def answer(
 
 # %% ../../nbs/apps/server.ipynb #server-tornado
 MOST_BYTES = 64*1024*1024 # Of a request: larger ones are refused before they are read
+_SLOW = 120. # seconds that a body may take to come, and that a connection may be silent
 
 def _tornado():
     "The modules of Tornado."
-    try: from tornado import httpserver, netutil, web
+    try: from tornado import httpserver, httputil, netutil, web
     except ImportError:
         raise BadInput("The pages need Tornado, which is not installed: pip install 'factlib[annotate]'.") from None
-    return httpserver, netutil, web
+    return httpserver, netutil, web, httputil
 
 def _asked(request, form_key):
     "Tornado's request as ours."
@@ -227,15 +228,29 @@ async def _serve(handler, site, door):
 @lru_cache(maxsize=1)
 def _handler():
     "The class of Tornado's handler, made when it is needed."
-    _, _, web = _tornado()
+    _, _, web, httputil = _tornado()
+    @web.stream_request_body
     class Handler(web.RequestHandler):
         SUPPORTED_METHODS = ('GET', 'POST')
-        def initialize(self, site, door): self._site, self._door = site, door
+        def initialize(self, site, door): self._site, self._door, self._pieces = site, door, []
         def set_default_headers(self):
             for name, value in HEADERS.items(): self.set_header(name, value)
+        def prepare(self):
+            headers = self.request.headers
+            if 'Content-Length' not in headers and 'Transfer-Encoding' not in headers: return
+            refused = self._door.refusal('GET', headers.get('Host'), self.get_cookie(self._door.cookie))
+            if refused: _send(self, _page_of_error(refused, 403)._replace(headers={'Connection': 'close'}))
+        def data_received(self, piece):
+            if not self._finished: self._pieces.append(piece)
         async def get(self): await _serve(self, self._site, self._door)
-        async def post(self): await _serve(self, self._site, self._door)
+        async def post(self):
+            request, body = self.request, b''.join(self._pieces)
+            self._pieces.clear()
+            httputil.parse_body_arguments(request.headers.get('Content-Type', ''), body, request.body_arguments,
+                                          request.files, request.headers)
+            await _serve(self, self._site, self._door)
         def write_error(self, status_code, **more):
+            self.set_header('Connection', 'close') # a body may not have been read
             self.finish(_page_of_error(f'The server can\'t do this ({status_code}).', status_code).body)
     return Handler
 
@@ -271,10 +286,11 @@ def _sockets(self:Server, netutil):
 @patch
 async def _run(self:Server, sockets, ready, modules):
     "Serve until told to stop."
-    httpserver, _, web = modules
+    httpserver, _, web, _ = modules
     routes = [('.*', _handler(), dict(site=self.site, door=self.door))]
     application = web.Application(routes, log_function=lambda handler: None)
-    serving = httpserver.HTTPServer(application, max_body_size=MOST_BYTES, max_buffer_size=2*MOST_BYTES)
+    serving = httpserver.HTTPServer(application, max_body_size=MOST_BYTES, max_buffer_size=2*MOST_BYTES,
+                                    body_timeout=_SLOW, idle_connection_timeout=_SLOW)
     serving.add_sockets(sockets)
     self._stop = asyncio.Event()
     ready.set()

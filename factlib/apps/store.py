@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fastcore.basics import patch
 
-from ..core.files import whole_characters, write_atomic
+from ..core.files import open_lock, whole_characters, write_atomic
 from ..core.ownership import forced
 from ..core.records import BadInput
 
@@ -29,7 +29,7 @@ def _lock(path):
     "An open file that nobody else can lock while we have it; None where the system has no such locks."
     try: import fcntl
     except ImportError: return None # Windows
-    try: handle = open(path, 'a')
+    try: handle = open_lock(path)
     except OSError as e: raise _no_write(path.parent, e) from None
     try: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -6,10 +6,10 @@
 __all__ = ['MOST_TABLE', 'shipped', 'data_home', 'in_project', 'data_file', 'need_columns', 'read_parquet', 'read_csv',
            'escape_formula', 'unescape_formula', 'decoded', 'regular_bytes', 'read_regular', 'real_inside',
            'read_inside', 'text_files', 'read_text_file', 'json_lines', 'parse_json', 'digest', 'whole_characters',
-           'sync_to_disk', 'atomic_path', 'write_atomic']
+           'sync_to_disk', 'atomic_path', 'open_lock', 'write_atomic']
 
 # %% ../../nbs/core/files.ipynb #files-imports
-import csv, hashlib, json, os, re, secrets
+import csv, hashlib, json, os, re, secrets, stat
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -312,6 +312,21 @@ def atomic_path(
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+# %% ../../nbs/core/files.ipynb #files-lock
+def open_lock(
+    path:Path, # In a folder that is there
+): # An open file, to be locked by `fcntl.flock`; new ones are the user's alone. Close it
+    "Open a lock file, never through a link: a link, or what is no regular file, is a `BadInput`."
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, 'O_NOFOLLOW', 0) | getattr(os, 'O_NONBLOCK', 0) # 0 on Windows
+    try: number = os.open(path, flags, 0o600)
+    except OSError as e:
+        if not os.path.islink(path) and not os.path.isdir(path): raise
+        why = 'a link' if os.path.islink(path) else 'a folder'
+        raise BadInput(f'{str(path)!r} is {why} where a lock of ours belongs: remove it.') from e
+    if stat.S_ISREG(os.fstat(number).st_mode): return os.fdopen(number, 'r+')
+    os.close(number)
+    raise BadInput(f'{str(path)!r} is no file, but a lock of ours belongs there: remove it.')
 
 # %% ../../nbs/core/files.ipynb #files-write
 def write_atomic(

@@ -4,17 +4,17 @@
 
 # %% auto #0
 __all__ = ['MARK', 'alone', 'recover', 'recover_all', 'no_exchange', 'failed_folder', 'drop_failed', 'tidy', 'check_place',
-           'Part', 'whole_folder']
+           'private_folder', 'Part', 'whole_folder', 'at_work']
 
 # %% ../../nbs/core/folders.ipynb #folders-imports
-import json, os, re, secrets, shutil, stat, time, weakref
+import json, os, re, secrets, shutil, socket, stat, sys, time, weakref
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from fastcore.basics import patch
 
 from .databases import database_of, held_open, stray_journal
-from .files import write_atomic
+from .files import open_lock, write_atomic
 from .records import BadInput
 
 # %% ../../nbs/core/folders.ipynb #folders-lock
@@ -299,13 +299,22 @@ def check_place(
         raise BadInput(f'No folder can be made in {str(above)!r}, where {told} belongs: name another one.')
     return whole.parent/whole.name if folder.name in ('', '..') else folder
 
+# %% ../../nbs/core/folders.ipynb #folders-private
+def private_folder(
+    folder:Path,
+)->None:
+    "Make a folder, and those above it that are missing, for their owner alone. What is there keeps its mode."
+    for missing in reversed([f for f in (folder, *folder.parents) if not f.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    if not folder.is_dir(): raise NotADirectoryError(20, 'it is no folder', str(folder))
+
 # %% ../../nbs/core/folders.ipynb #folders-make
-def _make(folder):
+def _make(folder, private=True):
     "Make a folder and lock it, before anybody takes it for a killed run's. A `BadInput` if it can't be made."
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with alone(folder.parent):
-            folder.mkdir()
+            folder.mkdir(mode=0o700 if private else 0o777)
             return _lock(folder, wait=True)
     except OSError as e:
         raise BadInput(f'The folder {str(folder)!r} can\'t be made ({e.strerror}): name another place.') from None
@@ -315,15 +324,16 @@ class Part:
     "A folder that is filled beside the one whose place it takes in the end. It is made by `begin`."
     def __init__(self,
         folder:Path, # Whose place it takes
+        private:bool=True, # Is a new folder its owner's alone? False: open as the process makes others
     ):
-        self.folder, self.token = check_place(folder), secrets.token_hex(4)
+        self.private, self.folder, self.token = private, check_place(folder), secrets.token_hex(4)
         self.path, self._lock, self._end = _beside(self.folder, self.token, 'part'), None, None
 
     def begin(self)->Path: # The folder to be filled
         "Make it, unless it is there. Should this process end before, what is in it is kept as `NAME.failed`."
         if self._end is not None: return self.path
         tidy(self.folder)
-        self._lock, where = _make(self.path), Path(os.path.abspath(self.folder))
+        self._lock, where = _make(self.path, self.private), Path(os.path.abspath(self.folder))
         self._end = weakref.finalize(self, _left, where, self.token, self._lock, os.getpid())
         return self.path
 
@@ -365,9 +375,55 @@ def whole_folder(
     check=None, # As for `Part.take_place`
 ): # Gives the folder to be filled
     "Whatever is written takes the folder's place at the end, as a whole; nothing does if anything fails."
-    part = Part(folder)
+    part = Part(folder, private=False)
     try: yield part.begin()
     except BaseException:
         part.drop()
         raise
     part.take_place(stale, check)
+
+# %% ../../nbs/core/folders.ipynb #folders-work
+def _who():
+    "This process, for people."
+    named = sys.argv and sys.argv[0] not in ('', '-c')
+    command = ' '.join([Path(sys.argv[0]).name, *sys.argv[1:2]]) if named else 'factlib'
+    return f'{command}, process {os.getpid()} on {socket.gethostname()}, since {time.strftime("%Y-%m-%d %H:%M:%S")}'
+
+@contextmanager
+def at_work(
+    place:Path, # A folder or a file that is filled; need not be there
+):
+    "Within it no other process works at this place; a `BadInput` says which one does."
+    try: import fcntl
+    except ImportError: # where there are no such locks
+        yield
+        return
+    place = Path(os.path.realpath(place))
+    lock = place.with_name(f'.{place.name}.lock')
+    made = [f for f in (lock.parent, *lock.parent.parents) if not f.exists()]
+    try: lock.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as e: raise BadInput(f'{str(place)!r} can\'t be made ({e.strerror}): name another place.') from None
+    while True:
+        try: handle = open_lock(lock)
+        except OSError as e:
+            told = f'The lock {str(lock)!r} can\'t be opened ({e.strerror})'
+            raise BadInput(f'{told}: remove it, or name another place.') from None
+        try: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            told = os.read(handle.fileno(), 500).decode('utf-8', 'replace').strip()
+            handle.close()
+            raise BadInput(f'Another process is at work in {str(place)!r} ({told or "it is just beginning"}): '
+                           'wait until it has ended, or name another place.') from None
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(handle.fileno()), os.lstat(lock)): break
+        handle.close() # whoever had it has just removed it
+    try:
+        os.ftruncate(handle.fileno(), 0)
+        os.write(handle.fileno(), _who().encode('utf-8', 'replace')[:500])
+        yield
+    finally:
+        with suppress(OSError): lock.unlink() # before it is let go, so that who comes next makes a new one
+        with suppress(OSError): fcntl.flock(handle, fcntl.LOCK_UN)
+        handle.close()
+        for folder in made:
+            with suppress(OSError): folder.rmdir() # if nothing was put there

@@ -8,7 +8,7 @@ __all__ = ['RequestText', 'request_text', 'request_key', 'is_cache', 'Cache', 'M
 # %% ../../nbs/llm/cache.ipynb #cache-imports
 import ctypes, hashlib, itertools, json, math, os, re, shutil, sqlite3, tempfile, threading, time, warnings, weakref
 import zlib
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Iterator, NamedTuple
@@ -18,7 +18,7 @@ from fastcore.basics import patch
 
 from ..core.databases import foreign_beside
 from ..core.files import atomic_path, in_project, need_columns
-from ..core.folders import no_exchange
+from ..core.folders import no_exchange, private_folder
 from ..core.ownership import forced
 from ..core.records import BadInput
 
@@ -262,7 +262,7 @@ def _connect_to_read(path):
 # %% ../../nbs/llm/cache.ipynb #cache-writable
 def _writable(path):
     "Whether the file, and those that SQLite puts beside it, can be written. The folder is made if there is none."
-    try: path.parent.mkdir(parents=True, exist_ok=True)
+    try: private_folder(path.parent)
     except OSError as e:
         raise BadInput(f'The folder {str(path.parent)!r} can\'t be made ({e.strerror}): '
                        'give another path for the cache.') from None
@@ -272,6 +272,10 @@ def _writable(path):
     return writable
 
 # %% ../../nbs/llm/cache.ipynb #cache-open
+def _begin_file(path):
+    "Make a new file that its owner alone can read."
+    with suppress(FileExistsError): os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL) # errors that go away
 
 def _connected(path, read_only):
@@ -280,6 +284,7 @@ def _connected(path, read_only):
     while True:
         db = None
         try:
+            if not read_only: _begin_file(path)
             db = _connect_to_read(path) if read_only else _sql(path, 'rwc')
             _prepare(db, path)
             if not read_only: db.execute('PRAGMA synchronous=NORMAL')
@@ -724,7 +729,7 @@ def cache_place(
 )->str|os.PathLike|None: # A path, or None if neither says one
     "Where the environment variable `FACTLIB_CACHE` says that answers are kept."
     named = os.environ.get('FACTLIB_CACHE', '').strip()
-    if named.startswith('http://'): return named # a sweep's, see `llm.gateway`
+    if named.startswith(('http://', 'https://')): return named # a sweep's, see `llm.gateway`
     return in_project(named) if named else fallback
 
 def default_cache(
@@ -732,6 +737,6 @@ def default_cache(
 )->Cache|None: # None if neither says where
     "The cache that the environment variable `FACTLIB_CACHE` names, else the one at `fallback`."
     path = cache_place(fallback)
-    if not str(path).startswith('http://'): return None if path is None else Cache(path)
+    if not str(path).startswith(('http://', 'https://')): return None if path is None else Cache(path)
     from factlib.llm.gateway import SharedCache
     return SharedCache(path)

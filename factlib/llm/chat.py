@@ -16,9 +16,10 @@ from ..core.checks import check_choice, check_count, check_optional_count
 from ..core.loop import on_background, run_sync
 from ..core.records import Absence, BadInput, Usage
 from ..core.schemas import jsonschema, schema_validator
+from .budget import most_tokens, purse
 from .cache import Cache, default_cache, request_key, request_text
 from .gateway import gated_url
-from .keeping import Keeper
+from .keeping import Keeper, this_life
 from .limits import Gate, wait_for
 from .profile import Lesson, Profile, lacks_room, lesson
 from .replies import answer as without_reasoning, json_values, looped, whole, why_absent
@@ -51,6 +52,8 @@ class Stats:
     completion_tokens: int = 0 # Of the replies
     uncounted: int = 0         # Answers whose tokens the server doesn't say
     unkept: int = 0            # Answers that could not be kept
+    unanswered: int = 0        # Sent, and it isn't known what became of them: they may be billed
+    reserved_tokens: int = 0   # At most so many more were taken by what is unanswered or uncounted
     absences: dict = field(default_factory=dict) # Absence -> how many replies had it
 
     @property
@@ -418,6 +421,7 @@ class Chat:
         finally: task.waiting -= 1
         if not joined or reply.absence in (Absence.transport, Absence.too_long): return reply
         with self._lock: self.stats.cached += 1
+        purse().ledger.keep(self.model)
         return replace(reply, cached=True, usage=replace(reply.usage, cached=1, seconds=0.))
 
     def _lacks_key(self):
@@ -425,8 +429,14 @@ class Chat:
         host = urlsplit(self.base_url).hostname or ''
         return self._secret.value == 'none' and self._way[0] == self.base_url and bool(_NEED_KEYS.search(host))
 
+    def _settle(self, reserved, counted=True):
+        "It is known what became of a request; if its tokens are counted, or it cost nothing, also what it took."
+        self.stats.unanswered -= 1
+        if counted: self.stats.reserved_tokens -= reserved.tokens
+
     def _enter(self, reply):
         "Enter a reply into the counts. The first answer without a count of tokens is warned about."
+        if reply.cached: purse().ledger.keep(self.model)
         with self._lock:
             if reply.cached: self.stats.cached += 1
             else:
@@ -595,18 +605,29 @@ class _Asking:
         base_url, key, least = chat._way
         self.count += 1
         if not chat._came or len(chat._first) < _ROUNDS: chat._first.setdefault(self.key, None)
+        try: reserved = purse().reserve(chat.model, *most_tokens(body), chat.model)
+        except OSError as e:
+            return Failure('rejected', f'nothing is sent that can\'t be counted ({e.strerror}): make room')
         chat.stats.requests += 1
         chat.stats.retries += self.count > 1
+        chat.stats.unanswered += 1 # until it is known better
+        chat.stats.reserved_tokens += reserved.tokens
+        if least and chat.mode == 'live': # the last field: the gateway takes it off
+            body = body | dict(factlib_key=self.key + this_life())
         try:
             seconds = max(min(chat.timeout, self.end - self.sent), least)
             completion = await transport_for(chat.transport, base_url, key).send(body, seconds)
         except Failure as e:
+            if reserved.failed(e): chat._settle(reserved)
             e.message = chat._secret.strike(e.message)[:500]
             e.args = e.message,
             return e.with_traceback(None) # whose frames hold the prompt and the transport
-        finally: chat._came = True
+        finally:
+            chat._came = True
+            reserved.lost()
         try: answer = _clean(_plain_answer(completion, chat.model, time.perf_counter() - begun), chat._secret.strike)
         except Exception as e: return Failure('garbled', f'the answer is no chat completion ({type(e).__name__})')
+        chat._settle(reserved, counted=bool(reserved.came(answer['usage'])[0]))
         chat._gate.faster()
         chat._denied, chat._answered = None, True
         if told := profile.to_dict(): answer['profile'] = told

@@ -19,6 +19,7 @@ from ..core.files import write_atomic
 from ..core.folders import MARK, Part, drop_failed, recover
 from ..core.ownership import check_exchange, check_ours, is_ours, made_files
 from ..core.frames import DataFrame
+from ..core.ledger import Spent, process_ledger, spent_here
 from ..core.records import BadInput
 from .figures.style import figure_bytes
 from .page import INDEX, build_page, gathers, result_page
@@ -60,6 +61,7 @@ class Experiment:
         if self.held is None: check_results(self.out)
         self.part = Part(self.out) if self.held is None else None
         self.slots, _SLOTS[:] = list(_SLOTS), []
+        self.spent_before = None if process_ledger().file else spent_here() # a file holds all runs into this folder
 
 # %% ../../nbs/report/results.ipynb #results-held
 HELD = 'FACTLIB_PART' # Environment variable: the folder that whoever started this run exchanges
@@ -365,9 +367,11 @@ def _said(self:Experiment):
     "What `result.json` holds."
     told = ('name', 'title', 'question', 'parameters', 'evaluators', 'findings', 'shown')
     cpu = sum(os.times()[:4]) - self.cpu_before
-    spent = dict(seconds=round(time.time() - self.started, 1), cpu_seconds=round(cpu, 1))
+    took = dict(seconds=round(time.time() - self.started, 1), cpu_seconds=round(cpu, 1))
+    spent = spent_here(self.spent_before)
+    if spent != Spent(): took['spent'] = spent.to_dict() # on models
     files = dict(files=sorted(self.files), sha256=digests(self.folder, self.files))
-    return {name: getattr(self, name) for name in told} | spent | dict(factlib=__version__) | files
+    return {name: getattr(self, name) for name in told} | took | dict(factlib=__version__) | files
 
 # %% ../../nbs/report/results.ipynb #results-finish
 def write_page(

@@ -125,8 +125,8 @@ _WRITER_OPTIONS = [
     click.option('-n', type=click.IntRange(1), help='Only the first so many.'),
     click.option('--concurrency', default=16, show_default=True, help='Requests under way at a time.'),
     click.option('--cost', is_flag=True, help='Only say what would be asked for.'),
-    click.option('--prices', help='With --cost: a CSV file with the columns model, input, output (per million '
-                                  'tokens) and currency.'), force_option]
+    click.option('--prices', help='A CSV file with the columns model, input, output (per million tokens) and '
+                                  'currency.'), force_option]
 
 
 # %% ../../nbs/runs/building.ipynb #building-with-options
@@ -149,7 +149,7 @@ def _made_before(path):
     return text.startswith('{') and all(f'"{name}": ' in text for name in ('id', 'absent', 'checks', 'made_by'))
 
 @contextmanager
-def _chat_beside(out, ending, texts, model, base_url, concurrency, cost, request=''):
+def _chat_beside(out, ending, texts, model, base_url, concurrency, cost, request='', prices=None):
     "A chat whose answers are kept beside a file; with `cost` none are. The texts must not be that file."
     from factlib.llm.cache import default_cache
     from factlib.llm.chat import Chat
@@ -163,7 +163,8 @@ def _chat_beside(out, ending, texts, model, base_url, concurrency, cost, request
     if not cost: check_ours([out], known=_made_before)
     make_folder(out.parent)
     if cost: return (yield Chat(model, base_url, mode='off', **settings))
-    with default_cache(out.with_suffix('.answers.sqlite')) as cache:
+    from factlib.runs.spending import spending
+    with spending(out, prices, click.echo), default_cache(out.with_suffix('.answers.sqlite')) as cache:
         yield Chat(model, base_url, cache=cache, **settings)
 
 # %% ../../nbs/runs/building.ipynb #building-montages-make
@@ -216,7 +217,8 @@ def build_montagelie(texts, out, model, base_url, concurrency, request, **option
     """
     from factlib.benchmarks.montage_writer import true_pairs
     pairs = true_pairs(texts) # before a cache is made
-    with _chat_beside(out, '.jsonl', texts, model, base_url, concurrency, options['cost'], request) as chat:
+    cost, prices = options['cost'], options['prices']
+    with _chat_beside(out, '.jsonl', texts, model, base_url, concurrency, cost, request, prices) as chat:
         _build_montages(chat, pairs, out, concurrency=concurrency, **options)
 
 # %% ../../nbs/runs/building.ipynb #building-answers-said
@@ -267,5 +269,6 @@ def build_answers(pairs, out, model, base_url, concurrency, request, **options):
     """
     from factlib.benchmarks.answer_writer import question_pairs
     asked = question_pairs(pairs) # before a cache is made
-    with _chat_beside(out, '.json', pairs, model, base_url, concurrency, options['cost'], request) as chat:
+    cost, prices = options['cost'], options['prices']
+    with _chat_beside(out, '.json', pairs, model, base_url, concurrency, cost, request, prices) as chat:
         _build_answers(chat, asked, out, concurrency=concurrency, **options)

@@ -6,7 +6,7 @@
 __all__ = ['has_dask', 'arrive', 'local_workers', 'worker_version', 'scheduler_workers', 'job_script', 'slurm_workers']
 
 # %% ../../nbs/runs/dask.ipynb #dask-imports
-import logging, os, socket, tempfile, time
+import logging, os, shutil, socket, tempfile, time
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -98,9 +98,10 @@ def _outcome(future):
     error = future.exception()
     if error is None: return future.result()
     kind = type(error).__name__
-    if kind == 'KilledWorker': return Outcome('Its worker died each time that it ran: is there memory enough?')
+    if kind == 'KilledWorker':
+        return Outcome('Its worker died each time that it ran: is there memory enough?', died=True)
     if kind in ('CancelledError', 'FutureCancelledError'): raise RuntimeError(_LOST)
-    return Outcome(f'Its worker could not run it ({kind}: {error}).')
+    return Outcome(f'Its worker could not run it ({kind}: {error}).', died=True)
 
 _LOST = 'The scheduler was lost. What is done is kept: the same command goes on.'
 
@@ -135,6 +136,16 @@ def _sent(client, jobs, stop, remote=False, patient=True):
         if outcome.archive is not None: arrive(outcome.archive, Path(job.out))
         yield job, outcome
 
+# %% ../../nbs/runs/dask.ipynb #dask-security
+_NO_PAGES = {f'distributed.{who}.http.routes': [] for who in ('scheduler', 'worker', 'nanny')}
+
+def _fresh_keys():
+    "Keys for one run. Whoever doesn't hold them can't connect."
+    from distributed.security import Security
+    try: return Security.temporary()
+    except ImportError:
+        raise BadInput('Workers need the package cryptography: pip install "factlib[scale]".') from None
+
 # %% ../../nbs/runs/dask.ipynb #dask-quiet
 def _quiet():
     "What goes wrong is said by us; Dask's own words on lost workers are for those who look for them."
@@ -152,10 +163,13 @@ def local_workers(
     "Workers on this machine; without Dask, this process itself."
     @contextmanager
     def begin(cells):
+        import dask.config
         from distributed import Client, LocalCluster
         _quiet()
-        with LocalCluster(min(n, cells), threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0,
-                          host='127.0.0.1', death_timeout=60, silence_logs=logging.CRITICAL) as cluster:
+        with dask.config.set(_NO_PAGES), LocalCluster(
+                min(n, cells), threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0,
+                host='127.0.0.1', protocol='tls', security=_fresh_keys(), death_timeout=60,
+                silence_logs=logging.CRITICAL) as cluster:
             with Client(cluster, set_as_default=False) as client: yield _executor(client, False, patient=True)
     return begin if has_dask() else here
 
@@ -186,15 +200,23 @@ def _check_workers(client, address):
 
 # %% ../../nbs/runs/dask.ipynb #dask-scheduler
 def scheduler_workers(
-    address:str, # Of a Dask scheduler, such as 'tcp://host:8786'
+    address:str, # Of a Dask scheduler, such as 'tls://host:8786'
     timeout:float=10., # Seconds to wait for it
+    insecure:bool=False, # May it be one without TLS, where everybody who can reach it runs code? Else a `BadInput`
 ): # For `run_sweep`
     "The workers of a scheduler."
     _need_dask('--scheduler')
+    if not address.startswith('tls://') and not insecure:
+        raise BadInput(f'Whoever reaches {address!r} can run code as you: give a scheduler with TLS (tls://HOST:PORT, '
+                       'its certificates in Dask\'s configuration distributed.comm.tls), or say --insecure.')
     @contextmanager
     def begin(cells):
         from distributed import Client
+        from distributed.security import Security
         _quiet()
+        if address.startswith('tls://') and Security().tls_client_cert is None:
+            raise BadInput(f'{address!r} lets in who has a certificate: name yours in Dask\'s configuration, '
+                           'distributed.comm.tls.ca-file and distributed.comm.tls.client.cert and key.')
         try: client = Client(address, timeout=timeout, set_as_default=False)
         except (OSError, ValueError, TypeError) as e:
             raise BadInput(f'No Dask scheduler answers at {address!r} ({type(e).__name__}): start one with '
@@ -213,7 +235,10 @@ def _slurm_options(path):
         raise BadInput(f'{str(path)!r} can\'t be read as YAML ({type(e).__name__}).') from None
     if not isinstance(said, dict): raise BadInput(f'{str(path)!r} has to be a mapping, such as {{queue: short}}.')
     jobs = check_count(said.pop('jobs', 1), 'jobs', 1)
-    return dict(memory='4GB', death_timeout=600) | said | dict(cores=1, processes=1), jobs
+    more = [*said.pop('worker_extra_args', []), '--no-dashboard']
+    scheduler = dict(dashboard_address='127.0.0.1:0') | said.pop('scheduler_options', {})
+    fixed = dict(cores=1, processes=1, worker_extra_args=more, scheduler_options=scheduler)
+    return dict(memory='4GB', death_timeout=600) | said | fixed, jobs
 
 # %% ../../nbs/runs/dask.ipynb #dask-slurm-cluster
 def _slurm_class():
@@ -224,22 +249,41 @@ def _slurm_class():
     finally: signal.signal = real
     return SLURMCluster
 
+def _written_keys(folder):
+    "Fresh keys as files, which Dask's command line on other machines reads."
+    from distributed.security import Security
+    keys, folder = _fresh_keys(), Path(folder)
+    for name in ('ca_file', 'client_cert', 'client_key'):
+        (folder/name).write_text(getattr(keys, f'tls_{name}'), encoding='utf-8')
+    who = {f'tls_{role}_{what}': str(folder/f'client_{what}')
+           for role in ('client', 'scheduler', 'worker') for what in ('cert', 'key')}
+    return Security(require_encryption=True, tls_ca_file=str(folder/'ca_file'), **who)
+
+@contextmanager
 def _slurm_cluster(path):
-    "The cluster, and how many jobs."
+    "The cluster, and how many jobs. The folder of its keys goes in the end."
     _need_dask('--slurm')
+    import dask.config
     options, jobs = _slurm_options(path)
-    try: return _slurm_class()(**options), jobs
-    except (TypeError, ValueError, AttributeError) as e:
-        raise BadInput(f'{str(path)!r} is not what a SLURMCluster takes: {e}') from None
+    place = os.path.expandvars(os.path.expanduser(str(options.pop('shared_temp_directory', '') or '.')))
+    try: folder = tempfile.mkdtemp(prefix='.factlib-keys-', dir=os.path.abspath(place)) # of mode 700
+    except OSError as e:
+        raise BadInput(f'The keys of the workers can\'t be written to {place!r} ({e.strerror}): name a folder that the '
+                       'jobs see as shared_temp_directory.') from None
+    try:
+        with dask.config.set(_NO_PAGES):
+            try: cluster = _slurm_class()(**options, security=_written_keys(folder), protocol='tls://')
+            except (TypeError, ValueError, AttributeError) as e:
+                raise BadInput(f'{str(path)!r} is not what a SLURMCluster takes: {e}') from None
+            with cluster: yield cluster, jobs
+    finally: shutil.rmtree(folder, ignore_errors=True)
 
 # %% ../../nbs/runs/dask.ipynb #dask-slurm-script
 def job_script(
     path:Path, # YAML
 )->str:
     "The script that Slurm would get for each worker."
-    cluster, _ = _slurm_cluster(path)
-    try: return cluster.job_script()
-    finally: cluster.close()
+    with _slurm_cluster(path) as (cluster, _): return cluster.job_script()
 
 # %% ../../nbs/runs/dask.ipynb #dask-submit
 def _give_up(cluster):
@@ -268,8 +312,7 @@ def slurm_workers(
     def begin(cells):
         from distributed import Client
         _quiet()
-        cluster, jobs = _slurm_cluster(path)
-        with cluster, Client(cluster, set_as_default=False) as client:
+        with _slurm_cluster(path) as (cluster, jobs), Client(cluster, set_as_default=False) as client:
             _submit(cluster, min(jobs, cells))
             yield _executor(client, True, _our_address(cluster.scheduler_address), patient=True)
     return begin

@@ -53,12 +53,13 @@ def workers_for(
     workers:int=1, # Processes of this machine
     scheduler:str|None=None, # Address
     slurm:Path|None=None, # YAML
+    insecure:bool=False, # May the scheduler be one without TLS?
 ): # For `run_sweep`
     "Who is to run the cells. More than one answer is a `BadInput`."
     named = dict(workers=workers > 1, scheduler=scheduler, slurm=slurm)
     given = [f'--{name}' for name, value in named.items() if value]
     if len(given) > 1: raise BadInput(f'Give one of {" and ".join(given)}.')
-    if scheduler: return scheduler_workers(scheduler)
+    if scheduler: return scheduler_workers(scheduler, insecure=insecure)
     if slurm: return slurm_workers(slurm)
     return local_workers(workers) if workers > 1 else here
 
@@ -91,8 +92,9 @@ def summary_lines(
 )->list:
     "What a sweep says in the end."
     counts = ', '.join(f'{summary[name]} {name}' for name in ('done', 'kept', 'failed', 'stopped') if summary[name])
-    lines = [f'{counts}: {summary["seconds"]:,} s, {summary["requests"]:,} requests.',
+    lines = [f'{counts}: {summary["seconds"]:,} s, {summary["requests"]:,} requests.', summary.get('said', ''),
              f'Page: {Path(out)/"index.html"}']
+    lines = [line for line in lines if line]
     if summary['limit']: lines.append(f'{summary["limit"]} With a higher one the same command goes on.')
     for name, why in list(summary.get('not_copied', {}).items())[:10]:
         lines.append(f'{name} was not copied ({why}): correct the place of --to, and run the same command again.')

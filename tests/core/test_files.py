@@ -1,12 +1,13 @@
 "Files that are written whole, with the rights they should have; tables that people saved in some way."
 import csv, io, os, stat, subprocess, sys
+from pathlib import Path
 
 import pandas as pd, pyarrow as pa, pyarrow.parquet as pq, pytest
 
 from factlib.benchmarks.answer_files import question_pairs
 from factlib.benchmarks.gutenberg import read_metadata
 from factlib.benchmarks.own_files import read_rows
-from factlib.core.files import atomic_path, parse_json, read_csv, read_parquet, write_atomic
+from factlib.core.files import atomic_path, open_lock, parse_json, read_csv, read_parquet, write_atomic
 from factlib.core.records import BadInput
 from factlib.llm.costs import price_table
 from factlib.metaeval.labels import read_annotations
@@ -114,3 +115,12 @@ def test_no_spreadsheet_runs_a_cell_of_a_sweep(tmp_path):
     row = Row(Cell('=x', dict(m='=1+1', n=-3.5), dict(m='=1+1', n=-3.5)), why='@SUM(A1)')
     line, = csv.DictReader(io.StringIO(cells_csv([row])))
     assert (line['cell'], line['m'], line['n'], line['why']) == ("'=x", "'=1+1", '-3.5', "'@SUM(A1)")
+def test_a_lock_is_never_opened_through_a_link(tmp_path):
+    "Before, a link in a lock's place emptied or made the file that it leads to; a pipe would have been waited for without end."
+    (tmp_path/'precious').write_text('mine')
+    for name, make in dict(link=lambda p: p.symlink_to(tmp_path/'precious'), broken=lambda p: p.symlink_to(tmp_path/'new'), folder=Path.mkdir, pipe=os.mkfifo).items():
+        make(tmp_path/name)
+        with pytest.raises(BadInput, match='where a lock of ours belongs|a lock of ours belongs there'): open_lock(tmp_path/name)
+    assert (tmp_path/'precious').read_text() == 'mine' and not (tmp_path/'new').exists()
+    open_lock(tmp_path/'lock').close()
+    assert stat.S_IMODE((tmp_path/'lock').stat().st_mode) == 0o600

@@ -15,7 +15,7 @@ import pytest
 
 from factlib.core import folders
 from factlib.core.files import write_atomic
-from factlib.core.folders import Part, check_place, drop_failed, failed_folder, recover, tidy, whole_folder
+from factlib.core.folders import Part, check_place, drop_failed, failed_folder, private_folder, recover, tidy, whole_folder
 from factlib.core.records import BadInput
 
 fork = pytest.mark.skipif(not hasattr(os, 'fork'), reason='the child is a fork of this process, which has imported everything')
@@ -501,3 +501,20 @@ def test_a_notebook_that_fails_keeps_its_tables(tmp_path):
         assert contents(tmp_path/'o'/'r') == before and {'tables/one.csv', 'tables/one.html'} <= set(contents(tmp_path/'o'/'r.failed'))
     assert factlib('run', path, '--out', tmp_path/'o'/'r', '--no-page', cwd=tmp_path).returncode == 0
     assert [p.name for p in (tmp_path/'o').iterdir()] == ['r']
+
+def test_new_results_are_their_owners_alone(tmp_path):
+    "Before, they were as open as the umask said. What is there keeps its mode, also when new results take its place; data are as open as other files."
+    modes, before = [], os.umask(0o022)
+    try:
+        for opened in (None, 0o750):
+            if opened: (tmp_path/'r').chmod(opened)
+            part = Part(tmp_path/'r')
+            write_atomic(part.begin()/'a.csv', 'x')
+            modes.append(part.path.stat().st_mode & 0o777)
+            part.take_place()
+            modes.append((tmp_path/'r').stat().st_mode & 0o777)
+        with whole_folder(tmp_path/'data') as data: write_atomic(data/'a.csv', 'x')
+        private_folder(tmp_path/'new'/'inside')
+    finally: os.umask(before)
+    assert modes == [0o700, 0o700, 0o700, 0o750] and (tmp_path/'data').stat().st_mode & 0o777 == 0o755
+    assert {(tmp_path/name).stat().st_mode & 0o777 for name in ('new', 'new/inside')} == {0o700}

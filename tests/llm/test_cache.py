@@ -626,7 +626,9 @@ def test_what_a_killed_writer_left_beside_the_file_is_read_too(leave):
 
 @unix
 def test_reading_while_the_owner_writes():
+    "Who lets others read says so by the mode of the file, before there are others beside it."
     with open_folder() as folder:
+        with Cache(folder/'c'): (folder/'c').chmod(0o644)
         cache = Cache(folder/'c')
         fill(cache, 25)
         assert without_rights(lambda: read_all(folder/'c')) == (True, 25, 25)
@@ -847,3 +849,11 @@ def test_a_copy_without_the_wal_file_is_said(tmp_path, n):
         assert len(Cache(tmp_path/'alone')) == len(Cache(tmp_path/'new')) == 0 # by now it is a cache
         Cache(tmp_path/'a').export(tmp_path/'x.jsonl')
         assert Cache(tmp_path/'other').merge(tmp_path/'x.jsonl') == (n, 0, 0, 0)
+
+def test_a_new_cache_is_its_owners_alone(tmp_path):
+    "Before, all users of a machine could read the answers. SQLite's other files follow; a file that is there keeps its mode."
+    for mode in (0o600, 0o660):
+        with Cache(tmp_path/'c.sqlite') as cache:
+            cache.put(request_key(dict(i=mode)), dict(i=mode), dict(text='x'))
+            assert {p.stat().st_mode & 0o777 for p in tmp_path.iterdir()} == {mode} and len(list(tmp_path.iterdir())) > 1
+        (tmp_path/'c.sqlite').chmod(0o660)

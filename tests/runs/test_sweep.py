@@ -125,7 +125,9 @@ def test_a_budget_stops_a_sweep_and_a_higher_one_goes_on(tmp_path, monkeypatch):
             assert len(sent()) == most == len(set(sent()))
             if limit: assert statuses(out) == {'name=a': 'done', 'name=b': 'stopped', 'name=c': 'stopped'} and 'limit of 10 requests' in rows(out)['name=c']['why']
     assert rows(out)['name=b']['why'] == '' and (out/'name=b'/'table.csv').read_text().splitlines() == [f'b {i}' for i in range(6)]
-    assert not list(out.glob('*.failed*')) and sum(int(r['requests']) for r in rows(out).values()) == 6 + 2 + 6
+    assert not list(out.glob('*.failed*')) and [int(r['requests']) for r in rows(out).values()] == [6, 6, 6] # b: 4 of them in the sweep before
+    assert told['spent']['requests'] == 8 and told['spent_in_all']['requests'] == told['spent_in_all']['answered'] == 18
+    assert 'Asked: 8 requests, 8 answered' in told['said'] and sum(int(r['tokens']) for r in rows(out).values()) == told['spent_in_all']['prompt_tokens'] + told['spent_in_all']['completion_tokens']
     with Cache(out/'answers.sqlite') as cache: assert len(cache) == 18
     everything = b''.join(p.read_bytes() for p in out.rglob('*') if p.is_file())
     assert key.encode() not in everything
@@ -147,7 +149,7 @@ def test_interrupted_it_goes_on_where_it_was(tmp_path, monkeypatch):
     process = started(file, '--out', out, cwd=tmp_path)
     while not (tmp_path/'begun1').exists() and process.poll() is None: time.sleep(.05)
     code, _, err = sweep(file, '--out', out, cwd=tmp_path)
-    assert code == 2 and 'Another sweep is at work' in err
+    assert code == 2 and 'Another process is at work' in err
     interrupt(process)
     code, _, err = ended(process, 60)
     assert code == 130 and statuses(out) == {'x=0': 'done', 'x=1': 'stopped'}
