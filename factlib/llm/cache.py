@@ -9,7 +9,7 @@ __all__ = ['RequestText', 'request_text', 'request_key', 'is_cache', 'Cache', 'M
 import ctypes, hashlib, itertools, json, math, os, re, shutil, sqlite3, tempfile, threading, time, warnings, weakref
 import zlib
 from contextlib import closing, contextmanager, suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Iterator, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -118,6 +118,10 @@ def _canonical(value, what, number):
 
 class RequestText(bytes):
     "What `request_text` gives."
+    @cached_property
+    def key(self)->str: # 64 hexadecimal digits
+        "The SHA-256 of the text: the request's key."
+        return hashlib.sha256(self).hexdigest()
 
 def request_text(
     request:dict, # As `request_key` takes it
@@ -136,7 +140,7 @@ def request_key(
     The order of fields means nothing, nor does 1 or 1.0, or a list or a tuple; everything else does, `True` and 1
     included. NaN, infinity, names that are no strings, whatever JSON can't hold, and fields that may hold a secret are
     a `BadInput`."""
-    return hashlib.sha256(request_text(request)).hexdigest()
+    return request_text(request).key
 
 # %% ../../nbs/llm/cache.ipynb #cache-path
 def _cache_path(path):
@@ -528,7 +532,7 @@ def _insert(db, key, request, answer):
 def _row_texts(key, request, answer):
     "The canonical texts of a row that is to be kept."
     text = request if isinstance(request, RequestText) else request_text(request)
-    if key == hashlib.sha256(text).hexdigest(): return key, text, _canonical(answer, 'answer', _as_is)
+    if key == text.key: return key, text, _canonical(answer, 'answer', _as_is)
     raise BadInput('The key is not the one that request_key gives for this request, '
                    'so the answer would never be found: use that one.')
 

@@ -6,7 +6,7 @@
 __all__ = ['MODES', 'Reply', 'Stats', 'ReplayMiss', 'Chat']
 
 # %% ../../nbs/llm/chat.ipynb #chat-imports
-import asyncio, hashlib, json, math, os, re, threading, time, warnings
+import asyncio, json, math, os, re, threading, time, warnings
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +23,7 @@ from .keeping import Keeper, this_life
 from .limits import Gate, wait_for
 from .profile import Lesson, Profile, lacks_room, lesson
 from .replies import answer as without_reasoning, json_values, looped, whole, why_absent
-from .transport import TRANSPORTS, Failure, transport_for
+from .transport import TRANSPORTS, Failure, request_json, transport_for
 
 # %% ../../nbs/llm/chat.ipynb #chat-reply
 @dataclass(frozen=True)
@@ -383,7 +383,7 @@ class Chat:
         "Ask, and await the reply; it has an `absence` if it can't be used."
         request = _one_form(self, messages, schema, temperature, max_tokens, repeat, **sampling)
         text = request_text(request) # a long story: made once, for the key and for the cache
-        key = hashlib.sha256(text).hexdigest()
+        key = text.key
         answer = self.cache.get(key) if self.cache is not None and self.mode in ('live', 'replay') else None
         if answer is not None: return self._enter(_reply_of(answer, schema, cached=True))
         if self.mode == 'replay': raise ReplayMiss(_miss(request, key))
@@ -605,7 +605,8 @@ class _Asking:
         base_url, key, least = chat._way
         self.count += 1
         if not chat._came or len(chat._first) < _ROUNDS: chat._first.setdefault(self.key, None)
-        try: reserved = purse().reserve(chat.model, *most_tokens(body), chat.model)
+        data = request_json(body) # a long story: made once, for its size and to be sent
+        try: reserved = purse().reserve(chat.model, *most_tokens(body, len(data)), chat.model)
         except OSError as e:
             return Failure('rejected', f'nothing is sent that can\'t be counted ({e.strerror}): make room')
         chat.stats.requests += 1
@@ -613,10 +614,10 @@ class _Asking:
         chat.stats.unanswered += 1 # until it is known better
         chat.stats.reserved_tokens += reserved.tokens
         if least and chat.mode == 'live': # the last field: the gateway takes it off
-            body = body | dict(factlib_key=self.key + this_life())
+            body, data = body | dict(factlib_key=self.key + this_life()), None
         try:
             seconds = max(min(chat.timeout, self.end - self.sent), least)
-            completion = await transport_for(chat.transport, base_url, key).send(body, seconds)
+            completion = await transport_for(chat.transport, base_url, key).send(body, seconds, data)
         except Failure as e:
             if reserved.failed(e): chat._settle(reserved)
             e.message = chat._secret.strike(e.message)[:500]
