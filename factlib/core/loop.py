@@ -83,7 +83,8 @@ class _Crossing:
 
     def ended(self, task):
         error = None if task.cancelled() else task.exception()
-        self.back.send(self.tell, task.cancelled(), error, None if task.cancelled() or error else task.result())
+        result = None if task.cancelled() or error is not None else task.result()
+        self.back.send(self.tell, task.cancelled(), error, result)
 
     def cancel(self):
         self.begin()

@@ -1,5 +1,5 @@
 """Both ways to a server that does all that no server should: no error of a library leaves them, nothing of the key, nobody is followed, no body is without end."""
-import asyncio, gzip, re, time, traceback, tracemalloc, zlib
+import asyncio, gzip, json, re, time, traceback, tracemalloc, zlib
 from types import SimpleNamespace
 
 import pytest
@@ -7,9 +7,10 @@ import pytest
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import EvaluationError, Evaluator, evaluate
+from factlib.llm.budget import most_tokens
 from factlib.llm.chat import Chat, _Asking, _one_form
 from factlib.llm.stub import StubServer
-from factlib.llm.transport import TRANSPORTS, Failure
+from factlib.llm.transport import TRANSPORTS, Failure, request_json
 from raw_server import RawServer, completion, http
 
 KEY = 'sk-this-is-a-very-secret-key-0123456789'
@@ -227,3 +228,16 @@ def test_a_proxy_that_is_none_is_a_sentence(transport, monkeypatch):
     monkeypatch.setenv('http_proxy', 'gopher://[')
     reply = Chat('m', 'http://elsewhere.invalid/v1', api_key=f'{KEY}-odd-{transport}', attempts=1, transport=transport).ask('x')
     assert reply.absence is Absence.transport and reply.detail
+
+@pytest.mark.parametrize('text', ['plain "words"\n', 'naïve 好 🙂', '\x00\x1f\x7f', '\\u0041', ''])
+def test_what_is_reserved_is_what_is_sent(text):
+    body = dict(model='m', messages=[dict(role='user', content=text)], stop=['a', text], top_p=.5)
+    data = request_json(body)
+    assert json.loads(data) == body and most_tokens(body, len(data)) == most_tokens(body)
+
+@pytest.mark.filterwarnings('ignore:.*does not say how many tokens')
+def test_half_a_character_in_a_field_is_sent_as_an_escape():
+    with RawServer(http(completion())) as server:
+        chat = Chat('m', f'http://{server.host}/v1', api_key=KEY, attempts=1, transport='lean')
+        assert chat.ask('x', stop='\ud800').text == 'ok'
+    assert json.loads(server.asked[0][1])['stop'] == '\ud800'
