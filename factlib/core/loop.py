@@ -8,8 +8,6 @@ __all__ = ['background_loop', 'run_sync', 'on_background', 'together', 'progress
 # %% ../../nbs/core/loop.ipynb #loop-imports
 import asyncio, os, sys, threading
 from concurrent.futures import wait
-from contextlib import suppress
-from contextvars import copy_context
 from typing import Callable, Coroutine, Iterable
 
 # %% ../../nbs/core/loop.ipynb #loop-background
@@ -42,71 +40,13 @@ def run_sync(
         raise
 
 # %% ../../nbs/core/loop.ipynb #loop-await
-class _Bridge:
-    "Carries calls from one loop to another, whose thread is woken once for all those of a round. Use on `here`."
-    def __init__(self, here, there): self.here, self.there, self.calls = here, there, []
-
-    def send(self, *call):
-        "A function and its arguments, to be called over there."
-        if not self.calls: self.here.call_soon(self.cross)
-        self.calls.append(call)
-
-    def cross(self):
-        "Hand over what waits."
-        calls, self.calls = self.calls, []
-        with suppress(RuntimeError): self.there.call_soon_threadsafe(_call_each, calls) # closed: nobody waits there
-
-def _call_each(calls):
-    for call, *args in calls: call(*args)
-
-_bridges = {} # a caller's loop -> the bridges to the background loop and back
-
-def _bridges_of(here, there):
-    "The two bridges between a caller's loop and the background loop."
-    if here not in _bridges or _bridges[here][0].there is not there: # new, or forked
-        for loop in list(_bridges):
-            if loop.is_closed(): _bridges.pop(loop, None)
-        _bridges[here] = _Bridge(here, there), _Bridge(there, here)
-    return _bridges[here]
-
-class _Crossing:
-    "A coroutine of one loop that runs as a task on the background loop."
-    def __init__(self, coroutine, to, back): # two bridges
-        self.coroutine, self.to, self.back = coroutine, to, back
-        self.context, self.task, self.outcome = copy_context(), None, to.here.create_future()
-        to.send(self.begin)
-
-    def begin(self): # over there, as `ended` and `cancel`
-        if self.task is not None: return # cancelled on its way, or long since
-        self.task = self.to.there.create_task(self.coroutine, context=self.context)
-        self.task.add_done_callback(self.ended)
-
-    def ended(self, task):
-        error = None if task.cancelled() else task.exception()
-        result = None if task.cancelled() or error is not None else task.result()
-        self.back.send(self.tell, task.cancelled(), error, result)
-
-    def cancel(self):
-        self.begin()
-        self.task.cancel()
-
-    def tell(self, cancelled, error, result): # with the caller
-        if self.outcome.done(): return # who awaited it is gone
-        if cancelled: self.outcome.cancel()
-        elif error is not None: self.outcome.set_exception(error)
-        else: self.outcome.set_result(result)
-
 async def on_background(
     coroutine:Coroutine, # Is run on the background loop
 ): # What the coroutine returns
     "Await a coroutine that runs on the background loop, whatever the caller's. Cancelling the caller cancels it."
-    here, there = asyncio.get_running_loop(), background_loop()
-    if here is there: return await coroutine
-    crossing = _Crossing(coroutine, *_bridges_of(here, there))
-    try: return await crossing.outcome
-    except asyncio.CancelledError:
-        there.call_soon_threadsafe(crossing.cancel) # at once: the caller's loop may have no further round
-        raise
+    loop = background_loop()
+    if asyncio.get_running_loop() is loop: return await coroutine
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, loop))
 
 # %% ../../nbs/core/loop.ipynb #loop-together
 async def together(

@@ -5,7 +5,6 @@ from contextvars import ContextVar
 
 import pytest
 
-from factlib.core import loop
 from factlib.core.loop import background_loop, on_background, run_sync
 
 async def double(x):
@@ -48,19 +47,6 @@ def test_who_stops_waiting_stops_it():
     asyncio.run(ask())
     assert ended.wait(30)
 
-def test_cancelled_on_its_way_it_never_begins():
-    begun, here = [], asyncio.new_event_loop()
-    async def begin(): begun.append(1)
-    async def ask():
-        task = asyncio.ensure_future(on_background(begin()))
-        await asyncio.sleep(0) # it awaits the crossing, and nothing has crossed
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError): await task
-    here.run_until_complete(ask())
-    here.close()
-    run_sync(asyncio.sleep(.05))
-    assert not begun
-
 def test_context_variables_go_with_it():
     name = ContextVar('name', default='nobody')
     async def who():
@@ -72,10 +58,6 @@ def test_context_variables_go_with_it():
         return await on_background(who()), name.get()
     async def all_of_them(): return await asyncio.gather(ask('a'), ask('b'))
     assert asyncio.run(all_of_them()) == [('a', 'a'), ('b', 'b')]
-
-def test_a_loop_that_is_closed_is_let_go():
-    for x in range(5): assert asyncio.run(on_background(double(x)))[0] == 2*x
-    assert sum(known.is_closed() for known in loop._bridges) <= 1 # the last one goes when the next one comes
 
 def test_already_there_nothing_crosses():
     async def where(): return asyncio.get_running_loop()
