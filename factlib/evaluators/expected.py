@@ -115,7 +115,7 @@ def expected_judgements(
     frame:DataFrame, # From `evaluate`, of any evaluators
 )->DataFrame: # Columns of the frame but the parts, index of the frame; no rows if no judge is weighted
     """The judgements of weighted judges once more, with the expected score as value, and "(expected)" behind the name
-    of the judge. Of several metrics it is the mean, as the value is. Absent where one of them is: `evidence` says why."""
+    of the judge. Of several metrics: the mean, as the value is, absent where one is (`evidence` says why)."""
     whole = [isinstance(e, dict) and 'expected' in e for e in frame.evidence]
     rows = frame[frame.evaluator.isin(set(frame.evaluator[whole]))]
     values, absences, evidence = [], [], []
