@@ -7,6 +7,7 @@ __all__ = ['deltas', 'test_row', 'effectiveness', 'length_effect', 'same_texts',
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-imports
 from ..core.frames import DataFrame
+from ..evaluators.expected import EXPECTED
 from .scores import KEYS, check_scores
 from ..perturb.quality import TASKS
 from ..validity.base import Result, critical_t, holm
@@ -87,7 +88,7 @@ def _tests(rows, by, column, spread):
     table.insert(table.columns.get_loc('p') + 1, 'p_holm', holm(table.p))
     table = _typed(table, by)
     if 'variant' in by:
-        target = [TASKS.get(v) == m for v, m in zip(table.variant, table.metric)]
+        target = [TASKS.get(v) == m.removesuffix(EXPECTED) for v, m in zip(table.variant, table.metric)]
         table.insert(len(by), 'target', pd.Series(target, dtype=bool))
     return table
 

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SAMPLING', 'COMPARED', 'SMOKE', 'names_in', 'asks', 'weighting', 'judges_for', 'memo_judges', 'check_judged',
-           'note_asked', 'judged_now', 'text_languages', 'say_languages', 'judged_by', 'judge_all']
+           'note_asked', 'judged_now', 'text_languages', 'say_languages', 'judged_by', 'with_expected', 'judge_all']
 
 # %% ../../nbs/runs/judges.ipynb #judges-imports
 import inspect, json, re, warnings
@@ -15,10 +15,11 @@ from ..benchmarks.samples import background_text
 from ..core.frames import DataFrame
 from ..core.records import Absence, BadInput
 from ..evaluators.base import EVALUATORS, Evaluator, evaluate, get, offline_evaluators
+from ..evaluators.expected import expected_judgements
 from ..evaluators.memo.judgememo import MODES, SECTIONS
 from ..evaluators.prompt_family import VERSIONS, Generation, generation
 from ..text.languages import language_code, language_name, languages_of, languages_said
-from .costs import why_none
+from .costs import absence_lines, why_none
 from .parameters import chat_for
 from .planning import PlanMade, current_plan
 
@@ -242,6 +243,20 @@ def judged_by(
     whole = pd.concat(frames, ignore_index=True)
     note_asked(run, judge, whole, label)
     return whole
+
+# %% ../../nbs/runs/judges.ipynb #judges-expected
+def with_expected(
+    judged:DataFrame, # From `judged_by`, of all evaluators
+    run, # A `report.results.Experiment`
+)->DataFrame: # The same rows, and behind them those of `expected_judgements`
+    """The judgements, with the expected scores of weighted judges as those of evaluators of their own. A finding says
+    why a score has no expected one beside it; where none has one there are no such rows."""
+    import pandas as pd
+    expected = expected_judgements(judged)
+    beside = expected[judged.value[expected.index].notna()]
+    for line in absence_lines(beside): run.finding(f'Why there is no expected score: {line}', cell='')
+    told = expected[expected.groupby('evaluator').value.transform('count') > 0]
+    return pd.concat([judged, told], ignore_index=True) if len(told) else judged
 
 # %% ../../nbs/runs/judges.ipynb #judges-all
 def judge_all(

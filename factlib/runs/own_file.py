@@ -16,7 +16,7 @@ from ..core.records import BadInput
 from ..evaluators.base import EvaluationError, summary
 from ..report.results import Experiment
 from .costs import absence_lines, absences
-from .judges import asks, judged_by, judges_for, names_in, say_languages, weighting
+from .judges import asks, judged_by, judges_for, names_in, say_languages, weighting, with_expected
 from .lists import needs_model
 from .parameters import chat_for, request_fields
 from ..text.languages import language_code
@@ -124,8 +124,9 @@ def _show(run, frames, benchmark, statistics=None):
     "All tables, before the figure."
     import pandas as pd
     judged = pd.concat([f for f in frames if len(f)] or frames[:1], ignore_index=True)
-    _show_scores(run, judged)
     _say_why(run, judged)
+    judged = with_expected(judged, run)
+    _show_scores(run, judged)
     if run.scored_by(judged.evaluator.unique()): _show_truth(run, run.heard(judged), benchmark, statistics)
     _show_picture(run, judged)
 
@@ -153,7 +154,7 @@ def evaluate_file(
     "Judge a file; what was judged is kept even if an evaluator fails."
     listed, benchmark = _check_names(names, model), own_benchmark(path, **meanings)
     asked = dict(model=model, base_url=base_url, dataset=str(path), out=str(out), concurrency=concurrency,
-                 language=language_code(language) if language else '', request=request)
+                 language=language_code(language) if language else '', request=request, weighted=weighted)
     if request_fields(request) and not model:
         raise BadInput('--request needs a model to ask: name one as --model NAME.')
     run = _experiment(listed, asked)

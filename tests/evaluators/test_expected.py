@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import evaluate, get
-from factlib.evaluators.expected import expected_score
+from factlib.evaluators.expected import expected_judgements, expected_score
 from factlib.llm.chat import Chat, Reply
 from factlib.llm.replies import likert
 from factlib.llm.stub import StubServer
+from factlib.runs.judges import with_expected
 
 POINTS = [1, 2, 3, 4, 5]
 EXAMPLE = Example('x', source='The cat slept.', target='It slept.')
@@ -176,6 +177,71 @@ def test_commands(tmp_path, command):
         assert all(body['logprobs'] is True and body['top_logprobs'] == 20 for body in server.requests)
     import pandas as pd
     table = 'judgements.csv' if command[0] == 'run' else 'counts.csv'
+    if command[0] == 'run': # every text gets the same
+        truth = pd.read_csv(tmp_path/'o/x/tables/tests.csv').set_index('evaluator')
+        assert dict(truth.estimate) == {'m': .5, 'm (expected)': .5}
     counts = pd.read_csv(tmp_path/'o/x/tables'/table).set_index('part')
     assert counts.loc['consistency (expected)', 'mean'] == pytest.approx(EXPECTED)
     assert counts.loc['consistency', 'mean'] == 4
+
+def half(request):
+    "4 with hesitation; of the second text no log probabilities."
+    told = tokens(*JSON) if 'slept 2 times' not in request['messages'][-1]['content'] else None
+    return dict(content='{"reason": "4 of 4 facts", "consistency": 4}', logprobs=told)
+
+class Findings:
+    "What an experiment would say."
+    def __init__(self): self.said = []
+    def finding(self, text, cell): self.said.append(text)
+
+def test_expected_scores_stand_beside_the_scores():
+    examples = [replace(EXAMPLE, id=str(i), target=f'It slept {i} times.') for i in range(4)]
+    with StubServer(half) as server:
+        judge = get('consistency', chat=Chat('m', server.base_url), weighted=True)
+        frame, run = evaluate(judge, examples, progress=False), Findings()
+    whole = with_expected(frame, run).set_index(['evaluator', 'example_id'])
+    assert len(whole) == 8 and list(whole.value['consistency']) == [4]*4
+    own = whole.loc['consistency (expected)']
+    assert list(own.value[['0', '1', '3']]) == pytest.approx([EXPECTED]*3) and own.value.isna()['2']
+    assert own.absence['2'] == 'inapplicable' and not own.requests.any() and own.absence.notna().sum() == 1
+    assert run.said == ['Why there is no expected score: inapplicable, 1 of 4 texts: consistency (expected): '
+        'The endpoint gave no log probabilities.']
+
+def test_no_expected_score_at_all_is_one_sentence_and_no_row():
+    with StubServer(rule(None, '{"reason": "", "consistency": 4}')) as server:
+        judge = get('consistency', chat=Chat('m', server.base_url), weighted=True)
+        frame, run = evaluate(judge, [EXAMPLE], progress=False), Findings()
+    assert list(with_expected(frame, run).evaluator) == ['consistency'] and len(run.said) == 1
+
+def test_expected_score_of_two_metrics_is_their_mean():
+    two = entry('2', .5, [('2', .5), ('1', .5)])
+    parts = tokens('{"reason": "", "fluency": ', FOUR, ', "coherence": ', two, '}')
+    with StubServer(rule(parts, ''.join(e['token'] for e in parts['content']))) as server:
+        judge = get('fluency_coherence', chat=Chat('m', server.base_url), weighted=True, step=1)
+        row, = expected_judgements(evaluate(judge, [EXAMPLE], progress=False)).itertuples()
+    assert row.value == pytest.approx((EXPECTED + 1.5)/2) and row.absence is None
+
+def test_judgement_without_a_score_has_no_sentence_of_its_own():
+    "Why it has none is said of the score already."
+    with StubServer(rule(tokens('I am', ' unsure.'), 'I am unsure.')) as server:
+        judge = get('consistency', chat=Chat('m', server.base_url), weighted=True)
+        frame, run = evaluate(judge, [EXAMPLE], progress=False), Findings()
+    assert expected_judgements(frame).absence.tolist() == ['malformed']
+    assert with_expected(frame, run) is frame and run.said == []
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name, judge, dataset, table', [('montagelie', 'consistency', 'holmes_order', 'aucs'),
+    ('trutheval', 'rubric', 'answers', 'correlations')])
+def test_experiments_compare_expected_scores(tmp_path, name, judge, dataset, table):
+    "All texts get the same, so no AUC can differ from one half."
+    import pandas as pd
+    from command import factlib_inside
+    metric = dict(consistency='consistency', rubric='correctness')[judge]
+    parts = tokens('{"reason": "", "', metric, '": ', FOUR, '}')
+    with StubServer(rule(parts, ''.join(e['token'] for e in parts['content']))) as server:
+        done = factlib_inside('run', name, '-p', 'model', 'm', '-p', 'base_url', server.base_url, '-p', 'judges', judge,
+            '-p', 'dataset', dataset, '-p', 'n', '2', '-p', 'weighted', 'true', '--out', tmp_path/'x', cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = pd.read_csv(tmp_path/'x/tables'/f'{table}.csv').set_index('evaluator')
+    assert (rows.auc[[f'{judge}, m', f'{judge}, m (expected)']] == .5).all()
+    assert 'no expected score' not in done.stdout
