@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from answer_server import backwards, honest, marks, rule, shown, step, terms
 from fact_server import ATTACKS, prompt
 from factlib.benchmarks.answer_flags import answer_stands, flags, standing_elsewhere
 from factlib.benchmarks.answer_marks import MARKS, edit_fault, marked_text, order_fault
@@ -19,23 +20,6 @@ from factlib.llm.stub import StubServer
 TEXT = 'Anna Berg opened the bridge on 4 May 1921 with the mayor of Lyon. It crosses a wide river near the old castle, and boats with tea pass it slowly at night.'
 
 def pair(text=TEXT, id='it', question='Who opened the bridge?'): return Example(id, question=question, target=text)
-def step(request):
-    task = prompt(request).split('your task begins')[-1]
-    return 'rank' if '"order"' in task else 'change' if '"plan"' in task else 'tell'
-def shown(request): return prompt(request).split('<answer>\n', 1)[1].rsplit('\n</answer>', 1)[0]
-def marks(request): return next(m for m in MARKS if f'{m.open}number: term{m.close}' in prompt(request) or f'{m.open}term:number{m.close}' in prompt(request))
-def backwards(request):
-    m = marks(request)
-    return re.sub(rf'{re.escape(m.open)}\d+: (.*?){re.escape(m.close)}', lambda x: x[1][::-1] + 'x', shown(request), flags=re.S)
-def terms(request): return int(re.search(r'\d+', prompt(request).split('In the answer, ')[1])[0])
-
-def honest(request):
-    if step(request) == 'tell': return dict(text=f'Now: {shown(request)}')
-    if step(request) == 'rank': return dict(strategy='from the end', order=list(range(terms(request)))[::-1])
-    return dict(plan=[dict(id='1', options=['a', 'b'], choice='a')], text=backwards(request))
-
-def rule(request): return json.dumps(honest(request))
-
 def spoiling(which, spoil, times=99):
     "The honest server, but for the first so many requests of one step: `spoil(request, data)` -> data, text or a dict of the reply."
     left = [times]

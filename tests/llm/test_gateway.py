@@ -255,7 +255,7 @@ def test_chat_has_a_rate_of_its_own():
 
 def test_a_ledger_that_is_damaged_is_said(tmp_path):
     (tmp_path/'spent.jsonl').write_text('{"requests": 3}\n')
-    with pytest.raises(Exception, match='remove it to begin from 0'): Budget(file=tmp_path/'spent.jsonl')
+    with pytest.raises(Exception, match='move it away to begin from 0'): Budget(file=tmp_path/'spent.jsonl')
     assert Spent(prompt_tokens=2, completion_tokens=3).tokens == 5 and Account().refused == ''
 
 # Attacks by who holds a token, and by who holds none
