@@ -402,7 +402,9 @@ def _manifest(store):
             if 'sha256' not in entry and name != _TREES: raise ValueError('an entry is not of an archive')
         return entries
     except (ValueError, AttributeError, OSError) as e:
-        raise BadInput(f'{str(path)!r} can\'t be read ({e}): remove it, and the archives are recorded anew.') from None
+        if forced(): return {}
+        raise BadInput(f'{str(path)!r} can\'t be read ({e}): move it away, and the archives are recorded '
+                       'anew.') from None
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-named
 def _archive(name, url):

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from answer_server import backwards, honest, marks, rule, shown, step, terms
+from answer_server import honest, marks, rule, shown, step, terms
 from fact_server import ATTACKS, prompt
 from factlib.benchmarks.answer_flags import answer_stands, flags, standing_elsewhere
-from factlib.benchmarks.answer_marks import MARKS, edit_fault, marked_text, order_fault
+from factlib.benchmarks.answer_marks import edit_fault, marked_text, order_fault
 from factlib.benchmarks.answer_writer import TRIES, AnswerBuilder, build_answers, complete_answers, missing_levels, question_pairs, save_answers
 from factlib.benchmarks.base import load
 from factlib.core.records import Absence, BadInput, Example
