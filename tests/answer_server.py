@@ -14,7 +14,8 @@ def shown(request): return prompt(request).split('<answer>\n', 1)[1].rsplit('\n<
 
 def marks(request):
     asked = prompt(request)
-    return next(m for m in MARKS if any(f'{m.open}{form}{m.close}' in asked for form in ('number: term', 'term:number')))
+    return next(m for m in MARKS if any(f'{m.open}{form}{m.close}' in asked
+                                        for form in ('number: term', 'term:number')))
 
 def backwards(request):
     m = marks(request)

@@ -37,7 +37,8 @@ run = Experiment('own', 'Mine', 'Which?', dict(out=out))
 run.table(pd.DataFrame(dict(x=[1])), 'ones', 'Ones.', cell='')
 run.file('notes/a.txt', 'a')
 run.finish()'''
-BRIDGE = 'Anna Berg opened the bridge on 4 May 1921 with the mayor of Lyon. It crosses a wide river near the old castle.'
+BRIDGE = ('Anna Berg opened the bridge on 4 May 1921 with the mayor of Lyon. It crosses a wide river near the old '
+          'castle.')
 
 def judge(request):
     "Answers what the commands here ask: the next event, a worse answer, or a verdict."

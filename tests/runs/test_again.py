@@ -13,7 +13,8 @@ from factlib.runs.again import run_if_changed
 KERNEL = dict(name='python3', display_name='Python', language='python')
 
 def write(path, *sources):
-    cells = [nbformat.v4.new_code_cell(s, metadata=dict(tags=['parameters'] if not i else [])) for i, s in enumerate(sources)]
+    cells = [nbformat.v4.new_code_cell(s, metadata=dict(tags=['parameters'] if not i else []))
+             for i, s in enumerate(sources)]
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=dict(kernelspec=KERNEL)), path)
 
 @pytest.fixture
@@ -25,17 +26,23 @@ def own(tmp_path, monkeypatch):
     (tmp_path/'data'/'a.txt').write_text('1')
     (tmp_path/'mine.jsonl').write_text('{"target": "A fox."}\n')
     (tmp_path/'helping.py').write_text('def twice(x): return 2*x\n')
-    write(tmp_path/'own.ipynb', "x:int = 1\ndataset:str = 'mine.jsonl'\nout:str = 'result'", 'import sys\nsys.path.insert(0, ".")\nimport helping\nfrom pathlib import Path\nPath(out).mkdir(exist_ok=True)\n(Path(out)/"y.txt").write_text(str(helping.twice(x)))')
+    write(tmp_path/'own.ipynb', "x:int = 1\ndataset:str = 'mine.jsonl'\nout:str = 'result'",
+          'import sys\nsys.path.insert(0, ".")\nimport helping\nfrom pathlib import '
+          'Path\nPath(out).mkdir(exist_ok=True)\n(Path(out)/"y.txt").write_text(str(helping.twice(x)))')
     assert run() == 'It has not run yet.' and (tmp_path/'result'/'y.txt').read_text() == '2'
     return tmp_path
 
-def run(**values): return run_if_changed(Path('own.ipynb'), dict(dataset='mine.jsonl') | values, Path('result'), progress=False)
+def run(**values):
+    return run_if_changed(Path('own.ipynb'), dict(dataset='mine.jsonl') | values, Path('result'), progress=False)
 
 def change(folder, what):
-    if what == 'notebook': write(folder/'own.ipynb', "x:int = 1\ndataset:str = ''\nout:str = ''", 'from pathlib import Path\nPath(out).mkdir(exist_ok=True)\n(Path(out)/"y.txt").write_text("7")')
+    if what == 'notebook':
+        write(folder/'own.ipynb', "x:int = 1\ndataset:str = ''\nout:str = ''",
+              'from pathlib import Path\nPath(out).mkdir(exist_ok=True)\n(Path(out)/"y.txt").write_text("7")')
     if what == 'dataset': (folder/'mine.jsonl').write_text('{"target": "A wolf."}\n')
     if what == 'data folder': (folder/'data'/'a.txt').write_text('2')
-    if what == 'module': (folder/'helping.py').write_text('def twice(x): return 3 * x\n') # of another size: bytecode of the same second is told by it
+    # of another size: bytecode of the same second is told by it
+    if what == 'module': (folder/'helping.py').write_text('def twice(x): return 3 * x\n')
     if what == 'result': (folder/'result'/'notebook.ipynb').write_text('{}')
     if what == 'no result': (folder/'result'/'notebook.ipynb').unlink()
     if what == 'record': (folder/'.kept'/'result.json').write_text('{"status": 3}')
@@ -44,8 +51,11 @@ def test_nothing_changed(own):
     before = (own/'result'/'notebook.ipynb').stat().st_mtime_ns
     assert run() == run() == '' and (own/'result'/'notebook.ipynb').stat().st_mtime_ns == before
 
-@pytest.mark.parametrize('what, why', [('notebook', 'The notebook has changed.'), ('dataset', 'mine.jsonl has changed.'), ('data folder', 'FACTLIB_DATA has changed.'),
-    ('module', 'helping has changed.'), ('result', 'Its results are not whole.'), ('no result', 'Its results are not whole.'), ('record', 'It')])
+@pytest.mark.parametrize('what, why', [('notebook', 'The notebook has changed.'),
+                                       ('dataset', 'mine.jsonl has changed.'),
+                                       ('data folder', 'FACTLIB_DATA has changed.'),
+    ('module', 'helping has changed.'), ('result', 'Its results are not whole.'),
+                                       ('no result', 'Its results are not whole.'), ('record', 'It')])
 def test_what_has_changed_is_said_and_run_again(own, what, why):
     change(own, what)
     assert run().startswith(why) and run() == ''
@@ -65,6 +75,7 @@ def test_a_run_that_fails_is_not_kept(own):
 def test_by_the_command(own):
     asked = ['run', 'own.ipynb', '--out', 'result', '--if-changed', '-p', 'dataset', 'mine.jsonl']
     kept = CliRunner().invoke(app, asked)
-    assert kept.exit_code == 0 and 'Nothing has changed, so the results are kept.' in kept.output and 'Results in' in kept.output
+    assert kept.exit_code == 0 and 'Nothing has changed, so the results are kept.' in kept.output
+    assert 'Results in' in kept.output
     again = CliRunner().invoke(app, [*asked, '-p', 'x', '5'])
     assert again.exit_code == 0 and 'kept' not in again.output and (own/'result'/'y.txt').read_text() == '10'
