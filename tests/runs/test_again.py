@@ -1,5 +1,7 @@
 "A result is kept only if parameters, notebook, data, code and the result itself are what they were."
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -41,8 +43,7 @@ def change(folder, what):
               'from pathlib import Path\nPath(out).mkdir(exist_ok=True)\n(Path(out)/"y.txt").write_text("7")')
     if what == 'dataset': (folder/'mine.jsonl').write_text('{"target": "A wolf."}\n')
     if what == 'data folder': (folder/'data'/'a.txt').write_text('2')
-    # of another size: bytecode of the same second is told by it
-    if what == 'module': (folder/'helping.py').write_text('def twice(x): return 3 * x\n')
+    if what == 'module': (folder/'helping.py').write_text('def twice(x): return 3*x\n')
     if what == 'result': (folder/'result'/'notebook.ipynb').write_text('{}')
     if what == 'no result': (folder/'result'/'notebook.ipynb').unlink()
     if what == 'record': (folder/'.kept'/'result.json').write_text('{"status": 3}')
@@ -60,6 +61,23 @@ def test_what_has_changed_is_said_and_run_again(own, what, why):
     change(own, what)
     assert run().startswith(why) and run() == ''
     assert (own/'result'/'y.txt').read_text() == dict(notebook='7', module='3').get(what, '2')
+
+def test_a_module_of_the_same_size_and_second(own, monkeypatch):
+    "Python would take the bytecode of the old one for its own, and the old result would stand for the new module."
+    monkeypatch.delenv('PYTHONDONTWRITEBYTECODE', raising=False)
+    module = own/'helping.py'
+    os.utime(module, (10**9, 10**9))
+    assert run(x=2) and list((own/'__pycache__').glob('helping.*.pyc'))
+    change(own, 'module')
+    os.utime(module, (10**9, 10**9))
+    stale = subprocess.run([sys.executable, '-c', 'import helping; print(helping.twice(1))'], cwd=own,
+                           capture_output=True, text=True, check=True).stdout
+    assert stale.strip() == '2' # which is what is prevented
+    assert run(x=2) == 'helping has changed.' and (own/'result'/'y.txt').read_text() == '6'
+    assert run(x=2) == ''
+    change(own, 'dataset') # a result that was kept doesn't keep what its module was from being looked at again
+    module.write_text('def twice(x): return 4*x\n')
+    assert run(x=2) != '' and (own/'result'/'y.txt').read_text() == '8'
 
 def test_another_value_and_a_data_folder_that_is_gone(own, monkeypatch):
     assert run(x=2) == 'The parameter x has changed.' and (own/'result'/'y.txt').read_text() == '4'
