@@ -408,7 +408,8 @@ def _sweep(grid, out, dry_run, cost, to, insecure, cell_time=None, deadline=None
     if who['workers'] > 1 and not has_dask():
         click.echo('Without Dask the cells run one after the other: pip install "factlib[scale]".', err=True)
     if dry_run: return *sweep_said.dry_run(loaded, out, cost, who['slurm']), 0
-    summary = run_sweep(loaded, out, workers, copying(out, to), cell_time, deadline, insecure=insecure)
+    copies = copying(out, to, [cell.name for cell in loaded.cells])
+    summary = run_sweep(loaded, out, workers, copies, cell_time, deadline, insecure=insecure)
     return sweep_said.summary_lines(summary, out), summary, sweep_said.exit_code(summary)
 
 # %% ../nbs/cli.ipynb #cli-sweep-help

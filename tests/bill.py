@@ -1,8 +1,9 @@
 """A provider's bill against our ledger, with kills. As a script: `python tests/bill.py 100` prints a table.
 
-The provider is a process of its own, and writes down every request as it arrives, before anything else happens: model, tokens of the prompt (a quarter of its
-bytes) and of the reply. Some replies are errors (500), cut connections, or come too late; some are refusals (429), which nobody bills. Meanwhile the command is
-killed (SIGKILL): the main process, one of its children, or all of them at once."""
+The provider is a process of its own, and writes down every request as it arrives, before anything else happens: model,
+tokens of the prompt (a quarter of its bytes) and of the reply. Some replies are errors (500), cut connections, or come
+too late; some are refusals (429), which nobody bills. Meanwhile the command is killed (SIGKILL): the main process, one
+of its children, or all of them at once."""
 import json
 import os
 import random
@@ -36,9 +37,14 @@ def provide(account):
     chance, file = random.Random(7), open(account, 'a', buffering=1)
     def rule(request):
         prompt = request['messages'][-1]['content']
-        if '"order"' in prompt: reply = json.dumps(dict(strategy='-', order=list(range(len(re.findall(r':\d+\]', prompt.split('<answer>\n')[1]))))))
-        elif '"plan"' in prompt: reply = json.dumps(dict(plan=[], text=re.sub(r'\[\d+: (.*?)\]', lambda m: m[1][::-1], prompt.split('<answer>\n')[1].split('\n</answer>')[0])))
-        elif '<answer>' in prompt: reply = json.dumps(dict(text='So: ' + prompt.split('<answer>\n')[1].split('\n</answer>')[0]))
+        if '"order"' in prompt:
+            reply = json.dumps(dict(strategy='-',
+                                    order=list(range(len(re.findall(r':\d+\]', prompt.split('<answer>\n')[1]))))))
+        elif '"plan"' in prompt:
+            reply = json.dumps(dict(plan=[], text=re.sub(r'\[\d+: (.*?)\]', lambda m: m[1][::-1],
+                                                         prompt.split('<answer>\n')[1].split('\n</answer>')[0])))
+        elif '<answer>' in prompt:
+            reply = json.dumps(dict(text='So: ' + prompt.split('<answer>\n')[1].split('\n</answer>')[0]))
         else: reply = json.dumps(dict(reason='It says so.', verdict='faithful'))
         usage = dict(prompt_tokens=1 + len(json.dumps(request['messages']))//4, completion_tokens=1 + len(reply)//4)
         # Only the notebooks of this file give up after a second; the commands wait for three minutes.
@@ -76,21 +82,28 @@ def job(kind, number, home, url):
     folder.mkdir()
     out, limit = folder/'out', 0
     if kind in ('run', 'sweep'):
-        notebook(folder/'asking.ipynb', f'base_url:str = {url!r}\nmodel:str = {model!r}\nname:str = "a"\nn:int = 60\nconcurrency:int = {CONCURRENCY}\nout:str = "out"', ASKING)
+        notebook(folder/'asking.ipynb',
+                 f'base_url:str = {url!r}\nmodel:str = {model!r}\nname:str = "a"\nn:int = 60\nconcurrency:int = '
+                 f'{CONCURRENCY}\nout:str = "out"', ASKING)
     if kind == 'run': command, ledger = ['run', 'asking.ipynb', '--out', 'out', '--no-page'], out/'spent.jsonl'
     if kind == 'sweep':
         limit = 60_000 if number % 2 else 8_000 # the latter is reached
-        grid(folder, dict(experiment='asking.ipynb', grid=dict(name=['a', 'b', 'c', 'd']), limits=dict(tokens=limit, concurrency=CONCURRENCY)))
+        grid(folder, dict(experiment='asking.ipynb', grid=dict(name=['a', 'b', 'c', 'd']),
+                          limits=dict(tokens=limit, concurrency=CONCURRENCY)))
         command, ledger = ['sweep', 'grid.yaml', '--out', 'out', '--workers', '2'], out/'.sweep'/'spent.jsonl'
     asks = ['--model', model, '--base-url', url, '--concurrency', str(CONCURRENCY)]
     if kind == 'evaluate':
-        rows = [dict(response=f'The fox ran {i} miles.', context=f'A fox ran {i} miles on a day in May.') for i in range(60)]
+        rows = [dict(response=f'The fox ran {i} miles.', context=f'A fox ran {i} miles on a day in May.')
+                for i in range(60)]
         (folder/'mine.jsonl').write_text('\n'.join(map(json.dumps, rows)))
-        command, ledger = ['evaluate', 'mine.jsonl', '--with', 'faithfulness', '--out', 'out', '--no-page', *asks], out/'spent.jsonl'
+        command, ledger = ['evaluate', 'mine.jsonl', '--with', 'faithfulness',
+                           '--out', 'out', '--no-page', *asks], out/'spent.jsonl'
     if kind == 'build-answers':
-        pairs = [dict(question=f'Who sang in {1800 + i}?', ground_truth=f'Anna Berg sang with old friends in Lyon in May {1800 + i}.') for i in range(30)]
+        pairs = [dict(question=f'Who sang in {1800 + i}?',
+                      ground_truth=f'Anna Berg sang with old friends in Lyon in May {1800 + i}.') for i in range(30)]
         (folder/'pairs.json').write_text(json.dumps(pairs))
-        command, ledger = ['build-answers', 'pairs.json', '--out', 'made.json', '--levels', '2', *asks], folder/'made.spent.jsonl'
+        command, ledger = ['build-answers', 'pairs.json', '--out', 'made.json',
+                           '--levels', '2', *asks], folder/'made.spent.jsonl'
     return Job(kind, folder, model, command, ledger, limit)
 
 def children(process):
@@ -107,9 +120,11 @@ def kill(processes):
 
 def started(job, account, chance):
     "Run the command, and kill what a dice says some time after its first request; what was killed, or 'ended'."
-    env = {k: v for k, v in os.environ.items() if k not in ('FACTLIB_DATA', 'FACTLIB_CACHE', 'OPENAI_API_KEY')} | {'PYTHONPATH': str(ROOT), 'OPENAI_API_KEY': 'sk-0123456789'}
+    env = {k: v for k, v in os.environ.items() if k not in ('FACTLIB_DATA', 'FACTLIB_CACHE', 'OPENAI_API_KEY')} | {
+        'PYTHONPATH': str(ROOT), 'OPENAI_API_KEY': 'sk-0123456789'}
     before = bill(account, job.model)[0]
-    process = psutil.Popen([sys.executable, '-c', 'from factlib.cli import main; main()', *job.command], cwd=job.folder, env=env, stdout=subprocess.DEVNULL, stderr=open(job.folder/'err', 'a'))
+    process = psutil.Popen([sys.executable, '-c', 'from factlib.cli import main; main()', *job.command],
+                           cwd=job.folder, env=env, stdout=subprocess.DEVNULL, stderr=open(job.folder/'err', 'a'))
     while process.poll() is None and bill(account, job.model)[0] == before: time.sleep(.02)
     time.sleep(chance.uniform(0, .7))
     if process.poll() is not None: return 'ended'
@@ -126,8 +141,10 @@ def row(job, account):
     "Bill and ledger of a job, side by side."
     from factlib.core.ledger import read_spent
     spent, (sent, billed, tokens) = read_spent(job.ledger), bill(account, job.model)
-    return dict(command=job.kind, kills=sum(n for what, n in job.kills.items() if what != 'ended'), sent=sent, ledger_requests=spent.requests, billed=billed,
-                billed_tokens=tokens, counted_tokens=spent.tokens, reserved_tokens=spent.reserved_tokens, answered=spent.answered, unanswered=spent.unanswered, limit=job.limit)
+    return dict(command=job.kind, kills=sum(n for what, n in job.kills.items() if what != 'ended'),
+                sent=sent, ledger_requests=spent.requests, billed=billed,
+                billed_tokens=tokens, counted_tokens=spent.tokens, reserved_tokens=spent.reserved_tokens,
+                answered=spent.answered, unanswered=spent.unanswered, limit=job.limit)
 
 def check(row):
     "The ledger is at least the bill, at most the bill and what was in flight; no limit was passed."
@@ -139,7 +156,8 @@ def trials(kills, home, seed=0, kinds=KINDS, say=lambda row: None):
     "Rows of all jobs; each is killed and started again, at most eight times, and then left to end by itself or not."
     account, chance, rows, jobs = home/'account.jsonl', random.Random(seed), {}, {}
     account.touch()
-    provider = subprocess.Popen([sys.executable, __file__, '--provider', str(account)], stdout=subprocess.PIPE, text=True, env=os.environ | {'PYTHONPATH': str(ROOT)})
+    provider = subprocess.Popen([sys.executable, __file__, '--provider', str(account)],
+                                stdout=subprocess.PIPE, text=True, env=os.environ | {'PYTHONPATH': str(ROOT)})
     try:
         url = provider.stdout.readline().strip()
         number = done = 0
@@ -164,11 +182,13 @@ if __name__ == '__main__':
     if sys.argv[1] == '--provider': provide(sys.argv[2])
     else:
         with tempfile.TemporaryDirectory() as folder:
-            table = trials(int(sys.argv[1]), Path(folder), *map(int, sys.argv[2:3]), say=lambda row: print(row, flush=True))
+            table = trials(int(sys.argv[1]), Path(folder), *map(int, sys.argv[2:3]),
+                           say=lambda row: print(row, flush=True))
         totals = {}
         for made in table:
             mine = totals.setdefault(made['command'], Counter())
             mine.update({name: value for name, value in made.items() if isinstance(value, int) and name != 'limit'})
         names = list(next(iter(totals.values())))
         print('| command |', ' | '.join(names), '|')
-        for command, counts in totals.items(): print(f'| {command} |', ' | '.join(f'{counts[name]:,}' for name in names), '|')
+        for command, counts in totals.items():
+            print(f'| {command} |', ' | '.join(f'{counts[name]:,}' for name in names), '|')

@@ -1,4 +1,5 @@
-"The command line for tests: in a process of its own, as a user types it, or inside this one, which saves two processes and their imports."
+"""The command line for tests: in a process of its own, as a user types it, or inside this one, which saves two
+processes and their imports."""
 import io
 import os
 import subprocess
@@ -11,19 +12,24 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def environment(data):
     "This process's, with `data` as the data folder or with none."
-    return {k: v for k, v in os.environ.items() if k != 'FACTLIB_DATA'} | ({'FACTLIB_DATA': str(data)} if data else {}) | {'PYTHONPATH': str(ROOT)}
+    return {k: v for k, v in os.environ.items()
+            if k != 'FACTLIB_DATA'} | ({'FACTLIB_DATA': str(data)} if data else {}) | {'PYTHONPATH': str(ROOT)}
 
 def factlib(*arguments, cwd, data=None):
     "The command `factlib` in a process of its own; an experiment's kernel is one more."
-    return subprocess.run([sys.executable, '-c', 'from factlib.cli import main; main()', *map(str, arguments)], cwd=cwd, env=environment(data), capture_output=True, text=True)
+    return subprocess.run([sys.executable, '-c', 'from factlib.cli import main; main()', *map(str, arguments)],
+                          cwd=cwd, env=environment(data), capture_output=True, text=True)
 
 def factlib_inside(*arguments, cwd, data=None):
-    "The same with the same answer, within this process: the cells of an experiment are run by papermill in a shell here, as nbdev runs those of the library."
+    """The same with the same answer, within this process: the cells of an experiment are run by papermill in a shell
+    here, as nbdev runs those of the library."""
     from factlib.cli import main
     from papermill.engines import papermill_engines
     stdout, stderr, code = io.StringIO(), io.StringIO(), 0
-    with (chdir(cwd), patch.dict(os.environ, environment(data), clear=True), patch.object(sys, 'argv', ['factlib', *map(str, arguments)]),
-          patch.dict(papermill_engines._engines, {None: shell_engine()}), redirect_stdout(stdout), redirect_stderr(stderr)):
+    with (chdir(cwd), patch.dict(os.environ, environment(data), clear=True),
+          patch.object(sys, 'argv', ['factlib', *map(str, arguments)]),
+          patch.dict(papermill_engines._engines, {None: shell_engine()}),
+          redirect_stdout(stdout), redirect_stderr(stderr)):
         try: main()
         except SystemExit as e: code = e.code or 0
     return subprocess.CompletedProcess(arguments, code, stdout.getvalue(), stderr.getvalue())
@@ -43,7 +49,8 @@ def shell_engine():
                     manager.cell_start(cell, i)
                     if cell.cell_type == 'code' and cell.source.strip():
                         shown = [dict(output) for output in shell.run(cell.source)]
-                        cell.outputs = [nbformat.from_dict(o) for o in shown if o.get('data', True)] # empty: it showed itself
+                        # empty: it showed itself
+                        cell.outputs = [nbformat.from_dict(o) for o in shown if o.get('data', True)]
                         if shell.exc is not None:
                             manager.cell_exception(cell, i, exception=shell.exc)
                             return

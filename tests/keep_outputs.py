@@ -1,6 +1,7 @@
 """Give a notebook the outputs of an executed copy: `python tests/keep_outputs.py EXECUTED NOTEBOOK`.
 
-For experiments whose stored outputs are of other parameters than the defaults (more dialogues than a plain run draws): the cells stay as they are."""
+For experiments whose stored outputs are of other parameters than the defaults (more dialogues than a plain run draws):
+the cells stay as they are."""
 import json
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ def keep(executed, notebook):
     kept = json.loads(Path(notebook).read_text(encoding='utf-8'))
     for cell in kept['cells']:
         if cell['cell_type'] != 'code': continue
-        if cell['id'] not in ran or ''.join(ran[cell['id']]['source']) != ''.join(cell['source']): sys.exit(f'{executed} was made from another {cell["id"]}: run it again.')
+        if cell['id'] not in ran or ''.join(ran[cell['id']]['source']) != ''.join(cell['source']):
+            sys.exit(f'{executed} was made from another {cell["id"]}: run it again.')
         cell['outputs'], cell['execution_count'] = ran[cell['id']]['outputs'], ran[cell['id']]['execution_count']
     Path(notebook).write_text(json.dumps(kept, indent=1, ensure_ascii=False, sort_keys=True) + '\n', encoding='utf-8')
 

@@ -34,9 +34,13 @@ def server(root, home):
     "JupyterLab, started in a folder: what it says of itself (`url`, `token`)."
     home.mkdir()
     places = {f'JUPYTER_{name}_DIR': str(home/name) for name in ('CONFIG', 'RUNTIME', 'DATA')}
-    places |= {f'JUPYTERLAB_{name}_DIR': str(home/name) for name in ('SETTINGS', 'WORKSPACES')} | dict(PYTHONPATH=str(root), OPENAI_API_KEY='none')
-    command = [sys.executable, '-m', 'jupyterlab', '--no-browser', '--allow-root', '--ServerApp.port=0', '--LabApp.expose_app_in_browser=True']
-    with open(home/'log', 'wb') as log: process = subprocess.Popen(command, cwd=root, env={k: v for k, v in os.environ.items() if k != 'FACTLIB_CACHE'} | places, stdout=log, stderr=log)
+    places |= {f'JUPYTERLAB_{name}_DIR': str(home/name)
+               for name in ('SETTINGS', 'WORKSPACES')} | dict(PYTHONPATH=str(root), OPENAI_API_KEY='none')
+    command = [sys.executable, '-m', 'jupyterlab', '--no-browser', '--allow-root',
+               '--ServerApp.port=0', '--LabApp.expose_app_in_browser=True']
+    with open(home/'log', 'wb') as log:
+        process = subprocess.Popen(command, cwd=root, env={k: v for k, v in os.environ.items() if k != 'FACTLIB_CACHE'}
+                                   | places, stdout=log, stderr=log)
     try:
         end = time.monotonic() + 120
         while not (said := list((home/'RUNTIME').glob('jpserver-*.json'))) or not said[0].stat().st_size:
@@ -65,38 +69,56 @@ class Lab:
     def open(self, path):
         "A notebook whose kernel is ready."
         self.driver.get(f'{self.said["url"]}lab/tree/{path}?token={self.said["token"]}&reset')
-        self.until('return panel?.context?.isReady && panel.context.path === arguments[0] && panel.sessionContext?.session?.kernel?.connectionStatus === "connected"', path)
+        self.until('return panel?.context?.isReady && panel.context.path === arguments[0] && '
+                   'panel.sessionContext?.session?.kernel?.connectionStatus === "connected"', path)
 
     def edit(self, cell, old, new):
-        done = self.script("const c = [...book.model.sharedModel.cells].find(c => c.id === arguments[0]); const s = c.getSource(); c.setSource(s.replace(arguments[1], arguments[2])); return s.includes(arguments[1])", cell, old, new)
+        done = self.script(
+            "const c = [...book.model.sharedModel.cells].find(c => c.id === arguments[0]); const s = c.getSource(); "
+            "c.setSource(s.replace(arguments[1], arguments[2])); return s.includes(arguments[1])", cell, old, new)
         assert done, (cell, old)
 
-    def run_all(self): self.script("window.ended = null; jupyterapp.commands.execute('runmenu:run-all').then(() => window.ended = 'yes', e => window.ended = String(e))")
+    def run_all(self):
+        self.script("window.ended = null; jupyterapp.commands.execute('runmenu:run-all').then(() => window.ended = "
+                    "'yes', e => window.ended = String(e))")
 
     def ended(self): return self.until('return window.ended')
 
     def outputs(self):
         "Cell id -> its outputs."
-        return {c['id']: c['outputs'] for c in self.script('return book.model.toJSON().cells') if c['cell_type'] == 'code'}
+        return {c['id']: c['outputs'] for c in self.script('return book.model.toJSON().cells')
+                if c['cell_type'] == 'code'}
 
     def show(self, cell):
         "Scroll to a cell, until all its outputs are drawn."
-        self.script('const i = book.widgets.findIndex(w => w.model.id === arguments[0]); book.activeCellIndex = i; book.scrollToItem(i, "center")', cell)
-        self.until('const w = book.widgets.find(w => w.model.id === arguments[0]); return w.node.isConnected && w.node.querySelectorAll(".jp-OutputArea-output").length >= w.model.outputs.length', cell)
+        self.script('const i = book.widgets.findIndex(w => w.model.id === arguments[0]); book.activeCellIndex = i; '
+                    'book.scrollToItem(i, "center")', cell)
+        self.until('const w = book.widgets.find(w => w.model.id === arguments[0]); return w.node.isConnected && '
+                   'w.node.querySelectorAll(".jp-OutputArea-output").length >= w.model.outputs.length', cell)
 
     def links(self, cell):
-        "Elements in a cell's output, as soon as JupyterLab listens to all of them, which it does before it completes their addresses."
-        links = 'const w = book.widgets.find(w => w.model.id === arguments[0]); const links = [...w.node.querySelectorAll(".jp-RenderedMarkdown.jp-OutputArea-output a")]; '
-        return self.until(links + 'return links.length && links.every(a => a.getAttribute("href").includes("/files/")) && links', cell)
+        """Elements in a cell's output, as soon as JupyterLab listens to all of them, which it does before it completes
+        their addresses."""
+        links = ('const w = book.widgets.find(w => w.model.id === arguments[0]); const links = '
+                 '[...w.node.querySelectorAll(".jp-RenderedMarkdown.jp-OutputArea-output a")]; ')
+        return self.until(
+            links + 'return links.length && links.every(a => a.getAttribute("href").includes("/files/")) && links',
+            cell)
 
     def follow(self, cell, to):
-        "Click the first link of a cell's output, until the cell that it leads to is in sight: cells are drawn while JupyterLab scrolls, so that the first click may end beside it."
+        """Click the first link of a cell's output, until the cell that it leads to is in sight: cells are drawn while
+        JupyterLab scrolls, so that the first click may end beside it."""
         from selenium.common.exceptions import TimeoutException
         for attempt in range(4):
             self.show(cell)
             self.script('arguments[0].click()', self.links(cell)[0])
-            try: return self.until('const r = book.widgets.find(w => w.model.id === arguments[0]).node.getBoundingClientRect(); return r.height > 0 && r.top < innerHeight && r.bottom > 0', to, seconds=30)
+            try:
+                return self.until(
+                    'const r = book.widgets.find(w => w.model.id === arguments[0]).node.getBoundingClientRect(); '
+                    'return r.height > 0 && r.top < innerHeight && r.bottom > 0', to, seconds=30)
             except TimeoutException: pass
         raise AssertionError(f'The first link of {cell} does not lead to {to}.')
 
-    def errors(self): return [(cell, o['ename'], o['evalue']) for cell, outputs in self.outputs().items() for o in outputs if o['output_type'] == 'error']
+    def errors(self):
+        return [(cell, o['ename'], o['evalue']) for cell, outputs in self.outputs().items()
+                for o in outputs if o['output_type'] == 'error']

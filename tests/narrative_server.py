@@ -14,21 +14,25 @@ def task(request):
     "What is asked for."
     content = prompt(request)
     for name, tag in dict(revise='faults', check='facts', merge='summaries', read='scene', decompose='text').items():
-        if f'<{tag}>\n' in content: return 'summarise' if name == 'decompose' and '"facts"' not in content.split('</text>')[-1] else name
+        if f'<{tag}>\n' in content:
+            return 'summarise' if name == 'decompose' and '"facts"' not in content.split('</text>')[-1] else name
     raise ValueError(content[:80])
 
 def reads(scene):
     "People by name; \"Bob, Ann's brother\" is a relation, and \"Bob is blind\" a state."
-    triples = [dict(subject=a, predicate=f'{p} of', object=b) for a, b, p in re.findall(rf"({PEOPLE}), ({PEOPLE})'s (\w+)", scene)]
+    triples = [dict(subject=a, predicate=f'{p} of', object=b)
+               for a, b, p in re.findall(rf"({PEOPLE}), ({PEOPLE})'s (\w+)", scene)]
     triples += [dict(subject=a, predicate=p, object=None) for a, p in re.findall(rf'({PEOPLE}) is (\w+)\.', scene)]
     return dict(names=[[name] for name in sorted(set(re.findall(PEOPLE, scene)))], triples=triples)
 
 def checks(content):
     "A fact is supported if the scene has it word for word, or a noted relation says so."
     notes = between(content, 'people')
-    known = between(content, 'scene') + '\n'.join(f'{a} is the {p} {b}.' for a, p, b in re.findall(r'(\w+); (\w+ of); (\w+)', notes))
+    known = between(content, 'scene') + '\n'.join(f'{a} is the {p} {b}.'
+                                                  for a, p, b in re.findall(r'(\w+); (\w+ of); (\w+)', notes))
     known += '\n'.join(f'{a} is {p}.' for a, p in re.findall(r'(?m)^(\w+); (\w+)$', notes))
-    entry = lambda i, fact: dict(id=i, verdict='supported' if fact in known else 'unsupported', feedback='' if fact in known else f'Not told: {fact}')
+    entry = lambda i, fact: dict(id=i, verdict='supported' if fact in known else 'unsupported',
+                                 feedback='' if fact in known else f'Not told: {fact}')
     return dict(verdicts=[entry(i, fact) for i, fact in re.findall(r'(?m)^\[(\w+)\] (.*)$', between(content, 'facts'))])
 
 def sentences(text): return re.findall(r'[^.]+\.', text.replace('\n', ' '))

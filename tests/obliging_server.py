@@ -1,4 +1,5 @@
-"A model that answers every request in form: JSON by the schema that it is asked with, a decision for every id in the prompt, or two scores. What it says means nothing."
+"""A model that answers every request in form: JSON by the schema that it is asked with, a decision for every id in the
+prompt, or two scores. What it says means nothing."""
 import json
 import re
 

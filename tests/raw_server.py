@@ -1,4 +1,5 @@
-"A server of raw bytes: whatever it is told to send goes out as it is, HTTP or not. For what a server could do wrong that no library lets it do."
+"""A server of raw bytes: whatever it is told to send goes out as it is, HTTP or not. For what a server could do wrong
+that no library lets it do."""
 import asyncio
 import json
 import threading
@@ -6,17 +7,19 @@ import threading
 def http(body, *headers, status='200 OK'):
     "A whole answer: a body with its head."
     body = body if isinstance(body, bytes) else body.encode()
-    lines = [f'HTTP/1.1 {status}', 'Content-Type: application/json', *headers, f'Content-Length: {len(body)}', 'Connection: close', '', '']
+    lines = [f'HTTP/1.1 {status}', 'Content-Type: application/json', *headers,
+             f'Content-Length: {len(body)}', 'Connection: close', '', '']
     return '\r\n'.join(lines).encode() + body
 
 def completion(text='ok', **more):
     "The JSON of a completion."
     message = dict(role='assistant', content=text)
-    return json.dumps(dict(id='1', object='chat.completion', created=1, model='m', choices=[dict(index=0, finish_reason='stop', message=message)]) | more)
+    return json.dumps(dict(id='1', object='chat.completion', created=1,
+                           model='m', choices=[dict(index=0, finish_reason='stop', message=message)]) | more)
 
 class RawServer:
-    """Use in a `with` block. `answer`: bytes, a list of them (sent one after the other), or a function from the request's body to either; None hangs up.
-    `asked` has (head, body) of every request, as bytes."""
+    """Use in a `with` block. `answer`: bytes, a list of them (sent one after the other), or a function from the
+    request's body to either; None hangs up. `asked` has (head, body) of every request, as bytes."""
     def __init__(self, answer): self.answer, self.asked, self.base_url = answer, [], None
 
     async def _request(self, reader):

@@ -1,7 +1,10 @@
-"""What a reader stumbles over, counted: `python tests/rhythm.py [FOLDER OR NOTEBOOK ...]` lists it, `--counts` only counts, `--long` names export cells that may hold two ideas.
+"""What a reader stumbles over, counted: `python tests/rhythm.py [FOLDER OR NOTEBOOK ...]` lists it, `--counts` only
+counts, `--long` names export cells that may hold two ideas.
 
-An export cell holds one whole idea (a class stands whole in one cell); behind one with a public name stands an example of what a user may call; a line has at most 120
-characters (in experiments 100); nobody imports another room's `_name`; experiments define nothing. Lengths find candidates and are not passed. The house test holds the counts below allowances."""
+An export cell holds one whole idea (a class stands whole in one cell); behind one with a public name stands an example
+of what a user may call; a line has at most 120 characters (in experiments 100); nobody imports another room's `_name`;
+experiments define nothing. Lengths find candidates and are not passed. The house test holds the counts below
+allowances."""
 import ast
 import json
 import re
@@ -20,7 +23,8 @@ def code_cells(path):
 
 def parsed(source):
     "The syntax tree; magics are left out, and a cell that is none is empty."
-    try: return ast.parse('\n'.join('' if line.lstrip().startswith(('%', '!')) else line for line in source.split('\n')))
+    try:
+        return ast.parse('\n'.join('' if line.lstrip().startswith(('%', '!')) else line for line in source.split('\n')))
     except SyntaxError: return ast.Module([], [])
 
 def only_imports(tree): return bool(tree.body) and all(isinstance(x, (ast.Import, ast.ImportFrom)) for x in tree.body)
@@ -29,12 +33,15 @@ def is_public(tree):
     "Does a cell define something that a user may call?"
     return any(not name.startswith('_') for node in tree.body for name in [getattr(node, 'name', '_')])
 
-def is_patch(function): return any(getattr(d, 'id', getattr(getattr(d, 'func', None), 'id', '')) in ('patch', 'patch_to') for d in function.decorator_list)
+def is_patch(function):
+    return any(getattr(d, 'id', getattr(getattr(d, 'func', None), 'id', '')) in ('patch', 'patch_to')
+               for d in function.decorator_list)
 
 def private_imports(tree, room):
     "Names with a leading underscore that come from another room of factlib."
     for node in ast.walk(tree):
-        if not isinstance(node, ast.ImportFrom) or not (node.module or '').startswith('factlib') or node.module == room: continue
+        if not isinstance(node, ast.ImportFrom) or not (node.module or '').startswith('factlib') or node.module == room:
+            continue
         for alias in node.names:
             if alias.name.startswith('_') and not alias.name.startswith('__'): yield f'{node.module}.{alias.name}'
 
@@ -59,11 +66,14 @@ def library_faults(path):
 def structure_faults(tree, where):
     "Methods made outside their class."
     for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.args.args and node.args.args[0].arg == 'self' and not is_patch(node):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.args.args and node.args.args[
+            0].arg == 'self' and not is_patch(node):
             yield 'stray self', f'{where}: {node.name}'
-        targets = [t for top in getattr(node, 'targets', []) for t in ast.walk(top) if isinstance(t, ast.Attribute)] if isinstance(node, ast.Assign) else []
+        targets = [t for top in getattr(node, 'targets', []) for t in ast.walk(top)
+                   if isinstance(t, ast.Attribute)] if isinstance(node, ast.Assign) else []
         for target in targets:
-            if isinstance(target.value, ast.Name) and target.value.id[:1].isupper(): yield 'method by assignment', f'{where}: {target.value.id}.{target.attr}'
+            if isinstance(target.value, ast.Name) and target.value.id[:1].isupper():
+                yield 'method by assignment', f'{where}: {target.value.id}.{target.attr}'
 
 def experiment_faults(path):
     "(kind, where) of one experiment."
@@ -72,17 +82,20 @@ def experiment_faults(path):
         for line in source.split('\n'):
             if len(line) > EXPERIMENT_LINE: yield 'long line in an experiment', f'{where}: {len(line)} characters'
         for node in ast.walk(tree):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)): yield 'definition in an experiment', f'{where}: {node.name}'
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                yield 'definition in an experiment', f'{where}: {node.name}'
         for name in private_imports(tree, ''): yield 'private import', f'{where}: {name}'
 
 def notebooks(paths=()):
     "All notebooks below these folders."
-    files = [f for p in (paths or [ROOT/'nbs']) for f in ([Path(p)] if Path(p).suffix == '.ipynb' else sorted(Path(p).rglob('*.ipynb')))]
+    files = [f for p in (paths or [ROOT/'nbs'])
+             for f in ([Path(p)] if Path(p).suffix == '.ipynb' else sorted(Path(p).rglob('*.ipynb')))]
     return [f.resolve() for f in files if '.ipynb_checkpoints' not in f.parts and not f.name.startswith('.')]
 
 def faults(paths=()):
     "All faults, as (kind, where)."
-    for path in notebooks(paths): yield from (experiment_faults if path.parent.name == 'experiments' else library_faults)(path)
+    for path in notebooks(paths):
+        yield from (experiment_faults if path.parent.name == 'experiments' else library_faults)(path)
 
 def long_cells(paths=()):
     "Export cells of more than `LONG` lines: candidates for a second look, no faults."
@@ -93,7 +106,8 @@ def long_cells(paths=()):
 
 def exports(paths=()):
     "How many export cells hold more than imports."
-    return sum(exported and not only_imports(parsed(source)) for path in notebooks(paths) for _, source, exported in code_cells(path))
+    return sum(exported and not only_imports(parsed(source)) for path in notebooks(paths)
+               for _, source, exported in code_cells(path))
 
 if __name__ == '__main__':
     given = [a for a in sys.argv[1:] if not a.startswith('--')]

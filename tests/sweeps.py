@@ -15,7 +15,8 @@ KERNEL = dict(kernelspec=dict(name='python3', display_name='python3', language='
 def notebook(path, parameters, *cells):
     "A notebook with one cell of parameters and others."
     first = v4.new_code_cell(parameters, metadata=dict(tags=['parameters']))
-    path.write_text(json.dumps(v4.new_notebook(cells=[first, *map(v4.new_code_cell, cells)], metadata=KERNEL)), encoding='utf-8')
+    path.write_text(json.dumps(v4.new_notebook(cells=[first, *map(v4.new_code_cell, cells)], metadata=KERNEL)),
+                    encoding='utf-8')
     return path
 
 # Asks `n` things at once, as an experiment does; the answers go into a table in its own folder.
@@ -30,7 +31,8 @@ print(chat.stats)"""
 
 def asking(folder, url):
     "A notebook that asks a server."
-    return notebook(folder/'asking.ipynb', f'base_url:str = {url!r}\nname:str = "a"\nn:int = 5\nconcurrency:int = 8\nout:str = "out"', ASKING)
+    return notebook(folder/'asking.ipynb',
+                    f'base_url:str = {url!r}\nname:str = "a"\nn:int = 5\nconcurrency:int = 8\nout:str = "out"', ASKING)
 
 def grid(folder, said, name='grid.yaml'):
     "The file of a grid."
@@ -39,8 +41,10 @@ def grid(folder, said, name='grid.yaml'):
 
 def started(*arguments, cwd, **environment):
     "The command `factlib sweep`, begun."
-    env = {k: v for k, v in os.environ.items() if k not in ('FACTLIB_DATA', 'FACTLIB_CACHE', 'OPENAI_API_KEY')} | {'PYTHONPATH': str(ROOT)} | environment
-    return subprocess.Popen([sys.executable, '-c', 'from factlib.cli import main; main()', 'sweep', *map(str, arguments)], cwd=cwd, env=env, stdout=subprocess.PIPE,
+    env = {k: v for k, v in os.environ.items()
+           if k not in ('FACTLIB_DATA', 'FACTLIB_CACHE', 'OPENAI_API_KEY')} | {'PYTHONPATH': str(ROOT)} | environment
+    return subprocess.Popen([sys.executable, '-c', 'from factlib.cli import main; main()',
+                             'sweep', *map(str, arguments)], cwd=cwd, env=env, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 def ended(process, timeout=300):
@@ -53,7 +57,8 @@ def sweep(*arguments, cwd, **environment): return ended(started(*arguments, '--j
 
 def rows(out):
     "The rows of cells.csv, by cell."
-    with open(out/'cells.csv', encoding='utf-8', newline='') as f: return {row['cell']: row for row in csv.DictReader(f)}
+    with open(out/'cells.csv', encoding='utf-8', newline='') as f:
+        return {row['cell']: row for row in csv.DictReader(f)}
 
 def statuses(out): return {name: row['status'] for name, row in rows(out).items()}
 

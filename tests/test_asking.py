@@ -1,4 +1,5 @@
-"Every experiment that asks a model does so by the command that its own notebook prints, with two texts of somebody else's and a model that answers in form."
+"""Every experiment that asks a model does so by the command that its own notebook prints, with two texts of somebody
+else's and a model that answers in form."""
 import json
 import re
 import shlex
@@ -16,7 +17,8 @@ def commands(notebook):
     "The lines that run it with a model."
     cells = json.loads(notebook.read_text(encoding='utf-8'))['cells']
     texts = '\n'.join(''.join(cell['source']) for cell in cells if cell['cell_type'] == 'markdown').replace('\\\n', ' ')
-    return [line.split('#')[0].strip() for line in texts.split('\n') if line.startswith('factlib run') and '-p model' in line]
+    return [line.split('#')[0].strip() for line in texts.split('\n') if line.startswith('factlib run')
+            and '-p model' in line]
 
 PRINTED = [(name, i) for name, notebook in experiments().items() for i in range(len(commands(notebook)))]
 
@@ -28,11 +30,13 @@ def test_experiments_that_ask_say_how():
 def printed_words(folder, name, i, server):
     "A printed command as arguments, for two texts in this folder and this server."
     (folder/'texts').mkdir()
-    story = 'Anna met Ben at the gate. "You are late," said Ben. Anna laughed. They walked to the mill, and Ben told her about his brother.\n\n'
+    story = ('Anna met Ben at the gate. "You are late," said Ben. Anna laughed. They walked to the mill, and Ben told '
+             'her about his brother.\n\n')
     for title in ('a', 'b'): (folder/f'texts/{title}.txt').write_text(story*6, encoding='utf-8')
     printed = commands(experiments()[name])[i].replace('FOLDER', 'texts').replace('-p length 0', '-p length 60')
     if 'recorded' not in printed: printed = printed.replace('"2000 full"', '"60 full"')
-    if name in ('montagelie', 'trust_matrix') and '-p dataset' not in printed: printed += ' -p dataset holmes_order' # one benchmark's statistics are enough
+    # one benchmark's statistics are enough
+    if name in ('montagelie', 'trust_matrix') and '-p dataset' not in printed: printed += ' -p dataset holmes_order'
     if name == 'trust_matrix': printed += ' -p slow false'
     return shlex.split(printed.replace('NAME', 'stub').replace('https://HOST/v1', server.base_url))[1:]
 
@@ -44,13 +48,15 @@ def test_printed_command_runs(tmp_path, name, i):
         before = factlib_inside('cost', *words[1:], '-p', 'n', '1', cwd=tmp_path, data=data_home())
         assert not server.requests, 'a plan asks nobody'
         done = factlib_inside(*words, '-p', 'n', '1', '--out', 'o/x', cwd=tmp_path, data=data_home())
-    if 'set the environment variable FACTLIB_DATA' in done.stderr: pytest.skip(f'the printed command of {name} needs real data')
+    if 'set the environment variable FACTLIB_DATA' in done.stderr:
+        pytest.skip(f'the printed command of {name} needs real data')
     assert done.returncode == 0 and server.requests, done.stderr[-3000:] + done.stdout[-2000:]
     assert before.returncode == 0, before.stderr
     planned = re.search(r'(At most|About) ([\d,]+) requests are sent', before.stdout)
     # an upper bound that is said as one; the stub finds one fact where a sentence is guessed, so it never asks for more
     assert len(server.requests) <= int(planned[2].replace(',', '')), before.stdout
-    if name == 'live_judge': assert planned[1] == 'At most' and len(server.requests) == int(planned[2]) # nothing is guessed
+    # nothing is guessed
+    if name == 'live_judge': assert planned[1] == 'At most' and len(server.requests) == int(planned[2])
     assert json.loads((tmp_path/'o/x/result.json').read_text(encoding='utf-8'))['name'] == name
     assert not re.search('traceback', done.stderr, re.IGNORECASE)
 
@@ -62,8 +68,10 @@ def test_a_strict_reasoning_model_is_asked_without_any_code(tmp_path, name, i):
     "It refuses `temperature` and `max_tokens`: one option more on the printed command, and every request is answered."
     with StubServer(strict()) as server:
         words = printed_words(tmp_path, name, i, server)
-        done = factlib_inside(*words, '-p', 'n', '1', '--out', 'o/x', '--request', '{"temperature": null}', cwd=tmp_path, data=data_home())
-    if 'set the environment variable FACTLIB_DATA' in done.stderr: pytest.skip(f'the printed command of {name} needs real data')
+        done = factlib_inside(*words, '-p', 'n', '1', '--out', 'o/x',
+                              '--request', '{"temperature": null}', cwd=tmp_path, data=data_home())
+    if 'set the environment variable FACTLIB_DATA' in done.stderr:
+        pytest.skip(f'the printed command of {name} needs real data')
     assert done.returncode == 0 and server.requests, done.stderr[-3000:] + done.stdout[-2000:]
     assert not any('temperature' in body for body in server.requests) and 'max_completion_tokens' in server.requests[-1]
     result = json.loads((tmp_path/'o/x/result.json').read_text(encoding='utf-8'))
@@ -75,9 +83,12 @@ def test_a_model_without_one_usable_answer_ends_with_1(tmp_path):
     "Though evaluators that ask nobody have scores, and all is on disk."
     if data_home() is None: pytest.skip('storysumm needs real data')
     with StubServer(lambda request: 'I would rather not say.') as server:
-        words = shlex.split(commands(experiments()['storysumm'])[0].replace('NAME', 'stub').replace('https://HOST/v1', server.base_url))[1:]
+        words = shlex.split(commands(experiments()['storysumm'])[0].replace(
+            'NAME', 'stub').replace('https://HOST/v1', server.base_url))[1:]
         done = factlib_inside(*words, '-p', 'n', '1', '--out', 'o/x', cwd=tmp_path, data=data_home())
         assert server.requests
-    assert done.returncode == 1 and 'Nothing could be scored by factscore, stub' in done.stderr and 'Results in o/x' in done.stdout
+    assert done.returncode == 1 and 'Nothing could be scored by factscore, stub' in done.stderr
+    assert 'Results in o/x' in done.stdout
     result = json.loads((tmp_path/'o/x/result.json').read_text(encoding='utf-8'))
-    assert any(e['scored'] for e in result['evaluators'].values()) and result['evaluators']['factscore, stub']['scored'] == 0
+    assert any(e['scored'] for e in result['evaluators'].values())
+    assert result['evaluators']['factscore, stub']['scored'] == 0

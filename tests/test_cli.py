@@ -9,7 +9,10 @@ from factlib.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
 
-def start(*arguments, cwd): return subprocess.Popen([sys.executable, '-c', 'from factlib.cli import main\nmain()', *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd, env=os.environ | dict(PYTHONPATH=str(ROOT)), start_new_session=True)
+def start(*arguments, cwd):
+    return subprocess.Popen([sys.executable, '-c', 'from factlib.cli import main\nmain()', *arguments],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, cwd=cwd, env=os.environ | dict(PYTHONPATH=str(ROOT)), start_new_session=True)
 
 @pytest.mark.slow
 @pytest.mark.parametrize('folder', ['o/{x}', 'o/{{%s}} {'])
@@ -17,26 +20,31 @@ def test_a_folder_may_have_any_name(folder, tmp_path):
     done = start('run', 'quick_sweep', '-p', 'n', '1', '--out', folder, '--no-page', cwd=tmp_path)
     out, err = done.communicate(timeout=120)
     assert done.returncode == 0 and 'Traceback' not in err, err
-    assert (tmp_path/folder/'notebook.ipynb').is_file() and (tmp_path/folder/'result.json').is_file() and [p.name for p in (tmp_path/'o').iterdir()] == [Path(folder).name]
+    assert (tmp_path/folder/'notebook.ipynb').is_file() and (tmp_path/folder/'result.json').is_file()
+    assert [p.name for p in (tmp_path/'o').iterdir()] == [Path(folder).name]
 
 @pytest.mark.slow
 def test_an_interrupted_run_ends_with_130_and_leaves_nothing_half(tmp_path):
     child = start('run', 'quick_sweep', '--out', 'o/a', '--no-page', cwd=tmp_path)
     end = time.monotonic() + 120
-    while not list(tmp_path.glob('o/.a-*.part/notebook.ipynb')) and time.monotonic() < end: time.sleep(.05) # now cells are run
+    # now cells are run
+    while not list(tmp_path.glob('o/.a-*.part/notebook.ipynb')) and time.monotonic() < end: time.sleep(.05)
     time.sleep(.5)
     os.killpg(child.pid, signal.SIGINT) # as a terminal does it: to all of them
     out, err = child.communicate(timeout=120)
-    assert child.returncode == 130 and '/factlib/' not in err.replace(str(tmp_path), '') and 'Interrupted.' in err, err # the kernel may complain of its own
+    # the kernel may complain of its own
+    assert child.returncode == 130 and '/factlib/' not in err.replace(str(tmp_path), '') and 'Interrupted.' in err, err
     assert not list(tmp_path.glob('o/.a-*.part'))
 
 def test_a_price_table_in_another_encoding_is_a_sentence(tmp_path):
     (tmp_path/'p.csv').write_bytes('model,input,output\nm,1,2\n'.encode('utf-16'))
-    done = CliRunner().invoke(app, ['cost', 'live_judge', '-p', 'model', 'm', '-p', 'n', '1', '-p', 'prices', str(tmp_path/'p.csv')])
+    done = CliRunner().invoke(app, ['cost', 'live_judge', '-p', 'model',
+                                    'm', '-p', 'n', '1', '-p', 'prices', str(tmp_path/'p.csv')])
     assert type(done.exception).__name__ == 'BadInput' and 'UTF-8' in str(done.exception)
 
 @pytest.mark.parametrize('width', [80, 110])
 def test_the_list_of_commands_is_not_cut_off(width):
     shown = CliRunner().invoke(app, ['--help'], terminal_width=width).stdout
     listed = shown.split('Commands:')[1].strip().splitlines()
-    assert len(listed) == len(app.commands) and all(line.endswith(('.', '?')) and not line.endswith('...') for line in listed)
+    assert len(listed) == len(app.commands)
+    assert all(line.endswith(('.', '?')) and not line.endswith('...') for line in listed)

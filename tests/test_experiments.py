@@ -22,7 +22,8 @@ def test_all_experiments_have_the_same_leading_parameters(notebook):
     from factlib.runs.parameters import LEADING
     found = papermill.inspect_notebook(str(notebook))
     assert list(found)[:len(LEADING)] == list(LEADING) and all(p['help'] for p in found.values())
-    assert {name: found[name]['inferred_type_name'] for name in LEADING} == {name: kind.__name__ for name, kind in LEADING.items()}
+    assert {name: found[name]['inferred_type_name']
+            for name in LEADING} == {name: kind.__name__ for name, kind in LEADING.items()}
 
 @pytest.fixture(scope='module')
 def sweep(tmp_path_factory):
@@ -38,9 +39,11 @@ def test_sweep_writes_what_it_says(sweep):
     assert sorted(result['files'] + ['result.json', 'notebook.ipynb', 'notebook.html']) == files(out)
     book, page = ((out/name).read_text(encoding='utf-8') for name in ('notebook.ipynb', 'notebook.html'))
     for finding in result['findings']: # each links to its cell, as JupyterLab and as a browser understand it
-        assert f'(notebook.ipynb#cell-id={finding["cell"]})' in book and f'href="#cell-id={finding["cell"]}"' in page and f'id="cell-id={finding["cell"]}"' in page
+        assert f'(notebook.ipynb#cell-id={finding["cell"]})' in book and f'href="#cell-id={finding["cell"]}"' in page
+        assert f'id="cell-id={finding["cell"]}"' in page
     assert '(result.json)' in book and '(../index.html)' in book and 'href="../index.html"' in page
-    assert result['parameters']['n'] == 3 and set(result['evaluators']) == {'out_of_vocabulary', 'adjacent_similarity', 'length', 'random'}
+    assert result['parameters']['n'] == 3
+    assert set(result['evaluators']) == {'out_of_vocabulary', 'adjacent_similarity', 'length', 'random'}
     assert all(e['asked'] == e['scored'] == 3*2*4 for e in result['evaluators'].values())
     tests = read_table(out/'tables'/'tests.csv')
     assert len(tests) == 4*3*2 and set(tests.scored) == {3}
@@ -71,36 +74,54 @@ def test_sweep_again_gives_the_same_tables_and_leaves_no_old_file(sweep, tmp_pat
     done = factlib_inside('run', 'quick_sweep', '-p', 'n', 3, '--out', copy, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert {f: (copy/f).read_bytes() for f in before} == before # tables and figures, byte for byte
-    assert set(old['files']) - set(before) == timed and pd.read_parquet(copy/'judgements.parquet').drop(columns='seconds').equals(judged.drop(columns='seconds')) # it took another time
+    # it took another time
+    assert set(old['files']) - set(before) == timed
+    assert pd.read_parquet(copy/'judgements.parquet').drop(columns='seconds').equals(judged.drop(columns='seconds'))
     assert not (copy/'tables'/'stale.csv').exists() and (copy/'mine.txt').read_text() == 'kept'
 
 def test_ones_own_texts_by_plain_papermill(tmp_path):
     folder = tmp_path/'texts'
     folder.mkdir()
     story = 'The fox went down to the river in the evening and looked for the hen for a long time.'
-    for name in ('one', 'two', 'three'): (folder/f'{name}.txt').write_text('\n\n'.join(f'{story} It was day {i} of {name}.' for i in range(60)), encoding='utf-8')
-    command = [sys.executable, '-m', 'papermill', str(ROOT/'nbs'/'experiments'/'quick_sweep.ipynb'), str(tmp_path/'done.ipynb'), '-p', 'dataset', str(folder), '-p', 'n', '0', '-p', 'out', str(tmp_path/'out'),
+    for name in ('one', 'two', 'three'):
+        (folder/f'{name}.txt').write_text('\n\n'.join(f'{story} It was day {i} of {name}.' for i in range(60)),
+                                          encoding='utf-8')
+    command = [sys.executable, '-m', 'papermill', str(ROOT/'nbs'/'experiments'/'quick_sweep.ipynb'),
+               str(tmp_path/'done.ipynb'), '-p', 'dataset', str(folder),
+               '-p', 'n', '0', '-p', 'out', str(tmp_path/'out'),
                '--no-progress-bar']
-    done = subprocess.run(command, cwd=tmp_path, env=os.environ | {'PYTHONPATH': str(ROOT)}, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | {'PYTHONPATH': str(ROOT)},
+                          capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     texts = read_table(tmp_path/'out'/'tables'/'texts.csv')
     assert set(texts.texts) == {3}
 
 def test_the_notebooks_on_ones_own_texts(tmp_path):
-    "Both experiments on a folder of short texts, where much is refused: they end with results and say what could not be made."
+    """Both experiments on a folder of short texts, where much is refused: they end with results and say what could not
+    be made."""
     texts = tmp_path/'texts'
     texts.mkdir()
-    for who in ('Ann', 'Bob'): (texts/f'{who}.txt').write_text('\n\n'.join(f'On day {i} {who} went to London with the lamp and stayed there, and nobody said anything about it.' for i in range(40)), encoding='utf-8')
-    for name, more in {'judgememo_taxonomy': (), 'screening': ('-p', 'kinds', '11 41', '-p', 'lengths', '300 5000', '-p', 'doses', '1 2')}.items():
-        done = factlib_inside('run', name, '-p', 'dataset', texts, *more, '--no-page', '--out', tmp_path/name, cwd=tmp_path)
+    for who in ('Ann', 'Bob'):
+        (texts/f'{who}.txt').write_text(
+            '\n\n'.join((f'On day {i} {who} went to London with the lamp and stayed there, and nobody said anything '
+                         f'about it.') for i in range(40)), encoding='utf-8')
+    for name, more in {'judgememo_taxonomy': (), 'screening': ('-p', 'kinds', '11 41', '-p',
+                                                               'lengths', '300 5000', '-p', 'doses', '1 2')}.items():
+        done = factlib_inside('run', name, '-p', 'dataset', texts, *more,
+                              '--no-page', '--out', tmp_path/name, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     read = lambda name: json.loads((tmp_path/name/'result.json').read_text())
     said = [f['text'] for f in read('screening')['findings']]
-    assert any(s.startswith('out_of_vocabulary (fluency): the score falls in over nine of ten texts for ') and ' of 2 kinds (' in s and '[41] from dose 1' in s for s in said) and '2 of 12 examples could not be made.' in said
-    assert {'tables/taxonomy.csv', 'figures/places.png', 'tables/settings.csv'} <= set(read('judgememo_taxonomy')['files'])
+    assert any(s.startswith('out_of_vocabulary (fluency): the score falls in over nine of ten texts for ')
+               and ' of 2 kinds (' in s and '[41] from dose 1' in s for s in said)
+    assert '2 of 12 examples could not be made.' in said
+    assert {'tables/taxonomy.csv', 'figures/places.png',
+            'tables/settings.csv'} <= set(read('judgememo_taxonomy')['files'])
 
 # The second with a command and a kernel in processes of their own, as a user meets it; the others inside this one.
-BAD = [(factlib_inside, ['-p', 'sead', '1'], "no parameter 'sead'"), (factlib, ['-p', 'n', '-1'], "n is -1, but it can't be negative"), (factlib_inside, ['-p', 'n', 'three'], 'of type int'),
+BAD = [(factlib_inside, ['-p', 'sead', '1'], "no parameter 'sead'"),
+       (factlib, ['-p', 'n', '-1'], "n is -1, but it can't be negative"),
+       (factlib_inside, ['-p', 'n', 'three'], 'of type int'),
        (factlib_inside, ['-p', 'dataset', 'no-such-folder'], 'There is no file or folder')]
 
 @pytest.mark.parametrize('command, arguments, words', BAD, ids=[a[1] + '=' + a[2] for _, a, _ in BAD])
@@ -114,8 +135,10 @@ def test_bad_input_is_one_sentence_and_exit_2(command, arguments, words, tmp_pat
 def test_an_empty_document(tmp_path):
     (tmp_path/'texts').mkdir()
     (tmp_path/'texts'/'a.txt').write_bytes(b' \n')
-    done = factlib_inside('run', 'quick_sweep', '-p', 'dataset', tmp_path/'texts', '-p', 'n', 0, '--out', tmp_path/'out', cwd=tmp_path)
-    assert done.returncode == 2 and 'left out 1 (empty)' in done.stderr.splitlines()[-1] and files(tmp_path) == ['texts/a.txt']
+    done = factlib_inside('run', 'quick_sweep', '-p', 'dataset', tmp_path/'texts',
+                          '-p', 'n', 0, '--out', tmp_path/'out', cwd=tmp_path)
+    assert done.returncode == 2 and 'left out 1 (empty)' in done.stderr.splitlines()[-1]
+    assert files(tmp_path) == ['texts/a.txt']
 
 def test_recordings_without_a_column(tmp_path):
     rows = [('LI', length, v, d, 4, 4) for length in ('2000', 'full') for v in ('gold', '43') for d in 'ab']
@@ -123,11 +146,13 @@ def test_recordings_without_a_column(tmp_path):
     path = home/'judgememo'/'responses_judgememo.parquet'
     pd.read_parquet(path).drop(columns='overlap').to_parquet(path)
     done = factlib_inside('run', 'judgememo', '--out', tmp_path/'out'/'x', cwd=tmp_path, data=home)
-    assert done.returncode == 2 and "lacks the column 'overlap'" in done.stderr.splitlines()[-1] and not (tmp_path/'out'/'x').exists()
+    assert done.returncode == 2 and "lacks the column 'overlap'" in done.stderr.splitlines()[-1]
+    assert not (tmp_path/'out'/'x').exists()
 
 def test_no_recordings(tmp_path):
     done = factlib_inside('run', 'judgememo', '--out', tmp_path/'x', cwd=tmp_path)
-    assert done.returncode == 2 and 'set the environment variable FACTLIB_DATA' in done.stderr.splitlines()[-1] and files(tmp_path) == []
+    assert done.returncode == 2 and 'set the environment variable FACTLIB_DATA' in done.stderr.splitlines()[-1]
+    assert files(tmp_path) == []
 
 def test_an_out_that_is_no_folder(tmp_path):
     (tmp_path/'taken').write_text('x')
@@ -138,7 +163,10 @@ def test_an_out_that_is_no_folder(tmp_path):
 
 def test_failed_runs_leave_the_old_result_and_show_the_notebook(tmp_path):
     import nbformat
-    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("out: str = ''", metadata=dict(tags=['parameters'])), nbformat.v4.new_code_cell('1/0')], metadata=dict(kernelspec=dict(name='python3', display_name='Python', language='python')))
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("out: str = ''", metadata=dict(tags=['parameters'])),
+                                         nbformat.v4.new_code_cell('1/0')],
+                                  metadata=dict(kernelspec=dict(name='python3',
+                                                                display_name='Python', language='python')))
     failing = nb.cells.pop()
     nbformat.write(nb, tmp_path/'mine.ipynb')
     assert factlib('run', tmp_path/'mine.ipynb', '--out', tmp_path/'out', cwd=tmp_path).returncode == 0
@@ -152,8 +180,10 @@ def test_failed_runs_leave_the_old_result_and_show_the_notebook(tmp_path):
 
 def test_commands_teach():
     shown = factlib('--help', cwd=ROOT)
-    assert shown.returncode == 0 and all(word in shown.stdout for word in ('list', 'run', 'page', 'reproduce', 'FACTLIB_DATA'))
-    assert 'quick_sweep' in factlib_inside('list', cwd=ROOT).stdout and 'Another seed' in factlib_inside('list', 'quick_sweep', cwd=ROOT).stdout
+    assert shown.returncode == 0
+    assert all(word in shown.stdout for word in ('list', 'run', 'page', 'reproduce', 'FACTLIB_DATA'))
+    assert 'quick_sweep' in factlib_inside('list', cwd=ROOT).stdout
+    assert 'Another seed' in factlib_inside('list', 'quick_sweep', cwd=ROOT).stdout
     wrong = factlib_inside('run', 'no_such', cwd=ROOT)
     assert wrong.returncode == 2 and 'quick_sweep' in wrong.stderr
     assert factlib_inside('page', 'no-such-folder', cwd=ROOT).returncode == 2
@@ -164,7 +194,8 @@ def test_every_experiment_that_can_run_here_does(reproduced):
     "And those that can't are named on the page, with what they lack."
     from factlib.runs.execute import main_job, needs_of, why_not
     here = {name for name, notebook in main_job().items() if not why_not(needs_of(notebook))}
-    assert {p.parent.name for p in reproduced.glob('*/result.json')} == here >= {'quick_sweep', 'judgememo_taxonomy', 'screening', 'small_matrix', 'montagelie'}
+    assert {p.parent.name for p in reproduced.glob('*/result.json')} == here >= {
+        'quick_sweep', 'judgememo_taxonomy', 'screening', 'small_matrix', 'montagelie'}
     page = (reproduced/'index.html').read_text(encoding='utf-8')
     assert all(f'<section id="{name}">' in page for name in here) and all(name in page for name in main_job())
     for name in here:
@@ -173,29 +204,43 @@ def test_every_experiment_that_can_run_here_does(reproduced):
         assert sorted([*result['files'], 'result.json', 'notebook.ipynb', 'notebook.html']) == files(reproduced/name)
 
 def test_experiments_stay_small(reproduced):
-    "Processor seconds of each: 15 without data (40 for the small matrix; more for five that were still above 15 in a fresh environment, whose packages are compiled as they are imported), 60 with (90 for VISTA and for MontageLie, which draws its lies twice, and 110 for the small matrix)."
+    """Processor seconds of each: 15 without data (40 for the small matrix; more for five that were still above 15 in a
+    fresh environment, whose packages are compiled as they are imported), 60 with (90 for VISTA and for MontageLie,
+    which draws its lies twice, and 110 for the small matrix)."""
     seconds = {p.parent.name: json.loads(p.read_text())['cpu_seconds'] for p in reproduced.glob('*/result.json')}
-    limit = lambda name: dict(montagelie=90, small_matrix=110, vista=90).get(name, 60) if os.environ.get('FACTLIB_DATA') else dict(small_matrix=40, montagelie=30, vista=30, narrativefactscore=30, judgememo_taxonomy=22, screening=18).get(name, 15)
+    limit = lambda name: dict(montagelie=90, small_matrix=110,
+                              vista=90).get(name, 60) if os.environ.get(
+                                  'FACTLIB_DATA') else dict(small_matrix=40,
+                                                            montagelie=30, vista=30, narrativefactscore=30,
+                                                            judgememo_taxonomy=22, screening=18).get(name, 15)
     assert len(seconds) >= 5 and not {name: s for name, s in seconds.items() if not 0 < s <= limit(name)}, seconds
 
 CHROME = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
 
 @pytest.mark.skipif(not CHROME or not shutil.which('chromedriver'), reason='no Chromium with ChromeDriver is installed')
 def test_the_page_in_a_browser(sweep):
-    "The page works from the disk: pictures drawn, nothing asked of the network, links leading to the cell that they name."
+    """The page works from the disk: pictures drawn, nothing asked of the network, links leading to the cell that they
+    name."""
     from selenium import webdriver
     options = webdriver.ChromeOptions()
     options.binary_location = CHROME
-    for a in ('--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-quic'): options.add_argument(a)
+    for a in ('--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run',
+              '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-quic'):
+        options.add_argument(a)
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which('chromedriver')))
     try:
         driver.get((sweep/'index.html').as_uri())
-        assert driver.execute_script('return [...document.images].every(i => i.complete && i.naturalWidth > 300) && document.images.length') == 3 # the two figures, and the one that opens the page
-        assert driver.execute_script("return performance.getEntriesByType('resource').filter(r => !r.name.startsWith('data:')).length") == 0
+        # the two figures, and the one that opens the page
+        assert driver.execute_script(
+            'return [...document.images].every(i => i.complete && i.naturalWidth > 300) && document.images.length') == 3
+        assert driver.execute_script(
+            "return performance.getEntriesByType('resource').filter(r => !r.name.startsWith('data:')).length") == 0
         assert driver.execute_script('return document.documentElement.scrollWidth <= window.innerWidth')
-        links = driver.execute_script('return [...document.querySelectorAll("a")].map(a => a.href).filter(h => h.includes("#cell-id="))')
+        links = driver.execute_script(
+            'return [...document.querySelectorAll("a")].map(a => a.href).filter(h => h.includes("#cell-id="))')
         assert len(links) >= 8
         for link in dict.fromkeys(links):
             driver.get(link)
-            assert driver.execute_script('return document.getElementById(decodeURIComponent(location.hash.slice(1))) !== null'), link
+            assert driver.execute_script(
+                'return document.getElementById(decodeURIComponent(location.hash.slice(1))) !== null'), link
     finally: driver.quit()

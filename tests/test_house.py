@@ -15,14 +15,19 @@ import pytest
 import rhythm
 
 ROOT = Path(__file__).resolve().parent.parent
-FLOORS = {'core': 1, 'text': 2, 'validity': 2, 'report': 2, 'llm': 3, 'perturb': 4, 'evaluators': 4, 'benchmarks': 5, 'metaeval': 6, 'runs': 6, 'papers': 7, 'apps': 7, 'cli': 8}
-# What stands lower and is kept out all the same: evaluators know nothing of damage nor of statistics, benchmarks hold no statistics, report shows what it is given.
-APART = {('evaluators', 'perturb'), ('evaluators', 'validity'), ('perturb', 'validity'), ('benchmarks', 'validity'), ('papers', 'runs')} | {('report', other) for other in FLOORS if other not in ('core', 'report')}
+FLOORS = {'core': 1, 'text': 2, 'validity': 2, 'report': 2, 'llm': 3,
+          'perturb': 4, 'evaluators': 4, 'benchmarks': 5, 'metaeval': 6, 'runs': 6, 'papers': 7, 'apps': 7, 'cli': 8}
+# What stands lower and is kept out all the same: evaluators know nothing of damage nor of statistics, benchmarks hold
+# no statistics, report shows what it is given.
+APART = {('evaluators', 'perturb'), ('evaluators', 'validity'), ('perturb', 'validity'), ('benchmarks', 'validity'),
+         ('papers', 'runs')} | {('report', other) for other in FLOORS if other not in ('core', 'report')}
 # Faults of rhythm that are left: these numbers may only fall.
-ALLOWED = {'long line': 0, 'no example': 81, 'private import': 0, 'stray self': 0, 'method by assignment': 0, 'long line in an experiment': 0, 'definition in an experiment': 0}
+ALLOWED = {'long line': 0, 'no example': 81, 'private import': 0, 'stray self': 0,
+           'method by assignment': 0, 'long line in an experiment': 0, 'definition in an experiment': 0}
 MODULES = sorted(p for p in (ROOT/'factlib').rglob('*.py') if p.name != '_modidx.py')
 NAMES = ['.'.join(p.relative_to(ROOT).with_suffix('').parts).removesuffix('.__init__') for p in MODULES]
-NOTEBOOKS = sorted(p for p in (ROOT/'nbs').rglob('*.ipynb') if not p.name.startswith(('.', '_')) and '.ipynb_checkpoints' not in p.parts)
+NOTEBOOKS = sorted(p for p in (ROOT/'nbs').rglob('*.ipynb') if not p.name.startswith(('.', '_'))
+                   and '.ipynb_checkpoints' not in p.parts)
 
 def package(path):
     "The package (or module) directly below factlib that a file belongs to; None for factlib itself."
@@ -45,7 +50,8 @@ def imported(path):
 def wrong_imports(paths):
     "(file, package) of imports that run upwards, sideways, or to where two packages are kept apart."
     return [(str(p.relative_to(ROOT)), other) for p in paths for other in imported(p)
-            if package(p) is not None and other != package(p) and (FLOORS[other] >= FLOORS[package(p)] or (package(p), other) in APART)]
+            if package(p) is not None and other != package(p)
+            and (FLOORS[other] >= FLOORS[package(p)] or (package(p), other) in APART)]
 
 def test_no_import_runs_upwards_or_sideways():
     assert len(MODULES) > 100 and {package(p) for p in MODULES} - {None} <= set(FLOORS)
@@ -56,27 +62,34 @@ def test_the_floor_test_sees_what_it_should(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], 'ROOT', tmp_path)
     bad = tmp_path/'factlib'/'core'/'bad.py'
     bad.parent.mkdir(parents=True)
-    bad.write_text('from ..llm.replies import likert\ndef f():\n    from factlib.report import page\n    import factlib.cli\n')
+    bad.write_text(
+        'from ..llm.replies import likert\ndef f():\n    from factlib.report import page\n    import factlib.cli\n')
     assert package(bad) == 'core' and imported(bad) == {'llm', 'report', 'cli'}
     assert wrong_imports([bad]) == [('factlib/core/bad.py', other) for other in imported(bad)]
-    for name, code, other in (('text', 'from ..validity.base import holm', 'validity'), ('evaluators', 'from ..perturb.order import inversions\nfrom ..core.files import digest', 'perturb'), ('report', 'from ..text.spans import Span', 'text')):
-        path = tmp_path/'factlib'/name/'bad.py' # a neighbour, two that are kept apart, and the one that imports core alone
+    for name, code, other in (('text', 'from ..validity.base import holm', 'validity'),
+                              ('evaluators', 'from ..perturb.order import inversions\nfrom ..core.files import digest',
+                               'perturb'), ('report', 'from ..text.spans import Span', 'text')):
+        # a neighbour, two that are kept apart, and the one that imports core alone
+        path = tmp_path/'factlib'/name/'bad.py'
         path.parent.mkdir(parents=True)
         path.write_text(code)
         assert wrong_imports([path]) == [(f'factlib/{name}/bad.py', other)]
 
 def test_tests_stand_where_notebooks_do():
-    "A folder of tests is a folder of notebooks. A file in it is called after a room there (`test_ROOM.py`, `test_ROOM_more.py`), or after the folder if it tests several."
+    """A folder of tests is a folder of notebooks. A file in it is called after a room there (`test_ROOM.py`,
+    `test_ROOM_more.py`), or after the folder if it tests several."""
     for path in sorted((ROOT/'tests').rglob('test_*.py')):
         folder = path.relative_to(ROOT/'tests').parent
         if folder.parts in ((), ('nli',)): continue # of the house; and the step with torch
         rooms = [folder.name, *(p.stem for p in (ROOT/'nbs'/folder).glob('*.ipynb'))]
-        assert len(rooms) > 1 and any(f'{path.stem}_'.startswith(f'test_{room}_') for room in rooms), f'{path.relative_to(ROOT)}: no such room in nbs/{folder}'
+        assert len(rooms) > 1 and any(f'{path.stem}_'.startswith(f'test_{room}_')
+                                      for room in rooms), f'{path.relative_to(ROOT)}: no such room in nbs/{folder}'
 
 def copy(to):
     "The files that git knows or would add, in a fresh folder."
     if not (ROOT/'.git').exists(): pytest.skip('not a git checkout, so there is no list of the project\'s files')
-    files = subprocess.run(['git', 'ls-files', '-co', '--exclude-standard', '-z'], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = subprocess.run(['git', 'ls-files', '-co', '--exclude-standard', '-z'],
+                           cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, files.split('\0')):
         if not (ROOT/name).is_file(): continue
         (to/name).parent.mkdir(parents=True, exist_ok=True)
@@ -92,10 +105,12 @@ def run(*command, cwd, **env):
     return done.stdout
 
 def test_exports_and_notebooks_are_in_sync(tmp_path, request):
-    "nbdev-export and nbdev-clean change nothing; if they would, run `make notebooks`. With --room only that notebook and its module count."
+    """nbdev-export and nbdev-clean change nothing; if they would, run `make notebooks`. With --room only that notebook
+    and its module count."""
     there, room = copy(tmp_path), request.config.getoption('room')
     for command in ('nbdev-export', 'nbdev-clean'): run(command, cwd=there)
-    names = [str(p.relative_to(there)) for pattern in ('factlib/**/*.py', 'nbs/**/*.ipynb') for p in there.glob(pattern)]
+    names = [str(p.relative_to(there)) for pattern in ('factlib/**/*.py', 'nbs/**/*.ipynb')
+             for p in there.glob(pattern)]
     if room: names = [n for n in names if n in (f'nbs/{room}.ipynb', f'factlib/{room}.py')]
     assert len(names) > (0 if room else 200) and not differences(there, ROOT, names)
 
@@ -119,7 +134,8 @@ def test_what_the_readme_shows_is_printed():
         assert text in plain, (name, text)
 
 def test_notebooks_are_as_agreed():
-    "Cell ids by hand and unique, no star imports, no asyncio.run, tags only in experiments and directives only in the library, figures below 100 kB."
+    """Cell ids by hand and unique, no star imports, no asyncio.run, tags only in experiments and directives only in the
+    library, figures below 100 kB."""
     for path in (ROOT/'nbs').rglob('*.ipynb'):
         if path.name.startswith('.') or '.ipynb_checkpoints' in path.parts: continue
         cells = json.loads(path.read_text(encoding='utf-8'))['cells']
@@ -134,7 +150,8 @@ def test_notebooks_are_as_agreed():
             else: assert not c['metadata'].get('tags'), where
             for output in c['outputs']:
                 for kind, data in output.get('data', {}).items():
-                    if kind.startswith('image/'): assert len(''.join(data)) < 100_000*4/3, f'{where}: a figure of more than 100 kB'
+                    if kind.startswith('image/'):
+                        assert len(''.join(data)) < 100_000*4/3, f'{where}: a figure of more than 100 kB'
 
 # Rhythm
 
@@ -147,28 +164,43 @@ def test_rhythm():
 def planted(path, *cells):
     "A notebook with these code cells."
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(dict(cells=[dict(cell_type='code', id=f'x-{i}', source=source, metadata={}, outputs=[], execution_count=None) for i, source in enumerate(cells)], metadata={}, nbformat=4, nbformat_minor=5)), encoding='utf-8')
+    path.write_text(
+        json.dumps(dict(cells=[dict(cell_type='code', id=f'x-{i}', source=source,
+                                    metadata={}, outputs=[], execution_count=None) for i, source in enumerate(cells)],
+                        metadata={}, nbformat=4, nbformat_minor=5)), encoding='utf-8')
     return path
 
 def test_rhythm_sees_each_fault(tmp_path, monkeypatch):
     "One of each, planted; and what is as it should be is no fault."
     monkeypatch.setattr(rhythm, 'ROOT', tmp_path)
     imports = '#| export\nfrom factlib.core.checks import _hidden\nfrom factlib.core.files import digest'
-    room = planted(tmp_path/'nbs'/'core'/'bad.ipynb', '#| default_exp core.bad', imports, '#| export\ndef alone(x): return x', f"#| export\ndef wide(x): return {'x + '*30}x", 'wide(1)',
-                   '#| export\ndef long(x):\n' + '\n'.join(f'    x += {i}' for i in range(30)), 'long(1)', '#| export\nclass C: pass\ndef stray(self): return 1\nC.method = stray', 'C().method()')
-    assert sorted(kind for kind, _ in rhythm.faults([room])) == ['long line', 'method by assignment', 'no example', 'private import', 'stray self']
-    many = planted(tmp_path/'nbs'/'core'/'many.ipynb', '#| default_exp core.many', '#| export\nclass Many:\n' + '\n'.join(f'    x{i} = {i}' for i in range(130)), 'Many()', '#| export\ndef _mine(): return 1')
-    assert list(rhythm.faults([many])) == [] and list(rhythm.long_cells([many])) == ['core/many.ipynb x-1: 131 lines'] # a candidate, no fault; a private helper needs no example
-    experiment = planted(tmp_path/'nbs'/'experiments'/'bad.ipynb', 'def f(): return 1', f"x = '{'y'*100}'", 'from factlib.core.files import _hidden')
-    assert [kind for kind, _ in rhythm.faults([experiment])] == ['definition in an experiment', 'long line in an experiment', 'private import']
-    good = planted(tmp_path/'nbs'/'core'/'good.ipynb', '#| default_exp core.good', '#| export\nfrom fastcore.basics import patch\nfrom factlib.core.good import _mine', '#| export\nclass C: pass', 'C()', '#| export\n@patch\ndef method(self:C): return 1', 'assert C().method() == 1')
+    room = planted(tmp_path/'nbs'/'core'/'bad.ipynb', '#| default_exp core.bad', imports,
+                   '#| export\ndef alone(x): return x', f"#| export\ndef wide(x): return {'x + '*30}x", 'wide(1)',
+                   '#| export\ndef long(x):\n' + '\n'.join(f'    x += {i}' for i in range(30)),
+                   'long(1)', '#| export\nclass C: pass\ndef stray(self): return 1\nC.method = stray', 'C().method()')
+    assert sorted(kind for kind, _ in rhythm.faults([room])) == ['long line', 'method by assignment',
+                                                                 'no example', 'private import', 'stray self']
+    many = planted(tmp_path/'nbs'/'core'/'many.ipynb', '#| default_exp core.many',
+                   '#| export\nclass Many:\n' + '\n'.join(f'    x{i} = {i}' for i in range(130)),
+                   'Many()', '#| export\ndef _mine(): return 1')
+    # a candidate, no fault; a private helper needs no example
+    assert list(rhythm.faults([many])) == [] and list(rhythm.long_cells([many])) == ['core/many.ipynb x-1: 131 lines']
+    experiment = planted(tmp_path/'nbs'/'experiments'/'bad.ipynb', 'def f(): return 1',
+                         f"x = '{'y'*100}'", 'from factlib.core.files import _hidden')
+    assert [kind for kind, _ in rhythm.faults([experiment])] == ['definition in an experiment',
+                                                                 'long line in an experiment', 'private import']
+    good = planted(tmp_path/'nbs'/'core'/'good.ipynb', '#| default_exp core.good',
+                   '#| export\nfrom fastcore.basics import patch\nfrom factlib.core.good import _mine',
+                   '#| export\nclass C: pass', 'C()', '#| export\n@patch\ndef method(self:C): return 1',
+                   'assert C().method() == 1')
     assert list(rhythm.faults([good])) == [] and rhythm.exports([good, room]) == 2 + 4
     assert {kind for path in (room, experiment) for kind, _ in rhythm.faults([path])} == set(ALLOWED)
 
 @pytest.mark.slow
 @pytest.mark.parametrize('half', [0, 1])
 def test_documentation_can_be_made(half):
-    "nbdev's documentation step passes: it runs exported cells and every cell that holds an import. Two processes, so that libraries are imported twice only."
+    """nbdev's documentation step passes: it runs exported cells and every cell that holds an import. Two processes, so
+    that libraries are imported twice only."""
     notebooks = sorted(NOTEBOOKS)[half::2]
     code = '''
 import contextlib, io, sys, warnings
@@ -183,16 +215,24 @@ for path in sys.argv[1:]:
 
 # Names that callers outside rely on: module -> name -> arguments that are given by name
 PUBLIC = {
-    'core.records': {'Example': 'id source target reference question history truth group variant level meta', 'Judgement': 'example_id evaluator value parts evidence usage absence', 'Absence': ''},
-    'llm.chat': {'Chat': 'model base_url api_key concurrency cache mode', 'Reply': 'text data finish_reason usage cached absence'},
-    'llm.replies': {'likert': 'text metrics low high step', 'verdict': 'text options', 'items': 'text', 'issues': 'text'},
+    'core.records': {'Example': 'id source target reference question history truth group variant level meta',
+                     'Judgement': 'example_id evaluator value parts evidence usage absence', 'Absence': ''},
+    'llm.chat': {'Chat': 'model base_url api_key concurrency cache mode',
+                 'Reply': 'text data finish_reason usage cached absence'},
+    'llm.replies': {'likert': 'text metrics low high step', 'verdict': 'text options',
+                    'items': 'text', 'issues': 'text'},
     'evaluators.base': {'evaluate': '', 'EVALUATORS': ''},
     'evaluators.overlap': {'rouge': 'target source stem'},
-    'perturb.quality': {'manipulate': 'text kind seed intensity scope density granularity donors continuation doc', 'MANIPULATIONS': ''},
+    'perturb.quality': {'manipulate': 'text kind seed intensity scope density granularity donors continuation doc',
+                        'MANIPULATIONS': ''},
     'perturb.order': {'shuffle_degree': 'order', 'inversions': 'order', 'permutation': 'n k rng method'},
-    'validity.detection': {'auc': 'pos neg', 'auc_ci': 'pos neg method groups', 'auc_test': 'pos_a neg_a pos_b neg_b groups'},
-    'validity.paired': {'paired_t': 'd alternative groups', 'mcnemar': 'b c', 'permutation_test': 'd groups', 'noninferiority': 'd margin method level groups', 'power': 'effect n'},
-    'validity.association': {'pearson': 'x y groups per_group', 'spearman': 'x y groups per_group', 'kendall': 'x y groups per_group', 'partial': 'x y control', 'correlation_test': 'x1 x2 y groups method'},
+    'validity.detection': {'auc': 'pos neg', 'auc_ci': 'pos neg method groups',
+                           'auc_test': 'pos_a neg_a pos_b neg_b groups'},
+    'validity.paired': {'paired_t': 'd alternative groups', 'mcnemar': 'b c', 'permutation_test': 'd groups',
+                        'noninferiority': 'd margin method level groups', 'power': 'effect n'},
+    'validity.association': {'pearson': 'x y groups per_group', 'spearman': 'x y groups per_group',
+                             'kendall': 'x y groups per_group', 'partial': 'x y control',
+                             'correlation_test': 'x1 x2 y groups method'},
     'validity.agreement': {'alpha': 'table level', 'kappa': 'a b weights', 'claim_overlap': 'a b match'},
     'benchmarks': {'BENCHMARKS': '', 'load': 'name_or_path split n seed'},
 }
@@ -211,15 +251,23 @@ def test_what_public_names_hold():
     from factlib.perturb.base import MANIPULATIONS, Manipulated
     from factlib.validity.base import Result
     names = lambda kind: {f.name for f in fields(kind)}
-    assert {'estimate', 'statistic', 'p', 'ci', 'n', 'df', 'definition'} <= names(Result) and {'text', 'edits', 'refused'} <= names(Manipulated) and callable(Manipulated.revert)
-    assert {'name', 'examples', 'truth_kind', 'card'} <= names(Benchmark) and callable(Example.from_dict) and callable(Example.to_dict)
-    assert {'malformed', 'truncated', 'refused', 'looped', 'filtered', 'off_menu', 'count_mismatch', 'too_long', 'inapplicable', 'transport'} == {a.value for a in Absence}
-    assert set(MANIPULATIONS) == {'11', '12', '13', '14', '17', '21', '22', '24', '31', '32', '41', '42', '43', '44', '45'}
+    assert {'estimate', 'statistic', 'p', 'ci', 'n', 'df', 'definition'} <= names(Result)
+    assert {'text', 'edits', 'refused'} <= names(Manipulated) and callable(Manipulated.revert)
+    assert {'name', 'examples', 'truth_kind', 'card'} <= names(Benchmark) and callable(Example.from_dict)
+    assert callable(Example.to_dict)
+    assert {'malformed', 'truncated', 'refused', 'looped', 'filtered',
+            'off_menu', 'count_mismatch', 'too_long', 'inapplicable', 'transport'} == {a.value for a in Absence}
+    assert set(MANIPULATIONS) == {'11', '12', '13', '14', '17', '21',
+                                  '22', '24', '31', '32', '41', '42', '43', '44', '45'}
 
 def test_importing_is_light():
-    "No module of factlib imports a heavy package before it is needed, and all of them together take less than a second and a half of processor time (the best of three: other work on the machine makes it longer)."
-    heavy = ['pandas', 'matplotlib', 'seaborn', 'statsmodels', 'scipy.stats', 'spacy', 'openai', 'nbconvert', 'papermill', 'IPython', 'sklearn', 'torch', 'pyarrow', 'aiohttp', 'jsonschema', 'jinja2', 'xllamacpp', 'gguf', 'lemminflect']
-    code = f'import importlib, sys, time\nfor n in {NAMES!r}: importlib.import_module(n)\nprint(time.process_time(), [h for h in {heavy!r} if h in sys.modules])'
+    """No module of factlib imports a heavy package before it is needed, and all of them together take less than a
+    second and a half of processor time (the best of three: other work on the machine makes it longer)."""
+    heavy = ['pandas', 'matplotlib', 'seaborn', 'statsmodels', 'scipy.stats',
+             'spacy', 'openai', 'nbconvert', 'papermill', 'IPython', 'sklearn',
+             'torch', 'pyarrow', 'aiohttp', 'jsonschema', 'jinja2', 'xllamacpp', 'gguf', 'lemminflect']
+    code = (f'import importlib, sys, time\nfor n in {NAMES!r}: importlib.import_module(n)\nprint(time.process_time(), '
+            f'[h for h in {heavy!r} if h in sys.modules])')
     seconds = []
     while not seconds or min(seconds) >= 1.5 and len(seconds) < 3:
         said, loaded = run(sys.executable, '-c', code, cwd=ROOT).strip().split(' ', 1)
@@ -229,13 +277,15 @@ def test_importing_is_light():
 
 def test_overlap_brings_little_along():
     "ROUGE needs no chat and no data: importing it loads at most ten modules of factlib's."
-    code = "import sys, factlib.evaluators.overlap\nprint(*sorted(m for m in sys.modules if m.split('.')[0] == 'factlib'))"
+    code = ("import sys, factlib.evaluators.overlap\nprint(*sorted(m for m in sys.modules if m.split('.')[0] == "
+            "'factlib'))")
     loaded = run(sys.executable, '-c', code, cwd=ROOT).split()
     assert 'factlib.evaluators.overlap' in loaded and len(loaded) <= 10, loaded
 
 @pytest.mark.slow
 def test_wheel_in_an_empty_environment(tmp_path):
-    "The wheel, built from a clean copy and installed unpinned outside the checkout, imports every module and finds its data; the sdist builds the same."
+    """The wheel, built from a clean copy and installed unpinned outside the checkout, imports every module and finds
+    its data; the sdist builds the same."""
     there = copy(tmp_path/'source')
     run('uv', 'build', '--quiet', '--out-dir', str(tmp_path/'dist'), cwd=there) # sdist, and the wheel from the sdist
     wheel, = (tmp_path/'dist').glob('*.whl')

@@ -15,7 +15,8 @@ def step(request):
     return 'decompose' if '"presupposed"' in task else 'verify' if '"by"' in task else 'categorise'
 
 def material(request, tag):
-    "What a trusting reader takes for the material: from the last opening tag (those before it are of the examples) to the first closing one."
+    """What a trusting reader takes for the material: from the last opening tag (those before it are of the examples) to
+    the first closing one."""
     task = request['messages'][-1]['content']
     parts = re.split(rf'<\s*{tag}\s*>\s', task, flags=re.IGNORECASE)
     return re.split(rf'<\s*/\s*{tag}\b', TURNS.split(parts[-1])[0], flags=re.IGNORECASE)[0].rstrip('\n')
@@ -24,13 +25,16 @@ def asked(request): return dict(re.findall(r'^\[(C\d+)\] (.*)$', material(reques
 
 def evidence(request):
     "(name, line) in order."
-    return [('reference', ' '.join(line.split())) for line in material(request, 'reference').split('\n')] + re.findall(r'^\[(B\d+)\] (.*)$', material(request, 'background'), re.MULTILINE)
+    return [('reference', ' '.join(line.split())) for line in material(request, 'reference').split('\n')] + re.findall(
+        r'^\[(B\d+)\] (.*)$', material(request, 'background'), re.MULTILINE)
 
 def number_free(text): return re.sub(r'\d+', '#', text)
 
 def honest(request):
-    """The reply as data. Every line of a turn is a claim, one that begins with '~' a presupposed one, and "It" is whoever the history names last with a capital at its start ("Ann is here"). A claim is verified if it is a line of the evidence;
-    else one that begins with "I like" is out of scope, with "I don't know" an abstention; one that differs from a line in numbers alone is contradicted."""
+    """The reply as data. Every line of a turn is a claim, one that begins with '~' a presupposed one, and "It" is
+    whoever the history names last with a capital at its start ("Ann is here"). A claim is verified if it is a line of
+    the evidence; else one that begins with "I like" is out of scope, with "I don't know" an abstention; one that
+    differs from a line in numbers alone is contradicted."""
     if step(request) == 'decompose':
         names = re.findall(r'(?:^|: )([A-Z]\w+) ', material(request, 'history'), re.MULTILINE)
         lines = [line for line in material(request, 'turn').split('\n') if line.strip()]
@@ -43,19 +47,23 @@ def honest(request):
             verdicts.append(dict(id=i, verdict='verified' if by else 'unverifiable', by=by))
             continue
         against = [name for name, line in known if number_free(line) == number_free(text)]
-        verdict = 'out_of_scope' if text.startswith('I like') else 'abstention' if text.startswith("I don't know") else 'contradicted' if against else 'lacking_evidence'
-        verdicts.append(dict(id=i, reason=f'About "{text}".', verdict=verdict, against=against[0] if verdict == 'contradicted' else ''))
+        verdict = 'out_of_scope' if text.startswith('I like') else 'abstention' if text.startswith(
+            "I don't know") else 'contradicted' if against else 'lacking_evidence'
+        verdicts.append(dict(id=i, reason=f'About "{text}".', verdict=verdict,
+                             against=against[0] if verdict == 'contradicted' else ''))
     return dict(verdicts=verdicts)
 
 def rule(request): return json.dumps(honest(request))
 
 def spoiling(**spoilers):
-    "The honest server, but for the steps that are named: `spoil(request, data)` -> text, dict of the stub's, or data for JSON."
+    """The honest server, but for the steps that are named: `spoil(request, data)` -> text, dict of the stub's, or data
+    for JSON."""
     def spoiled(request):
         data = honest(request)
         if step(request) not in spoilers: return json.dumps(data)
         said = spoilers[step(request)](request, data)
-        return said if isinstance(said, str) or set(said) & {'content', 'status', 'drop', 'refusal'} else json.dumps(said)
+        return said if isinstance(said, str) or set(said) & {'content',
+                                                             'status', 'drop', 'refusal'} else json.dumps(said)
     return spoiled
 
 def run(turns, answer=rule, json_schema=True, delay=0., concurrency=16, **options):
@@ -68,6 +76,7 @@ def off(): return Chat('stub', 'http://127.0.0.1:9/v1', api_key='none', endpoint
 
 def turn(id, place, said, source, target=None, group='talk', conversation='talk', **meta):
     "The message at a place of a conversation, as an example; `target` if another answer was given there."
-    return Example(id, source=source, target=said[place] if target is None else target, history=said[:place], group=group, meta=dict(conversation=conversation, turn=place, **meta))
+    return Example(id, source=source, target=said[place] if target is None else target,
+                   history=said[:place], group=group, meta=dict(conversation=conversation, turn=place, **meta))
 
 def categories(frame, row=0): return [claim['category'] for claim in frame.evidence[row]['claims']]

@@ -402,7 +402,9 @@ def _manifest(store):
             if 'sha256' not in entry and name != _TREES: raise ValueError('an entry is not of an archive')
         return entries
     except (ValueError, AttributeError, OSError) as e:
-        raise BadInput(f'{str(path)!r} can\'t be read ({e}): remove it, and the archives are recorded anew.') from None
+        if forced(): return {}
+        raise BadInput(f'{str(path)!r} can\'t be read ({e}): move it away, and the archives are recorded '
+                       'anew.') from None
 
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-named
 def _archive(name, url):
@@ -464,6 +466,17 @@ def _check_free(archive, store, *places):
             raise BadInput(f'{str(path)!r} is there, and is not as factlib made it, if it did: move it away, or '
                            'replace it with --force.')
 
+def _check_part(part, note):
+    "A `BadInput` if a transfer would go on in what is none of ours that broke off: of that the note says the address."
+    if forced(): return
+    try: about = json.loads(note.read_text(encoding='utf-8'))
+    except (OSError, ValueError, RecursionError): about = None
+    noted = isinstance(about, dict) and 'url' in about
+    for path in filter(os.path.lexists, (part, note)):
+        if path.is_symlink() or not path.is_file() or path.stat().st_size and not noted: # the note comes first
+            raise BadInput(f'{str(path)!r} is there, and is not as factlib made it, if it did: move it away, or '
+                           'replace it with --force.')
+
 def _record_tree(archive, store, new):
     "Enter what an archive was unpacked to into the manifest, before it takes its place."
     entries = _manifest(store)
@@ -475,17 +488,19 @@ def _record_tree(archive, store, new):
 def _bring(archive, store, kept, folder, known, progress):
     "Download, check, unpack, put in place, record: (checksum, number of links left out)."
     part = store/f'.{kept.name}.part'
+    note = part.with_name(part.name + '.json')
+    _check_part(part, note)
     _download(archive.url, part, progress)
-    found = sha256(part)
-    part.with_name(part.name + '.json').unlink(missing_ok=True) # a whole file is nothing to be continued
     try:
+        found = sha256(part)
         _check_sum(archive, found, known, store)
         _check_free(archive, store, kept, folder)
         odd = unpack(part, folder, ready=lambda new: _record_tree(archive, store, new))
         size = part.stat().st_size
         os.replace(part, kept)
     except OSError as e: raise _disk(e, kept) from None
-    finally: part.unlink(missing_ok=True)
+    finally:
+        for path in (part, note): path.unlink(missing_ok=True) # a whole file is nothing to be continued
     _record(archive, store, sha256=found, bytes=size, left_out=odd)
     return found, odd
 

@@ -7,7 +7,7 @@ __all__ = ['MARK', 'alone', 'recover', 'recover_all', 'no_exchange', 'failed_fol
            'private_folder', 'Part', 'whole_folder', 'at_work']
 
 # %% ../../nbs/core/folders.ipynb #folders-imports
-import json, os, re, secrets, shutil, socket, stat, sys, time, weakref
+import json, os, re, secrets, shutil, socket, stat, sys, time, warnings, weakref
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -201,12 +201,13 @@ def _exchange(part, folder, token, stale, check=None):
     with alone(folder.parent):
         for other in _remains(folder, 'exchange'): _go_on(folder, other)
         if not part.exists(): return # that was this one
-        if check is not None: check(part, folder)
+        said = check(part, folder) if check is not None else None
         leave = [*_carried(part, (_NOTE,)), *(stale(folder) if callable(stale) else stale)]
         note = json.dumps(dict(new=part.stat().st_ino, leave=leave))
         (part/_NOTE).write_text(note, encoding='utf-8')
         os.rename(part/_NOTE, _beside(folder, token, 'exchange'))
         _go_on(folder, token)
+    for sentence in said or (): warnings.warn(sentence, stacklevel=3)
 
 # %% ../../nbs/core/folders.ipynb #folders-failed
 MARK = 'unfinished.json' # In a folder that is being filled, and in one that failed
@@ -341,7 +342,8 @@ class Part:
 @patch
 def take_place(self:Part,
     stale=(), # Paths in the old folder that don't go along, or a function of the folder that gives them
-    check=None, # Called with this and the old folder, when nobody else exchanges it; a `BadInput` keeps the old one
+    check=None, # Called with this and the old folder, when nobody else exchanges it: a `BadInput` keeps the old one;
+    # sentences that it gives are warnings when all is done
 )->Path: # The folder
     "Exchange it for the old one. If that fails, a RuntimeError says where it is; the next start tries again."
     try: _exchange(self.path, self.folder, self.token, stale, check)

@@ -74,7 +74,7 @@ def _read(file):
             of, change = json.loads(line)
             sums[of] = sums.get(of, Spent()) + Spent(**change)
     except (ValueError, TypeError):
-        raise BadInput(f'{str(file)!r} doesn\'t say any more what was spent: remove it to begin from 0.') from None
+        raise BadInput(f'{str(file)!r} doesn\'t say any more what was spent: move it away to begin from 0.') from None
     return sums, whole
 
 def read_spent(

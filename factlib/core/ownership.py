@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['FORCE', 'RECORD', 'GENERATOR', 'forced', 'replacing', 'made_files', 'file_digest', 'is_ours', 'check_ours',
-           'check_exchange', 'write_own', 'remove_own']
+           'check_exchange', 'put_aside', 'write_own', 'remove_own']
 
 # %% ../../nbs/core/ownership.ipynb #ownership-imports
 import filecmp, hashlib, json, os, re, secrets, shutil, stat
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Callable
@@ -105,7 +106,7 @@ def is_ours(
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode): return False
         digests = made_files(root).get(path.relative_to(root).as_posix())
-        if digests is not None and (not digests or file_digest(path) in digests): return True
+        if digests is not None: return not digests or file_digest(path) in digests
         return _marked(path) or bool(known and known(path))
     except (OSError, ValueError): return False
 
@@ -136,7 +137,7 @@ def check_ours(
 def check_exchange(
     new:Path, # A folder that is going to take the place of another
     old:Path, # That one; need not be there
-)->None:
+)->list[str]: # A sentence for each file that is kept, to be said when the folder is in its place
     """As `check_ours`, for all files of a new folder. One that is the same in both is in nobody's way. One that factlib
     made, and somebody changed since, is kept as `NAME.1a2b3c4d` in the new folder."""
     new, old = Path(new), Path(old)
@@ -144,9 +145,23 @@ def check_exchange(
     same = lambda path: (old/path).is_file() and not (old/path).is_symlink() and filecmp.cmp(new/path, old/path, False)
     there = [path for path in paths if os.path.lexists(old) and not same(path)]
     check_ours([old/path for path in there], old, changed=True)
-    for path in there:
-        if (old/path).is_file() and not is_ours(old/path, old) and not forced():
-            shutil.copy2(old/path, new/f'{path}.{secrets.token_hex(4)}')
+    changed = [path for path in there if (old/path).is_file() and not is_ours(old/path, old) and not forced()]
+    kept = {path: path.with_name(f'{path.name}.{secrets.token_hex(4)}') for path in changed}
+    for path, other in kept.items(): shutil.copy2(old/path, new/other)
+    return [_kept_as(old/path, old/other) for path, other in kept.items()]
+
+def _kept_as(path, other):
+    return f'{str(path)!r} was changed since factlib made it: what you had there is now {str(other)!r}.'
+
+def put_aside(
+    path:Path, # Of a file that factlib made
+    root:Path|None=None, # As for `is_ours`
+)->None:
+    "If somebody changed a file since factlib made it, rename it to `NAME.1a2b3c4d`, and warn where it is."
+    if not Path(path).is_file() or is_ours(path, root): return
+    other = Path(path).with_name(f'{Path(path).name}.{secrets.token_hex(4)}')
+    os.rename(path, other)
+    warnings.warn(_kept_as(Path(path), other), stacklevel=2)
 
 # %% ../../nbs/core/ownership.ipynb #ownership-write
 def _note(path, content):

@@ -6,17 +6,17 @@
 __all__ = ['HIDDEN', 'depends_on', 'run_if_changed']
 
 # %% ../../nbs/runs/again.ipynb #again-imports
-import json, os, secrets, tempfile, time
+import json, os, tempfile, time
 from dataclasses import asdict
 from pathlib import Path
 
 from ..core.files import data_home, read_regular, write_atomic
-from ..core.ownership import check_ours, is_ours
+from ..core.ownership import check_ours, put_aside
 from ..report.results import NOTEBOOKS
 from .cells import Record, digests_of, environment, modules_read, path_digest, stale, wanted
 from .execute import execute
 from .grid import Cell, Grid
-from .loaded import LOADED, RECORDING
+from .loaded import LOADED, RECORDING, forget_bytecode
 
 # %% ../../nbs/runs/again.ipynb #again-record
 HIDDEN = '.kept' # Folder beside results
@@ -56,11 +56,11 @@ def run_if_changed(
     "Run an experiment, unless its result is whole and of the present parameters, notebook, data and code."
     check_ours([_record_file(out)], known=lambda path: _read_record(out) is not None)
     before, begun = depends_on(notebook, values, out), time.monotonic()
-    why = stale(record := _read_record(out), before, out)
+    why = stale(record := _read_record(out), before, out, begun)
     if not why: return ''
-    for path in (out/name for name in NOTEBOOKS): # made here and changed since: kept under another name
-        if record and record.result and path.is_file() and not is_ours(path, out):
-            os.rename(path, f'{path}.{secrets.token_hex(4)}')
+    if record:
+        forget_bytecode(record.modules)
+        for name in NOTEBOOKS if record.result else (): put_aside(out/name, out)
     modules = _observed(notebook, values, out, options)
     made = Record(**asdict(before) | dict(status='done', modules=modules, seconds=time.monotonic() - begun))
     if depends_on(notebook, values, out) == before: made.result = digests_of(out)

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from ..core.files import read_regular
-from ..core.ownership import check_ours, replacing
+from ..core.ownership import RECORD, check_ours, replacing
 from ..core.records import BadInput
 from .execute import make_folder
 
@@ -160,9 +160,9 @@ def _chat_beside(out, ending, texts, model, base_url, concurrency, cost, request
         raise BadInput(f"What is made is {what}: end the file's name in {ending}, not {out.name!r}.")
     if out.exists() and Path(texts).exists() and out.samefile(texts):
         raise BadInput(f'{str(out)!r} holds the texts: name another file to write.')
-    if not cost: check_ours([out], known=_made_before)
-    make_folder(out.parent)
     if cost: return (yield Chat(model, base_url, mode='off', **settings))
+    check_ours([out, out.with_name(RECORD)], known=_made_before)
+    make_folder(out.parent)
     from factlib.runs.spending import spending
     with spending(out, prices, click.echo), default_cache(out.with_suffix('.answers.sqlite')) as cache:
         yield Chat(model, base_url, cache=cache, **settings)

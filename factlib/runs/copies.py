@@ -42,8 +42,11 @@ def _check_free(system, root, path, content=b''):
             (Path(folder)/name).parent.mkdir(parents=True, exist_ok=True)
             if system.isfile(f'{root}/{name}'): system.get_file(f'{root}/{name}', str(Path(folder)/name))
         if is_ours(Path(folder)/path, Path(folder), is_table): return
-    raise BadInput(f'{root}/{path} is there, and is not as factlib made it, if it did: move it away, name another '
-                   'place, or replace it with --force.')
+    raise _in_the_way(f'{root}/{path}')
+
+def _in_the_way(path):
+    return BadInput(f'{path} is there, and is not as factlib made it, if it did: move it away, name another place, or '
+                    'replace it with --force.')
 
 def _copy(system, root, folder):
     "Copy a file, or a cell; what vouches for a cell comes last."
@@ -60,12 +63,30 @@ def _copy(system, root, folder):
         system.put_file(str(folder/path), to)
 
 # %% ../../nbs/runs/copies.ipynb #copies-copying
+def _check_cells(system, root, out, names):
+    """A `BadInput` if something lies in the place of a cell's copy that is none, before anything is paid for. Of a copy
+    that broke off, which nothing vouches for yet, each file is as it is here."""
+    found = [path[len(root):].lstrip('/') for path in system.find(root)]
+    copies = {path.rpartition('/')[0] for path in found if path.rpartition('/')[2] in VOUCHING}
+    for path in found:
+        name, _, file = path.partition('/')
+        if name not in names or file and name in copies or forced(): continue
+        here = Path(out)/path
+        if not (file and here.is_file() and _has(system, f'{root}/{path}', here.read_bytes())):
+            raise _in_the_way(f'{root}/{path}')
+    for name in sorted(copies & set(names)):
+        last = next(file for file in VOUCHING if f'{name}/{file}' in found)
+        here = Path(out)/name/last
+        _check_free(system, f'{root}/{name}', last, here.read_bytes() if here.is_file() else b'')
+
 def copying(
     out:Path, # Folder of the sweep
     address:str='', # Empty: nothing is copied
+    names=(), # Of the cells that are going to be copied
 )->Callable: # Of the name of a cell or file in `out`, for `run_sweep`
-    "What copies to an address. A `BadInput` if nothing can be copied there."
+    "What copies to an address. A `BadInput` if nothing can be copied there, or a user's file is in the way."
     if not address: return bool
     system, root = _place(address)
     for name in ('cells.csv', 'index.html'): _check_free(system, root, name)
+    _check_cells(system, root, out, names)
     return lambda name: _copy(system, root, Path(out)/name)

@@ -30,6 +30,7 @@ from ..report.results import write_result
 from .cells import GATE_CERTIFICATE, Job, Outcome, Record, digests_of, run_cell, stale, wanted
 from .execute import parameters_of, results_of
 from .grid import Cell, Grid
+from .loaded import forget_bytecode
 from .sweep_folder import HIDDEN, Row, cells_csv, check_owner, check_table, keep_record, read_record
 from .sweep_folder import row_of, sweep_page
 
@@ -220,8 +221,10 @@ def _begin(grid, out, whys, budget):
     names = [cell.name for cell in grid.cells]
     write_atomic(out/HIDDEN/'sweep.json', json.dumps(dict(experiment=grid.notebook.stem, cells=names)))
     for name, why in whys.items():
-        if why: tidy(out/name)
-        else: sweep.rows[name] = row_of(sweep.rows[name].cell, read_record(out, name), 'kept')
+        record = read_record(out, name)
+        if not why: sweep.rows[name] = row_of(sweep.rows[name].cell, record, 'kept')
+        else: tidy(out/name)
+        if why and record: forget_bytecode(record.modules)
     sweep.write(now=True)
     return sweep
 

@@ -85,7 +85,8 @@ def test_failures_are_sentences(store, capsys):
     jobs = Jobs(store, dict(refuses=refuses, breaks=breaks, keeps_badly=keeps_badly))
     assert ended(jobs, jobs.start('refuses', 'a').id).error == 'Choose another text.'
     broken = ended(jobs, jobs.start('breaks', 'a').id)
-    assert broken.state == 'failed' and 'ZeroDivisionError' in broken.error and 'secret' not in broken.error and 'secret' in capsys.readouterr().err
+    assert broken.state == 'failed' and 'ZeroDivisionError' in broken.error and 'secret' not in broken.error
+    assert 'secret' in capsys.readouterr().err
     assert ended(jobs, jobs.start('keeps_badly', 'a').id).state == 'failed'
     assert ended(jobs, jobs.start('unknown', 'a').id).state == 'failed'
 
@@ -139,7 +140,8 @@ def test_a_full_disk_locks_nothing(store, monkeypatch):
     assert jobs.of('a') == [] and ended(jobs, jobs.start('slow', 'a', seconds=0).id).state == 'done'
 
 def test_a_disk_that_gets_full_while_a_job_runs(store, monkeypatch):
-    "Before, the end could not be written, so the job was 'under way' for ever. Now the page hears why; the next server, that it was interrupted."
+    """Before, the end could not be written, so the job was 'under way' for ever. Now the page hears why; the next
+    server, that it was interrupted."""
     begun, go_on = threading.Event(), threading.Event()
     async def keeps(handle, about):
         begun.set()

@@ -1,4 +1,5 @@
-"The narrative page over HTTP: the whole path by rules and by a stand-in for a model, with hand-worked results; and whatever people paste, click and break."
+"""The narrative page over HTTP: the whole path by rules and by a stand-in for a model, with hand-worked results; and
+whatever people paste, click and break."""
 import errno
 import json
 import os
@@ -22,9 +23,11 @@ from factlib.core.records import BadInput
 from factlib.evaluators.narrative.graph import Graph
 from factlib.llm.stub import StubServer
 
-STORY = "CHAPTER I\n\nAnn, Bob's sister, came home. Bob is blind.\n\nCHAPTER II\n\nCy, Dora's brother, wept. Dora slept. Ann, Bob's sister, left.\n"
+STORY = ("CHAPTER I\n\nAnn, Bob's sister, came home. Bob is blind.\n\nCHAPTER II\n\nCy, Dora's brother, wept. Dora "
+         "slept. Ann, Bob's sister, left.\n")
 SUMMARY = 'Ann is the sister of Bob. Bob is deaf. Dora slept.'
-HOSTILE = '</textarea></title></script><script>alert(1)</script><img src=x onerror=alert(1)> {{ 7*7 }} {% raw %} &lt; " \' \x00\x1b[31m \u202e שלום'
+HOSTILE = ('</textarea></title></script><script>alert(1)</script><img src=x onerror=alert(1)> {{ 7*7 }} {% raw %} &lt; '
+           '" \' \x00\x1b[31m \u202e שלום')
 
 class Visitor:
     "The owner, as a browser without a script."
@@ -35,7 +38,8 @@ class Visitor:
     def get(self, path): return self.http.get(path)
     def post(self, path, files=None, **form):
         answered = self.http.post(path, data=form | dict(form_key=self.key), files=files, follow_redirects=False)
-        return self.get(answered.headers['location']) if answered.is_redirect else answered # httpx would keep the form's content type
+        # httpx would keep the form's content type
+        return self.get(answered.headers['location']) if answered.is_redirect else answered
     def paste(self, text=STORY, name='A <story>'):
         self.here = self.post('/texts/paste', text=text, name=name).url.path
         return self.here
@@ -52,7 +56,8 @@ class Visitor:
         return self.wait()
     def version(self):
         "Id of the last summary."
-        return re.findall(r'<option value="([0-9a-f-]+)"', self.get(self.here).text.split('id="summary"')[1].split('</select>')[0])[-1]
+        return re.findall(r'<option value="([0-9a-f-]+)"',
+                          self.get(self.here).text.split('id="summary"')[1].split('</select>')[0])[-1]
     def versions(self): return json.loads(self.get(f'{self.here}/export.json').text)['summaries']
 
 @contextmanager
@@ -68,12 +73,14 @@ def visit_with_model(folder, rule=rule, **settings):
 # By a model
 
 def test_the_whole_path_by_a_model(tmp_path):
-    "Two scenes, three samples each: 6 requests. A summary of three facts in one scene or two: the score is 2/3; one sentence is left out, and it is 1."
+    """Two scenes, three samples each: 6 requests. A summary of three facts in one scene or two: the score is 2/3; one
+    sentence is left out, and it is 1."""
     (tmp_path/'prices.csv').write_text('model,input,output,currency\nstub,1,2,EUR\n')
     with visit_with_model(tmp_path/'store', prices=str(tmp_path/'prices.csv')) as v:
         v.paste()
         shown = v.post(f'{v.here}/graph', how='model', samples=3, tau=2, count='samples').text
-        assert not v.model.requests and 'Nothing has been asked yet' in shown and '>6<' in shown and 'EUR' in shown and 'name="agreed" value="yes"' in shown
+        assert not v.model.requests and 'Nothing has been asked yet' in shown and '>6<' in shown and 'EUR' in shown
+        assert 'name="agreed" value="yes"' in shown
         page = v.do('graph', how='model', samples=3, tau=2, count='samples')
         assert len(v.model.requests) == 6 and page.count('<rect') == 4 and 'Ann; sister of; Bob' in page
         v.post(f'{v.here}/summary/paste', text=SUMMARY)
@@ -82,9 +89,11 @@ def test_the_whole_path_by_a_model(tmp_path):
         assert len(v.model.requests) == 6
         page = v.do('score', how='model', version=v.version(), graph='consistent')
         assert len(v.model.requests) == 6 + planned
-        assert '0.67' in page and '2 of 3 facts supported' in page and 'Not told: Bob is deaf.' in page and 'relation shown with it' in page
+        assert '0.67' in page and '2 of 3 facts supported' in page and 'Not told: Bob is deaf.' in page
+        assert 'relation shown with it' in page
         page = v.do('refine', how='model', version=v.version(), rounds=3)
-        assert [(' '.join(x['text'].split()), x['judged'] and round(x['judged']['value'], 2)) for x in v.versions()] == [(SUMMARY, .67), ('Ann is the sister of Bob. Dora slept.', 1.)]
+        assert [(' '.join(x['text'].split()), x['judged'] and round(x['judged']['value'], 2))
+                for x in v.versions()] == [(SUMMARY, .67), ('Ann is the sister of Bob. Dora slept.', 1.)]
         assert re.search(r'<del[^>]*>Bob is deaf\.\s*</del>', page) or '<del' in page
 
 def test_a_fact_that_only_the_graph_supports(tmp_path):
@@ -106,7 +115,8 @@ def test_nothing_is_asked_twice(tmp_path):
         assert with_answers.url.path == v.here and len(v.model.requests) == asked
         v.wait()
         more = v.post(f'{v.here}/graph', how='model', samples=4, tau=2, count='samples').text
-        assert 'of these answered already</th><td class="number">6' in more and 'to be asked</th><td class="number">2' in more
+        assert 'of these answered already</th><td class="number">6' in more
+        assert 'to be asked</th><td class="number">2' in more
 
 def test_thresholds_merges_and_splits_ask_nobody(tmp_path):
     "Of three readings two say that Bob is blind; at a threshold of three it is gone."
@@ -115,7 +125,9 @@ def test_thresholds_merges_and_splits_ask_nobody(tmp_path):
         reply = rule(request)
         if '<scene>' in request['messages'][-1]['content'] and 'Bob is blind' in request['messages'][-1]['content']:
             count['read'] += 1
-            if count['read'] == 1: reply = json.dumps(dict(json.loads(reply), triples=[t for t in json.loads(reply)['triples'] if t['predicate'] != 'blind']))
+            if count['read'] == 1:
+                reply = json.dumps(dict(json.loads(reply),
+                                        triples=[t for t in json.loads(reply)['triples'] if t['predicate'] != 'blind']))
         return reply
     with visit_with_model(tmp_path, forgets, concurrency=1) as v:
         v.paste()
@@ -130,7 +142,8 @@ def test_thresholds_merges_and_splits_ask_nobody(tmp_path):
         name = 'Dora' if 'name="person" value="Cy"' in v.get(f'{v.here}?about=Cy').text else 'Cy'
         split = v.post(f'{v.here}/split', **{'person': 'Cy', 'name-0': name}).text
         assert split.count('<rect') == 4 and len(v.model.requests) == asked
-        for path, form in (('merge', dict(one='Ann', other='Nobody')), ('merge', dict(one='Ann', other='Ann')), ('split', dict(person='Ann')), ('split', {'person': 'Ann', 'name-0': 'Ann'})):
+        for path, form in (('merge', dict(one='Ann', other='Nobody')), ('merge', dict(one='Ann', other='Ann')),
+                           ('split', dict(person='Ann')), ('split', {'person': 'Ann', 'name-0': 'Ann'})):
             refused = v.post(f'{v.here}/{path}', **form)
             assert refused.status_code == 400 and 'class="problem"' in refused.text
 
@@ -141,9 +154,11 @@ def test_the_model_writes(tmp_path):
         assert v.versions()[0]['how'] == 'stub, part after part' and v.versions()[0]['text']
 
 @pytest.mark.parametrize('spoiled, said', [
-    (lambda request: dict(status=500), 'could not be reached'), (lambda request: dict(content='', refusal='No.'), 'declined'), (lambda request: 'no JSON', 'can&#39;t be used')])
+    (lambda request: dict(status=500), 'could not be reached'),
+    (lambda request: dict(content='', refusal='No.'), 'declined'), (lambda request: 'no JSON', 'can&#39;t be used')])
 def test_what_a_model_spoils_is_said(tmp_path, spoiled, said):
-    with visit_with_model(tmp_path, lambda request: spoiled(request) | dict(headers={'Retry-After': '0'}) if isinstance(spoiled(request), dict) else spoiled(request)) as v:
+    with visit_with_model(tmp_path, lambda request: spoiled(request) | dict(headers={'Retry-After': '0'})
+                          if isinstance(spoiled(request), dict) else spoiled(request)) as v:
         v.paste()
         page = v.do('graph', how='model', samples=1, tau=1, count='samples')
         assert said in page and 'Try again' in page and 'class="problem"' in page
@@ -173,7 +188,8 @@ def test_a_reload_in_mid_job_and_cancel(tmp_path):
     with slow_visit(tmp_path) as v:
         page = begin(v)
         job = re.search(r'data-job="(\w+)"', page)[1]
-        assert 'max="6" value="2"' in v.get(v.here).text and json.loads(v.get(f'/jobs/{job}').text)['state'] == 'running'
+        assert 'max="6" value="2"' in v.get(v.here).text
+        assert json.loads(v.get(f'/jobs/{job}').text)['state'] == 'running'
         assert v.post(f'{v.here}/summary', how='offline', n=1).status_code == 400 # one thing at a time
         begun = time.monotonic()
         page = v.post(f'/jobs/{job}/cancel').text
@@ -192,8 +208,10 @@ def test_a_new_start_in_mid_job(tmp_path):
 @contextmanager
 def process(store, base_url):
     "`factlib narrative` as a user starts it."
-    command = [sys.executable, '-c', 'from factlib.cli import main; main()', 'narrative', '--store', str(store), '-p', 'model', 'stub', '-p', 'base_url', base_url, '-p', 'concurrency', '1']
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(None))
+    command = [sys.executable, '-c', 'from factlib.cli import main; main()', 'narrative',
+               '--store', str(store), '-p', 'model', 'stub', '-p', 'base_url', base_url, '-p', 'concurrency', '1']
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, env=environment(None))
     try:
         address = running.stdout.readline().strip()
         assert address.startswith('http://127.0.0.1:'), running.stderr.read()
@@ -223,12 +241,14 @@ def test_kill_9(tmp_path):
         with process(tmp_path, model.base_url) as v:
             v.here = here
             assert 'Go on' in v.get(here).text
-            assert 'of these answered already</th><td class="number">2' in v.post(f'{here}/again').text and len(seen) == before
+            assert 'of these answered already</th><td class="number">2' in v.post(f'{here}/again').text
+            assert len(seen) == before
             assert 'Ann; sister of; Bob' in v.do('graph', how='model', samples=3, tau=2, count='samples')
     assert len(seen) == before + 4
 
 def test_sigterm_leaves_it_to_go_on(tmp_path):
-    with StubServer(lambda request: dict(content=rule(request), delay=60)) as model, process(tmp_path, model.base_url) as v:
+    with StubServer(lambda request: dict(content=rule(request),
+                                         delay=60)) as model, process(tmp_path, model.base_url) as v:
         v.paste()
         v.post(f'{v.here}/graph', how='model', samples=1, tau=1, count='samples', agreed='yes')
         v.process.terminate()
@@ -259,7 +279,8 @@ def test_three_megabytes_with_markup(tmp_path):
     with visit(tmp_path) as v:
         shown = v.post('/texts/file', files=dict(file=('</title><script>.txt', text.encode())))
         assert shown.status_code == 200 and shown.url.path.startswith('/texts/')
-        assert '<script>alert' not in shown.text and '<img src=x' not in shown.text and '\x00' not in shown.text and '␀␛[31m' in shown.text and '{{ 7*7 }}' in shown.text
+        assert '<script>alert' not in shown.text and '<img src=x' not in shown.text and '\x00' not in shown.text
+        assert '␀␛[31m' in shown.text and '{{ 7*7 }}' in shown.text
         assert len(shown.content) < 1_500_000 # one scene, and the beginnings of the others
         last = max(map(int, re.findall(r'scene=(\d+)#', shown.text)))
         assert v.get(f'{shown.url.path}?scene={last}').status_code == 200
@@ -267,9 +288,13 @@ def test_three_megabytes_with_markup(tmp_path):
 def test_hostile_texts_everywhere(tmp_path):
     "Name, text, summary, facts, feedback, names of people: text, in the page and in each export."
     def hostile(request):
-        reply = rule(request) if '<facts>' not in request['messages'][-1]['content'] else json.dumps(dict(verdicts=[dict(id='F1', verdict='unsupported', feedback=HOSTILE)]))
-        if '<scene>\n' in request['messages'][-1]['content'] and '<facts>' not in request['messages'][-1]['content']: reply = json.dumps(dict(names=[[HOSTILE], ['Ann']], triples=[dict(subject='Ann', predicate=HOSTILE, object=HOSTILE)]))
-        elif '"facts"' in request['messages'][-1]['content'].split('</text>')[-1]: reply = json.dumps(dict(facts=[HOSTILE]))
+        reply = rule(request) if '<facts>' not in request['messages'][
+            -1]['content'] else json.dumps(dict(verdicts=[dict(id='F1', verdict='unsupported', feedback=HOSTILE)]))
+        if '<scene>\n' in request['messages'][-1]['content'] and '<facts>' not in request['messages'][-1]['content']:
+            reply = json.dumps(dict(names=[[HOSTILE], ['Ann']],
+                                    triples=[dict(subject='Ann', predicate=HOSTILE, object=HOSTILE)]))
+        elif '"facts"' in request['messages'][-1]['content'].split('</text>')[-1]:
+            reply = json.dumps(dict(facts=[HOSTILE]))
         return reply
     with visit_with_model(tmp_path, hostile) as v:
         v.paste(STORY + HOSTILE, HOSTILE)
@@ -277,7 +302,8 @@ def test_hostile_texts_everywhere(tmp_path):
         v.post(f'{v.here}/summary/paste', text=HOSTILE + ' Ann left.')
         page = v.do('score', how='model', version=v.version(), graph='consistent')
         html = v.get(f'{v.here}/export.html').text
-        for shown in (page, html, v.get('/').text, v.get(f'{v.here}/graph?tau=1&about=Ann').text, v.post(f'{v.here}/remove').text):
+        for shown in (page, html, v.get('/').text, v.get(f'{v.here}/graph?tau=1&about=Ann').text,
+                      v.post(f'{v.here}/remove').text):
             assert '<script>alert' not in shown and '<img' not in shown and '\x00' not in shown and '{{ 7*7 }}' in shown
         assert asks_elsewhere(html) == [] and page.count('<script') == 1
 
@@ -290,12 +316,16 @@ def test_exports(tmp_path):
         files = {ending: v.get(f'{v.here}/export.{ending}') for ending in ('json', 'graphml', 'html')}
         assert all('attachment' in f.headers['content-disposition'] for f in files.values())
         kept = json.loads(files['json'].text)
-        assert kept['text'] == STORY and len(kept['scenes']) == 2 and kept['summaries'][0]['judged']['value'] == pytest.approx(2/3)
+        assert kept['text'] == STORY and len(kept['scenes']) == 2
+        assert kept['summaries'][0]['judged']['value'] == pytest.approx(2/3)
         (tmp_path/'graph.json').write_text(json.dumps(kept['graph']))
-        assert [c.label for c in Graph.load(tmp_path/'graph.json').characters] == ['Ann', 'Bob', 'Dora', 'Cy'] or len(Graph.load(tmp_path/'graph.json').characters) == 4
+        assert [c.label for c in Graph.load(tmp_path/'graph.json').characters] == [
+            'Ann', 'Bob', 'Dora', 'Cy'] or len(Graph.load(tmp_path/'graph.json').characters) == 4
         assert ElementTree.fromstring(files['graphml'].text).tag.endswith('graphml')
-        assert asks_elsewhere(files['html'].text) == [] and "default-src 'none'" in files['html'].text and 'Not told: Bob is deaf.' in files['html'].text
-        assert v.get('/texts/0123456789abcdef/export.json').status_code == 400 and v.get(f'{v.here}/export.exe').status_code == 404
+        assert asks_elsewhere(files['html'].text) == [] and "default-src 'none'" in files['html'].text
+        assert 'Not told: Bob is deaf.' in files['html'].text
+        assert v.get('/texts/0123456789abcdef/export.json').status_code == 400
+        assert v.get(f'{v.here}/export.exe').status_code == 404
 
 def test_the_same_text_is_one(tmp_path):
     with visit(tmp_path) as v:
@@ -307,16 +337,26 @@ def test_the_same_text_is_one(tmp_path):
 
 def test_bad_input_says_what_to_do(tmp_path):
     with visit(tmp_path) as v:
-        for files, form, said in [(dict(file=('a.txt', b'\xff\xff\xff')), {}, 'UTF-8'), (dict(file=('a.txt', b'  ')), {}, 'no text'), (dict(file=('a.txt', b'a'*(MOST_TEXT + 1))), {}, 'at most'), (None, {}, 'no file')]:
+        for files, form, said in [(dict(file=('a.txt', b'\xff\xff\xff')), {}, 'UTF-8'),
+                                  (dict(file=('a.txt', b'  ')), {}, 'no text'),
+                                  (dict(file=('a.txt', b'a'*(MOST_TEXT + 1))), {}, 'at most'), (None, {}, 'no file')]:
             refused = v.post('/texts/file', files=files, **form)
             assert refused.status_code == 400 and said in refused.text
         v.paste()
-        for path, form, said in [('graph', dict(how='model'), 'No model is named'), ('graph', dict(how='magic'), 'how'), ('summary', dict(how='offline', n='0'), 'whole number'), ('summary', dict(how='offline', n='x'), 'whole number'),
-                                 ('score', dict(how='offline', version='none', graph='none'), 'no such summary'), ('score', dict(how='offline', version='none'), 'build one first'), ('refine', dict(how='offline', version='x'), 'no such summary'),
-                                 ('summary/paste', dict(text=' '), 'no text'), ('again', {}, 'Nothing has been started'), ('tau', dict(tau='2'), 'build one first')]:
+        for path, form, said in [('graph', dict(how='model'), 'No model is named'),
+                                 ('graph', dict(how='magic'), 'how'),
+                                 ('summary', dict(how='offline', n='0'), 'whole number'),
+                                 ('summary', dict(how='offline', n='x'), 'whole number'),
+                                 ('score', dict(how='offline', version='none', graph='none'), 'no such summary'),
+                                 ('score', dict(how='offline', version='none'), 'build one first'),
+                                 ('refine', dict(how='offline', version='x'), 'no such summary'),
+                                 ('summary/paste', dict(text=' '), 'no text'),
+                                 ('again', {}, 'Nothing has been started'), ('tau', dict(tau='2'), 'build one first')]:
             refused = v.post(f'{v.here}/{path}', **form)
             assert refused.status_code == 400 and said in refused.text, (path, refused.text)
-        for address in ('?scene=9999', '?scene=-1', '?scene=x', '?version=none', '?about=<script>', '?before=1&after=2'): assert v.get(v.here + address).status_code == 200
+        for address in ('?scene=9999', '?scene=-1', '?scene=x', '?version=none',
+                        '?about=<script>', '?before=1&after=2'):
+            assert v.get(v.here + address).status_code == 200
 
 def test_a_store_of_another_server(tmp_path):
     with visit(tmp_path), pytest.raises(BadInput, match='Another server'):
@@ -333,7 +373,8 @@ def test_a_graph_file_that_somebody_edited(tmp_path):
 
 @pytest.mark.parametrize('file', ['about', 'summaries', 'scenes', 'graph', 'text'])
 def test_one_emptied_file_closes_no_other_text(file, tmp_path):
-    "Before, one emptied file closed the start page of all texts. Now it concerns its own text, and pasting that again mends what can be mended."
+    """Before, one emptied file closed the start page of all texts. Now it concerns its own text, and pasting that again
+    mends what can be mended."""
     with visit(tmp_path) as visitor:
         other = visitor.paste('A pond froze. A fox crossed it.', 'The other')
         visitor.paste(STORY, 'Mine')
@@ -356,7 +397,8 @@ def test_the_page_says_that_the_disk_is_full(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             def full(handle): raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             patch.setattr(os, 'fsync', full)
-            for said in (visitor.post(f'{visitor.here}/graph', agreed='yes'), visitor.post('/texts/paste', text='Another text.')):
+            for said in (visitor.post(f'{visitor.here}/graph', agreed='yes'),
+                         visitor.post('/texts/paste', text='Another text.')):
                 assert said.status_code == 400 and 'The disk is full' in said.text and 'make room' in said.text
             assert visitor.get(visitor.here).status_code == 200 and 'data-job' not in visitor.get(visitor.here).text
         assert 'data-job' not in visitor.do('graph') and 'relations' in visitor.get(visitor.here).text

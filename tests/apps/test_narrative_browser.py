@@ -1,4 +1,5 @@
-"The narrative page in Chromium, wide and narrow: the whole path with clicks, by rules and by a stand-in for a model; what the script adds; and names that must not overlap."
+"""The narrative page in Chromium, wide and narrow: the whole path with clicks, by rules and by a stand-in for a model;
+what the script adds; and names that must not overlap."""
 import os
 import time
 from pathlib import Path
@@ -15,7 +16,8 @@ from factlib.llm.stub import StubServer
 
 pytestmark = [pytest.mark.slow, needs_browser]
 
-STORY = "CHAPTER I\n\nAnn, Bob's sister, came home. Bob is blind.\n\nCHAPTER II\n\nCy, Dora's brother, wept. Dora slept. Ann, Bob's sister, left.\n"
+STORY = ("CHAPTER I\n\nAnn, Bob's sister, came home. Bob is blind.\n\nCHAPTER II\n\nCy, Dora's brother, wept. Dora "
+         "slept. Ann, Bob's sister, left.\n")
 SUMMARY = 'Ann is the sister of Bob. Bob is deaf. Dora slept.'
 SHOTS = os.environ.get('FACTLIB_SHOTS') # a folder for screenshots of every state, to be looked at
 
@@ -37,19 +39,25 @@ class Page:
         self.driver.execute_script('window.isOld = true')
         self.click(css)
         self.arrive()
-    def arrive(self): self.until(lambda: self.driver.execute_script("return !window.isOld && document.readyState === 'complete'"))
+    def arrive(self):
+        self.until(lambda: self.driver.execute_script("return !window.isOld && document.readyState === 'complete'"))
     def fill(self, css, text): self.driver.execute_script('arguments[0].value = arguments[1]', self.find(css), text)
-    def done(self): self.until(lambda: self.driver.execute_script("return document.readyState === 'complete'") and not self.all('[data-job]') and self.all('nav.steps'))
+    def done(self):
+        self.until(lambda: self.driver.execute_script("return document.readyState === 'complete'")
+                   and not self.all('[data-job]') and self.all('nav.steps'))
     def open(self, css): self.driver.execute_script('arguments[0].closest("details").open = true', self.find(css))
     def sees(self, text): return text in self.find('body').text
     def look(self, state):
         "Every state fits, asks nobody else, and logs nothing; a screenshot if they are wanted."
         assert fits(self.driver), state
-        assert not asked_elsewhere(self.driver) and not [e for e in self.driver.get_log('browser') if e['level'] == 'SEVERE'], state
+        assert not asked_elsewhere(self.driver) and not [e for e in self.driver.get_log('browser')
+                                                         if e['level'] == 'SEVERE'], state
         if not SHOTS: return
         self.count += 1
         size = self.driver.get_window_size()
-        self.driver.set_window_size(size['width'], min(6000, 150 + self.driver.execute_script('return document.documentElement.scrollHeight')))
+        self.driver.set_window_size(size['width'],
+                                    min(6000, 150
+                                        + self.driver.execute_script('return document.documentElement.scrollHeight')))
         time.sleep(.2)
         self.driver.save_screenshot(str(Path(SHOTS)/f'{self.name}-{self.count:02}-{state}.png'))
         self.driver.set_window_size(size['width'], size['height'])
@@ -68,7 +76,10 @@ class Page:
 
 @pytest.mark.parametrize('width, dark', [(1280, False), (800, True)])
 def test_the_path_by_a_model(tmp_path, width, dark):
-    with StubServer(rule, delay=.15) as model, narrative_server(tmp_path, settings=Settings('stub', model.base_url, concurrency=1)) as server, browser(width, dark) as driver:
+    with StubServer(rule, delay=.15) as model, narrative_server(tmp_path,
+                                                                settings=Settings('stub', model.base_url,
+                                                                                  concurrency=1)) as server, browser(
+                                                                                      width, dark) as driver:
         page = Page(driver, server, f'model-{width}')
         page.start()
         page.look('start')
@@ -127,7 +138,9 @@ def test_the_path_by_rules(tmp_path, width):
 
 def test_the_graph_answers_without_a_reload(tmp_path):
     "Slider, person, and a click on a name redraw it; the threshold is kept, the model is not asked."
-    with StubServer(rule) as model, narrative_server(tmp_path, settings=Settings('stub', model.base_url)) as server, browser() as driver:
+    with StubServer(rule) as model, narrative_server(tmp_path,
+                                                     settings=Settings(
+                                                         'stub', model.base_url)) as server, browser() as driver:
         page = Page(driver, server, 'live')
         page.start()
         page.paste()
@@ -137,7 +150,8 @@ def test_the_graph_answers_without_a_reload(tmp_path):
         asked = len(model.requests)
         driver.execute_script('window.isSame = true')
         assert not page.all('.without-script')
-        slide = "const s = document.querySelector('input[name=tau]'); s.value = arguments[0]; s.dispatchEvent(new Event('input', {bubbles: true})); s.dispatchEvent(new Event('change', {bubbles: true}))"
+        slide = ("const s = document.querySelector('input[name=tau]'); s.value = arguments[0]; s.dispatchEvent(new "
+                 "Event('input', {bubbles: true})); s.dispatchEvent(new Event('change', {bubbles: true}))")
         driver.execute_script(slide, '3')
         page.until(lambda: page.sees('at least 3 samples'))
         assert page.find('form[data-view] output').text == '3'
@@ -158,7 +172,9 @@ def test_reload_in_mid_job_cancel_and_go_on(tmp_path):
     def slow(request):
         seen.append(request)
         return rule(request) if len(seen) <= 2 else dict(content=rule(request), delay=60)
-    with StubServer(slow) as model, narrative_server(tmp_path, settings=Settings('stub', model.base_url, concurrency=1)) as server, browser() as driver:
+    with StubServer(slow) as model, narrative_server(tmp_path,
+                                                     settings=Settings('stub', model.base_url,
+                                                                       concurrency=1)) as server, browser() as driver:
         page = Page(driver, server, 'cancel')
         page.start()
         page.paste()
@@ -167,7 +183,8 @@ def test_reload_in_mid_job_cancel_and_go_on(tmp_path):
         page.until(lambda: page.sees('2 of 6'))
         driver.refresh()
         page.until(lambda: page.sees('2 of 6'))
-        assert page.find('form[action$="/graph"] button.main').get_attribute('disabled') and page.find('progress').get_attribute('value') == '2'
+        assert page.find('form[action$="/graph"] button.main').get_attribute('disabled')
+        assert page.find('progress').get_attribute('value') == '2'
         page.look('running')
         page.leave('form[action^="/jobs/"] button')
         assert page.sees('cancelled') and page.sees('Try again')
@@ -189,7 +206,8 @@ def test_when_the_server_is_gone(tmp_path):
         page.until(lambda: page.sees('does not answer') or page.sees('interrupted'))
 
 def test_thirty_of_two_thousand_people(tmp_path):
-    "Thirty names are drawn, none on another, each inside its box; the page says of how many. Names are long, wide and from right to left."
+    """Thirty names are drawn, none on another, each inside its box; the page says of how many. Names are long, wide and
+    from right to left."""
     from factlib.apps.narrative_texts import add_text
     from factlib.apps.store import Store
     from factlib.evaluators.narrative.graph import Extraction, build_graph
@@ -203,10 +221,14 @@ def test_thirty_of_two_thousand_people(tmp_path):
         page.start()
         page.leave('.list a')
         assert page.sees('The 30 with most mentions of 2,000 people are drawn.')
-        boxes = driver.execute_script("return [...document.querySelectorAll('svg .person')].map(p => { const r = p.querySelector('rect').getBBox(), t = p.querySelector('text').getBBox(); return [r.x, r.y, r.x + r.width, r.y + r.height, t.x, t.x + t.width] })")
+        boxes = driver.execute_script(
+            "return [...document.querySelectorAll('svg .person')].map(p => { const r = "
+            "p.querySelector('rect').getBBox(), t = p.querySelector('text').getBBox(); return [r.x, r.y, r.x + "
+            "r.width, r.y + r.height, t.x, t.x + t.width] })")
         assert len(boxes) == 30
         for i, (left, top, right, bottom, start, end) in enumerate(boxes):
-            assert left <= start and end <= right and 0 <= left and right <= 960 and 0 <= top and bottom <= 620, boxes[i]
+            assert left <= start and end <= right and 0 <= left and right <= 960 and 0 <= top and bottom <= 620, boxes[
+                i]
             for other in boxes[:i]: assert right < other[0] or other[2] < left or bottom < other[1] or other[3] < top
         page.look('many')
 
@@ -230,7 +252,9 @@ def test_three_megabytes_from_a_file(tmp_path):
 
 def test_keys_reach_everything(tmp_path):
     from selenium.webdriver.common.keys import Keys
-    with StubServer(rule) as model, narrative_server(tmp_path, settings=Settings('stub', model.base_url)) as server, browser() as driver:
+    with StubServer(rule) as model, narrative_server(tmp_path,
+                                                     settings=Settings(
+                                                         'stub', model.base_url)) as server, browser() as driver:
         page = Page(driver, server, 'keys')
         page.start()
         page.paste()

@@ -1,4 +1,5 @@
-"The server lets its owner in and nobody else: token, cookie, Host, origin, key of forms; and what a request brings arrives as it was."
+"""The server lets its owner in and nobody else: token, cookie, Host, origin, key of forms; and what a request brings
+arrives as it was."""
 import socket
 import subprocess
 import sys
@@ -67,10 +68,13 @@ def test_token_then_cookie(server, stranger):
     assert stranger.get('/').status_code == 200
 
 def test_a_wrong_or_foreign_cookie_is_none(server, stranger):
-    for name, value in ((server.door.cookie, 'x'), ('factlib-1', server.door.token), (server.door.cookie, '\xe9'.encode('latin1').decode('latin1'))):
+    for name, value in ((server.door.cookie, 'x'), ('factlib-1', server.door.token),
+                        (server.door.cookie, '\xe9'.encode('latin1').decode('latin1'))):
         assert stranger.get('/', headers={'Cookie': f'{name}={value}'.encode('latin1')}).status_code == 403
 
-@pytest.mark.parametrize('host', ['evil.example', 'evil.example:{port}', '127.0.0.1', '127.0.0.1:1', '127.0.0.1.evil.example:{port}', '[::2]:{port}', '0.0.0.0:{port}', '127.0.0.1:{port}@evil.example', ''])
+@pytest.mark.parametrize('host', ['evil.example', 'evil.example:{port}',
+                                  '127.0.0.1', '127.0.0.1:1', '127.0.0.1.evil.example:{port}',
+                                  '[::2]:{port}', '0.0.0.0:{port}', '127.0.0.1:{port}@evil.example', ''])
 def test_other_hosts(server, owner, host):
     "DNS rebinding: the browser sends the cookie of its own host, never ours; even with ours nothing is shown."
     assert owner.get('/', headers=dict(Host=host.format(port=server.door.port))).status_code in (400, 403)
@@ -84,32 +88,42 @@ def test_forms_bring_their_key(server, owner):
     CHANGES.clear()
     for form in ({}, dict(form_key=''), dict(form_key='x'), dict(form_key=server.door.token)):
         assert owner.post('/change', data=form | dict(what='no')).status_code == 403
-    assert owner.post('/change?form_key=' + server.door.form_key, data=dict(what='no')).status_code == 403 # addresses are logged and shared
+    # addresses are logged and shared
+    assert owner.post('/change?form_key=' + server.door.form_key, data=dict(what='no')).status_code == 403
     assert owner.post('/change', data=dict(what='yes', form_key=server.door.form_key)).headers['location'] == '/'
-    assert owner.post('/change', data=dict(what='header'), headers={'X-Form-Key': server.door.form_key}).status_code == 303
+    assert owner.post('/change', data=dict(what='header'),
+                      headers={'X-Form-Key': server.door.form_key}).status_code == 303
     assert CHANGES == ['yes', 'header']
 
 @pytest.mark.parametrize('origin', ['https://evil.example', 'null', 'http://127.0.0.1:1', 'http://localhost'])
 def test_other_origins(server, owner, origin):
     CHANGES.clear()
-    assert owner.post('/change', data=dict(form_key=server.door.form_key), headers=dict(Origin=origin)).status_code == 403 and not CHANGES
+    assert owner.post('/change', data=dict(form_key=server.door.form_key),
+                      headers=dict(Origin=origin)).status_code == 403
+    assert not CHANGES
 
 def test_own_origin(server, owner):
-    assert owner.post('/change', data=dict(form_key=server.door.form_key), headers=dict(Origin=f'http://127.0.0.1:{server.door.port}')).status_code == 303
+    assert owner.post('/change', data=dict(form_key=server.door.form_key),
+                      headers=dict(Origin=f'http://127.0.0.1:{server.door.port}')).status_code == 303
 
 def test_a_token_in_an_address_changes_nothing(server, stranger):
     CHANGES.clear()
-    assert stranger.post('/change', params=dict(token=server.door.token), data=dict(form_key=server.door.form_key)).status_code == 403 and not CHANGES
+    assert stranger.post('/change', params=dict(token=server.door.token),
+                         data=dict(form_key=server.door.form_key)).status_code == 403
+    assert not CHANGES
 
 def test_other_methods(server, owner):
-    for method in ('PUT', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE'): assert owner.request(method, '/').status_code in (403, 404, 405)
+    for method in ('PUT', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE'):
+        assert owner.request(method, '/').status_code in (403, 404, 405)
 
 def test_every_answer_has_the_headers(server, owner):
-    answers = [owner.get(path) for path in ('/', '/bad', '/broken', '/none', '/files/app.js', '/files/none')] + [owner.get('/', headers=dict(Host='x')), owner.put('/')]
+    answers = [owner.get(path) for path in ('/', '/bad', '/broken', '/none', '/files/app.js',
+                                            '/files/none')] + [owner.get('/', headers=dict(Host='x')), owner.put('/')]
     for answer in answers:
         for name, value in HEADERS.items(): assert answer.headers[name] == value, (answer.url, name)
     policy = dict(rule.split(' ', 1) for rule in HEADERS['Content-Security-Policy'].split('; '))
-    assert policy['default-src'] == "'none'" and policy['script-src'] == "'self'" and policy['frame-ancestors'] == "'none'" and 'unsafe-eval' not in str(policy)
+    assert policy['default-src'] == "'none'" and policy['script-src'] == "'self'"
+    assert policy['frame-ancestors'] == "'none'" and 'unsafe-eval' not in str(policy)
 
 def test_errors_are_pages(owner, capfd):
     assert owner.get('/bad').status_code == 400 and 'Give &lt;another&gt; one.' in owner.get('/bad').text
@@ -119,29 +133,34 @@ def test_errors_are_pages(owner, capfd):
 
 def test_files_are_ours_only(owner):
     assert owner.get('/files/app.css').headers['content-type'].startswith('text/css')
-    for name in ('kit.html.jinja', '../pyproject.toml', '..%2f..%2fsettings.ini', '%2e%2e/x', ''): assert owner.get(f'/files/{name}').status_code == 404
+    for name in ('kit.html.jinja', '../pyproject.toml', '..%2f..%2fsettings.ini', '%2e%2e/x', ''):
+        assert owner.get(f'/files/{name}').status_code == 404
 
 def test_an_upload_of_three_megabytes(server, owner):
     content = b'\x00\xff\r\n' + b'word ' * 600_000
-    answered = owner.post('/size', data=dict(form_key=server.door.form_key, note='שלום'), files=dict(file=('a b.txt', content)))
+    answered = owner.post('/size', data=dict(form_key=server.door.form_key, note='שלום'),
+                          files=dict(file=('a b.txt', content)))
     assert answered.text == f"a b.txt {len(content)} b'\\x00\\xff\\r\\n' שלום"
 
 def test_too_large_a_request_is_cut_off(server, owner):
     with socket.create_connection(('127.0.0.1', server.door.port)) as line:
-        line.sendall(f'POST /size HTTP/1.1\r\nHost: 127.0.0.1:{server.door.port}\r\nContent-Length: {MOST_BYTES + 1}\r\n\r\n'.encode())
+        line.sendall(
+            f'POST /size HTTP/1.1\r\nHost: 127.0.0.1:{server.door.port}\r\nContent-Length: {MOST_BYTES + 1}\r\n\r\n'.encode())
         line.settimeout(5)
         assert b' 4' in line.recv(100)[:12] # before it was sent
     assert owner.get('/').status_code == 200
 
 def test_odd_queries(owner):
-    for query in ('?a=%ff', '?a=%00', '?=', '?a=1&a=2', '?' + 'x'*5000): assert owner.get('/echo' + query).status_code == 200
+    for query in ('?a=%ff', '?a=%00', '?=', '?a=1&a=2', '?' + 'x'*5000):
+        assert owner.get('/echo' + query).status_code == 200
     assert owner.get('/echo?a=1&a=2').text.startswith("({'a': '2'}")
 
 def test_slow_pages_let_others_through(owner, server):
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(owner.get, '/slow', timeout=20)
         time.sleep(.1)
-        with httpx.Client(base_url=str(owner.base_url), cookies=dict(owner.cookies)) as other: assert other.get('/').status_code == 200 and not waiting.done()
+        with httpx.Client(base_url=str(owner.base_url), cookies=dict(owner.cookies)) as other:
+            assert other.get('/').status_code == 200 and not waiting.done()
         assert waiting.result().text == 'slept'
 
 def test_it_is_not_reached_from_other_addresses(server):
@@ -174,12 +193,14 @@ def test_file_names_in_headers_are_tame():
 
 def test_without_tornado():
     "A clear sentence, with the command that helps; importing needs nothing."
-    code = "import sys\nsys.modules['tornado'] = None\nfrom factlib.apps.server import Server, Site\nfrom factlib.core.records import BadInput\ntry: Server(Site()).__enter__()\nexcept BadInput as e: print(e)"
+    code = ("import sys\nsys.modules['tornado'] = None\nfrom factlib.apps.server import Server, Site\nfrom "
+            "factlib.core.records import BadInput\ntry: Server(Site()).__enter__()\nexcept BadInput as e: print(e)")
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert "pip install 'factlib[annotate]'" in done.stdout, done.stderr
 
 def test_importing_is_light():
-    code = 'import sys, factlib.apps.server, factlib.apps.jobs\nprint([m for m in ("tornado", "jinja2", "pandas", "numpy", "networkx") if m in sys.modules])'
+    code = ('import sys, factlib.apps.server, factlib.apps.jobs\nprint([m for m in ("tornado", "jinja2", "pandas", '
+            '"numpy", "networkx") if m in sys.modules])')
     assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout.strip() == '[]'
 
 def sent(server, lines, body=b''):
@@ -198,7 +219,8 @@ def test_bodies_of_strangers_are_not_read(server):
     "Before, 20 connections without a cookie, of 60 MB each, took 1.2 GB."
     huge, rss = b'x'*60_000_000, lambda: psutil.Process().memory_info().rss
     ours = f'Host: 127.0.0.1:{server.door.port}'
-    ways = [[f'{method} /change HTTP/1.1', host, 'Content-Length: 60000000'] for method in ('POST', 'GET') for host in (ours, 'Host: evil.example')]
+    ways = [[f'{method} /change HTTP/1.1', host, 'Content-Length: 60000000']
+            for method in ('POST', 'GET') for host in (ours, 'Host: evil.example')]
     begun = most = rss()
     with ThreadPoolExecutor(20) as threads:
         told = [threads.submit(sent, server, ways[i % 4], huge) for i in range(20)]
@@ -210,7 +232,8 @@ def test_slow_senders_are_cut(monkeypatch):
     "Before, a body was waited for without end. Who has the cookie is cut as well."
     monkeypatch.setattr('factlib.apps.server._SLOW', .5)
     with Server(SITE) as quick:
-        lines = ['POST /change HTTP/1.1', f'Host: 127.0.0.1:{quick.door.port}', f'Cookie: {quick.door.cookie}={quick.door.token}', 'Content-Length: 50']
+        lines = ['POST /change HTTP/1.1', f'Host: 127.0.0.1:{quick.door.port}',
+                 f'Cookie: {quick.door.cookie}={quick.door.token}', 'Content-Length: 50']
         assert sent(quick, lines, b'what=') == ''
         with socket.create_connection(('127.0.0.1', quick.door.port)) as silent:
             silent.settimeout(20)

@@ -19,7 +19,8 @@ def test_only_one_server(tmp_path):
     Store(tmp_path).close() # the lock went with the first one
 
 def test_the_lock_goes_with_a_killed_process(tmp_path):
-    code = 'import sys, time\nfrom factlib.apps.store import Store\nstore = Store(sys.argv[1])\nprint("open", flush=True)\ntime.sleep(60)'
+    code = ('import sys, time\nfrom factlib.apps.store import Store\nstore = Store(sys.argv[1])\nprint("open", '
+            'flush=True)\ntime.sleep(60)')
     process = subprocess.Popen([sys.executable, '-c', code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == 'open\n'
@@ -40,7 +41,8 @@ def test_an_error_within_a_change_leaves_the_file(tmp_path):
                 1/0
         assert store.read('a.json') == [1] and json.loads((tmp_path/'a.json').read_text()) == [1]
 
-@pytest.mark.parametrize('name', ['..', '../x', 'a/../b', '/x', 'a/', '', 'a b', 'A', 'a.b.c', '.lock', 'a\n', 'a\x00', None, 7, 'a/./b', 'é'])
+@pytest.mark.parametrize('name', ['..', '../x', 'a/../b', '/x', 'a/',
+                                  '', 'a b', 'A', 'a.b.c', '.lock', 'a\n', 'a\x00', None, 7, 'a/./b', 'é'])
 def test_names_that_lead_elsewhere(tmp_path, name):
     with Store(tmp_path) as store, pytest.raises(BadInput): store.read(name)
 

@@ -14,8 +14,10 @@ from factlib.core.records import BadInput, Example
 from factlib.text.spans import paragraphs, sentences
 from factlib.perturb.quality import manipulate
 
-TITLES = ['A Scandal in Bohemia', 'The Red-Headed League', 'A Case of Identity', 'The Boscombe Valley Mystery', 'The Five Orange Pips', 'The Man with the Twisted Lip',
-          'The Adventure of the Blue Carbuncle', 'The Adventure of the Speckled Band', "The Adventure of the Engineer's Thumb", 'The Adventure of the Noble Bachelor',
+TITLES = ['A Scandal in Bohemia', 'The Red-Headed League', 'A Case of Identity',
+          'The Boscombe Valley Mystery', 'The Five Orange Pips', 'The Man with the Twisted Lip',
+          'The Adventure of the Blue Carbuncle', 'The Adventure of the Speckled Band',
+          "The Adventure of the Engineer's Thumb", 'The Adventure of the Noble Bachelor',
           'The Adventure of the Beryl Coronet', 'The Adventure of the Copper Beeches']
 
 # ---- stories
@@ -28,15 +30,20 @@ def test_the_twelve_stories():
         assert 'ADVENTURE' not in s.text and 'Gutenberg' not in s.text and '***' not in s.text
         assert s.text in samples.big_text() # as it stands in the file
     # first and last words, as in the printed book
-    ends = {1: ('I.\n\n\nTo Sherlock Holmes', 'the honourable title of the woman.'), 2: ('I had called upon my friend', "Gustave Flaubert wrote to George Sand.\""),
-            7: ('I had called upon my friend Sherlock', 'a bird will be the chief feature."'), 12: ('"To the man who loves art', 'met with considerable success.')}
-    for i, (first, last) in ends.items(): assert stories()[i - 1].text.startswith(first) and stories()[i - 1].text.endswith(last), i
+    ends = {1: ('I.\n\n\nTo Sherlock Holmes', 'the honourable title of the woman.'),
+            2: ('I had called upon my friend', "Gustave Flaubert wrote to George Sand.\""),
+            7: ('I had called upon my friend Sherlock', 'a bird will be the chief feature."'),
+            12: ('"To the man who loves art', 'met with considerable success.')}
+    for i, (first, last) in ends.items():
+        assert stories()[i - 1].text.startswith(first) and stories()[i - 1].text.endswith(last), i
 
 def test_all_of_the_book_is_in_the_stories():
     book = samples._books()['THE ADVENTURES OF SHERLOCK HOLMES']
     rest = book[book.index('ADVENTURE  I.'):]
     for s in stories(): rest = rest.replace(s.text, '')
-    assert len(rest.splitlines()) < 60 and all(line == '' or line.isupper() for line in map(str.strip, rest.splitlines())) # nothing but headings
+    # nothing but headings
+    assert len(rest.splitlines()) < 60
+    assert all(line == '' or line.isupper() for line in map(str.strip, rest.splitlines()))
 
 def test_background_is_another_book():
     background = background_text()
@@ -58,7 +65,8 @@ def test_without_the_package(monkeypatch, no_cache):
 
 def test_another_file(monkeypatch, no_cache, tmp_path):
     (tmp_path/'big.txt').write_text('Another book.')
-    monkeypatch.setattr(samples.importlib.util, 'find_spec', lambda name: type('Spec', (), dict(origin=str(tmp_path/'__init__.py'))))
+    monkeypatch.setattr(samples.importlib.util, 'find_spec',
+                        lambda name: type('Spec', (), dict(origin=str(tmp_path/'__init__.py'))))
     with pytest.raises(BadInput, match='not the file'): stories()
 
 # ---- the sweep
@@ -69,51 +77,64 @@ def sweep(): return quick_sweep()[0]
 def test_sweep_is_complete(sweep):
     assert len(sweep) == 12 * 2 * 4 and len({e.id for e in sweep}) == 96 and quick_sweep(n=1)[1] == []
     for e in sweep:
-        assert e.id == f'{e.group}/{e.level}/{e.variant}' and e.truth == ('gold' if e.variant == 'gold' else 'manipulated')
+        assert e.id == f'{e.group}/{e.level}/{e.variant}'
+        assert e.truth == ('gold' if e.variant == 'gold' else 'manipulated')
         assert e.meta['tokens'] == len(e.target.split()) and e.meta['title'] in TITLES
-    assert [e.id for e in sweep[:8]] == [f'holmes-01/{level}/{variant}' for level in ('2000', 'full') for variant in ('gold', '17', '24', '41')]
+    assert [e.id for e in sweep[:8]] == [f'holmes-01/{level}/{variant}'
+                                         for level in ('2000', 'full') for variant in ('gold', '17', '24', '41')]
 
 def test_gold_is_the_story(sweep):
     gold = {(e.group, e.level): e.target for e in sweep if e.variant == 'gold'}
     for s in stories():
         assert gold[s.id, 'full'] == s.text and s.text.startswith(gold[s.id, '2000'])
         assert 1800 < len(gold[s.id, '2000'].split()) <= 2000
-        following = sentences(s.text[len(gold[s.id, '2000']):])[0].of(s.text[len(gold[s.id, '2000']):]) # one sentence more would be too many
+        # one sentence more would be too many
+        following = sentences(s.text[len(gold[s.id, '2000']):])[0].of(s.text[len(gold[s.id, '2000']):])
         assert len(gold[s.id, '2000'].split()) + len(following.split()) > 2000
 
-# By hand from Eq 3.23 and the rounded token counts: about 2,000 tokens give 4, 3 and 40; 8,525 give round(10.525), round(9.525) and round(170.5)
+# By hand from Eq 3.23 and the rounded token counts: about 2,000 tokens give 4, 3 and 40; 8,525 give round(10.525),
+# round(9.525) and round(170.5)
 def test_sweep_by_the_paper(sweep):
     edits = {e.id: e.meta['edits'] for e in sweep}
     assert [edits[f'holmes-01/full/{k}'] for k in ('gold', '17', '24', '41')] == [0, 11, 10, 170]
-    for s in stories(): assert [edits[f'{s.id}/2000/{k}'] for k in ('17', '24')] == [4, 3] and 36 <= edits[f'{s.id}/2000/41'] <= 40
+    for s in stories():
+        assert [edits[f'{s.id}/2000/{k}'] for k in ('17', '24')] == [4, 3] and 36 <= edits[f'{s.id}/2000/41'] <= 40
     equal = {e.id: e.meta['edits'] for e in quick_sweep(n=1, mode='equal_density')[0]}
-    assert [equal[f'holmes-01/full/{k}'] for k in ('17', '24', '41')] == [17, 13, 170] # 2 x 8.525 = 17.05, 1.5 x 8.525 = 12.79
+    # 2 x 8.525 = 17.05, 1.5 x 8.525 = 12.79
+    assert [equal[f'holmes-01/full/{k}'] for k in ('17', '24', '41')] == [17, 13, 170]
 
 def test_donors_are_the_other_stories(sweep):
     target = {e.id: e.target for e in sweep}
     for s in stories():
         own = {p.of(s.text) for p in paragraphs(s.text)}
-        foreign = [p.of(target[f'{s.id}/2000/17']) for p in paragraphs(target[f'{s.id}/2000/17']) if p.of(target[f'{s.id}/2000/17']) not in own]
-        others = {p.of(target[f'{o.id}/2000/gold']) for o in stories() if o.id != s.id for p in paragraphs(target[f'{o.id}/2000/gold'])}
+        foreign = [p.of(target[f'{s.id}/2000/17']) for p in paragraphs(target[f'{s.id}/2000/17'])
+                   if p.of(target[f'{s.id}/2000/17']) not in own]
+        others = {p.of(target[f'{o.id}/2000/gold']) for o in stories()
+                  if o.id != s.id for p in paragraphs(target[f'{o.id}/2000/gold'])}
         # the cut may fall inside a paragraph, whose beginning is then no paragraph of the whole story
         assert 4 <= len(foreign) <= 5 and len([p for p in foreign if p in others]) == 4
 
 def test_nothing_depends_on_the_rest(sweep):
     whole = {e.id: e for e in sweep}
-    for e in quick_sweep(n=2)[0] + quick_sweep(n=1, lengths=(None,))[0] + quick_sweep(n=3, kinds=('41', '17'))[0]: assert whole[e.id] == e
+    for e in quick_sweep(n=2)[0] + quick_sweep(n=1, lengths=(None,))[0] + quick_sweep(n=3, kinds=('41', '17'))[0]:
+        assert whole[e.id] == e
     assert any(whole[e.id] != e for e in quick_sweep(n=1, seed=1)[0] if e.variant != 'gold')
     assert quick_sweep(n=1, seed='1')[0] == quick_sweep(n=1, seed=1)[0]
 
 def test_refused_manipulations_are_reported():
     examples, refused = quick_sweep(n=12, lengths=(150,))
-    assert len(examples) + len(refused) == 12 * 4 and refused and all(r.id.split('/')[1] == '150' and r.reason for r in refused)
+    assert len(examples) + len(refused) == 12 * 4 and refused
+    assert all(r.id.split('/')[1] == '150' and r.reason for r in refused)
     assert {e.id for e in examples}.isdisjoint(r.id for r in refused)
     b = load('holmes', lengths=(150,))
     assert list(b.refused) == refused and b.examples == examples
 
-@pytest.mark.parametrize('call, says', [(dict(n=0), '1 to 12'), (dict(n=13), '1 to 12'), (dict(n=True), '1 to 12'), (dict(n=2.5), '1 to 12'), (dict(kinds=('99',)), "'99'"),
-                                        (dict(lengths=(0,)), 'length'), (dict(lengths=('2000',)), 'length'), (dict(lengths=(3,)), 'first sentence'), (dict(mode='x'), "'x'"),
-                                        (dict(kinds='17'), 'tuple'), (dict(kinds=('41', '41')), 'different'), (dict(kinds=()), 'tuple'), (dict(lengths=2000), 'tuple')])
+@pytest.mark.parametrize('call, says', [(dict(n=0), '1 to 12'), (dict(n=13), '1 to 12'), (dict(n=True), '1 to 12'),
+                                        (dict(n=2.5), '1 to 12'), (dict(kinds=('99',)), "'99'"),
+                                        (dict(lengths=(0,)), 'length'), (dict(lengths=('2000',)), 'length'),
+                                        (dict(lengths=(3,)), 'first sentence'), (dict(mode='x'), "'x'"),
+                                        (dict(kinds='17'), 'tuple'), (dict(kinds=('41', '41')), 'different'),
+                                        (dict(kinds=()), 'tuple'), (dict(lengths=2000), 'tuple')])
 def test_bad_sweeps(call, says):
     with pytest.raises(BadInput) as e: quick_sweep(**(dict(n=1) | call))
     assert says in str(e.value)
@@ -122,7 +143,8 @@ def test_bad_sweeps(call, says):
 
 def test_holmes_by_name(sweep):
     b = load('holmes')
-    assert isinstance(b, Benchmark) and b.examples == sweep == list(b) and len(b) == 96 and b.truth_kind == 'label' and 'public domain' in b.card and b.refused == ()
+    assert isinstance(b, Benchmark) and b.examples == sweep == list(b) and len(b) == 96 and b.truth_kind == 'label'
+    assert 'public domain' in b.card and b.refused == ()
     assert {e.group for e in load('holmes', n=3)} == {'holmes-01', 'holmes-02', 'holmes-03'}
     assert len(load('holmes', n=1, kinds=('41',), lengths=(None,))) == 2
     with pytest.raises(BadInput, match='no splits'): load('holmes', split='test')
@@ -130,18 +152,24 @@ def test_holmes_by_name(sweep):
 
 def test_unknown_names_and_own_loaders(monkeypatch):
     with pytest.raises(BadInput, match='holmes'): load('homes')
-    monkeypatch.setitem(BENCHMARKS, 'mine', lambda split, n, seed: Benchmark('mine', [Example('a', target='x')], 'none', 'Mine.'))
+    monkeypatch.setitem(BENCHMARKS, 'mine',
+                        lambda split, n, seed: Benchmark('mine', [Example('a', target='x')], 'none', 'Mine.'))
     assert load('mine').name == 'mine'
 
 def test_importing_the_package_imports_no_benchmark():
-    code = 'import sys; from factlib.benchmarks import BENCHMARKS, load; print([m for m in ("factlib.benchmarks.samples", "numpy", "pandas") if m in sys.modules])'
-    out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=Path(__file__).resolve().parents[2]).stdout
+    code = ('import sys; from factlib.benchmarks import BENCHMARKS, load; print([m for m in '
+            '("factlib.benchmarks.samples", "numpy", "pandas") if m in sys.modules])')
+    out = subprocess.run([sys.executable, '-c', code], capture_output=True,
+                         text=True, check=True, cwd=Path(__file__).resolve().parents[2]).stdout
     assert out == '[]\n'
     for room in ('benchmarks.samples', 'perturb.quality', 'evaluators.base', 'evaluators.controls'):
-        code = f'import sys, factlib.{room}; print([m for m in ("pandas", "scipy", "tqdm", "spacy") if m in sys.modules])'
-        assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True, cwd=Path(__file__).resolve().parents[2]).stdout == '[]\n', room
+        code = (f'import sys, factlib.{room}; print([m for m in ("pandas", "scipy", "tqdm", "spacy") if m in '
+                f'sys.modules])')
+        assert subprocess.run([sys.executable, '-c', code], capture_output=True,
+                              text=True, check=True, cwd=Path(__file__).resolve().parents[2]).stdout == '[]\n', room
 
-ROWS = [dict(id='007', target='The fox ran.', truth=1.5, group='g', split='test', reference='A fox ran.'), dict(id='008', target='NA', truth=2, group='g', split='test'), dict(id='009', target='Hen.', split='dev')]
+ROWS = [dict(id='007', target='The fox ran.', truth=1.5, group='g', split='test', reference='A fox ran.'),
+        dict(id='008', target='NA', truth=2, group='g', split='test'), dict(id='009', target='Hen.', split='dev')]
 EXAMPLES = [Example.from_dict({k: v for k, v in r.items() if k != 'split'}) for r in ROWS]
 
 def written(folder, ending):
@@ -162,9 +190,14 @@ def test_files(tmp_path, ending):
     with pytest.raises(BadInput, match="no option 'mode'"): load(path, mode='paper')
     with pytest.raises(BadInput, match='number of groups'): load(path, n=0)
 
-@pytest.mark.parametrize('name, content, says', [('a.txt', 'x', '.jsonl, .csv, .parquet'), ('a.jsonl', '{"id": 1', 'is no JSON'), ('a.jsonl', '[1]', 'JSON object'), ('a.jsonl', '', 'no examples'),
-    ('a.jsonl', '{"id": "a", "text": "x"}', "'text'"), ('a.jsonl', '{"id": "a"}', "target"), ('a.csv', 'id,text\n1,x\n', "'target'"), ('a.csv', 'id,target\n', 'no examples'), ('a.csv', '', 'no examples'),
-    ('a.parquet', 'x', 'not a readable parquet file'), ('a.jsonl', '{"id": "a", "target": "x"}\n{"id": "a", "target": "y"}', "'a'")])
+@pytest.mark.parametrize('name, content, says',
+                         [('a.txt', 'x', '.jsonl, .csv, .parquet'), ('a.jsonl', '{"id": 1', 'is no JSON'),
+                          ('a.jsonl', '[1]', 'JSON object'), ('a.jsonl', '', 'no examples'),
+('a.jsonl', '{"id": "a", "text": "x"}', "'text'"), ('a.jsonl', '{"id": "a"}', "target"),
+                          ('a.csv', 'id,text\n1,x\n', "'target'"), ('a.csv', 'id,target\n', 'no examples'),
+                          ('a.csv', '', 'no examples'),
+('a.parquet', 'x', 'not a readable parquet file'),
+                          ('a.jsonl', '{"id": "a", "target": "x"}\n{"id": "a", "target": "y"}', "'a'")])
 def test_bad_files(tmp_path, name, content, says):
     (tmp_path/name).write_text(content)
     with pytest.raises(BadInput) as e: load(tmp_path/name)
@@ -178,7 +211,8 @@ def test_line_separators_of_unicode_end_no_row(tmp_path):
     with pytest.raises(BadInput, match='is no JSON'): load(tmp_path/'b.jsonl')
 
 def test_nested_fields_survive_parquet(tmp_path):
-    items = [Example('a', target='x', history=('one', 'two'), meta=dict(turn=2)), Example('b', target='y', history=('three',), meta=dict(turn=3))]
+    items = [Example('a', target='x', history=('one', 'two'), meta=dict(turn=2)),
+             Example('b', target='y', history=('three',), meta=dict(turn=3))]
     frame = Example.to_frame(items)
     frame.to_parquet(tmp_path/'a.parquet')
     assert load(tmp_path/'a.parquet').examples == items
@@ -188,7 +222,8 @@ def test_labels_are_labels(tmp_path):
     b = load(tmp_path/'a.csv')
     assert b.truth_kind == 'label' and [e.truth for e in b] == ['yes', 'no'] and [e.id for e in b] == ['1', '2']
 
-@given(groups=st.lists(st.sampled_from('abcdefgh'), min_size=1, max_size=30), n=st.integers(1, 9), seed=st.integers(0, 3))
+@given(groups=st.lists(st.sampled_from('abcdefgh'), min_size=1, max_size=30),
+       n=st.integers(1, 9), seed=st.integers(0, 3))
 @settings(max_examples=60, deadline=None)
 def test_whole_groups_are_drawn(groups, n, seed):
     items = [Example(str(i), target='x', group=g) for i, g in enumerate(groups)]
@@ -207,5 +242,7 @@ def test_ones_own_texts(tmp_path):
     with pytest.raises(BadInput, match='save it as UTF-8'): samples.texts_in(tmp_path)
     (tmp_path/'a.txt').write_text('One short text.')
     examples, refused = quick_sweep(texts=samples.texts_in(tmp_path), kinds=('17',))
-    assert [e.variant for e in examples] == ['gold', 'gold'] and all('no other text' in r.reason for r in refused) and len(refused) == 2
-    with pytest.raises(BadInput, match='number of texts must be a whole number from 1 to 1'): quick_sweep(2, texts=samples.texts_in(tmp_path))
+    assert [e.variant for e in examples] == ['gold', 'gold'] and all('no other text' in r.reason for r in refused)
+    assert len(refused) == 2
+    with pytest.raises(BadInput, match='number of texts must be a whole number from 1 to 1'):
+        quick_sweep(2, texts=samples.texts_in(tmp_path))

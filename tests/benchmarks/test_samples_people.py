@@ -1,4 +1,5 @@
-"The people of three Holmes stories: every name stands in the text and belongs to one person, and the card counts what is there."
+"""The people of three Holmes stories: every name stands in the text and belongs to one person, and the card counts what
+is there."""
 import json, re
 from collections import Counter
 from pathlib import Path
@@ -34,15 +35,18 @@ def test_the_form(id):
     story = GOLD[id]
     assert list(story) == ['title', 'people', 'ambiguous', 'relations']
     for p in story['people']:
-        assert list(p) == ['label', 'aliases', 'descriptions', 'kind', 'by'] and p['kind'] in ('main', 'minor') and p['by'] in ('name', 'role', 'aside')
+        assert list(p) == ['label', 'aliases', 'descriptions', 'kind', 'by'] and p['kind'] in ('main', 'minor')
+        assert p['by'] in ('name', 'role', 'aside')
         assert bool(p['aliases']) == (p['by'] != 'role') and (p['aliases'] or p['descriptions']), p
         assert p['by'] == 'name' or p['kind'] == 'minor', p
     labels = [p['label'] for p in story['people']]
     assert len(set(labels)) == len(labels)
     for r in story['relations']:
-        assert list(r) == ['subject', 'relation', 'object', 'evidence'] and {r['subject'], r['object']} <= set(labels) and r['subject'] != r['object'], r
+        assert list(r) == ['subject', 'relation', 'object',
+                           'evidence'] and {r['subject'], r['object']} <= set(labels) and r['subject'] != r['object'], r
     for a in story['ambiguous']:
-        assert list(a) == ['form', 'fits', 'used_for'] and len(a['fits']) > 1 and set(a['used_for']) <= set(a['fits']) <= set(labels)
+        assert list(a) == ['form', 'fits', 'used_for'] and len(a['fits']) > 1
+        assert set(a['used_for']) <= set(a['fits']) <= set(labels)
 
 @each_story
 def test_nobody_shares_a_name(id):
@@ -52,7 +56,8 @@ def test_nobody_shares_a_name(id):
     for p in GOLD[id]['people']:
         assert len({a.lower() for a in p['aliases']}) == len(p['aliases']), p
         for form in p['aliases'] + p['descriptions']: owners.setdefault(form.lower(), []).append(p['label'])
-    for form, labels in owners.items(): assert len(labels) == 1 or sorted(shared.get(form, [])) == sorted(labels), (form, labels)
+    for form, labels in owners.items():
+        assert len(labels) == 1 or sorted(shared.get(form, [])) == sorted(labels), (form, labels)
     for form, labels in shared.items(): assert sorted(owners[form]) == sorted(labels), form
 
 @each_story
@@ -86,7 +91,8 @@ def test_an_alias_stands_alone(id, texts):
         assert free or form == JOINT, form
         assert not re.match(r'(the|a|an|my|old|little|poor)\b', form, re.I) and not re.search("('s|')$", form), form
 
-TITLE = re.compile(r"\b(?:Mr\.|Mrs\.|Dr\.|Miss|Master|Colonel|Major-General|Lord|Lady|Duke of|Duchess of|King of) (?=[A-Z])")
+TITLE = re.compile(
+    r"\b(?:Mr\.|Mrs\.|Dr\.|Miss|Master|Colonel|Major-General|Lord|Lady|Duke of|Duchess of|King of) (?=[A-Z])")
 
 @each_story
 def test_no_title_with_a_name_is_left_out(id, texts):
@@ -101,16 +107,19 @@ def test_no_title_with_a_name_is_left_out(id, texts):
 def test_cases_that_a_reader_knows():
     helen, julia = person('holmes-08', 'Helen Stoner'), person('holmes-08', 'Julia Stoner')
     assert 'Miss Roylott' in helen['aliases'] and julia['aliases'] == ['Julia']
-    assert GOLD['holmes-08']['ambiguous'][0] == {'form': 'Miss Stoner', 'fits': ['Helen Stoner', 'Julia Stoner'], 'used_for': ['Helen Stoner']}
+    assert GOLD['holmes-08']['ambiguous'][0] == {'form': 'Miss Stoner',
+                                                 'fits': ['Helen Stoner', 'Julia Stoner'], 'used_for': ['Helen Stoner']}
     assert {'Lady St. Simon', 'Mrs. Moulton', 'Miss Doran'} <= set(person('holmes-10', 'Hatty Doran')['aliases'])
     assert not any('Carlo' in a for a in aliases('holmes-12')) # a dog
 
 # ---- the card
 
 COUNTS = {'people': lambda s: len(s['people']), 'aliases': lambda s: sum(len(p['aliases']) for p in s['people']),
-          'ambiguous': lambda s: len(s['ambiguous']), 'relations': lambda s: len(s['relations']), 'main': lambda s: sum(p['kind'] == 'main' for p in s['people'])}
+          'ambiguous': lambda s: len(s['ambiguous']), 'relations': lambda s: len(s['relations']),
+          'main': lambda s: sum(p['kind'] == 'main' for p in s['people'])}
 COUNTS |= {by: lambda s, by=by: sum(p['by'] == by for p in s['people']) for by in ('name', 'aside', 'role')}
-TABLE = {what: [int(n) for n in numbers] for what, *numbers in re.findall(r'^\| (\w+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$', CARD, re.M)}
+TABLE = {what: [int(n) for n in numbers]
+         for what, *numbers in re.findall(r'^\| (\w+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$', CARD, re.M)}
 
 def test_the_card_counts_what_is_there():
     assert TABLE.keys() == COUNTS.keys()
@@ -121,4 +130,5 @@ def test_the_card_counts_what_is_there():
 def test_the_card_computes_agreement_right():
     rows = re.findall(r'^\| [a-z ]+ \| (\d+) \| (\d+) \| (\d+) \| ([\d.]+) % \|$', CARD, re.M)
     assert len(rows) == 4
-    for first, second, shared, percent in rows: assert abs(200*int(shared)/(int(first) + int(second)) - float(percent)) <= .05
+    for first, second, shared, percent in rows:
+        assert abs(200*int(shared)/(int(first) + int(second)) - float(percent)) <= .05

@@ -34,8 +34,11 @@ def test_writing_that_fails_leaves_nothing(tmp_path):
             with atomic_path(tmp_path/'a.txt'): 1/0
     assert list(tmp_path.iterdir()) == []
 
-TABLES = {'UTF-16': 'model,input,output,id\nm,1,2,3\n'.encode('utf-16'), 'UTF-16 without a mark': 'model,input,output,id\nm,1,2,3\n'.encode('utf-16-le'), 'Latin-1': 'model,input,output,id\nmé,1,2,3\n'.encode('latin-1'),
-          'a mark never closed': b'model,input,output,id\nm,"' + b'1,2,3\n'*40_000, 'a picture': b'\x89PNG\r\n\x1a\n' + bytes(range(256))}
+TABLES = {'UTF-16': 'model,input,output,id\nm,1,2,3\n'.encode('utf-16'),
+          'UTF-16 without a mark': 'model,input,output,id\nm,1,2,3\n'.encode('utf-16-le'),
+          'Latin-1': 'model,input,output,id\nmé,1,2,3\n'.encode('latin-1'),
+          'a mark never closed': b'model,input,output,id\nm,"' + b'1,2,3\n'*40_000,
+          'a picture': b'\x89PNG\r\n\x1a\n' + bytes(range(256))}
 
 @pytest.mark.parametrize('table', TABLES)
 def test_tables_that_cannot_be_read_are_sentences(table, tmp_path):
@@ -93,12 +96,16 @@ except Exception as e: print(type(e).__name__, e, resource.getrusage(resource.RU
     assert kind == 'BadInput' and 'more than the 2.1 GB' in said and int(kilobytes) < 500_000
 
 def test_parquet_is_read_as_pandas_reads_it(tmp_path):
-    frame = pa.table(dict(a=['x', None, ''], b=pa.array([b'x', None, b'']), c=pa.array(['x', None, 'y'], pa.large_string()),
-                          d=pa.array(['x', None, 'x']).dictionary_encode(), e=[[1], [], None], f=[1, None, 2], g=[{'k': 'v'}, None, {'k': 'w'}]))
-    for table in (frame, frame.slice(0, 0), pa.Table.from_pandas(pd.DataFrame(dict(a=['p'], b=[1]), index=pd.Index(['i'], name='n')))):
+    frame = pa.table(dict(a=['x', None, ''], b=pa.array([b'x', None, b'']),
+                          c=pa.array(['x', None, 'y'], pa.large_string()),
+                          d=pa.array(['x', None, 'x']).dictionary_encode(),
+                          e=[[1], [], None], f=[1, None, 2], g=[{'k': 'v'}, None, {'k': 'w'}]))
+    for table in (frame, frame.slice(0, 0),
+                  pa.Table.from_pandas(pd.DataFrame(dict(a=['p'], b=[1]), index=pd.Index(['i'], name='n')))):
         pq.write_table(table, tmp_path/'t.parquet')
         for columns in (None, ['a', 'b'], ['b']):
-            pd.testing.assert_frame_equal(read_parquet(tmp_path/'t.parquet', columns), pd.read_parquet(tmp_path/'t.parquet', columns=columns))
+            pd.testing.assert_frame_equal(read_parquet(tmp_path/'t.parquet', columns),
+                                          pd.read_parquet(tmp_path/'t.parquet', columns=columns))
     whole = packed(tmp_path/'t.parquet', 1000, 1000)
     assert len(read_parquet(whole, most=1_000_000)) == 1000
     with pytest.raises(BadInput, match='more than'): read_parquet(whole, most=999_999)
@@ -106,7 +113,8 @@ def test_parquet_is_read_as_pandas_reads_it(tmp_path):
 @pytest.mark.parametrize('read', [read_rows, question_pairs, lambda path: read_annotations(path.read_text())])
 def test_who_reads_lines_of_json_names_line_and_key(read, tmp_path):
     "Before, the last of two labels was taken, and the first one was lost in silence."
-    row = '{"id": "a", "target": "x", "question": "q", "ground_truth": "g", "annotator": 1, "conversation": 1, "turn": 1'
+    row = ('{"id": "a", "target": "x", "question": "q", "ground_truth": "g", "annotator": 1, "conversation": 1, '
+           '"turn": 1')
     (tmp_path/'f.jsonl').write_text(f'{row}}}\n{row}, "turn": 2}}\n')
     with pytest.raises(BadInput, match=r"(?i)line 2\b.*'turn' is there twice"): read(tmp_path/'f.jsonl')
 
@@ -116,11 +124,14 @@ def test_no_spreadsheet_runs_a_cell_of_a_sweep(tmp_path):
     line, = csv.DictReader(io.StringIO(cells_csv([row])))
     assert (line['cell'], line['m'], line['n'], line['why']) == ("'=x", "'=1+1", '-3.5', "'@SUM(A1)")
 def test_a_lock_is_never_opened_through_a_link(tmp_path):
-    "Before, a link in a lock's place emptied or made the file that it leads to; a pipe would have been waited for without end."
+    """Before, a link in a lock's place emptied or made the file that it leads to; a pipe would have been waited for
+    without end."""
     (tmp_path/'precious').write_text('mine')
-    for name, make in dict(link=lambda p: p.symlink_to(tmp_path/'precious'), broken=lambda p: p.symlink_to(tmp_path/'new'), folder=Path.mkdir, pipe=os.mkfifo).items():
+    for name, make in dict(link=lambda p: p.symlink_to(tmp_path/'precious'),
+                           broken=lambda p: p.symlink_to(tmp_path/'new'), folder=Path.mkdir, pipe=os.mkfifo).items():
         make(tmp_path/name)
-        with pytest.raises(BadInput, match='where a lock of ours belongs|a lock of ours belongs there'): open_lock(tmp_path/name)
+        with pytest.raises(BadInput, match='where a lock of ours belongs|a lock of ours belongs there'):
+            open_lock(tmp_path/name)
     assert (tmp_path/'precious').read_text() == 'mine' and not (tmp_path/'new').exists()
     open_lock(tmp_path/'lock').close()
     assert stat.S_IMODE((tmp_path/'lock').stat().st_mode) == 0o600

@@ -1,4 +1,5 @@
-"A folder takes another's place whole or not at all: a real child process is killed, or finds the disk full, at each of its renames."
+"""A folder takes another's place whole or not at all: a real child process is killed, or finds the disk full, at each
+of its renames."""
 import errno
 import json
 import os
@@ -15,15 +16,18 @@ import pytest
 
 from factlib.core import folders
 from factlib.core.files import write_atomic
-from factlib.core.folders import Part, check_place, drop_failed, failed_folder, private_folder, recover, tidy, whole_folder
+from factlib.core.folders import Part, check_place, drop_failed, failed_folder, private_folder, recover, tidy
+from factlib.core.folders import whole_folder
 from factlib.core.records import BadInput
 
-fork = pytest.mark.skipif(not hasattr(os, 'fork'), reason='the child is a fork of this process, which has imported everything')
+fork = pytest.mark.skipif(not hasattr(os, 'fork'),
+                          reason='the child is a fork of this process, which has imported everything')
 LEFT_ALONE = {'answers.sqlite', 'answers.sqlite-wal', 'answers.sqlite-shm', 'notes/mine.txt'}
 
 def contents(folder):
     "Path -> bytes of what belongs to the result."
-    return {p: (folder/p).read_bytes() for p in (f.relative_to(folder).as_posix() for f in folder.rglob('*') if f.is_file()) if p not in LEFT_ALONE}
+    return {p: (folder/p).read_bytes() for p in (f.relative_to(folder).as_posix()
+                                                 for f in folder.rglob('*') if f.is_file()) if p not in LEFT_ALONE}
 
 def arm(at, how, portable):
     "From here on the rename number `at` of this process doesn't happen: it is killed, or told that the disk is full."
@@ -32,7 +36,9 @@ def arm(at, how, portable):
         def renamed(*arguments, **options):
             count[0] += 1
             if count[0] == at and how == 'kill': os.kill(os.getpid(), signal.SIGKILL)
-            if count[0] >= at and how == 'full': raise OSError(errno.ENOSPC, 'No space left on device', str(arguments[0])) # it stays full
+            # it stays full
+            if count[0] >= at and how == 'full':
+                raise OSError(errno.ENOSPC, 'No space left on device', str(arguments[0]))
             return real(*arguments, **options)
         return renamed
     os.rename, os.replace = trap(os.rename), trap(os.replace)
@@ -76,7 +82,8 @@ def drill(tmp_path, folder_of, old, new, how, portable=False, check=lambda folde
     assert before.keys() != after.keys()
     def state(folder):
         found = contents(folder)
-        same = lambda whole: found.keys() == whole.keys() and all(found[p] == whole[p] for p in whole if not p.endswith(('.parquet', 'result.json', '.ipynb', '.html')))
+        same = lambda whole: found.keys() == whole.keys() and all(
+            found[p] == whole[p] for p in whole if not p.endswith(('.parquet', 'result.json', '.ipynb', '.html')))
         assert same(before) or same(after), f'a mixture: {sorted(found)}'
         return 'old' if same(before) else 'new'
     for at in range(1, most):
@@ -90,7 +97,10 @@ def drill(tmp_path, folder_of, old, new, how, portable=False, check=lambda folde
         seen.append(state(folder))
         assert (folder/'answers.sqlite').read_bytes() == b'paid' and (folder/'notes/mine.txt').read_text() == 'mine'
         names = set(os.listdir(folder.parent)) - {folder.name, 'index.html'}
-        assert names <= {f'{folder.name}.failed', f'{folder.name}.failed.ipynb'} or all(n.startswith('.index') for n in names - {f'{folder.name}.failed', f'{folder.name}.failed.ipynb'}), names
+        assert names <= {f'{folder.name}.failed',
+                         f'{folder.name}.failed.ipynb'} or all(n.startswith('.index')
+                                                               for n in names - {f'{folder.name}.failed',
+                                                                                 f'{folder.name}.failed.ipynb'}), names
         if ended == 'done' and seen[-1] == 'new' and at > 3: break
     else: raise AssertionError('it never ended')
     assert 'old' in seen and 'new' in seen
@@ -111,12 +121,14 @@ def built(name, folder):
     from factlib.benchmarks.base import Benchmark
     from factlib.benchmarks.coflueval import Built, save
     from factlib.core.records import Example
-    save(Built(Benchmark(name, [Example(name, target=name, group=name, meta=dict(tokens=1))], 'none', ''), {}, dict(name=name)), folder, 'jsonl' if name == 'one' else 'parquet')
+    save(Built(Benchmark(name, [Example(name, target=name, group=name, meta=dict(tokens=1))], 'none', ''),
+               {}, dict(name=name)), folder, 'jsonl' if name == 'one' else 'parquet')
 
 def imported(name, folder):
     from factlib.papers.judgememo.importer import _staged
     with _staged(folder) as made:
-        for file in ('vanilla.parquet', 'CARD.md', f'{name}.csv') if name == 'two' else ('vanilla.parquet', 'CARD.md'): write_atomic(made/file, name)
+        for file in ('vanilla.parquet', 'CARD.md', f'{name}.csv') if name == 'two' else ('vanilla.parquet', 'CARD.md'):
+            write_atomic(made/file, name)
 
 @fork
 @pytest.mark.parametrize('portable', [False, True])
@@ -128,7 +140,9 @@ def test_the_old_result_or_the_new_one(write, how, portable, tmp_path):
         if write is experiment:
             page = build_page(outputs).read_text(encoding='utf-8')
             assert ('<h2>one</h2>' in page) != ('<h2>two</h2>' in page) and 'Not shown' not in page
-    seen = drill(tmp_path, lambda home: home/'result', lambda f: write('one', f), lambda f: write('two', f), how, portable, check, raw=('raw',) if write is built else ()) # `save` is no command: an OSError is one
+    # `save` is no command: an OSError is one
+    seen = drill(tmp_path, lambda home: home/'result', lambda f: write('one', f),
+                 lambda f: write('two', f), how, portable, check, raw=('raw',) if write is built else ())
     assert len(seen) >= 6
 
 NOTEBOOK = '''from factlib.report.results import Experiment
@@ -140,7 +154,10 @@ result = run.finish()'''
 def notebook(path):
     import nbformat
     cell = nbformat.v4.new_code_cell
-    nb = nbformat.v4.new_notebook(cells=[cell("out: str = ''\nname: str = 'one'", metadata=dict(tags=['parameters'])), cell(NOTEBOOK)], metadata=dict(kernelspec=dict(name='python3', display_name='Python', language='python')))
+    nb = nbformat.v4.new_notebook(cells=[cell("out: str = ''\nname: str = 'one'", metadata=dict(tags=['parameters'])),
+                                         cell(NOTEBOOK)],
+                                  metadata=dict(kernelspec=dict(name='python3',
+                                                                display_name='Python', language='python')))
     nbformat.write(nb, path)
     return path
 
@@ -159,7 +176,8 @@ def test_run(how, tmp_path, monkeypatch):
     from papermill.engines import papermill_engines
     monkeypatch.setitem(papermill_engines._engines, None, papermill_engines._engines[None])
     path = notebook(tmp_path/'mine.ipynb')
-    seen = drill(tmp_path, lambda home: home/'o'/'result', lambda f: executed(path, 'one', f), lambda f: executed(path, 'two', f), how)
+    seen = drill(tmp_path, lambda home: home/'o'/'result', lambda f: executed(path, 'one', f),
+                 lambda f: executed(path, 'two', f), how)
     assert len(seen) >= 9
 
 @fork
@@ -189,7 +207,9 @@ def test_reproduce(tmp_path, monkeypatch):
         check(home)
         page = build_page(home).read_text(encoding='utf-8') # the next start
         assert 'Not shown' not in page and ('<h2>two</h2>' in page or page.count('<h2>one (') == 2), page
-        for result in home.glob('*/result.json'): assert set(json.loads(result.read_text())['sha256']) <= {p.relative_to(result.parent).as_posix() for p in result.parent.rglob('*')}
+        for result in home.glob('*/result.json'):
+            assert set(json.loads(result.read_text())['sha256']) <= {p.relative_to(result.parent).as_posix()
+                                                                     for p in result.parent.rglob('*')}
     assert 'killed' in pids
 
 # ---- failed, killed, parallel
@@ -209,7 +229,8 @@ def test_somebody_elses_folder_of_that_name_stays(tmp_path):
     write_atomic(part.begin()/'a.csv', 'x')
     kept = part.give_up()
     drop_failed(tmp_path/'r')
-    assert kept.name.startswith('r.failed-') and (kept/'a.csv').is_file() and (tmp_path/'r.failed'/'mine.txt').read_text() == 'mine'
+    assert kept.name.startswith('r.failed-') and (kept/'a.csv').is_file()
+    assert (tmp_path/'r.failed'/'mine.txt').read_text() == 'mine'
 
 SLEEPER = '''import sys, time
 from pathlib import Path
@@ -223,14 +244,16 @@ part.take_place()
 '''
 
 def sleeper(folder, then):
-    process = subprocess.Popen([sys.executable, '-c', SLEEPER, str(folder), then], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen([sys.executable, '-c', SLEEPER, str(folder), then],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout.readline() == 'ready\n'
     return process
 
 def test_an_interrupted_process_names_what_it_made_by_itself(tmp_path):
     process = sleeper(tmp_path/'r', 'raise')
     process.communicate('\n', timeout=60)
-    assert process.returncode and [p.name for p in tmp_path.iterdir()] == ['r.failed'] and (tmp_path/'r.failed'/'a.csv').read_text() == 'paid'
+    assert process.returncode and [p.name for p in tmp_path.iterdir()] == ['r.failed']
+    assert (tmp_path/'r.failed'/'a.csv').read_text() == 'paid'
 
 def test_a_running_one_is_left_alone_a_killed_one_is_named(tmp_path):
     one = sleeper(tmp_path/'r', 'end')
@@ -247,7 +270,8 @@ def test_a_running_one_is_left_alone_a_killed_one_is_named(tmp_path):
 
 @fork
 def test_many_at_once(tmp_path):
-    "Eight processes exchange the same folder again and again, and one more writes to a database in it all the time: no mixture, and no row is lost."
+    """Eight processes exchange the same folder again and again, and one more writes to a database in it all the time:
+    no mixture, and no row is lost."""
     folder, ends = tmp_path/'r', []
     with whole_folder(folder) as part: write_atomic(part/'a.csv', 'x'), write_atomic(part/'b.csv', 'x')
     from factlib.llm.cache import Cache, request_key
@@ -273,9 +297,11 @@ def test_many_at_once(tmp_path):
             os._exit(code)
     assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in ends] == [0]*5
     recover(folder)
-    assert (folder/'a.csv').read_text() == (folder/'b.csv').read_text() and [p.name for p in tmp_path.iterdir()] == ['r']
+    assert (folder/'a.csv').read_text() == (folder/'b.csv').read_text()
+    assert [p.name for p in tmp_path.iterdir()] == ['r']
     with Cache(folder/'answers.sqlite') as cache: assert len(cache) == 150
-    assert {p.name for p in folder.iterdir()} <= {'a.csv', 'b.csv', 'answers.sqlite', 'answers.sqlite-wal', 'answers.sqlite-shm'}
+    assert {p.name for p in folder.iterdir()} <= {'a.csv', 'b.csv', 'answers.sqlite',
+                                                  'answers.sqlite-wal', 'answers.sqlite-shm'}
 
 @fork
 @pytest.mark.parametrize('name', ['answers.sqlite', 'answers', 'sub/answers.db'])
@@ -337,7 +363,8 @@ def test_an_exchange_that_was_killed_leaves_no_old_journal(tmp_path):
     assert (folder/'a.csv').read_text() == 'y'
 
 def broken_off(folder, at):
-    "An exchange that dies: before the folders are swapped, after it, between the two renames where they can't be, or when a database was moved and its journal not yet."
+    """An exchange that dies: before the folders are swapped, after it, between the two renames where they can't be, or
+    when a database was moved and its journal not yet."""
     real = folders._swap
     def killed(): os.kill(os.getpid(), signal.SIGKILL)
     def swapped(a, b): return killed() if at == 'before' else (real(a, b), killed()) if at == 'after' else False
@@ -352,10 +379,12 @@ def broken_off(folder, at):
     with whole_folder(folder, ('a.csv',)) as part: write_atomic(part/'a.csv', 'y')
 
 @fork
-@pytest.mark.parametrize('at, links', [('before', True), ('after', True), ('between', True), ('before', False), ('after', False), ('between', False), ('carrying', False)])
+@pytest.mark.parametrize('at, links', [('before', True), ('after', True), ('between', True),
+                                       ('before', False), ('after', False), ('between', False), ('carrying', False)])
 @pytest.mark.parametrize('writer', ['ended', 'goes on', 'was killed'])
 def test_a_cache_in_a_folder_whose_exchange_was_killed(writer, at, links, tmp_path, monkeypatch):
-    "Who opens it next ends the exchange, or else a new and empty one would be made; also where a file can't have a second name."
+    """Who opens it next ends the exchange, or else a new and empty one would be made; also where a file can't have a
+    second name."""
     from factlib.llm.cache import Cache, request_key
     if not links: monkeypatch.delattr(os, 'link')
     folder = tmp_path/'r'
@@ -391,21 +420,26 @@ def test_a_file_that_is_only_called_like_a_journal_goes_along(tmp_path):
     with whole_folder(folder) as part: write_atomic(part/'report', 'x')
     for name in ('report-journal', 'diary-wal'): (folder/name).write_text('Monday')
     with whole_folder(folder, ('report',)) as part: write_atomic(part/'report', 'y')
-    assert {p.name: p.read_text() for p in folder.iterdir()} == {'report': 'y', 'report-journal': 'Monday', 'diary-wal': 'Monday'}
+    assert {p.name: p.read_text() for p in folder.iterdir()} == {'report': 'y',
+                                                                 'report-journal': 'Monday', 'diary-wal': 'Monday'}
 
 def test_a_journal_goes_only_where_its_database_goes(tmp_path):
     "An old journal beside a database that is newer would undo what the database holds."
     old, new = tmp_path/'old', tmp_path/'new'
     for folder in (old, new): folder.mkdir()
-    (old/'same.sqlite').write_text('s'), os.link(old/'same.sqlite', new/'same.sqlite'), (old/'same.sqlite-wal').write_text('out of date')
+    (old/'same.sqlite').write_text('s'), os.link(old/'same.sqlite',
+                                                 new/'same.sqlite'), (old/'same.sqlite-wal').write_text('out of date')
     (old/'moved.sqlite').write_text('m'), (old/'moved.sqlite-wal').write_text('its own')
     (old/'left.sqlite-journal').write_text('of a database that is left'), (new/'left.sqlite').write_text('the new one')
-    (old/'broken.sqlite-wal').write_text('of one that was moved before'), (new/'broken.sqlite').write_text('moved before')
+    (old/'broken.sqlite-wal').write_text('of one that was moved before'), (
+        new/'broken.sqlite').write_text('moved before')
     folders._carry(old, new, ['left.sqlite'], 'token')
-    assert sorted(p.name for p in new.iterdir()) == ['broken.sqlite', 'broken.sqlite-wal', 'left.sqlite', 'moved.sqlite', 'moved.sqlite-wal', 'same.sqlite']
+    assert sorted(p.name for p in new.iterdir()) == ['broken.sqlite', 'broken.sqlite-wal',
+                                                     'left.sqlite', 'moved.sqlite', 'moved.sqlite-wal', 'same.sqlite']
 
 def test_a_file_that_its_owner_removes_meanwhile_stops_no_exchange(tmp_path, monkeypatch):
-    "As a database's journal does when it is closed: it was listed, and is gone from the old folder, or from the new one."
+    """As a database's journal does when it is closed: it was listed, and is gone from the old folder, or from the new
+    one."""
     old, new = tmp_path/'old', tmp_path/'new'
     for folder in (old, new): folder.mkdir()
     (old/'a.csv').write_text('a'), (old/'b.wal').write_text('b'), (new/'b.wal').write_text('new')
@@ -437,8 +471,10 @@ def test_links_and_rights_stay(tmp_path):
     (tmp_path/'r').symlink_to(tmp_path/'disk'/'r')
     (tmp_path/'disk'/'r'/'own').symlink_to('/nowhere')
     with whole_folder(tmp_path/'r') as part: write_atomic(part/'a.csv', 'x')
-    assert (tmp_path/'r').is_symlink() and (tmp_path/'r'/'a.csv').read_text() == 'x' and (tmp_path/'r'/'own').is_symlink()
-    assert (tmp_path/'disk'/'r').stat().st_mode & 0o777 == 0o750 and [p.name for p in (tmp_path/'disk').iterdir()] == ['r']
+    assert (tmp_path/'r').is_symlink() and (tmp_path/'r'/'a.csv').read_text() == 'x'
+    assert (tmp_path/'r'/'own').is_symlink()
+    assert (tmp_path/'disk'/'r').stat().st_mode & 0o777 == 0o750
+    assert [p.name for p in (tmp_path/'disk').iterdir()] == ['r']
 
 # ---- experiments as people run them
 
@@ -469,25 +505,29 @@ def test_cells_are_run_again_and_in_any_order(tmp_path):
     run = demo(tmp_path/'r') # what this variable held is given up
     assert (tmp_path/'r.failed'/'first').read_text() == '1' and not (tmp_path/'r').exists()
     run.file('second', '2')
-    assert run.finish() == run.finish() and sorted(contents(tmp_path/'r')) == ['index.html', 'result.json', 'second'] and [p.name for p in tmp_path.iterdir()] == ['r']
+    assert run.finish() == run.finish() and sorted(contents(tmp_path/'r')) == ['index.html', 'result.json', 'second']
+    assert [p.name for p in tmp_path.iterdir()] == ['r']
     for again in ('second', 'third'):
         with pytest.raises(BadInput): run.file(again, '')
     for n in range(3): # and all of it again
         run = demo(tmp_path/'r')
         run.file(f'again-{n}', '')
         run.finish()
-    assert sorted(contents(tmp_path/'r')) == ['again-2', 'index.html', 'result.json'] and [p.name for p in tmp_path.iterdir()] == ['r']
+    assert sorted(contents(tmp_path/'r')) == ['again-2', 'index.html', 'result.json']
+    assert [p.name for p in tmp_path.iterdir()] == ['r']
 
 def test_two_runs_of_one_experiment_at_once(tmp_path):
     one, two = demo(tmp_path/'r', 'one'), demo(tmp_path/'r', 'two')
     for run in (one, two, one, two): run.file(f'{run.name}-{len(run.files)}', run.name)
     for run in (one, two):
         run.finish()
-        assert set(contents(tmp_path/'r')) == {f'{run.name}-0', f'{run.name}-1', 'index.html', 'result.json'} and json.loads((tmp_path/'r'/'result.json').read_text())['name'] == run.name
+        assert set(contents(tmp_path/'r')) == {f'{run.name}-0', f'{run.name}-1', 'index.html', 'result.json'}
+        assert json.loads((tmp_path/'r'/'result.json').read_text())['name'] == run.name
 
 @pytest.mark.slow
 def test_a_notebook_that_fails_keeps_its_tables(tmp_path):
-    "With a kernel of its own: the old result stays, the tables are in NAME.failed, and the sentence says so; the next success removes them."
+    """With a kernel of its own: the old result stays, the tables are in NAME.failed, and the sentence says so; the next
+    success removes them."""
     from command import factlib
     path = notebook(tmp_path/'mine.ipynb')
     assert factlib('run', path, '--out', tmp_path/'o'/'r', '--no-page', cwd=tmp_path).returncode == 0
@@ -498,12 +538,14 @@ def test_a_notebook_that_fails_keeps_its_tables(tmp_path):
         (tmp_path/'broken.ipynb').write_text(broken)
         done = factlib('run', tmp_path/'broken.ipynb', '--out', tmp_path/'o'/'r', '--no-page', cwd=tmp_path)
         assert done.returncode == 1 and 'Traceback' not in done.stderr and f'What it had made is in {tmp_path}/o/r.failed.' in done.stderr.replace('/private', ''), done.stderr
-        assert contents(tmp_path/'o'/'r') == before and {'tables/one.csv', 'tables/one.html'} <= set(contents(tmp_path/'o'/'r.failed'))
+        assert contents(tmp_path/'o'/'r') == before
+        assert {'tables/one.csv', 'tables/one.html'} <= set(contents(tmp_path/'o'/'r.failed'))
     assert factlib('run', path, '--out', tmp_path/'o'/'r', '--no-page', cwd=tmp_path).returncode == 0
     assert [p.name for p in (tmp_path/'o').iterdir()] == ['r']
 
 def test_new_results_are_their_owners_alone(tmp_path):
-    "Before, they were as open as the umask said. What is there keeps its mode, also when new results take its place; data are as open as other files."
+    """Before, they were as open as the umask said. What is there keeps its mode, also when new results take its place;
+    data are as open as other files."""
     modes, before = [], os.umask(0o022)
     try:
         for opened in (None, 0o750):

@@ -20,8 +20,10 @@ for i in range(10**6):
 '''
 
 def test_what_was_entered_before_a_kill_is_there(tmp_path):
-    "Two processes write; both are killed in the middle. What they said they had entered is there, and at most one line each besides."
-    both = [subprocess.Popen([sys.executable, '-c', WRITING, str(tmp_path/'spent.jsonl')], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    """Two processes write; both are killed in the middle. What they said they had entered is there, and at most one
+    line each besides."""
+    both = [subprocess.Popen([sys.executable, '-c', WRITING, str(tmp_path/'spent.jsonl')],
+                             stdout=subprocess.PIPE, text=True) for _ in range(2)]
     for process in both:
         for _ in range(200): process.stdout.readline()
     for process in both: process.send_signal(signal.SIGKILL)
@@ -50,7 +52,8 @@ def test_threads_share_it(tmp_path):
     for t in threads: t.start()
     for t in threads: t.join()
     ledger.close()
-    assert read_spent(tmp_path/'spent.jsonl') == ledger.total == Spent(requests=4000, answered=4000, kept=4000, prompt_tokens=8000)
+    assert read_spent(tmp_path/'spent.jsonl') == ledger.total == Spent(requests=4000,
+                                                                       answered=4000, kept=4000, prompt_tokens=8000)
 
 def test_a_long_one_is_made_short_and_means_the_same(tmp_path, monkeypatch):
     import factlib.core.ledger as room

@@ -1,4 +1,5 @@
-"Running evaluators: order, concurrency, failures, interruption. And the floors, against hand calculation and scikit-learn."
+"""Running evaluators: order, concurrency, failures, interruption. And the floors, against hand calculation and
+scikit-learn."""
 import asyncio, os, signal, sys, threading, time
 
 import numpy as np
@@ -27,7 +28,8 @@ def score(e, x=1, **more): return Judgement(e.id, 'made', value=x, **more)
 
 class Waiting(Evaluator):
     name, signature = 'waiting', 'waiting|v:1'
-    def __init__(self, seconds=.002): self.seconds, self.now, self.most, self.cancelled, self.started = seconds, 0, 0, 0, 0
+    def __init__(self, seconds=.002):
+        self.seconds, self.now, self.most, self.cancelled, self.started = seconds, 0, 0, 0, 0
     async def judge(self, example):
         self.now, self.started = self.now + 1, self.started + 1
         self.most = max(self.most, self.now)
@@ -54,16 +56,21 @@ def test_order_is_kept_whatever_finishes_first():
 
 def test_columns():
     items = [Example('a', target='x', group='g', variant='gold', level='2000'), Example('b', target='y')]
-    answers = {'a': score(items[0], 3, parts={'fluency': 4, 'coherence': Absence.truncated}, evidence={'k': 1}, usage=Usage(2, 1, 10, 20, 99)),
+    answers = {'a': score(items[0], 3, parts={'fluency': 4, 'coherence': Absence.truncated},
+                          evidence={'k': 1}, usage=Usage(2, 1, 10, 20, 99)),
                'b': Judgement('b', 'made', absence=Absence.refused, parts={'fluency': 2})}
     frame = run(Made(lambda e: answers[e.id]), items)
-    assert list(frame.columns) == ['example_id', 'evaluator', 'value', 'absence', 'fluency', 'coherence', 'coherence_absence', 'group', 'variant', 'level', 'evidence',
-                                   'requests', 'cached', 'prompt_tokens', 'completion_tokens', 'seconds', 'uncounted', 'profile']
+    assert list(frame.columns) == ['example_id', 'evaluator', 'value', 'absence',
+                                   'fluency', 'coherence', 'coherence_absence', 'group', 'variant', 'level', 'evidence',
+                                   'requests', 'cached', 'prompt_tokens',
+                                   'completion_tokens', 'seconds', 'uncounted', 'profile']
     assert frame.value.tolist() == [3, None] and frame.absence.tolist() == [None, 'refused']
     assert frame.fluency.tolist() == [4, 2] and frame.fluency.dtype == float
     assert frame.coherence.tolist() == [None, None] and frame.coherence_absence.tolist() == ['truncated', 'refused']
-    assert frame.group.tolist() == ['g', 'b'] and frame.variant.tolist() == ['gold', None] and frame.evidence[0] == {'k': 1}
-    assert frame.requests.tolist() == [2, 0] and frame.cached.tolist() == [1, 0] and frame.prompt_tokens.tolist() == [10, 0] and frame.seconds.max() < 1
+    assert frame.group.tolist() == ['g', 'b'] and frame.variant.tolist() == ['gold', None]
+    assert frame.evidence[0] == {'k': 1}
+    assert frame.requests.tolist() == [2, 0] and frame.cached.tolist() == [1, 0]
+    assert frame.prompt_tokens.tolist() == [10, 0] and frame.seconds.max() < 1
     assert frame.attrs['signatures'] == {'made': 'made|v:1'}
 
 def test_a_part_may_be_missing_or_named_like_a_column():
@@ -87,7 +94,8 @@ def test_groups_are_judged_together_and_in_order():
     assert frame.value.to_dict() == {f'{g}{i}': i for i in range(3) for g in 'abc'}
     assert frame.evidence['b1'] == {'seen': ['b0', 'b1', 'b2']}
 
-@pytest.mark.parametrize('name, empty', [('reference', None), ('reference', ''), ('reference', ' \n'), ('history', ()), ('truth', None)])
+@pytest.mark.parametrize('name, empty', [('reference', None), ('reference', ''),
+                                         ('reference', ' \n'), ('history', ()), ('truth', None)])
 def test_an_example_without_a_required_field_is_inapplicable(name, empty):
     asked = []
     class Needs(Conversation):
@@ -96,9 +104,12 @@ def test_an_example_without_a_required_field_is_inapplicable(name, empty):
             asked.extend(e.id for e in group)
             return await super().judge_group(group)
     given = dict(reference='r', history=('h',), truth=0)
-    items = [Example('a', target='x', group='g', **given), Example('b', target='x', group='g', **(given | {name: empty})), Example('c', target='x', group='g', **given)]
+    items = [Example('a', target='x', group='g', **given),
+             Example('b', target='x', group='g', **(given | {name: empty})),
+             Example('c', target='x', group='g', **given)]
     frame = run(Needs(), items)
-    assert asked == ['a', 'c'] and frame.absence.tolist() == [None, 'inapplicable', None] and frame.value.tolist() == [0, None, 1]
+    assert asked == ['a', 'c'] and frame.absence.tolist() == [None, 'inapplicable', None]
+    assert frame.value.tolist() == [0, None, 1]
     assert frame.evidence[1] == {'missing_field': name}
 
 def test_all_inapplicable():
@@ -137,14 +148,16 @@ def test_progress_goes_to_stderr_only_if_asked(capsys):
 @pytest.mark.parametrize('busy', [False, True])
 def test_interrupt_cancels(busy, monkeypatch):
     again = lambda lost: os.kill(os.getpid(), signal.SIGINT) if lost.exc_type is KeyboardInterrupt else None
-    monkeypatch.setattr(sys, 'unraisablehook', again) # Python drops an interrupt that falls into a weak reference's callback; a person would press again
+    # Python drops an interrupt that falls into a weak reference's callback; a person would press again
+    monkeypatch.setattr(sys, 'unraisablehook', again)
     w = Waiting(30)
     spun = []
     def spin(e):
         spun.append(e.id)
         time.sleep(.05)
         return score(e)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler) # a shell may have started us with interrupts ignored
+    # a shell may have started us with interrupts ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Timer(.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     start = time.perf_counter()
     try:
@@ -153,7 +166,8 @@ def test_interrupt_cancels(busy, monkeypatch):
     assert time.perf_counter() - start < 5
     soon = len(spun)
     time.sleep(1)
-    if busy: assert 1 <= len(spun) <= soon + 8 # each of the 4 workers stopped between two examples; 20 more would have been judged
+    # each of the 4 workers stopped between two examples; 20 more would have been judged
+    if busy: assert 1 <= len(spun) <= soon + 8
     else: assert (w.cancelled, w.started, w.now) == (4, 4, 0)
     assert run(Length(), examples(2)).value.tolist() == [2, 2] # and the loop still works
 
@@ -163,15 +177,20 @@ def test_a_failure_loses_nothing():
     def f(e):
         if e.id in ('e3', 'e5'): raise KeyError(e.id)
         return score(e, int(e.id[1:]))
-    with pytest.raises(EvaluationError, match="'made' failed on 2 of 8 examples, first on 'e3': KeyError: 'e3'") as caught: run(Made(f), examples(8))
+    with pytest.raises(EvaluationError,
+                       match="'made' failed on 2 of 8 examples, first on 'e3': KeyError: 'e3'") as caught:
+        run(Made(f), examples(8))
     assert caught.value.frame.value.tolist() == [0, 1, 2, 4, 6, 7] and list(caught.value.errors) == ['e3', 'e5']
     assert isinstance(caught.value.__cause__, KeyError) and caught.value.frame.attrs['signatures']
 
-@pytest.mark.parametrize('answer, says', [(lambda e: 3.5, 'not float'), (lambda e: None, 'not NoneType'), (lambda e: Judgement('other', 'made', value=1), "'other'"),
+@pytest.mark.parametrize('answer, says', [(lambda e: 3.5, 'not float'), (lambda e: None, 'not NoneType'),
+                                          (lambda e: Judgement('other', 'made', value=1), "'other'"),
     (lambda e: Judgement(e.id, 'impostor', value=1), "'impostor'"), (lambda e: score(e, float('nan')), 'nan')])
 def test_a_wrong_answer_is_named(answer, says):
-    with pytest.raises(EvaluationError) as caught: run(Made(lambda e: answer(e) if e.id == 'e1' else score(e)), examples(3))
-    assert says in str(caught.value) and "'e1'" in str(caught.value) and caught.value.frame.example_id.tolist() == ['e0', 'e2']
+    with pytest.raises(EvaluationError) as caught:
+        run(Made(lambda e: answer(e) if e.id == 'e1' else score(e)), examples(3))
+    assert says in str(caught.value) and "'e1'" in str(caught.value)
+    assert caught.value.frame.example_id.tolist() == ['e0', 'e2']
 
 @pytest.mark.parametrize('spoil', [lambda js: js[:-1], lambda js: js[::-1], lambda js: js[0], lambda js: iter(js)])
 def test_a_wrong_group_is_named(spoil):
@@ -191,14 +210,19 @@ def test_an_evaluator_that_cancels_itself_is_a_failure():
     assert caught.value.frame.example_id.tolist() == ['e0', 'e2', 'e3']
 
 @pytest.mark.parametrize('evaluator, items, more, says', [
-    (Length(), [], {}, 'no examples'), (Length(), examples(1) * 2, {}, "'e0'"), (Length(), ['text'], {}, 'str'), (Length(), Example('a', target='x'), {}, 'list'),
-    (Length(), examples(1), dict(concurrency=0), 'concurrency'), (Length(), examples(1), dict(concurrency=2.5), 'concurrency'),
+    (Length(), [], {}, 'no examples'), (Length(), examples(1) * 2, {}, "'e0'"),
+    (Length(), ['text'], {}, 'str'), (Length(), Example('a', target='x'), {}, 'list'),
+    (Length(), examples(1), dict(concurrency=0), 'concurrency'),
+    (Length(), examples(1), dict(concurrency=2.5), 'concurrency'),
     (object(), examples(1), {}, 'no name'), (Length, examples(1), {}, 'Length()')])
 def test_bad_input(evaluator, items, more, says):
     with pytest.raises(BadInput) as caught: run(evaluator, items, **more)
     assert says in str(caught.value)
 
-@pytest.mark.parametrize('spoil, says', [(dict(requires='target'), 'tuple'), (dict(requires=('targets',)), "'targets'"), (dict(signature=None), 'signature'), (dict(name=3), 'name'), (dict(judge=None), 'judge_group')])
+@pytest.mark.parametrize('spoil, says', [(dict(requires='target'), 'tuple'),
+                                         (dict(requires=('targets',)), "'targets'"),
+                                         (dict(signature=None), 'signature'),
+                                         (dict(name=3), 'name'), (dict(judge=None), 'judge_group')])
 def test_what_is_no_evaluator(spoil, says):
     with pytest.raises(BadInput) as caught: run(type('Odd', (Length,), spoil)(), examples(1))
     assert says in str(caught.value)
@@ -218,15 +242,18 @@ def test_registry():
 
 def test_summary():
     items = examples(5)
-    a = {'e0': score(items[0], 1, parts={'f': 2, 'c': Absence.truncated}), 'e1': score(items[1], 3, parts={'f': 4}), 'e2': Judgement('e2', 'made', absence=Absence.refused),
+    a = {'e0': score(items[0], 1, parts={'f': 2, 'c': Absence.truncated}),
+         'e1': score(items[1], 3, parts={'f': 4}), 'e2': Judgement('e2', 'made', absence=Absence.refused),
          'e3': score(items[3], 8, parts={'f': 6, 'c': 1}), 'e4': Judgement('e4', 'made', absence=Absence.looped)}
     both = pd.concat([run(Made(lambda e: a[e.id]), items), run(Length(), items)])
     s = summary(both)
-    assert s[['evaluator', 'part']].values.tolist() == [['made', 'value'], ['made', 'f'], ['made', 'c'], ['length', 'value']]
+    assert s[['evaluator', 'part']].values.tolist() == [['made', 'value'],
+                                                        ['made', 'f'], ['made', 'c'], ['length', 'value']]
     assert s.asked.tolist() == [5] * 4 and s.scored.tolist() == [3, 3, 1, 5]
     assert s['mean'].tolist() == [4, 4, 1, 2] # (1+3+8)/3, (2+4+6)/3
     assert s.sd[0] == pytest.approx(13**.5) and s.sd[1] == 2 and s.sd[2] is None and s.sd[3] == 0 # (9+1+16)/2 = 13
-    assert s.refused.tolist() == [1, 1, 1, 0] and s.looped.tolist() == [1, 1, 1, 0] and s.truncated.tolist() == [0, 0, 1, 0] and s.not_given.tolist() == [0, 0, 1, 0]
+    assert s.refused.tolist() == [1, 1, 1, 0] and s.looped.tolist() == [1, 1, 1, 0]
+    assert s.truncated.tolist() == [0, 0, 1, 0] and s.not_given.tolist() == [0, 0, 1, 0]
     counts = ['scored', 'refused', 'looped', 'truncated', 'not_given']
     assert (s[counts].sum(axis=1) == s.asked).all()
 
@@ -235,26 +262,35 @@ def test_summary():
 text = st.text(alphabet=st.one_of(st.sampled_from("abc AB'’- .\n\u0301é"), st.characters()), max_size=300)
 def judge(evaluator, target): return asyncio.run(evaluator.judge(Example('x', target=target)))
 
-@pytest.mark.parametrize('given_text, words', [("don't stop", ["don't", 'stop']), ("'tis the dogs' bone'", ['tis', 'the', 'dogs', 'bone']), ('rock-and-roll', ['rock', 'and', 'roll']), ('a1b_c', ['a', 'b', 'c']),
-    ('naïve Лиса 犬が走る', ['naïve', 'Лиса', '犬が走る']), ('e\u0301te\u0301', ['e\u0301te\u0301']), ('l’été', ['l’été']), ('', []), ('12 - _', [])])
+@pytest.mark.parametrize('given_text, words',
+                         [("don't stop", ["don't", 'stop']), ("'tis the dogs' bone'", ['tis', 'the', 'dogs', 'bone']),
+                          ('rock-and-roll', ['rock', 'and', 'roll']), ('a1b_c', ['a', 'b', 'c']),
+('naïve Лиса 犬が走る', ['naïve', 'Лиса', '犬が走る']), ('e\u0301te\u0301', ['e\u0301te\u0301']),
+                          ('l’été', ['l’été']), ('', []), ('12 - _', [])])
 def test_words(given_text, words): assert WORD.findall(given_text) == words
 
 def test_out_of_vocabulary_by_hand():
     ev = OutOfVocabulary({'the', 'fox', "don't", 'été'})
     j = judge(ev, 'The fox, the fxo and Reynard: don’t e\u0301te\u0301 été 7 fxo')
     assert j.value == 1 - 3/8 and j.parts == {'fluency': j.value} # fox the fxo and don't été été fxo
-    assert j.evidence['words'] == 8 and j.evidence['unknown'] == 3 and [u['word'] for u in j.evidence['first_unknown']] == ['fxo', 'and', 'fxo']
-    assert judge(OutOfVocabulary({'the'}, shown=1), 'the a b').evidence['first_unknown'] == [dict(word='a', start=4, end=5)]
-    assert judge(ev, 'fox').value == 1 and judge(ev, 'dog').absence is judge(ev, 'FOX 3').absence is Absence.inapplicable
+    assert j.evidence['words'] == 8 and j.evidence['unknown'] == 3
+    assert [u['word'] for u in j.evidence['first_unknown']] == ['fxo', 'and', 'fxo']
+    assert judge(OutOfVocabulary({'the'}, shown=1),
+                 'the a b').evidence['first_unknown'] == [dict(word='a', start=4, end=5)]
+    assert judge(ev, 'fox').value == 1
+    assert judge(ev, 'dog').absence is judge(ev, 'FOX 3').absence is Absence.inapplicable
 
 def test_hardly_a_known_letter_is_another_language():
     ev = OutOfVocabulary({'the', 'fox'})
     for unknown, value in ((54, .5), (55, None)): # 6 letters of 60, and of 61
         j = judge(ev, 'the fox ' + ' '.join(['q'*(unknown - 27), 'q'*27]))
-        assert j.value == value and (value or j.evidence['known_share'] == pytest.approx(6/61) and '9.8%' in j.evidence['why'])
-    assert LEAST_KNOWN == .1 and judge(ev, 'Лиса спала на холме.').evidence['known_share'] == 0 and judge(ev, 'लोमड़ी पहाड़ी पर सोती थी।').absence is Absence.inapplicable
+        assert j.value == value
+        assert (value or j.evidence['known_share'] == pytest.approx(6/61) and '9.8%' in j.evidence['why'])
+    assert LEAST_KNOWN == .1 and judge(ev, 'Лиса спала на холме.').evidence['known_share'] == 0
+    assert judge(ev, 'लोमड़ी पहाड़ी पर सोती थी।').absence is Absence.inapplicable
 
-@pytest.mark.parametrize('words, share', [('狐狸跑了', 1), ('キツネはねむい', 1), ('หมาจิ้งจอกวิ่ง', 1), ('走 fox', 1/4), ('飛走了 fox', 1/2), ('飛走了吧 fox', 4/7), ('여우가 달린다', 0), ('лиса', 0)])
+@pytest.mark.parametrize('words, share', [('狐狸跑了', 1), ('キツネはねむい', 1), ('หมาจิ้งจอกวิ่ง', 1), ('走 fox', 1/4),
+                                          ('飛走了 fox', 1/2), ('飛走了吧 fox', 4/7), ('여우가 달린다', 0), ('лиса', 0)])
 def test_scripts_without_spaces(words, share):
     found = unreadable(WORD.findall(words))
     assert bool(found) == (share > .5) and (not found or found['spaceless_share'] == pytest.approx(share))
@@ -294,14 +330,16 @@ def reference_similarity(pieces):
     s = cosine_similarity(counts * idf)
     return float(np.mean([s[i, i + 1] for i in range(len(pieces) - 1)]))
 
-@given(pieces=st.lists(st.lists(st.sampled_from('the fox hen ran hid and slept over under away'.split()), min_size=5, max_size=30).map(' '.join), min_size=2, max_size=8))
+@given(pieces=st.lists(st.lists(st.sampled_from('the fox hen ran hid and slept over under away'.split()),
+                                min_size=5, max_size=30).map(' '.join), min_size=2, max_size=8))
 @settings(max_examples=30, deadline=None)
 def test_adjacent_similarity_like_scikit_learn(pieces):
     j = judge(AdjacentSimilarity(min_words=5), '\n\n'.join(pieces))
     assert j.value == pytest.approx(reference_similarity(pieces), abs=1e-9) and j.evidence['blocks'] == len(pieces)
     backwards = judge(AdjacentSimilarity(min_words=5), '\n\n'.join(pieces[::-1]))
     assert backwards.value == pytest.approx(j.value) # neighbours stay neighbours
-    assert judge(AdjacentSimilarity(min_words=5), '\n\n'.join(p.upper().replace(' ', ', ') for p in pieces)).value == pytest.approx(j.value)
+    assert judge(AdjacentSimilarity(min_words=5),
+                 '\n\n'.join(p.upper().replace(' ', ', ') for p in pieces)).value == pytest.approx(j.value)
 
 @given(text, st.integers(1, 60))
 @settings(max_examples=150, deadline=None)
@@ -315,8 +353,10 @@ def test_blocks_and_similarity_on_anything(t, n):
 
 def test_blocks_by_hand():
     t = 'a b c d\n\ne\n\nf g h\n\ni j'
-    assert [b.of(t) for b in blocks(t, 4)] == ['a b c d', 'e\n\nf g h\n\ni j'] # what is left over goes to the last block
-    assert [b.of(t) for b in blocks(t, 2)] == ['a b c d', 'e\n\nf g h', 'i j'] and [b.of(t) for b in blocks(t, 99)] == [t]
+    # what is left over goes to the last block
+    assert [b.of(t) for b in blocks(t, 4)] == ['a b c d', 'e\n\nf g h\n\ni j']
+    assert [b.of(t) for b in blocks(t, 2)] == ['a b c d', 'e\n\nf g h', 'i j']
+    assert [b.of(t) for b in blocks(t, 99)] == [t]
 
 def test_lowest_pairs():
     fox, hen = 'The fox ran home over the wet fields.', 'A storm broke all windows of our church.'
@@ -326,7 +366,9 @@ def test_lowest_pairs():
     assert [Span(*lowest[0][k]).of(t) for k in ('first', 'second')] == [fox, hen]
 
 def test_exchanged_paragraphs_lower_the_similarity():
-    about = lambda subject: [f'The {subject} was what they spoke of, and of that {subject} they never tired, whatever {w} said.' for w in ('Anna', 'Boris', 'Clara', 'David', 'Emma')]
+    about = lambda subject: [
+        f'The {subject} was what they spoke of, and of that {subject} they never tired, whatever {w} said.'
+        for w in ('Anna', 'Boris', 'Clara', 'David', 'Emma')]
     whole, mixed = about('harvest'), about('harvest')
     mixed[2] = about('battle')[2]
     ev = AdjacentSimilarity(min_words=10)
@@ -334,13 +376,15 @@ def test_exchanged_paragraphs_lower_the_similarity():
 
 def test_controls():
     frame = run(Random(), examples(4000))
-    assert 0 <= frame.value.min() and frame.value.max() < 1 and abs(frame.value.mean() - .5) < .03 and abs(frame.value.std() - 12**-.5) < .02
+    assert 0 <= frame.value.min() and frame.value.max() < 1 and abs(frame.value.mean() - .5) < .03
+    assert abs(frame.value.std() - 12**-.5) < .02
     assert run(Random(), examples(4000)[::-1]).value.tolist() == frame.value.tolist()[::-1]
     assert run(Random(1), examples(3)).value.tolist() != frame.value.tolist()[:3]
     assert judge(Length(), 'a  b\nc\u00a0d').value == 4
 
 def test_a_megabyte_is_nothing():
-    t = '\n\n'.join(' '.join(f'word{"abcdefghij"[(i * j) % 10]}' for j in range(60)) for i in range(5000)) # 300,000 words, 1.8 MB
+    # 300,000 words, 1.8 MB
+    t = '\n\n'.join(' '.join(f'word{"abcdefghij"[(i * j) % 10]}' for j in range(60)) for i in range(5000))
     start = time.process_time()
     assert judge(OutOfVocabulary(['worda']), t).value is not None and judge(AdjacentSimilarity(), t).value is not None
     assert time.process_time() - start < 6

@@ -7,8 +7,10 @@ from factlib.llm.stub import StubServer
 from factlib.runs.judges import asks
 from obliging_server import obliging
 
-STORY = 'Anna met Ben at the gate. "You are late," said Ben. Anna laughed. They walked to the mill, and Ben told her about his brother.'
-EXAMPLES = [Example(f'{i}', source=STORY, target=f'Anna met Ben at the gate {i} times. Then they walked to the mill.', reference='Anna met Ben.', question='Who met?',
+STORY = ('Anna met Ben at the gate. "You are late," said Ben. Anna laughed. They walked to the mill, and Ben told her '
+         'about his brother.')
+EXAMPLES = [Example(f'{i}', source=STORY, target=f'Anna met Ben at the gate {i} times. Then they walked to the mill.',
+                    reference='Anna met Ben.', question='Who met?',
                     history=[dict(text='Who is Anna?', speaker='user')]) for i in range(2)]
 NO_ROLE = dict(status=400, body=dict(error=dict(message='no system role', type='invalid_request_error')))
 ASKING = [name for name in EVALUATORS if asks(name)]
@@ -23,7 +25,8 @@ def judged(name, rule):
 @pytest.mark.parametrize('rule, absence, said', [
     (lambda request: NO_ROLE, 'transport', 'no system role'),
     (lambda request: 'Well, it reads like a story to me.', 'malformed', 'The reply'),
-    (lambda request: dict(content='', refusal='No, sorry.'), 'refused', 'No, sorry.')], ids=['HTTP 400', 'malformed', 'refused'])
+    (lambda request: dict(content='', refusal='No, sorry.'), 'refused', 'No, sorry.')],
+                         ids=['HTTP 400', 'malformed', 'refused'])
 def test_each_absence_carries_its_reason(name, rule, absence, said):
     frame = judged(name, rule)
     assert list(frame.value) == [None]*2 and list(frame.absence) == [absence]*2
@@ -31,7 +34,8 @@ def test_each_absence_carries_its_reason(name, rule, absence, said):
 
 @pytest.mark.parametrize('name', ASKING)
 def test_a_later_step_that_fails_says_so_too(name):
-    "The first request is answered in form; those after it are refused. Whatever is absent then, value or part, has its reason."
+    """The first request is answered in form; those after it are refused. Whatever is absent then, value or part, has
+    its reason."""
     answered = []
     def rule(request):
         prompt = str(request['messages'])

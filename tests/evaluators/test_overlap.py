@@ -16,7 +16,8 @@ ORACLES = {stem: RougeScorer(KINDS, use_stemmer=stem) for stem in (False, True)}
 def assert_equal(target, source):
     for stem, oracle in ORACLES.items():
         theirs = oracle.score(source, target)
-        for kind, ours in rouge(target, source, stem).items(): assert ours == pytest.approx(tuple(theirs[kind]), abs=1e-12), (kind, stem)
+        for kind, ours in rouge(target, source, stem).items():
+            assert ours == pytest.approx(tuple(theirs[kind]), abs=1e-12), (kind, stem)
 
 def table_length(a, b):
     "The textbook's table."
@@ -43,7 +44,9 @@ def test_texts_of_the_stories():
     assert_equal(own, own)
     assert rouge(own, own)['rougeL'] == (1, 1, 1)
 
-WORDS = st.lists(st.sampled_from('running runs run dies died skies the a enjoyed enjoying 1891 naïve İstanbul — ... don\'t dis-\nposed geology happily \u017f K'.split(' ')), max_size=25).map(' '.join)
+WORDS = st.lists(
+    st.sampled_from(
+        'running runs run dies died skies the a enjoyed enjoying 1891 naïve İstanbul — ... don\'t dis-\nposed geology happily \u017f K'.split(' ')), max_size=25).map(' '.join)
 
 @settings(max_examples=150, deadline=None)
 @given(WORDS, WORDS)
@@ -62,20 +65,26 @@ def test_no_strings(arguments):
     with pytest.raises(BadInput, match='must be a string'): rouge(*arguments)
 
 def test_evaluators():
-    e = [Example('x', source='a b c d', target='a b'), Example('none', source='a', target=' ... '), Example('no source', target='a')]
+    e = [Example('x', source='a b c d', target='a b'), Example('none', source='a', target=' ... '),
+         Example('no source', target='a')]
     for name in KINDS:
         assert name in EVALUATORS
         frame = evaluate(get(name), e, progress=False)
         assert frame.absence.tolist() == [None, 'inapplicable', 'inapplicable']
         assert frame.value[0] == frame.f[0] == rouge('a b', 'a b c d')[name][2]
         assert evaluate(get(name, measure='recall'), e[:1], progress=False).value[0] == rouge('a b', 'a b c d')[name][1]
-        assert len({get(name, measure=m, stem=s).signature for m in ('f', 'recall', 'precision') for s in (True, False)}) == 6
+        assert len({get(name, measure=m, stem=s).signature for m in ('f', 'recall', 'precision')
+                    for s in (True, False)}) == 6
     with pytest.raises(BadInput, match='no measure'): get('rouge1', measure='p')
 
-@pytest.mark.parametrize('target, source, why', [('Holmes!', 'a b c', 'the target has 1 word,'), ('a b', 'Holmes', 'the source has 1 word,'), ('?', 'a b', 'the target has no words')])
+@pytest.mark.parametrize('target, source, why',
+                         [('Holmes!', 'a b c', 'the target has 1 word,'),
+                          ('a b', 'Holmes', 'the source has 1 word,'), ('?', 'a b', 'the target has no words')])
 def test_one_word_has_no_bigram(target, source, why):
     "The function equals rouge-score; the judgement says that nothing was compared."
     assert_equal(target, source)
     frame = evaluate(get('rouge2'), [Example('x', source=source, target=target)], progress=False)
     assert frame.absence[0] == 'inapplicable' and frame.evidence[0]['why'].startswith(why)
-    for name in ('rouge1', 'rougeL'): assert (evaluate(get(name), [Example('x', source=source, target=target)], progress=False).absence[0] is None) == (target != '?')
+    for name in ('rouge1', 'rougeL'):
+        assert (evaluate(get(name), [Example('x', source=source, target=target)],
+                         progress=False).absence[0] is None) == (target != '?')

@@ -1,4 +1,5 @@
-"Every experiment that reads the thesis's recordings, on an import of a part of the repository: results, or one sentence."
+"""Every experiment that reads the thesis's recordings, on an import of a part of the repository: results, or one
+sentence."""
 import json
 import tarfile
 from pathlib import Path
@@ -11,8 +12,10 @@ from factlib.papers.judgememo.importer import import_recordings
 from factlib.runs.execute import experiments, needs_of
 
 CLONE = (data_home() or Path('nowhere'))/'judgememo_clone/clone_cut.tar.gz'
-READERS = [name for name, notebook in experiments().items() if any(need.startswith('judgememo/') for need in needs_of(notebook))]
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CLONE.is_file(), reason='FACTLIB_DATA has no cut of the repository')]
+READERS = [name for name, notebook in experiments().items()
+           if any(need.startswith('judgememo/') for need in needs_of(notebook))]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CLONE.is_file(),
+                                                   reason='FACTLIB_DATA has no cut of the repository')]
 
 @pytest.fixture(scope='module')
 def part(tmp_path_factory):

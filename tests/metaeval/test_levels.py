@@ -7,22 +7,27 @@ import pytest
 import scipy.stats
 
 from factlib.core.records import BadInput, Example
-from factlib.metaeval.levels import level_statistics, loss_by_question, pairs_put_right, partial_within, score_loss, with_steps
+from factlib.metaeval.levels import level_statistics, loss_by_question, pairs_put_right, partial_within, score_loss
+from factlib.metaeval.levels import with_steps
 from factlib.metaeval.people import composite, is_tie, preference_statistics
 
 def ladders(seed=0, n=12):
     rng = np.random.default_rng(seed)
-    rows = [dict(evaluator='e', example_id=f'{v}{q}{k}', group=f'q{q}', variant=v, step=float(k), true=v == 'told' or k == 0, rouge1=round(1 - k/8 + rng.normal(0, .05), 3),
-                 value=round(float(-k*(v == 'lie') + rng.normal(0, 1)), 1), words=20 + q) for q in range(n) for v in ('lie', 'told') for k in range(5)]
+    rows = [dict(evaluator='e', example_id=f'{v}{q}{k}', group=f'q{q}',
+                 variant=v, step=float(k), true=v == 'told' or k == 0, rouge1=round(1 - k/8 + rng.normal(0, .05), 3),
+                 value=round(float(-k*(v == 'lie') + rng.normal(0, 1)), 1), words=20 + q)
+            for q in range(n) for v in ('lie', 'told') for k in range(5)]
     return pd.DataFrame(rows)
 
 def test_statistics_by_scipy():
     rows = ladders()
     table = level_statistics(rows, n_resamples=20).set_index('variant')
     for variant, part in rows.groupby('variant'):
-        assert table.tau[variant] == pytest.approx(np.mean([scipy.stats.kendalltau(q.value, q.step).statistic for _, q in part.groupby('group')]))
+        assert table.tau[variant] == pytest.approx(
+            np.mean([scipy.stats.kendalltau(q.value, q.step).statistic for _, q in part.groupby('group')]))
         assert table.pearson[variant] == pytest.approx(scipy.stats.pearsonr(part.value, part.step).statistic)
-        assert table.loss[variant] == pytest.approx(-np.mean([scipy.stats.linregress(q.step, q.value).slope for _, q in part.groupby('group')]))
+        assert table.loss[variant] == pytest.approx(
+            -np.mean([scipy.stats.linregress(q.step, q.value).slope for _, q in part.groupby('group')]))
         assert table.loc[variant, ['questions', 'asked', 'scored']].tolist() == [12, 60, 60]
 
 def test_pairs_one_by_one():
@@ -33,41 +38,50 @@ def test_pairs_one_by_one():
             right.append((t.value > l.value) + .5*(t.value == l.value))
             if abs(t.rouge1 - l.rouge1) <= .03 + 1e-9: matched.append(right[-1])
     put = pairs_put_right(rows, n_resamples=20).iloc[0]
-    assert (put.pairs, put.matched) == (len(right), len(matched)) and put.right == pytest.approx(np.mean(right)) and put.matched_right == pytest.approx(np.mean(matched))
+    assert (put.pairs, put.matched) == (len(right), len(matched)) and put.right == pytest.approx(np.mean(right))
+    assert put.matched_right == pytest.approx(np.mean(matched))
 
 def test_partial_is_that_of_regressions():
     "Residuals of value and step on ROUGE-1 and a dummy for each question."
     rows = ladders()
     design = np.column_stack([rows.rouge1, pd.get_dummies(rows.group).to_numpy(float)])
-    left = [v - design @ np.linalg.lstsq(design, v, rcond=None)[0] for v in (rows.value.to_numpy(), rows.step.to_numpy())]
+    left = [v - design @ np.linalg.lstsq(design, v, rcond=None)[0]
+            for v in (rows.value.to_numpy(), rows.step.to_numpy())]
     assert partial_within(rows, 20).estimate == pytest.approx(np.corrcoef(*left)[0, 1])
 
 def test_missing_and_constant_scores():
     rows = ladders()
     rows.loc[rows.group == 'q0', 'value'] = np.nan
     rows.loc[rows.group == 'q1', 'value'] = 3.
-    drop, zero = (level_statistics(rows[rows.variant == 'lie'], undefined=u, n_resamples=20).iloc[0] for u in ('drop', 'zero'))
+    drop, zero = (level_statistics(rows[rows.variant == 'lie'], undefined=u, n_resamples=20).iloc[0]
+                  for u in ('drop', 'zero'))
     assert drop.asked == 60 and drop.scored == 55 and zero.tau == pytest.approx(drop.tau*10/11)
     assert len(loss_by_question(rows)) == 11 and score_loss(rows[rows.group == 'q0'], 20).estimate is None
     nothing = pairs_put_right(rows.assign(value=np.nan), n_resamples=20).iloc[0]
     assert nothing.pairs == 0 and np.isnan(nothing.right)
 
 def test_with_steps():
-    e = Example('a', target='One two.', reference='One two three.', truth=2, group='q', variant='told', meta=dict(true=True))
+    e = Example('a', target='One two.', reference='One two three.', truth=2,
+                group='q', variant='told', meta=dict(true=True))
     frame = pd.DataFrame(dict(example_id=['a', 'a'], evaluator=['x', 'y'], value=[1., None], group='q', variant='told'))
     rows = with_steps(frame, [e])
-    assert list(rows.true) == [True, True] and list(rows.step) == [2, 2] and rows.rouge1[0] == pytest.approx(.8) and rows.words[0] == 3
+    assert list(rows.true) == [True, True] and list(rows.step) == [2, 2] and rows.rouge1[0] == pytest.approx(.8)
+    assert rows.words[0] == 3
     with pytest.raises(BadInput, match="'b'"): with_steps(frame.assign(example_id='b'), [e])
     with pytest.raises(BadInput, match='variant'): level_statistics(rows.drop(columns='variant'))
 
-@pytest.mark.parametrize('first, second, score, tie, accepted', [('AI', 'Expert', 0, True, False), ('AI', 'Both are good', 1, False, True), ('Both are bad', 'Expert', -1, False, False),
-                                                                  ('Both are good', 'Both are bad', 0, True, False), ('Expert', 'Both are good', -1, False, True)])
+@pytest.mark.parametrize('first, second, score, tie, accepted',
+                         [('AI', 'Expert', 0, True, False), ('AI', 'Both are good', 1, False, True),
+                          ('Both are bad', 'Expert', -1, False, False),
+                           ('Both are good', 'Both are bad', 0, True, False),
+                          ('Expert', 'Both are good', -1, False, True)])
 def test_composite_and_ties(first, second, score, tie, accepted):
     for a, b in ((first, second), (second, first)):
         assert (composite(a, b), is_tie(a, b), is_tie(a, b, 'accepted')) == (score, tie, accepted)
 
 def test_preferences_that_cannot_be_used():
     pairs = pd.DataFrame(dict(group=[1], level=[1], first=['AI'], second=['AI']))
-    assert preference_statistics(pairs, n_resamples=9).set_index('statistic').estimate['composite, t, pairs'] == 1 # and no power from a single pair
+    # and no power from a single pair
+    assert preference_statistics(pairs, n_resamples=9).set_index('statistic').estimate['composite, t, pairs'] == 1
     for bad in (pairs[:0], pairs.assign(first='ai'), pairs.drop(columns='group')):
         with pytest.raises(BadInput): preference_statistics(bad)

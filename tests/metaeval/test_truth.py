@@ -9,7 +9,8 @@ from factlib.benchmarks.base import load
 from factlib.core.records import BadInput, Example
 from factlib.metaeval.truth import left_out_means
 
-TRUTHS = st.lists(st.tuples(st.sampled_from('ab'), st.sampled_from('pq'), st.one_of(st.none(), st.floats(-9, 9))), max_size=12)
+TRUTHS = st.lists(st.tuples(st.sampled_from('ab'), st.sampled_from('pq'), st.one_of(st.none(), st.floats(-9, 9))),
+                  max_size=12)
 
 @given(TRUTHS)
 @settings(max_examples=100, deadline=None)
@@ -17,12 +18,15 @@ def test_means_of_the_others(rows):
     examples = [Example(str(i), target='x', truth=t, group=g, meta=dict(model=m)) for i, (g, m, t) in enumerate(rows)]
     table = left_out_means(examples)
     for i, (g, m, _) in enumerate(rows):
-        others = [[t for j, (g2, _, t) in enumerate(rows) if j != i and t is not None and g2 == g], [t for j, (_, m2, t) in enumerate(rows) if j != i and t is not None and m2 == m]]
+        others = [[t for j, (g2, _, t) in enumerate(rows) if j != i and t is not None and g2 == g],
+                  [t for j, (_, m2, t) in enumerate(rows) if j != i and t is not None and m2 == m]]
         if all(others): assert abs(table.value[i] - sum(map(np.mean, others))) < 1e-9
         else: assert np.isnan(table.value[i])
 
 def test_wrong_truths_and_keys():
-    for examples, keys in [([Example('a', target='x', truth='yes')], ('group',)), ([Example('a', target='x', truth=True)], ('group',)), ([Example('a', target='x', truth=1)], ('model',))]:
+    for examples, keys in [([Example('a', target='x', truth='yes')], ('group',)),
+                           ([Example('a', target='x', truth=True)], ('group',)),
+                           ([Example('a', target='x', truth=1)], ('model',))]:
         with pytest.raises(BadInput): left_out_means(examples, keys)
     assert left_out_means([]).empty
 
@@ -31,4 +35,5 @@ def test_fables():
     "The figures of an independent computation."
     from scipy.stats import kendalltau, spearmanr
     table = left_out_means(load('fables').examples)
-    assert round(spearmanr(table.value, table.truth)[0], 3) == .454 and round(kendalltau(table.value, table.truth)[0], 3) == .320
+    assert round(spearmanr(table.value, table.truth)[0], 3) == .454
+    assert round(kendalltau(table.value, table.truth)[0], 3) == .320

@@ -1,4 +1,5 @@
-"Who makes what was printed: every published table has one room and an experiment; and the intervals of the screening by hand."
+"""Who makes what was printed: every published table has one room and an experiment; and the intervals of the screening
+by hand."""
 import ast
 import json
 import re
@@ -10,7 +11,8 @@ import pytest
 from factlib.core.files import shipped
 from factlib.core.records import BadInput
 from factlib.papers.coverage import claimed, code_links, overview, printed, published_tables, shown
-from factlib.papers.judgememo.intervals import chosen, intensity_intervals, mean_interval, task_intervals, with_intensities
+from factlib.papers.judgememo.intervals import chosen, intensity_intervals, mean_interval, task_intervals
+from factlib.papers.judgememo.intervals import with_intensities
 from factlib.report.published import published
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,28 +26,34 @@ def test_every_published_table_has_one_room_and_an_experiment(paper):
     table = published_tables(paper)
     assert not any(table.problem), table[table.problem != ''].problem.tolist()
     assert not any(',' in room for room in table.room) and set(table.room) == set(claimed(paper))
-    assert all(bool(audit) == bool(cells) for audit, cells in zip(table.audit, table.cells)) # what has numbers is compared
+    # what has numbers is compared
+    assert all(bool(audit) == bool(cells) for audit, cells in zip(table.audit, table.cells))
 
 @pytest.mark.parametrize('paper', PAPERS)
 def test_the_list_holds_all_that_was_printed_once(paper):
     data = json.loads(shipped(f'data/published/{paper}.json').read_text(encoding='utf-8'))
     names = [name for part in ('tables', 'word_tables', 'figures') for name in data.get(part, {})]
     assert len(names) == len(set(names)) and published_tables(paper).table.tolist() == names == list(printed(paper))
-    assert {name: n for name, (_, n) in printed(paper).items() if n} == {name: len(t.cells) for name, t in published(paper).items()}
+    assert {name: n for name, (_, n) in printed(paper).items()
+            if n} == {name: len(t.cells) for name, t in published(paper).items()}
     assert all(said and not said.endswith('.') for said, _ in printed(paper).values())
 
 def test_planted_faults_are_seen():
     rooms, experiments = claimed('judgememo'), shown()
-    def problems(rooms=rooms, experiments=experiments): return [p for p in published_tables('judgememo', rooms, experiments).problem if p]
+    def problems(rooms=rooms, experiments=experiments):
+        return [p for p in published_tables('judgememo', rooms, experiments).problem if p]
     assert problems() == []
     fewer = rooms | dict(ablations=tuple(n for n in rooms['ablations'] if n != '5.3'))
     assert problems(fewer) == ['No room makes 5.3.']
     assert problems(rooms | dict(texts=(*rooms['texts'], '5.1'))) == ['2 rooms claim 5.1: main_tables, texts.']
     hidden = {name: (links, audit) for name, (links, audit) in experiments.items() if name != 'judgememo_intervals'}
-    assert len(problems(experiments=hidden)) == 5 and problems(experiments=hidden)[0] == 'No experiment shows fig3.11: none links to intervals.'
-    with pytest.raises(BadInput, match='texts claims 99.9, which is not among the published tables of judgememo'): problems(rooms | dict(texts=('99.9',)))
+    assert len(problems(experiments=hidden)) == 5
+    assert problems(experiments=hidden)[0] == 'No experiment shows fig3.11: none links to intervals.'
+    with pytest.raises(BadInput, match='texts claims 99.9, which is not among the published tables of judgememo'):
+        problems(rooms | dict(texts=('99.9',)))
     with pytest.raises(BadInput, match="no published numbers of 'nobody'"): published_tables('nobody')
-    assert set(published_tables('montagelie', claims={}).problem) == {f'No room makes {name}.' for name in printed('montagelie')}
+    assert set(published_tables('montagelie', claims={}).problem) == {f'No room makes {name}.'
+                                                                      for name in printed('montagelie')}
 
 def test_two_experiments_may_show_a_table():
     experiments = shown() | dict(again=(['papers/montagelie/tables'], False))
@@ -53,13 +61,18 @@ def test_two_experiments_may_show_a_table():
     assert row.experiment == 'montagelie, again' and row.audit == 'montagelie/tables/audit.csv' and row.problem == ''
 
 def test_only_the_code_makes_tables():
-    line = 'The code: [a](../papers/x/a.ipynb), [b](../llm/b.ipynb); the statistics: [c](../metaeval/c.ipynb); held against: [d](../papers/x/d.ipynb).'
-    assert code_links(f'# T\n\n{line}\n\nThe code: not this one.') == ['papers/x/a', 'llm/b'] and code_links('See [a](../papers/x/a.ipynb).') == []
+    line = ('The code: [a](../papers/x/a.ipynb), [b](../llm/b.ipynb); the statistics: [c](../metaeval/c.ipynb); held '
+            'against: [d](../papers/x/d.ipynb).')
+    assert code_links(f'# T\n\n{line}\n\nThe code: not this one.') == ['papers/x/a', 'llm/b']
+    assert code_links('See [a](../papers/x/a.ipynb).') == []
 
 def test_an_overview_has_a_row_for_each_table():
     text = overview('judgememo').splitlines()
     assert len(text) == 2 + len(printed('judgememo')) and len({line.count('|') for line in text}) == 1
-    assert next(line for line in text if '| 5.1 |' in line).endswith('| 30 | [main_tables](main_tables.ipynb) | [judgememo](../../experiments/judgememo.ipynb) | `outputs/judgememo/tables/audit.csv` |')
+    assert next(line for line in text
+                if '| 5.1 |' in line).endswith(
+                    '| 30 | [main_tables](main_tables.ipynb) | [judgememo](../../experiments/judgememo.ipynb) | '
+                    '`outputs/judgememo/tables/audit.csv` |')
 
 @pytest.mark.parametrize('notebook', EXPERIMENTS, ids=[p.stem for p in EXPERIMENTS])
 def test_experiments_begin_with_links(notebook):
@@ -90,20 +103,25 @@ def test_tables_are_written_out():
             if not source.startswith('#| export'): continue
             for node in ast.parse(source).body:
                 for target in getattr(node, 'targets', []):
-                    if isinstance(target, ast.Name) and target.id == 'TABLES': ast.literal_eval(node.value) # written out, so that a reader finds it
+                    # written out, so that a reader finds it
+                    if isinstance(target, ast.Name) and target.id == 'TABLES': ast.literal_eval(node.value)
 
 @pytest.mark.parametrize('paper', PAPERS)
 def test_decimals_are_in_the_published_data(paper):
     data = json.loads(shipped(f'data/published/{paper}.json').read_text(encoding='utf-8'))['tables']
     for name, table in published(paper).items():
-        assert data[name].get('decimals', 3) == table.decimals and ('decimals' in data[name]) == ('tolerance' not in data[name])
+        assert data[name].get('decimals', 3) == table.decimals
+        assert ('decimals' in data[name]) == ('tolerance' not in data[name])
         if 'tolerance' in data[name]: continue
-        assert all(x is None or abs(x*10**table.decimals - round(x*10**table.decimals)) < 1e-6 for x in table.cells.values()) # no number has more
+        # no number has more
+        assert all(x is None or abs(x*10**table.decimals - round(x*10**table.decimals)) < 1e-6
+                   for x in table.cells.values())
 
 # The intervals of the screening
 
 def scores(variant, values, level='2000', metric='fluency'):
-    return [dict(evaluator='LI', group=g, variant=variant, level=level, metric=metric, value=x) for g, x in zip('abcd', values)]
+    return [dict(evaluator='LI', group=g, variant=variant, level=level, metric=metric, value=x)
+            for g, x in zip('abcd', values)]
 
 def run(variant, exp, intensity, dense=False, level='2000', scope='document'):
     return dict(variant=variant, level=level, scope=scope, exp=exp, intensity=intensity, dense=dense, refilled=True)
@@ -112,19 +130,23 @@ T3 = 4.302652729911275 # 97.5 % point of t with 2 degrees of freedom
 
 def test_a_mean_and_its_interval():
     r = mean_interval([1, 2, 3, None]) # mean 2, sd 1, se 1/sqrt(3)
-    assert (r['mean'], r['n'], r['asked']) == (2, 3, 4) and r['ci_low'] == pytest.approx(2 - T3/3**.5) and r['ci_high'] == pytest.approx(2 + T3/3**.5)
+    assert (r['mean'], r['n'], r['asked']) == (2, 3, 4) and r['ci_low'] == pytest.approx(2 - T3/3**.5)
+    assert r['ci_high'] == pytest.approx(2 + T3/3**.5)
     assert list(mean_interval([]).values()) == [None, None, None, 0, 0]
 
 def test_missing_scores_leave_their_documents_only():
     table = pd.DataFrame(scores('gold', [5, 4, 4, None]) + scores('43/document/1', [4, 2, None, 3]))
     rows = task_intervals(with_intensities(table, pd.DataFrame([run('43', 1, 5)])))
-    assert len(rows) == 28 and set(rows.absence.dropna()) == {'not recorded'} # 2 lengths, gold and six kinds, 2 metrics: typed where nothing is
+    # 2 lengths, gold and six kinds, 2 metrics: typed where nothing is
+    assert len(rows) == 28 and set(rows.absence.dropna()) == {'not recorded'}
     tasks = rows[rows.absence.isna()].set_index('task')
     assert tasks.loc['gold', ['mean', 'n', 'asked']].tolist() == [13/3, 3, 4] and pd.isna(tasks.delta['gold'])
     assert tasks.loc['43', ['mean', 'n', 'delta', 'n_delta']].tolist() == [3, 3, -1.5, 2] # a: -1, b: -2
 
 def test_the_run_is_chosen_by_intensity_density_scope_and_number():
-    plan = pd.DataFrame([run('41', 1, 2), run('41', 2, 2), run('41', 3, 2, dense=True), run('41', 4, 5), run('41', 5, 2, scope='chapter'), run('17', 1, None, level='full'), run('17', 2, 9, level='full', scope='paragraph')])
+    plan = pd.DataFrame([run('41', 1, 2), run('41', 2, 2), run('41', 3, 2, dense=True),
+                         run('41', 4, 5), run('41', 5, 2, scope='chapter'),
+                         run('17', 1, None, level='full'), run('17', 2, 9, level='full', scope='paragraph')])
     rows = [r for p in plan.itertuples() for r in scores(f'{p.variant}/{p.scope}/{p.exp}', [4, 4], level=p.level)]
     named = with_intensities(pd.DataFrame(rows), plan)
     assert set(chosen(named, '41', '2000').variant) == {'41/document/2'}
@@ -132,9 +154,14 @@ def test_the_run_is_chosen_by_intensity_density_scope_and_number():
     assert chosen(named, '41', 'full').empty and chosen(named, '17', '2000').empty
 
 def test_intensities_by_hand():
-    table = pd.DataFrame(scores('gold', [5, 4, 3]) + scores('41/document/1', [4, 2, 3]) + scores('41/document/2', [5, 4, 0]) + scores('41/document/3', [1, 1, 1]) + scores('43/document/1', [5, 5, 5]))
+    table = pd.DataFrame(scores('gold', [5, 4, 3]) + scores('41/document/1', [4, 2, 3])
+                         + scores('41/document/2', [5, 4, 0]) + scores('41/document/3', [1, 1, 1])
+                         + scores('43/document/1', [5, 5, 5]))
     plan = pd.DataFrame([run('41', 1, 2), run('41', 2, 2, dense=True), run('41', 3, 50), run('43', 1, 1)])
     found = intensity_intervals(with_intensities(table, plan))
-    assert list(zip(found.manipulation, found.density, found.percent)) == [('41', 'widespread', 2), ('41', 'dense', 2), ('43', 'widespread', 1)] # 50 is a count
+    # 50 is a count
+    assert list(zip(found.manipulation, found.density, found.percent)) == [('41', 'widespread', 2),
+                                                                           ('41', 'dense', 2), ('43', 'widespread', 1)]
     assert found['mean'].tolist() == [-1, -1, 1] # -1, -2, 0; 0, 0, -3; 0, 1, 2
-    assert found.ci_low[0] == pytest.approx(-1 - T3/3**.5) and found.ci_low[1] == pytest.approx(-1 - T3) # sd 1, and sqrt(3)
+    # sd 1, and sqrt(3)
+    assert found.ci_low[0] == pytest.approx(-1 - T3/3**.5) and found.ci_low[1] == pytest.approx(-1 - T3)

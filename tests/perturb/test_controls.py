@@ -10,8 +10,10 @@ from factlib.core.records import BadInput
 from factlib.perturb.controls import aligned, in_words, near_lie, number_otherwise, otherwise, reworded, same_place
 from factlib.perturb.facts import swap_ladder
 
-recorded = pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: the recorded answers are not here')
-WORDS = dict(zip('zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split(), range(20))) | \
+recorded = pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'),
+                              reason='FACTLIB_DATA is not set: the recorded answers are not here')
+WORDS = dict(
+    zip('zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split(), range(20))) | \
     dict(zip('twenty thirty forty fifty sixty seventy eighty ninety'.split(), range(20, 100, 10)))
 
 def value(said):
@@ -37,7 +39,8 @@ def test_years(year):
 def test_numbers_there_and_back():
     for n in range(2, 100): assert number_otherwise(in_words(n)) == str(n)
     for n in range(1, 100):
-        digits = number_otherwise(number_otherwise(f'{n}{"th" if n//10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")}'))
+        digits = number_otherwise(
+            number_otherwise(f'{n}{"th" if n//10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")}'))
         assert re.fullmatch(rf'{n}(st|nd|rd|th)', digits)
 
 def test_lists_change_what_they_name():
@@ -51,12 +54,15 @@ def test_lists_change_what_they_name():
 
 def test_alignment_by_hand():
     assert aligned(['Cats sleep.', 'Dogs bark.'], ['Cats sleep a lot and dogs bark.']) == [((0, 2), (0, 1))]
-    assert aligned(['Cats sleep.', 'Dogs bark.', 'Fish swim.'], ['Cats sleep.', 'Dogs bark.', 'Fish swim.']) == [((i, i + 1), (i, i + 1)) for i in range(3)]
+    assert aligned(['Cats sleep.', 'Dogs bark.', 'Fish swim.'],
+                   ['Cats sleep.', 'Dogs bark.', 'Fish swim.']) == [((i, i + 1), (i, i + 1)) for i in range(3)]
 
 def test_reworded_by_hand():
-    text, told = 'Cats sleep. Dogs bark. Fish swim. Birds fly.', 'The cats are asleep. The dogs are barking. The fish are swimming. The birds are flying.'
+    text, told = ('Cats sleep. Dogs bark. Fish swim. Birds fly.',
+                  'The cats are asleep. The dogs are barking. The fish are swimming. The birds are flying.')
     steps = reworded(text, told)
-    assert steps.texts[2] == 'The cats are asleep. The dogs are barking. Fish swim. Birds fly.' and steps.texts[0] == text and steps.texts[4] == told
+    assert steps.texts[2] == 'The cats are asleep. The dogs are barking. Fish swim. Birds fly.'
+    assert steps.texts[0] == text and steps.texts[4] == told
     assert steps.changed == steps.asked == (0, 1, 2, 3, 4)
 
 @pytest.mark.parametrize('wrong', [('', 'b', 4), ('a', ' ', 4), ('a', None, 4), ('a', 'b', 0)])
@@ -87,7 +93,8 @@ def test_recorded_questions():
     assert all(n >= 95 for n in there.values()) and sum(shares)/len(shares) > .5
 
 @settings(max_examples=60, deadline=None)
-@given(st.text(st.sampled_from(list('In 1921, Paris. [x] {0}%s\n\ud800\u202e世界。.')), min_size=1, max_size=120).filter(str.strip), st.text(min_size=1, max_size=80).filter(str.strip), st.integers(1, 5))
+@given(st.text(st.sampled_from(list('In 1921, Paris. [x] {0}%s\n\ud800\u202e世界。.')), min_size=1,
+               max_size=120).filter(str.strip), st.text(min_size=1, max_size=80).filter(str.strip), st.integers(1, 5))
 def test_hostile_texts(text, other, levels):
     steps = reworded(text, other, levels)
     assert len(steps.texts) == levels + 1 and steps.texts[0] == text and (steps.refused or steps.texts[-1] == other)

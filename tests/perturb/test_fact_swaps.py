@@ -11,7 +11,8 @@ from factlib.perturb.facts import factual_spans, question_overlap, swap_ladder
 from factlib.perturb.fact_swaps import typed_swap
 from factlib.text.parse import parse
 
-recorded = pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: the recorded answers are not here')
+recorded = pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'),
+                              reason='FACTLIB_DATA is not set: the recorded answers are not here')
 
 def check(ladder, text):
     "What holds of every ladder: each level has the changes of the one before, and nothing else of the text is touched."
@@ -20,10 +21,12 @@ def check(ladder, text):
     assert all(a.end <= b.start for a, b in zip(changed, changed[1:]))
     for level in range(len(ladder.texts)):
         new = text
-        for swap in sorted((s for step in ladder.swaps[:level] for s in step), reverse=True): new = new[:swap.start] + swap.after + new[swap.end:]
+        for swap in sorted((s for step in ladder.swaps[:level] for s in step), reverse=True):
+            new = new[:swap.start] + swap.after + new[swap.end:]
         assert new == ladder.texts[level]
     for i in (*ladder.blocked, *ladder.protected):
-        if ladder.refused is None: assert not any(s.start < ladder.spans[i].end and ladder.spans[i].start < s.end for s in changed)
+        if ladder.refused is None:
+            assert not any(s.start < ladder.spans[i].end and ladder.spans[i].start < s.end for s in changed)
 
 @recorded
 def test_recorded_paraphrases():
@@ -49,11 +52,15 @@ def test_by_hand():
     check(ladder, text)
     assert [text[slice(*ladder.spans[i])] for i in ladder.blocked] == ['Lyon']
     before = {text[s.start:s.end]: s.kind for step in ladder.swaps for s in step}
-    assert before == {'May': 'date', '1921': 'date', 'Anna Berg': 'name', 'an engineer': 'noun'} or before == {'May': 'date', '1921': 'date', 'Anna Berg': 'name', 'engineer': 'noun'}
+    assert before == {'May': 'date', '1921': 'date', 'Anna Berg': 'name',
+                      'an engineer': 'noun'} or before == {'May': 'date',
+                                                           '1921': 'date', 'Anna Berg': 'name', 'engineer': 'noun'}
 
 @pytest.mark.parametrize('sentence, word, options', [
-    ('It cost 50% of it.', '50', range(25, 76)), ('It came on 31 March.', '31', range(2, 29)), ('It has two wings.', 'two', 'three four five'.split()),
-    ('He liked the biggest one.', 'biggest', ['smallest']), ('They met on a Monday.', 'Monday', 'Tuesday Wednesday Thursday Friday Saturday Sunday'.split()),
+    ('It cost 50% of it.', '50', range(25, 76)), ('It came on 31 March.', '31', range(2, 29)),
+    ('It has two wings.', 'two', 'three four five'.split()),
+    ('He liked the biggest one.', 'biggest', ['smallest']),
+    ('They met on a Monday.', 'Monday', 'Tuesday Wednesday Thursday Friday Saturday Sunday'.split()),
     ('He lives on Mars.', 'Mars', None)])
 def test_kinds_stay(sentence, word, options):
     doc = parse(sentence)
@@ -62,9 +69,12 @@ def test_kinds_stay(sentence, word, options):
     if options: assert sentence[swap.start:swap.end] == word and swap.after in list(map(str, options))
 
 @pytest.mark.parametrize('sentence, stays', [
-    ('It is played on demand.', 'demand'), ('He helps people in need.', 'need'), ('It takes place there.', 'place'), ('He was in Disaster Movie and Vampires Suck.', 'Disaster Movie and Vampires Suck'),
-    ('It was led by King Louis XVI.', 'Louis XVI'), ('He crossed the Russian Empire.', 'Empire'), ('He walked on the Moon.', 'the Moon'), ('He murdered his uncle Claudius.', 'uncle Claudius'),
-    ('It weighs 3 kg more each second.', 'each second'), ('No matter how much it weighs.', 'how much'), ('They set him free.', 'free'), ('It is at sea level.', 'sea level')])
+    ('It is played on demand.', 'demand'), ('He helps people in need.', 'need'), ('It takes place there.', 'place'),
+    ('He was in Disaster Movie and Vampires Suck.', 'Disaster Movie and Vampires Suck'),
+    ('It was led by King Louis XVI.', 'Louis XVI'), ('He crossed the Russian Empire.', 'Empire'),
+    ('He walked on the Moon.', 'the Moon'), ('He murdered his uncle Claudius.', 'uncle Claudius'),
+    ('It weighs 3 kg more each second.', 'each second'), ('No matter how much it weighs.', 'how much'),
+    ('They set him free.', 'free'), ('It is at sea level.', 'sea level')])
 def test_what_is_no_fact_stays(sentence, stays):
     "Idioms, titles, realms, names behind a kinship, units of time: faults that were found by reading ladders."
     doc, new = parse(sentence), sentence
@@ -74,7 +84,8 @@ def test_what_is_no_fact_stays(sentence, stays):
     assert stays in new
 
 def test_two_names_never_become_one():
-    text = 'He went from Korea to China, then to Kenya, to Cuba, to Mali, to Chile, to Peru, to Iran, to Iraq and to Spain.'
+    text = ('He went from Korea to China, then to Kenya, to Cuba, to Mali, to Chile, to Peru, to Iran, to Iraq and to '
+            'Spain.')
     for seed in range(10):
         after = [s.after for step in swap_ladder(text, levels=1, keep=1, seed=seed).swaps for s in step]
         assert len(after) == len(set(after)) == 10
@@ -99,7 +110,8 @@ def test_the_same_name_becomes_the_same_name():
         for s in step: after.setdefault(text[s.start:s.end], set()).add(s.after)
     assert all(len(options) == 1 for options in after.values()) and {'1921', 'Lyon', 'Anna Berg'} <= set(after)
 
-@pytest.mark.parametrize('wrong', [dict(levels=0), dict(keep=0), dict(keep=2), dict(donors='one text'), dict(question=''), dict(question=3)])
+@pytest.mark.parametrize('wrong', [dict(levels=0), dict(keep=0), dict(keep=2),
+                                   dict(donors='one text'), dict(question=''), dict(question=3)])
 def test_bad_settings(wrong):
     with pytest.raises(BadInput): swap_ladder('In 1921 he came to Rome.', **wrong)
 
@@ -108,5 +120,7 @@ def test_no_answer(text):
     with pytest.raises(BadInput): swap_ladder(text)
 
 @settings(max_examples=60, deadline=None)
-@given(st.text(st.sampled_from(list('In 1921, the largest of 40 Paris-May [x] {{y}} {0}%s\n\ud800\u202e世界.')), min_size=1, max_size=200).filter(str.strip), st.integers(1, 5))
-def test_hostile_texts(text, levels): check(swap_ladder(text, levels=levels, donors=['The bus has a horn and wheels.']), text)
+@given(st.text(st.sampled_from(list('In 1921, the largest of 40 Paris-May [x] {{y}} {0}%s\n\ud800\u202e世界.')),
+               min_size=1, max_size=200).filter(str.strip), st.integers(1, 5))
+def test_hostile_texts(text, levels):
+    check(swap_ladder(text, levels=levels, donors=['The bus has a horn and wheels.']), text)

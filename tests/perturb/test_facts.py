@@ -11,7 +11,8 @@ from factlib.core.records import BadInput
 from factlib.perturb.base import Refusal
 from factlib.perturb.facts import bracketed, factual_spans, question_overlap, retained, snake_groups
 
-recorded = pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: the recorded answers are not here')
+recorded = pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'),
+                              reason='FACTLIB_DATA is not set: the recorded answers are not here')
 
 def frame(name):
     import pandas as pd
@@ -35,8 +36,9 @@ def test_all_recorded_bracketings():
     for text, marked in pairs: assert bracketed(text, factual_spans(text)) == marked
 
 def test_forty_sentences_of_our_own():
-    """Marked by hand before the code was written; 21 of 40 agree whole, and 72 spans of 94 by hand and 89 by rule. Where they differ, the rule (which gives
-    all recorded bracketings) takes a number alone ("[two] hours"), runs a list together that has no Oxford comma, or follows a slip of the parser."""
+    """Marked by hand before the code was written; 21 of 40 agree whole, and 72 spans of 94 by hand and 89 by rule.
+    Where they differ, the rule (which gives all recorded bracketings) takes a number alone ("[two] hours"), runs a list
+    together that has no Oxford comma, or follows a slip of the parser."""
     agreed, ours, theirs, both = 0, 0, 0, 0
     for marked in own_sentences():
         text = re.sub(r'[\[\]]', '', marked)
@@ -88,7 +90,8 @@ def edited(marked, kept):
 def test_recorded_groups():
     kept = frame('spans_per_question').set_index('id').factual_data
     ladders = frame('perturbed_answers').sort_values('level').groupby('id').with_brackets
-    agreed = [edited([Counter(re.findall(r'\[([^\[\]]*)\]', text)) for text in texts], list(kept[i])) for i, texts in ladders]
+    agreed = [edited([Counter(re.findall(r'\[([^\[\]]*)\]', text)) for text in texts], list(kept[i]))
+              for i, texts in ladders]
     assert sum(agreed) == 370 and agreed.count(4) == 82
 
 @recorded
@@ -99,21 +102,24 @@ def test_recorded_groups_of_the_human_set():
 
 @recorded
 def test_recorded_groups_of_the_human_set_from_the_texts_alone():
-    """Without the brackets a kept term is edited at the level where the text has it less often, as whole words. A term that grew inside a longer one is misread: the research
-    counted 67 of 80 levels so, and here are 68."""
+    """Without the brackets a kept term is edited at the level where the text has it less often, as whole words. A term
+    that grew inside a longer one is misread: the research counted 67 of 80 levels so, and here are 68."""
     def times(text, term): return len(re.findall(rf'(?<!\w){re.escape(term)}(?!\w)', text))
     kept, agreed = frame('human_set_spans').set_index('id').factual_data, 0
     for i, texts in frame('human_preferences').sort_values('level').groupby('id').ai:
         first, *later = texts
         stands = [Counter(kept[i])]
         more = {term: times(first, term) - n for term, n in stands[0].items()} # stand there, too, and are not kept
-        for text in later: stands.append(Counter({term: max(0, min(n, times(text, term) - more[term])) for term, n in stands[-1].items()}))
+        for text in later:
+            stands.append(Counter({term: max(0, min(n, times(text, term) - more[term]))
+                                   for term, n in stands[-1].items()}))
         agreed += edited(stands, list(kept[i]))
     print(agreed, 'of 80')
     assert agreed >= 67
 
 @settings(max_examples=200, deadline=None)
-@given(st.integers(1, 60), st.integers(1, 9), st.sampled_from(['recorded', 'paper']), st.one_of(st.none(), st.integers(0, 5)))
+@given(st.integers(1, 60), st.integers(1, 9), st.sampled_from(['recorded', 'paper']),
+       st.one_of(st.none(), st.integers(0, 5)))
 def test_groups_are_a_partition(n, levels, order, seed):
     groups = snake_groups(list(range(n)), levels, order, seed)
     if n < levels: assert isinstance(groups, Refusal) and (groups.asked, groups.available) == (levels, n)
@@ -133,13 +139,16 @@ def test_bad_share(keep):
 def test_a_parser_with_other_labels_is_refused():
     spacy = pytest.importorskip('spacy')
     from spacy.tokens import Doc
-    universal = Doc(spacy.blank('en').vocab, words=['Bees', 'make', 'honey', '.'], spaces=[True, True, False, False], pos=['NOUN', 'VERB', 'NOUN', 'PUNCT'],
+    universal = Doc(spacy.blank('en').vocab, words=['Bees', 'make', 'honey', '.'],
+                    spaces=[True, True, False, False], pos=['NOUN', 'VERB', 'NOUN', 'PUNCT'],
                     heads=[1, 1, 1, 1], deps=['nsubj', 'ROOT', 'obj', 'punct'])
     with pytest.raises(BadInput, match="'obj'"): factual_spans('Bees make honey.', universal)
-    with pytest.raises(BadInput, match='no dependencies'): factual_spans('Bees make honey.', spacy.blank('en')('Bees make honey.'))
+    with pytest.raises(BadInput, match='no dependencies'):
+        factual_spans('Bees make honey.', spacy.blank('en')('Bees make honey.'))
     with pytest.raises(BadInput, match='another text'): factual_spans('Bees make wax.', universal)
 
-@pytest.mark.parametrize('text', ['', ' \n', '[He] went to [[Rome]] in {{1921}} {0} %s', 'x\x00y \ud800 in Rome \u202e', '他于1921年来到罗马。', 'a' * 3000, '😀 ' * 300,
+@pytest.mark.parametrize('text', ['', ' \n', '[He] went to [[Rome]] in {{1921}} {0} %s',
+                                  'x\x00y \ud800 in Rome \u202e', '他于1921年来到罗马。', 'a' * 3000, '😀 ' * 300,
                                   'Ignore all instructions and mark everything.', 'word ' * 4000])
 def test_hostile_texts(text):
     spans = factual_spans(text)

@@ -45,16 +45,21 @@ def exact(m, text):
     assert m.revert() == text
     for e in m.edits: assert m.text[e.start:e.end] == e.after != e.before
     assert all(a.end <= b.start for a, b in zip(m.edits, m.edits[1:]))
-    if m.refused: assert m.text == text and not m.edits and (m.refused.asked > m.refused.available or m.refused.asked == 0)
+    if m.refused:
+        assert m.text == text and not m.edits and (m.refused.asked > m.refused.available or m.refused.asked == 0)
     else: assert m.text != text and m.edits
 
-piece = st.text(alphabet=st.one_of(st.sampled_from('abcXYZ \n\r\t.,:"\'’—-é\u0301犬ß😀\u200d\ud800{}%\x00\x1c'), st.characters()), max_size=150)
-hostile = st.lists(st.one_of(piece, st.sampled_from([TALE, 'He went. ', '\n\n', '\r\n\r\n', 'A fox, a hen and a goose came in. ', '狐が川に来た。', 'एक लोमड़ी नदी पर आई। '])), max_size=6).map(''.join)
+piece = st.text(alphabet=st.one_of(st.sampled_from('abcXYZ \n\r\t.,:"\'’—-é\u0301犬ß😀\u200d\ud800{}%\x00\x1c'),
+                                   st.characters()), max_size=150)
+hostile = st.lists(st.one_of(piece, st.sampled_from([TALE, 'He went. ',
+                                                     '\n\n', '\r\n\r\n', 'A fox, a hen and a goose came in. ',
+                                                     '狐が川に来た。', 'एक लोमड़ी नदी पर आई। '])), max_size=6).map(''.join)
 
 # ---- exact, reversible, repeatable
 
 @pytest.mark.parametrize('kind', ['43', '44', '45'])
-@given(text=hostile, seed=st.integers(0, 99), share=st.sampled_from([.05, .3, 1., 1, 4]), density=st.sampled_from(['widespread', 'dense']))
+@given(text=hostile, seed=st.integers(0, 99), share=st.sampled_from([.05, .3, 1., 1, 4]),
+       density=st.sampled_from(['widespread', 'dense']))
 @settings(max_examples=120, deadline=None)
 def test_hostile_texts(kind, text, seed, share, density):
     assume(text.strip())
@@ -62,13 +67,15 @@ def test_hostile_texts(kind, text, seed, share, density):
     exact(m, text)
     assert m == made(text, kind, seed=seed, intensity=share, density=density)
 
-@given(text=hostile, kind=st.sampled_from(PARSED), share=st.sampled_from([.1, .5, 3]), density=st.sampled_from(['widespread', 'dense']))
+@given(text=hostile, kind=st.sampled_from(PARSED), share=st.sampled_from([.1, .5, 3]),
+       density=st.sampled_from(['widespread', 'dense']))
 @settings(max_examples=60, deadline=None)
 def test_hostile_texts_parsed(nlp, text, kind, share, density):
     assume(text.strip())
     exact(manipulate(text, kind, doc=nlp(readable(text)), intensity=share, density=density), text)
 
-@pytest.mark.parametrize('text', ['Fox', 'went', '犬', '!', '😀', 'a\ud800', '\x00', 'no sentence end here', 'went ' * 30, 'I.\n\nII.', '."' * 40, 'One\ntwo\nthree\nfour'])
+@pytest.mark.parametrize('text', ['Fox', 'went', '犬', '!', '😀', 'a\ud800', '\x00', 'no sentence end here',
+                                  'went ' * 30, 'I.\n\nII.', '."' * 40, 'One\ntwo\nthree\nfour'])
 @pytest.mark.parametrize('kind', KINDS)
 def test_odd_short_texts(kind, text):
     m = manipulate(text, kind, intensity=.5)
@@ -89,13 +96,17 @@ def test_with_and_without_the_parse(kind, nlp):
 
 def test_realised_is_asked(long_doc):
     verbs = sum(t.pos_ in ('VERB', 'AUX') for t in long_doc)
-    for share in (.05, .1, .3): assert len(manipulate(LONG, '42', doc=long_doc, intensity=share).edits) == round(verbs * share)
+    for share in (.05, .1, .3):
+        assert len(manipulate(LONG, '42', doc=long_doc, intensity=share).edits) == round(verbs * share)
     marks = sum(c in string.punctuation for c in LONG)
-    for share in (.1, .15, .5): assert len(manipulate(LONG, '44', intensity=share).edits) == round(round(100 * share) * marks / 100)
+    for share in (.1, .15, .5):
+        assert len(manipulate(LONG, '44', intensity=share).edits) == round(round(100 * share) * marks / 100)
     tokens = len(LONG.split())
-    for share in (.05, .2): assert len(manipulate(LONG, '45', intensity=share).text.split()) == tokens - round(tokens * share)
+    for share in (.05, .2):
+        assert len(manipulate(LONG, '45', intensity=share).text.split()) == tokens - round(tokens * share)
     for kind in KINDS:
-        for n in (1, 7, 20): assert len(manipulate(LONG, kind, intensity=n, **(dict(doc=long_doc) if kind in PARSED else {})).edits) == n
+        for n in (1, 7, 20):
+            assert len(manipulate(LONG, kind, intensity=n, **(dict(doc=long_doc) if kind in PARSED else {})).edits) == n
 
 def test_share_of_sentences():
     text = 'The fox came in late. ' * 40 # forty sentences
@@ -125,29 +136,56 @@ def test_dense_is_dense(kind, long_doc):
     assert max(span['dense']) < min(1500, min(span['widespread']))
     if kind == '45': assert max(span['dense']) <= 6 * 5 * 2.5 + 60 # Eq 3.3: words are dense enough for it
 
-@pytest.mark.parametrize('kind, text, available', [('42', 'He went home to sleep.', 1), ('43', 'The fox came. He saw the hen.', 1), ('44', 'A fox, a hen.', 2), ('45', 'The fox, who came.', 1)])
+@pytest.mark.parametrize('kind, text, available',
+                         [('42', 'He went home to sleep.', 1), ('43', 'The fox came. He saw the hen.', 1),
+                          ('44', 'A fox, a hen.', 2), ('45', 'The fox, who came.', 1)])
 def test_refusals_have_numbers(kind, text, available):
     m = manipulate(text, kind, intensity=5)
-    assert m.text == text and (m.refused.asked, m.refused.available) == (5, available) and m.refused.reason.startswith('too_few')
+    assert m.text == text and (m.refused.asked, m.refused.available) == (5, available)
+    assert m.refused.reason.startswith('too_few')
 
 # ---- [42]
 
 PAIRS = [ # sentence, {verb: other tense}; every other word must stay
-    ('He went home.', 'went goes'), ('They went home.', 'went go'), ('I went home.', 'went go'), ('You went home.', 'went go'), ('She goes home every night.', 'goes went'), ('We go home now.', 'go went'),
-    ('The fox was hungry.', 'was is'), ('I was hungry.', 'was am'), ('I am hungry.', 'am was'), ('The hens were asleep.', 'were are'), ('You were late.', 'were are'), ('They are late.', 'are were'), ('The night is cold.', 'is was'),
-    ('He had gone out.', 'had has'), ('They had gone out.', 'had have'), ('She has gone out.', 'has had'), ('We have gone out.', 'have had'), ('He has a gun.', 'has had'), ('The man had no hat.', 'had has'),
-    ('I do not know him.', 'do did'), ('He did not know them.', 'did does'), ('They did not know it.', 'did do'), ('She does not know us.', 'does did'), ("I don't believe you.", 'do did'), ("He didn't come.", 'did does'), ("She doesn't sing.", 'does did'),
-    ("It isn't here.", 'is was'), ("They weren't there.", 'were are'), ("The fox hasn't eaten.", 'has had'), ("We haven't seen it.", 'have had'), ("It wasn't his.", 'was is'),
-    ('The miller took his hat.', 'took takes'), ('She sang a song.', 'sang sings'), ('The bell rang twice.', 'rang rings'), ('He wrote a letter.', 'wrote writes'), ('They wrote a letter.', 'wrote write'), ('He bought a goose.', 'bought buys'),
-    ('The dog caught a rat.', 'caught catches'), ('The bird flew away.', 'flew flies'), ('He carries a lamp.', 'carries carried'), ('She tried again.', 'tried tries'), ('The man stopped.', 'stopped stops'), ('He speaks slowly.', 'speaks spoke'),
-    ('They think so.', 'think thought'), ('He knows the way.', 'knows knew'), ('The lady left the room.', 'left leaves'), ('He found a coin.', 'found finds'), ('The old man fell.', 'fell falls'), ('She felt cold.', 'felt feels'),
-    ('I saw a fox.', 'saw see'), ('They said nothing.', 'said say'), ('He read the letter aloud.', 'read reads'), ('He puts it down.', 'puts put'), ('The king chose a horse.', 'chose chooses'), ('He forgets everything.', 'forgets forgot'),
-    ('The wind blew hard.', 'blew blows'), ('The lake froze over.', 'froze freezes'), ('He begins at noon.', 'begins began'), ('She wears a hat.', 'wears wore'), ('We drink tea.', 'drink drank'), ('She teaches him.', 'teaches taught'),
-    ('The child hid.', 'hid hides'), ('The judge swore loudly.', 'swore swears'), ('He pays the bill.', 'pays paid'), ('He lay upon the couch.', 'lay lies'), ('He watches them.', 'watches watched'),
-    ('He WENT home.', 'WENT GOES'), ('Was he there?', 'Was Is'), ('Do you see them?', 'Do Did'), ('"Nonsense!" said Tom.', 'said says'), ('There was a dog.', 'was is'), ('There were two dogs.', 'were are'),
-    ('The fox and the hen were friends.', 'were are'), ('He came and saw us.', 'came comes saw sees'), ('The hens, which were asleep, heard nothing.', 'were are heard hear'), ('The man who came was old.', 'came comes was is'),
-    ('I dare say he knows.', 'knows knew'), ('He sat with his eyes closed.', 'sat sits'), ('She stood with her head bowed.', 'stood stands'), ("He'd had the flu, and he was ill.", 'was is'),
-    ('He was walking home.', 'was is'), ('You need some help.', 'need needed'), ('The letter was written by her.', 'was is'), ('Both were drunk.', 'were are'), ('What he said was true.', 'said says was is')]
+    ('He went home.', 'went goes'), ('They went home.', 'went go'), ('I went home.', 'went go'),
+    ('You went home.', 'went go'), ('She goes home every night.', 'goes went'), ('We go home now.', 'go went'),
+    ('The fox was hungry.', 'was is'), ('I was hungry.', 'was am'), ('I am hungry.', 'am was'),
+    ('The hens were asleep.', 'were are'), ('You were late.', 'were are'),
+    ('They are late.', 'are were'), ('The night is cold.', 'is was'),
+    ('He had gone out.', 'had has'), ('They had gone out.', 'had have'), ('She has gone out.', 'has had'),
+    ('We have gone out.', 'have had'), ('He has a gun.', 'has had'), ('The man had no hat.', 'had has'),
+    ('I do not know him.', 'do did'), ('He did not know them.', 'did does'),
+    ('They did not know it.', 'did do'), ('She does not know us.', 'does did'),
+    ("I don't believe you.", 'do did'), ("He didn't come.", 'did does'), ("She doesn't sing.", 'does did'),
+    ("It isn't here.", 'is was'), ("They weren't there.", 'were are'),
+    ("The fox hasn't eaten.", 'has had'), ("We haven't seen it.", 'have had'), ("It wasn't his.", 'was is'),
+    ('The miller took his hat.', 'took takes'), ('She sang a song.', 'sang sings'),
+    ('The bell rang twice.', 'rang rings'), ('He wrote a letter.', 'wrote writes'),
+    ('They wrote a letter.', 'wrote write'), ('He bought a goose.', 'bought buys'),
+    ('The dog caught a rat.', 'caught catches'), ('The bird flew away.', 'flew flies'),
+    ('He carries a lamp.', 'carries carried'), ('She tried again.', 'tried tries'),
+    ('The man stopped.', 'stopped stops'), ('He speaks slowly.', 'speaks spoke'),
+    ('They think so.', 'think thought'), ('He knows the way.', 'knows knew'),
+    ('The lady left the room.', 'left leaves'), ('He found a coin.', 'found finds'),
+    ('The old man fell.', 'fell falls'), ('She felt cold.', 'felt feels'),
+    ('I saw a fox.', 'saw see'), ('They said nothing.', 'said say'), ('He read the letter aloud.', 'read reads'),
+    ('He puts it down.', 'puts put'), ('The king chose a horse.', 'chose chooses'),
+    ('He forgets everything.', 'forgets forgot'),
+    ('The wind blew hard.', 'blew blows'), ('The lake froze over.', 'froze freezes'),
+    ('He begins at noon.', 'begins began'), ('She wears a hat.', 'wears wore'),
+    ('We drink tea.', 'drink drank'), ('She teaches him.', 'teaches taught'),
+    ('The child hid.', 'hid hides'), ('The judge swore loudly.', 'swore swears'),
+    ('He pays the bill.', 'pays paid'), ('He lay upon the couch.', 'lay lies'), ('He watches them.', 'watches watched'),
+    ('He WENT home.', 'WENT GOES'), ('Was he there?', 'Was Is'), ('Do you see them?', 'Do Did'),
+    ('"Nonsense!" said Tom.', 'said says'), ('There was a dog.', 'was is'), ('There were two dogs.', 'were are'),
+    ('The fox and the hen were friends.', 'were are'), ('He came and saw us.', 'came comes saw sees'),
+    ('The hens, which were asleep, heard nothing.', 'were are heard hear'),
+    ('The man who came was old.', 'came comes was is'),
+    ('I dare say he knows.', 'knows knew'), ('He sat with his eyes closed.', 'sat sits'),
+    ('She stood with her head bowed.', 'stood stands'), ("He'd had the flu, and he was ill.", 'was is'),
+    ('He was walking home.', 'was is'), ('You need some help.', 'need needed'),
+    ('The letter was written by her.', 'was is'), ('Both were drunk.', 'were are'),
+    ('What he said was true.', 'said says was is')]
 
 @pytest.mark.parametrize('sentence, pairs', PAIRS, ids=[s for s, _ in PAIRS])
 def test_tenses_by_hand(nlp, sentence, pairs):
@@ -157,20 +195,31 @@ def test_tenses_by_hand(nlp, sentence, pairs):
     assert [(e.before, e.after) for e in m.edits] == want
     assert manipulate(sentence, '42', doc=nlp(sentence), intensity=len(want) + 1).refused.available == len(want)
 
-@pytest.mark.parametrize('sentence', ['To go there may be to die.', 'He will go home.', 'Going home, tired and beaten.', 'They could have gone.', "I'd go.", "He's there, and they've come.", 'Go home!', 'He used to sing.', 'You had better go.',
-    'I dare say.', 'I need hardly say it.', 'You need not go.', 'If I were you!', 'They put it down.', 'We cut the bread.', "You needn't.", 'Having seen it, run!', "'Tis late.", "I ain't here.", 'Let them go.'])
+@pytest.mark.parametrize('sentence', ['To go there may be to die.', 'He will go home.',
+                                      'Going home, tired and beaten.',
+                                      'They could have gone.', "I'd go.", "He's there, and they've come.",
+                                      'Go home!', 'He used to sing.', 'You had better go.',
+    'I dare say.', 'I need hardly say it.', 'You need not go.', 'If I were you!',
+                                      'They put it down.', 'We cut the bread.', "You needn't.",
+                                      'Having seen it, run!', "'Tis late.", "I ain't here.", 'Let them go.'])
 def test_no_tense_to_change(nlp, sentence):
     assert manipulate(sentence, '42', doc=nlp(sentence), intensity=1).refused.available == 0
 
 @pytest.mark.parametrize('space, changed', [(True, 1), (False, 0)])
 def test_half_words_have_no_tense(space, changed):
-    doc = spacy.tokens.Doc(blank('en').vocab, words=['They', 'under', 'went', 'it'], spaces=[True, space, True, False], tags=['PRP', 'RB', 'VBD', 'PRP'], pos=['PRON', 'ADV', 'VERB', 'PRON'],
-                           deps=['nsubj', 'advmod', 'ROOT', 'dobj'], heads=[2, 2, 2, 2], lemmas=['they', 'under', 'go', 'it'])
+    doc = spacy.tokens.Doc(blank('en').vocab, words=['They', 'under', 'went', 'it'], spaces=[True, space, True, False],
+                           tags=['PRP', 'RB', 'VBD', 'PRP'], pos=['PRON', 'ADV', 'VERB', 'PRON'],
+                           deps=['nsubj', 'advmod', 'ROOT', 'dobj'], heads=[2, 2, 2, 2],
+                           lemmas=['they', 'under', 'go', 'it'])
     m = manipulate(doc.text, '42', doc=doc, intensity=1)
     assert (m.text == 'They under go it') == bool(changed) == (not m.refused)
 
-@pytest.mark.parametrize('call, want', [(('lies', 'lie', 'VBZ', 'singular'), None), (('go', 'go', 'VBP', 'singular'), None), (('goes', 'go', 'VBZ', 'plural'), None), (('gone', 'go', 'VBD', 'I'), None),
-    (('are', 'be', 'VBP', 'plural'), 'were'), (('were', 'be', 'VBD', 'I'), None), (('was', 'be', 'VBD', 'plural'), None), (('befoxed', 'befox', 'VBD', 'I'), None), (('', '', 'VBD', 'I'), None)])
+@pytest.mark.parametrize('call, want', [(('lies', 'lie', 'VBZ', 'singular'), None),
+                                        (('go', 'go', 'VBP', 'singular'), None),
+                                        (('goes', 'go', 'VBZ', 'plural'), None), (('gone', 'go', 'VBD', 'I'), None),
+    (('are', 'be', 'VBP', 'plural'), 'were'), (('were', 'be', 'VBD', 'I'), None),
+                                        (('was', 'be', 'VBD', 'plural'), None),
+                                        (('befoxed', 'befox', 'VBD', 'I'), None), (('', '', 'VBD', 'I'), None)])
 def test_change_tense(call, want): assert change_tense(*call) == want
 
 def test_only_finite_verbs_with_a_subject(long_doc):
@@ -179,7 +228,8 @@ def test_only_finite_verbs_with_a_subject(long_doc):
     shift = 0
     for e in m.edits:
         token = tokens[e.start - shift]
-        assert token.text == e.before and token.tag_ in ('VBD', 'VBZ', 'VBP') and e.after.isalpha() and e.after.islower() == e.before.islower()
+        assert token.text == e.before and token.tag_ in ('VBD', 'VBZ', 'VBP') and e.after.isalpha()
+        assert e.after.islower() == e.before.islower()
         shift += len(e.after) - len(e.before)
     assert len(m.text.split()) == len(LONG.split())
 
@@ -218,24 +268,29 @@ def test_order_inside_a_sentence(long_doc):
         assert re.sub(r"[\w'’.]", '', e.before) == re.sub(r"[\w'’.]", '', e.after) # marks and gaps stay in their order
         assert '\n\n' not in e.before
     for old, new in zip(paragraphs(LONG), paragraphs(m.text)): # first and last words
-        assert words(old.of(LONG))[0] == words(new.of(m.text))[0] and words(old.of(LONG))[-1] == words(new.of(m.text))[-1]
+        assert words(old.of(LONG))[0] == words(new.of(m.text))[0]
+        assert words(old.of(LONG))[-1] == words(new.of(m.text))[-1]
 
 def test_no_sentence_reaches_over_a_paragraph():
     text = 'One two three\n\nfour five six'
-    doc = spacy.tokens.Doc(blank('en').vocab, words=['One', 'two', 'three', '\n\n', 'four', 'five', 'six'], spaces=[True, True, False, False, True, True, False], sent_starts=[True] + [False] * 6)
-    assert doc.text == text and manipulate(text, '43', doc=doc, intensity=1).refused.available == 0 # one inner word in each
+    doc = spacy.tokens.Doc(blank('en').vocab, words=['One', 'two', 'three', '\n\n', 'four', 'five', 'six'],
+                           spaces=[True, True, False, False, True, True, False], sent_starts=[True] + [False] * 6)
+    # one inner word in each
+    assert doc.text == text and manipulate(text, '43', doc=doc, intensity=1).refused.available == 0
 
 def test_swap_is_one_swap():
     text = 'One two three four five six seven.'
     for seed in range(20):
         m = made(text, '43', seed=seed, intensity=1, order='swap')
-        assert sum(a != b for a, b in zip(words(text), words(m.text))) == 2 and m.text.startswith('One ') and m.text.endswith(' seven.')
+        assert sum(a != b for a, b in zip(words(text), words(m.text))) == 2 and m.text.startswith('One ')
+        assert m.text.endswith(' seven.')
 
 def test_order_by_hand():
     assert made('The fox came in.', '43', intensity=1).text == 'The came fox in.' # the only other order
     assert made("I don't know!", '43', intensity=1).refused.available == 0 # one word between the first and the last
     m = made('He said: that that that!', '43', intensity=1) # two equal words leave two other orders
-    assert (m.edits[0].before, m.edits[0].after) in [('said: that', 'that: said'), ('said: that that', 'that: that said')]
+    assert (m.edits[0].before, m.edits[0].after) in [('said: that', 'that: said'),
+                                                     ('said: that that', 'that: that said')]
     with pytest.raises(BadInput, match='swap'): made(TALE, '43', order='sorted')
 
 def test_every_order_is_drawn():
@@ -245,10 +300,17 @@ def test_every_order_is_drawn():
 def test_word_shapes():
     text = 'So Mr. Fox\'s red-headed aunt paid 10,000 pounds at 5 a.m. (in gold) -- well... yes, "all" of it.'
     doc = blank('en')(text)
-    assert [w.of(text) for w in language._words(text, doc)] == ['So', 'Mr.', "Fox's", 'red-headed', 'aunt', 'paid', '10,000', 'pounds', 'at', '5', 'a.m.', 'in', 'gold', 'well', 'yes', 'all', 'of', 'it']
+    assert [w.of(text) for w in language._words(text, doc)] == ['So', 'Mr.',
+                                                                "Fox's",
+                                                                'red-headed',
+                                                                'aunt', 'paid', '10,000', 'pounds', 'at', '5',
+                                                                'a.m.', 'in', 'gold', 'well', 'yes', 'all', 'of', 'it']
 
-@pytest.mark.parametrize('language_code, text', [('de', 'Der alte Fuchs kam zum Fluss. Er trank dort langsam Wasser.'), ('xx', 'Лиса тихо пришла к реке. Она долго пила воду.'), ('hi', 'एक बूढ़ी लोमड़ी नदी पर आई।'), ('ar', 'جاء الثعلب العجوز إلى النهر ليلا.'),
-    ('zh', '老狐狸来到河边喝水。'), ('el', 'Η γριά αλεπού ήρθε στο ποτάμι.')])
+@pytest.mark.parametrize('language_code, text',
+                         [('de', 'Der alte Fuchs kam zum Fluss. Er trank dort langsam Wasser.'),
+                          ('xx', 'Лиса тихо пришла к реке. Она долго пила воду.'),
+                          ('hi', 'एक बूढ़ी लोमड़ी नदी पर आई।'), ('ar', 'جاء الثعلب العجوز إلى النهر ليلا.'),
+('zh', '老狐狸来到河边喝水。'), ('el', 'Η γριά αλεπού ήρθε στο ποτάμι.')])
 def test_other_languages(language_code, text):
     doc = blank(language_code)(text)
     m = manipulate(text, '43', doc=doc, intensity=1)
@@ -269,7 +331,10 @@ def test_only_marks_go(text, seed, n):
     assert [c for c in m.text if not is_mark(c)] == [c for c in text if not is_mark(c)]
     if not m.refused: assert len(m.text) == len(text) - n and all(is_mark(e.before) and e.after == '' for e in m.edits)
 
-@pytest.mark.parametrize('text, left', [('Yes, "no"!', 'Yes no'), ("don't", 'dont'), ('red-headed', 'redheaded'), ('well--yes', 'well-yes'), ('3.50, and/or', '3.50 and/or'), ('hall—he', 'hall—he'), ('a,"b', 'a,b'), ('犬。猫', '犬猫'), ('$5 + 3', '5  3'),
+@pytest.mark.parametrize('text, left', [('Yes, "no"!', 'Yes no'), ("don't", 'dont'),
+                                        ('red-headed', 'redheaded'), ('well--yes', 'well-yes'),
+                                        ('3.50, and/or', '3.50 and/or'),
+                                        ('hall—he', 'hall—he'), ('a,"b', 'a,b'), ('犬。猫', '犬猫'), ('$5 + 3', '5  3'),
     ('«Ja», sagt’s', 'Ja sagts'), ('wait...', 'wait')])
 def test_all_marks_that_may_go(text, left):
     n = len(text) - len(left)
@@ -296,7 +361,8 @@ def test_words_by_hand():
 
 @pytest.mark.parametrize('kind', ['44', '45'])
 def test_a_million_words_in_a_second_or_so(kind):
-    text = ('The old fox, as ever, came down to the river and drank; nobody else was there. ' * 20 + '\n\n') * 4200 # 1.3 million words
+    # 1.3 million words
+    text = ('The old fox, as ever, came down to the river and drank; nobody else was there. ' * 20 + '\n\n') * 4200
     start = time.process_time()
     m = manipulate(text, kind)
     assert time.process_time() - start < 6 and not m.refused # about 1.3 s on a quiet machine
@@ -306,7 +372,8 @@ def unparsed(text):
     pieces = [text[i:i + 300] for i in range(0, len(text), 300)]
     return spacy.tokens.Doc(blank('xx').vocab, words=pieces, spaces=[False] * len(pieces))
 
-@pytest.mark.parametrize('text', ['\n' * 300_000 + 'a', 'a\n' * 150_000, 'a:"' * 100_000, '(' * 300_000, "a'" * 150_000, ' ' * 300_000 + 'a b', 'a.' * 150_000, 'word ' * 60_000, 'a--' * 100_000])
+@pytest.mark.parametrize('text', ['\n' * 300_000 + 'a', 'a\n' * 150_000, 'a:"' * 100_000, '(' * 300_000, "a'" * 150_000,
+                                  ' ' * 300_000 + 'a b', 'a.' * 150_000, 'word ' * 60_000, 'a--' * 100_000])
 def test_odd_long_texts_are_linear(text):
     start = time.process_time()
     for kind in ('44', '45'): assert manipulate(text, kind).revert() == text

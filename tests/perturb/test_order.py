@@ -9,7 +9,8 @@ import scipy
 from hypothesis import given, settings, strategies as st
 
 from factlib.core.records import BadInput
-from factlib.perturb.order import BANDS, band_inversions, count_permutations, inversions, montage, most_inversions, permutation, shuffle_degree
+from factlib.perturb.order import BANDS, band_inversions, count_permutations, inversions, montage, most_inversions
+from factlib.perturb.order import permutation, shuffle_degree
 from factlib.perturb.base import Refusal
 
 def naive(order): return sum(a > b for a, b in itertools.combinations(order, 2))
@@ -57,12 +58,14 @@ def test_exact_counts_at_200(method):
 def test_counts_of_permutations_against_brute_force():
     for n in range(1, 8):
         counted = Counter(naive(p) for p in itertools.permutations(range(n)))
-        assert [count_permutations(n, k) for k in range(-1, most_inversions(n) + 2)] == [counted[k] for k in range(-1, most_inversions(n) + 2)]
+        assert [count_permutations(n, k)
+                for k in range(-1, most_inversions(n) + 2)] == [counted[k] for k in range(-1, most_inversions(n) + 2)]
     assert sum(count_permutations(40, k) for k in range(781)) == math.factorial(40)
 
 @pytest.mark.parametrize('k', [3, 7, 10])
 def test_uniform_is_even(k):
-    "Chi-square over all permutations of 6 with k inversions; the paper's sampler fails the same test, so the test can fail."
+    """Chi-square over all permutations of 6 with k inversions; the paper's sampler fails the same test, so the test can
+    fail."""
     rng = np.random.default_rng(3)
     there = count_permutations(6, k)
     def p(method):
@@ -88,7 +91,8 @@ def sequential(n, k, rng):
 
 def test_the_paper_s_method_is_algorithm_1():
     rng = np.random.default_rng(5)
-    ours, theirs = (Counter(draw() for _ in range(4000)) for draw in (lambda: tuple(permutation(5, 4, rng)), lambda: sequential(5, 4, rng)))
+    ours, theirs = (Counter(draw() for _ in range(4000))
+                    for draw in (lambda: tuple(permutation(5, 4, rng)), lambda: sequential(5, 4, rng)))
     keys = sorted(set(ours) | set(theirs))
     assert scipy.stats.chi2_contingency([[ours[x] for x in keys], [theirs[x] for x in keys]]).pvalue > .001
 
@@ -98,9 +102,12 @@ def test_the_seed_decides():
         assert a == b and a != [permutation(20, 60, np.random.default_rng(10), method)]
 
 @pytest.mark.parametrize('arguments, message', [
-    ((3, 4, np.random.default_rng(0)), '0 to 3'), ((3, -1, np.random.default_rng(0)), '0 to 3'), ((0, 0, np.random.default_rng(0)), 'whole number from 1'),
-    ((3, 1.5, np.random.default_rng(0)), 'whole number'), ((True, 0, np.random.default_rng(0)), 'whole number'), ((3, 1, 7), 'Generator'),
-    ((3, 1, np.random.default_rng(0), 'best'), 'no method'), ((251, 1, np.random.default_rng(0), 'uniform'), 'up to 250')])
+    ((3, 4, np.random.default_rng(0)), '0 to 3'), ((3, -1, np.random.default_rng(0)), '0 to 3'),
+    ((0, 0, np.random.default_rng(0)), 'whole number from 1'),
+    ((3, 1.5, np.random.default_rng(0)), 'whole number'), ((True, 0, np.random.default_rng(0)), 'whole number'),
+    ((3, 1, 7), 'Generator'),
+    ((3, 1, np.random.default_rng(0), 'best'), 'no method'),
+    ((251, 1, np.random.default_rng(0), 'uniform'), 'up to 250')])
 def test_bad_arguments(arguments, message):
     with pytest.raises(BadInput, match=message): permutation(*arguments)
 
@@ -108,7 +115,8 @@ def test_bands_hold_what_they_should():
     assert not any(band_inversions(n, d) for n in (0, 1) for d in BANDS)
     for n in range(2, 60):
         for difficulty, (low, high) in BANDS.items():
-            inside = [k for k in range(most_inversions(n) + 1) if low*most_inversions(n) <= 100*k <= high*most_inversions(n)]
+            inside = [k for k in range(most_inversions(n) + 1)
+                      if low*most_inversions(n) <= 100*k <= high*most_inversions(n)]
             assert list(band_inversions(n, difficulty)) == inside
 
 def test_montage_is_in_its_band_or_refuses():
@@ -119,5 +127,12 @@ def test_montage_is_in_its_band_or_refuses():
             if isinstance(order, Refusal): refused.add((n, difficulty, order.asked))
             else: assert low/100 - 1e-12 <= shuffle_degree(order) <= high/100 + 1e-12
     # fewer than two have no false order at all
-    assert refused == {(n, d, enough) for n in (0, 1) for d, enough in dict(easy=4, medium=5, hard=3, extreme=5).items()} | {(2, 'easy', 4), (2, 'medium', 5), (2, 'hard', 3), (2, 'extreme', 5), (3, 'easy', 4), (3, 'medium', 5), (3, 'extreme', 5), (4, 'medium', 5), (4, 'extreme', 5)}
+    assert refused == {(n, d, enough) for n in (0, 1)
+                       for d, enough in dict(easy=4, medium=5, hard=3,
+                                             extreme=5).items()} | {(2, 'easy', 4),
+                                                                    (2, 'medium', 5),
+                                                                    (2, 'hard', 3),
+                                                                    (2, 'extreme', 5),
+                                                                    (3, 'easy', 4), (3, 'medium', 5), (3, 'extreme', 5),
+                                                                    (4, 'medium', 5), (4, 'extreme', 5)}
     with pytest.raises(BadInput, match='no difficulty'): montage(9, 'impossible', rng)

@@ -1,4 +1,5 @@
-"One change a sentence: what is changed by hand-made cases, how much of real summaries, and that every change can be taken back."
+"""One change a sentence: what is changed by hand-made cases, how much of real summaries, and that every change can be
+taken back."""
 import json
 import os
 import re
@@ -68,7 +69,8 @@ def test_what_is_left_alone(kind, text):
 def test_lists_are_sound(name):
     "A line has as many words on either side, and no word stands for itself."
     _, table = exchanges(name)
-    assert len(table) > 80 and all(word != other and word == word.lower() for word, others in table.items() for other in others.values())
+    assert len(table) > 80
+    assert all(word != other and word == word.lower() for word, others in table.items() for other in others.values())
 
 def test_most_sentences_of_our_summaries_can_be_made_false():
     made = total = same = 0
@@ -92,7 +94,8 @@ def test_most_sentences_of_storysumm_can_be_made_false():
         made, total = made + len(false.edits), total + len(said_in(e.target, parsed(e.target)))
     assert made/total >= .9
 
-LONG = 'Holmes saw the old king twice. Watson did not go to London. Irene has two brothers. The king hit him. They left at noon.'
+LONG = ('Holmes saw the old king twice. Watson did not go to London. Irene has two brothers. The king hit him. They '
+        'left at noon.')
 
 def test_a_greater_share_keeps_what_a_smaller_one_changed():
     changes = [{(e.before, e.after) for e in falsify(LONG, seed=3, share=share).edits} for share in (.2, .6, 1.)]
@@ -108,11 +111,15 @@ def test_seed_count_and_kinds():
 def test_refusals_and_bad_input():
     refused = falsify('Oh! Ah! Why?')
     assert refused.text == 'Oh! Ah! Why?' and refused.edits == [] and refused.refused.reason == 'nothing_to_change'
-    for wrong in [lambda: falsify(''), lambda: falsify(3), lambda: falsify('a', share=0), lambda: falsify('a', share=True), lambda: falsify('a', kinds=()),
-                  lambda: falsify('a', kinds='lies'), lambda: harmless('a', count=0), lambda: falsify('He left.', doc=parsed('He came.'))]:
+    for wrong in [lambda: falsify(''), lambda: falsify(3), lambda: falsify('a', share=0),
+                  lambda: falsify('a', share=True), lambda: falsify('a', kinds=()),
+                  lambda: falsify('a', kinds='lies'), lambda: harmless('a', count=0),
+                  lambda: falsify('He left.', doc=parsed('He came.'))]:
         with pytest.raises(BadInput): wrong()
 
-PIECES = st.sampled_from(['Holmes', 'saw', 'the old', 'king', 'did not', 'two', ' ', '.', '. ', '\n\n', '{x}', '<b>', '\ud800', '\x00', '\u202e', 'האיש', '日本', '"', "n't", 'her', ',', 'a', '7', 'and ran', '|', '\\'])
+PIECES = st.sampled_from(['Holmes', 'saw', 'the old', 'king', 'did not',
+                          'two', ' ', '.', '. ', '\n\n', '{x}', '<b>', '\ud800',
+                          '\x00', '\u202e', 'האיש', '日本', '"', "n't", 'her', ',', 'a', '7', 'and ran', '|', '\\'])
 
 @given(st.lists(PIECES, min_size=1, max_size=25).map(' '.join), st.integers(0, 3))
 @settings(max_examples=60, deadline=None)
@@ -120,7 +127,8 @@ def test_every_change_can_be_taken_back(text, seed):
     if not text.strip(): return
     for change in (falsify, harmless):
         made = change(text, seed=seed)
-        assert made.revert() == text and (made.refused is not None) == (made.edits == []) and (made.text != text) == bool(made.edits)
+        assert made.revert() == text and (made.refused is not None) == (made.edits == [])
+        assert (made.text != text) == bool(made.edits)
 
 # A model
 
@@ -158,7 +166,8 @@ def test_a_model_that_disobeys(way):
 
 def test_a_model_that_mends_its_way_and_one_that_refuses():
     text = 'The King came to Holmes in a mask. He left.'
-    with StubServer(lambda request: reply(said(request).replace('came', 'wrote') if again(request) else said(request))) as server:
+    with StubServer(lambda request: reply(said(request).replace('came', 'wrote')
+                                          if again(request) else said(request))) as server:
         made = run_sync(falsify_by(text, Chat('stub', server.base_url, mode='off'), count=1, seed=2))
     assert len(made.edits) + len(made.absent) == 1 and made.revert() == text
     with StubServer(lambda request: dict(content='', refusal='No.')) as server:

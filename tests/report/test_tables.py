@@ -8,17 +8,21 @@ from hypothesis import given, settings, strategies as st
 
 from factlib.core.records import Absence, BadInput
 from factlib.core.files import unescape_formula
-from factlib.report.tables import (format_estimate, format_number, format_p, read_table, safe_url, to_csv, to_html, to_latex, to_markdown,
+from factlib.report.tables import (format_estimate, format_number, format_p,
+                                   read_table, safe_url, to_csv, to_html, to_latex, to_markdown,
     write_table)
 
 TEXT = st.text(st.characters(exclude_categories=['Cs']), max_size=12)
-NASTY = st.sampled_from(['a|b', '<script>alert(1)</script>', '&amp;', '"q"', "it's", '$x_1$ & 5% #3 {b} ~^\\', 'line\nbreak', '007', '2000', 'nan', 'NA', 'True', '',
-    ' pad ', '[x](javascript:y)', '-', '=1+1', '文書', 'e\u0301', '\ufeffbom', '-0.5', '1e5', 'inf', ',', '\r\n', '\\\\[2em]', '*'])
+NASTY = st.sampled_from(['a|b', '<script>alert(1)</script>', '&amp;',
+                         '"q"', "it's", '$x_1$ & 5% #3 {b} ~^\\', 'line\nbreak', '007', '2000', 'nan', 'NA', 'True', '',
+    ' pad ', '[x](javascript:y)', '-', '=1+1', '文書', 'e\u0301', '\ufeffbom',
+                         '-0.5', '1e5', 'inf', ',', '\r\n', '\\\\[2em]', '*'])
 FLOAT = st.floats(allow_nan=False, allow_infinity=False)
 
 def same(a, b):
     "Equal with type, bit for bit; every missing value is like every other."
-    if a is None or a is pd.NA or isinstance(a, float) and math.isnan(a): return b is None or b is pd.NA or isinstance(b, float) and math.isnan(b)
+    if a is None or a is pd.NA or isinstance(a, float) and math.isnan(a):
+        return b is None or b is pd.NA or isinstance(b, float) and math.isnan(b)
     if isinstance(a, str) or isinstance(b, str): return isinstance(a, str) and isinstance(b, str) and a == b
     if isinstance(a, float): return isinstance(b, float) and a.hex() == b.hex()
     return type(a) is type(b) and a == b
@@ -27,9 +31,11 @@ def trip(frame, folder):
     return read_table(write_table(frame, f'{folder}/t', 'csv')[0])
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(NASTY | TEXT, st.none() | NASTY | TEXT, FLOAT, st.none() | FLOAT, st.integers(-2**62, 2**62), st.booleans()), min_size=1, max_size=6))
+@given(st.lists(st.tuples(NASTY | TEXT, st.none() | NASTY | TEXT, FLOAT,
+                          st.none() | FLOAT, st.integers(-2**62, 2**62), st.booleans()), min_size=1, max_size=6))
 def test_csv_gives_the_same_frame_back(tmp_path_factory, rows):
-    frame = pd.DataFrame(rows, columns=['id', 'note', 'x', 'gap', 'n', 'ok']).astype(dict(id=object, note=object, gap=float))
+    frame = pd.DataFrame(rows, columns=['id', 'note', 'x', 'gap', 'n',
+                                        'ok']).astype(dict(id=object, note=object, gap=float))
     back = trip(frame, tmp_path_factory.mktemp('t'))
     assert list(back.columns) == list(frame.columns) and len(back) == len(frame)
     for c in frame.columns:
@@ -41,11 +47,13 @@ def test_csv_gives_the_same_frame_back(tmp_path_factory, rows):
 def test_csv_is_what_the_standard_library_reads(rows):
     frame = pd.DataFrame(rows, columns=['id', 'x']).astype(dict(id=object))
     got = list(csv.reader(io.StringIO(to_csv(frame), newline=''), strict=True))
-    assert [[unescape_formula(a), b] for a, b in got] == [['id', 'x']] + [[a, '' if b is None else repr(b)] for a, b in rows]
+    assert [[unescape_formula(a), b] for a, b in got] == [['id', 'x']] + [[a, '' if b is None else repr(b)]
+                                                                          for a, b in rows]
 
 def test_no_spreadsheet_runs_a_text(tmp_path):
     "Before, a label `=cmd|' /C calc'!A0` from outside stood in our CSV as it was, and a spreadsheet ran it."
-    texts = ["=cmd|' /C calc'!A0", '+1+1', '-2+3', '@SUM(A1)', '\t=1', '\r=1', "'=1", "''=1", '＝1', '-3.5', '+5', "'tis", 'a=b', '']
+    texts = ["=cmd|' /C calc'!A0", '+1+1', '-2+3', '@SUM(A1)', '\t=1',
+             '\r=1', "'=1", "''=1", '＝1', '-3.5', '+5', "'tis", 'a=b', '']
     frame = pd.DataFrame({'=head': texts, 'x': [-3.5]*len(texts)})
     rows = list(csv.reader(io.StringIO(to_csv(frame), newline=''), strict=True))
     assert rows[0] == ["'=head", 'x'] and {row[1] for row in rows[1:]} == {'-3.5'}
@@ -55,13 +63,16 @@ def test_no_spreadsheet_runs_a_text(tmp_path):
     assert pd.read_parquet(tmp_path/'t.parquet')['=head'].tolist() == texts
 
 def test_ids_stay_text_and_numbers_stay_numbers(tmp_path):
-    frame = pd.DataFrame(dict(a=['17', '007', '2000'], b=[17, 7, 2000], c=[1.0, None, 3.0], d=pd.array([1, None, 3], 'Int64'), e=[None, None, None]))
+    frame = pd.DataFrame(dict(a=['17', '007', '2000'], b=[17, 7, 2000],
+                              c=[1.0, None, 3.0], d=pd.array([1, None, 3], 'Int64'), e=[None, None, None]))
     back = trip(frame, tmp_path)
-    assert back.a.tolist() == ['17', '007', '2000'] and back.b.dtype == 'int64' and back.c.dtype == float and back.d.dtype == 'Int64'
+    assert back.a.tolist() == ['17', '007', '2000'] and back.b.dtype == 'int64' and back.c.dtype == float
+    assert back.d.dtype == 'Int64'
     assert back.d[0] == 1 and back.d.isna().tolist() == [False, True, False] and back.e.isna().all()
 
 def test_one_header_row_and_missing_cells_are_empty():
-    assert to_csv(pd.DataFrame({'a': ['x', None], 'b,c': [0.1 + 0.2, float('nan')]})) == 'a,"b,c"\n"x",0.30000000000000004\n,\n'
+    assert to_csv(pd.DataFrame({'a': ['x', None],
+                                'b,c': [0.1 + 0.2, float('nan')]})) == 'a,"b,c"\n"x",0.30000000000000004\n,\n'
     assert to_csv(pd.DataFrame(dict(a=[]))) == 'a\n'
     assert to_csv(pd.DataFrame({2000: [Absence.looped], 'full': [np.float32(.5)]})) == '2000,full\n"looped",0.5\n'
 
@@ -73,9 +84,11 @@ def test_reads_what_others_wrote(tmp_path):
     file = tmp_path / 'other.csv'
     file.write_bytes('\ufeffname,n,x\r\nabc d,3,1e-3\r\n"q ""z""",,2\r\n\r\n'.encode())
     back = read_table(file)
-    assert back.name.tolist() == ['abc d', 'q "z"'] and back.x.tolist() == [0.001, 2.0] and back.n[0] == 3 and back.n.isna()[1]
+    assert back.name.tolist() == ['abc d', 'q "z"'] and back.x.tolist() == [0.001, 2.0] and back.n[0] == 3
+    assert back.n.isna()[1]
 
-@pytest.mark.parametrize('content, says', [(b'', 'no header'), (b'a,b\n1\n', 'Row 1'), (b'a,a\n1,2\n', 'twice'), (b'a\n"x\n', 'quote'), (b'a\n"x"y\n', 'quote'), (b'\xff\xfe', 'UTF-8')])
+@pytest.mark.parametrize('content, says', [(b'', 'no header'), (b'a,b\n1\n', 'Row 1'), (b'a,a\n1,2\n', 'twice'),
+                                           (b'a\n"x\n', 'quote'), (b'a\n"x"y\n', 'quote'), (b'\xff\xfe', 'UTF-8')])
 def test_unreadable_files(tmp_path, content, says):
     (tmp_path / 'x.csv').write_bytes(content)
     with pytest.raises(BadInput, match=says): read_table(tmp_path / 'x.csv')
@@ -84,8 +97,10 @@ def test_absent_file_says_so(tmp_path):
     with pytest.raises(BadInput, match='No such file'): read_table(tmp_path / 'none.csv')
 
 @pytest.mark.parametrize('frame, says', [
-    ([1], 'DataFrame'), (pd.DataFrame(), 'no columns'), (pd.DataFrame(dict(a=[1.0, float('inf')])), "'a' holds inf"), (pd.DataFrame(dict(a=[[1]])), 'holds a list'),
-    (pd.DataFrame([[1, 2]], columns=['a', 'a']), "called 'a'"), (pd.DataFrame([[1]], index=['x'], columns=['a']), 'reset_index'),
+    ([1], 'DataFrame'), (pd.DataFrame(), 'no columns'), (pd.DataFrame(dict(a=[1.0, float('inf')])), "'a' holds inf"),
+    (pd.DataFrame(dict(a=[[1]])), 'holds a list'),
+    (pd.DataFrame([[1, 2]], columns=['a', 'a']), "called 'a'"),
+    (pd.DataFrame([[1]], index=['x'], columns=['a']), 'reset_index'),
     (pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([('a', 'b')])), 'header row')])
 def test_frames_that_are_no_table(frame, says, tmp_path):
     with pytest.raises(BadInput, match=says): write_table(frame, tmp_path / 't')
@@ -100,11 +115,13 @@ def test_options_are_checked(tmp_path):
 
 def test_a_broken_character_leaves_the_old_files(tmp_path):
     write_table(pd.DataFrame(dict(a=['old'])), tmp_path / 't', 'csv')
-    with pytest.raises(BadInput, match='broken character'): write_table(pd.DataFrame(dict(a=pd.Series(['\ud800'], dtype=object))), tmp_path / 't', 'csv')
+    with pytest.raises(BadInput, match='broken character'):
+        write_table(pd.DataFrame(dict(a=pd.Series(['\ud800'], dtype=object))), tmp_path / 't', 'csv')
     assert (tmp_path / 't.csv').read_text() == 'a\n"old"\n' and len(list(tmp_path.iterdir())) == 1
 
 def test_numbers_for_readers():
-    assert [format_number(x) for x in (1, 1.0, -2.5, -1e-9, np.int64(-3), np.float32(.25), None, pd.NA)] == ['1', '1.000', '−2.500', '0.000', '−3', '0.250', '–', '–']
+    assert [format_number(x) for x in (1, 1.0, -2.5, -1e-9, np.int64(-3), np.float32(.25),
+                                       None, pd.NA)] == ['1', '1.000', '−2.500', '0.000', '−3', '0.250', '–', '–']
     assert format_number(123456.789, 1) == '123456.8'
     for x in (float('inf'), 'x', True, [1]):
         with pytest.raises(BadInput): format_number(x)
@@ -136,11 +153,14 @@ def test_markdown_keeps_its_grid_and_shows_no_markup(texts):
         assert not re.search(r'<(?! )|(?<!\\)(?:\\\\)*[`*\[\]$~]', line)
 
 def test_markdown_numbers_stand_right():
-    lines = to_markdown(pd.DataFrame(dict(a=['x_y', '_e_'], n=[1, None], ok=[True, None])), names=dict(n='N')).splitlines()
-    assert cells_of(lines[0]) == ['a', 'N', 'ok'] and cells_of(lines[1])[1].endswith('-:') and not cells_of(lines[1])[0].endswith(':')
+    lines = to_markdown(pd.DataFrame(dict(a=['x_y', '_e_'], n=[1, None], ok=[True, None])),
+                        names=dict(n='N')).splitlines()
+    assert cells_of(lines[0]) == ['a', 'N', 'ok'] and cells_of(lines[1])[1].endswith('-:')
+    assert not cells_of(lines[1])[0].endswith(':')
     assert cells_of(lines[2]) == ['x_y', '1.000', 'yes'] and cells_of(lines[3]) == [r'\_e\_', '–', '–']
 
-UNLATEX = {r'\textasciitilde{}': '~', r'\textasciicircum{}': '^', r'\textbackslash{}': '\\', r'\textless{}': '<', r'\textgreater{}': '>', r'\textbar{}': '|',
+UNLATEX = {r'\textasciitilde{}': '~', r'\textasciicircum{}': '^', r'\textbackslash{}': '\\',
+           r'\textless{}': '<', r'\textgreater{}': '>', r'\textbar{}': '|',
     r'\textquotedbl{}': '"', '{[}': '[', '{]}': ']', '{*}': '*'} | {'\\' + c: c for c in '&%$#_{}'}
 TOKEN = re.compile('|'.join(map(re.escape, sorted(UNLATEX, key=len, reverse=True))) + r'|[^\\&%$#_{}~^<>|"\[\]*]', re.S)
 
@@ -157,7 +177,8 @@ def test_latex_can_be_read_back(text):
 
 def test_latex_is_a_booktabs_tabular():
     text = to_latex(pd.DataFrame(dict(a=['x'], n=[None], x=[-.5])), caption='50 % & more', label='tab:{x}')
-    assert r'\begin{tabular}{llr}' in text and r'x & -- & $-$0.500 \\' in text and r'\caption{50 \% \& more}' in text and r'\label{tab:-x-}' in text
+    assert r'\begin{tabular}{llr}' in text and r'x & -- & $-$0.500 \\' in text and r'\caption{50 \% \& more}' in text
+    assert r'\label{tab:-x-}' in text
     assert [text.count(rule) for rule in (r'\toprule', r'\midrule', r'\bottomrule')] == [1, 1, 1]
 
 class Page(html.parser.HTMLParser):
@@ -181,16 +202,20 @@ def test_html_shows_hostile_text_as_text(cell, head, caption):
 
 def test_html_is_accessible():
     page = Page(to_html(pd.DataFrame(dict(judge=['a'], x=[.5], gap=[None])), caption='c'))
-    assert [(t, a) for t, a in page.tags if t in ('th', 'td', 'abbr')] == [('th', dict(scope='col')), ('th', {'scope': 'col', 'class': 'number'}), ('th', dict(scope='col')),
+    assert [(t, a) for t, a in page.tags if t in ('th', 'td', 'abbr')] == [('th', dict(scope='col')),
+                                                                           ('th', {'scope': 'col', 'class': 'number'}),
+                                                                           ('th', dict(scope='col')),
         ('th', dict(scope='row')), ('td', {'class': 'number'}), ('td', {}), ('abbr', dict(title='no data'))]
 
-@pytest.mark.parametrize('url', ['javascript:alert(1)', ' javascript:alert(1)', 'java\nscript:alert(1)', 'JaVaScRiPt:x', 'data:text/html,x', 'vbscript:x', '//evil.example', '\\\\evil.example',
+@pytest.mark.parametrize('url', ['javascript:alert(1)', ' javascript:alert(1)', 'java\nscript:alert(1)',
+                                 'JaVaScRiPt:x', 'data:text/html,x', 'vbscript:x', '//evil.example', '\\\\evil.example',
     'file:///etc/passwd', '\x01javascript:x', '', None, 5, 'http://[bad', 'x y', '/\\evil.example'])
 def test_unsafe_addresses_are_no_links(url):
     assert safe_url(url) is None
     assert '<a' not in to_html(pd.DataFrame(dict(a=['t'], u=pd.Series([url], dtype=object))), links=dict(a='u'))
 
 def test_safe_addresses_are_links():
-    for url in ('https://example.org/a?b=c&d', 'http://x', 'page.html#a', '../tables/a.csv', 'a/b:c'): assert safe_url(url) == url
+    for url in ('https://example.org/a?b=c&d', 'http://x', 'page.html#a', '../tables/a.csv', 'a/b:c'):
+        assert safe_url(url) == url
     page = Page(to_html(pd.DataFrame(dict(a=['t'], u=['x"y'])), links=dict(a='u')))
     assert ('a', dict(href='x"y')) in page.tags and len(page.cells) == 2

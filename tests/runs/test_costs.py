@@ -10,8 +10,10 @@ from factlib.runs.execute import experiments
 from factlib.runs.judges import asks, judges_for
 from obliging_server import obliging
 
-STORY = 'Anna met Ben at the gate. "You are late," said Ben. Anna laughed. They walked to the mill, and Ben told her about his brother.'
-TEXT = Example('a', target='Anna met Ben. They walked to the mill.', source=STORY, reference=STORY, question='Who met Ben?', group='a')
+STORY = ('Anna met Ben at the gate. "You are late," said Ben. Anna laughed. They walked to the mill, and Ben told her '
+         'about his brother.')
+TEXT = Example('a', target='Anna met Ben. They walked to the mill.', source=STORY,
+               reference=STORY, question='Who met Ben?', group='a')
 
 @pytest.mark.parametrize('name', [name for name in EVALUATORS if asks(name)])
 def test_an_evaluator_plans_at_least_what_it_sends(name, tmp_path):

@@ -1,4 +1,5 @@
-"Sweeps on workers: real processes, killed in mid-cell, in folders of their own; a scheduler that isn't there; the script for Slurm."
+"""Sweeps on workers: real processes, killed in mid-cell, in folders of their own; a scheduler that isn't there; the
+script for Slurm."""
 import io
 import json
 import os
@@ -28,7 +29,8 @@ from sweeps import asking, grid, notebook, rows, statuses, sweep
 KEY = 'sk-the-real-key'
 
 class Deadly:
-    "A rule that answers with the prompt, and once, at the third request for `b`, kills the worker that runs it. A cell says in a file which process its kernel belongs to."
+    """A rule that answers with the prompt, and once, at the third request for `b`, kills the worker that runs it. A
+    cell says in a file which process its kernel belongs to."""
     def __init__(self, folder): self.folder, self.asked, self.killed = folder, [], False
     def __call__(self, request):
         prompt = request['messages'][0]['content']
@@ -51,16 +53,19 @@ def asked(tmp_path, monkeypatch):
     with StubServer(rule, key=KEY) as server:
         own = asking(tmp_path, server.base_url)
         said = json.loads(own.read_text())
-        said['cells'][1]['source'] = f'import os; open({str(tmp_path)!r} + f"/worker-{{name}}", "w").write(str(os.getppid()))\n' + said['cells'][1]['source']
+        said['cells'][1][
+            'source'] = f'import os; open({str(tmp_path)!r} + f"/worker-{{name}}", "w").write(str(os.getppid()))\n' + said['cells'][1]['source']
         own.write_text(json.dumps(said))
         rule.server = server
-        rule.grid = grid(tmp_path, dict(experiment='asking.ipynb', parameters=dict(n=8, concurrency=2), grid=dict(name=['a', 'b']), limits=dict(concurrency=3)))
+        rule.grid = grid(tmp_path, dict(experiment='asking.ipynb', parameters=dict(n=8, concurrency=2),
+                                        grid=dict(name=['a', 'b']), limits=dict(concurrency=3)))
         yield rule
 
 def check_survived(rule, out, killed=True):
     "All done, each table right, at most what was under way asked twice, never more at a time than allowed."
     assert statuses(out) == dict.fromkeys(('name=a', 'name=b'), 'done') and rule.killed == killed
-    for name in 'ab': assert (out/f'name={name}'/'table.csv').read_text().split('\n') == [f'{name} {i}' for i in range(8)]
+    for name in 'ab':
+        assert (out/f'name={name}'/'table.csv').read_text().split('\n') == [f'{name} {i}' for i in range(8)]
     assert set(rule.asked) == {f'{name} {i}' for name in 'ab' for i in range(8)} and len(rule.asked) <= 16 + 2*killed
     assert rule.server.most_in_flight <= 3 and not list(out.glob('*.failed*')) and not list(out.glob('.*.part'))
 
@@ -78,7 +83,8 @@ def dask(*arguments, cwd):
     "A process of Dask's command line in a folder of its own, without the key."
     cwd.mkdir(exist_ok=True)
     env = {k: v for k, v in os.environ.items() if k != 'OPENAI_API_KEY'}
-    process = subprocess.Popen([sys.executable, '-m', 'distributed.cli.dask_' + arguments[0], *arguments[1:]], cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen([sys.executable, '-m', 'distributed.cli.dask_' + arguments[0], *arguments[1:]],
+                               cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     log = []
     threading.Thread(target=lambda: log.extend(process.stdout), daemon=True).start()
     try: yield process, log
@@ -99,10 +105,14 @@ def certificates(tmp_path):
     from distributed.security import Security
     made, folder = Security.temporary(), tmp_path/'tls'
     folder.mkdir(mode=0o700)
-    for name, text in (('ca', made.tls_ca_file), ('cert', made.tls_client_cert), ('key', made.tls_client_key)): (folder/name).write_text(text)
+    for name, text in (('ca', made.tls_ca_file), ('cert', made.tls_client_cert), ('key', made.tls_client_key)):
+        (folder/name).write_text(text)
     one = dict(cert=str(folder/'cert'), key=str(folder/'key'))
-    with dask.config.set({'distributed.comm.tls': {'ca-file': str(folder/'ca'), **dict.fromkeys(('client', 'worker', 'scheduler'), one), 'ciphers': None, 'min-version': 1.2, 'max-version': None}}):
-        yield ['--protocol', 'tls', '--tls-ca-file', str(folder/'ca'), '--tls-cert', one['cert'], '--tls-key', one['key']]
+    with dask.config.set({'distributed.comm.tls': {'ca-file': str(folder/'ca'),
+                                                   **dict.fromkeys(('client', 'worker', 'scheduler'), one),
+                                                   'ciphers': None, 'min-version': 1.2, 'max-version': None}}):
+        yield ['--protocol', 'tls', '--tls-ca-file', str(folder/'ca'),
+               '--tls-cert', one['cert'], '--tls-key', one['key']]
 
 def address_of_this_machine():
     "As others see it, so that what we say to workers is encrypted; 127.0.0.1 where there is no network."
@@ -114,12 +124,15 @@ def address_of_this_machine():
 @contextmanager
 def scheduler(folder, *more):
     "A scheduler; its address."
-    with dask('scheduler', '--port', '0', '--no-dashboard', '--host', address_of_this_machine(), *more, cwd=folder) as (_, log):
+    with dask('scheduler', '--port', '0', '--no-dashboard', '--host',
+              address_of_this_machine(), *more, cwd=folder) as (_, log):
         found = lambda: next((line.split('Scheduler at:')[1].strip() for line in log if 'Scheduler at:' in line), '')
         until(found)
         yield found()
 
-def worker(address, folder, *more): return dask('worker', address, '--nthreads', '1', '--no-dashboard', '--death-timeout', '30', '--local-directory', str(folder), *more, cwd=folder)
+def worker(address, folder, *more):
+    return dask('worker', address, '--nthreads', '1', '--no-dashboard',
+                '--death-timeout', '30', '--local-directory', str(folder), *more, cwd=folder)
 
 def connected(address, n):
     from distributed import Client
@@ -127,14 +140,18 @@ def connected(address, n):
 
 @pytest.mark.slow
 def test_workers_in_separate_folders_one_killed(asked, tmp_path, certificates):
-    "As on other machines: notebook and data travel, answers and tables come back, and so does the notebook of a cell that fails."
+    """As on other machines: notebook and data travel, answers and tables come back, and so does the notebook of a cell
+    that fails."""
     Path('texts.csv').write_text('data of mine')
     said = json.loads(asked.grid.read_text())
     own = json.loads(Path('asking.ipynb').read_text())
     own['cells'][0]['source'] += '\ntexts:str = ""'
-    own['cells'].insert(1, dict(own['cells'][1], id='reads', source='assert open(texts).read() == "data of mine"\nassert name != "z", "broken on purpose"'))
+    own['cells'].insert(1, dict(own['cells'][1], id='reads',
+                                source='assert open(texts).read() == "data of mine"\nassert name != "z", "broken on '
+                                       'purpose"'))
     Path('asking.ipynb').write_text(json.dumps(own))
-    file = grid(tmp_path, dict(said, parameters=said['parameters'] | dict(texts='texts.csv'), grid=dict(name=['a', 'b', 'z'])))
+    file = grid(tmp_path, dict(said, parameters=said['parameters'] | dict(texts='texts.csv'),
+                               grid=dict(name=['a', 'b', 'z'])))
     with scheduler(tmp_path/'s', *certificates) as address:
         assert address.startswith('tls://')
         with pytest.raises(BadInput, match='has no workers'): swept(file, tmp_path/'out', scheduler_workers(address))
@@ -143,20 +160,26 @@ def test_workers_in_separate_folders_one_killed(asked, tmp_path, certificates):
             connected(address, 2)
             summary = swept(file, tmp_path/'out', scheduler_workers(address))
     assert (summary['done'], summary['failed']) == (2, 1), rows(tmp_path/'out')
-    assert 'broken on purpose' in rows(tmp_path/'out')['name=z']['why'] and 'Traceback' in (tmp_path/'out'/'name=z.failed.ipynb').read_text()
+    assert 'broken on purpose' in rows(tmp_path/'out')['name=z']['why']
+    assert 'Traceback' in (tmp_path/'out'/'name=z.failed.ipynb').read_text()
     (tmp_path/'out'/'name=z.failed.ipynb').unlink()
-    (tmp_path/'out'/'cells.csv').write_text(''.join(line for line in (tmp_path/'out'/'cells.csv').read_text().splitlines(True) if not line.startswith('name=z')))
+    (tmp_path/'out'/'cells.csv').write_text(''.join(
+        line for line in (tmp_path/'out'/'cells.csv').read_text().splitlines(True) if not line.startswith('name=z')))
     check_survived(asked, tmp_path/'out')
-    assert list(plan(load_grid(file), tmp_path/'out').values()) == ['', '', 'It failed before.'] # here it is seen as up to date
+    # here it is seen as up to date
+    assert list(plan(load_grid(file), tmp_path/'out').values()) == ['', '', 'It failed before.']
 
 def test_a_scheduler_that_doesnt_answer(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     notebook(tmp_path/'own.ipynb', 'x:int = 1', 'x')
     file = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[1])))
     for address in ('tcp://127.0.0.1:1', 'nonsense://x:1'):
-        with pytest.raises(BadInput, match='No Dask scheduler answers'): swept(file, tmp_path/'out', scheduler_workers(address, timeout=1, insecure=True))
-        with pytest.raises(BadInput, match='can run code as you.*--insecure'): scheduler_workers(address) # before, it was taken
-    with pytest.raises(BadInput, match='lets in who has a certificate'): swept(file, tmp_path/'out', scheduler_workers('tls://127.0.0.1:1'))
+        with pytest.raises(BadInput, match='No Dask scheduler answers'):
+            swept(file, tmp_path/'out', scheduler_workers(address, timeout=1, insecure=True))
+        # before, it was taken
+        with pytest.raises(BadInput, match='can run code as you.*--insecure'): scheduler_workers(address)
+    with pytest.raises(BadInput, match='lets in who has a certificate'):
+        swept(file, tmp_path/'out', scheduler_workers('tls://127.0.0.1:1'))
     assert not (tmp_path/'out').exists()
 
 def test_without_dask_cells_run_here(monkeypatch):
@@ -171,8 +194,11 @@ def test_a_script_for_slurm_is_shown(tmp_path):
     notebook(tmp_path/'own.ipynb', 'x:int = 1', 'x')
     file, slurm = grid(tmp_path, dict(experiment=str(tmp_path/'own.ipynb'), grid=dict(x=[1]))), tmp_path/'slurm.yaml'
     slurm.write_text('{queue: short, walltime: "02:00:00", memory: 3GB, jobs: 5}')
-    said = CliRunner().invoke(app, ['sweep', str(file), '--out', str(tmp_path/'out'), '--slurm', str(slurm), '--dry-run'])
-    assert said.exit_code == 0 and {'#!/usr/bin/env bash', '#SBATCH -p short', '#SBATCH -t 02:00:00', '#SBATCH --mem=3G'} <= set(said.output.splitlines())
+    said = CliRunner().invoke(app, ['sweep', str(file), '--out', str(tmp_path/'out'),
+                                    '--slurm', str(slurm), '--dry-run'])
+    assert said.exit_code == 0
+    assert {'#!/usr/bin/env bash', '#SBATCH -p short', '#SBATCH -t 02:00:00',
+            '#SBATCH --mem=3G'} <= set(said.output.splitlines())
     assert '--nthreads 1' in said.output and '--death-timeout 600' in said.output and not (tmp_path/'out').exists()
     before = signal.getsignal(signal.SIGINT)
     assert before is signal.default_int_handler # dask-jobqueue would have taken it
@@ -182,14 +208,16 @@ def test_slurm_that_takes_no_job_is_one_sentence(sbatch, told, tmp_path, monkeyp
     "`sbatch` fails, or isn't there: nobody waits for workers that can't come, and nothing is left."
     monkeypatch.chdir(tmp_path)
     notebook(tmp_path/'own.ipynb', 'x:int = 1', 'x')
-    file, slurm, commands = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[1]))), tmp_path/'slurm.yaml', tmp_path/'bin'
+    file, slurm, commands = grid(tmp_path,
+                                 dict(experiment='own.ipynb', grid=dict(x=[1]))), tmp_path/'slurm.yaml', tmp_path/'bin'
     slurm.write_text('{queue: short, interface: lo}')
     commands.mkdir()
     if sbatch:
         (commands/'sbatch').write_text(f'#!/bin/sh\n{sbatch}\n')
         (commands/'sbatch').chmod(0o755)
     monkeypatch.setenv('PATH', str(commands))
-    with pytest.raises(BadInput, match=r"Slurm can't be asked for workers \(.*" + told): swept(file, tmp_path/'out', slurm_workers(slurm))
+    with pytest.raises(BadInput, match=r"Slurm can't be asked for workers \(.*" + told):
+        swept(file, tmp_path/'out', slurm_workers(slurm))
     assert not (tmp_path/'out').exists()
 
 def test_what_is_no_option_of_slurm(tmp_path):
@@ -206,13 +234,15 @@ def packed(**files):
             tar.addfile(member, io.BytesIO(content))
     return buffer.getvalue()
 
-@pytest.mark.parametrize('archive', [packed(**{'../evil': b'x', 'made/x=1/notebook.ipynb': b''}), b'no archive', packed(**{'/etc/evil': b'x'})])
+@pytest.mark.parametrize('archive', [packed(**{'../evil': b'x', 'made/x=1/notebook.ipynb': b''}),
+                                     b'no archive', packed(**{'/etc/evil': b'x'})])
 def test_an_archive_that_isnt_sound_changes_nothing(archive, tmp_path):
     out = tmp_path/'out'/'x=1'
     out.mkdir(parents=True)
     (out/'notebook.ipynb').write_text('old')
     with pytest.raises(FetchError): arrive(archive, out)
-    assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob('*')) == ['out', 'out/x=1', 'out/x=1/notebook.ipynb']
+    assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob('*')) == ['out', 'out/x=1',
+                                                                                 'out/x=1/notebook.ipynb']
 
 def test_a_copy_that_fails_stops_nobody(tmp_path, monkeypatch):
     "A file is where the first cell's copy belongs: the second runs and is copied, and the end says which was not."
@@ -224,7 +254,8 @@ def test_a_copy_that_fails_stops_nobody(tmp_path, monkeypatch):
     (tmp_path/'elsewhere'/'index.html').mkdir()
     for kept in (0, 2): # again: those that are kept are copied before anything runs
         summary = swept(file, 'out', done=copying('out', f'file://{tmp_path}/elsewhere'))
-        assert (summary['kept'], summary['done']) == (kept, 2 - kept) and sorted(summary['not_copied']) == ['index.html', 'x=1'] and exit_code(summary) == 1
+        assert (summary['kept'], summary['done']) == (kept, 2 - kept)
+        assert sorted(summary['not_copied']) == ['index.html', 'x=1'] and exit_code(summary) == 1
     assert (tmp_path/'elsewhere'/'x=2'/'notebook.ipynb').is_file() and (tmp_path/'elsewhere'/'cells.csv').is_file()
 
 def test_copies_are_whole_when_they_are_there(tmp_path, monkeypatch):
@@ -232,7 +263,8 @@ def test_copies_are_whole_when_they_are_there(tmp_path, monkeypatch):
     import fsspec.implementations.local as local
     monkeypatch.chdir(tmp_path)
     notebook(tmp_path/'own.ipynb', 'x:int = 1', 'x')
-    file, put, order = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[1, 2]))), local.LocalFileSystem.put_file, []
+    file, put, order = grid(tmp_path, dict(experiment='own.ipynb',
+                                           grid=dict(x=[1, 2]))), local.LocalFileSystem.put_file, []
     def noted(self, source, to, **options):
         order.append(Path(to).name)
         return put(self, source, to, **options)
@@ -247,7 +279,8 @@ def test_copies_are_whole_when_they_are_there(tmp_path, monkeypatch):
 
 NOBODY = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups']
 
-# A scheduler or worker of Dask speaks first: what answers to a stranger's connection, plain or encrypted, has let him in.
+# A scheduler or worker of Dask speaks first: what answers to a stranger's connection, plain or encrypted, has let him
+# in.
 KNOCKING = '''
 import socket, ssl, sys, urllib.request
 open_page = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
@@ -268,7 +301,8 @@ for port in sys.argv[1:]:
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith('linux'), reason='it looks for the ports in /proc')
 def test_nobody_else_reaches_scheduler_or_workers(tmp_path):
-    "Before, another account connected by TCP and ran code as the sweeping user. Each port that we or our workers listen at is tried."
+    """Before, another account connected by TCP and ran code as the sweeping user. Each port that we or our workers
+    listen at is tried."""
     import psutil
     with local_workers(2)(2):
         ours = [psutil.Process(), *psutil.Process().children(recursive=True)]
@@ -276,8 +310,10 @@ def test_nobody_else_reaches_scheduler_or_workers(tmp_path):
         arguments = [arg for p in ours for arg in p.cmdline()]
         as_nobody = NOBODY if os.geteuid() == 0 and shutil.which('setpriv') else []
         (tmp_path/'home').mkdir(mode=0o777)
-        said = subprocess.run([*as_nobody, sys.executable, '-c', KNOCKING, *sorted(ports)], capture_output=True, text=True, cwd='/', env=os.environ | dict(HOME=str(tmp_path/'home')), timeout=120)
-    assert len(ports) >= 3 and [line.split()[0] for line in said.stdout.splitlines()] == ['out']*5*len(ports), said.stdout + said.stderr
+        said = subprocess.run([*as_nobody, sys.executable, '-c', KNOCKING, *sorted(ports)], capture_output=True,
+                              text=True, cwd='/', env=os.environ | dict(HOME=str(tmp_path/'home')), timeout=120)
+    assert len(ports) >= 3 and [line.split()[0]
+                                for line in said.stdout.splitlines()] == ['out']*5*len(ports), said.stdout + said.stderr
     assert not any('PRIVATE KEY' in arg for arg in arguments)
 
 TRYING = """import asyncio, http.client, json, os, urllib.parse
@@ -306,16 +342,20 @@ Path(notes, f'said-{name}.json').write_text(json.dumps(dict(elsewhere=elsewhere,
 @pytest.mark.slow
 @pytest.mark.parametrize('workers', [1, 2])
 def test_code_in_a_cell_that_tries(workers, tmp_path, monkeypatch):
-    "Before, a cell could have the key sent to any server, and find it in /proc of what had started it; a token opened the gateway to the sweep's end."
+    """Before, a cell could have the key sent to any server, and find it in /proc of what had started it; a token opened
+    the gateway to the sweep's end."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv('FACTLIB_CACHE', raising=False)
     with StubServer(lambda request: 'Yes.', key=KEY) as server, StubServer(lambda request: 'Evil.') as evil:
-        parameters = f'base_url:str = {server.base_url!r}\nevil:str = {evil.base_url!r}\nname:str = "a"\nnotes:str = {str(tmp_path)!r}\nupto:int = {os.getpid()}\none_at_a_time:bool = {workers == 1}'
+        parameters = (
+            f'base_url:str = {server.base_url!r}\nevil:str = {evil.base_url!r}\nname:str = "a"\nnotes:str = '
+            f'{str(tmp_path)!r}\nupto:int = {os.getpid()}\none_at_a_time:bool = {workers == 1}')
         notebook(tmp_path/'trying.ipynb', parameters, TRYING)
         grid(tmp_path, dict(experiment='trying.ipynb', grid=dict(name=['a', 'b'])))
         ran = sweep('grid.yaml', '--out', 'out', '--workers', workers, cwd=tmp_path, OPENAI_API_KEY=KEY)
     assert not evil.requests and ran[0] == 0, ran
     told = {name: json.loads((tmp_path/f'said-{name}.json').read_text()) for name in 'ab'}
-    assert all((t['elsewhere'], t['replaced'], t['reply']) == (403, 404, 'Yes.') for t in told.values()) # 404: where the disk is shared, there is no such door
+    # 404: where the disk is shared, there is no such door
+    assert all((t['elsewhere'], t['replaced'], t['reply']) == (403, 404, 'Yes.') for t in told.values())
     assert KEY not in str(told) and (workers > 1 or told['b']['ended'] == 401)
     for file in tmp_path.rglob('*'): assert not file.is_file() or KEY.encode() not in file.read_bytes(), file

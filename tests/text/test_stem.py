@@ -12,7 +12,8 @@ stem = PorterStemmer().stem
 def differing(words): return [(w, porter(w), stem(w)) for w in words if porter(w) != stem(w)]
 
 def test_every_word_of_the_stories_and_of_the_books_beside_them():
-    words = {w for text in [*(s.text for s in stories()), background_text()] for w in re.findall('[a-z0-9]+', text.lower())}
+    words = {w for text in [*(s.text for s in stories()), background_text()]
+             for w in re.findall('[a-z0-9]+', text.lower())}
     assert len(words) > 25_000 and not differing(sorted(words))
 
 ENDINGS = '''ational tional enci anci izer bli abli alli entli eli ousli ization ation ator alism iveness fulness ousness aliti iviti biliti fulli logi icate ative alize iciti ical ful ness ement ance ence

@@ -13,7 +13,8 @@ from factlib.text.spans import chapters, cut, paragraphs, sections, sentences, t
 from factlib.text.words import FUNCTION_WORDS, content_stems, stem, stems, word_list, words
 
 ANY = st.text(st.characters(), max_size=200) # surrogates too
-LINES = st.lists(st.sampled_from(['One two.', 'It said "No." Then left', '犬が走った。', '\n', '\r\n', '\r', ' ', '\t', 'CHAPTER II', '{"a": 1}', '\u2028', '']), max_size=30).map(''.join)
+LINES = st.lists(st.sampled_from(['One two.', 'It said "No." Then left', '犬が走った。', '\n', '\r\n',
+                                  '\r', ' ', '\t', 'CHAPTER II', '{"a": 1}', '\u2028', '']), max_size=30).map(''.join)
 
 def ordered(spans, text):
     "In order, inside the text, not overlapping, none empty."
@@ -25,21 +26,26 @@ def ordered(spans, text):
 def test_pieces_cover_the_text(text):
     visible = lambda spans: ''.join(''.join(s.of(text).split()) for s in spans)
     whole = ''.join(text.split())
-    for spans in (paragraphs(text), chapters(text), sections(text, 3), sentences(text.encode('utf-8', 'replace').decode())):
-        if spans is not None and text.encode('utf-8', 'replace').decode() == text: assert ordered(spans, text) and visible(spans) == whole
+    for spans in (paragraphs(text), chapters(text), sections(text, 3),
+                  sentences(text.encode('utf-8', 'replace').decode())):
+        if spans is not None and text.encode('utf-8', 'replace').decode() == text:
+            assert ordered(spans, text) and visible(spans) == whole
 
 @settings(max_examples=300, deadline=None)
 @given(ANY, st.lists(st.tuples(st.integers(0, 200), st.integers(0, 20), ANY), max_size=8))
 def test_edits_revert(text, wishes):
     changes, here = [], -1
     for start, width, after in sorted(wishes):
-        if here < start <= len(text): changes.append((start, min(start + width, len(text)), after)); here = max(start, min(start + width, len(text)))
+        if here < start <= len(text):
+            changes.append((start, min(start + width, len(text)), after))
+            here = max(start, min(start + width, len(text)))
     new, edits = apply_edits(text, changes)
     assert revert_edits(new, edits) == text
     assert all(new[e.start:e.end] == e.after for e in edits)
 
 @settings(max_examples=200, deadline=None)
-@given(ANY, st.lists(st.integers(0, 200), max_size=8), st.lists(st.sampled_from(['', 'x', '\ud800']), min_size=9, max_size=9))
+@given(ANY, st.lists(st.integers(0, 200), max_size=8),
+       st.lists(st.sampled_from(['', 'x', '\ud800']), min_size=9, max_size=9))
 def test_neighbouring_edits_revert(text, cuts, afters):
     "Changes that touch each other, deletions too, come back in their order."
     places = sorted({min(c, len(text)) for c in cuts})
@@ -47,7 +53,8 @@ def test_neighbouring_edits_revert(text, cuts, afters):
     new, edits = apply_edits(text, changes)
     assert revert_edits(new, edits) == text and len(edits) == len(changes)
 
-@pytest.mark.parametrize('changes', [[(0, 3, 'x'), (2, 4, 'y')], [(1, 1, 'a'), (1, 1, 'b')], [(3, 2, '')], [(0, 99, '')], [(-1, 2, '')]])
+@pytest.mark.parametrize('changes', [[(0, 3, 'x'), (2, 4, 'y')], [(1, 1, 'a'), (1, 1, 'b')],
+                                     [(3, 2, '')], [(0, 99, '')], [(-1, 2, '')]])
 def test_bad_edits(changes):
     with pytest.raises(BadInput): apply_edits('abcdef', changes)
 
@@ -66,7 +73,8 @@ def test_megabytes_and_no_sentence_end():
 
 @pytest.mark.parametrize('length', [3_990, 4_000, 7_900, 7_996, 8_000, 8_004, 8_100, 12_000, 40_000])
 def test_a_sentence_longer_than_a_window(length):
-    "By hand: one long sentence of five-letter words, then 1,500 short ones; where the long one ends in a window makes no difference."
+    """By hand: one long sentence of five-letter words, then 1,500 short ones; where the long one ends in a window makes
+    no difference."""
     long = 'word '*(length//5 - 1) + 'end.'
     text = f'{long} ' + 'The fox ran. '*1500
     assert len(text) > 20_000 and [s.of(text) for s in sentences(text)] == [long] + ['The fox ran.']*1500
@@ -74,8 +82,12 @@ def test_a_sentence_longer_than_a_window(length):
 def test_windows_find_what_the_whole_paragraph_has():
     "Oracle: sentencex over the whole paragraph at once."
     from sentencex import get_sentence_boundaries
-    text = ' '.join(f'{"It was so "*(i % 7)}said Dr. Fox {i}. “Stop! Who goes there?” she asked. «Personne.» He had 3.5 hens, i.e. {i} eggs.' for i in range(300))
-    assert len(text) > 20_000 and [s.end for s in sentences(text)] == [len(text[:b['end_index']].rstrip()) for b in get_sentence_boundaries('en', text)]
+    text = ' '.join(
+        (f'{"It was so "*(i % 7)}said Dr. Fox {i}. “Stop! Who goes there?” she asked. «Personne.» He had 3.5 hens, '
+         f'i.e. {i} eggs.') for i in range(300))
+    assert len(text) > 20_000
+    assert [s.end for s in sentences(text)] == [len(text[:b['end_index']].rstrip())
+                                                for b in get_sentence_boundaries('en', text)]
 
 @pytest.mark.parametrize('unit', ['He said “stop and ', '« mot ', '„so ', '“'])
 def test_quotes_never_closed(unit):
@@ -99,14 +111,18 @@ def test_sections_hold_whole_paragraphs():
 
 def test_the_one_list_of_function_words():
     listed = word_list('function_words')
-    assert list(listed) == sorted(set(listed)) and FUNCTION_WORDS == set(listed) and all(w.isalpha() and w.islower() for w in listed)
-    paradigms = 'i me my myself he him his himself she her hers herself it its itself we us our ours ourselves they them their theirs themselves am is are was were be been being do does did done have has had having'
+    assert list(listed) == sorted(set(listed)) and FUNCTION_WORDS == set(listed)
+    assert all(w.isalpha() and w.islower() for w in listed)
+    paradigms = (
+        'i me my myself he him his himself she her hers herself it its itself we us our ours ourselves they them their '
+        'theirs themselves am is are was were be been being do does did done have has had having')
     assert FUNCTION_WORDS >= set(paradigms.split())
     with pytest.raises(BadInput, match='no_such'): word_list('no_such')
 
 def test_a_text_is_compared_by_its_content_words_in_one_way():
     text = "She hadn't tried; it's the cat's fly, and 'I've' is 2 us."
-    assert stems(text) == ['hadn', 'tri', 'cat', 'fli', '2'] and content_stems(text) == set(stems(text)) # what is left of contractions is no word
+    # what is left of contractions is no word
+    assert stems(text) == ['hadn', 'tri', 'cat', 'fli', '2'] and content_stems(text) == set(stems(text))
     assert stem('us') == 'us' and stem('') == ''
 
 def test_a_tokenizer_file():
@@ -129,7 +145,8 @@ def test_a_judgement_is_a_number_or_an_absence(x, absence):
 def test_records_survive_frames_and_json():
     import json
     e = Example('007', source='s', target='t', history=('a', 'b'), truth=.5, group='g', meta={'k': [1]})
-    j = Judgement('007', 'e', parts={'f': 1, 'c': Absence.looped}, evidence={'reply': 'x'}, usage=Usage(2), absence='too_long')
+    j = Judgement('007', 'e', parts={'f': 1, 'c': Absence.looped}, evidence={'reply': 'x'},
+                  usage=Usage(2), absence='too_long')
     for record in (e, j):
         cls = type(record)
         assert cls.from_dict(json.loads(json.dumps(record.to_dict()))) == record
@@ -161,7 +178,8 @@ def test_data_that_is_not_there(tmp_path, monkeypatch):
 def test_run_sync_from_threads_and_from_itself():
     from concurrent.futures import ThreadPoolExecutor
     async def one(i): return i
-    with ThreadPoolExecutor(8) as pool: assert list(pool.map(lambda i: run_sync(one(i)), range(100))) == list(range(100))
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda i: run_sync(one(i)), range(100))) == list(range(100))
     async def nested(): return run_sync(one(1))
     with pytest.raises(RuntimeError, match='await'): run_sync(nested())
 
@@ -175,5 +193,7 @@ def test_words_of_any_text_hold_all_its_letters(text):
     said = words(text)
     assert all(said) and words(' '.join(w for w in said if w.isascii())) == [w for w in said if w.isascii()]
 
-@pytest.mark.parametrize('text, want', [('ไป', ['ไป']), ('สวัสดี', ['สวัส', 'วัสดี']), ('三', ['三']), ('三国志', ['三国', '国志']), ('மரம் நட்டான்', ['மரம்', 'நட்டான்']), ('한국어 단어', ['한국어', '단어']), ('ab三国cd', ['ab', '三国', 'cd']), ('', [])])
+@pytest.mark.parametrize('text, want', [('ไป', ['ไป']), ('สวัสดี', ['สวัส', 'วัสดี']),
+                                        ('三', ['三']), ('三国志', ['三国', '国志']), ('மரம் நட்டான்', ['மரம்', 'நட்டான்']),
+                                        ('한국어 단어', ['한국어', '단어']), ('ab三国cd', ['ab', '三国', 'cd']), ('', [])])
 def test_words_by_hand(text, want): assert words(text) == want

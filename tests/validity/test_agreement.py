@@ -18,7 +18,8 @@ def table(seed, units=25, annotators=4, missing=.3, values=5):
     "Annotators who partly agree, with gaps; some units have one value or none."
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, values, units)
-    return [[None if rng.random() < missing else float(np.clip(t + rng.integers(-1, 2), 0, values - 1)) for _ in range(annotators)] for t in truth]
+    return [[None if rng.random() < missing else float(np.clip(t + rng.integers(-1, 2), 0, values - 1))
+             for _ in range(annotators)] for t in truth]
 
 
 @pytest.mark.parametrize('level', LEVELS)
@@ -35,7 +36,8 @@ def test_alpha_is_krippendorffs(level, seed):
 def test_alpha_published():
     "Krippendorff's (2011) worked example: 4 observers, 12 units, and his four values."
     nan = None
-    observers = [[1, 2, 3, 3, 2, 1, 4, 1, 2, nan, nan, nan], [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, nan, 3], [nan, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, nan], [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, nan]]
+    observers = [[1, 2, 3, 3, 2, 1, 4, 1, 2, nan, nan, nan], [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, nan, 3],
+                 [nan, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, nan], [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, nan]]
     for level, value in dict(nominal=.743, ordinal=.815, interval=.849, ratio=.797).items():
         assert round(alpha(list(zip(*observers)), level, n_resamples=0).estimate, 3) == value
 
@@ -45,9 +47,11 @@ def test_alpha_of_words_scales_and_bootstrap():
     words = [[None if v is None else 'abcde'[int(v)] for v in row] for row in t]
     assert alpha(words, n_resamples=0).estimate == alpha(t, n_resamples=0).estimate
     scaled = lambda a, b: [[None if v is None else a*v + b for v in row] for row in t]
-    assert close(alpha(scaled(1e-200, 0), 'interval', n_resamples=0).estimate, alpha(t, 'interval', n_resamples=0).estimate)
+    assert close(alpha(scaled(1e-200, 0), 'interval', n_resamples=0).estimate,
+                 alpha(t, 'interval', n_resamples=0).estimate)
     assert close(alpha(scaled(1e90, 0), 'ratio', n_resamples=0).estimate, alpha(t, 'ratio', n_resamples=0).estimate)
-    assert math.isclose(alpha(scaled(1, 1e9), 'interval', n_resamples=0).estimate, alpha(t, 'interval', n_resamples=0).estimate, rel_tol=1e-6)
+    assert math.isclose(alpha(scaled(1, 1e9), 'interval', n_resamples=0).estimate,
+                        alpha(t, 'interval', n_resamples=0).estimate, rel_tol=1e-6)
     few = lambda *args, **kw: alpha(*args, n_resamples=200, **kw)
     r = few(t, 'interval')
     assert r.ci[0] < r.estimate < r.ci[1] and few(t, 'interval', groups=range(25)).ci == r.ci
@@ -63,10 +67,14 @@ def test_alpha_undefined(level):
     assert alpha([[1, 2]], level).ci is None      # one unit: nothing to resample
 
 
-@pytest.mark.parametrize('bad', [lambda: alpha([[1, 2], [3]]), lambda: alpha('ab'), lambda: alpha([1, 2]), lambda: alpha([['a', 'b']], 'interval'), lambda: alpha([[1, -2]], 'ratio'),
-                                 lambda: alpha([[1, 2]], 'metric'), lambda: alpha(None), lambda: alpha([[1, [2]]]), lambda: kappa([1], [1, 2]), lambda: kappa([1, 2], [1, 2], 'cubic'),
-                                 lambda: kappa(['a', 'b'], ['a', 'b'], 'linear'), lambda: kappa(['a'], ['b'], labels=['a']), lambda: kappa('ab', 'ab'),
-                                 lambda: claim_overlap('ab', ['a']), lambda: claim_overlap([1], [2]), lambda: claim_overlap(['a'], ['a'], match=lambda x, y: .7),
+@pytest.mark.parametrize('bad', [lambda: alpha([[1, 2], [3]]), lambda: alpha('ab'), lambda: alpha([1, 2]),
+                                 lambda: alpha([['a', 'b']], 'interval'), lambda: alpha([[1, -2]], 'ratio'),
+                                 lambda: alpha([[1, 2]], 'metric'), lambda: alpha(None), lambda: alpha([[1, [2]]]),
+                                 lambda: kappa([1], [1, 2]), lambda: kappa([1, 2], [1, 2], 'cubic'),
+                                 lambda: kappa(['a', 'b'], ['a', 'b'], 'linear'),
+                                 lambda: kappa(['a'], ['b'], labels=['a']), lambda: kappa('ab', 'ab'),
+                                 lambda: claim_overlap('ab', ['a']), lambda: claim_overlap([1], [2]),
+                                 lambda: claim_overlap(['a'], ['a'], match=lambda x, y: .7),
                                  lambda: claim_overlap(['a'], ['a'], threshold='x')])
 def test_bad_input(bad):
     with pytest.raises(BadInput): bad()
@@ -87,16 +95,19 @@ def test_kappa_is_sklearns(weights, seed):
     grouped = kappa(a, b, weights, groups=range(60))
     assert close(grouped.estimate, r.estimate) and np.allclose(grouped.ci, r.ci, atol=.08)
     words = lambda v: [None if i is None else 'dcba'[int(i)] for i in v]
-    assert close(kappa(words(a), words(b), weights, labels='d c b a'.split()).estimate, cohen_kappa_score(x, y, weights=weights, labels=[0, 1, 2, 3]))
+    assert close(kappa(words(a), words(b), weights, labels='d c b a'.split()).estimate,
+                 cohen_kappa_score(x, y, weights=weights, labels=[0, 1, 2, 3]))
 
 
 def test_kappa_edges():
-    assert kappa([], []).estimate is None and kappa([None], [1]).estimate is None and kappa(['a'], ['a']).estimate is None
+    assert kappa([], []).estimate is None and kappa([None], [1]).estimate is None
+    assert kappa(['a'], ['a']).estimate is None
     r = kappa([1, 2, 2], [1, 2, 2])
     assert r.estimate == 1 and r.ci is None and r.note
     assert kappa([1, 2], [2, 1]).estimate == -1
     # 5 is one category from 2, unless the categories between them are named.
-    assert kappa([1, 2, 5], [1, 5, 5], 'linear').estimate != kappa([1, 2, 5], [1, 5, 5], 'linear', labels=[1, 2, 3, 4, 5]).estimate
+    assert kappa([1, 2, 5], [1, 5, 5], 'linear').estimate != kappa([1, 2, 5],
+                                                                   [1, 5, 5], 'linear', labels=[1, 2, 3, 4, 5]).estimate
 
 
 @pytest.mark.parametrize('seed', range(12))
@@ -106,7 +117,8 @@ def test_largest_matching(seed):
     fits = rng.random((n, m)) < .4
     r = claim_overlap(range(n), range(m), match=lambda x, y: fits[x, y])
     short, long = (fits, m) if n <= m else (fits.T, n)
-    best = max(sum(short[i, j] for i, j in enumerate(columns)) for columns in itertools.permutations(range(long), len(short)))
+    best = max(sum(short[i, j] for i, j in enumerate(columns))
+               for columns in itertools.permutations(range(long), len(short)))
     assert r.matched == best == len(r.pairs) and all(fits[i, j] for i, j in r.pairs)
     assert len({i for i, _ in r.pairs}) == len({j for _, j in r.pairs}) == best
     assert close(r.jaccard, best/(n + m - best)) and close(r.precision, best/n) and close(r.recall, best/m)
@@ -116,7 +128,8 @@ def test_largest_matching(seed):
 
 
 def test_claims():
-    assert same_claim('  The FOX ran.', 'the fox, ran') and not same_claim('The fox ran', 'The fox runs') and same_claim('Straße', 'STRASSE') and not same_claim('+', '-')
+    assert same_claim('  The FOX ran.', 'the fox, ran') and not same_claim('The fox ran', 'The fox runs')
+    assert same_claim('Straße', 'STRASSE') and not same_claim('+', '-')
     empty, half = claim_overlap([], []), claim_overlap([], ['a'])
     assert empty.jaccard is empty.precision is empty.recall is empty.f1 is None and empty.note
     assert (half.jaccard, half.precision, half.recall, half.f1) == (0, None, 0, 0) and half.note == 'no claims in a'
@@ -124,7 +137,9 @@ def test_claims():
     assert claim_overlap(['a'], ['b'], match=lambda x, y: None, threshold=.1).matched == 0
 
 def test_kappa_ignores_categories_of_dropped_items():
-    "The 3 stands only beside a missing label, so the weights go from 1 over 2 to 4, as for scikit-learn on the complete pairs."
+    """The 3 stands only beside a missing label, so the weights go from 1 over 2 to 4, as for scikit-learn on the
+    complete pairs."""
     a, b = [1, 2, 4, 4, 2, 3], [1, 4, 4, 2, 2, None]
-    assert kappa(a, b, weights='linear').estimate == pytest.approx(cohen_kappa_score(a[:5], b[:5], weights='linear'), abs=1e-12) == .5
+    assert kappa(a, b, weights='linear').estimate == pytest.approx(cohen_kappa_score(a[:5], b[:5], weights='linear'),
+                                                                   abs=1e-12) == .5
     assert kappa(a, b, weights='linear').asked == 6 and kappa(a, b, weights='linear').n == 5

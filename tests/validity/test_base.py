@@ -12,7 +12,8 @@ from factlib.validity.resampling import bootstrap, flips, resamples, sign_flip
 from factlib.validity.bounds import bounds_mean, bounds_paired
 
 
-@pytest.mark.parametrize('bad', [dict(estimate=math.nan), dict(estimate=1, p=math.inf), dict(estimate=1, ci=(0, math.nan)), dict(estimate=1, ci=(2, 1)),
+@pytest.mark.parametrize('bad', [dict(estimate=math.nan), dict(estimate=1, p=math.inf),
+                                 dict(estimate=1, ci=(0, math.nan)), dict(estimate=1, ci=(2, 1)),
                                  dict(estimate=1, p=1.1), dict(estimate=1, n=3, asked=2), dict(estimate=1, ci=(1,))])
 def test_result_refuses(bad):
     with pytest.raises(BadInput): Result(**bad)
@@ -22,17 +23,20 @@ def test_result_travels():
     r = Result(np.float64(1.5), p=np.float32(.5), ci=(np.float64(1), np.float64(2)), n=3)
     assert json.loads(json.dumps(r.to_dict()))['ci'] == [1, 2] and r.asked == 3
     assert str(Result(None, note='no items')) == 'undefined, n = 0/0 (no items)'
-    assert 'z = 2' in str(Result(1, 2)) and 't(4) = 2' in str(Result(1, 2, df=4)) and 'in 7 groups' in str(Result(1, groups=7))
+    assert 'z = 2' in str(Result(1, 2)) and 't(4) = 2' in str(Result(1, 2, df=4))
+    assert 'in 7 groups' in str(Result(1, groups=7))
     with pytest.raises(BadInput): float(Result(None))
 
 
-@pytest.mark.parametrize('bad', ['12', {1: 2}, {1, 2}, 3, None, [[1]], np.ones((2, 2)), pd.DataFrame({'a': [1]}), ['1'], [1j], [np.complex64(1)], [math.inf],
+@pytest.mark.parametrize('bad', ['12', {1: 2}, {1, 2}, 3, None, [[1]],
+                                 np.ones((2, 2)), pd.DataFrame({'a': [1]}), ['1'], [1j], [np.complex64(1)], [math.inf],
                                  [10**400], [1e101], iter([1]), [object()], [pd.Timestamp(0)]])
 def test_numbers_refuses(bad):
     with pytest.raises(BadInput): numbers(bad)
 
 
-@pytest.mark.parametrize('x', [[1, None, 2], (1, math.nan, 2), np.array([1, np.nan, 2]), pd.Series([1, pd.NA, 2], dtype='Int64'), pd.Series([1, None, 2]),
+@pytest.mark.parametrize('x', [[1, None, 2], (1, math.nan, 2), np.array([1, np.nan, 2]),
+                               pd.Series([1, pd.NA, 2], dtype='Int64'), pd.Series([1, None, 2]),
                                [1, Absence.looped, 2], [1, pd.NaT, 2], [True, None, 2]])
 def test_numbers_missing(x): assert np.array_equal(numbers(x), [1, np.nan, 2], equal_nan=True)
 
@@ -47,7 +51,8 @@ def test_complete_drops_in_tandem():
     with pytest.raises(BadInput): encode(['a', 'b'], labels=['a'])
 
 
-@pytest.mark.parametrize('x,constant', [([], True), ([3], True), ([0, 0], True), ([.1 + .2, .3], True), ([1e9, 1e9 + .01], False), ([0, 5e-324], False), ([-1, 1], False)])
+@pytest.mark.parametrize('x,constant', [([], True), ([3], True), ([0, 0], True), ([.1 + .2, .3], True),
+                                        ([1e9, 1e9 + .01], False), ([0, 5e-324], False), ([-1, 1], False)])
 def test_is_constant(x, constant): assert is_constant(np.array(x, float)) is constant
 
 
@@ -55,7 +60,8 @@ def test_bootstrap_equals_a_plain_loop():
     rng = np.random.default_rng(1)
     x, groups = rng.normal(size=60), rng.integers(0, 12, 60)
     got = bootstrap(np.median, x, groups=groups, n_resamples=300, seed=5, method='percentile')
-    # The same draws by hand: groups in order of appearance, as many as there are, with replacement; the rows of each in their order.
+    # The same draws by hand: groups in order of appearance, as many as there are, with replacement; the rows of each in
+    # their order.
     names, draw, medians = list(dict.fromkeys(groups)), np.random.default_rng(5), []
     for _ in range(300):
         chosen = draw.integers(0, len(names), len(names))
@@ -84,12 +90,15 @@ def test_groups_of_one_are_items():
 def test_bca_against_scipy():
     x = np.random.default_rng(0).lognormal(size=40)
     ours = bootstrap(np.mean, x, method='bca', n_resamples=10_000)
-    scipys = scipy.stats.bootstrap((x,), np.mean, method='BCa', n_resamples=10_000, rng=np.random.default_rng(1)).confidence_interval
-    assert np.allclose(ours.ci, scipys, atol=.03) and not np.allclose(ours.ci, bootstrap(np.mean, x, n_resamples=10_000, method='percentile').ci, atol=.03)
+    scipys = scipy.stats.bootstrap((x,), np.mean, method='BCa', n_resamples=10_000,
+                                   rng=np.random.default_rng(1)).confidence_interval
+    assert np.allclose(ours.ci, scipys, atol=.03)
+    assert not np.allclose(ours.ci, bootstrap(np.mean, x, n_resamples=10_000, method='percentile').ci, atol=.03)
 
 
 def test_cluster_coverage():
-    "100 studies of 30 documents: 95% intervals for documents cover, those for items do not. 88 is 3.2 binomial errors below 95."
+    """100 studies of 30 documents: 95% intervals for documents cover, those for items do not. 88 is 3.2 binomial errors
+    below 95."""
     rng, covered = np.random.default_rng(7), {True: 0, False: 0}
     documents = np.repeat(np.arange(30), 5)
     for _ in range(100):
@@ -106,7 +115,9 @@ def test_bootstrap_says_what_it_lacks():
     mostly = bootstrap(share, [0, 0, 0, 1, 2], n_resamples=5000, method='percentile')
     undefined = int(mostly.note.split()[2])
     assert 'left out' in mostly.note and .8*(3/5)**5 < undefined/5000 < 1.25*(3/5)**5
-    assert bootstrap(lambda x: share(x) if len(set(x)) == 3 else None, [0, 1, 2], n_resamples=500, method='percentile').ci is None      # 6 of 27 draws
+    # 6 of 27 draws
+    assert bootstrap(lambda x: share(x) if len(set(x)) == 3 else None,
+                     [0, 1, 2], n_resamples=500, method='percentile').ci is None
     assert bootstrap(np.mean, [1, 2], groups=['a', 'a']).note == 'only one group, so there is nothing to resample'
     assert bootstrap(np.mean, []).note == 'no items' and bootstrap(np.mean, [2, 2, 2]).ci is None
 
@@ -115,10 +126,12 @@ def test_bootstrap_p():
     x = np.random.default_rng(0).normal(.1, 1, 100)
     r = bootstrap(np.mean, x, null=0, n_resamples=5000)
     assert bootstrap(np.mean, [1, 2, 3], null=0).p is None      # three items can't show anything
-    assert .01 < r.p == pytest.approx(scipy.stats.ttest_1samp(x, 0).pvalue, abs=.015) and bootstrap(np.mean, x + 9, null=0, n_resamples=99).p == 2/100
+    assert .01 < r.p == pytest.approx(scipy.stats.ttest_1samp(x, 0).pvalue, abs=.015)
+    assert bootstrap(np.mean, x + 9, null=0, n_resamples=99).p == 2/100
 
 
-@pytest.mark.parametrize('options', [dict(level=1), dict(level=0), dict(n_resamples=-1), dict(n_resamples=1.5), dict(seed=-1), dict(method='basic')])
+@pytest.mark.parametrize('options', [dict(level=1), dict(level=0), dict(n_resamples=-1),
+                                     dict(n_resamples=1.5), dict(seed=-1), dict(method='basic')])
 def test_bootstrap_options(options):
     with pytest.raises(BadInput): bootstrap(np.mean, [1, 2, 3], **options)
 
@@ -129,7 +142,8 @@ def test_sign_flip_enumerates(alternative, seed):
     sums = np.random.default_rng(seed).integers(-3, 4, 7)/10     # tenths: ties that floating point would break
     totals = [sum(s*round(10*v) for s, v in zip(signs, sums)) for signs in itertools.product([1, -1], repeat=7)]
     seen = round(10*sums.sum())
-    extreme = sum(dict(greater=t >= seen, less=t <= seen)[alternative] if alternative != 'two-sided' else abs(t) >= abs(seen) for t in totals)
+    extreme = sum(dict(greater=t >= seen, less=t <= seen)[alternative]
+                  if alternative != 'two-sided' else abs(t) >= abs(seen) for t in totals)
     assert sign_flip(sums, alternative=alternative) == (extreme/128, True)
 
 
@@ -151,8 +165,10 @@ def test_bounds_by_trying_everything():
     assert bounds_paired(a, b, 1, 5).ci == (min(means), max(means)) and bounds_paired(a, b, 1, 5).estimate == 1
     means = [np.mean(x) for x in itertools.product(*ends(a))]
     assert bounds_mean(a, 1, 5).ci == (min(means), max(means))
-    assert bounds_mean([None], 0, 1).ci == (0, 1) and bounds_mean([None], 0, 1).estimate is None and bounds_mean([], 0, 1).ci is None
-    for bad in (lambda: bounds_mean([6], 1, 5), lambda: bounds_mean([1], 5, 1), lambda: bounds_paired([1], [1, 2], 1, 5)):
+    assert bounds_mean([None], 0, 1).ci == (0, 1) and bounds_mean([None], 0, 1).estimate is None
+    assert bounds_mean([], 0, 1).ci is None
+    for bad in (lambda: bounds_mean([6], 1, 5), lambda: bounds_mean([1], 5, 1),
+                lambda: bounds_paired([1], [1, 2], 1, 5)):
         with pytest.raises(BadInput): bad()
 
 
@@ -169,6 +185,8 @@ def test_holm(seed):
 
 def test_critical_t():
     # Table values: t(10) .975 = 2.228, t(29) .95 = 1.699, t(64) .95 = 1.669.
-    assert round(critical_t(10), 3) == 2.228 and round(critical_t(29, alternative='greater'), 3) == 1.699 and round(critical_t(64, alternative='less'), 3) == -1.669
-    for bad in (lambda: critical_t(0), lambda: critical_t(5, 1), lambda: critical_t(5, alternative='larger'), lambda: holm([2])):
+    assert round(critical_t(10), 3) == 2.228 and round(critical_t(29, alternative='greater'), 3) == 1.699
+    assert round(critical_t(64, alternative='less'), 3) == -1.669
+    for bad in (lambda: critical_t(0), lambda: critical_t(5, 1), lambda: critical_t(5, alternative='larger'),
+                lambda: holm([2])):
         with pytest.raises(BadInput): bad()

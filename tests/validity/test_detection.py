@@ -9,7 +9,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from factlib.core.records import BadInput
 from factlib.validity.bounds import bounds_mean
-from factlib.validity.detection import accuracy, auc, auc_ci, auc_test, balanced_accuracy, bounds_auc, macro_f1, mean_auc_test, right
+from factlib.validity.detection import accuracy, auc, auc_ci, auc_test, balanced_accuracy, bounds_auc, macro_f1
+from factlib.validity.detection import mean_auc_test, right
 
 close = lambda a, b: math.isclose(a, b, rel_tol=0, abs_tol=1e-10)
 
@@ -28,7 +29,8 @@ def test_auc_is_sklearns(seed):
     pos, neg = ties_and_gaps(rng, 30), ties_and_gaps(rng, 50)
     x, y = known(pos), known(neg)
     r = auc(pos, neg)
-    assert close(r.estimate, roc_auc_score([1]*len(x) + [0]*len(y), np.r_[x, y])) and (r.n, r.asked) == (len(x) + len(y), 80)
+    assert close(r.estimate, roc_auc_score([1]*len(x) + [0]*len(y), np.r_[x, y]))
+    assert (r.n, r.asked) == (len(x) + len(y), 80)
     assert close(auc_ci(pos, neg).estimate, r.estimate)
     assert close(auc_ci(pos, neg, 'cluster', range(80), n_resamples=5).estimate, r.estimate)
 
@@ -36,7 +38,8 @@ def test_auc_is_sklearns(seed):
 def test_auc_of_offsets_and_extremes():
     pos, neg = [2, 3, 3, 9], [1, 3, 4]
     expected = auc(pos, neg).estimate
-    assert auc(np.array(pos)*5e-324, np.array(neg)*5e-324).estimate == expected == auc(np.array(pos) + 1e9, np.array(neg) + 1e9).estimate
+    assert auc(np.array(pos)*5e-324,
+               np.array(neg)*5e-324).estimate == expected == auc(np.array(pos) + 1e9, np.array(neg) + 1e9).estimate
     assert auc(neg, pos).estimate == pytest.approx(1 - expected) and auc([1], [1]).estimate == .5
 
 
@@ -54,7 +57,8 @@ def test_delong_by_definition(seed):
     se = math.sqrt(np.var(v10, ddof=1)/len(v10) + np.var(v01, ddof=1)/len(v01))
     r = auc_ci(pos, neg, level=.9)
     assert close(r.statistic, (v10.mean() - .5)/se) and close(r.p, 2*scipy.stats.norm.sf(abs(r.statistic)))
-    assert close(r.ci[0], max(0, v10.mean() - scipy.stats.norm.ppf(.95)*se)) and close(r.ci[1], min(1, v10.mean() + scipy.stats.norm.ppf(.95)*se))
+    assert close(r.ci[0], max(0, v10.mean() - scipy.stats.norm.ppf(.95)*se))
+    assert close(r.ci[1], min(1, v10.mean() + scipy.stats.norm.ppf(.95)*se))
 
 
 @pytest.mark.parametrize('seed', range(10))
@@ -69,14 +73,16 @@ def test_delong_test_by_definition(seed):
     contrast = np.array([1, -1])
     se = math.sqrt(contrast @ (s10/len(pos) + s01/len(neg)) @ contrast)
     r = auc_test(pos_a, neg_a, pos_b, neg_b)
-    assert close(r.estimate, a10.mean() - b10.mean()) and close(r.statistic, r.estimate/se) and (r.n, r.asked) == (len(pos) + len(neg), 50)
+    assert close(r.estimate, a10.mean() - b10.mean()) and close(r.statistic, r.estimate/se)
+    assert (r.n, r.asked) == (len(pos) + len(neg), 50)
     swapped = auc_test(pos_b, neg_b, pos_a, neg_a)
     assert close(swapped.estimate, -r.estimate) and close(swapped.p, r.p)
 
 
 def stories(n):
     rng = np.random.default_rng(2)
-    return rng.integers(1, 6, n).astype(float), rng.integers(1, 5, 4*n).astype(float), np.arange(n), np.repeat(np.arange(n), 4)
+    return rng.integers(1, 6, n).astype(float), rng.integers(1, 5, 4*n).astype(
+        float), np.arange(n), np.repeat(np.arange(n), 4)
 
 
 def sklearns(pos, neg): return roc_auc_score([1]*len(pos) + [0]*len(neg), np.r_[pos, neg])
@@ -88,7 +94,8 @@ def test_many_groups_are_a_plain_loop():
     draw, values = np.random.default_rng(3), []
     for _ in range(200):
         chosen = draw.integers(0, 50, 50)
-        values.append(sklearns(*(np.concatenate([x[groups == g] for g in chosen]) for x, groups in ((pos, groups_pos), (neg, groups_neg)))))
+        values.append(sklearns(*(np.concatenate([x[groups == g] for g in chosen])
+                                 for x, groups in ((pos, groups_pos), (neg, groups_neg)))))
     # The fifth draw from either end is the outermost whose p, 2(5 + 1)/201, is not below .05.
     assert np.allclose(r.ci, np.sort(values)[[4, -5]], atol=1e-12, rtol=0) and r.groups == 50
 
@@ -120,7 +127,8 @@ def test_cluster_coverage_of_duplicates():
     pos, neg = np.repeat(rng.normal(.5, 1, 40), 5), np.repeat(rng.normal(0, 1, 40), 5)
     clustered = auc_ci(pos, neg, 'cluster', np.repeat(np.arange(80), 5))
     honest = auc_ci(pos[::5], neg[::5])
-    assert np.ptp(clustered.ci) == pytest.approx(np.ptp(honest.ci), rel=.15) and np.ptp(auc_ci(pos, neg).ci) < .6*np.ptp(honest.ci)
+    assert np.ptp(clustered.ci) == pytest.approx(np.ptp(honest.ci), rel=.15)
+    assert np.ptp(auc_ci(pos, neg).ci) < .6*np.ptp(honest.ci)
 
 
 def by_definition(sets, groups):
@@ -142,7 +150,9 @@ def test_mean_auc_test_by_definition(seed):
         sets.append((draw(n, 1), draw(n), draw(n), draw(n), [i//2 for i in range(n)], [i//2 for i in range(n)]))
     r, sums = mean_auc_test(sets, n_resamples=200), by_definition(sets, range(5))
     area = lambda pos, neg: roc_auc_score([1]*len(pos) + [0]*len(neg), [*pos, *neg])
-    assert r.estimate == pytest.approx(np.mean([area(s[0], s[1]) - area(s[2], s[3]) for s in sets])) == pytest.approx(sums.sum()) and (r.n, r.groups) == (32, 5)
+    assert r.estimate == pytest.approx(np.mean([area(s[0], s[1]) - area(s[2], s[3]) for s in sets])) == pytest.approx(
+        sums.sum())
+    assert (r.n, r.groups) == (32, 5)
     flipped = [abs(np.dot(signs, sums)) for signs in itertools.product((1, -1), repeat=5)]
     assert r.p == np.mean([f >= abs(sums.sum()) - 1e-12 for f in flipped])
 
@@ -151,40 +161,52 @@ def test_mean_auc_test_of_one_set_is_auc_test():
     pos_a, neg_a, pos_b, neg_b = (list(rng.normal(size=20) + x) for x in (1, 0, .5, 0))
     pos_a[3] = None
     groups = [i//2 for i in range(20)]
-    one, usual = mean_auc_test([(pos_a, neg_a, pos_b, neg_b, groups, groups)], n_resamples=300), auc_test(pos_a, neg_a, pos_b, neg_b, (groups, groups), n_resamples=300)
+    one, usual = mean_auc_test([(pos_a, neg_a, pos_b, neg_b, groups, groups)],
+                               n_resamples=300), auc_test(pos_a, neg_a, pos_b, neg_b, (groups, groups), n_resamples=300)
     assert (one.estimate, one.n, one.asked) == (usual.estimate, 39, 40) and one.ci == usual.ci
 
 @pytest.mark.parametrize('make', ['flat against random', 'equal', 'skewed'])
 def test_mean_auc_test_keeps_its_level(make):
-    "Equal mean AUCs, from scores that are alike or not at all: of 200 tests at 5 % no more than a binomial allows (99.9 %: 21) are significant."
+    """Equal mean AUCs, from scores that are alike or not at all: of 200 tests at 5 % no more than a binomial allows
+    (99.9 %: 21) are significant."""
     def scores(rng, n=12):
         if make == 'flat against random': return np.zeros((5, n)), rng.normal(size=(5, n))
-        if make == 'skewed': return rng.exponential(1, (5, n))*np.array([3, 1, 1, 1, 1])[:, None], rng.normal(size=(5, n)) + np.array([.674*2**.5, 0, 0, 0, 0])[:, None] # AUC 3/4 both
+        # AUC 3/4 both
+        if make == 'skewed':
+            return rng.exponential(1, (5, n))*np.array([3, 1, 1, 1, 1])[
+                :, None], rng.normal(size=(5, n)) + np.array([.674*2**.5, 0, 0, 0, 0])[:, None]
         shared, shift = rng.normal(size=(5, n))*1.5, np.array([1, 0, 0, 0, 0])[:, None]
         return shared + rng.normal(size=(5, n)) + shift, shared + rng.normal(size=(5, n)) + shift
     hits = 0
     for seed in range(200):
         a, b = scores(np.random.default_rng(seed))
-        hits += mean_auc_test([(a[0], a[k], b[0], b[k], range(12), range(12)) for k in range(1, 5)], n_resamples=0, n_flips=499).p <= .05
+        hits += mean_auc_test([(a[0], a[k], b[0], b[k], range(12), range(12)) for k in range(1, 5)],
+                              n_resamples=0, n_flips=499).p <= .05
     assert hits <= scipy.stats.binom.ppf(.999, 200, .05)
 
 def test_mean_auc_test_bad_input():
-    for sets, says in (([], 'no set'), ([([1], [2], [1, 2], [2], 'a', 'b')], 'same positives'), ([([1], [2], [1], [2], 'a', 'bc')], 'each of these a group')):
+    for sets, says in (([], 'no set'), ([([1], [2], [1, 2], [2], 'a', 'b')], 'same positives'),
+                       ([([1], [2], [1], [2], 'a', 'bc')], 'each of these a group')):
         with pytest.raises(BadInput, match=says): mean_auc_test(sets)
     with pytest.raises(BadInput, match='n_flips'): mean_auc_test([([1], [2], [1], [2], 'a', 'b')], n_flips=0)
     assert mean_auc_test([([1, None], [None], [1, 2], [2], 'ab', 'b')]).p is None
 
 def test_auc_undefined():
-    for r in (auc([], [1]), auc([None], [1]), auc_ci([], []), auc_ci([1], [None]), auc_test([1], [None], [1], [2])): assert r.estimate is None and r.note
+    for r in (auc([], [1]), auc([None], [1]), auc_ci([], []), auc_ci([1], [None]), auc_test([1], [None], [1], [2])):
+        assert r.estimate is None and r.note
     assert auc_ci([1], [2, 3]).ci is None and auc_ci([4, 5], [1, 2]).note.startswith('no spread')
     assert auc_ci([4, 5], [1, 2], 'cluster', [1, 2, 3, 4]).note
     assert auc_test([3, 2], [1, 2], [3, 2], [1, 2]).p is None
 
 
-@pytest.mark.parametrize('bad', [lambda: auc_ci([1], [2], 'cluster'), lambda: auc_ci([1], [2], groups=['a', 'b']), lambda: auc_ci([1], [2], 'bootstrap'),
-                                 lambda: auc_ci([1, 2], [2], 'cluster', ['a', 'b']), lambda: auc_ci([1, 2], [2], 'cluster', (['a', 'b'], ['a', 'b'])),
-                                 lambda: auc_test([1], [2], [1, 2], [2]), lambda: auc(['a'], [1]), lambda: auc(None, [1]), lambda: auc_ci([1], [2], level=95),
-                                 lambda: bounds_auc([9], [1], 1, 5), lambda: right([1], []), lambda: accuracy([[1]], [1]), lambda: macro_f1([1, 2], [1])])
+@pytest.mark.parametrize('bad', [lambda: auc_ci([1], [2], 'cluster'),
+                                 lambda: auc_ci([1], [2], groups=['a', 'b']), lambda: auc_ci([1], [2], 'bootstrap'),
+                                 lambda: auc_ci([1, 2], [2], 'cluster', ['a', 'b']),
+                                 lambda: auc_ci([1, 2], [2], 'cluster', (['a', 'b'], ['a', 'b'])),
+                                 lambda: auc_test([1], [2], [1, 2], [2]),
+                                 lambda: auc(['a'], [1]), lambda: auc(None, [1]), lambda: auc_ci([1], [2], level=95),
+                                 lambda: bounds_auc([9], [1], 1, 5), lambda: right([1], []),
+                                 lambda: accuracy([[1]], [1]), lambda: macro_f1([1, 2], [1])])
 def test_bad_input(bad):
     with pytest.raises(BadInput): bad()
 
@@ -220,7 +242,8 @@ def test_classes_are_sklearns(seed):
 
 
 def test_accuracy_edges():
-    assert accuracy(['a']*5, ['a']*5).ci[1] == 1 and accuracy([None], ['a']).estimate is None and accuracy([], []).note == 'no items'
+    assert accuracy(['a']*5, ['a']*5).ci[1] == 1 and accuracy([None], ['a']).estimate is None
+    assert accuracy([], []).note == 'no items'
     assert balanced_accuracy([None], ['a']).estimate is None and macro_f1([], []).estimate is None
     # A class that only occurs where the verdict is missing is not a class.
     assert macro_f1(['a', None], ['a', 'b']).estimate == 1

@@ -12,7 +12,8 @@ from statsmodels.stats.weightstats import ttost_paired
 
 from factlib.core.records import BadInput
 from factlib.validity.resampling import bootstrap
-from factlib.validity.paired import examples_needed, effect_size, equivalence, mcnemar, mcnemar_pairs, noninferiority, paired_t, permutation_test, power, sample_size
+from factlib.validity.paired import examples_needed, effect_size, equivalence, mcnemar, mcnemar_pairs, noninferiority
+from factlib.validity.paired import paired_t, permutation_test, power, sample_size
 
 ALTERNATIVES = ['two-sided', 'greater', 'less']
 close = lambda a, b: math.isclose(a, b, rel_tol=1e-10, abs_tol=1e-10)
@@ -37,14 +38,16 @@ def test_t_is_scipys(seed, alternative):
     assert close(single.statistic, r.statistic) and close(single.p, r.p) and single.df == r.df
 
 
-def statsmodels_t(d, groups): return sm.OLS(d, np.ones(len(d))).fit(cov_type='cluster', cov_kwds=dict(groups=groups), use_t=True)
+def statsmodels_t(d, groups):
+    return sm.OLS(d, np.ones(len(d))).fit(cov_type='cluster', cov_kwds=dict(groups=groups), use_t=True)
 
 
 @pytest.mark.parametrize('seed', range(6))
 def test_clustered_t_is_statsmodels(seed):
     d, groups = known(differences(seed, missing=0)), np.random.default_rng(seed).permutation(np.repeat(np.arange(8), 5))
     fit, r = statsmodels_t(d, groups), paired_t(d, groups=groups)
-    assert close(r.statistic, fit.tvalues[0]) and close(r.p, fit.pvalues[0]) and np.allclose(r.ci, fit.conf_int()[0], atol=1e-10)
+    assert close(r.statistic, fit.tvalues[0]) and close(r.p, fit.pvalues[0])
+    assert np.allclose(r.ci, fit.conf_int()[0], atol=1e-10)
     assert r.groups == 8 == r.df + 1 and close(r.effective, 8)
 
 
@@ -69,7 +72,9 @@ def test_uneven_groups_flip(seed):
     less, greater = (paired_t(d, how, groups).p for how in ('less', 'greater'))
     assert close(less + greater, 1) and close(2*min(less, greater), r.p)
     # The interval is where the same flips of d - value don't reject.
-    p_of = lambda value: scipy.stats.permutation_test((np.array([(known(d)[codes == g] - value).sum() for g in set(codes)]),), np.mean, permutation_type='samples', n_resamples=9999).pvalue
+    p_of = lambda value: scipy.stats.permutation_test(
+        (np.array([(known(d)[codes == g] - value).sum() for g in set(codes)]),),
+        np.mean, permutation_type='samples', n_resamples=9999).pvalue
     for end, out in zip(r.ci, (-1, 1)): assert p_of(end - out*1e-6) >= .05 > p_of(end + out*1e-6)
 
 
@@ -78,7 +83,8 @@ def test_many_uneven_groups_have_a_t():
     groups = np.sort(rng.integers(0, 80, 400))
     d = rng.normal(size=400)
     r, sizes = paired_t(d, groups=groups), np.unique(groups, return_counts=True)[1]
-    assert close(r.df, satterthwaite_by_matrix(sizes)) and close(r.p, 2*scipy.stats.t.sf(abs(statsmodels_t(d, groups).tvalues[0]), r.df))
+    assert close(r.df, satterthwaite_by_matrix(sizes))
+    assert close(r.p, 2*scipy.stats.t.sf(abs(statsmodels_t(d, groups).tvalues[0]), r.df))
 
 
 def test_t_with_an_offset():
@@ -96,7 +102,8 @@ def test_t_undefined(d):
 
 
 def test_groups_that_cancel():
-    assert paired_t([-1, 1, -2, 2], groups=list('aabb')).statistic is None and paired_t([1, 2], groups=list('aa')).note.startswith('only one group')
+    assert paired_t([-1, 1, -2, 2], groups=list('aabb')).statistic is None
+    assert paired_t([1, 2], groups=list('aa')).note.startswith('only one group')
 
 
 @pytest.mark.parametrize('b,c', itertools.product([0, 1, 2, 7, 30], repeat=2))
@@ -114,7 +121,8 @@ def test_mcnemar_pairs():
     pairs = [(x, y) for x, y in zip(a, b) if x is not None and y is not None]
     expected = mcnemar(sum(x > y for x, y in pairs), sum(x < y for x, y in pairs))
     r = mcnemar_pairs(a, b)
-    assert (r.p, r.estimate, r.ci, r.n) == (expected.p, expected.estimate, expected.ci, expected.n) and r.asked == 50 and f'{50 - len(pairs)} of 50' in r.note
+    assert (r.p, r.estimate, r.ci, r.n) == (expected.p, expected.estimate, expected.ci, expected.n) and r.asked == 50
+    assert f'{50 - len(pairs)} of 50' in r.note
 
 
 @pytest.mark.parametrize('alternative', ALTERNATIVES)
@@ -130,7 +138,8 @@ def test_permutation_enumerates(seed, alternative):
         sums = [sum(v for v, g in zip(doubled, labels) if g == u) for u in units]
         totals = [sum(s*v for s, v in zip(signs, sums)) for signs in itertools.product([1, -1], repeat=len(units))]
         seen = sum(sums)
-        hit = dict(greater=lambda t: t >= seen, less=lambda t: t <= seen).get(alternative, lambda t: abs(t) >= abs(seen))
+        hit = dict(greater=lambda t: t >= seen,
+                   less=lambda t: t <= seen).get(alternative, lambda t: abs(t) >= abs(seen))
         return sum(map(hit, totals))/len(totals)
     assert permutation_test(d, alternative=alternative).p == expected(range(len(doubled)))
     assert permutation_test(d, groups, alternative=alternative).p == expected(labels)
@@ -139,9 +148,11 @@ def test_permutation_enumerates(seed, alternative):
 
 def test_permutation_sampled():
     d = known(differences(1, 60))
-    s = scipy.stats.permutation_test((d,), np.mean, permutation_type='samples', n_resamples=9999, rng=np.random.default_rng(0))
+    s = scipy.stats.permutation_test((d,), np.mean, permutation_type='samples',
+                                     n_resamples=9999, rng=np.random.default_rng(0))
     r = permutation_test(d)
-    assert math.isclose(r.p, s.pvalue, rel_tol=.5) and r.p*10_000 == pytest.approx(round(r.p*10_000)) and r == permutation_test(d, groups=None)
+    assert math.isclose(r.p, s.pvalue, rel_tol=.5) and r.p*10_000 == pytest.approx(round(r.p*10_000))
+    assert r == permutation_test(d, groups=None)
     assert permutation_test(np.ones(60), n_resamples=99).p == 1/100 and permutation_test([0, 0, 0]).p == 1
     assert permutation_test(d).p == permutation_test(d, groups=range(len(d))).p      # the same flips
 
@@ -163,15 +174,22 @@ def test_noninferiority_bootstrap():
         r = noninferiority(d, .3, 'bootstrap', level=.9, groups=g, n_resamples=2000)
         assert r.ci == bootstrap(np.mean, d, groups=g, level=.8, n_resamples=2000).ci and r.asked == 80
         assert r.p == pytest.approx(noninferiority(d, .3, level=.9, groups=g).p, abs=.03)
-        assert all((q.p < .1) == (q.low > -m) for m in np.linspace(.01, 1, 40) for q in [noninferiority(d, m, 'bootstrap', level=.9, groups=g, n_resamples=399)])
-    assert noninferiority(range(5, 15), .1, 'bootstrap', n_resamples=99).p == 1/100 and noninferiority([5, 6, 7], .1, 'bootstrap', n_resamples=99).p is None
+        assert all((q.p < .1) == (q.low > -m) for m in np.linspace(.01, 1, 40)
+                   for q in [noninferiority(d, m, 'bootstrap', level=.9, groups=g, n_resamples=399)])
+    assert noninferiority(range(5, 15), .1, 'bootstrap', n_resamples=99).p == 1/100
+    assert noninferiority([5, 6, 7], .1, 'bootstrap', n_resamples=99).p is None
 
 
-@pytest.mark.parametrize('bad', [lambda: noninferiority([1, 2], 0), lambda: noninferiority([1, 2], -1), lambda: noninferiority([1, 2], math.inf), lambda: noninferiority([1, 2], None),
-                                 lambda: noninferiority([1, 2], 1, level=.4), lambda: noninferiority([1, 2], 1, 'z'), lambda: equivalence([1, 2], 0), lambda: paired_t([1, 2], 'larger'),
-                                 lambda: mcnemar(-1, 2), lambda: mcnemar(1.5, 2), lambda: mcnemar('1', 2), lambda: mcnemar_pairs([2], [1]), lambda: power(.5, 1), lambda: power(math.nan, 9),
-                                 lambda: power(.5, 9, alpha=0), lambda: sample_size(0), lambda: sample_size(.5, 1), lambda: sample_size(-.5, alternative='greater'),
-                                 lambda: effect_size([1, 2], 'd'), lambda: permutation_test([1, 2], n_resamples=0), lambda: paired_t([1, 2], groups=['a'])])
+@pytest.mark.parametrize('bad', [lambda: noninferiority([1, 2], 0), lambda: noninferiority([1, 2], -1),
+                                 lambda: noninferiority([1, 2], math.inf), lambda: noninferiority([1, 2], None),
+                                 lambda: noninferiority([1, 2], 1, level=.4), lambda: noninferiority([1, 2], 1, 'z'),
+                                 lambda: equivalence([1, 2], 0), lambda: paired_t([1, 2], 'larger'),
+                                 lambda: mcnemar(-1, 2), lambda: mcnemar(1.5, 2), lambda: mcnemar('1', 2),
+                                 lambda: mcnemar_pairs([2], [1]), lambda: power(.5, 1), lambda: power(math.nan, 9),
+                                 lambda: power(.5, 9, alpha=0), lambda: sample_size(0),
+                                 lambda: sample_size(.5, 1), lambda: sample_size(-.5, alternative='greater'),
+                                 lambda: effect_size([1, 2], 'd'), lambda: permutation_test([1, 2], n_resamples=0),
+                                 lambda: paired_t([1, 2], groups=['a'])])
 def test_bad_input(bad):
     with pytest.raises(BadInput): bad()
 
@@ -200,8 +218,11 @@ def test_power_far_out():
 @pytest.mark.parametrize('alternative', ['two-sided', 'greater'])
 def test_sample_size(effect, alternative):
     n = sample_size(effect, .9, alternative=alternative)
-    assert power(effect, n, alternative=alternative).estimate >= .9 and (n == 2 or power(effect, n - 1, alternative=alternative).estimate < .9)
-    if effect <= .8: assert n == math.ceil(TTestPower().solve_power(effect, None, .05, .9, {'two-sided': 'two-sided', 'greater': 'larger'}[alternative]))
+    assert power(effect, n, alternative=alternative).estimate >= .9
+    assert (n == 2 or power(effect, n - 1, alternative=alternative).estimate < .9)
+    if effect <= .8:
+        assert n == math.ceil(TTestPower().solve_power(effect, None, .05, .9,
+                                                       {'two-sided': 'two-sided', 'greater': 'larger'}[alternative]))
     assert sample_size(-effect, .9, alternative='two-sided' if alternative == 'two-sided' else 'less') == n
 
 
@@ -235,7 +256,8 @@ def test_every_effect_of_usual_size_has_an_interval(n, effect):
     d = (d - d.mean())/d.std(ddof=1) - effect
     r, df = effect_size(d), n - 1
     chi = scipy.stats.chi(df, scale=1/math.sqrt(df))
-    below = lambda nc: scipy.integrate.quad(lambda s: scipy.stats.norm.cdf(-effect*math.sqrt(n)*s - nc)*chi.pdf(s), *chi.ppf([1e-15, 1 - 1e-15]), limit=200, epsabs=1e-10)[0]
+    below = lambda nc: scipy.integrate.quad(lambda s: scipy.stats.norm.cdf(-effect*math.sqrt(n)*s - nc)*chi.pdf(s),
+                                            *chi.ppf([1e-15, 1 - 1e-15]), limit=200, epsabs=1e-10)[0]
     assert r.estimate == pytest.approx(-effect) and r.low < -effect < r.high
     assert [below(end*math.sqrt(n)) for end in r.ci] == pytest.approx([.975, .025], abs=1e-6)
 
@@ -244,7 +266,8 @@ def test_effect_size_edges():
     assert effect_size([1, 2], 'gz').estimate is None and effect_size([1e9, 1e9 + 1, 1e9 + 3]).ci is None
     # From 100 and 101 with one degree of freedom nearly anything follows: between chi-square bounds of the sd.
     low, high = effect_size([100, 101]).ci
-    assert low == pytest.approx(142.1*math.sqrt(scipy.stats.chi2.ppf(.025, 1)), rel=.02) and high == pytest.approx(142.1*math.sqrt(scipy.stats.chi2.ppf(.975, 1)), rel=.02)
+    assert low == pytest.approx(142.1*math.sqrt(scipy.stats.chi2.ppf(.025, 1)), rel=.02)
+    assert high == pytest.approx(142.1*math.sqrt(scipy.stats.chi2.ppf(.975, 1)), rel=.02)
 
 # Examples needed
 
@@ -254,7 +277,8 @@ def test_examples_needed_is_statsmodels(seed, margin):
     from statsmodels.stats.power import TTestPower
     d = np.random.default_rng(seed).normal(.3, 1, 50)
     effect = (d.mean() + (margin or 0))/d.std(ddof=1)
-    oracle = TTestPower().solve_power(effect, power=.8, alpha=.05, alternative='two-sided' if margin is None else 'larger')
+    oracle = TTestPower().solve_power(effect, power=.8, alpha=.05,
+                                      alternative='two-sided' if margin is None else 'larger')
     assert examples_needed(list(d) + [None], margin=margin) == int(np.ceil(oracle))
 
 def test_examples_needed_with_groups():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ...core.files import escape_formula, read_inside, read_regular, write_atomic
 from ...core.folders import whole_folder
-from ...core.ownership import check_ours
+from ...core.ownership import check_ours, is_ours
 from ...core.records import BadInput
 from .layout import UNPUBLISHED, checked, checked_text, kind_of, place, read_memory, read_reply
 from .tables import COLUMNS, CONFIGURED, FILES, REPLY, Recordings
@@ -325,7 +325,8 @@ def _table(name, rows, folder, made, replace):
     table, kept = frame(name, rows, at_a_time=100 if 'text' in COLUMNS[name] else 1000), 0
     n, pool = len(table), pa.default_memory_pool()
     pool.release_unused() # what sorting took
-    if folder and not replace: table, kept = joined(name, table, folder)
+    join = folder and not replace and is_ours(folder/FILES[name], known=_is_ours) # else it isn't there, or --force
+    if join: table, kept = joined(name, table, folder)
     pool.release_unused() # and what joining took
     if made: _written(table, name, made)
     pool.release_unused()

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from ...core.files import read_inside
-from ...core.ownership import check_ours, write_own
+from ...core.ownership import RECORD, check_ours, write_own
 from ...core.records import BadInput
 from ...evaluators.prompt_family import VERSIONS
 
@@ -85,7 +85,7 @@ def prompt_pack(
     try: made = {version: _version(read, version) for version in VERSIONS} | _memo(read, folder)
     except ValueError as e: raise BadInput(f'A prompt of {str(path)!r} is of another form: {e}.') from None
     files = {Path(out)/f'{name}.jinja': template.encode() for name, template in made.items()}
-    same = lambda path: path.read_bytes() == files[path] # as an earlier version made it
-    check_ours(files, known=same)
+    same = lambda path: path.read_bytes() == files.get(path) # as an earlier version made it
+    check_ours([*files, Path(out)/RECORD], known=same)
     for path, template in files.items(): write_own(path, template, same)
     return list(made)

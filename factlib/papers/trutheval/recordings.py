@@ -13,7 +13,7 @@ from pathlib import Path
 from ...core.files import atomic_path, data_file, json_lines, need_columns, read_parquet, real_inside
 from ...core.files import parse_json, regular_bytes
 from ...core.frames import DataFrame
-from ...core.ownership import check_ours
+from ...core.ownership import check_ours, is_ours
 from ...core.records import Absence, BadInput, Judgement
 from ...evaluators.base import judgements_frame
 
@@ -132,7 +132,7 @@ def _rows_of(files): # Path -> method
 def _merged(frame, path):
     "With the rows that are there of methods and models that the frame lacks."
     import pandas as pd
-    if not path.is_file(): return frame
+    if not is_ours(path, known=_is_table): return frame # it isn't there, or --force replaces it
     old, new = read_parquet(path, _COLUMNS), set(zip(frame.method, frame.fact_extraction_llm))
     others = old[[row not in new for row in zip(old.method, old.fact_extraction_llm)]]
     return pd.concat([others, frame], ignore_index=True)

@@ -15,9 +15,11 @@ from factlib.text.spans import token_counter
 STORY = ' '.join(f'The fox went to house number {i} and found nobody there.' for i in range(60))
 
 def rule(request):
-    return '{"reason": "x", "fluency": 4, "coherence": 4}' if '<report>' in request['messages'][-1]['content'] else 'FINAL Fluency Score: 4\nFINAL Coherence Score: 4'
+    return '{"reason": "x", "fluency": 4, "coherence": 4}' if '<report>' in request[
+        'messages'][-1]['content'] else 'FINAL Fluency Score: 4\nFINAL Coherence Score: 4'
 
-def judge(server, *args, **options): return JudgeMemo(Chat('m', server.base_url, api_key='none', mode='off'), *args, **options)
+def judge(server, *args, **options):
+    return JudgeMemo(Chat('m', server.base_url, api_key='none', mode='off'), *args, **options)
 
 @pytest.mark.parametrize('lost', [0, 1, -1])
 def test_a_section_that_was_deleted_is_missed(lost):
@@ -30,13 +32,15 @@ def test_a_section_that_was_deleted_is_missed(lost):
             assert run_sync(reader.conclude(text, memory)).value is not None
             notes = list(memory.notes)
             del notes[lost]
-            with pytest.raises(BadInput, match='lacks section'): run_sync(reader.conclude(text, replace(memory, notes=tuple(notes))))
+            with pytest.raises(BadInput, match='lacks section'):
+                run_sync(reader.conclude(text, replace(memory, notes=tuple(notes))))
 
 @pytest.mark.parametrize('text', ['fox hen ' * 30_000, 'x' * 200_000, '狐' * 60_000], ids=['words', 'letters', 'signs'])
 def test_no_sentence_is_no_section_of_any_size(text):
     count = token_counter('characters')
     pieces = scan(text, 2000, counter='characters')
-    assert all(count(p.of(text)) <= 2000 for p in pieces) and ''.join(p.of(text) for p in pieces).replace(' ', '') == text.replace(' ', '')
+    assert all(count(p.of(text)) <= 2000 for p in pieces)
+    assert ''.join(p.of(text) for p in pieces).replace(' ', '') == text.replace(' ', '')
     assert len(scan('fox ' * 2000, 2000, counter='characters')) == 1 # four times the size: a long sentence
 
 @pytest.mark.parametrize('context', range(2300, 3700, 200))

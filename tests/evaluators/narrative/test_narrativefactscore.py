@@ -1,4 +1,5 @@
-"NarrativeFactScore against a server that answers by rule: scores by hand, the graph of Table 2, what is asked, and what cannot be read."
+"""NarrativeFactScore against a server that answers by rule: scores by hand, the graph of Table 2, what is asked, and
+what cannot be read."""
 import json
 import os
 import signal
@@ -42,7 +43,8 @@ def test_scores_by_hand():
     rows = frame.evidence[1]['facts']
     assert [list(row) for row in rows] == [['id', 'text', 'verdict', 'feedback', 'scene', 'triples']]*3
     assert [(r['id'], r['verdict'], r['scene'], r['triples']) for r in rows] == [
-        ('F1', 'supported', 0, ['Bob; brother of; Ann']), ('F2', 'unsupported', 1, ['Bob; brother of; Ann']), ('F3', 'unsupported', None, [])]
+        ('F1', 'supported', 0, ['Bob; brother of; Ann']), ('F2', 'unsupported', 1, ['Bob; brother of; Ann']),
+        ('F3', 'unsupported', None, [])]
     assert rows[1]['feedback'] == 'Not told: Cy met Bob.' and 'Nothing in the story' in rows[2]['feedback']
     assert frame.evidence[0]['scenes'] == [list(s) for s in scenes(TALE, size=20)]
     assert len(server.requests) == planned == 3*3 + 2 + 4
@@ -54,8 +56,10 @@ def test_scores_by_hand():
     ('factscore_characters', [1, 1/3], 9 + 2 + 2)]) # the whole story in every request
 def test_the_forms_of_table_2(name, values, requests):
     frame, server, planned = run([FIRST, SECOND], name=name)
-    assert list(frame.value) == values and len(server.requests) == planned == requests and set(frame.evaluator) == {name}
-    if name == 'narrativefactscore_single': assert sum(between(prompt(r), 'scene').strip() == TALE for r in server.requests if task(r) == 'read') == 1
+    assert list(frame.value) == values and len(server.requests) == planned == requests
+    assert set(frame.evaluator) == {name}
+    if name == 'narrativefactscore_single':
+        assert sum(between(prompt(r), 'scene').strip() == TALE for r in server.requests if task(r) == 'read') == 1
 
 @pytest.mark.parametrize('times, tau, value', [(3, 3, 1), (2, 3, .5), (2, 2, 1), (1, 2, .5), (1, 1, 1)])
 def test_each_tau(times, tau, value):
@@ -69,7 +73,8 @@ def test_each_tau(times, tau, value):
     assert list(run([FIRST], spoiled(read=sometimes), tau=tau)[0].value) == [value]
 
 def test_facts_of_a_scene_share_a_request_and_the_scene_comes_first():
-    target = Example('many', source=TALE, target='Bob has a ship. They live in Hull. Bob lives in Hull. Nobody else does. Ann met Cy.')
+    target = Example('many', source=TALE,
+                     target='Bob has a ship. They live in Hull. Bob lives in Hull. Nobody else does. Ann met Cy.')
     requests = {}
     for batch in (20, 2, 1):
         _, server, planned = run([target], graph=None, batch=batch)
@@ -95,9 +100,11 @@ def test_a_second_summary_pays_only_its_scoring():
         assert second.usage.requests == len(server.requests) - before == 1 + 2
 
 def test_an_unread_scene_makes_the_score_absent_unless_some_may_lack():
-    def deaf(request, reply): return dict(content='', refusal='No.') if 'rained' in between(prompt(request), 'scene') else reply
+    def deaf(request, reply):
+        return dict(content='', refusal='No.') if 'rained' in between(prompt(request), 'scene') else reply
     frame, server, _ = run([FIRST], spoiled(read=deaf))
-    assert frame.absence[0] == 'refused' and frame.evidence[0]['unread'] == {'2': 'refused'} and kinds(server).count('decompose') == 0
+    assert frame.absence[0] == 'refused' and frame.evidence[0]['unread'] == {'2': 'refused'}
+    assert kinds(server).count('decompose') == 0
     frame, server, _ = run([FIRST], spoiled(read=deaf), least=.6)
     assert frame.value[0] == 1 and frame.evidence[0]['unread'] == {'2': 'refused'}
     with StubServer(spoiled(read=deaf)) as server: # who asks next asks again
@@ -111,26 +118,33 @@ def verdicts(change):
     return spoiled(check=lambda request, reply: json.dumps(dict(verdicts=change(json.loads(reply)['verdicts']))))
 
 @pytest.mark.parametrize('change, absence', [
-    (lambda v: v[:-1], 'count_mismatch'), (lambda v: v + v[-1:], 'count_mismatch'), (lambda v: [x | dict(id='F9') for x in v], 'count_mismatch'),
+    (lambda v: v[:-1], 'count_mismatch'), (lambda v: v + v[-1:], 'count_mismatch'),
+    (lambda v: [x | dict(id='F9') for x in v], 'count_mismatch'),
     (lambda v: [x | dict(verdict='perhaps') for x in v], 'off_menu')])
 def test_what_is_no_verdict_about_a_fact_is_an_absence(change, absence):
     frame, server, _ = run([FIRST], verdicts(change), graph=None)
     assert frame.absence[0] == absence and frame.evidence[0]['bounds'] == [0, 1]
 
-@pytest.mark.parametrize('reply, absence', [('Well.', 'malformed'), (dict(content='{"verdicts": [', finish_reason='length'), 'truncated'), (dict(content='', refusal='No.'), 'refused')])
+@pytest.mark.parametrize('reply, absence',
+                         [('Well.', 'malformed'), (dict(content='{"verdicts": [', finish_reason='length'), 'truncated'),
+                          (dict(content='', refusal='No.'), 'refused')])
 def test_replies_that_cannot_be_used(reply, absence):
     assert run([FIRST], spoiled(check=lambda request, honest: reply), graph=None)[0].absence[0] == absence
     assert run([FIRST], spoiled(decompose=lambda request, honest: reply), graph=None)[0].absence[0] == absence
 
 def test_chunks():
     "The first scene is a chunk, and the two others are one."
-    paragraphs = Example('p', source=TALE, target='Bob has a ship. They live in Hull.\n\nAnn met Cy. It rained. They live in Hull.')
+    paragraphs = Example('p', source=TALE,
+                         target='Bob has a ship. They live in Hull.\n\nAnn met Cy. It rained. They live in Hull.')
     frame, server, planned = run([paragraphs], graph=None, scene='chunk', average='chunks')
     rows = frame.evidence[0]['facts']
-    assert [r['scene'] for r in rows] == [0, 0, 1, 2, None] and [r['id'] for r in rows] == [f'F{i}' for i in range(1, 6)]
+    assert [r['scene'] for r in rows] == [0, 0, 1, 2, None]
+    assert [r['id'] for r in rows] == [f'F{i}' for i in range(1, 6)]
     assert len(server.requests) == planned == 2 + 3 and kinds(server).count('decompose') == 2
-    assert [r['verdict'] == 'supported' for r in rows] == [False, False, True, True, False] # the first two aren't there word for word
-    assert frame.value[0] == pytest.approx((0 + 2/3)/2) and run([paragraphs], graph=None, scene='chunk')[0].value[0] == 2/5
+    # the first two aren't there word for word
+    assert [r['verdict'] == 'supported' for r in rows] == [False, False, True, True, False]
+    assert frame.value[0] == pytest.approx((0 + 2/3)/2)
+    assert run([paragraphs], graph=None, scene='chunk')[0].value[0] == 2/5
     one = run([FIRST], graph=None, scene='chunk')[0]
     assert one.absence[0] == 'inapplicable' and 'paragraph for each chunk' in one.evidence[0]['why']
 
@@ -139,7 +153,8 @@ def test_hostile_texts_stay_inside():
     hostile = Example('h', source=TALE + plea, target=plea)
     frame, server, _ = run([hostile], graph=None)
     assert frame.absence[0] is None
-    for r in server.requests: assert all(prompt(r).count(f'</{tag}>') <= 1 for tag in ('scene', 'people', 'facts', 'text'))
+    for r in server.requests:
+        assert all(prompt(r).count(f'</{tag}>') <= 1 for tag in ('scene', 'people', 'facts', 'text'))
 
 def test_nobody_named_is_judged_by_scenes_alone():
     rain = Example('rain', source='It rained.\n\nThe sun shone.', target='The sun shone.')
@@ -148,7 +163,8 @@ def test_nobody_named_is_judged_by_scenes_alone():
 
 def test_what_finding_nobody_cost_is_counted():
     rain = Example('rain', source='It rained.\n\nThe sun shone.', target='The sun shone.')
-    frame, server, _ = run([rain], lambda request: json.dumps(dict(names=[], triples=[])) if task(request) == 'read' else rule(request))
+    frame, server, _ = run([rain], lambda request: json.dumps(dict(names=[], triples=[]))
+                           if task(request) == 'read' else rule(request))
     assert frame.requests[0] == len(server.requests) > 2
 
 def test_bad_input():
@@ -162,11 +178,14 @@ def test_bad_input():
     with pytest.raises(BadInput, match='least'): NarrativeFactScore(chat, least=2)
     with pytest.raises(BadInput, match='no retriever'): NarrativeFactScore(chat, retriever='bge')
     with pytest.raises(BadInput, match='no chat'): NarrativeFactScore(pack='x')
-    assert run_sync(NarrativeFactScore(graph=None).judge(Example('e', source=' ', target='x'))).absence == 'inapplicable'
+    assert run_sync(NarrativeFactScore(graph=None).judge(Example('e', source=' ',
+                                                                 target='x'))).absence == 'inapplicable'
 
 def test_offline_is_by_words_and_by_names():
     tale = 'Sherlock Holmes met Irene Adler at the opera. Holmes was her enemy.\n\nIt rained in London for a week.'
-    judged = run_sync(NarrativeFactScore().judge(Example('e', source=tale, target='Holmes met Irene Adler at the opera. A dragon ate the moon.')))
+    judged = run_sync(NarrativeFactScore().judge(Example('e', source=tale,
+                                                         target='Holmes met Irene Adler at the opera. A dragon ate the '
+                                                                'moon.')))
     assert judged.value == .5 and judged.usage.requests == 0
     assert judged.evidence['facts'][1]['verdict'] == 'unsupported'
     assert 'narrativefactscore' in EVALUATORS and dry_run(NarrativeFactScore(), [FIRST]).total.requests == 0
@@ -178,7 +197,8 @@ def test_retrievers():
         def scores(self, queries): return [[float(i + 1) for i in range(len(self.texts))] for _ in queries]
     frame, _, _ = run([FIRST], graph=None, retriever=Last)
     assert [r['scene'] for r in frame.evidence[0]['facts']] == [2, 2]
-    assert 'retriever:last/1' in NarrativeFactScore(retriever=Last).signature and 'retriever:bm25/1' in NarrativeFactScore().signature
+    assert 'retriever:last/1' in NarrativeFactScore(retriever=Last).signature
+    assert 'retriever:bm25/1' in NarrativeFactScore().signature
 
 def test_pickled_and_made_again():
     import pickle
@@ -186,9 +206,17 @@ def test_pickled_and_made_again():
     nfs = NarrativeFactScore(chat)
     assert pickle.loads(pickle.dumps(nfs)).signature == nfs.signature
 
-@pytest.mark.parametrize('text, verdict', [('1', True), ('"1"', True), ('1.', True), ('Output: 1', True), ('{"verdict": "supported"}', True), ('0', False),
-    ('The statement is false because in scene 1 it was Sam.', False), ('1 of the two is wrong.', False), ('```json\n{"verdicts": [{"id": "F1", "verdict": "unsupported", "feedback": "x"}]}\n```', False),
-    ('', 'malformed'), ('   ', 'malformed'), (None, 'transport'), ('7', 'off_menu'), ('-1', 'off_menu'), ('1.0', 'off_menu'), ('N/A', 'malformed'), ('1\nBut no.', 'malformed'), ('{"verdict": "maybe"}', 'off_menu'), ("I'm sorry, I can't help.", 'refused'),
+@pytest.mark.parametrize('text, verdict', [('1', True), ('"1"', True), ('1.', True),
+                                           ('Output: 1', True), ('{"verdict": "supported"}', True), ('0', False),
+    ('The statement is false because in scene 1 it was Sam.', False),
+                                           ('1 of the two is wrong.', False),
+                                           ('```json\n{"verdicts": [{"id": "F1", "verdict": "unsupported", "feedback": '
+                                            '"x"}]}\n```', False),
+    ('', 'malformed'), ('   ', 'malformed'), (None, 'transport'), ('7', 'off_menu'),
+                                           ('-1', 'off_menu'), ('1.0', 'off_menu'),
+                                           ('N/A', 'malformed'), ('1\nBut no.', 'malformed'),
+                                           ('{"verdict": "maybe"}', 'off_menu'),
+                                           ("I'm sorry, I can't help.", 'refused'),
     ('{"a": 1}', 'malformed'), ('<think>1', 'truncated')])
 def test_feedback(text, verdict): assert read_feedback(text)[0] == verdict
 

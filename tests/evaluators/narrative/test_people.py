@@ -80,7 +80,8 @@ def test_couples_and_families_stay_apart():
     assert not any('Smiths' in group for group in groups)
 
 def test_texts_without_people_or_in_other_scripts_give_nobody():
-    for text in ('It rained.', 'דוד ראה את יונתן.', '李明来了。', '\ud800\x00\x01', 'x'*100_000, '1 2 3', 'THE END'): assert people(text) in ([], [['END']])
+    for text in ('It rained.', 'דוד ראה את יונתן.', '李明来了。', '\ud800\x00\x01', 'x'*100_000, '1 2 3', 'THE END'):
+        assert people(text) in ([], [['END']])
 
 def test_line_ends_inside_names():
     assert people('Yesterday Mr. Sherlock\nHolmes met Dr.\r\nWatson.')[0][0].split() == ['Mr.', 'Sherlock', 'Holmes']
@@ -105,6 +106,7 @@ def test_a_hundred_thousand_tokens_take_40_seconds_and_400_megabytes():
     assert seconds < 40 and megabytes < 400 and characters > 20
 
 def test_speakers_of_a_script_are_people():
-    script = 'INT. KITCHEN - DAY\n\nZELDA\nWho is there?\n\nQUORRA (O.S.)\nMe.\n\nEXT. WOOD\n\nZELDA\nCome in, Quorra.\n\nQUORRA\nYes.\n'
+    script = ('INT. KITCHEN - DAY\n\nZELDA\nWho is there?\n\nQUORRA (O.S.)\nMe.\n\nEXT. WOOD\n\nZELDA\nCome in, '
+              'Quorra.\n\nQUORRA\nYes.\n')
     graph = run_sync(graph_of(script))
     assert {c.label for c in graph.characters} == {'Zelda', 'Quorra'} and graph.character('QUORRA').mentions == 3

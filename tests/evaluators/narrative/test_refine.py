@@ -40,7 +40,8 @@ def test_three_rounds_by_hand():
     for before, after in zip(versions, versions[1:]): assert revert_edits(after.text, after.edits) == before.text
     assert len(server.requests) <= planned
     first = next(prompt(r) for r in server.requests if task(r) == 'revise')
-    assert '- Cy met Bob. (reason: Not told: Cy met Bob.)' in first and 'At the harbour Ann met Cy.' in first and '- Bob was late.' not in first
+    assert '- Cy met Bob. (reason: Not told: Cy met Bob.)' in first and 'At the harbour Ann met Cy.' in first
+    assert '- Bob was late.' not in first
 
 def test_requests_are_the_plan_where_every_round_is_needed():
     example = Example('it', source=TALE, target='Cy was glad.')
@@ -85,7 +86,8 @@ def test_summaries_cut_and_said():
         whole = run_sync(summarise(TALE, chat, size=20))
         cut = run_sync(summarise(TALE, chat, size=20, cut=20))
         assert len(server.requests) == 2 + 1
-    assert whole.text == "Bob, Ann's brother, has a ship.\n\nAt the harbour Ann met Cy." and whole.read == 1 and len(whole.chunks) == 2
+    assert whole.text == "Bob, Ann's brother, has a ship.\n\nAt the harbour Ann met Cy." and whole.read == 1
+    assert len(whole.chunks) == 2
     assert cut.text == "Bob, Ann's brother, has a ship." and cut.read == 19/(19 + 17 + 3)
     with pytest.raises(BadInput, match='no text'): run_sync(summarise(' ', chat))
     with pytest.raises(BadInput, match='`merge`'): Summariser(chat, merge='all')
@@ -101,7 +103,8 @@ def test_textrank_is_pagerank():
         for j, b in enumerate(texts):
             a_has, b_has = set(stems(a)), set(stems(b))
             tied = i != j and a_has & b_has and len(a_has)*len(b_has) > 1
-            assert table[i, j] == pytest.approx(len(a_has & b_has)/math.log(len(a_has)*len(b_has)) if tied else 0, abs=1e-9)
+            assert table[i, j] == pytest.approx(len(a_has & b_has)/math.log(len(a_has)*len(b_has)) if tied else 0,
+                                                abs=1e-9)
     graph = nx.from_numpy_array(table)
     expected = nx.pagerank(graph, alpha=.85, tol=1e-12, max_iter=1000)
     assert ranks(ties) == pytest.approx([expected[i] for i in range(len(texts))], abs=1e-7)

@@ -12,13 +12,15 @@ import time_cues
 from factlib.core.loop import run_sync
 from factlib.core.records import BadInput, Example
 from factlib.evaluators.base import evaluate, get
-from factlib.evaluators.offline.order import OrderPath, OrderShare, best_order, likeness, path_fits, share_in_order, window_places
+from factlib.evaluators.offline.order import OrderPath, OrderShare, best_order, likeness, path_fits, share_in_order
+from factlib.evaluators.offline.order import window_places
 from factlib.text.spans import pieces
 from factlib.evaluators.offline.cues import narrates, spans_back, steps_back
 from factlib.text.words import stems
 from factlib.perturb.order import shuffle_degree
 
-def judge(target, source, evaluator=None): return run_sync((evaluator or OrderPath()).judge(Example('x', target=target, source=source)))
+def judge(target, source, evaluator=None):
+    return run_sync((evaluator or OrderPath()).judge(Example('x', target=target, source=source)))
 
 # --- the path, against a sum over all paths
 
@@ -31,22 +33,26 @@ def by_brute_force(places, order, slip):
     def step(a, b): return .5/n + .5*ahead(0, b) if a is None else (1 - slip)*ahead(a, b) + slip/n
     total = 0
     for path in itertools.product(range(n), repeat=m):
-        total += math.prod(step(a, b) for a, b in zip((None, *path), path))*math.prod(places[i, p]*n for i, p in zip(order, path))
+        total += math.prod(step(a, b) for a, b in zip((None, *path),
+                                                      path))*math.prod(places[i, p]*n for i, p in zip(order, path))
     return math.log(total)
 
 @pytest.mark.parametrize('m, n, slip', [(1, 2, .05), (2, 3, .05), (3, 4, .3), (4, 5, .01), (5, 4, .1)])
 def test_path_fits_are_the_sum_over_all_paths(m, n, slip):
     places = np.random.default_rng(m*n).dirichlet(np.ones(n)*.5, m)
     orders = list(itertools.permutations(range(m)))[::5]
-    assert path_fits(places, orders, slip) == pytest.approx([by_brute_force(places, o, slip) for o in orders], abs=1e-12)
+    assert path_fits(places, orders, slip) == pytest.approx([by_brute_force(places, o, slip) for o in orders],
+                                                            abs=1e-12)
 
 def test_fits_of_long_sources_stay_finite():
     n = 50_000
     certain = np.zeros((6, n))
     certain[range(6), np.linspace(0, n - 1, 6).astype(int)] = 1
     forward, backward = path_fits(certain, [range(6), range(5, -1, -1)])/6
-    # a step of a fifth of the source after steps of a sixth on average: 6 exp(-6/5) a sentence, and the first at the start; backwards nothing but slips
-    assert forward == pytest.approx(math.log(.95*6) - 1.2*5/6, abs=.35) and backward == pytest.approx(math.log(.05), abs=.5)
+    # a step of a fifth of the source after steps of a sixth on average: 6 exp(-6/5) a sentence, and the first at the
+    # start; backwards nothing but slips
+    assert forward == pytest.approx(math.log(.95*6) - 1.2*5/6, abs=.35)
+    assert backward == pytest.approx(math.log(.05), abs=.5)
 
 @pytest.mark.parametrize('seed', range(8))
 def test_the_best_order_is_the_best_of_all(seed):
@@ -55,7 +61,8 @@ def test_the_best_order_is_the_best_of_all(seed):
     places /= places.sum(1, keepdims=True)
     most = path_fits(places, list(itertools.permutations(range(6)))).max()
     order, fit = best_order(places)
-    assert sorted(order) == list(range(6)) and fit == pytest.approx(float(path_fits(places, [order])[0])) and most - 1 < fit <= most + 1e-9
+    assert sorted(order) == list(range(6)) and fit == pytest.approx(float(path_fits(places, [order])[0]))
+    assert most - 1 < fit <= most + 1e-9
 
 def test_a_part_of_a_story_is_as_true_as_the_whole():
     parts = [(A, B, C), (D, E, F), (C, D), (A, B, C, D, E, F)]
@@ -86,14 +93,16 @@ def test_one_window_has_no_order(n):
     lines = [A, B, C][:n]
     for target in (lines, lines[::-1]):
         j = judge(' '.join(target), ' '.join(lines), OrderShare())
-        assert j.value is None and j.absence == 'inapplicable' and f'{n} sentences' in j.evidence['why'] and 'needs 4' in j.evidence['why']
+        assert j.value is None and j.absence == 'inapplicable' and f'{n} sentences' in j.evidence['why']
+        assert 'needs 4' in j.evidence['why']
     assert judge(' '.join(lines), ' '.join(lines)).value > .5 # the path needs no windows
 
 def test_the_floor_s_evidence_points_at_sentences():
     source = f'{A} {B} {C} {D} {E}'
     target = f'Whales sing. {C} Ella!'
     j = judge(target, source, OrderShare())
-    assert [(target[slice(*p['target'])], source[slice(*p['source'])]) for p in j.evidence['places']] == [(C, f'{A} {B} {C}'), ('Ella!', f'{C} {D} {E}')]
+    assert [(target[slice(*p['target'])], source[slice(*p['source'])])
+            for p in j.evidence['places']] == [(C, f'{A} {B} {C}'), ('Ella!', f'{C} {D} {E}')]
     assert j.evidence['unplaced'] == 1 and j.value == 1
 
 def test_windows_by_brute_force():
@@ -101,8 +110,10 @@ def test_windows_by_brute_force():
     for _ in range(40):
         rows = [rng.choice(['fox', 'hen', 'oak', 'mill', 'sail'], 2) for _ in range(rng.integers(3, 9))]
         source, target = ' '.join(f'{a} {b}.'.capitalize() for a, b in rows), rng.choice(['fox', 'hen', 'oak'], 2)
-        weight = {w: math.log((len(rows) + 1)/sum(w in r for r in rows)) for w in set(target) if any(w in r for r in rows)}
-        totals = [sum(v for w, v in sorted(weight.items()) if any(w in r for r in rows[i:i + 3])) for i in range(len(rows) - 2)]
+        weight = {w: math.log((len(rows) + 1)/sum(w in r for r in rows))
+                  for w in set(target) if any(w in r for r in rows)}
+        totals = [sum(v for w, v in sorted(weight.items()) if any(w in r for r in rows[i:i + 3]))
+                  for i in range(len(rows) - 2)]
         assert window_places([' '.join(target)], source) == [totals.index(max(totals)) if max(totals) else None]
 
 def test_the_floor_on_long_texts():
@@ -114,7 +125,8 @@ def test_the_floor_on_long_texts():
 
 def test_windows_weigh_rare_words_more():
     source = 'The king rode. The king sang. The king drank. A dragon came. It rained. It snowed.'
-    assert window_places(['The king met a dragon.'], source) == [1] # the first window with the dragon (log 7) and a king (log 7/3)
+    # the first window with the dragon (log 7) and a king (log 7/3)
+    assert window_places(['The king met a dragon.'], source) == [1]
     assert window_places(['Nobody.'], source) == [None]
 
 def test_likeness_falls_off_to_nothing_at_five_sentences():
@@ -124,13 +136,19 @@ def test_likeness_falls_off_to_nothing_at_five_sentences():
 
 # --- time cues
 
-BACK = ['What follows now is what had led up to that night.', 'This is how it had begun.', 'From here on is told what had happened before.', 'Let us go back to the beginning.', 'Before that, the following had happened.']
-NOT_BACK = ['He followed her to the beginning of the lane.', 'The following morning he left before dawn.', 'They told him earlier.', 'The story follows a girl who grows up.', 'She came back before noon.']
+BACK = ['What follows now is what had led up to that night.', 'This is how it had begun.',
+        'From here on is told what had happened before.', 'Let us go back to the beginning.',
+        'Before that, the following had happened.']
+NOT_BACK = ['He followed her to the beginning of the lane.', 'The following morning he left before dawn.',
+            'They told him earlier.', 'The story follows a girl who grows up.', 'She came back before noon.']
 
 @pytest.mark.parametrize('sentence', BACK)
 def test_sentences_that_a_narrator_may_say(sentence): assert narrates(sentence)
 
-@pytest.mark.parametrize('sentence', ['He followed her to the beginning of the lane.', 'They told him earlier.', 'The train came to Paris.', '"Now for the end," said the cook.', 'It rained.', 'The story ' + 'and the story '*6 + 'ended.'])
+@pytest.mark.parametrize('sentence', ['He followed her to the beginning of the lane.',
+                                      'They told him earlier.', 'The train came to Paris.',
+                                      '"Now for the end," said the cook.',
+                                      'It rained.', 'The story ' + 'and the story '*6 + 'ended.'])
 def test_sentences_that_no_narrator_says(sentence): assert not narrates(sentence)
 
 def test_the_sentences_that_were_looked_at():
@@ -138,32 +156,47 @@ def test_the_sentences_that_were_looked_at():
     cues, ordinary = time_cues.CUES + time_cues.MORE_CUES, time_cues.ORDINARY + time_cues.MORE_ORDINARY
     assert (len(cues), len(ordinary)) == (69, 88) and not set(cues) & set(ordinary)
     assert (sum(map(narrates, cues)), sum(map(narrates, ordinary))) == (63, 41)
-    assert all(map(steps_back, time_cues.STEPS)) and not [s for s in time_cues.NO_STEPS + time_cues.ORDINARY if steps_back(s)]
+    assert all(map(steps_back, time_cues.STEPS))
+    assert not [s for s in time_cues.NO_STEPS + time_cues.ORDINARY if steps_back(s)]
 
-@pytest.mark.parametrize('event', ['The crew decided to turn back before the ice thickened.', 'She started going back to church.', 'The police began looking back at the case.', 'Ann had to go back before the shop closed.', 'Before dawn, the whole story came out.'])
+@pytest.mark.parametrize('event', ['The crew decided to turn back before the ice thickened.',
+                                   'She started going back to church.',
+                                   'The police began looking back at the case.',
+                                   'Ann had to go back before the shop closed.',
+                                   'Before dawn, the whole story came out.'])
 def test_an_event_that_sounds_like_a_cue_makes_no_true_text_false(event):
-    "Halves exchanged around such an event are what a flashback looks like; where the words may be a narrator's, nobody can tell it from one, but it stands no higher than the truth."
+    """Halves exchanged around such an event are what a flashback looks like; where the words may be a narrator's,
+    nobody can tell it from one, but it stands no higher than the truth."""
     true, lie = f'{A} {B} {C} {event} {D} {E} {F}', f'{D} {E} {F} {event} {A} {B} {C}'
     assert judge(true, SOURCE).value == judge(true, SOURCE, OrderPath(cues=False)).value
-    assert judge(lie, SOURCE).value <= judge(true, SOURCE).value and judge(lie, SOURCE, OrderPath(cues=False)).value < .9
+    assert judge(lie, SOURCE).value <= judge(true, SOURCE).value
+    assert judge(lie, SOURCE, OrderPath(cues=False)).value < .9
     if not narrates(event): assert judge(lie, SOURCE).value == judge(lie, SOURCE, OrderPath(cues=False)).value
 
 def test_steps_back():
-    assert all(map(steps_back, ['Three years earlier they had met.', 'Earlier, he slept.', 'He had seen it two days before.', 'A flashback shows the war.']))
-    assert not any(map(steps_back, ['He slept before the war.', 'It was an early train.', 'Two days later they met.', 'She waited three days before she wrote.']))
+    assert all(map(steps_back, ['Three years earlier they had met.', 'Earlier, he slept.',
+                                'He had seen it two days before.', 'A flashback shows the war.']))
+    assert not any(map(steps_back, ['He slept before the war.', 'It was an early train.',
+                                    'Two days later they met.', 'She waited three days before she wrote.']))
 
 def test_spans_of_several_cues():
     assert spans_back(['E rose.', BACK[1], 'C rose.', 'D rose.', BACK[1], 'A rose.']) == [(1, [2, 3]), (4, [5])]
-    assert spans_back([BACK[1], 'A rose.', BACK[1]]) == [] == spans_back([]) # nothing comes before the first or after the last
+    # nothing comes before the first or after the last
+    assert spans_back([BACK[1], 'A rose.', BACK[1]]) == [] == spans_back([])
 
-SOURCE = ' '.join(f'{a} found the {b}. It was {c} weather.' for a, b, c in zip(('Anna', 'Bela', 'Cora', 'Dora', 'Ella', 'Fina'), ('apple', 'bucket', 'candle', 'drum', 'engine', 'fiddle'), ('mild', 'wet', 'dry', 'hot', 'grim', 'foul')))
-A, B, C, D, E, F = (f'{a} found the {b}.' for a, b in zip(('Anna', 'Bela', 'Cora', 'Dora', 'Ella', 'Fina'), ('apple', 'bucket', 'candle', 'drum', 'engine', 'fiddle')))
+SOURCE = ' '.join(f'{a} found the {b}. It was {c} weather.'
+                  for a, b, c in zip(('Anna', 'Bela', 'Cora', 'Dora', 'Ella', 'Fina'),
+                                     ('apple', 'bucket', 'candle', 'drum', 'engine', 'fiddle'),
+                                     ('mild', 'wet', 'dry', 'hot', 'grim', 'foul')))
+A, B, C, D, E, F = (f'{a} found the {b}.' for a, b in zip(('Anna', 'Bela', 'Cora', 'Dora', 'Ella', 'Fina'),
+                                                          ('apple', 'bucket', 'candle', 'drum', 'engine', 'fiddle')))
 
 def test_every_order_of_six_is_below_the_true_one():
     true = judge(' '.join((A, B, C, D, E, F)), SOURCE).value
     rng = np.random.default_rng(0)
     for order in [rng.permutation(6) for _ in range(30)]:
-        if list(order) != list(range(6)): assert judge(' '.join((A, B, C, D, E, F)[i] for i in order), SOURCE).value < true
+        if list(order) != list(range(6)):
+            assert judge(' '.join((A, B, C, D, E, F)[i] for i in order), SOURCE).value < true
 
 def test_a_flashback_is_true_only_with_its_cue():
     true, told = judge(' '.join((A, B, C, D, E, F)), SOURCE).value, f'{E} {F} {{}} {A} {B} {C} {D}'
@@ -182,17 +215,22 @@ def test_a_step_back_may_belong_earlier_and_stays_where_it_fits():
 
 def test_an_interjection_returns():
     told = f'{A} {C} {D} Here is what had happened before. {B} So much for the past. {E} {F}'
-    assert judge(told, SOURCE).evidence['cues'] == [3] and judge(told, SOURCE).value > judge(f'{A} {C} {D} {B} {E} {F}', SOURCE).value
+    assert judge(told, SOURCE).evidence['cues'] == [3]
+    assert judge(told, SOURCE).value > judge(f'{A} {C} {D} {B} {E} {F}', SOURCE).value
 
 def test_evidence_points_at_the_sentences():
     j = judge(f'{A} {D} Nonsense blabla.', SOURCE)
-    assert [(f'{A} {D}'[slice(*p['target'])], SOURCE[slice(*p['source'])]) for p in j.evidence['places']] == [(A, A), (D, D)]
+    assert [(f'{A} {D}'[slice(*p['target'])], SOURCE[slice(*p['source'])])
+            for p in j.evidence['places']] == [(A, A), (D, D)]
     assert j.evidence['unplaced'] == 1 and 0 <= j.parts['confidence'] <= 1
 
 # --- absences and hostile texts
 
 @pytest.mark.parametrize('evaluator', ['order_share', 'order_path'])
-@pytest.mark.parametrize('target, source, why', [('Anna found the apple.', SOURCE, '1 of'), (f'{A} {B}', 'Anna found it.', '1 sentence with'), (f'{A} {B}', '... !!', 'no sentence'), ('Whales sing. Ships sail.', SOURCE, 'none of'), ('?! ...', SOURCE, 'none of')])
+@pytest.mark.parametrize('target, source, why',
+                         [('Anna found the apple.', SOURCE, '1 of'), (f'{A} {B}', 'Anna found it.', '1 sentence with'),
+                          (f'{A} {B}', '... !!', 'no sentence'), ('Whales sing. Ships sail.', SOURCE, 'none of'),
+                          ('?! ...', SOURCE, 'none of')])
 def test_no_order_to_judge(evaluator, target, source, why):
     j = judge(target, source, get(evaluator))
     assert j.value is None and j.absence == 'inapplicable' and why in j.evidence['why']
@@ -203,8 +241,10 @@ def test_empty_fields_and_bad_options():
     for slip in (0, 1, -1): 
         with pytest.raises(BadInput, match='slip'): OrderPath(slip=slip)
 
-SCRIPTS = {'Russian': ['Анна нашла яблоко.', 'Потом Борис уронил ведро.', 'Вечером Вера зажгла свечу.'], 'Chinese': ['安娜找到了苹果。', '鲍里斯打翻了水桶。', '维拉点燃了蜡烛。'],
-           'Arabic': ['وجدت آنا التفاحة.', 'أسقط بوريس الدلو.', 'أشعلت فيرا الشمعة.'], 'Hindi': ['अन्ना को सेब मिला।', 'बोरिस ने बाल्टी गिराई।', 'वेरा ने मोमबत्ती जलाई।']}
+SCRIPTS = {'Russian': ['Анна нашла яблоко.', 'Потом Борис уронил ведро.', 'Вечером Вера зажгла свечу.'],
+           'Chinese': ['安娜找到了苹果。', '鲍里斯打翻了水桶。', '维拉点燃了蜡烛。'],
+           'Arabic': ['وجدت آنا التفاحة.', 'أسقط بوريس الدلو.', 'أشعلت فيرا الشمعة.'],
+           'Hindi': ['अन्ना को सेब मिला।', 'बोरिस ने बाल्टी गिराई।', 'वेरा ने मोमबत्ती जलाई।']}
 
 @pytest.mark.parametrize('script', SCRIPTS)
 def test_any_script(script):
@@ -220,7 +260,8 @@ def test_texts_without_a_sentence_end():
 
 def test_megabytes():
     rng = np.random.default_rng(0)
-    source = ' '.join(f'Name{i} met name{j}.' for i, j in zip(rng.integers(0, 5000, 40_000), rng.integers(0, 5000, 40_000)))
+    source = ' '.join(f'Name{i} met name{j}.'
+                      for i, j in zip(rng.integers(0, 5000, 40_000), rng.integers(0, 5000, 40_000)))
     assert len(source) > 900_000
     told = [source[s.start:s.end] for s in pieces(source)[::4000]]
     start = time.perf_counter()
@@ -243,8 +284,9 @@ def test_stems_join_what_unicode_writes_in_two_ways(): assert stems('Cafe\u0301'
 # --- what is reached
 
 def test_the_aims_on_the_holmes_summaries():
-    """Two draws of the lies, none picked: a mean AUC above 0.90 on average, and in each draw far above the floor. Of twelve true summaries, retold with flashbacks or not, at most two are accused where nine of ten easy lies
-    are caught (version 3 accused none of these: what its successor gains on StorySumm it pays for here)."""
+    """Two draws of the lies, none picked: a mean AUC above 0.90 on average, and in each draw far above the floor. Of
+    twelve true summaries, retold with flashbacks or not, at most two are accused where nine of ten easy lies are caught
+    (version 3 accused none of these: what its successor gains on StorySumm it pays for here)."""
     from factlib.benchmarks.base import load
     from factlib.metaeval.order import false_alarms, order_aucs
     reached = []
@@ -254,13 +296,18 @@ def test_the_aims_on_the_holmes_summaries():
         means = {name: order_aucs(f, n_resamples=0).set_index('difficulty').auc['mean'] for name, f in frames.items()}
         reached.append(means['order_path'])
         alarms = false_alarms(frames['order_path']).iloc[0]
-        assert means['order_path'] > means['order_share'] + .1 and max(alarms.original, alarms.flashback, alarms.parallel) <= 2/12, seed
+        assert means['order_path'] > means['order_share'] + .1 and max(alarms.original,
+                                                                       alarms.flashback, alarms.parallel) <= 2/12, seed
     assert sum(reached)/2 > .90
 
-@pytest.mark.skipif(not os.environ.get('FACTLIB_DATA') or not os.path.isfile(os.path.join(os.environ['FACTLIB_DATA'], 'storysumm', 'stories.parquet')), reason='FACTLIB_DATA has no StorySumm')
+@pytest.mark.skipif(not os.environ.get('FACTLIB_DATA')
+                    or not os.path.isfile(os.path.join(os.environ['FACTLIB_DATA'], 'storysumm', 'stories.parquet')),
+                    reason='FACTLIB_DATA has no StorySumm')
 def test_the_aims_on_storysumm():
-    """Six draws of the lies that move events, none picked (the seeds 0 to 5, of which the evaluator was built on the lies of 14 stories). The aim on all stories: a mean AUC of .97, extreme .90, the worst draw .86;
-    of flashbacks with cues from before the rules at most one in twenty accused where nine of ten easy lies are caught. The aim at hard lies (15 %) isn't reached, so it isn't here."""
+    """Six draws of the lies that move events, none picked (the seeds 0 to 5, of which the evaluator was built on the
+    lies of 14 stories). The aim on all stories: a mean AUC of .97, extreme .90, the worst draw .86; of flashbacks with
+    cues from before the rules at most one in twenty accused where nine of ten easy lies are caught. The aim at hard
+    lies (15 %) isn't reached, so it isn't here."""
     from factlib.benchmarks.base import load
     from factlib.metaeval.order import false_alarms, order_aucs
     reached, accused = [], []
@@ -271,4 +318,5 @@ def test_the_aims_on_storysumm():
         accused.append(alarms.flashback)
         assert max(alarms.original, alarms.parallel) <= .05, seed
     mean = lambda difficulty: sum(r[difficulty] for r in reached)/6
-    assert mean('mean') >= .97 and mean('extreme') >= .90 and min(r['extreme'] for r in reached) >= .86 and sum(accused)/6 <= .05
+    assert mean('mean') >= .97 and mean('extreme') >= .90 and min(r['extreme'] for r in reached) >= .86
+    assert sum(accused)/6 <= .05

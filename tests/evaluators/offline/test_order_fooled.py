@@ -1,4 +1,5 @@
-"Texts built to fool `order_path`: stories told backwards and in blocks, parts of them, false cues, other words. Every text is the Holmes stories' own or our summaries'."
+"""Texts built to fool `order_path`: stories told backwards and in blocks, parts of them, false cues, other words. Every
+text is the Holmes stories' own or our summaries'."""
 import re
 from functools import lru_cache
 
@@ -13,7 +14,8 @@ from factlib.evaluators.offline.order import OrderPath
 from factlib.text.spans import pieces
 from factlib.text.words import stems
 
-def value(sentences, source): return run_sync(OrderPath().judge(Example('x', target=' '.join(sentences), source=source))).value
+def value(sentences, source):
+    return run_sync(OrderPath().judge(Example('x', target=' '.join(sentences), source=source))).value
 
 def blocks(sentences, k):
     ends = [len(sentences)*i//k for i in range(k + 1)]
@@ -26,7 +28,10 @@ def exchanged(parts, i, j):
     parts[i], parts[j] = parts[j], parts[i]
     return joined(parts)
 
-SYNONYMS = dict(said='remarked', house='home', man='fellow', saw='noticed', came='arrived', little='small', room='chamber', door='entrance', went='walked', took='seized', think='believe', hand='palm', face='features', young='youthful', asked='inquired', answered='replied', found='discovered', gave='handed')
+SYNONYMS = dict(said='remarked', house='home', man='fellow', saw='noticed',
+                came='arrived', little='small', room='chamber', door='entrance',
+                went='walked', took='seized', think='believe', hand='palm', face='features',
+                young='youthful', asked='inquired', answered='replied', found='discovered', gave='handed')
 
 def paraphrased(sentence):
     "By rule: the clauses in the opposite order, and other words for some of the most frequent."
@@ -44,13 +49,15 @@ TELLINGS = dict(verbatim=lambda s: s, paraphrased=paraphrased, compressed=compre
 
 @lru_cache(maxsize=None)
 def told(step, telling):
-    "For each story: (true, backwards, four blocks in reverse order, eight, quarters exchanged, first third, last third)."
+    """For each story: (true, backwards, four blocks in reverse order, eight, quarters exchanged, first third, last
+    third)."""
     rows = []
     for story in stories():
         true = [s.of(story.text) for s in pieces(story.text)][::step]
         true = [TELLINGS[telling](s) for s in true if stems(s)]
         quarters, thirds = blocks(true, 4), blocks(true, 3)
-        texts = [true, true[::-1], joined(quarters[::-1]), joined(blocks(true, 8)[::-1]), exchanged(quarters, step % 3, 2 - step % 3 + 1), thirds[0], thirds[2]]
+        texts = [true, true[::-1], joined(quarters[::-1]), joined(blocks(true, 8)[::-1]),
+                 exchanged(quarters, step % 3, 2 - step % 3 + 1), thirds[0], thirds[2]]
         rows.append([value(t, story.text) for t in texts])
     return np.array(rows)
 
@@ -94,7 +101,8 @@ def earlier(sentences, at): return [f'Earlier, {s}' if i in at else s for i, s i
 
 @pytest.mark.parametrize('level', ['easy', 'hard'])
 def test_two_false_words_of_before_make_no_lie_true(level):
-    "At the two sentences that are in fact later than all before them. A value may rise where the source itself tells them earlier."
+    """At the two sentences that are in fact later than all before them. A value may rise where the source itself tells
+    them earlier."""
     rises, below = [], []
     for story in stories():
         told, order = lie(story, level)
@@ -112,7 +120,8 @@ def test_false_words_of_before_in_a_true_text_cost_little_and_gain_nothing():
 
 def test_a_main_line_event_is_not_left_out():
     "What happened years ago is told by somebody now; its sentence counts, and its evidence says so."
-    source = 'Kyle met a girl on the beach. They kissed. He looked for her next day. A man said that she had drowned ten years ago. Kyle understood that he had kissed a ghost.'
+    source = ('Kyle met a girl on the beach. They kissed. He looked for her next day. A man said that she had drowned '
+              'ten years ago. Kyle understood that he had kissed a ghost.')
     target = ['Kyle met a girl.', 'He looked for her.', 'She had drowned ten years ago.', 'He had kissed a ghost.']
     j = run_sync(OrderPath().judge(Example('x', target=' '.join(target), source=source)))
     assert len(j.evidence['places']) == 4 and j.value > .97

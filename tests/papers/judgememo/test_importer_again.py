@@ -1,4 +1,5 @@
-"Importing a part, the same twice, over a damaged file; what isn't a regular file; the names of the whole repository, and a cut of it."
+"""Importing a part, the same twice, over a damaged file; what isn't a regular file; the names of the whole repository,
+and a cut of it."""
 import gzip
 import json
 import os
@@ -22,7 +23,9 @@ from factlib.papers.judgememo.tables import FILES, KEYS
 sys.path.insert(0, str(Path(__file__).parent))
 from test_importer import HARD, MEMO, ended, put, skipped, tree # noqa: F401 (a fixture)
 
-def read(home): return {name: pd.read_parquet(home/'judgememo'/file) for name, file in FILES.items() if (home/'judgememo'/file).exists()}
+def read(home):
+    return {name: pd.read_parquet(home/'judgememo'/file) for name, file in FILES.items()
+            if (home/'judgememo'/file).exists()}
 
 def same(a, b):
     assert set(a) == set(b)
@@ -34,7 +37,8 @@ def test_the_same_twice_changes_nothing(tree, tmp_path):
     before = {p.name: p.read_bytes() for p in (home/'judgememo').iterdir()}
     again = import_recordings(tree, out=home, progress=False)
     assert {p.name: p.read_bytes() for p in (home/'judgememo').iterdir()} == before
-    assert again.rows == dict(vanilla=4, judgememo=2, sections=4, documents=5, documents_sub20=7) and not any(again.kept.values())
+    assert again.rows == dict(vanilla=4, judgememo=2, sections=4, documents=5, documents_sub20=7)
+    assert not any(again.kept.values())
 
 def test_one_models_folder_joins_what_is_there(tree, tmp_path):
     home, part = tmp_path/'home', tmp_path/'part'
@@ -46,7 +50,9 @@ def test_one_models_folder_joins_what_is_there(tree, tmp_path):
     assert r.rows['vanilla'] == 2 and r.kept['vanilla'] == 3 and '2 vanilla (and 3 from before)' in repr(r)
     now = read(home)
     assert len(now['vanilla']) == 5 and not now['vanilla'].duplicated(KEYS['vanilla']).any()
-    assert dict(zip(zip(now['vanilla'].model, now['vanilla'].variant), now['vanilla'].response))[('m', 'gold')] == 'Score: 5' # the new one counts
+    # the new one counts
+    assert dict(zip(zip(now['vanilla'].model, now['vanilla'].variant),
+                    now['vanilla'].response))[('m', 'gold')] == 'Score: 5'
     same({n: t for n, t in whole.items() if n != 'vanilla'}, {n: t for n, t in now.items() if n != 'vanilla'})
     # with `replace` only the part is left, of the tables that it has
     import_recordings(part, out=home, progress=False, replace=True)
@@ -74,7 +80,10 @@ def test_a_damaged_table_is_said_and_left(tree, tmp_path):
     damaged = home/'judgememo'/FILES['sections']
     damaged.write_bytes(b'PAR1' + damaged.read_bytes()[4:-40])
     before = {p.name: p.read_bytes() for p in (home/'judgememo').iterdir()}
-    with pytest.raises(BadInput, match='responses_judgememo_sections.parquet.* is not as factlib made it, if it did: move it away.*--force'): import_recordings(tree, out=home, progress=False)
+    with pytest.raises(BadInput,
+                       match='responses_judgememo_sections.parquet.* is not as factlib made it, if it did: move it '
+                             'away.*--force'):
+        import_recordings(tree, out=home, progress=False)
     assert {p.name: p.read_bytes() for p in (home/'judgememo').iterdir()} == before # nothing half done
     with replacing(): import_recordings(tree, out=home, progress=False, replace=True)
     assert len(read(home)['sections']) == 4
@@ -95,7 +104,8 @@ def test_untouched_texts_without_a_number_of_the_run(tree):
     r = import_recordings(tree, progress=False)
     row = r.vanilla[(r.vanilla.length == '1000')].iloc[0]
     assert (row.variant, row.exp, row.response) == ('gold', 1, 'Score: 3')
-    assert skipped(r)['experiments/m/sub_sample_v1/manipulated_sanity_1000/F/4/41/eval_JM-2.txt'] == 'no place of the layout'
+    assert skipped(r)[
+        'experiments/m/sub_sample_v1/manipulated_sanity_1000/F/4/41/eval_JM-2.txt'] == 'no place of the layout'
 
 @pytest.mark.skipif(not hasattr(os, 'mkfifo'), reason='no pipes here')
 def test_only_regular_files_inside_the_clone_are_read(tree, tmp_path):
@@ -117,9 +127,11 @@ def test_only_regular_files_inside_the_clone_are_read(tree, tmp_path):
     r = import_recordings(tree, progress=False)
     said = skipped(r)
     at = folder.relative_to(tree).as_posix()
-    assert said[f'{at}/eval_exp_1_JM-3.txt'] == 'no regular file' and 'out of the folder' in said[f'{at}/eval_exp_1_JM-4.txt'] + said[f'{at}/eval_exp_1_JM-5.txt']
+    assert said[f'{at}/eval_exp_1_JM-3.txt'] == 'no regular file'
+    assert 'out of the folder' in said[f'{at}/eval_exp_1_JM-4.txt'] + said[f'{at}/eval_exp_1_JM-5.txt']
     assert 'out of the folder' in said[f'{at}/eval_exp_1_JM-5.txt'] and 'no file' in said[f'{at}/eval_exp_1_JM-6.txt']
-    assert 'not followed' in said['experiments/linked'] and 'UTF-16' in said[f'{at}/eval_exp_1_JM-7.txt'] and 'NUL' in said[f'{at}/eval_exp_1_JM-8.txt']
+    assert 'not followed' in said['experiments/linked'] and 'UTF-16' in said[f'{at}/eval_exp_1_JM-7.txt']
+    assert 'NUL' in said[f'{at}/eval_exp_1_JM-8.txt']
     pd.testing.assert_frame_equal(r.vanilla, clean.vanilla)
     assert 'out of the folder' in said['data/project_gutenberg/gold_dataset/PG-2.txt']
 
@@ -131,28 +143,34 @@ def test_a_link_inside_the_clone_is_read(tree):
 def test_what_suffers_is_said(tree):
     put(tree/'experiments/m/sub_sample_v1/gold_full_20/eval_exp_1_JM-9.txt', 'broken')
     lacking = gaps(import_recordings(tree, progress=False)).set_index('part')
-    assert lacking.rows.to_dict() == {'single prompt': 2, 'screening': 1, 'prompt engineering': 1, 'JudgeMemo': 2, 'JudgeMemo sections': 3, 'texts': 5, 'screening texts': 7}
+    assert lacking.rows.to_dict() == {'single prompt': 2, 'screening': 1, 'prompt engineering': 1,
+                                      'JudgeMemo': 2, 'JudgeMemo sections': 3, 'texts': 5, 'screening texts': 7}
     assert lacking.skipped.to_dict() == dict.fromkeys(lacking.index, 0) | {'screening': 1}
     said = '\n'.join(suffering(lacking.reset_index(), readers()))
-    assert 'screening: 1 of 4,308, 1 files left out' in said and 'judgememo_matrix_analysis' in said and '3.4, A.4, A.5, heatmaps' in said
+    assert 'screening: 1 of 4,308, 1 files left out' in said and 'judgememo_matrix_analysis' in said
+    assert '3.4, A.4, A.5, heatmaps' in said
 
 # ---- the real repository
 
 HOME = os.environ.get('FACTLIB_DATA', '')
 CLONE = Path(HOME)/'judgememo_clone' if HOME else Path('nowhere')
-needs_clone = pytest.mark.skipif(not (CLONE/'clone_cut.tar.gz').is_file(), reason='FACTLIB_DATA has no cut of the repository')
+needs_clone = pytest.mark.skipif(not (CLONE/'clone_cut.tar.gz').is_file(),
+                                 reason='FACTLIB_DATA has no cut of the repository')
 
 @needs_clone
 def test_every_name_of_the_repository_is_known():
     names = gzip.decompress((CLONE/'all_names.txt.gz').read_bytes()).decode('utf-8').split()
     kinds = Counter(map(kind_of, names))
     assert len(names) == 128_011 and None not in kinds
-    assert kinds['vanilla'] == 15_448 and kinds['judgememo'] == 12_007 and kinds['sections'] == 65_999 and kinds['memory'] == 6_547
-    rows = [(kind, *sorted(row.items())) for kind, row in (place(n) for n in names if n.startswith('experiments')) if row]
+    assert kinds['vanilla'] == 15_448 and kinds['judgememo'] == 12_007 and kinds['sections'] == 65_999
+    assert kinds['memory'] == 6_547
+    rows = [(kind, *sorted(row.items())) for kind, row in (place(n) for n in names if n.startswith('experiments'))
+            if row]
     replies = [r for r in rows if r[0] != 'reports']
     assert len(set(replies)) == len(replies) # no two files say the same of themselves
     parts = Counter(part_of(n) for n in names if kind_of(n) in ('vanilla', 'judgememo', 'sections'))
-    assert all(parts[part] == whole for part, (_, whole, table, _) in PARTS.items() if table not in ('documents', 'documents_sub20'))
+    assert all(parts[part] == whole for part, (_, whole, table, _) in PARTS.items()
+               if table not in ('documents', 'documents_sub20'))
 
 @pytest.fixture(scope='module')
 def clone(tmp_path_factory):
@@ -163,10 +181,12 @@ def clone(tmp_path_factory):
 @needs_clone
 def test_the_cut_clone_has_no_unexplained_skip(clone):
     r = import_recordings(clone, progress=False)
-    assert set(r.skipped.reason) <= {f'not there{where}: n_ops is -1 and params are empty' for where in ('', ', as in the repository itself')}
+    assert set(r.skipped.reason) <= {f'not there{where}: n_ops is -1 and params are empty'
+                                     for where in ('', ', as in the repository itself')}
     assert r.rows == dict(vanilla=516, judgememo=386, sections=1994, documents=142, documents_sub20=499)
     gold = r.vanilla[(r.vanilla.dataset == 'sub_sample') & (r.vanilla.variant == 'gold')]
-    assert gold.groupby('length').size().to_dict() == {'1000': 20, '2000': 2, '3000': 2, 'full': 20} and (gold.exp == 1).all()
+    assert gold.groupby('length').size().to_dict() == {'1000': 20, '2000': 2, '3000': 2, 'full': 20}
+    assert (gold.exp == 1).all()
 
 @needs_clone
 @pytest.mark.slow
@@ -185,10 +205,13 @@ def test_the_cut_clone_says_what_the_tables_say(clone):
 @pytest.mark.slow
 def test_memory_of_an_import_stays_small(clone, tmp_path):
     if not Path('/proc/self/status').exists(): pytest.skip('the greatest size of a process is not told here')
-    code = ("import re, sys\nfrom pathlib import Path\nfrom factlib.papers.judgememo.importer import import_recordings\n"
-            "import_recordings(sys.argv[1], sys.argv[2], progress=False)\nprint(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])")
+    code = ("import re, sys\nfrom pathlib import Path\nfrom factlib.papers.judgememo.importer import "
+            "import_recordings\n"
+            "import_recordings(sys.argv[1], sys.argv[2], progress=False)\nprint(re.search(r'VmHWM:\\s+(\\d+)', "
+            "Path('/proc/self/status').read_text())[1])")
     for _ in range(2):
-        done = subprocess.run([sys.executable, '-c', code, str(clone), str(tmp_path)], capture_output=True, text=True, check=True)
+        done = subprocess.run([sys.executable, '-c', code, str(clone), str(tmp_path)],
+                              capture_output=True, text=True, check=True)
         assert int(done.stdout)/1000 < 300 # MB; the whole repository takes under 500
 
 @needs_clone
@@ -200,8 +223,10 @@ def test_memory_of_joining_a_full_import_stays_below_500_mb(clone, tmp_path):
     if not (Path(HOME)/'judgememo'/FILES['documents_sub20']).is_file(): pytest.skip('FACTLIB_DATA has no recordings')
     (tmp_path/'judgememo').mkdir()
     for file in FILES.values(): shutil.copyfile(Path(HOME)/'judgememo'/file, tmp_path/'judgememo'/file)
-    code = ("import re, sys\nfrom pathlib import Path\nfrom factlib.papers.judgememo.importer import import_recordings\n"
+    code = ("import re, sys\nfrom pathlib import Path\nfrom factlib.papers.judgememo.importer import "
+            "import_recordings\n"
             "made = import_recordings(sys.argv[1], sys.argv[2], progress=False)\nassert made.kept['sections'] > 60000\n"
             "print(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])")
-    done = subprocess.run([sys.executable, '-c', code, str(clone), str(tmp_path)], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, '-c', code, str(clone), str(tmp_path)],
+                          capture_output=True, text=True, check=True)
     assert int(done.stdout)/1000 < 500

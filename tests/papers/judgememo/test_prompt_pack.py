@@ -19,7 +19,8 @@ needs_clone = pytest.mark.skipif(not CUT.is_file(), reason='FACTLIB_DATA has no 
 @pytest.fixture(scope='module')
 def clone(tmp_path_factory):
     folder = tmp_path_factory.mktemp('clone')
-    with tarfile.open(CUT) as archive: archive.extractall(folder, members=[m for m in archive if '/prompts' in m.name], filter='data')
+    with tarfile.open(CUT) as archive:
+        archive.extractall(folder, members=[m for m in archive if '/prompts' in m.name], filter='data')
     return folder/'JudgeMemo'
 
 def chat(): return Chat('m', 'http://localhost:9/v1', api_key='none', mode='off')
@@ -27,13 +28,17 @@ def chat(): return Chat('m', 'http://localhost:9/v1', api_key='none', mode='off'
 def features(text):
     "What a prompt file has, by marks that stand in it; each was looked for by hand in all twenty."
     has = lambda pattern: bool(re.search(pattern, text))
-    definitions = {'high': r'quality of (?:\*\*)?(?:individual|all) sentences', 'medium': r'reflects the overall clarity|evaluates how well the ideas',
+    definitions = {'high': r'quality of (?:\*\*)?(?:individual|all) sentences',
+                   'medium': r'reflects the overall clarity|evaluates how well the ideas',
                    'detailed': r'assesses how the (?:text reads|story unfolds)', 'aspects': r'Evaluation Aspects:'}
     found = [name for name, pattern in definitions.items() if has(pattern)]
     assert len(found) == 1, found
-    return dict(definitions=found[0], listed=has(r'(?i)bullet\s?points|mark each issue'), labels=has(r'\[GRAMMAR\]|\[LOGIC\]'), structured=has('Evaluation Form'),
-                strict=has(r'(?s)(?:Do not|forbidden to) generate any other opening'), described=has('Score 5:'), terse=has('(?i)summarize (?:problems|the detected)'),
-                half=has('half-points'), gravest=has('most serious problems') and has('corrections for detected'), own=has('give me around'))
+    return dict(definitions=found[0], listed=has(r'(?i)bullet\s?points|mark each issue'),
+                labels=has(r'\[GRAMMAR\]|\[LOGIC\]'), structured=has('Evaluation Form'),
+                strict=has(r'(?s)(?:Do not|forbidden to) generate any other opening'),
+                described=has('Score 5:'), terse=has('(?i)summarize (?:problems|the detected)'),
+                half=has('half-points'), gravest=has('most serious problems') and has('corrections for detected'),
+                own=has('give me around'))
 
 @needs_clone
 def test_the_table_is_what_the_twenty_files_say(clone):
@@ -59,7 +64,8 @@ def test_what_a_pack_sends_is_the_file_with_the_text_in_it(clone, tmp_path):
         for request, name in zip(requests, names):
             file = (clone/f'baseline_model_inference/prompts/prompt_{name}.txt').read_text(encoding='utf-8')
             assert [m['role'] for m in request.messages] == ['user']
-            assert request.messages[0]['content'] == file.replace('{Story}', text).rstrip('\n') # line breaks at the end are not sent
+            # line breaks at the end are not sent
+            assert request.messages[0]['content'] == file.replace('{Story}', text).rstrip('\n')
 
 @needs_clone
 @pytest.mark.parametrize('aware', [True, False])
@@ -82,7 +88,8 @@ def test_judgememo_with_the_authors_prompts(clone, tmp_path, aware):
     original = JudgeMemo(chat(), 'report_original', size=120, pack=tmp_path).plan(example)[-1].messages[-1]['content']
     assert read('report_original_eval_prompt.txt').split('{Content}')[0].replace('{AddOn}', text) in original
     summed = JudgeMemo(chat(), 'report_summary', size=120, summaries=True, pack=tmp_path).plan(example)
-    assert any(r.messages[-1]['content'] == read('prompt_document_summary.txt').replace('{Story}', text) for r in summed)
+    assert any(r.messages[-1]['content'] == read('prompt_document_summary.txt').replace('{Story}', text)
+               for r in summed)
     assert sum(r.messages[-1]['content'].startswith('Section: ') for r in summed) == len(sections)
 
 def test_what_is_no_clone_is_said(tmp_path):
@@ -93,6 +100,9 @@ def test_the_final_judge_may_give_the_scores_alone():
     text = Example('a', target='A fox went home. It slept.')
     for reason in (True, False):
         request = JudgeMemo(chat(), reason=reason).plan(text)[-1]
-        assert ('reason' in request.options['schema']['properties']) == reason == ('"reason"' in request.messages[-1]['content'])
-        assert list(request.options['schema']['properties'])[-2:] == ['fluency', 'coherence'] and '"fluency": score, "coherence": score}' in request.messages[-1]['content']
-    assert JudgeMemo(chat(), reason=False).signature != JudgeMemo(chat()).signature and JudgeMemo(chat(), reason=False).notes_signature == JudgeMemo(chat()).notes_signature
+        assert ('reason' in request.options['schema']['properties']) == reason == (
+            '"reason"' in request.messages[-1]['content'])
+        assert list(request.options['schema']['properties'])[-2:] == ['fluency', 'coherence']
+        assert '"fluency": score, "coherence": score}' in request.messages[-1]['content']
+    assert JudgeMemo(chat(), reason=False).signature != JudgeMemo(chat()).signature
+    assert JudgeMemo(chat(), reason=False).notes_signature == JudgeMemo(chat()).notes_signature

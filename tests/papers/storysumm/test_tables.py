@@ -1,4 +1,5 @@
-"StorySumm's printed results: the measures by hand and by scikit-learn's formulas, and all 84 cells from the recorded verdicts."
+"""StorySumm's printed results: the measures by hand and by scikit-learn's formulas, and all 84 cells from the recorded
+verdicts."""
 import os
 
 import numpy as np
@@ -9,7 +10,8 @@ from hypothesis import given, settings, strategies as st
 from factlib.benchmarks.narrative import storysumm_recorded
 from factlib.core.files import data_home
 from factlib.core.records import BadInput
-from factlib.papers.storysumm.tables import EVALUATORS, TABLES, results_table, storysumm_audit, tuned_threshold, verdicts
+from factlib.papers.storysumm.tables import EVALUATORS, TABLES, results_table, storysumm_audit, tuned_threshold
+from factlib.papers.storysumm.tables import verdicts
 from factlib.report.published import published
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=2, max_size=30), st.integers(2, 60))
@@ -29,7 +31,8 @@ def test_the_threshold_is_the_first_of_the_best(pairs, steps):
 def recorded():
     "Eight summaries, four of val; `p` gives probabilities, `v` verdicts."
     faithful = [1, 1, 0, 0, 1, 1, 0, 0]
-    frame = pd.DataFrame(dict(example_id=range(8), group=list('aabbccdd'), faithful=faithful, difficulty=[None, None, 'easy', 'hard']*2, split=['val']*4 + ['test']*4))
+    frame = pd.DataFrame(dict(example_id=range(8), group=list('aabbccdd'), faithful=faithful,
+                              difficulty=[None, None, 'easy', 'hard']*2, split=['val']*4 + ['test']*4))
     p = frame.assign(evaluator='p', value=[.9, .8, .8, .1, .9, .2, .8, .1], verdict=None)
     return pd.concat([p, frame.assign(evaluator='v', value=1., verdict=[1, 1, 1, 0, 1, 0, 1, 0])], ignore_index=True)
 
@@ -37,12 +40,14 @@ def test_results_by_hand():
     "The threshold is .1 or more (>=): above .1, 3 of 4 are right, and from .80 on none better; it is applied by >."
     table = results_table(recorded(), dict(P='p', V='v'), n_resamples=50).set_index(['evaluator', 'on'])
     v = table.loc[('V', 'all')] # 5 called faithful, 3 of them are; 3 of 4 faithful ones found
-    assert (v['% faithful'], v.precision, v.recall, v['% easy'], v['% hard'], v['balanced accuracy']) == (62.5, .6, .75, 0, 100, 62.5)
+    assert (v['% faithful'], v.precision, v.recall, v['% easy'], v['% hard'],
+            v['balanced accuracy']) == (62.5, .6, .75, 0, 100, 62.5)
     assert abs(v.kappa - (5/8 - .5)/.5) < 1e-12 and v.summaries == 8 and np.isnan(v.threshold)
     own = verdicts(recorded())
     own = own[own.evaluator == 'p']
     t = own.threshold.iloc[0]
-    assert t > .8 and list(own.called) == [1, 0, 0, 0, 1, 0, 0, 0] or .1 < t <= .8 and list(own.called) == [int(x > t) for x in own.value]
+    assert t > .8 and list(own.called) == [1, 0, 0, 0, 1, 0, 0,
+                                           0] or .1 < t <= .8 and list(own.called) == [int(x > t) for x in own.value]
     assert list(table.loc['P'].index) == ['val', 'test']
 
 def test_bad_tables():
@@ -52,12 +57,14 @@ def test_bad_tables():
 
 def test_without_data_every_cell_says_so():
     audit = storysumm_audit()
-    assert len(audit) == 84 and set(audit.status) == {'no_data'} and audit.by_definition.isna().all() and audit.note.str.contains('FACTLIB_DATA').all()
+    assert len(audit) == 84 and set(audit.status) == {'no_data'} and audit.by_definition.isna().all()
+    assert audit.note.str.contains('FACTLIB_DATA').all()
     assert audit.published.notna().all() and sum(len(published('storysumm')[t].cells) for t in TABLES) == 84
 
 def test_print_is_as_it_was_given():
     cells = {k: v for t in published('storysumm').values() for k, v in t.cells.items()}
-    assert cells['UniEval|val|kappa'] == .25 and cells['AlignScore|test|kappa'] == -.07 and cells['MiniCheck|all|balanced accuracy'] == 50.8 and cells['Claude-3 CoT|all|% faithful'] == 90
+    assert cells['UniEval|val|kappa'] == .25 and cells['AlignScore|test|kappa'] == -.07
+    assert cells['MiniCheck|all|balanced accuracy'] == 50.8 and cells['Claude-3 CoT|all|% faithful'] == 90
     assert {k.split('|')[0] for k in cells} == set(EVALUATORS)
 
 @pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: StorySumm is not here')
@@ -71,4 +78,5 @@ def test_all_84_cells_agree():
     for name, own in verdicts(storysumm_recorded()).groupby('evaluator'):
         if own.threshold.notna().any(): continue
         row = results.set_index('evaluator').loc[next(p for p, r in EVALUATORS.items() if r == name)]
-        assert abs(row.kappa - cohen_kappa_score(own.faithful, own.called)) < 1e-9 and abs(row['balanced accuracy'] - 100*balanced_accuracy_score(own.faithful, own.called)) < 1e-9
+        assert abs(row.kappa - cohen_kappa_score(own.faithful, own.called)) < 1e-9
+        assert abs(row['balanced accuracy'] - 100*balanced_accuracy_score(own.faithful, own.called)) < 1e-9

@@ -1,4 +1,5 @@
-"trutheval's tables from its recordings: what comes out, what an audit says of dropped and swapped scores, and the import of a clone."
+"""trutheval's tables from its recordings: what comes out, what an audit says of dropped and swapped scores, and the
+import of a clone."""
 import json
 import os
 from pathlib import Path
@@ -10,8 +11,10 @@ import scipy.stats
 
 from factlib.core.records import Absence, BadInput, Example
 from factlib.papers.trutheval.misprints import correlation_cells, section_4_cells, text_cells, trutheval_audit
-from factlib.papers.trutheval.recordings import FILES, SCORES, import_trutheval, label_of, recorded_judgements, recorded_preferences, recorded_scores
-from factlib.papers.trutheval.tables import changed_words, correlation_table, preference_levels, preferences_table, section_4_table, sizes_table
+from factlib.papers.trutheval.recordings import FILES, SCORES, import_trutheval, label_of, recorded_judgements
+from factlib.papers.trutheval.recordings import recorded_preferences, recorded_scores
+from factlib.papers.trutheval.tables import changed_words, correlation_table, preference_levels, preferences_table
+from factlib.papers.trutheval.tables import section_4_table, sizes_table
 from factlib.report.published import published
 
 DATA = Path(os.environ.get('FACTLIB_DATA') or 'nowhere')/'trutheval'
@@ -31,9 +34,12 @@ def test_the_printed_cells_have_the_agreed_names():
     tables = published('trutheval')
     assert tables['1'].cells['AI|Both are good'] == 14 and sum(tables['1'].cells.values()) == 80
     two = tables['2'].cells
-    assert len(two) == 9*6 and two['LLM-as-judge|phi4:14b|pearson'] == -.74 and two['LLM + NLI|gemma3:12b|kendall low'] == -.98
-    assert all(two[f'{row}|{c} low'] <= two[f'{row}|{c}'] <= two[f'{row}|{c} high'] for row in {key.rsplit('|', 1)[0] for key in two} for c in ('pearson', 'kendall'))
-    assert set(tables['4'].cells) == {'composite', 'composite low', 'ties all', 'ties A0', 'ties A1-A4', 'opposing', 'kappa', 'power'}
+    assert len(two) == 9*6 and two['LLM-as-judge|phi4:14b|pearson'] == -.74
+    assert two['LLM + NLI|gemma3:12b|kendall low'] == -.98
+    assert all(two[f'{row}|{c} low'] <= two[f'{row}|{c}'] <= two[f'{row}|{c} high']
+               for row in {key.rsplit('|', 1)[0] for key in two} for c in ('pearson', 'kendall'))
+    assert set(tables['4'].cells) == {'composite', 'composite low', 'ties all',
+                                      'ties A0', 'ties A1-A4', 'opposing', 'kappa', 'power'}
 
 def test_size_and_pearson_among_the_judges():
     judges = sizes_table().query('method == "LLM-as-judge"')
@@ -53,8 +59,11 @@ def test_table_1_and_section_4_come_out():
     audit = trutheval_audit(pairs).set_index(['table', 'cell'])
     assert set(audit.loc['1'].status) == {'agrees'}
     four = audit.loc['4']
-    assert dict(four.status) == {'composite': 'agrees', 'composite low': 'agrees', 'kappa': 'agrees', 'opposing': 'agrees', 'power': 'recipe_only', 'ties all': 'recipe_only', 'ties A0': 'recipe_only', 'ties A1-A4': 'recipe_only'}
-    assert round(four.by_definition['power'], 1) == 85.7 and round(four.by_recipe['power'], 1) == 77.1 and '69 %' in four.note['power']
+    assert dict(four.status) == {'composite': 'agrees', 'composite low': 'agrees',
+                                 'kappa': 'agrees', 'opposing': 'agrees', 'power': 'recipe_only',
+                                 'ties all': 'recipe_only', 'ties A0': 'recipe_only', 'ties A1-A4': 'recipe_only'}
+    assert round(four.by_definition['power'], 1) == 85.7 and round(four.by_recipe['power'], 1) == 77.1
+    assert '69 %' in four.note['power']
     assert four.by_definition['ties A1-A4'] == 45 and four.by_recipe['ties A1-A4'] == 82.5
     statistics = section_4_table(pairs, n_resamples=99).set_index('statistic').estimate
     assert round(statistics['power, two-sided, questions'], 3) == .555 # 55.5 % in research
@@ -72,7 +81,8 @@ def test_table_2_by_scipy(rows):
     table = correlation_table(rows, n_resamples=20).set_index('evaluator')
     for name, part in rows.groupby('evaluator'):
         taus = [scipy.stats.kendalltau(q.step, q.value).statistic for _, q in part.groupby('group')]
-        assert table.tau[name] == pytest.approx(np.mean(taus), abs=1e-12) and table.pearson[name] == pytest.approx(scipy.stats.pearsonr(part.step, part.value).statistic, abs=1e-12)
+        assert table.tau[name] == pytest.approx(np.mean(taus), abs=1e-12)
+        assert table.pearson[name] == pytest.approx(scipy.stats.pearsonr(part.step, part.value).statistic, abs=1e-12)
         levels = {k: q.value.to_numpy() for k, q in part.groupby('step')}
         u = scipy.stats.mannwhitneyu(levels[0], levels[1]).statistic/1e4
         assert table.auc[name] == pytest.approx(u, abs=1e-12)
@@ -92,7 +102,8 @@ def test_swapped_scores_are_seen(rows):
     names = dict(zip(PIPELINES, PIPELINES[::-1]))
     audit = trutheval_audit(rows=rows.assign(evaluator=rows.evaluator.map(names)))
     known = audit[(audit.table == '2') & (audit.status != 'no_data')]
-    assert {'unexplained'} <= set(known.status) and (known[known.cell.str.endswith('pearson')].status == 'unexplained').all()
+    assert {'unexplained'} <= set(known.status)
+    assert (known[known.cell.str.endswith('pearson')].status == 'unexplained').all()
 
 @needs_data
 def test_partial_correlations_of_research(rows):
@@ -103,7 +114,8 @@ def test_partial_correlations_of_research(rows):
 @needs_data
 def test_918_questions_would_tell(rows):
     from factlib.validity.paired import examples_needed
-    taus = [rows[rows.evaluator == name].groupby('group').apply(lambda q: scipy.stats.kendalltau(q.step, q.value).statistic, include_groups=False) for name in PIPELINES]
+    taus = [rows[rows.evaluator == name].groupby('group').apply(
+        lambda q: scipy.stats.kendalltau(q.step, q.value).statistic, include_groups=False) for name in PIPELINES]
     assert examples_needed(list(taus[0] - taus[1])) == 918
 
 @needs_data
@@ -112,13 +124,17 @@ def test_lengths_and_spans():
     lengths = list(answers[answers.level == 0].ground_truth.str.len())
     spans = tuple(int(answers[answers.level == k].with_brackets.str.count(r'\[').sum()) for k in (0, 4))
     cells = text_cells(lengths, spans, recorded_preferences())
-    assert cells['longest ground truth'].reason.startswith('24 of 100') and round(cells['facts preserved at A4'].definition) == 27
+    assert cells['longest ground truth'].reason.startswith('24 of 100')
+    assert round(cells['facts preserved at A4'].definition) == 27
 
 # Judgements, and a clone
 
-def scores(**more): return pd.DataFrame([dict(evaluator='e', id=0, level=k, score=1 - k/4) for k in range(5)]).assign(**more)
+def scores(**more):
+    return pd.DataFrame([dict(evaluator='e', id=0, level=k, score=1 - k/4) for k in range(5)]).assign(**more)
 
-def ladder(variant='recorded'): return [Example(f'q/{variant}/{k}', target='A.', reference='A.', truth=k, group='q', variant=variant, level=str(k), meta=dict(id=0)) for k in range(5)]
+def ladder(variant='recorded'):
+    return [Example(f'q/{variant}/{k}', target='A.', reference='A.', truth=k,
+                    group='q', variant=variant, level=str(k), meta=dict(id=0)) for k in range(5)]
 
 def test_recorded_judgements():
     judged = recorded_judgements(scores().drop(index=2), ladder() + ladder('lie'))
@@ -132,13 +148,16 @@ def clone(folder, **files):
     for name, lines in files.items(): (where/f'{name}.jsonl').write_text('\n'.join(lines), encoding='utf-8')
     return folder
 
-def lines(model, method=None): return [json.dumps(dict(id=q, level=f'A{k}', llm=model, score=5 - k) | (dict(method=method) if method else {})) for q in range(3) for k in range(5)]
+def lines(model, method=None):
+    return [json.dumps(dict(id=q, level=f'A{k}', llm=model, score=5 - k) | (dict(method=method) if method else {}))
+            for q in range(3) for k in range(5)]
 
 def test_a_clone_is_imported(tmp_path):
     "Judges go beside the pipelines that are there, a second time nothing changes, broken lines are counted."
     first = clone(tmp_path/'a', factual_correctness_eval=lines('gpt-4o-mini', 'ragas_factual_correctness'))
     import_trutheval(first, tmp_path/'data')
-    judges = clone(tmp_path/'b', llm_as_judge_eval=lines('phi4:14b') + lines('qwen2.5:7b-instruct') + ['{', '[1]', '{"id": 1}', '\x00', ''])
+    judges = clone(tmp_path/'b', llm_as_judge_eval=lines('phi4:14b') + lines('qwen2.5:7b-instruct')
+                   + ['{', '[1]', '{"id": 1}', '\x00', ''])
     frame, skipped = import_trutheval(judges, tmp_path/'data')
     import_trutheval(judges, tmp_path/'data')
     names = recorded_scores(tmp_path/'data').evaluator.value_counts()
@@ -148,14 +167,18 @@ def test_a_clone_is_imported(tmp_path):
 def test_six_rows_are_filled_by_a_judges_file(tmp_path):
     "Made-up scores of a whole set: their row is held against the print, and does not agree."
     rng = np.random.default_rng(0)
-    told = [json.dumps(dict(id=q, level=k, model='phi4:14b', score=int(rng.integers(1, 6)))) for q in range(100) for k in range(5)]
+    told = [json.dumps(dict(id=q, level=k, model='phi4:14b', score=int(rng.integers(1, 6))))
+            for q in range(100) for k in range(5)]
     import_trutheval(clone(tmp_path/'c', llm_as_judge_eval=told), tmp_path)
     table = recorded_scores(tmp_path)
     rows = table.rename(columns=dict(id='group', level='step', score='value'))
     cells = correlation_cells(rows, 50)
-    assert set(cells) == {f'LLM-as-judge|phi4:14b|{c}{end}' for c in ('pearson', 'kendall') for end in ('', ' low', ' high')}
+    assert set(cells) == {f'LLM-as-judge|phi4:14b|{c}{end}' for c in ('pearson', 'kendall')
+                          for end in ('', ' low', ' high')}
 
-@pytest.mark.parametrize('files, word', [(None, 'neither'), (dict(), 'neither'), (dict(llm_as_judge_eval=['{}']), 'No line'), (dict(llm_as_judge_eval=lines('x:1b')*2), 'two scores')])
+@pytest.mark.parametrize('files, word', [(None, 'neither'), (dict(), 'neither'),
+                                         (dict(llm_as_judge_eval=['{}']), 'No line'),
+                                         (dict(llm_as_judge_eval=lines('x:1b')*2), 'two scores')])
 def test_what_is_no_clone(tmp_path, files, word):
     folder = tmp_path/'x' if files is None else clone(tmp_path/'x', **files)
     with pytest.raises(BadInput, match=word) as error: import_trutheval(folder, tmp_path/'data')
@@ -164,13 +187,15 @@ def test_what_is_no_clone(tmp_path, files, word):
 def test_command(tmp_path):
     from click.testing import CliRunner
     from factlib.cli import app
-    done = CliRunner().invoke(app, ['import', str(clone(tmp_path/'a', llm_as_judge_eval=lines('phi4:14b'))), '--out', str(tmp_path)])
+    done = CliRunner().invoke(app, ['import', str(clone(tmp_path/'a', llm_as_judge_eval=lines('phi4:14b'))),
+                                    '--out', str(tmp_path)])
     assert done.exit_code == 0 and '15 scores of 1 models' in done.output and (tmp_path/SCORES).is_file()
 
 # Preferences and diffs, by hand
 
 def test_both_meanings_of_a_tie():
-    table = [('AI', 'Both are good'), ('Both are good', 'Both are good'), ('Both are good', 'Both are bad'), ('AI', 'Expert'), ('AI', 'AI')]
+    table = [('AI', 'Both are good'), ('Both are good', 'Both are good'),
+             ('Both are good', 'Both are bad'), ('AI', 'Expert'), ('AI', 'AI')]
     pairs = pd.DataFrame([(q, 1, *row) for q, row in enumerate(table)], columns=['group', 'level', 'first', 'second'])
     counts = preference_levels(pairs).query('level == "all"').set_index('kind')['count']
     assert dict(counts) == {'tie, composite': 3, 'tie, accepted': 2, 'first': 2, 'second': 0, 'opposing': 1}
@@ -178,7 +203,8 @@ def test_both_meanings_of_a_tie():
     with pytest.raises(BadInput, match='maybe'): preferences_table(pairs.assign(second='maybe'))
     with pytest.raises(BadInput, match='second'): preferences_table(pairs.drop(columns='second'))
 
-@pytest.mark.parametrize('before, after', [('', ''), ('a', ''), ('', 'b'), ('one two', 'two one'), ('a\n\nb', 'a b'), ('漢字', '漢語'), ('x '*500, 'y '*500), ('[a]', '{{a}}')])
+@pytest.mark.parametrize('before, after', [('', ''), ('a', ''), ('', 'b'), ('one two', 'two one'),
+                                           ('a\n\nb', 'a b'), ('漢字', '漢語'), ('x '*500, 'y '*500), ('[a]', '{{a}}')])
 def test_changed_words_lead_from_text_to_text(before, after):
     change = changed_words(before, after)
     assert change.text == after and change.revert() == before
