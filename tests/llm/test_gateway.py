@@ -296,7 +296,7 @@ def test_a_chat_is_told_which_endpoint_isnt_named(gated):
     with StubServer(lambda request: 'Yes.') as server, Gateway(['https://elsewhere.example/v1']) as gateway:
         gated(gateway)
         reply = Chat('m', server.base_url, mode='off').ask('a')
-    assert 'none of the endpoints of this sweep' in reply.detail and not server.requests
+    assert 'none of the endpoints that this cell names' in reply.detail and not server.requests
 
 def test_a_token_ends_with_its_cell():
     "Before, it opened the gateway until the sweep's end. What still waits when the cell ends isn't sent."
