@@ -161,11 +161,12 @@ class _Request:
         said = said if isinstance(said, dict) else {}
         self.model, self.most = str(said.get('model', '')), most_tokens(said, len(self.body))
         self.key, self.life = (found[1], found[2].decode()) if found else (None, '') # of the asker's cache; the process
+        self.named = None # What tells it from all others; None: its asker doesn't say, or nothing is kept
 
-    def named(self, base_url):
-        "What tells it from all others; None if its asker doesn't say."
-        if self.key is None: return None
-        return hashlib.sha256(b'\n'.join([self.key, base_url.encode(), self.body])).hexdigest()
+    def name(self, base_url):
+        "Give it its name, as a request to this endpoint."
+        if self.key is not None:
+            self.named = hashlib.sha256(b'\n'.join([self.key, base_url.encode(), self.body])).hexdigest()
 
 def _parsed(raw):
     "The JSON of a body, or nothing."
@@ -217,8 +218,7 @@ async def _pass_on(self:Gateway, request, account, asked, base_url, timeout):
         except Failure as e:
             reserved.failed(e)
             return _error(504 if e.kind == 'timeout' else 502, e.message)
-        named = asked.named(base_url)
-        if self.arrived is not None and named and status < 300: self.arrived.put(named, account.life(asked), raw)
+        if asked.named and status < 300: self.arrived.put(asked.named, account.life(asked), raw)
         self._learn(self._gate(base_url), account, reserved, sent, status, headers, raw)
     finally:
         reserved.lost() # whatever has happened, nothing comes any more
@@ -236,6 +236,10 @@ async def _body(request):
     "The bytes of a request; a `_Cut` if they are too many, too slow or break off."
     too_large, pieces, size = _Cut(413, f'a request has at most {_MOST//10**6} MB'), [], 0
     if (request.content_length or 0) > _MOST: raise too_large
+    if request.content.is_eof() and request.content.exception() is None: # most are here with their first lines
+        body = request.content.read_nowait()
+        if len(body) <= _MOST: return body
+        raise too_large
     try:
         async with asyncio.timeout(_SLOW):
             async for piece in request.content.iter_any():
@@ -251,9 +255,11 @@ async def _body(request):
 def _came_before(self:Gateway, account, asked, base_url):
     "The answer that another life of a cell has paid for; None if there is none."
     from aiohttp import web
-    named = asked.named(base_url) if self.arrived is not None else None
-    if named: account.lives.add(account.life(asked))
-    raw = self.arrived.take(named, account.life(asked)) if named else None
+    if self.arrived is not None: asked.name(base_url)
+    if asked.named is None: return None
+    life = account.life(asked)
+    account.lives.add(life)
+    raw = self.arrived.take(asked.named, life)
     if raw is None: return None
     self.budget.ledger.keep(account.name or asked.model)
     return web.Response(body=raw, content_type='application/json')
