@@ -128,11 +128,12 @@ def _say_page(out):
     click.echo(f'Page: {build_page(out.parent) if gathers(out.parent) else out/INDEX}')
 
 # %% ../nbs/cli.ipynb #cli-run-one
-def _run(notebook, values, out, page, if_changed):
+def _run(notebook, values, out, page, if_changed, check=bool):
     "Run an experiment, or keep what is there, and say what was found."
     from factlib.runs.again import run_if_changed
-    if not if_changed: execute(notebook, values, out)
-    elif not run_if_changed(notebook, values, out): click.echo('Nothing has changed, so the results are kept.')
+    if not if_changed: execute(notebook, values, out, check=check)
+    elif not run_if_changed(notebook, values, out, check=check):
+        click.echo('Nothing has changed, so the results are kept.')
     _say_results(out)
     if page and (out/'result.json').is_file(): _say_page(out)
 
@@ -152,13 +153,18 @@ def run(name, parameter, request, out, page, if_changed):
     \b
     factlib run quick_sweep -p n=3
     factlib run live_judge -p model=NAME --request '{"temperature": null, "max_tokens": 3000}'
+
+    The key in OPENAI_API_KEY stays with this command. The notebook, which runs in a process of its own, gets a token
+    instead: it can ask the endpoints that its parameters name (base_url, or whose names end so; else OPENAI_BASE_URL,
+    else OpenAI's) by factlib's chats, and no other. Without a key it asks whom it likes.
     """
     notebook = find_experiment(name)
     known = parameters_of(notebook)
     values = _typed(_with_request(parameter, request, known, name), known)
     out = Path(in_project(out or values.pop('out', '') or f'outputs/{notebook.stem}'))
-    from factlib.runs.spending import spending
-    with spending(out, values.get('prices'), click.echo): _run(notebook, values, out, page, if_changed)
+    from factlib.runs.spending import kernel_spending
+    with kernel_spending(out, notebook, values, values.get('prices'), click.echo) as check:
+        _run(notebook, values, out, page, if_changed, check)
 
 # %% ../nbs/cli.ipynb #cli-pairs
 def _pairs(text, what):
@@ -198,8 +204,8 @@ def _evaluate(path, names, out, at_least, page, prices, **options):
     check_least(at_least)
     check_place(out)
     from factlib.runs.spending import spending
-    with spending(out, prices, click.echo):
-        result, failed = evaluate_file(path, names, out, statistics=small_matrix, **options)
+    with spending(out, prices, click.echo) as key:
+        result, failed = evaluate_file(path, names, out, statistics=small_matrix, api_key=key, **options)
     _say_made(out)
     if page: _say_page(out)
     if failed: raise RuntimeError(' '.join(failed.values()))
@@ -323,9 +329,10 @@ def reproduce(outputs):
     Without real data these are the offline ones; with FACTLIB_DATA also the replications of published tables.
     An experiment that fails doesn't stop the others: it is named at the end and on the page, and the exit
     code is 1."""
+    from factlib.llm.keys import key_taken
     from factlib.report.page import build_page, check_page
     make_folder(check_page(outputs))
-    failed, absent = run_all(outputs, main_job(), click.echo)
+    with key_taken(): failed, absent = run_all(outputs, main_job(), click.echo) # none of them asks a model
     for why, names in absent.items(): click.echo(f'\nNot run: {", ".join(names)}. {why}')
     faults = [dict(title=f'Failed: {name}', why=why) for name, why in failed.items()]
     missing = [dict(title='Not run: ' + ', '.join(names), why=why) for why, names in absent.items()]

@@ -100,7 +100,7 @@ class Ledger:
     @property
     def total(self)->Spent:
         "Of all."
-        with self._lock: return replace(self._sum)
+        with self._lock: return Spent(**vars(self._sum)) # asked at each request: a `replace` takes longer
 
     def of(self, name:str)->Spent:
         "Of one."
@@ -121,8 +121,8 @@ class Ledger:
     def _write(self, name, change):
         "One line. What can't be written isn't counted either."
         if self.file is not None: self._append(name, change)
-        for sums in (self.sums.setdefault(name, Spent()), self._sum):
-            for field, n in change.items(): setattr(sums, field, getattr(sums, field) + n)
+        for sums in map(vars, (self.sums.setdefault(name, Spent()), self._sum)):
+            for field, n in change.items(): sums[field] += n
 
     def _append(self, name, change):
         "Write it to the file."

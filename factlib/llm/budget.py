@@ -138,13 +138,11 @@ class Reservation:
         failure, # An `llm.transport.Failure`
     )->bool: # Is it known that it cost nothing?
         "No answer has come."
-        nowhere = failure.kind == 'connection' and any(words in failure.message for words in _NOWHERE)
         refused = failure.status is not None and 300 <= failure.status < 500
-        if nowhere or refused: self.release()
+        free = refused or not failure.sent
+        if free: self.release()
         else: self.lost()
-        return nowhere or refused
-
-_NOWHERE = 'nobody listens', 'no host of that name' # in `llm.transport`'s words: nothing was sent
+        return free
 
 # %% ../../nbs/llm/budget.ipynb #budget-purse
 PRICES = 'FACTLIB_PRICES' # Environment variable: a CSV file, see `llm.costs.price_table`

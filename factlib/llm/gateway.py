@@ -58,11 +58,18 @@ def _in_the_clear(base_url):
 @dataclass
 class Account:
     "What one cell asked for."
+    endpoints: frozenset = frozenset() # The places that it may ask
     requests: int = 0 # Sent
     tokens: int = 0   # Of prompts and replies
     refused: str = '' # The sentence by which it was told that there is no more
     name: str = ''    # Of the cell; its sums in the ledger are those of all its lives
     lives: set = field(default_factory=set, compare=False) # Processes that have asked: more than one after a kill
+
+    def life(self,
+        asked, # A request
+    )->str: # Of no other cell
+        "The process that asks, as it says itself."
+        return f'{asked.life} {self.name}'
 
 class _Key:
     "A key that doesn't show itself."
@@ -102,10 +109,11 @@ class Gateway:
 @patch
 def open(self:Gateway,
     name:str='', # Of the cell
+    endpoints:list|None=None, # Base URLs that it may ask, among those of the gateway; None: all of these
 )->str: # A token: what stands in the place of a key
     "Begin an account."
-    token = secrets.token_urlsafe(24)
-    self.accounts[token] = Account(name=name)
+    token, places = secrets.token_urlsafe(24), self.endpoints if endpoints is None else map(_place, endpoints)
+    self.accounts[token] = Account(frozenset(places), name=name)
     return token
 
 @patch
@@ -153,11 +161,12 @@ class _Request:
         said = said if isinstance(said, dict) else {}
         self.model, self.most = str(said.get('model', '')), most_tokens(said, len(self.body))
         self.key, self.life = (found[1], found[2].decode()) if found else (None, '') # of the asker's cache; the process
+        self.named = None # What tells it from all others; None: its asker doesn't say, or nothing is kept
 
-    def named(self, base_url):
-        "What tells it from all others; None if its asker doesn't say."
-        if self.key is None: return None
-        return hashlib.sha256(b'\n'.join([self.key, base_url.encode(), self.body])).hexdigest()
+    def name(self, base_url):
+        "Give it its name, as a request to this endpoint."
+        if self.key is not None:
+            self.named = hashlib.sha256(b'\n'.join([self.key, base_url.encode(), self.body])).hexdigest()
 
 def _parsed(raw):
     "The JSON of a body, or nothing."
@@ -202,15 +211,14 @@ async def _pass_on(self:Gateway, request, account, asked, base_url, timeout):
     if request.transport is None or request.transport.is_closing(): return web.Response()
     if self._account(request) is not account: return _ended()
     sent = asyncio.get_running_loop().time()
-    reserved = self.budget.reserve(asked.model, *asked.most, account.name)
+    reserved = self.budget.reserve(asked.model, *asked.most, account.name or asked.model)
     account.requests += 1
     try:
         try: status, headers, raw = await transport_for('lean', base_url, self.key).forward(asked.body, timeout)
         except Failure as e:
             reserved.failed(e)
             return _error(504 if e.kind == 'timeout' else 502, e.message)
-        named = asked.named(base_url)
-        if self.arrived is not None and named and status < 300: self.arrived.put(named, asked.life, raw)
+        if asked.named and status < 300: self.arrived.put(asked.named, account.life(asked), raw)
         self._learn(self._gate(base_url), account, reserved, sent, status, headers, raw)
     finally:
         reserved.lost() # whatever has happened, nothing comes any more
@@ -228,6 +236,10 @@ async def _body(request):
     "The bytes of a request; a `_Cut` if they are too many, too slow or break off."
     too_large, pieces, size = _Cut(413, f'a request has at most {_MOST//10**6} MB'), [], 0
     if (request.content_length or 0) > _MOST: raise too_large
+    if request.content.is_eof() and request.content.exception() is None: # most are here with their first lines
+        body = request.content.read_nowait()
+        if len(body) <= _MOST: return body
+        raise too_large
     try:
         async with asyncio.timeout(_SLOW):
             async for piece in request.content.iter_any():
@@ -243,11 +255,13 @@ async def _body(request):
 def _came_before(self:Gateway, account, asked, base_url):
     "The answer that another life of a cell has paid for; None if there is none."
     from aiohttp import web
-    named = asked.named(base_url) if self.arrived is not None else None
-    if named: account.lives.add(asked.life)
-    raw = self.arrived.take(named, asked.life) if named else None
+    if self.arrived is not None: asked.name(base_url)
+    if asked.named is None: return None
+    life = account.life(asked)
+    account.lives.add(life)
+    raw = self.arrived.take(asked.named, life)
     if raw is None: return None
-    self.budget.ledger.keep(account.name)
+    self.budget.ledger.keep(account.name or asked.model)
     return web.Response(body=raw, content_type='application/json')
 
 @patch
@@ -255,9 +269,12 @@ async def _forward(self:Gateway, request, account):
     "Take a request, wait for a place at its endpoint's gate, hand it on."
     try: said, timeout = _destination(request.path)
     except ValueError: return _error(404, 'no such path')
-    try: base_url = self.endpoints[_place(said)]
-    except (ValueError, KeyError):
-        return _error(403, f'{said[:200]} is none of the endpoints of this sweep: name it as base_url of its grid')
+    try: place = _place(said)
+    except ValueError: place = None
+    if place not in account.endpoints or place not in self.endpoints:
+        return _error(403, f'{said[:200]} is none of the endpoints that this cell names: give it as its parameter '
+                           'base_url, or one whose name ends so')
+    base_url = self.endpoints[place]
     asked = _Request(await _body(request))
     if before := self._came_before(account, asked, base_url): return before
     async with self._gate(base_url):
@@ -301,7 +318,7 @@ async def _handle(self:Gateway, request):
         if request.path.startswith('/answers'): return await self._answers(request)
         return await self._forward(request, account)
     except _Cut as e: return _closing(_error(*e.args))
-    except OSError as e: return self._refuse(account, f'The sweep can\'t write ({e.strerror}): make room.')
+    except OSError as e: return self._refuse(account, f'The ledger can\'t be written ({e.strerror}): make room.')
     except Exception as e: return _error(500, f'{type(e).__name__} in the gateway')
 
 # %% ../../nbs/llm/gateway.ipynb #gateway-serve

@@ -6,7 +6,8 @@
 __all__ = ['Keeper', 'this_life', 'Arrived']
 
 # %% ../../nbs/llm/keeping.ipynb #keeping-imports
-import asyncio, os, secrets, sqlite3
+import asyncio, os, secrets, sqlite3, threading
+from contextlib import suppress
 from pathlib import Path
 
 from fastcore.basics import patch
@@ -75,7 +76,7 @@ def this_life()->str: # 16 hexadecimal digits
     return _LIVES.setdefault(os.getpid(), secrets.token_hex(8))
 
 class Arrived:
-    "Answers as they came, until who asked is known to have them; a SQLite file. Use on one thread."
+    "Answers as they came, until who asked is known to have them; a SQLite file. Threads may share it."
     def __init__(self,
         path:Path, # Made if need be; for one process
     ):
@@ -87,36 +88,57 @@ class Arrived:
         self._db.execute('CREATE TABLE IF NOT EXISTS arrived (key TEXT, life TEXT, answer BLOB)')
         self._db.execute('CREATE INDEX IF NOT EXISTS of_key ON arrived (key)')
         self._lives = {life for life, in self._db.execute('SELECT DISTINCT life FROM arrived')}
+        self._new, self._lock = [], threading.RLock()
 
     def put(self,
         key:str, # Of the request
         life:str, # Of who asked
         answer:bytes, # As it came
     )->None:
-        "Keep an answer."
-        self._lives.add(life)
-        self._db.execute('INSERT INTO arrived VALUES (?, ?, ?)', (key, life, answer))
+        "Keep an answer; on an event loop with its next turn."
+        with self._lock:
+            self._lives.add(life)
+            self._new.append((key, life, answer))
+            if len(self._new) > 1: return # those before see to it
+        try: asyncio.get_running_loop().call_soon(self._write)
+        except RuntimeError: self._write() # on no loop
+
+    def _write(self):
+        "Write what has come."
+        with self._lock:
+            rows, self._new = self._new, []
+            if not rows: return
+            with suppress(sqlite3.Error), self._db: # which commits, or takes all back
+                self._db.execute('BEGIN')
+                self._db.executemany('INSERT INTO arrived VALUES (?, ?, ?)', rows)
 
     def take(self,
         key:str, # Of a request
         life:str, # Of who asks; from now on the answer is its
     )->bytes|None: # None: there is none
         "An answer that another life asked for."
-        if not self._lives - {life}: return None
-        row = self._db.execute('SELECT rowid, answer FROM arrived WHERE key = ? AND life != ?', (key, life)).fetchone()
-        if row is None: return None
-        self._lives.add(life)
-        self._db.execute('UPDATE arrived SET life = ? WHERE rowid = ?', (life, row[0]))
-        return row[1]
+        with self._lock:
+            if self._lives <= {life}: return None
+            self._write()
+            query = 'SELECT rowid, answer FROM arrived WHERE key = ? AND life != ?'
+            row = self._db.execute(query, (key, life)).fetchone()
+            if row is None: return None
+            self._lives.add(life)
+            self._db.execute('UPDATE arrived SET life = ? WHERE rowid = ?', (life, row[0]))
+            return row[1]
 
     def drop(self,
         lives, # Of a cell that has ended by itself; None: of all
     )->None:
         "What these asked for is kept where they wanted it."
-        for life in list(self._lives if lives is None else self._lives & set(lives)):
-            self._lives.discard(life)
-            self._db.execute('DELETE FROM arrived WHERE life = ?', (life,))
+        with self._lock:
+            self._write()
+            for life in list(self._lives if lives is None else self._lives & set(lives)):
+                self._lives.discard(life)
+                self._db.execute('DELETE FROM arrived WHERE life = ?', (life,))
 
     def close(self)->None:
         "Let go of the file."
-        self._db.close()
+        with self._lock:
+            self._write()
+            self._db.close()

@@ -22,11 +22,18 @@ class Failure(Exception):
 
     - worth another try: `rate` (429), `server` (5xx and others), `connection`, `timeout`, `garbled` (no completion);
     - would only happen again: `too_long` (for the context), `filtered`, `rejected` (any other 4xx)."""
-    def __init__(self, kind:str, message:str, status:int|None=None, retry_after:float|None=None, code='', param=''):
-        "`retry_after` is in seconds; `code` and `param` (the field it is about) are the server's, empty if not said."
+    def __init__(self,
+        kind:str, # See above
+        message:str,
+        status:int|None=None, # HTTP; None: no answer came
+        retry_after:float|None=None, # Seconds; None: the server doesn't say
+        code:str='', # The server's; empty if not said
+        param:str='', # The field it is about; empty if not said
+        sent:bool=True, # May the server have got any of the request? Then it may be billed
+    ):
         super().__init__(message)
         self.kind, self.message, self.status, self.retry_after = kind, message, status, retry_after
-        self.code, self.param = code, param
+        self.code, self.param, self.sent = code, param, sent
 
     @property
     def transient(self)->bool:
@@ -116,6 +123,7 @@ def _chain(error):
 # %% ../../nbs/llm/transport.ipynb #transport-lost
 _IN_WORDS = dict(gaierror='no host of that name is known', ConnectionRefusedError='nobody listens at that port')
 _LOST = {'OSError', 'ClientConnectionError', 'ClientPayloadError'} # by name: importing aiohttp takes long
+_UNMADE = 'ClientConnectorError' # of which all are raised before a connection is there
 
 def _lost(error, timeout):
     "The failure that stands for an error of a library."
@@ -126,7 +134,8 @@ def _lost(error, timeout):
     kinds = {kind.__name__ for e in errors for kind in type(e).__mro__}
     lost = kinds & _LOST and 'ContentEncodingError' not in kinds
     why, name = 'the connection failed' if lost else 'the answer is no chat completion', type(errors[-1]).__name__
-    return Failure('connection' if lost else 'garbled', f'{why} ({_IN_WORDS.get(name, name)})')
+    said = f'{why} ({_IN_WORDS.get(name, name)})'
+    return Failure('connection' if lost else 'garbled', said, sent=_UNMADE not in kinds)
 
 # %% ../../nbs/llm/transport.ipynb #transport-whole
 _MOST, _MOST_OF_ERROR = 32_000_000, 64_000 # bytes, unpacked
@@ -331,7 +340,8 @@ def transport_for(
     name = os.getpid(), kind, base_url, digest(key.value)
     try: return _open[name] if name in _open else _open.setdefault(name, TRANSPORTS[kind](base_url, key))
     except Exception as e: why = f'{type(e).__name__}: {e}'
-    raise Failure('rejected', f'no connection can be prepared: see to the environment, such as its proxies ({why})')
+    said = f'no connection can be prepared: see to the environment, such as its proxies ({why})'
+    raise Failure('rejected', said, sent=False)
 
 # %% ../../nbs/llm/transport.ipynb #transport-close
 async def _close_ours():

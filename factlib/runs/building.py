@@ -164,8 +164,8 @@ def _chat_beside(out, ending, texts, model, base_url, concurrency, cost, request
     check_ours([out, out.with_name(RECORD)], known=_made_before)
     make_folder(out.parent)
     from factlib.runs.spending import spending
-    with spending(out, prices, click.echo), default_cache(out.with_suffix('.answers.sqlite')) as cache:
-        yield Chat(model, base_url, cache=cache, **settings)
+    with spending(out, prices, click.echo) as key, default_cache(out.with_suffix('.answers.sqlite')) as cache:
+        yield Chat(model, base_url, key, cache=cache, **settings)
 
 # %% ../../nbs/runs/building.ipynb #building-montages-make
 def _build_montages(chat, texts, out, n, sentences, cost, prices, concurrency, **options):

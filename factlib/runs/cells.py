@@ -190,8 +190,8 @@ def environment(
 class Stopped(RuntimeError):
     "A limit of the sweep has kept a cell from asking."
 
-def _check_account():
-    "A `Stopped` if the gateway has refused something to this cell."
+def _check_account(folder):
+    "A `Stopped` if the gateway has refused something to this cell, whatever is in its folder."
     gate = os.environ.get('FACTLIB_GATE')
     if not gate: return
     connection = connect(gate, 60)

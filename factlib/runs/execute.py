@@ -7,7 +7,7 @@ __all__ = ['DIED', 'MODEL', 'MINUTES', 'experiments', 'find_experiment', 'parame
            'results_of', 'needs_of', 'why_not', 'main_job', 'run_all']
 
 # %% ../../nbs/runs/execute.ipynb #execute-imports
-import ast, json, os, time
+import ast, json, os, tempfile, time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Callable
@@ -89,15 +89,21 @@ def _session(notebook):
 
 # %% ../../nbs/runs/execute.ipynb #execute-started
 _STARTS = 3
+_LONGEST_WAY = 100 # bytes of a socket's path: 104 with the end, on the systems that allow least
 
 def _started(*args, **options):
     "Execute a notebook by papermill. A kernel that dies before it answers is started again."
     import papermill
+    from traitlets.config import Config
     for left in reversed(range(_STARTS)):
-        try: return papermill.execute_notebook(*args, **options)
-        except RuntimeError as e:
-            if 'before replying' not in str(e): raise
-            if not left: raise OSError(f'its kernel did not start, in {_STARTS} attempts.') from None
+        with tempfile.TemporaryDirectory(prefix='factlib-') as folder: # of mode 700
+            own, way = Config(), os.path.join(folder, 'k') # with -1 to -5 behind
+            if os.name == 'posix' and len(os.fsencode(way)) < _LONGEST_WAY:
+                own.KernelManager.update(transport='ipc', ip=way)
+            try: return papermill.execute_notebook(*args, config=own, **options)
+            except RuntimeError as e:
+                if 'before replying' not in str(e): raise
+                if not left: raise OSError(f'its kernel did not start, in {_STARTS} attempts.') from None
 
 # %% ../../nbs/runs/execute.ipynb #execute-papermill
 class OutOfTime(RuntimeError):
@@ -173,7 +179,7 @@ def _filled(part, notebook, out, values, progress, check, options):
     "Run an experiment into a folder beside `out`. What of an old result doesn't go along."
     with _held(part) as folder, _session(out/NOTEBOOKS[0]):
         _papermill(notebook, folder/NOTEBOOKS[0], out, values, progress, **options)
-        check()
+        check(folder)
         return _seal(folder, notebook.stem)
 
 def _own_folder(known, out):
@@ -186,7 +192,7 @@ def execute(
     values:dict, # Parameter -> value; else the notebook's default
     out:Path, # Folder of the results, notebook.ipynb and .html
     progress:bool=True, # A bar that counts cells
-    check:Callable=bool, # Called when it has run; if it raises, old results stay
+    check:Callable=bool, # Called with the folder when it has run; if it raises, old results stay
     **options, # `arguments` of the kernel; `keep` also what ends with a `BadInput`; `until`, a time of `time.monotonic`
 )->Path: # The executed notebook
     """Run an experiment. Its `BadInput` is one here; other errors are a RuntimeError, shown in `OUT.failed.ipynb`, and

@@ -149,6 +149,7 @@ def evaluate_file(
     weighted:bool=False, # Also expected scores, see `evaluators.expected`
     statistics=None, # `metaeval.matrix.small_matrix`
     language:str='', # Of the texts, as 'de' or 'German'; empty: it is decided on all of them
+    api_key:str='', # Of the endpoint; empty: OPENAI_API_KEY
     **meanings, # columns, labels, good
 )->tuple: # What `result.json` holds; evaluator -> why it failed
     "Judge a file; what was judged is kept even if an evaluator fails."
@@ -159,7 +160,7 @@ def evaluate_file(
         raise BadInput('--request needs a model to ask: name one as --model NAME.')
     run = _experiment(listed, asked)
     say_languages(run, {benchmark.name: benchmark.examples}, asked['language'], always=True)
-    with chat_for(asked) if model else nullcontext() as chat:
+    with chat_for(asked, api_key=api_key) if model else nullcontext() as chat:
         judges = judges_for(listed, chat, **weighting(weighted))
         frames, failed = _judge_each(judges, benchmark, run, model, concurrency)
     _show(run, frames, benchmark, statistics)

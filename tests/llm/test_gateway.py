@@ -316,11 +316,42 @@ def test_the_key_goes_to_no_other_address():
                 assert raw(gateway, *asks(gateway, token, same)).startswith('HTTP/1.1 200'), same
         assert len(server.requests) == 3 and not evil.requests
 
+def test_a_token_asks_its_own_cells_endpoints_only():
+    "Before, each cell could ask the endpoints of all others: two cells of one grid, each with a server of its own."
+    with StubServer(lambda request: 'Yes.',
+                    key='sk-real') as mine, StubServer(lambda request: 'Yes.', key='sk-real') as other:
+        with Gateway([mine.base_url, other.base_url], api_key='sk-real') as gateway:
+            a, b, none = (gateway.open(name, endpoints)
+                          for name, endpoints in dict(a=[mine.base_url], b=[other.base_url + '/'], none=[]).items())
+            # a cell can't open what the gateway doesn't know
+            unknown = gateway.open('unknown', ['http://127.0.0.1:1/v1'])
+            told = {(who, to): raw(gateway, *asks(gateway, token, url))[9:12]
+                    for who, token in dict(a=a, b=b, none=none, unknown=unknown).items()
+                    for to, url in dict(mine=mine.base_url, other=other.base_url,
+                                        nowhere='http://127.0.0.1:1/v1').items()}
+        assert {pair for pair, status in told.items() if status == '200'} == {('a', 'mine'), ('b', 'other')}
+        assert {status for pair, status in told.items()} == {'200', '403'}
+        assert len(mine.requests) == len(other.requests) == 1
+
+def test_who_lies_about_its_process_takes_nothing_from_others(tmp_path):
+    """A process says its own number. Before, a cell that gave another one's made the gateway drop what that one had
+    paid for."""
+    body = lambda life: b'{"model": "m", "messages": [], "factlib_key": "' + b'0'*64 + life + b'"}'
+    with StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url],
+                                                               arrived=Arrived(tmp_path/'arrived.sqlite')) as gateway:
+        honest, liar, later = (gateway.open(name) for name in ('honest', 'liar', 'honest'))
+        assert raw(gateway, *asks(gateway, honest, server.base_url, body(b'a'*16))).startswith('HTTP/1.1 200')
+        lie = body(b'a'*16).replace(b'"m"', b'"n"')
+        assert raw(gateway, *asks(gateway, liar, server.base_url, lie)).startswith('HTTP/1.1 200')
+        gateway.arrived.drop(gateway.accounts[liar].lives) # as when a cell has ended
+        assert raw(gateway, *asks(gateway, later, server.base_url, body(b'b'*16))).startswith('HTTP/1.1 200')
+        assert [r['model'] for r in server.requests] == ['m', 'n'] and gateway.accounts[later].requests == 0
+
 def test_a_chat_is_told_which_endpoint_isnt_named(gated):
     with StubServer(lambda request: 'Yes.') as server, Gateway(['https://elsewhere.example/v1']) as gateway:
         gated(gateway)
         reply = Chat('m', server.base_url, mode='off').ask('a')
-    assert 'none of the endpoints of this sweep' in reply.detail and not server.requests
+    assert 'none of the endpoints that this cell names' in reply.detail and not server.requests
 
 def test_a_token_ends_with_its_cell():
     "Before, it opened the gateway until the sweep's end. What still waits when the cell ends isn't sent."

@@ -303,3 +303,25 @@ def test_half_a_character_in_a_field_is_sent_as_an_escape():
         chat = Chat('m', f'http://{server.host}/v1', api_key=KEY, attempts=1, transport='lean')
         assert chat.ask('x', stop='\ud800').text == 'ok'
     assert json.loads(server.asked[0][1])['stop'] == '\ud800'
+
+@pytest.mark.parametrize('kind', TRANSPORTS)
+def test_a_failure_says_whether_anything_was_sent(kind):
+    """Where there was no connection nobody can send a bill; where there was one, whatever became of it, somebody may.
+    Before, that was read off the words of the message."""
+    def failed(url, timeout=20.):
+        async def one():
+            transport = TRANSPORTS[kind](url, SimpleNamespace(value=KEY))
+            try: await transport.send(dict(model='m', messages=[]), timeout)
+            except Failure as e: return e
+            finally: await transport.close()
+        return run_sync(one())
+    ways = iter([dict(drop=True), dict(delay=2), dict(raw='<html>'), dict(status=500, body={}),
+                 dict(status=400, body={})])
+    with StubServer(lambda request: next(ways)) as server:
+        sent = [failed(server.base_url, timeout) for timeout in (20., .5, 20., 20., 20.)]
+        # nobody listens; no such name; no common encryption
+        unsent = [failed(url) for url in ('http://127.0.0.1:1/v1', 'http://nowhere.invalid/v1',
+                                          server.base_url.replace('http:', 'https:'))]
+        assert len(server.requests) == 5
+    assert [e.sent for e in sent] == [True]*5 and [e.sent for e in unsent] == [False]*3
+    assert {e.kind for e in unsent} == {'connection'}

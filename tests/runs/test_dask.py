@@ -327,6 +327,7 @@ def told(method, path, body=b'{}', token=token):
     return at.getresponse().status
 def chat_at(url): return urllib.parse.urlsplit(gated_url(gate, url, 5)).path + '/chat/completions'
 elsewhere, ended = told('POST', chat_at(evil)), ''
+neighbour, = [told('POST', chat_at(url)) for url in both.split() if url != base_url] # of the other cell
 if name == 'b' and one_at_a_time: ended = told('GET', '/account', token=Path(notes, 'token-a').read_text())
 Path(notes, f'token-{name}').write_text(token)
 replaced = told('POST', '/answers', json.dumps(dict(rows=[], replace=True)).encode())
@@ -337,25 +338,31 @@ while process not in (0, 1, upto): # this kernel and all that have started it
         except OSError: pass # sealed
     process = int(Path(f'/proc/{process}/status').read_text().split('PPid:')[1].split()[0])
 reply = await Chat('m', base_url, mode='off')('a question')
-Path(notes, f'said-{name}.json').write_text(json.dumps(dict(elsewhere=elsewhere, ended=ended, replaced=replaced, reply=reply.text, seen=str(places))))"""
+Path(notes, f'said-{name}.json').write_text(json.dumps(dict(elsewhere=elsewhere, neighbour=neighbour, ended=ended, replaced=replaced, reply=reply.text, seen=str(places))))"""
 
 @pytest.mark.slow
 @pytest.mark.parametrize('workers', [1, 2])
 def test_code_in_a_cell_that_tries(workers, tmp_path, monkeypatch):
     """Before, a cell could have the key sent to any server, and find it in /proc of what had started it; a token opened
-    the gateway to the sweep's end."""
+    the gateway to the sweep's end, and to other cells' endpoints."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv('FACTLIB_CACHE', raising=False)
-    with StubServer(lambda request: 'Yes.', key=KEY) as server, StubServer(lambda request: 'Evil.') as evil:
+    with StubServer(lambda request: 'Yes.',
+                    key=KEY) as server, StubServer(lambda request: 'Yes.',
+                                                   key=KEY) as other, StubServer(lambda request: 'Evil.') as evil:
         parameters = (
-            f'base_url:str = {server.base_url!r}\nevil:str = {evil.base_url!r}\nname:str = "a"\nnotes:str = '
-            f'{str(tmp_path)!r}\nupto:int = {os.getpid()}\none_at_a_time:bool = {workers == 1}')
+            f'base_url:str = ""\nboth:str = "{server.base_url} {other.base_url}"\nevil:str = '
+            f'{evil.base_url!r}\nname:str = "a"\nnotes:str = {str(tmp_path)!r}\nupto:int = '
+            f'{os.getpid()}\none_at_a_time:bool = {workers == 1}')
         notebook(tmp_path/'trying.ipynb', parameters, TRYING)
-        grid(tmp_path, dict(experiment='trying.ipynb', grid=dict(name=['a', 'b'])))
+        grid(tmp_path, dict(experiment='trying.ipynb',
+                            include=[dict(name='a', base_url=server.base_url),
+                                     dict(name='b', base_url=other.base_url)]))
         ran = sweep('grid.yaml', '--out', 'out', '--workers', workers, cwd=tmp_path, OPENAI_API_KEY=KEY)
-    assert not evil.requests and ran[0] == 0, ran
+    assert not evil.requests and len(server.requests) == len(other.requests) == 1 and ran[0] == 0, ran
     told = {name: json.loads((tmp_path/f'said-{name}.json').read_text()) for name in 'ab'}
     # 404: where the disk is shared, there is no such door
-    assert all((t['elsewhere'], t['replaced'], t['reply']) == (403, 404, 'Yes.') for t in told.values())
+    assert all((t['elsewhere'], t['neighbour'], t['replaced'], t['reply']) == (403, 403, 404, 'Yes.')
+               for t in told.values())
     assert KEY not in str(told) and (workers > 1 or told['b']['ended'] == 401)
     for file in tmp_path.rglob('*'): assert not file.is_file() or KEY.encode() not in file.read_bytes(), file
