@@ -82,6 +82,8 @@ _TAKEN = {
     'n': 'further samples come with `repeat`',
     'response_format': 'a JSON reply is asked for with `schema`',
     'max_completion_tokens': 'the length of a reply is `max_tokens`'}
+_TAKEN |= dict.fromkeys(('api_key', 'authorization', 'headers'),
+                        'keys belong in the environment variable OPENAI_API_KEY')
 _TAKEN |= dict.fromkeys(('extra_body', 'extra_query', 'extra_headers'), 'give a field of the server by its own name')
 
 def _check_fixed(fields):
@@ -468,20 +470,35 @@ _ROUNDS = 3 # attempts of one request at a server that isn't there, or requests 
 
 def _hint(failed):
     "What to do about a failure that concerns every request."
-    router = failed.status == 404 and 'endpoint' in failed.message.lower()
+    router = failed.status == 404 and re.search(r'\bno (?:\w+ )?(?:endpoint|provider)s?\b', failed.message, re.I)
     return 'The router has nobody for such requests: name another model there.' if router else _HINTS[failed.status]
 
 _MOST_LESSONS = 8 # tried by one request
 _IGNORED = Lesson(dict(form='words'), 'asked with a schema in words: NAME does not keep to it otherwise')
 
+def _complaint(failed):
+    "A failure's kind and words, without numbers and the ids of requests."
+    return failed.kind, re.sub(r'[\da-f]{6,}|\d+', '#', str(failed))
+
 class _Trial:
     "Lessons that one request tries while the others wait."
     def __init__(self, asking, profile, lessons):
-        self.asking, self.lessons, self.done, self.change = asking, lessons, asyncio.Event(), {}
+        self.asking, self.done = asking, asyncio.Event()
+        self.lessons = lessons # (lesson, the complaint that it is drawn from), in the order of their trial
+        self.profile = profile.changed(**self.change(drawn for drawn, _ in lessons))
+
+    def change(self, lessons):
+        "What these lessons change in a profile."
+        change = {}
         for drawn in lessons:
             for name, told in drawn.change.items():
-                self.change[name] = self.change.get(name, {}) | told if isinstance(told, dict) else told
-        self.profile = profile.changed(**self.change)
+                change[name] = change.get(name, {}) | told if isinstance(told, dict) else told
+        return change
+
+    def helpful(self):
+        "The lessons that helped. What was met with the same complaint again did not."
+        later = [complaint for _, complaint in self.lessons[1:]] + [None]
+        return [drawn for (drawn, complaint), after in zip(self.lessons, later) if after is None or after != complaint]
 
 class _Asking:
     "A request of a chat, asked until there is an answer or no hope of one."
@@ -516,7 +533,8 @@ class _Asking:
                         self.end_trial(adopt=True)
                         if self.again(profile, body, answer): continue
                         return await self.keep(answer) # with its place: who can't keep sends no more
-                if drawn and await self.try_lesson(drawn, body): self.count -= 1 # learning costs no attempt
+                complaint = None if came else _complaint(answer)
+                if drawn and await self.try_lesson(drawn, complaint, body): self.count -= 1 # learning costs no attempt
                 elif came or self.without_json:
                     self.end_trial()
                     async with chat._gate: return await self.keep(self.without_json or answer)
@@ -536,7 +554,7 @@ class _Asking:
         return (trial is not None and trial.asking is not self
                 and self.body(trial.profile) != self.body(self.chat.profile))
 
-    async def try_lesson(self, drawn, body):
+    async def try_lesson(self, drawn, complaint, body):
         "Change what is sent, for a trial. False if that changes nothing, or if there were too many trials."
         chat = self.chat
         if not drawn.clear and drawn.sentence not in self.slips: # the same request once more
@@ -553,8 +571,9 @@ class _Asking:
         if drawn is _IGNORED:
             if chat._words_tried: return False
             chat._words_tried = True
-        trial = _Trial(self, chat.profile, chat._trial.lessons + [drawn] if self.trial else [drawn])
-        known = {told.sentence for told in trial.lessons} & self.failed_lessons
+        before = chat._trial.lessons if self.trial else []
+        trial = _Trial(self, chat.profile, before + [(drawn, complaint)])
+        known = {told.sentence for told, _ in trial.lessons} & self.failed_lessons
         if known or len(trial.lessons) > _MOST_LESSONS or self.body(trial.profile) == body:
             self.end_trial()
             return False
@@ -567,9 +586,10 @@ class _Asking:
         chat, trial = self.chat, self.chat._trial
         if self.trial is None or trial is None or trial.asking is not self: return
         if adopt:
-            chat.profile = chat.profile.changed(**trial.change)
-            for drawn in trial.lessons: warnings.warn(f'{drawn.sentence.replace("NAME", chat.model)}.', stacklevel=2)
-        else: self.failed_lessons |= {drawn.sentence for drawn in trial.lessons}
+            helpful = trial.helpful()
+            chat.profile = chat.profile.changed(**trial.change(helpful))
+            for drawn in helpful: warnings.warn(f'{drawn.sentence.replace("NAME", chat.model)}.', stacklevel=2)
+        else: self.failed_lessons |= {drawn.sentence for drawn, _ in trial.lessons}
         self.trial = chat._trial = None
         trial.done.set()
 
@@ -663,7 +683,7 @@ class _Asking:
     def compare_first(self, failed):
         "Nothing was answered yet: if all requests that were sent first fail alike, that is final for those to come."
         chat = self.chat
-        words = failed.kind, re.sub(r'[\da-f]{6,}|\d+', '#', str(failed)) # without ids of requests
+        words = _complaint(failed)
         if self.key in chat._first: chat._first[self.key] = words
         if set(chat._first.values()) != {words}: return
         if failed.kind == 'connection' and self.count >= _ROUNDS:

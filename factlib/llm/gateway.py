@@ -78,6 +78,12 @@ class _Key:
     def __repr__(self): return "'***'"
     def __reduce__(self): raise TypeError('A key is never pickled.')
 
+    def strike(self, said): # bytes or a text
+        "What a server said, without the key: some quote it when they complain."
+        if len(self.value) < 8: return said # a placeholder, such as "none"
+        if isinstance(said, str): return said.replace(self.value, '***')
+        return said.replace(self.value.encode(), b'***')
+
 # %% ../../nbs/llm/gateway.ipynb #gateway-class
 class Gateway:
     "Forwards requests of other processes; for a `with` block. It runs on this process's background loop."
@@ -218,13 +224,15 @@ async def _pass_on(self:Gateway, request, account, asked, base_url, timeout):
         except Failure as e:
             reserved.failed(e)
             return _error(504 if e.kind == 'timeout' else 502, e.message)
+        raw = self.key.strike(raw)
         if asked.named and status < 300: self.arrived.put(asked.named, account.life(asked), raw)
         self._learn(self._gate(base_url), account, reserved, sent, status, headers, raw)
     finally:
         reserved.lost() # whatever has happened, nothing comes any more
         self._changed.set()
         self._changed = asyncio.Event()
-    return web.Response(status=status, body=raw, headers={n: headers[n] for n in _PASSED_ON if n in headers})
+    passed = {n: self.key.strike(headers[n]) for n in _PASSED_ON if n in headers}
+    return web.Response(status=status, body=raw, headers=passed)
 
 # %% ../../nbs/llm/gateway.ipynb #gateway-body
 _MOST, _SLOW = 10_000_000, 30. # bytes of a body; seconds that it may take to come, and that a connection may be silent

@@ -162,7 +162,8 @@ class Lesson:
     prompt: int|None=None # Tokens of this request's prompt, if the server said it
     clear: bool=True      # Do the words say that it isn't there? Else it may be a slip
 
-def _any(*signs): return re.compile('|'.join(signs), re.IGNORECASE)
+def _any(*signs): # ASCII: in Chinese no space parts a field's name from the words about it
+    return re.compile('|'.join(signs), re.IGNORECASE | re.ASCII)
 
 _STREAM_ONLY = _any(
     r'only supports? stream', r'stream(?:ing)?[^.]{0,40}(?:must be (?:true|enabled|set)|is required)', r'non-streaming',
@@ -176,7 +177,8 @@ _BAD_SCHEMA = _any(
     r'\$ref', 'nesting', 'compile', r'(?:unsupported|invalid)[^.]{0,40}\bschema\b(?! type)')
 _ROLE = _any(
     r"(?:system|developer)['\"`]?\s+(?:role|prompt|message|instruction)s?", 'roles? must alternate',
-    r"role['\"`]?[^.]{0,40}['\"`](?:system|developer)['\"`]", r'(?:only|must be)[^.]{0,60}\buser\b[^.]{0,30}assistant')
+    r"(?:['\"`“「«]|[\u3000-\u9fff]\s*)(?:system|developer)\b",
+    r'(?:only|must be)[^.]{0,60}\buser\b[^.]{0,30}assistant')
 _REFUSES = _any(
     'unsupported', 'not (?:currently )?support', "n't support", 'unknown', 'unrecogni[sz]ed', 'unexpected',
     'not (?:permitted|allowed|available|accepted|enabled|valid|a valid|implemented)', 'forbidden', 'deprecated', 'only',
@@ -211,7 +213,8 @@ def _schema_lesson(profile, schema, words):
     else:
         knows_object = re.search(r'json_object|json_schema|\btype\b|strict', words, re.I)
         one, following = False, 'object' if knows_object else 'words'
-    how = dict(schema='a schema without "strict"', object='JSON by word of mouth', words='a schema in words')[following]
+    how = dict(schema='a schema without "strict"', words='a schema in words',
+               object='"some JSON" and the schema in words')[following]
     told = dict(schemas={schema_id(schema): following}) if one else dict(form=following)
     return Lesson(told, f'asked with {how}: NAME refuses {"this schema" if one else "it otherwise"}')
 
@@ -229,24 +232,25 @@ def _limit_lesson(profile, body, words, too_long):
         if not _LEAST_REPLY <= context - tokens < sent: return None
         change = dict(context=context) | (dict(density=prompt/size) if prompt and size else {})
         return Lesson(change, f'asked for shorter replies: NAME has room for {context:,} tokens in all', prompt)
-    if not _LIMIT.search(words) or not (too_long or _REFUSES.search(words)): return None
+    if not _LIMIT.search(words): return None
+    clear = bool(too_long or _REFUSES.search(words))
     numbers = [(int(n.replace(',', '')), after) for n, after in re.findall(r'(\d[\d,]*)(\s*\(exclusive)?', words)]
     fitting = [n - bool(after) for n, after in numbers if 16 <= n < sent]
     if fitting or sent >= 1024 and (too_long or re.search(r'too (?:large|high|big|long|many)|exceed', words, re.I)):
         most = max(fitting) if fitting else sent//2
         if not most: return None
-        return Lesson(dict(most=most), f'asked for at most {most:,} tokens a reply: NAME gives no more')
+        return Lesson(dict(most=most), f'asked for at most {most:,} tokens a reply: NAME gives no more', clear=clear)
     following = other if profile.limit == 'max_tokens' else None
     told = f'asked with {following or "no limit of the reply"}: NAME has no {profile.limit}'
-    return Lesson(dict(limit=following), told)
+    return Lesson(dict(limit=following), told, clear=clear)
 
 def _field_lesson(sampling, body, words, param):
     "The field that an error names is left out, or lowered."
-    places = {name: re.search(fr'(?<![\w]){re.escape(name)}(?!\w)', words) for name in sampling}
+    places = {name: re.search(fr'(?<!\w){re.escape(name)}(?!\w)', words, re.ASCII) for name in sampling}
     named = sorted((at.start(), name) for name, at in places.items() if at)
     both = re.search(r'\bboth\b', words) # of two that exclude each other the second goes
-    name = param or (named[-1 if both else 0][1] if named and _REFUSES.search(words) else None)
-    if name is None: return None
+    if not (param or named): return None
+    name = param or named[-1 if both else 0][1]
     value, least = body[name], None
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         numbers = [float(n) for n in re.findall(r'(?<![\w.])\d+(?:\.\d+)?(?![\w])', words)]
@@ -285,4 +289,5 @@ def lesson(
     instructed = any(m['role'] in ('system', 'developer') for m in body['messages'])
     if profile.system and instructed and _ROLE.search(words):
         return Lesson(dict(system=False), 'asked without a system role, its text first in the message: NAME has none')
+    if failed.kind == 'server' and not _REFUSES.search(words): return None # it complains of nothing
     return _limit_lesson(profile, body, words, False) or _field_lesson(sampling, body, words, '')

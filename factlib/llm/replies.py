@@ -74,12 +74,14 @@ def json_values(
     fits=None, # Value -> bool; what doesn't fit is passed over
 )->list: # The last one first: what a judge quotes comes before its own answer
     "The JSON objects and lists in a reply, if any. Numbers, strings and `null` alone do not count."
-    values, at, end, tries = {}, 0, 0, 0
-    while tries < 500 and (start := _OPENING.search(text, at)):
+    values, at, end, tries, misfits = {}, 0, 0, 0, 0
+    while tries < 500 and misfits < 10_000 and (start := _OPENING.search(text, at)):
         try: value, at = _DECODER.raw_decode(text, start.start())
         except (ValueError, RecursionError): at, tries = start.end(), tries + 1
         else:
-            if fits and not fits(value): continue
+            if fits and not fits(value):
+                misfits += 1 # a text of ten megabytes has half a million: no answer, but a minute of work
+                continue
             if values and _OR.fullmatch(text, end, start.start()): return []
             values.pop(written := text[start.start():at], None)
             values[written], end = value, at

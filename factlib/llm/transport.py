@@ -69,9 +69,15 @@ _QUOTA = re.compile(r'insufficient_quota|billing|credit balance', re.IGNORECASE)
 # %% ../../nbs/llm/transport.ipynb #transport-message
 _MOST_SEARCHED = 10_000 # characters of an error's message
 
+_UNSEEN = re.compile(r'[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]')
+_PAGE = re.compile(r'\s*<(?:!doctype|html|head|body)\b', re.IGNORECASE)
+_TITLE = re.compile(r'<title[^>]*>([^<]+)<', re.IGNORECASE)
+
 def _one_line(x):
-    "Anything as one line of limited length: a long text takes long to search."
-    return ' '.join(str(x or '')[:_MOST_SEARCHED].split())
+    "Anything as one line of limited length (a long text takes long to search), of a page of HTML the title."
+    text = str(x or '')[:_MOST_SEARCHED]
+    if _PAGE.match(text): text = f'a web page: {title[1] if (title := _TITLE.search(text)) else "without a title"}'
+    return _UNSEEN.sub('\ufffd', ' '.join(text.split()))
 
 def _message(body):
     "The message, the code and the name of the field in an error's body, in the forms that servers give it."

@@ -6,6 +6,8 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -82,6 +84,21 @@ def test_workers_have_no_key_and_keep_the_endpoints_name(tmp_path):
             straight = Chat('m', server.base_url, api_key='sk-the-real-key', cache=cache)
             assert absences == ['None', 'None'] and straight.ask('a 1').cached and len(server.requests) == 2
     assert b'sk-the-real-key' not in (tmp_path/'answers.sqlite').read_bytes()
+
+@pytest.mark.parametrize('status', [401, 200])
+def test_a_key_that_the_server_quotes_does_not_reach_a_worker(status):
+    key, body = 'sk-the-real-key', {'error': {'message': 'Incorrect key: sk-the-real-key'}}
+    def rule(request):
+        return dict(content=f'Your key is {key}.') if status == 200 else dict(status=status,
+                                                                              body=body, headers={'Location': key})
+    with StubServer(rule, key=key) as server, Gateway([server.base_url], api_key=key) as gateway:
+        request = urllib.request.Request(gated_url(gateway.url, server.base_url, 9) + '/chat/completions',
+                                         b'{"model": "m", "messages": []}',
+                                         {'Authorization': f'Bearer {gateway.open()}'})
+        try: answer = urllib.request.urlopen(request, timeout=20)
+        except urllib.error.HTTPError as e: answer = e
+        said = answer.read() + str(answer.headers).encode()
+        assert answer.status == status and b'***' in said and key.encode() not in said
 
 def test_nobody_else_gets_through():
     with StubServer(lambda request: 'Yes.') as server, Gateway([server.base_url]) as gateway:

@@ -211,3 +211,44 @@ def test_addresses_of_another_protocol_name_the_right_one(url, instead):
     with pytest.raises(BadInput, match='another protocol') as said: Chat('m', url)
     assert f'give {instead} as base_url' in str(said.value) and 'abc' not in str(said.value)
     assert Chat('m', instead).base_url == instead
+
+@pytest.mark.parametrize('words, field', [
+    ('temperature参数非法。请检查文档。', 'temperature'), ('Der Parameter "temperature" wird nicht unterstützt.', 'temperature'),
+    ('max_tokens参数超出范围，取值范围为[1, 1024]', 'max_tokens'), ('不支持 system 角色', 'system'),
+    ("Die Rolle 'system' gibt es hier nicht.", 'system')])
+def test_a_refusal_in_another_language_teaches_by_the_name_in_it(words, field):
+    def refused(request):
+        if field == 'system': return request['messages'][0]['role'] == 'system'
+        return request.get(field, -1) > 1024 if field == 'max_tokens' else field in request
+    with StubServer(lambda request: refuse(words) if refused(request) else 'ok') as server, pytest.warns(UserWarning):
+        chat = Chat('m', server.base_url, mode='off', longest_wait=.01)
+        turns = [dict(role='system', content='Be strict.'), dict(role='user', content='x')]
+        assert chat.ask(turns).text == 'ok' and len(server.requests) <= 3
+        assert chat.ask(turns).text == 'ok' and not refused(server.requests[-1])
+
+def test_a_lesson_that_did_not_help_is_not_kept():
+    "The complaint lists fields that are taken, and quotes the text that is judged; only one thing is refused."
+    said = ("Supported parameters are: temperature, top_p, max_tokens. 'seed' is not supported. You wrote: 'only a "
+            "stream'")
+    with StubServer(lambda request: refuse(said) if 'seed' in request
+                    else 'ok') as server, pytest.warns(UserWarning) as warned:
+        chat = Chat('m', server.base_url, mode='off')
+        assert chat.ask('only a stream', seed=7).text == 'ok'
+    assert chat.profile == Profile(fields=dict(seed=None))
+    assert [str(w.message) for w in warned] == ['asked without seed: m does not take it.']
+
+def test_a_complaint_can_be_written_to_a_file():
+    "Half characters and the codes that colour a terminal are struck out."
+    with StubServer(lambda request: refuse('no \ud83d \x1b[31m')) as server:
+        detail = Chat('m', server.base_url, mode='off', longest_wait=.01).ask('x').detail
+    assert detail.encode() and '\x1b' not in detail and 'no \ufffd' in detail
+
+def test_a_key_is_no_field_of_a_request():
+    with pytest.raises(BadInput, match='OPENAI_API_KEY'): Chat('m', mode='off', request=dict(api_key='sk-12345678'))
+
+def test_only_a_router_that_says_so_has_nobody():
+    def detail(message):
+        with StubServer(lambda request: refuse(message, 404)) as server:
+            return Chat('m', server.base_url, mode='off', longest_wait=.01).ask('x').detail
+    assert 'router' in detail('No endpoints found for m.')
+    assert '/v1' in detail('Unexpected endpoint or method. (POST /chat/completions)')

@@ -196,3 +196,8 @@ def test_sections_agree_with_the_authors_own_parser():
         wrong = [i for i, text, f, c in zip(both.index, both.reply, both.author_fluency, both.author_coherence)
                  if likert(text, BOTH, take=take) != dict(fluency=f, coherence=c)]
         assert not wrong
+
+def test_a_reply_of_megabytes_of_json_that_does_not_fit_is_given_up():
+    seen = []
+    def fits(value): seen.append(value)
+    assert json_values('{"score": "x"} '*100_000, fits) == [] and len(seen) == 10_000
