@@ -87,7 +87,7 @@ def job(kind, number, home, url):
                  f'{CONCURRENCY}\nout:str = "out"', ASKING)
     if kind == 'run': command, ledger = ['run', 'asking.ipynb', '--out', 'out', '--no-page'], out/'spent.jsonl'
     if kind == 'sweep':
-        limit = 60_000 if number % 2 else 8_000 # the latter is reached
+        limit = 4_000 if number//len(KINDS) % 2 else 60_000 # the former is reached
         grid(folder, dict(experiment='asking.ipynb', grid=dict(name=['a', 'b', 'c', 'd']),
                           limits=dict(tokens=limit, concurrency=CONCURRENCY)))
         command, ledger = ['sweep', 'grid.yaml', '--out', 'out', '--workers', '2'], out/'.sweep'/'spent.jsonl'
