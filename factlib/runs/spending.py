@@ -32,7 +32,9 @@ def ledger_of(
 )->Path:
     "Where the ledger of a place is."
     place = Path(place)
-    return place.with_suffix('.spent.jsonl') if place.suffix in ('.json', '.jsonl') else place/'spent.jsonl'
+    if place.suffix in ('.json', '.jsonl'): return place.with_suffix('.spent.jsonl')
+    if place.is_file(): raise BadInput(f'{str(place)!r} is a file: name a folder.')
+    return place/'spent.jsonl'
 
 @contextmanager
 def spending(
