@@ -10,8 +10,6 @@ import asyncio, threading, time, traceback, secrets, sys
 from dataclasses import asdict, dataclass, field
 from typing import Callable
 
-from fastcore.basics import patch
-
 from .store import Store
 from ..core.records import BadInput
 
@@ -56,6 +54,12 @@ class Handle:
         if self._count is not None: self.job.done = min(self._count(), self.job.total)
         return self.job
 
+# %% ../../nbs/apps/jobs.ipynb #jobs-thread
+def _run(loop, task):
+    "Run one task to its end, in a thread of its own."
+    try: loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
+    finally: loop.close()
+
 # %% ../../nbs/apps/jobs.ipynb #jobs-jobs
 class Jobs:
     "The jobs of a store. Those that were under way when the last server died are `interrupted` now."
@@ -82,112 +86,90 @@ class Jobs:
         for _ in self._all(faults): pass
         return faults
 
-# %% ../../nbs/apps/jobs.ipynb #jobs-get
-@patch
-def get(self:Jobs,
-    id:str, # Of a job
-)->Job: # With its progress now
-    "A job by its id. An unknown one is a `BadInput`."
-    with self.store.lock:
-        if id in self._running: return self._running[id][0].look()
-        if id in self._unkept: return self._unkept[id]
-        kept = self.store.read(f'jobs/{id}.json')
-    if kept is None: raise BadInput('There is no such job.')
-    try: return Job(**kept)
-    except TypeError: raise self.store.damaged(f'jobs/{id}.json') from None
-
-# %% ../../nbs/apps/jobs.ipynb #jobs-keep
-@patch
-def _keep(self:Jobs, job): self.store.write(f'jobs/{job.id}.json', asdict(job))
-
-@patch
-def _end(self:Jobs, job, state, error=''):
-    "Write down how a job ended. Only the first word counts: who is cancelled can't be done any more."
-    with self.store.lock:
-        self._running.pop(job.id, None)
-        if job.ended: return False
-        job.state, job.error, job.ended = state, error, time.time()
-        try: self._keep(job)
-        except BadInput: self._unkept[job.id] = job # at the next start it is `interrupted`
-        return True
-
-@patch
-def of(self:Jobs,
-    about:str, # What they belong to
-)->list[Job]: # The latest first
-    "All jobs of a text, or of whatever they belong to."
-    return sorted((job for job in self._all() if job.about == about), key=lambda job: -job.started)
-
-# %% ../../nbs/apps/jobs.ipynb #jobs-run
-@patch
-async def _work(self:Jobs, handle):
-    "Do it and keep what came of it; whatever happens is written down."
-    job = handle.job
-    try:
-        keep = await self.works[job.kind](handle, job.about, **job.options)
+    def get(self,
+        id:str, # Of a job
+    )->Job: # With its progress now
+        "A job by its id. An unknown one is a `BadInput`."
         with self.store.lock:
-            if not job.ended and keep is not None: keep()
-            handle.look()
-            self._end(job, 'done')
-    except asyncio.CancelledError: self._end(job, 'cancelled')
-    except BadInput as e: self._end(job, 'failed', str(e))
-    except Exception as e:
-        traceback.print_exc(file=sys.stderr)
-        self._end(job, 'failed', f'Something failed here ({type(e).__name__}); the terminal shows what.')
+            if id in self._running: return self._running[id][0].look()
+            if id in self._unkept: return self._unkept[id]
+            kept = self.store.read(f'jobs/{id}.json')
+        if kept is None: raise BadInput('There is no such job.')
+        try: return Job(**kept)
+        except TypeError: raise self.store.damaged(f'jobs/{id}.json') from None
 
-# %% ../../nbs/apps/jobs.ipynb #jobs-thread
-def _run(loop, task):
-    "Run one task to its end, in a thread of its own."
-    try: loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
-    finally: loop.close()
+    def _keep(self, job): self.store.write(f'jobs/{job.id}.json', asdict(job))
 
-# %% ../../nbs/apps/jobs.ipynb #jobs-start
-@patch
-def start(self:Jobs,
-    kind:str, # Which of the works
-    about:str, # What it belongs to
-    **options, # What the work is given
-)->Job:
-    "Start a job; if one is under way at the same thing, it is a `BadInput`."
-    with self.store.lock:
-        if any(handle.job.about == about for handle, *_ in self._running.values()):
-            raise BadInput('Something is under way at this text already: wait for it, or cancel it first.')
-        job = Job(secrets.token_hex(8), kind, about, options, started=time.time())
-        self._keep(job) # before it counts as under way: a full disk must not lock the text
-        handle, loop = Handle(job), asyncio.new_event_loop()
-        task = loop.create_task(self._work(handle))
-        self._running[job.id] = handle, loop, task
-    threading.Thread(target=_run, args=(loop, task), name=f'job-{kind}', daemon=True).start()
-    return job
+    def _end(self, job, state, error=''):
+        "Write down how a job ended. Only the first word counts: who is cancelled can't be done any more."
+        with self.store.lock:
+            self._running.pop(job.id, None)
+            if job.ended: return False
+            job.state, job.error, job.ended = state, error, time.time()
+            try: self._keep(job)
+            except BadInput: self._unkept[job.id] = job # at the next start it is `interrupted`
+            return True
 
-# %% ../../nbs/apps/jobs.ipynb #jobs-cancel
-@patch
-def cancel(self:Jobs,
-    id:str, # Of a job
-)->Job:
-    "Stop a job; one that has ended stays as it is."
-    with self.store.lock:
-        if id not in self._running: return self.get(id)
-        handle, loop, task = self._running[id]
-        self._end(handle.look(), 'cancelled')
-    try: loop.call_soon_threadsafe(task.cancel)
-    except RuntimeError: pass # it has just ended
-    return self.get(id)
+    def of(self,
+        about:str, # What they belong to
+    )->list[Job]: # The latest first
+        "All jobs of a text, or of whatever they belong to."
+        return sorted((job for job in self._all() if job.about == about), key=lambda job: -job.started)
 
+    async def _work(self, handle):
+        "Do it and keep what came of it; whatever happens is written down."
+        job = handle.job
+        try:
+            keep = await self.works[job.kind](handle, job.about, **job.options)
+            with self.store.lock:
+                if not job.ended and keep is not None: keep()
+                handle.look()
+                self._end(job, 'done')
+        except asyncio.CancelledError: self._end(job, 'cancelled')
+        except BadInput as e: self._end(job, 'failed', str(e))
+        except Exception as e:
+            traceback.print_exc(file=sys.stderr)
+            self._end(job, 'failed', f'Something failed here ({type(e).__name__}); the terminal shows what.')
 
-# %% ../../nbs/apps/jobs.ipynb #jobs-close
-@patch
-def close(self:Jobs)->None:
-    "Stop all that is under way; at the next start it is `interrupted`."
-    for handle, loop, task in list(self._running.values()):
-        self._end(handle.look(), 'interrupted')
+    def start(self,
+        kind:str, # Which of the works
+        about:str, # What it belongs to
+        **options, # What the work is given
+    )->Job:
+        "Start a job; if one is under way at the same thing, it is a `BadInput`."
+        with self.store.lock:
+            if any(handle.job.about == about for handle, *_ in self._running.values()):
+                raise BadInput('Something is under way at this text already: wait for it, or cancel it first.')
+            job = Job(secrets.token_hex(8), kind, about, options, started=time.time())
+            self._keep(job) # before it counts as under way: a full disk must not lock the text
+            handle, loop = Handle(job), asyncio.new_event_loop()
+            task = loop.create_task(self._work(handle))
+            self._running[job.id] = handle, loop, task
+        threading.Thread(target=_run, args=(loop, task), name=f'job-{kind}', daemon=True).start()
+        return job
+
+    def cancel(self,
+        id:str, # Of a job
+    )->Job:
+        "Stop a job; one that has ended stays as it is."
+        with self.store.lock:
+            if id not in self._running: return self.get(id)
+            handle, loop, task = self._running[id]
+            self._end(handle.look(), 'cancelled')
         try: loop.call_soon_threadsafe(task.cancel)
         except RuntimeError: pass # it has just ended
+        return self.get(id)
 
-@patch
-def again(self:Jobs,
-    id:str, # Of a job that has ended
-)->Job: # A new one
-    "Do a job again, with the same options."
-    job = self.get(id)
-    return self.start(job.kind, job.about, **job.options)
+    def close(self)->None:
+        "Stop all that is under way; at the next start it is `interrupted`."
+        for handle, loop, task in list(self._running.values()):
+            self._end(handle.look(), 'interrupted')
+            try: loop.call_soon_threadsafe(task.cancel)
+            except RuntimeError: pass # it has just ended
+
+    def again(self,
+        id:str, # Of a job that has ended
+    )->Job: # A new one
+        "Do a job again, with the same options."
+        job = self.get(id)
+        return self.start(job.kind, job.about, **job.options)

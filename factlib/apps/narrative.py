@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from fastcore.basics import patch
-
 from .jobs import Jobs
 from .kit import render
 from .narrative_page import TITLES, changed_html, estimate_parts, fact_parts, graph_html, graph_parts
@@ -23,25 +21,6 @@ from .server import Answer, Asked, Server, Site, download, go_to
 from .store import Store
 from ..core.files import digest
 from ..core.records import BadInput
-
-# %% ../../nbs/apps/narrative.ipynb #narrative-app
-class Narratives:
-    "The application: a store, its jobs, and what can be done to a text."
-    def __init__(self,
-        store:Store,
-        settings:Settings|None=None, # The model, if there is one; None: everything by rules
-    ):
-        self.store, self.steps = store, Steps(store, settings or Settings())
-        self.jobs = Jobs(store, self.steps.works())
-
-    @property
-    def model(self)->str: # Empty: none
-        "The model that can be asked."
-        return self.steps.settings.model
-
-    def narrative(self, asked:Asked)->Narrative:
-        "The text that an address names."
-        return Narrative(self.store, asked.names['id'])
 
 # %% ../../nbs/apps/narrative.ipynb #narrative-samples
 def _samples():
@@ -59,20 +38,6 @@ def _states(narrative, jobs):
     if versions: yield f'{len(versions)} summar{"y" if len(versions) == 1 else "ies"}'
     if scored: yield f'{scored} scored'
 
-# %% ../../nbs/apps/narrative.ipynb #narrative-start
-@patch
-def start(self:Narratives, asked:Asked)->Answer:
-    "The page with all texts."
-    faults, texts = self.jobs.faults(), []
-    for n in all_texts(self.store, faults):
-        texts.append(dict(id=n.id, name=n.name, words=n.about['words'], states=[]))
-        try: texts[-1]['states'] = list(_states(n, self.jobs))
-        except BadInput as e: faults.append(f'{n.name}: {e}') # its own page says so, too; the others are whole
-    samples = [dict(id=s.id, title=s.title) for s in _samples()]
-    return Answer(render('narratives.html.jinja', texts=texts, faults=faults, samples=samples, model=self.model,
-                         most=MOST_TEXT, form_key=asked.form_key))
-
-
 # %% ../../nbs/apps/narrative.ipynb #narrative-add
 def _given(asked):
     "The text of a form, and its name."
@@ -85,11 +50,6 @@ def _given(asked):
     story = next((s for s in _samples() if s.id == form.get('sample')), None)
     if story is None: raise BadInput('There is no such sample: choose one from the list.')
     return decoded(story.text.encode(), story.title), story.title
-
-@patch
-def add(self:Narratives, asked:Asked)->Answer:
-    "Take a text from a form, and open it."
-    return go_to(f'/texts/{add_text(self.store, *_given(asked)).id}')
 
 # %% ../../nbs/apps/narrative.ipynb #narrative-scenes
 def _number(text, least, most):
@@ -140,25 +100,6 @@ def _graph(narrative, query, form_key):
     view = graph_html(graph, narrative, query, form_key)
     return graph_parts(graph, query.get('about', '')) | dict(how=narrative.graph_how, view=view)
 
-@patch
-def page(self:Narratives, asked:Asked)->Answer:
-    "The page of a text."
-    n, query = self.narrative(asked), asked.query
-    parts = _jobs(self.jobs, n.id) # first: what a job has made is there before the job is done
-    parts |= dict(id=n.id, here=f'/texts/{n.id}', name=n.name, words=n.about['words'], link=linker(query),
-                  graph=_graph(n, query, asked.form_key)) | _scenes(n, query) | _versions(n, query)
-    return Answer(render('narrative.html.jinja', n=parts, model=self.model, form_key=asked.form_key))
-
-
-# %% ../../nbs/apps/narrative.ipynb #narrative-graph-view
-@patch
-def graph_view(self:Narratives, asked:Asked)->Answer:
-    "The part of the page that another threshold, or another person, changes. Nothing is kept."
-    n = self.narrative(asked)
-    graph, tau = n.graph(), _number(asked.query.get('tau'), 1, 10**6)
-    if graph is None: raise BadInput('No graph has been built yet: build one first.')
-    return Answer(graph_html(graph.at(tau=tau), n, asked.query, asked.form_key))
-
 # %% ../../nbs/apps/narrative.ipynb #narrative-changed
 def _changed(graph, what, form):
     "The graph after a click."
@@ -168,92 +109,12 @@ def _changed(graph, what, form):
     if not names: raise BadInput('No name is ticked: tick those that are somebody else.')
     return graph.split(form.get('person', ''), names)
 
-
-# %% ../../nbs/apps/narrative.ipynb #narrative-change
-@patch
-def change(self:Narratives, asked:Asked)->Answer:
-    "Change the graph: its threshold, or who is who."
-    n, form = self.narrative(asked), asked.form
-    with self.store.lock:
-        graph = n.graph()
-        if graph is None: raise BadInput('No graph has been built yet: build one first.')
-        n.keep_graph(_changed(graph, asked.names['what'], form))
-    about = form.get('about') or form.get('one') or form.get('person') or ''
-    return go_to(f'/texts/{n.id}{linker({})(about=about)}#characters')
-
-# %% ../../nbs/apps/narrative.ipynb #narrative-paste
-@patch
-def paste(self:Narratives, asked:Asked)->Answer:
-    "Take somebody's own summary; the same one again changes nothing."
-    n, text = self.narrative(asked), decoded(asked.form.get('text', '').encode(), 'The summary')
-    id = digest(text, 16)
-    if id not in {v.id for v in n.versions()}: n.add_version(Version(id, text.strip(), 'your own'))
-    return go_to(f'/texts/{n.id}?version={id}#summary')
-
-
 # %% ../../nbs/apps/narrative.ipynb #narrative-remove
-@patch
-def remove(self:Narratives, asked:Asked)->Answer:
-    "Remove a text, after a second click."
-    n = self.narrative(asked)
-    if asked.form.get('agreed') != 'yes':
-        return _confirm(f'Remove {n.name}?', 'The text, its graph and all its summaries leave the store for good.', n,
-                        'remove', {}, 'Remove it', asked.form_key)
-    for job in self.jobs.of(n.id): self.jobs.cancel(job.id)
-    n.remove()
-    return go_to('/')
-
 def _confirm(title, about, narrative, action, fields, button, form_key, e=None):
     "A page that asks for a second click."
     back = f'/texts/{narrative.id}'
     return Answer(render('narrative-confirm.html.jinja', title=title, about=about, action=f'{back}/{action}', back=back,
                          fields=list(fields.items()), button=button, form_key=form_key, e=e))
-
-# %% ../../nbs/apps/narrative.ipynb #narrative-work
-@patch
-def begin(self:Narratives,
-    narrative:Narrative,
-    kind:str, # Of the step
-    options:dict, # As `Steps.read` gives them
-    agreed:bool, # Has the estimate been seen?
-    form_key:str, # For the form of the estimate
-)->Answer:
-    "Start a step, or show what it will cost."
-    cost = None if agreed else self.steps.plan(kind, narrative, options)
-    if cost is None or not cost.total.asked:
-        self.jobs.start(kind, narrative.id, **options)
-        return go_to(f'/texts/{narrative.id}')
-    about = f'This asks {self.model} about {narrative.name!r}. Nothing has been asked yet.'
-    fields = {name: 'none' if value is None else value for name, value in options.items()}
-    return _confirm(TITLES[kind], about, narrative, kind, fields, 'Start', form_key, estimate_parts(cost))
-
-
-# %% ../../nbs/apps/narrative.ipynb #narrative-do
-@patch
-def do(self:Narratives, asked:Asked)->Answer:
-    "A step, from its form."
-    n, kind = self.narrative(asked), asked.names['kind']
-    options = self.steps.read(kind, n, asked.form)
-    return self.begin(n, kind, options, asked.form.get('agreed') == 'yes', asked.form_key)
-
-# %% ../../nbs/apps/narrative.ipynb #narrative-again
-@patch
-def again(self:Narratives, asked:Asked)->Answer:
-    "The job that ended last, once more; its estimate counts only what has no answer yet."
-    n = self.narrative(asked)
-    last = next(iter(self.jobs.of(n.id)), None)
-    if last is None: raise BadInput('Nothing has been started at this text yet.')
-    return self.begin(n, last.kind, last.options, False, asked.form_key)
-
-@patch
-def cancel(self:Narratives, asked:Asked)->Answer:
-    "Stop a job."
-    return go_to(f'/texts/{self.jobs.cancel(asked.names["id"]).about}')
-
-@patch
-def look(self:Narratives, asked:Asked)->Answer:
-    "A job for the script that waits for it."
-    return Answer(json.dumps(job_parts(self.jobs.get(asked.names['id']))), 'application/json')
 
 # %% ../../nbs/apps/narrative.ipynb #narrative-export
 def _json(narrative):
@@ -294,27 +155,137 @@ def _graphml(narrative):
 _FORMS = {'json': (_json, 'application/json'), 'graphml': (_graphml, 'application/xml'),
           'html': (_html, 'text/html; charset=utf-8')}
 
-@patch
-def export(self:Narratives, asked:Asked)->Answer:
-    "A file with what is known of a text."
-    n, ending = self.narrative(asked), asked.names['ending']
-    make, kind = _FORMS[ending]
-    return download(make(n), f'{n.name}.{ending}', kind)
+# %% ../../nbs/apps/narrative.ipynb #narrative-app
+class Narratives:
+    "The application: a store, its jobs, and what can be done to a text."
+    def __init__(self,
+        store:Store,
+        settings:Settings|None=None, # The model, if there is one; None: everything by rules
+    ):
+        self.store, self.steps = store, Steps(store, settings or Settings())
+        self.jobs = Jobs(store, self.steps.works())
 
-# %% ../../nbs/apps/narrative.ipynb #narrative-site
-@patch
-def site(self:Narratives)->Site:
-    "The application as a site."
-    text, site = '/texts/(?P<id>[0-9a-f]{16})', Site()
-    for method, pattern, function in [
-        ('GET', '/', self.start), ('POST', '/texts/(?P<way>file|paste|sample)', self.add),
-        ('GET', text, self.page), ('GET', f'{text}/graph', self.graph_view),
-        ('GET', rf'{text}/export\.(?P<ending>json|graphml|html)', self.export),
-        ('POST', f'{text}/(?P<what>tau|merge|split)', self.change), ('POST', f'{text}/summary/paste', self.paste),
-        ('POST', f'{text}/(?P<kind>graph|summary|score|refine)', self.do), ('POST', f'{text}/again', self.again),
-        ('POST', f'{text}/remove', self.remove), ('GET', '/jobs/(?P<id>[0-9a-f]{16})', self.look),
-        ('POST', '/jobs/(?P<id>[0-9a-f]{16})/cancel', self.cancel)]: site.at(method, pattern)(function)
-    return site
+    @property
+    def model(self)->str: # Empty: none
+        "The model that can be asked."
+        return self.steps.settings.model
+
+    def narrative(self, asked:Asked)->Narrative:
+        "The text that an address names."
+        return Narrative(self.store, asked.names['id'])
+
+    def start(self, asked:Asked)->Answer:
+        "The page with all texts."
+        faults, texts = self.jobs.faults(), []
+        for n in all_texts(self.store, faults):
+            texts.append(dict(id=n.id, name=n.name, words=n.about['words'], states=[]))
+            try: texts[-1]['states'] = list(_states(n, self.jobs))
+            except BadInput as e: faults.append(f'{n.name}: {e}') # its own page says so, too; the others are whole
+        samples = [dict(id=s.id, title=s.title) for s in _samples()]
+        return Answer(render('narratives.html.jinja', texts=texts, faults=faults, samples=samples, model=self.model,
+                             most=MOST_TEXT, form_key=asked.form_key))
+
+    def add(self, asked:Asked)->Answer:
+        "Take a text from a form, and open it."
+        return go_to(f'/texts/{add_text(self.store, *_given(asked)).id}')
+
+    def page(self, asked:Asked)->Answer:
+        "The page of a text."
+        n, query = self.narrative(asked), asked.query
+        parts = _jobs(self.jobs, n.id) # first: what a job has made is there before the job is done
+        parts |= dict(id=n.id, here=f'/texts/{n.id}', name=n.name, words=n.about['words'], link=linker(query),
+                      graph=_graph(n, query, asked.form_key)) | _scenes(n, query) | _versions(n, query)
+        return Answer(render('narrative.html.jinja', n=parts, model=self.model, form_key=asked.form_key))
+
+    def graph_view(self, asked:Asked)->Answer:
+        "The part of the page that another threshold, or another person, changes. Nothing is kept."
+        n = self.narrative(asked)
+        graph, tau = n.graph(), _number(asked.query.get('tau'), 1, 10**6)
+        if graph is None: raise BadInput('No graph has been built yet: build one first.')
+        return Answer(graph_html(graph.at(tau=tau), n, asked.query, asked.form_key))
+
+    def change(self, asked:Asked)->Answer:
+        "Change the graph: its threshold, or who is who."
+        n, form = self.narrative(asked), asked.form
+        with self.store.lock:
+            graph = n.graph()
+            if graph is None: raise BadInput('No graph has been built yet: build one first.')
+            n.keep_graph(_changed(graph, asked.names['what'], form))
+        about = form.get('about') or form.get('one') or form.get('person') or ''
+        return go_to(f'/texts/{n.id}{linker({})(about=about)}#characters')
+
+    def paste(self, asked:Asked)->Answer:
+        "Take somebody's own summary; the same one again changes nothing."
+        n, text = self.narrative(asked), decoded(asked.form.get('text', '').encode(), 'The summary')
+        id = digest(text, 16)
+        if id not in {v.id for v in n.versions()}: n.add_version(Version(id, text.strip(), 'your own'))
+        return go_to(f'/texts/{n.id}?version={id}#summary')
+
+    def remove(self, asked:Asked)->Answer:
+        "Remove a text, after a second click."
+        n = self.narrative(asked)
+        if asked.form.get('agreed') != 'yes':
+            return _confirm(f'Remove {n.name}?', 'The text, its graph and all its summaries leave the store for good.', n,
+                            'remove', {}, 'Remove it', asked.form_key)
+        for job in self.jobs.of(n.id): self.jobs.cancel(job.id)
+        n.remove()
+        return go_to('/')
+
+    def begin(self,
+        narrative:Narrative,
+        kind:str, # Of the step
+        options:dict, # As `Steps.read` gives them
+        agreed:bool, # Has the estimate been seen?
+        form_key:str, # For the form of the estimate
+    )->Answer:
+        "Start a step, or show what it will cost."
+        cost = None if agreed else self.steps.plan(kind, narrative, options)
+        if cost is None or not cost.total.asked:
+            self.jobs.start(kind, narrative.id, **options)
+            return go_to(f'/texts/{narrative.id}')
+        about = f'This asks {self.model} about {narrative.name!r}. Nothing has been asked yet.'
+        fields = {name: 'none' if value is None else value for name, value in options.items()}
+        return _confirm(TITLES[kind], about, narrative, kind, fields, 'Start', form_key, estimate_parts(cost))
+
+    def do(self, asked:Asked)->Answer:
+        "A step, from its form."
+        n, kind = self.narrative(asked), asked.names['kind']
+        options = self.steps.read(kind, n, asked.form)
+        return self.begin(n, kind, options, asked.form.get('agreed') == 'yes', asked.form_key)
+
+    def again(self, asked:Asked)->Answer:
+        "The job that ended last, once more; its estimate counts only what has no answer yet."
+        n = self.narrative(asked)
+        last = next(iter(self.jobs.of(n.id)), None)
+        if last is None: raise BadInput('Nothing has been started at this text yet.')
+        return self.begin(n, last.kind, last.options, False, asked.form_key)
+
+    def cancel(self, asked:Asked)->Answer:
+        "Stop a job."
+        return go_to(f'/texts/{self.jobs.cancel(asked.names["id"]).about}')
+
+    def look(self, asked:Asked)->Answer:
+        "A job for the script that waits for it."
+        return Answer(json.dumps(job_parts(self.jobs.get(asked.names['id']))), 'application/json')
+
+    def export(self, asked:Asked)->Answer:
+        "A file with what is known of a text."
+        n, ending = self.narrative(asked), asked.names['ending']
+        make, kind = _FORMS[ending]
+        return download(make(n), f'{n.name}.{ending}', kind)
+
+    def site(self)->Site:
+        "The application as a site."
+        text, site = '/texts/(?P<id>[0-9a-f]{16})', Site()
+        for method, pattern, function in [
+            ('GET', '/', self.start), ('POST', '/texts/(?P<way>file|paste|sample)', self.add),
+            ('GET', text, self.page), ('GET', f'{text}/graph', self.graph_view),
+            ('GET', rf'{text}/export\.(?P<ending>json|graphml|html)', self.export),
+            ('POST', f'{text}/(?P<what>tau|merge|split)', self.change), ('POST', f'{text}/summary/paste', self.paste),
+            ('POST', f'{text}/(?P<kind>graph|summary|score|refine)', self.do), ('POST', f'{text}/again', self.again),
+            ('POST', f'{text}/remove', self.remove), ('GET', '/jobs/(?P<id>[0-9a-f]{16})', self.look),
+            ('POST', '/jobs/(?P<id>[0-9a-f]{16})/cancel', self.cancel)]: site.at(method, pattern)(function)
+        return site
 
 # %% ../../nbs/apps/narrative.ipynb #narrative-serve
 @contextmanager

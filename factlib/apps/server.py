@@ -11,12 +11,17 @@ from functools import lru_cache
 from typing import Callable, NamedTuple
 from urllib.parse import urlsplit
 
-from fastcore.basics import patch
-
 from .kit import render
 from ..core.checks import check_count
 from ..core.files import shipped
 from ..core.records import BadInput
+
+# %% ../../nbs/apps/server.ipynb #server-refusal
+_NEW_ADDRESS = 'Open the address that the terminal shows.'
+
+def _same(given, secret):
+    "Are they the same, told in a time that doesn't say how much of it is right?"
+    return hmac.compare_digest((given or '').encode('utf-8', 'replace'), secret.encode())
 
 # %% ../../nbs/apps/server.ipynb #server-door
 class Door:
@@ -39,37 +44,27 @@ class Door:
         "Is it a name of this machine, with our port?"
         return (host or '').lower() in {f'{name}:{self.port}' for name in ('127.0.0.1', 'localhost', '[::1]')}
 
-# %% ../../nbs/apps/server.ipynb #server-refusal
-_NEW_ADDRESS = 'Open the address that the terminal shows.'
+    def _stranger(self, host, token):
+        "Why somebody may not even look; empty if he may."
+        if not self.is_ours(host): return f'This server answers on 127.0.0.1 only. {_NEW_ADDRESS}'
+        if not _same(token, self.token): return f'The token is missing or of an earlier start. {_NEW_ADDRESS}'
+        return ''
 
-def _same(given, secret):
-    "Are they the same, told in a time that doesn't say how much of it is right?"
-    return hmac.compare_digest((given or '').encode('utf-8', 'replace'), secret.encode())
-
-@patch
-def _stranger(self:Door, host, token):
-    "Why somebody may not even look; empty if he may."
-    if not self.is_ours(host): return f'This server answers on 127.0.0.1 only. {_NEW_ADDRESS}'
-    if not _same(token, self.token): return f'The token is missing or of an earlier start. {_NEW_ADDRESS}'
-    return ''
-
-# %% ../../nbs/apps/server.ipynb #server-refusal-forms
-@patch
-def refusal(self:Door,
-    method:str, # 'GET' or 'POST'
-    host:str|None, # The header of this name
-    token:str|None, # From the cookie, or from the address
-    origin:str|None=None, # The header of this name; None if the browser sent none
-    form_key:str|None=None, # What a form brought
-)->str: # A sentence; empty if the request may come in
-    "Why a request is turned away."
-    stranger = self._stranger(host, token)
-    if stranger or method == 'GET': return stranger
-    if origin is not None and not self.is_ours(urlsplit(origin).netloc):
-        return 'This was sent by a page of another site, so nothing was done.'
-    if not _same(form_key, self.form_key):
-        return f'This page is of an earlier start of the server, so nothing was done. {_NEW_ADDRESS}'
-    return ''
+    def refusal(self,
+        method:str, # 'GET' or 'POST'
+        host:str|None, # The header of this name
+        token:str|None, # From the cookie, or from the address
+        origin:str|None=None, # The header of this name; None if the browser sent none
+        form_key:str|None=None, # What a form brought
+    )->str: # A sentence; empty if the request may come in
+        "Why a request is turned away."
+        stranger = self._stranger(host, token)
+        if stranger or method == 'GET': return stranger
+        if origin is not None and not self.is_ours(urlsplit(origin).netloc):
+            return 'This was sent by a page of another site, so nothing was done.'
+        if not _same(form_key, self.form_key):
+            return f'This page is of an earlier start of the server, so nothing was done. {_NEW_ADDRESS}'
+        return ''
 
 # %% ../../nbs/apps/server.ipynb #server-headers
 HEADERS = {
@@ -132,18 +127,16 @@ class Site:
             if found: return function, found.groupdict()
         return None, {}
 
-# %% ../../nbs/apps/server.ipynb #server-at
-@patch
-def at(
-    self:Site,
-    method:str, # 'GET', or 'POST' for what changes anything
-    pattern:str, # Of the whole path, with named groups
-)->Callable: # A decorator of a function `Asked -> Answer`
-    "Says which function answers there."
-    def take(function):
-        self._routes.append((method, re.compile(pattern), function))
-        return function
-    return take
+    def at(
+        self,
+        method:str, # 'GET', or 'POST' for what changes anything
+        pattern:str, # Of the whole path, with named groups
+    )->Callable: # A decorator of a function `Asked -> Answer`
+        "Says which function answers there."
+        def take(function):
+            self._routes.append((method, re.compile(pattern), function))
+            return function
+        return take
 
 # %% ../../nbs/apps/server.ipynb #server-files
 _FILES = {'app.js': 'text/javascript; charset=utf-8', 'app.css': 'text/css; charset=utf-8',
@@ -272,62 +265,52 @@ class Server:
         "With the token in it."
         return f'http://127.0.0.1:{self.door.port}/?token={self.door.token}'
 
-# %% ../../nbs/apps/server.ipynb #server-start
-@patch
-def _sockets(self:Server, netutil):
-    "Listening ones."
-    try: return netutil.bind_sockets(self._wanted, '127.0.0.1')
-    except OSError as e:
-        raise BadInput(f'The port {self._wanted} can\'t be had ({e.strerror}): give another one, '
-                       'or 0 for any that is free.') from None
+    def _sockets(self, netutil):
+        "Listening ones."
+        try: return netutil.bind_sockets(self._wanted, '127.0.0.1')
+        except OSError as e:
+            raise BadInput(f'The port {self._wanted} can\'t be had ({e.strerror}): give another one, '
+                           'or 0 for any that is free.') from None
 
+    async def _run(self, sockets, ready, modules):
+        "Serve until told to stop."
+        httpserver, _, web, _ = modules
+        routes = [('.*', _handler(), dict(site=self.site, door=self.door))]
+        application = web.Application(routes, log_function=lambda handler: None)
+        serving = httpserver.HTTPServer(application, max_body_size=MOST_BYTES, max_buffer_size=2*MOST_BYTES,
+                                        body_timeout=_SLOW, idle_connection_timeout=_SLOW)
+        serving.add_sockets(sockets)
+        self._stop = asyncio.Event()
+        ready.set()
+        await self._stop.wait()
+        serving.stop()
+        await serving.close_all_connections()
+        self._loop.stop()
 
-# %% ../../nbs/apps/server.ipynb #server-run
-@patch
-async def _run(self:Server, sockets, ready, modules):
-    "Serve until told to stop."
-    httpserver, _, web, _ = modules
-    routes = [('.*', _handler(), dict(site=self.site, door=self.door))]
-    application = web.Application(routes, log_function=lambda handler: None)
-    serving = httpserver.HTTPServer(application, max_body_size=MOST_BYTES, max_buffer_size=2*MOST_BYTES,
-                                    body_timeout=_SLOW, idle_connection_timeout=_SLOW)
-    serving.add_sockets(sockets)
-    self._stop = asyncio.Event()
-    ready.set()
-    await self._stop.wait()
-    serving.stop()
-    await serving.close_all_connections()
-    self._loop.stop()
+    def __enter__(self):
+        "It listens when this returns."
+        modules = _tornado()
+        sockets = self._sockets(modules[1])
+        self.door = Door(sockets[0].getsockname()[1], self._token)
+        ready, self._loop = threading.Event(), asyncio.new_event_loop()
+        def run():
+            self._loop.create_task(self._run(sockets, ready, modules))
+            self._loop.run_forever()
+        self._thread = threading.Thread(target=run, name='factlib-pages', daemon=True)
+        self._thread.start()
+        if not ready.wait(10): raise RuntimeError('The server did not start within 10 seconds.')
+        return self
 
-# %% ../../nbs/apps/server.ipynb #server-enter
-@patch
-def __enter__(self:Server):
-    "It listens when this returns."
-    modules = _tornado()
-    sockets = self._sockets(modules[1])
-    self.door = Door(sockets[0].getsockname()[1], self._token)
-    ready, self._loop = threading.Event(), asyncio.new_event_loop()
-    def run():
-        self._loop.create_task(self._run(sockets, ready, modules))
-        self._loop.run_forever()
-    self._thread = threading.Thread(target=run, name='factlib-pages', daemon=True)
-    self._thread.start()
-    if not ready.wait(10): raise RuntimeError('The server did not start within 10 seconds.')
-    return self
+    def __exit__(self, *error):
+        "Stop it; what is being sent is cut off."
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+        if not self._thread.is_alive(): self._loop.close()
 
-# %% ../../nbs/apps/server.ipynb #server-exit
-@patch
-def __exit__(self:Server, *error):
-    "Stop it; what is being sent is cut off."
-    self._loop.call_soon_threadsafe(self._stop.set)
-    self._thread.join(10)
-    if not self._thread.is_alive(): self._loop.close()
-
-@patch
-def wait(self:Server)->None:
-    "Until the process is told to stop: Ctrl-C, or SIGTERM."
-    def stop(*signals): raise KeyboardInterrupt
-    signal.signal(signal.SIGTERM, stop)
-    try:
-        while True: time.sleep(.5) # nobody is woken by a signal that another thread took
-    except KeyboardInterrupt: pass
+    def wait(self)->None:
+        "Until the process is told to stop: Ctrl-C, or SIGTERM."
+        def stop(*signals): raise KeyboardInterrupt
+        signal.signal(signal.SIGTERM, stop)
+        try:
+            while True: time.sleep(.5) # nobody is woken by a signal that another thread took
+        except KeyboardInterrupt: pass

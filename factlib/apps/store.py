@@ -10,8 +10,6 @@ import errno, json, os, re, threading
 from contextlib import contextmanager
 from pathlib import Path
 
-from fastcore.basics import patch
-
 from ..core.files import open_lock, whole_characters, write_atomic
 from ..core.ownership import forced
 from ..core.records import BadInput
@@ -45,9 +43,10 @@ def _check_empty(folder):
     for name in sorted(os.listdir(folder)):
         raise BadInput(f'{str(folder)!r} holds something else than this page keeps, {name!r}: name another folder.')
 
-# %% ../../nbs/apps/store.ipynb #store-store
+# %% ../../nbs/apps/store.ipynb #store-store-helpers
 _NAME = re.compile(r'[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)*(\.[a-z]+)?')
 
+# %% ../../nbs/apps/store.ipynb #store-store
 class Store:
     """A folder of files with JSON or text; close it, or use it in a `with` block.
 
@@ -69,73 +68,62 @@ class Store:
         "Let another server have the folder."
         if self._held is not None: self._held.close()
 
-# %% ../../nbs/apps/store.ipynb #store-path
-@patch
-def path(self:Store,
-    name:str, # Such as 'texts/1a2b/graph.json'
-)->Path: # Of a file that need not be there
-    "Where a name lies. A name that isn't one is a `BadInput`."
-    if not isinstance(name, str) or not _NAME.fullmatch(name): raise BadInput(f'{name!r:.80} is no name in this store.')
-    return self.folder/name
+    def path(self,
+        name:str, # Such as 'texts/1a2b/graph.json'
+    )->Path: # Of a file that need not be there
+        "Where a name lies. A name that isn't one is a `BadInput`."
+        if not isinstance(name, str) or not _NAME.fullmatch(name): raise BadInput(f'{name!r:.80} is no name in this store.')
+        return self.folder/name
 
-@patch
-def names(self:Store,
-    folder:str, # Such as 'texts'
-)->list: # Without the folder, in the order of the alphabet
-    "What lies in a folder of the store; nothing if it isn't there."
-    place = self.path(folder)
-    return sorted(p.name for p in place.iterdir() if not p.name.startswith('.')) if place.is_dir() else []
+    def names(self,
+        folder:str, # Such as 'texts'
+    )->list: # Without the folder, in the order of the alphabet
+        "What lies in a folder of the store; nothing if it isn't there."
+        place = self.path(folder)
+        return sorted(p.name for p in place.iterdir() if not p.name.startswith('.')) if place.is_dir() else []
 
-# %% ../../nbs/apps/store.ipynb #store-read
-@patch
-def damaged(self:Store,
-    name:str, # Of a file
-)->BadInput: # To be raised
-    "What to say of a file that doesn't hold what was once written into it."
-    return BadInput(f'The file {str(self.path(name))!r} is damaged: put back a copy, or move it away.')
+    def damaged(self,
+        name:str, # Of a file
+    )->BadInput: # To be raised
+        "What to say of a file that doesn't hold what was once written into it."
+        return BadInput(f'The file {str(self.path(name))!r} is damaged: put back a copy, or move it away.')
 
-@patch
-def _write(self:Store, name, text):
-    try: write_atomic(self.path(name), text, durable=True)
-    except OSError as e: raise _no_write(self.folder, e) from None
+    def _write(self, name, text):
+        try: write_atomic(self.path(name), text, durable=True)
+        except OSError as e: raise _no_write(self.folder, e) from None
 
-@patch
-def read(self:Store,
-    name:str, # Of a JSON file
-    default=None, # If it isn't there
-): # What was written
-    "What a JSON file holds."
-    path = self.path(name)
-    try: return json.loads(path.read_text(encoding='utf-8'))
-    except FileNotFoundError: return default
-    except (ValueError, RecursionError): raise self.damaged(name) from None
+    def read(self,
+        name:str, # Of a JSON file
+        default=None, # If it isn't there
+    ): # What was written
+        "What a JSON file holds."
+        path = self.path(name)
+        try: return json.loads(path.read_text(encoding='utf-8'))
+        except FileNotFoundError: return default
+        except (ValueError, RecursionError): raise self.damaged(name) from None
 
-@patch
-def write(self:Store,
-    name:str, # Of a JSON file
-    value, # What JSON can hold
-)->None:
-    "Write a JSON file, whole or not at all; it survives a power cut. A full disk is a `BadInput`."
-    self._write(name, json.dumps(value, indent=1))
+    def write(self,
+        name:str, # Of a JSON file
+        value, # What JSON can hold
+    )->None:
+        "Write a JSON file, whole or not at all; it survives a power cut. A full disk is a `BadInput`."
+        self._write(name, json.dumps(value, indent=1))
 
-# %% ../../nbs/apps/store.ipynb #store-text
-@patch
-def read_text(self:Store,
-    name:str, # Of a text file
-    default:str|None=None, # If it isn't there
-)->str|None:
-    "What a text file holds, with its line ends as they are."
-    path = self.path(name)
-    try: return path.read_bytes().decode('utf-8') if path.is_file() else default
-    except UnicodeDecodeError: raise self.damaged(name) from None
+    def read_text(self,
+        name:str, # Of a text file
+        default:str|None=None, # If it isn't there
+    )->str|None:
+        "What a text file holds, with its line ends as they are."
+        path = self.path(name)
+        try: return path.read_bytes().decode('utf-8') if path.is_file() else default
+        except UnicodeDecodeError: raise self.damaged(name) from None
 
-@patch
-def write_text(self:Store,
-    name:str, # Of a text file
-    text:str, # Halves of characters become the replacement character, of the same length
-)->None:
-    "Write a text file in UTF-8, whole or not at all; it survives a power cut. A full disk is a `BadInput`."
-    self._write(name, whole_characters(text))
+    def write_text(self,
+        name:str, # Of a text file
+        text:str, # Halves of characters become the replacement character, of the same length
+    )->None:
+        "Write a text file in UTF-8, whole or not at all; it survives a power cut. A full disk is a `BadInput`."
+        self._write(name, whole_characters(text))
 
 # %% ../../nbs/apps/store.ipynb #store-change
 @contextmanager

@@ -10,8 +10,6 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fastcore.basics import patch
-
 from ..core.files import json_lines, parse_json
 from ..core.frames import DataFrame
 from ..core.ownership import write_own
@@ -80,15 +78,13 @@ class AnswerLevels:
     usage: Usage = Usage()
     made_by: str = ''   # The builder's signature
 
-# %% ../../nbs/benchmarks/answer_files.ipynb #answer-files-row
-@patch
-def row(self:AnswerLevels)->dict: # Plain data
-    "A question of the file that `load('trutheval', path=...)` reads."
-    absent = {name: dict(absence=a.value, why=why) for name, (a, why) in self.absent.items()}
-    texts = dict(id=self.id, question=self.question, ground_truth=self.ground_truth, answers=self.answers)
-    return texts | dict(with_brackets=self.marked, spans=list(self.spans), blocked=list(self.blocked),
-                        ranking=list(self.ranking), groups=[list(g) for g in self.groups], planning=self.plans,
-                        absent=absent, flags=self.flags, checks=self.checks, made_by=self.made_by)
+    def row(self)->dict: # Plain data
+        "A question of the file that `load('trutheval', path=...)` reads."
+        absent = {name: dict(absence=a.value, why=why) for name, (a, why) in self.absent.items()}
+        texts = dict(id=self.id, question=self.question, ground_truth=self.ground_truth, answers=self.answers)
+        return texts | dict(with_brackets=self.marked, spans=list(self.spans), blocked=list(self.blocked),
+                            ranking=list(self.ranking), groups=[list(g) for g in self.groups], planning=self.plans,
+                            absent=absent, flags=self.flags, checks=self.checks, made_by=self.made_by)
 
 # %% ../../nbs/benchmarks/answer_files.ipynb #answer-files-save
 def save_answers(

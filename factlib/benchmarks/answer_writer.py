@@ -6,8 +6,6 @@
 __all__ = ['AnswerBuilder', 'build_answers']
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-imports
-from fastcore.basics import patch
-
 from .answer_files import AnswerLevels, complete_answers, missing_levels, question_pairs, save_answers
 from .answer_flags import flags
 from .answer_marks import edit_fault, facts_fault, marked_text, marks_for, order_fault, put_back
@@ -22,12 +20,9 @@ from ..perturb.base import Refusal
 from ..perturb.facts import (bracketed, check_share, factual_spans, question_overlap, retained, snake_groups,
                                    too_few)
 
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-builder
-class AnswerBuilder:
-    "Makes levels of answers with a model (trutheval, section 3)."
-    name, requires = 'answer_build', ('question', 'target')
-
+# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-builder-helpers
 _PLANNED = dict(type='array', items=json_object(id=STRING, options=dict(type='array', items=STRING), choice=STRING))
+
 _SCHEMAS = dict(
     paraphrase_answer=(('text',), json_object(text=STRING)),
     rank_spans=(('text', 'question', 'n', 'open', 'close'),
@@ -39,74 +34,8 @@ def _askers(chat, pack, max_tokens, sampling):
     return [Asker(chat, name, slots, schema, pack, ('fault',), max_tokens=max_tokens, **sampling)
             for name, (slots, schema) in _SCHEMAS.items()]
 
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-sign
-@patch
-def _sign(self:AnswerBuilder):
-    "Make the signature."
-    parts = {a.prompt.name: a.signature for a in (self.teller, self.ranker, self.changer)}
-    settings = dict(levels=self.levels, keep=self.keep, mode=self.mode, seed=self.seed, tries=TRIES)
-    self.signature = signature(self.name, 2, **parts, **settings)
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-init
-@patch
-def __init__(self:AnswerBuilder,
-    chat, # A `Chat`
-    levels:int=4, # At least 1
-    keep:float=.8, # Share of the spans that is changed
-    mode:str='paper', # Or "recorded": as the recorded data were made (`perturb.facts`)
-    seed:int|str=0, # Another seed deals the groups to other levels
-    pack:str|None=None, # Folder of your own prompts
-    max_tokens:int=4096, # Of a reply
-    **sampling, # temperature (0 if not given), seed, ...
-):
-    check_share(keep)
-    self.mode, self.levels = check_choice(mode, ('paper', 'recorded'), 'mode'), check_count(levels, 'levels', 1)
-    self.chat, self.keep, self.seed = chat, keep, seed
-    self.teller, self.ranker, self.changer = _askers(chat, pack, max_tokens, sampling)
-    self._sign()
-
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-tell
 def _line(text): return ' '.join(text.split()).casefold()
-
-@patch
-def _read_paraphrase(self:AnswerBuilder, text, data):
-    "The paraphrase, and what is wrong with it."
-    tags = tuple({*self.ranker.prompt.tags, *self.changer.prompt.tags})
-    told = neutralise(data['text'].strip(), tags)
-    if not told: return None, 'the text is empty.'
-    if _line(told) == _line(text): return None, 'the text is the answer itself, and no other wording of it.'
-    given = neutralise(text, tags)
-    fault = (wrapper_fault(told, given) or length_fault(told, text, 1)
-             or facts_fault(text, told, factual_spans(text)))
-    return (None, fault) if fault else (told, '')
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-spans
-@patch
-def _spans(self:AnswerBuilder, text, question):
-    "The spans, the places that the question names, the places to be ranked; or a `Refusal` as the last."
-    spans = factual_spans(text)
-    blocked = question_overlap(text, spans, question, self.mode)
-    open_ones = [i for i in range(len(spans)) if i not in blocked]
-    if len(open_ones) < self.levels: return spans, blocked, too_few(len(open_ones), self.levels)
-    return spans, blocked, open_ones if self.mode == 'paper' else list(range(len(spans)))
-
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-slots
-@patch
-def _ranking_slots(self:AnswerBuilder, text, question, spans, shown):
-    "What the ranking's prompt is filled with; None if the text holds all marks there are."
-    marks = marks_for(text)
-    if marks is None: return None
-    numbered = bracketed(text, [spans[i] for i in shown], range(len(shown)), marks[:2])
-    return dict(text=numbered, question=question, n=len(shown), open=marks.open, close=marks.close)
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-groups
-@patch
-def _groups(self:AnswerBuilder, item, order, shown, blocked):
-    "The ranking, as places, and the groups or a `Refusal`."
-    ranking = [shown[i] for i in order]
-    kept = retained(ranking, blocked, self.keep, self.mode)
-    return ranking, snake_groups(kept, self.levels, self.mode, f'{self.seed}/{item}')
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-change-slots
 _NO_MARKS = 'The text holds all the marks that spans could be given.'
@@ -117,141 +46,181 @@ def _change_slots(marked):
     names = dict(open=marks.open, close=marks.close, keep_open=marks.keep_open, keep_close=marks.keep_close)
     return dict(text=marked.text, n=len(marked.chosen)) | names
 
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-change
-@patch
-async def _change(self:AnswerBuilder, text, places, chosen, gone=()):
-    "(what `Marked.read` gives and the plan, None) or (None, (absence, why)); what it cost; tries."
-    marked = marked_text(text, places, chosen)
-    if marked is None:
-        return None, (Absence.inapplicable, _NO_MARKS), Usage(), 0
-    def read(data):
-        result, fault = edit_fault(marked, data['text'])
-        back = result and put_back(text, result[0], gone)
-        return (None, back) if back else (result and (result, data['plan']), fault)
-    return await until_usable(self.changer, read, _change_slots(marked), lambda value: len(value[0][2]))
-
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-draft
 _PARTS = ('answers', 'marked', 'plans', 'absent', 'flags', 'checks')
-
-@patch
-def _all_absent(self:AnswerBuilder, draft, why, first=1):
-    "Why there are no levels from `first` on."
-    draft['absent'] |= {f'A{level}': why for level in range(first, self.levels + 1)}
 
 def _spent(draft, step, usage, n):
     "Note what a step cost."
     draft['usage'] = draft['usage'] + usage
     draft['checks'].setdefault('tries', {})[step] = n
 
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-begin
-@patch
-async def _begin(self:AnswerBuilder, example, draft):
-    "The paraphrase, into the draft; None if there is none."
-    def read(data): return self._read_paraphrase(example.target, data)
-    told, why, *spent = await until_usable(self.teller, read, dict(text=example.target))
-    _spent(draft, 'A0', *spent)
-    if why: self._all_absent(draft, (why[0], f'The paraphrase: {why[1]}'), 0)
-    else: draft['answers']['A0'] = told
-    return told
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-asked
-@patch
-async def _order(self:AnswerBuilder, slots, draft):
-    "The order of the terms that are shown, or None, with the reason in the draft."
-    def read(data):
-        fault = order_fault(data['order'], slots['n'])
-        return (None, fault) if fault else (data['order'], '')
-    order, why, *spent = await until_usable(self.ranker, read, slots)
-    _spent(draft, 'ranking', *spent)
-    if why: self._all_absent(draft, (why[0], f'The ranking: {why[1]}'))
-    return order
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-rank
-@patch
-async def _ranked(self:AnswerBuilder, example, text, draft):
-    "Spans and groups, into the draft; the groups, or None."
-    spans, blocked, shown = self._spans(text, example.question)
-    draft |= dict(places=dict(enumerate(spans)), blocked=blocked)
-    few = isinstance(shown, Refusal)
-    slots = None if few else self._ranking_slots(text, example.question, spans, shown)
-    if slots is None:
-        return self._all_absent(draft, (Absence.inapplicable, str(shown) if few else _NO_MARKS))
-    order = await self._order(slots, draft)
-    if order is None: return None
-    draft['ranking'], groups = self._groups(example.id, order, shown, blocked)
-    if isinstance(groups, Refusal): return self._all_absent(draft, (Absence.inapplicable, str(groups)))
-    draft['groups'] = groups
-    return groups
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-level
-@patch
-async def _level(self:AnswerBuilder, example, name, chosen, text, draft):
-    "A level, into the draft; the text from which the next one goes on, and spans still to be changed."
-    before, places = text, draft['places']
-    value, why, *spent = await self._change(text, places, chosen, draft.setdefault('gone', []))
-    _spent(draft, name, *spent)
-    if why:
-        draft['absent'][name] = why
-        return text, chosen
-    (text, draft['places'], unedited), draft['plans'][name] = value
-    draft['answers'][name] = text
-    draft['marked'][name] = bracketed(text, list(draft['places'].values()))
-    draft['flags'][name] = flags(example.question, draft['answers']['A0'], text)
-    edited = [i for i in chosen if i not in unedited]
-    draft['checks'][name] = dict(edited=edited, unedited=unedited)
-    draft['gone'] += [before[slice(*places[i])] for i in edited]
-    return text, []
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-climb
-@patch
-async def _levels(self:AnswerBuilder, example, text, draft):
-    "All levels, into the draft."
-    groups, left = await self._ranked(example, text, draft), []
-    draft['spans'] = tuple(text[a:b] for a, b in draft['places'].values())
-    draft['marked']['A0'] = bracketed(text, list(draft['places'].values()))
-    for level, group in enumerate(groups or [], 1):
-        text, left = await self._level(example, f'A{level}', [*left, *group], text, draft)
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-make
-@patch
-async def make(self:AnswerBuilder,
-    example:Example, # A question, and a true answer as target
-)->AnswerLevels:
-    "The levels of one pair. What could not be made is in `absent`."
-    places = ('blocked', 'ranking', 'groups', 'spans')
-    draft = {name: {} for name in _PARTS} | dict.fromkeys(places, ()) | dict(usage=Usage(), places={})
-    text = await self._begin(example, draft)
-    if text: await self._levels(example, text, draft)
-    parts = {name: draft[name] for name in (*_PARTS, 'usage')} | {name: tuple(draft[name]) for name in places}
-    return AnswerLevels(example.id, example.question, example.target, made_by=self.signature, **parts)
-
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-plan
 _STAND_IN = 'The texts are not known before they are written: the true answer stands in for them.'
 
-@patch
-def _level_plans(self:AnswerBuilder, example, spans, shown, blocked):
-    "The requests of the levels, as far as they can be foreseen."
-    _, groups = self._groups(example.id, list(range(len(shown))), shown, blocked)
-    if isinstance(groups, Refusal): return []
-    places, plans = dict(enumerate(spans)), []
-    for group in groups:
-        slots = _change_slots(marked_text(example.target, places, group))
-        plans.append(self.changer.planned(_STAND_IN, **slots, fault=''))
-        places = {i: place for i, place in places.items() if i not in group}
-    return plans
+# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-builder
+class AnswerBuilder:
+    "Makes levels of answers with a model (trutheval, section 3)."
+    name, requires = 'answer_build', ('question', 'target')
 
+    def __init__(self,
+        chat, # A `Chat`
+        levels:int=4, # At least 1
+        keep:float=.8, # Share of the spans that is changed
+        mode:str='paper', # Or "recorded": as the recorded data were made (`perturb.facts`)
+        seed:int|str=0, # Another seed deals the groups to other levels
+        pack:str|None=None, # Folder of your own prompts
+        max_tokens:int=4096, # Of a reply
+        **sampling, # temperature (0 if not given), seed, ...
+    ):
+        check_share(keep)
+        self.mode, self.levels = check_choice(mode, ('paper', 'recorded'), 'mode'), check_count(levels, 'levels', 1)
+        self.chat, self.keep, self.seed = chat, keep, seed
+        self.teller, self.ranker, self.changer = _askers(chat, pack, max_tokens, sampling)
+        self._sign()
 
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-plan-all
-@patch
-def plan(self:AnswerBuilder, example:Example)->list: # Of `llm.costs.Planned`
-    "The requests that making the levels takes: a paraphrase, a ranking, and one for each level."
-    plans = [self.teller.planned(text=example.target, fault='')]
-    spans, blocked, shown = self._spans(example.target, example.question)
-    if isinstance(shown, Refusal): return plans
-    slots = self._ranking_slots(example.target, example.question, spans, shown)
-    if slots is None: return plans
-    plans.append(self.ranker.planned(_STAND_IN, **slots, fault=''))
-    return plans + self._level_plans(example, spans, shown, blocked)
+    def _sign(self):
+        "Make the signature."
+        parts = {a.prompt.name: a.signature for a in (self.teller, self.ranker, self.changer)}
+        settings = dict(levels=self.levels, keep=self.keep, mode=self.mode, seed=self.seed, tries=TRIES)
+        self.signature = signature(self.name, 2, **parts, **settings)
+
+    def _read_paraphrase(self, text, data):
+        "The paraphrase, and what is wrong with it."
+        tags = tuple({*self.ranker.prompt.tags, *self.changer.prompt.tags})
+        told = neutralise(data['text'].strip(), tags)
+        if not told: return None, 'the text is empty.'
+        if _line(told) == _line(text): return None, 'the text is the answer itself, and no other wording of it.'
+        given = neutralise(text, tags)
+        fault = (wrapper_fault(told, given) or length_fault(told, text, 1)
+                 or facts_fault(text, told, factual_spans(text)))
+        return (None, fault) if fault else (told, '')
+
+    def _spans(self, text, question):
+        "The spans, the places that the question names, the places to be ranked; or a `Refusal` as the last."
+        spans = factual_spans(text)
+        blocked = question_overlap(text, spans, question, self.mode)
+        open_ones = [i for i in range(len(spans)) if i not in blocked]
+        if len(open_ones) < self.levels: return spans, blocked, too_few(len(open_ones), self.levels)
+        return spans, blocked, open_ones if self.mode == 'paper' else list(range(len(spans)))
+
+    def _ranking_slots(self, text, question, spans, shown):
+        "What the ranking's prompt is filled with; None if the text holds all marks there are."
+        marks = marks_for(text)
+        if marks is None: return None
+        numbered = bracketed(text, [spans[i] for i in shown], range(len(shown)), marks[:2])
+        return dict(text=numbered, question=question, n=len(shown), open=marks.open, close=marks.close)
+
+    def _groups(self, item, order, shown, blocked):
+        "The ranking, as places, and the groups or a `Refusal`."
+        ranking = [shown[i] for i in order]
+        kept = retained(ranking, blocked, self.keep, self.mode)
+        return ranking, snake_groups(kept, self.levels, self.mode, f'{self.seed}/{item}')
+
+    async def _change(self, text, places, chosen, gone=()):
+        "(what `Marked.read` gives and the plan, None) or (None, (absence, why)); what it cost; tries."
+        marked = marked_text(text, places, chosen)
+        if marked is None:
+            return None, (Absence.inapplicable, _NO_MARKS), Usage(), 0
+        def read(data):
+            result, fault = edit_fault(marked, data['text'])
+            back = result and put_back(text, result[0], gone)
+            return (None, back) if back else (result and (result, data['plan']), fault)
+        return await until_usable(self.changer, read, _change_slots(marked), lambda value: len(value[0][2]))
+
+    def _all_absent(self, draft, why, first=1):
+        "Why there are no levels from `first` on."
+        draft['absent'] |= {f'A{level}': why for level in range(first, self.levels + 1)}
+
+    async def _begin(self, example, draft):
+        "The paraphrase, into the draft; None if there is none."
+        def read(data): return self._read_paraphrase(example.target, data)
+        told, why, *spent = await until_usable(self.teller, read, dict(text=example.target))
+        _spent(draft, 'A0', *spent)
+        if why: self._all_absent(draft, (why[0], f'The paraphrase: {why[1]}'), 0)
+        else: draft['answers']['A0'] = told
+        return told
+
+    async def _order(self, slots, draft):
+        "The order of the terms that are shown, or None, with the reason in the draft."
+        def read(data):
+            fault = order_fault(data['order'], slots['n'])
+            return (None, fault) if fault else (data['order'], '')
+        order, why, *spent = await until_usable(self.ranker, read, slots)
+        _spent(draft, 'ranking', *spent)
+        if why: self._all_absent(draft, (why[0], f'The ranking: {why[1]}'))
+        return order
+
+    async def _ranked(self, example, text, draft):
+        "Spans and groups, into the draft; the groups, or None."
+        spans, blocked, shown = self._spans(text, example.question)
+        draft |= dict(places=dict(enumerate(spans)), blocked=blocked)
+        few = isinstance(shown, Refusal)
+        slots = None if few else self._ranking_slots(text, example.question, spans, shown)
+        if slots is None:
+            return self._all_absent(draft, (Absence.inapplicable, str(shown) if few else _NO_MARKS))
+        order = await self._order(slots, draft)
+        if order is None: return None
+        draft['ranking'], groups = self._groups(example.id, order, shown, blocked)
+        if isinstance(groups, Refusal): return self._all_absent(draft, (Absence.inapplicable, str(groups)))
+        draft['groups'] = groups
+        return groups
+
+    async def _level(self, example, name, chosen, text, draft):
+        "A level, into the draft; the text from which the next one goes on, and spans still to be changed."
+        before, places = text, draft['places']
+        value, why, *spent = await self._change(text, places, chosen, draft.setdefault('gone', []))
+        _spent(draft, name, *spent)
+        if why:
+            draft['absent'][name] = why
+            return text, chosen
+        (text, draft['places'], unedited), draft['plans'][name] = value
+        draft['answers'][name] = text
+        draft['marked'][name] = bracketed(text, list(draft['places'].values()))
+        draft['flags'][name] = flags(example.question, draft['answers']['A0'], text)
+        edited = [i for i in chosen if i not in unedited]
+        draft['checks'][name] = dict(edited=edited, unedited=unedited)
+        draft['gone'] += [before[slice(*places[i])] for i in edited]
+        return text, []
+
+    async def _levels(self, example, text, draft):
+        "All levels, into the draft."
+        groups, left = await self._ranked(example, text, draft), []
+        draft['spans'] = tuple(text[a:b] for a, b in draft['places'].values())
+        draft['marked']['A0'] = bracketed(text, list(draft['places'].values()))
+        for level, group in enumerate(groups or [], 1):
+            text, left = await self._level(example, f'A{level}', [*left, *group], text, draft)
+
+    async def make(self,
+        example:Example, # A question, and a true answer as target
+    )->AnswerLevels:
+        "The levels of one pair. What could not be made is in `absent`."
+        places = ('blocked', 'ranking', 'groups', 'spans')
+        draft = {name: {} for name in _PARTS} | dict.fromkeys(places, ()) | dict(usage=Usage(), places={})
+        text = await self._begin(example, draft)
+        if text: await self._levels(example, text, draft)
+        parts = {name: draft[name] for name in (*_PARTS, 'usage')} | {name: tuple(draft[name]) for name in places}
+        return AnswerLevels(example.id, example.question, example.target, made_by=self.signature, **parts)
+
+    def _level_plans(self, example, spans, shown, blocked):
+        "The requests of the levels, as far as they can be foreseen."
+        _, groups = self._groups(example.id, list(range(len(shown))), shown, blocked)
+        if isinstance(groups, Refusal): return []
+        places, plans = dict(enumerate(spans)), []
+        for group in groups:
+            slots = _change_slots(marked_text(example.target, places, group))
+            plans.append(self.changer.planned(_STAND_IN, **slots, fault=''))
+            places = {i: place for i, place in places.items() if i not in group}
+        return plans
+
+    def plan(self, example:Example)->list: # Of `llm.costs.Planned`
+        "The requests that making the levels takes: a paraphrase, a ranking, and one for each level."
+        plans = [self.teller.planned(text=example.target, fault='')]
+        spans, blocked, shown = self._spans(example.target, example.question)
+        if isinstance(shown, Refusal): return plans
+        slots = self._ranking_slots(example.target, example.question, spans, shown)
+        if slots is None: return plans
+        plans.append(self.ranker.planned(_STAND_IN, **slots, fault=''))
+        return plans + self._level_plans(example, spans, shown, blocked)
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-run
 def _check_pairs(examples):

@@ -13,8 +13,6 @@ from functools import wraps
 from pathlib import Path
 from typing import Iterator
 
-from fastcore.basics import patch
-
 from ..core.checks import check_count
 from ..core.files import digest, json_lines
 from ..core.records import BadInput, Example
@@ -38,13 +36,11 @@ class Benchmark:
 
     def __repr__(self)->str: return self._summary()
 
-# %% ../../nbs/benchmarks/base.ipynb #base-benchmark-summary
-@patch
-def _summary(self:Benchmark):
-    "In one line."
-    groups = len({e.group for e in self.examples})
-    counts = f'{len(self)} examples in {groups} groups, truth: {self.truth_kind}, refused: {len(self.refused)}'
-    return f'Benchmark({self.name!r}: {counts})'
+    def _summary(self):
+        "In one line."
+        groups = len({e.group for e in self.examples})
+        counts = f'{len(self)} examples in {groups} groups, truth: {self.truth_kind}, refused: {len(self.refused)}'
+        return f'Benchmark({self.name!r}: {counts})'
 
 # %% ../../nbs/benchmarks/base.ipynb #base-registry
 BENCHMARKS = Registry('factlib.benchmarks') # Name -> function that loads it

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from fastcore.basics import patch
-
 from ..core.files import data_file, read_csv, read_inside, read_parquet, shipped, text_files
 from ..core.frames import DataFrame
 from ..core.records import BadInput
@@ -196,7 +194,7 @@ class LeftOut(NamedTuple):
     reason: str # One of `REASONS`
     said: str   # A sentence
 
-# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-corpus-class
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-corpus-class-helpers
 @dataclass(frozen=True)
 class Document:
     "A clean text and what is known about it."
@@ -208,6 +206,7 @@ class Document:
     genre: str = ''
     language: str = ''
 
+# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-corpus-class
 @dataclass(frozen=True)
 class Corpus:
     "The documents, sorted by id, and what was left out."
@@ -218,12 +217,10 @@ class Corpus:
     def __iter__(self): return iter(self.documents)
     def __len__(self): return len(self.documents)
 
-# %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-corpus-repr
-@patch
-def __repr__(self:Corpus)->str:
-    why = Counter(x.reason for x in self.left_out)
-    reasons = ', '.join(f'{n} {reason}' for reason, n in why.most_common()) or 'none'
-    return f'Corpus({len(self)} documents; left out: {reasons})'
+    def __repr__(self)->str:
+        why = Counter(x.reason for x in self.left_out)
+        reasons = ', '.join(f'{n} {reason}' for reason, n in why.most_common()) or 'none'
+        return f'Corpus({len(self)} documents; left out: {reasons})'
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-said
 def reason_lines(

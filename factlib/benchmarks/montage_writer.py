@@ -11,8 +11,6 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fastcore.basics import patch
-
 from .montage_steps import (addition, events_fault, length_fault, length_ratio, one_line,
                                              retold_fault)
 from .montagelie import (DIFFICULTIES, LEVELS, flat_items, is_labelled, text_fault, texts_of_row,
@@ -120,22 +118,16 @@ class Montage:
     usage: Usage = Usage()
     made_by: str = ''
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-row
-@patch
-def row(self:Montage)->dict: # Plain data
-    "A row of the file that `benchmarks.montagelie` reads."
-    absent = {name: dict(absence=a.value, why=why) for name, (a, why) in self.absent.items()}
-    texts = dict(id=self.id, source=self.source, true=self.true, **self.lies, paraphrase=self.paraphrases)
-    if self.woven: texts['woven'] = self.woven
-    return texts | dict(events=list(self.events), descriptions=list(self.descriptions), orders=self.orders,
-                        techniques=self.techniques, absent=absent, checks=self.checks, refusals=self.refusals,
-                        made_by=self.made_by)
+    def row(self)->dict: # Plain data
+        "A row of the file that `benchmarks.montagelie` reads."
+        absent = {name: dict(absence=a.value, why=why) for name, (a, why) in self.absent.items()}
+        texts = dict(id=self.id, source=self.source, true=self.true, **self.lies, paraphrase=self.paraphrases)
+        if self.woven: texts['woven'] = self.woven
+        return texts | dict(events=list(self.events), descriptions=list(self.descriptions), orders=self.orders,
+                            techniques=self.techniques, absent=absent, checks=self.checks, refusals=self.refusals,
+                            made_by=self.made_by)
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-builder
-class MontageBuilder:
-    "Makes tuples of MontageLie with a model."
-    name, requires = 'montage_build', ('source', 'target')
-
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-builder-helpers
 def _schema(*names):
     "The JSON schema of an object of strings."
     properties = {n: dict(type='string') for n in names}
@@ -160,146 +152,16 @@ def _teller(chat, pack, max_tokens, sampling):
     about = 'paraphrase_technique', ('text',), schema, pack, ('fault',)
     return Asker(chat, *about, max_tokens=max_tokens, **sampling)
 
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-sign
-@patch
-def _sign(self:MontageBuilder, chat, keep, seed, method, woven):
-    "Keep the settings, and make the signature of them."
-    self.chat, self.keep, self.seed, self.method, self.woven = chat, keep, seed, method, woven
-    parts = dict(decomposer=self.decomposer.signature, writer=self.writer.signature)
-    teller = self.teller and self.teller.signature
-    self.signature = signature(self.name, 3, **parts, teller=teller, keep=keep, seed=seed, method=method,
-                               woven=woven, tries=TRIES)
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-init
-@patch
-def __init__(self:MontageBuilder,
-    chat, # A `Chat`
-    decomposer=None, # None: `EventDecomposer(chat)`
-    paraphrase:bool=True, # Also tell texts again
-    woven:bool=False, # Also write the true order
-    keep:float|None=None, # Least share of an event's words
-    seed:int|str=0, # Draws other orders
-    method:str='paper', # As for `permutation`
-    pack:str|None=None, # Folder of your prompts
-    max_tokens:int=4096, # Of a paraphrase
-    **sampling, # temperature (0 if not given), seed, ...
-):
-    _check_settings(keep, seed, method)
-    def events(): return EventDecomposer(chat, pack, **sampling)
-    self.writer = _writer(chat, pack, sampling)
-    self.teller = _teller(chat, pack, max_tokens, sampling) if paraphrase else None
-    self.decomposer = component_for(decomposer, 'decompose', chat, events, SentenceDecomposer)
-    self._sign(chat, keep, seed, method, woven)
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-write-lie
-@patch
-async def _step(self:MontageBuilder, told, event):
-    "What one event adds to the text: (text, None) or (None, (absence, why)); what it cost; how often was asked."
-    def read(data): return addition(told, event, data['next'])
-    return await until_usable(self.writer, read, dict(text=told, event=event))
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-write-all
-@patch
-async def _write(self:MontageBuilder, start, events):
-    "The text with the events added one by one, or None; why (None: it is there), what it cost, replies refused."
-    told, total, refused = one_line(start), Usage(), 0
-    for number, event in enumerate(events, 2):
-        added, why, usage, tries = await self._step(told, event)
-        total, refused = total + usage, refused + tries - (why is None)
-        if why: return None, (why[0], f'Event {number} of {len(events) + 1}: {why[1]}'), total, refused
-        told = f'{told} {added}'
-    return told, None, total, refused
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-tell
-@patch
-async def _tell_again(self:MontageBuilder, text, true):
-    "The paraphrase: (text and techniques, None) or (None, (absence, why)); what it cost; how often was asked."
-    def read(data):
-        again, fault = data['told_again'].strip(), retold_fault(text, data['told_again'], true)
-        techniques = [one_line(data[key]).lower() for key in ('technique_of_text', 'technique_chosen')]
-        return (None, fault) if fault else ((again, techniques), '')
-    return await until_usable(self.teller, read, dict(text=text))
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-parts
-@patch
-def _drafts(self:MontageBuilder, item, n):
-    "A false order of each difficulty, or a `Refusal`."
-    if n < 2:
-        why = f'There {"is one event" if n else "are no events"}, and a false order needs at least three.'
-        return dict.fromkeys(DIFFICULTIES, Refusal(why, 'too_few_sentences', 3, n))
-    return {d: montage(n, d, seeded(f'{self.seed}/{item}/{d}', 'order'), self.method) for d in DIFFICULTIES}
-
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-judged
-@patch
-def _judged(self:MontageBuilder, text, events, others, true):
-    "Evidence on a text, and why it is not to be used (None: it is)."
-    evidence, keep, fault = order_evidence(events, text, others), self.keep, length_fault(text, true)
-    evidence['of_truth'] = _share(length_ratio(text, true))
-    if fault: return evidence, (Absence.count_mismatch, f'Held against the truth, {fault}')
-    lost = [e for e, s in zip(events, evidence['support']) if keep is not None and s is not None and s < keep]
-    if not lost: return evidence, None
-    why = f'{len(lost)} of {len(events)} events have less than {keep:g} of their words in it, the first: {lost[0]}'
-    return evidence, (Absence.count_mismatch, why)
-
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-spent
 def _spent(draft, name, usage, tries, value):
     "Note what a part cost, and how many of its replies were refused."
     draft['usage'][name], draft['refusals'][name] = usage, tries - (value is not None)
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-lies
-@patch
-def _none(self:MontageBuilder, why, levels=DIFFICULTIES):
-    "Why these lies are absent, and so are their paraphrases."
-    absent = dict.fromkeys(levels, why)
-    if self.teller: absent |= {f'paraphrase {d}': (why[0], f'There is no {d} lie to tell again.') for d in levels}
-    return absent
-
-@patch
-async def _again(self:MontageBuilder, level, text, events, others, draft):
-    "Tell a text again, into the draft."
-    name = f'paraphrase {level}'
-    again, why, *spent = await self._tell_again(text, draft['true'])
-    _spent(draft, name, *spent, again)
-    if again: draft['checks'][name], why = self._judged(again[0], events, others, draft['true'])
-    if why: draft['absent'][name] = why
-    else: draft['paraphrases'][level], draft['techniques'][level] = again
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-no-lie
 def _no_lie(name, text, true):
     "Why a text is no lie (None: it may be one)."
     if name == 'woven' or words(text) != words(true): return None
     return Absence.inapplicable, 'In this order of the events the text is the truth, word for word.'
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-told
-@patch
-async def _told(self:MontageBuilder, name, told, others, draft):
-    "A text that tells events in this order, or None, and why there is none; the rest goes into the draft."
-    text, why, usage, refused = await self._write(' '.join([*others, told[0]]), told[1:])
-    draft['usage'][name], draft['refusals'][name] = usage, refused
-    if text: draft['checks'][name], why = self._judged(text, told, others, draft['true'])
-    why = why or _no_lie(name, text, draft['true'])
-    return (None if why else text), why
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-lie
-@patch
-async def _lie(self:MontageBuilder, level, order, events, others, draft):
-    "A lie and its paraphrase, into the draft."
-    told = [events[i] for i in order]
-    text, why = await self._told(level, told, others, draft)
-    if why:
-        draft['absent'] |= self._none(why, [level])
-        return
-    draft['lies'][level] = text
-    if self.teller: await self._again(level, text, told, others, draft)
-
-@patch
-async def _weave(self:MontageBuilder, events, others, draft):
-    "The truth by the same writer, into the draft."
-    text, why = await self._told('woven', events, others, draft)
-    if why: draft['absent']['woven'] = why
-    else: draft['woven'] = text
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-event-checks
 def _event_checks(target, events, others):
@@ -316,44 +178,9 @@ def _parted(facts):
     "The events and the descriptions among some facts, as texts."
     return [f.text for f in facts if f.kind != 'description'], [f.text for f in facts if f.kind == 'description']
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-listed
-@patch
-async def _listed(self:MontageBuilder, target):
-    "What the decomposer found, checks, why it is of no use (None: it is), what it cost, replies refused."
-    usage, taker = Usage(), self.decomposer
-    for n in range(1, TRIES + 1):
-        parted = await taker.decompose(target)
-        usage += parted.usage
-        if parted.absence: return parted, None, (parted.absence, parted.detail), usage, n
-        checks, why = _event_checks(target, *_parted(parted.value or []))
-        if why is None: return parted, checks, None, usage, n - 1
-        if not isinstance(getattr(self.decomposer, 'asker', None), Asker): break
-        taker = reminded(self.decomposer, n, why[1])
-    return parted, checks, (why[0], why[1] if n == 1 else f'After {n} tries: {why[1]}'), usage, n
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-events
-@patch
-async def _events(self:MontageBuilder, target, draft):
-    "The events and the descriptions of a summary; what is wrong with them goes into the draft."
-    parted, checks, why, draft['usage']['events'], refused = await self._listed(target)
-    events, others = _parted(parted.value or [])
-    if checks: draft['checks']['events'] = checks
-    if refused: draft['refusals']['events'] = refused
-    if why: draft['absent'] |= self._none((why[0], f'The events: {why[1]}'))
-    return ([], []) if why else (events, others)
-
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-orders
-@patch
-def _orders(self:MontageBuilder, item, n, draft):
-    "A false order of each difficulty that has one, into the draft."
-    for level, order in self._drafts(item, n).items():
-        if isinstance(order, Refusal):
-            draft['absent'] |= self._none((Absence.inapplicable, order.replace('sentences', 'events')), [level])
-        else: draft['orders'][level] = order
-
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-make
 _NAMES = ('events', *LEVELS, 'woven', *(f'paraphrase {level}' for level in LEVELS))
+
 _DRAFT = ('lies', 'paraphrases', 'techniques', 'absent', 'checks', 'refusals', 'orders', 'usage')
 
 def _tuple(example, events, others, draft, made_by):
@@ -363,47 +190,181 @@ def _tuple(example, events, others, draft, made_by):
     return Montage(example.id, example.source, example.target, tuple(events), tuple(others), **parts,
                    orders=draft['orders'], woven=draft.get('woven', ''), usage=usage, made_by=made_by)
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-make-one
-@patch
-async def make(self:MontageBuilder,
-               example:Example, # source, and a true target
-              )->Montage:
-    "The tuple of one pair."
-    draft = {name: {} for name in _DRAFT} | dict(true=example.target)
-    events, others = await self._events(example.target, draft)
-    if not draft['absent']: self._orders(example.id, len(events), draft)
-    jobs = [self._lie(level, order, events, others, draft) for level, order in draft['orders'].items()]
-    if self.woven and draft['orders']: jobs.append(self._weave(events, others, draft))
-    if self.teller: jobs.append(self._again('true', example.target, events, others, draft))
-    await together(jobs)
-    return _tuple(example, events, others, draft, self.signature)
-
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-plan
 _STAND_IN = ('The text so far is not known before it is written: its events stand in for it. '
              f'A reply that can not be used is asked for again, up to {TRIES} times in all.')
 
-@patch
-def _text_plan(self:MontageBuilder, told, events, note, again=True):
-    "The requests that writing a text, and perhaps telling it again, takes; it begins with `told`."
-    plans = []
-    for event in events:
-        plans.append(self.writer.planned(note, text=told, event=event, fault=''))
-        told += f' {event}'
-    return plans + ([self.teller.planned(note, text=told, fault='')] if self.teller and again else [])
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-builder
+class MontageBuilder:
+    "Makes tuples of MontageLie with a model."
+    name, requires = 'montage_build', ('source', 'target')
 
+    def __init__(self,
+        chat, # A `Chat`
+        decomposer=None, # None: `EventDecomposer(chat)`
+        paraphrase:bool=True, # Also tell texts again
+        woven:bool=False, # Also write the true order
+        keep:float|None=None, # Least share of an event's words
+        seed:int|str=0, # Draws other orders
+        method:str='paper', # As for `permutation`
+        pack:str|None=None, # Folder of your prompts
+        max_tokens:int=4096, # Of a paraphrase
+        **sampling, # temperature (0 if not given), seed, ...
+    ):
+        _check_settings(keep, seed, method)
+        def events(): return EventDecomposer(chat, pack, **sampling)
+        self.writer = _writer(chat, pack, sampling)
+        self.teller = _teller(chat, pack, max_tokens, sampling) if paraphrase else None
+        self.decomposer = component_for(decomposer, 'decompose', chat, events, SentenceDecomposer)
+        self._sign(chat, keep, seed, method, woven)
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-plan-all
-@patch
-def plan(self:MontageBuilder, example:Example)->list: # Of `llm.costs.Planned`
-    "The requests that making the tuple takes."
-    facts, note = self.decomposer.expect(example.target)
-    events, others = _parted(facts)
-    plans, note = self.decomposer.plan(example.target), ' '.join(filter(None, [note, _STAND_IN]))
-    orders = [x for x in self._drafts(example.id, len(events)).values() if not isinstance(x, Refusal)]
-    for order in orders + [range(len(events))]*bool(self.woven and orders):
-        first, *rest = [events[i] for i in order]
-        plans += self._text_plan(' '.join([*others, first]), rest, note, again=not isinstance(order, range))
-    return plans + ([self.teller.planned(text=example.target, fault='')] if self.teller else [])
+    def _sign(self, chat, keep, seed, method, woven):
+        "Keep the settings, and make the signature of them."
+        self.chat, self.keep, self.seed, self.method, self.woven = chat, keep, seed, method, woven
+        parts = dict(decomposer=self.decomposer.signature, writer=self.writer.signature)
+        teller = self.teller and self.teller.signature
+        self.signature = signature(self.name, 3, **parts, teller=teller, keep=keep, seed=seed, method=method,
+                                   woven=woven, tries=TRIES)
+
+    async def _step(self, told, event):
+        "What one event adds to the text: (text, None) or (None, (absence, why)); what it cost; how often was asked."
+        def read(data): return addition(told, event, data['next'])
+        return await until_usable(self.writer, read, dict(text=told, event=event))
+
+    async def _write(self, start, events):
+        "The text with the events added one by one, or None; why (None: it is there), what it cost, replies refused."
+        told, total, refused = one_line(start), Usage(), 0
+        for number, event in enumerate(events, 2):
+            added, why, usage, tries = await self._step(told, event)
+            total, refused = total + usage, refused + tries - (why is None)
+            if why: return None, (why[0], f'Event {number} of {len(events) + 1}: {why[1]}'), total, refused
+            told = f'{told} {added}'
+        return told, None, total, refused
+
+    async def _tell_again(self, text, true):
+        "The paraphrase: (text and techniques, None) or (None, (absence, why)); what it cost; how often was asked."
+        def read(data):
+            again, fault = data['told_again'].strip(), retold_fault(text, data['told_again'], true)
+            techniques = [one_line(data[key]).lower() for key in ('technique_of_text', 'technique_chosen')]
+            return (None, fault) if fault else ((again, techniques), '')
+        return await until_usable(self.teller, read, dict(text=text))
+
+    def _drafts(self, item, n):
+        "A false order of each difficulty, or a `Refusal`."
+        if n < 2:
+            why = f'There {"is one event" if n else "are no events"}, and a false order needs at least three.'
+            return dict.fromkeys(DIFFICULTIES, Refusal(why, 'too_few_sentences', 3, n))
+        return {d: montage(n, d, seeded(f'{self.seed}/{item}/{d}', 'order'), self.method) for d in DIFFICULTIES}
+
+    def _judged(self, text, events, others, true):
+        "Evidence on a text, and why it is not to be used (None: it is)."
+        evidence, keep, fault = order_evidence(events, text, others), self.keep, length_fault(text, true)
+        evidence['of_truth'] = _share(length_ratio(text, true))
+        if fault: return evidence, (Absence.count_mismatch, f'Held against the truth, {fault}')
+        lost = [e for e, s in zip(events, evidence['support']) if keep is not None and s is not None and s < keep]
+        if not lost: return evidence, None
+        why = f'{len(lost)} of {len(events)} events have less than {keep:g} of their words in it, the first: {lost[0]}'
+        return evidence, (Absence.count_mismatch, why)
+
+    def _none(self, why, levels=DIFFICULTIES):
+        "Why these lies are absent, and so are their paraphrases."
+        absent = dict.fromkeys(levels, why)
+        if self.teller: absent |= {f'paraphrase {d}': (why[0], f'There is no {d} lie to tell again.') for d in levels}
+        return absent
+
+    async def _again(self, level, text, events, others, draft):
+        "Tell a text again, into the draft."
+        name = f'paraphrase {level}'
+        again, why, *spent = await self._tell_again(text, draft['true'])
+        _spent(draft, name, *spent, again)
+        if again: draft['checks'][name], why = self._judged(again[0], events, others, draft['true'])
+        if why: draft['absent'][name] = why
+        else: draft['paraphrases'][level], draft['techniques'][level] = again
+
+    async def _told(self, name, told, others, draft):
+        "A text that tells events in this order, or None, and why there is none; the rest goes into the draft."
+        text, why, usage, refused = await self._write(' '.join([*others, told[0]]), told[1:])
+        draft['usage'][name], draft['refusals'][name] = usage, refused
+        if text: draft['checks'][name], why = self._judged(text, told, others, draft['true'])
+        why = why or _no_lie(name, text, draft['true'])
+        return (None if why else text), why
+
+    async def _lie(self, level, order, events, others, draft):
+        "A lie and its paraphrase, into the draft."
+        told = [events[i] for i in order]
+        text, why = await self._told(level, told, others, draft)
+        if why:
+            draft['absent'] |= self._none(why, [level])
+            return
+        draft['lies'][level] = text
+        if self.teller: await self._again(level, text, told, others, draft)
+
+    async def _weave(self, events, others, draft):
+        "The truth by the same writer, into the draft."
+        text, why = await self._told('woven', events, others, draft)
+        if why: draft['absent']['woven'] = why
+        else: draft['woven'] = text
+
+    async def _listed(self, target):
+        "What the decomposer found, checks, why it is of no use (None: it is), what it cost, replies refused."
+        usage, taker = Usage(), self.decomposer
+        for n in range(1, TRIES + 1):
+            parted = await taker.decompose(target)
+            usage += parted.usage
+            if parted.absence: return parted, None, (parted.absence, parted.detail), usage, n
+            checks, why = _event_checks(target, *_parted(parted.value or []))
+            if why is None: return parted, checks, None, usage, n - 1
+            if not isinstance(getattr(self.decomposer, 'asker', None), Asker): break
+            taker = reminded(self.decomposer, n, why[1])
+        return parted, checks, (why[0], why[1] if n == 1 else f'After {n} tries: {why[1]}'), usage, n
+
+    async def _events(self, target, draft):
+        "The events and the descriptions of a summary; what is wrong with them goes into the draft."
+        parted, checks, why, draft['usage']['events'], refused = await self._listed(target)
+        events, others = _parted(parted.value or [])
+        if checks: draft['checks']['events'] = checks
+        if refused: draft['refusals']['events'] = refused
+        if why: draft['absent'] |= self._none((why[0], f'The events: {why[1]}'))
+        return ([], []) if why else (events, others)
+
+    def _orders(self, item, n, draft):
+        "A false order of each difficulty that has one, into the draft."
+        for level, order in self._drafts(item, n).items():
+            if isinstance(order, Refusal):
+                draft['absent'] |= self._none((Absence.inapplicable, order.replace('sentences', 'events')), [level])
+            else: draft['orders'][level] = order
+
+    async def make(self,
+                   example:Example, # source, and a true target
+                  )->Montage:
+        "The tuple of one pair."
+        draft = {name: {} for name in _DRAFT} | dict(true=example.target)
+        events, others = await self._events(example.target, draft)
+        if not draft['absent']: self._orders(example.id, len(events), draft)
+        jobs = [self._lie(level, order, events, others, draft) for level, order in draft['orders'].items()]
+        if self.woven and draft['orders']: jobs.append(self._weave(events, others, draft))
+        if self.teller: jobs.append(self._again('true', example.target, events, others, draft))
+        await together(jobs)
+        return _tuple(example, events, others, draft, self.signature)
+
+    def _text_plan(self, told, events, note, again=True):
+        "The requests that writing a text, and perhaps telling it again, takes; it begins with `told`."
+        plans = []
+        for event in events:
+            plans.append(self.writer.planned(note, text=told, event=event, fault=''))
+            told += f' {event}'
+        return plans + ([self.teller.planned(note, text=told, fault='')] if self.teller and again else [])
+
+    def plan(self, example:Example)->list: # Of `llm.costs.Planned`
+        "The requests that making the tuple takes."
+        facts, note = self.decomposer.expect(example.target)
+        events, others = _parted(facts)
+        plans, note = self.decomposer.plan(example.target), ' '.join(filter(None, [note, _STAND_IN]))
+        orders = [x for x in self._drafts(example.id, len(events)).values() if not isinstance(x, Refusal)]
+        for order in orders + [range(len(events))]*bool(self.woven and orders):
+            first, *rest = [events[i] for i in order]
+            plans += self._text_plan(' '.join([*others, first]), rest, note, again=not isinstance(order, range))
+        return plans + ([self.teller.planned(text=example.target, fault='')] if self.teller else [])
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-build
 def _check_pairs(examples):

@@ -4,14 +4,12 @@
 
 # %% auto #0
 __all__ = ['MARK', 'alone', 'recover', 'recover_all', 'no_exchange', 'failed_folder', 'drop_failed', 'tidy', 'check_place',
-           'private_folder', 'Part', 'whole_folder', 'at_work']
+           'private_folder', 'whole_folder', 'Part', 'at_work']
 
 # %% ../../nbs/core/folders.ipynb #folders-imports
 import json, os, re, secrets, shutil, socket, stat, sys, time, warnings, weakref
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-
-from fastcore.basics import patch
 
 from .databases import database_of, held_open, stray_journal
 from .files import open_lock, write_atomic
@@ -320,6 +318,21 @@ def _make(folder, private=True):
     except OSError as e:
         raise BadInput(f'The folder {str(folder)!r} can\'t be made ({e.strerror}): name another place.') from None
 
+# %% ../../nbs/core/folders.ipynb #folders-drop
+@contextmanager
+def whole_folder(
+    folder:Path, # To be made, or exchanged
+    stale=(), # Paths in the old folder that don't go along; others do
+    check=None, # As for `Part.take_place`
+): # Gives the folder to be filled
+    "Whatever is written takes the folder's place at the end, as a whole; nothing does if anything fails."
+    part = Part(folder, private=False)
+    try: yield part.begin()
+    except BaseException:
+        part.drop()
+        raise
+    part.take_place(stale, check)
+
 # %% ../../nbs/core/folders.ipynb #folders-part
 class Part:
     "A folder that is filled beside the one whose place it takes in the end. It is made by `begin`."
@@ -338,51 +351,32 @@ class Part:
         self._end = weakref.finalize(self, _left, where, self.token, self._lock, os.getpid())
         return self.path
 
-# %% ../../nbs/core/folders.ipynb #folders-part-end
-@patch
-def take_place(self:Part,
-    stale=(), # Paths in the old folder that don't go along, or a function of the folder that gives them
-    check=None, # Called with this and the old folder, when nobody else exchanges it: a `BadInput` keeps the old one;
-    # sentences that it gives are warnings when all is done
-)->Path: # The folder
-    "Exchange it for the old one. If that fails, a RuntimeError says where it is; the next start tries again."
-    try: _exchange(self.path, self.folder, self.token, stale, check)
-    except BadInput as e:
-        raise BadInput(f'{str(e).rstrip(".")}; what was made now is in {str(self.give_up())!r}.') from None
-    except OSError as e:
-        raise RuntimeError(f'The new results can\'t take the place of {str(self.folder)!r} ({e.strerror or e}): '
-                           'make room, or close what has it open, and run again.') from None
-    self._end.detach()
-    _unlock(self._lock)
-    return self.folder
+    def take_place(self,
+        stale=(), # Paths in the old folder that don't go along, or a function of the folder that gives them
+        check=None, # Called with this and the old folder, when nobody else exchanges it: a `BadInput` keeps the old one;
+        # sentences that it gives are warnings when all is done
+    )->Path: # The folder
+        "Exchange it for the old one. If that fails, a RuntimeError says where it is; the next start tries again."
+        try: _exchange(self.path, self.folder, self.token, stale, check)
+        except BadInput as e:
+            raise BadInput(f'{str(e).rstrip(".")}; what was made now is in {str(self.give_up())!r}.') from None
+        except OSError as e:
+            raise RuntimeError(f'The new results can\'t take the place of {str(self.folder)!r} ({e.strerror or e}): '
+                               'make room, or close what has it open, and run again.') from None
+        self._end.detach()
+        _unlock(self._lock)
+        return self.folder
 
-@patch
-def give_up(self:Part)->Path|None: # None if there is nothing to keep
-    "Keep what is in it as `NAME.failed`."
-    return self._end() if self._end is not None and self._end.alive else None
+    def give_up(self)->Path|None: # None if there is nothing to keep
+        "Keep what is in it as `NAME.failed`."
+        return self._end() if self._end is not None and self._end.alive else None
 
-# %% ../../nbs/core/folders.ipynb #folders-drop
-@patch
-def drop(self:Part)->None:
-    "Remove it, with what is in it."
-    if self._end is None or not self._end.alive: return
-    self._end.detach()
-    shutil.rmtree(self.path, ignore_errors=True)
-    _unlock(self._lock)
-
-@contextmanager
-def whole_folder(
-    folder:Path, # To be made, or exchanged
-    stale=(), # Paths in the old folder that don't go along; others do
-    check=None, # As for `Part.take_place`
-): # Gives the folder to be filled
-    "Whatever is written takes the folder's place at the end, as a whole; nothing does if anything fails."
-    part = Part(folder, private=False)
-    try: yield part.begin()
-    except BaseException:
-        part.drop()
-        raise
-    part.take_place(stale, check)
+    def drop(self)->None:
+        "Remove it, with what is in it."
+        if self._end is None or not self._end.alive: return
+        self._end.detach()
+        shutil.rmtree(self.path, ignore_errors=True)
+        _unlock(self._lock)
 
 # %% ../../nbs/core/folders.ipynb #folders-work
 def _who():

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 
-from fastcore.basics import patch
-
 from .frames import DataFrame
 
 # %% ../../nbs/core/records.ipynb #records-badinput
@@ -55,7 +53,7 @@ def is_missing(
     An empty string, list or dict is something."""
     return x is None or type(x).__name__ in ('NAType', 'NaTType') or isinstance(x, numbers.Real) and x != x
 
-# %% ../../nbs/core/records.ipynb #records-dict
+# %% ../../nbs/core/records.ipynb #records-dict-helpers
 def _plain(x):
     "Absences as strings, tuples as lists, dicts copied: what JSON can hold."
     if isinstance(x, Absence): return x.value
@@ -63,48 +61,65 @@ def _plain(x):
     if isinstance(x, (list, tuple)): return [_plain(v) for v in x]
     return x
 
-class Record:
-    "What the dataclasses of this room share: the way to dicts and frames, and back."
-    def to_dict(self)->dict: # Field name -> plain value
-        "All fields as plain values that JSON can hold, if those of any type are."
-        return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
-
 # %% ../../nbs/core/records.ipynb #records-from-dict
 def _needed(cls):
     "Names of the fields without a default."
     missing = dataclasses.MISSING
     return [f.name for f in dataclasses.fields(cls) if f.default is missing and f.default_factory is missing]
 
-@patch(cls_method=True)
-def from_dict(cls:Record,
-    d:dict, # Field name -> value
-): # A record of this class
-    "The record that `to_dict` gave. An unknown key is a `BadInput`."
-    names = [f.name for f in dataclasses.fields(cls)]
-    unknown = [k for k in d if k not in names]
-    if unknown: raise BadInput(f'{cls.__name__} has no field {unknown[0]!r}; its fields are {", ".join(names)}.')
-    missing = [k for k in _needed(cls) if k not in d]
-    if missing:
-        raise BadInput(f'{cls.__name__} needs the field {missing[0]!r}; given were {", ".join(map(str, d)) or "none"}.')
-    return cls(**d)
+# %% ../../nbs/core/records.ipynb #records-dict
+class Record:
+    "What the dataclasses of this room share: the way to dicts and frames, and back."
+    def to_dict(self)->dict: # Field name -> plain value
+        "All fields as plain values that JSON can hold, if those of any type are."
+        return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
 
-# %% ../../nbs/core/records.ipynb #records-frame
-@patch(cls_method=True)
-def to_frame(cls:Record,
-    records, # Any number of this class, each read once
-)->DataFrame:
-    "One row a record, one column a field, in the order given."
-    import pandas as pd # here, because importing pandas takes longer than the rest of factlib
-    rows = [r.to_dict() for r in records]
-    return pd.DataFrame({f.name: pd.Series([r[f.name] for r in rows], dtype=object) for f in dataclasses.fields(cls)})
+    @classmethod
+    def from_dict(cls,
+        d:dict, # Field name -> value
+    ): # A record of this class
+        "The record that `to_dict` gave. An unknown key is a `BadInput`."
+        names = [f.name for f in dataclasses.fields(cls)]
+        unknown = [k for k in d if k not in names]
+        if unknown: raise BadInput(f'{cls.__name__} has no field {unknown[0]!r}; its fields are {", ".join(names)}.')
+        missing = [k for k in _needed(cls) if k not in d]
+        if missing:
+            raise BadInput(f'{cls.__name__} needs the field {missing[0]!r}; given were {", ".join(map(str, d)) or "none"}.')
+        return cls(**d)
 
-@patch(cls_method=True)
-def from_frame(cls:Record,
-    frame:DataFrame, # Its columns are fields of this class
-)->list: # The records, in order
-    "The records that `to_frame` put into the frame."
-    rows = frame.to_dict('records')
-    return [cls.from_dict({k: v for k, v in row.items() if not is_missing(v)}) for row in rows]
+    @classmethod
+    def to_frame(cls,
+        records, # Any number of this class, each read once
+    )->DataFrame:
+        "One row a record, one column a field, in the order given."
+        import pandas as pd # here, because importing pandas takes longer than the rest of factlib
+        rows = [r.to_dict() for r in records]
+        return pd.DataFrame({f.name: pd.Series([r[f.name] for r in rows], dtype=object) for f in dataclasses.fields(cls)})
+
+    @classmethod
+    def from_frame(cls,
+        frame:DataFrame, # Its columns are fields of this class
+    )->list: # The records, in order
+        "The records that `to_frame` put into the frame."
+        rows = frame.to_dict('records')
+        return [cls.from_dict({k: v for k, v in row.items() if not is_missing(v)}) for row in rows]
+
+# %% ../../nbs/core/records.ipynb #records-example-names
+def _check_name(value, field, who):
+    "A `BadInput` if a name has half of a character (a lone surrogate)."
+    try: str(value).encode()
+    except UnicodeEncodeError:
+        raise BadInput(f'{who}: the {field} has half a character, which no file can hold: give another.') from None
+
+def _history(value, who):
+    "A history as a tuple. A text has to be a JSON list, or empty."
+    turns = value
+    if isinstance(value, str):
+        try: turns = json.loads(value or '[]')
+        except (ValueError, RecursionError): turns = None
+    if isinstance(turns, (str, dict)) or not hasattr(turns, '__iter__'):
+        raise BadInput(f'{who}: the history must be a list of turns, or the text of a JSON list.')
+    return tuple(turns)
 
 # %% ../../nbs/core/records.ipynb #records-example
 @dataclass(frozen=True)
@@ -124,33 +139,14 @@ class Example(Record):
 
     def __post_init__(self): self._complete()
 
-# %% ../../nbs/core/records.ipynb #records-example-names
-def _check_name(value, field, who):
-    "A `BadInput` if a name has half of a character (a lone surrogate)."
-    try: str(value).encode()
-    except UnicodeEncodeError:
-        raise BadInput(f'{who}: the {field} has half a character, which no file can hold: give another.') from None
-
-def _history(value, who):
-    "A history as a tuple. A text has to be a JSON list, or empty."
-    turns = value
-    if isinstance(value, str):
-        try: turns = json.loads(value or '[]')
-        except (ValueError, RecursionError): turns = None
-    if isinstance(turns, (str, dict)) or not hasattr(turns, '__iter__'):
-        raise BadInput(f'{who}: the history must be a list of turns, or the text of a JSON list.')
-    return tuple(turns)
-
-# %% ../../nbs/core/records.ipynb #records-example-check
-@patch
-def _complete(self:Example):
-    if not isinstance(self.id, str) or not self.id: raise BadInput('An Example needs a non-empty string as id.')
-    who = f'Example {self.id!r}'
-    if not isinstance(self.target, str):
-        raise BadInput(f'{who}: the target must be a string, not {type(self.target).__name__}.')
-    for field in ('id', 'group', 'variant', 'level'): _check_name(getattr(self, field), field, who)
-    object.__setattr__(self, 'history', _history(self.history, who))
-    if self.group is None: object.__setattr__(self, 'group', self.id)
+    def _complete(self):
+        if not isinstance(self.id, str) or not self.id: raise BadInput('An Example needs a non-empty string as id.')
+        who = f'Example {self.id!r}'
+        if not isinstance(self.target, str):
+            raise BadInput(f'{who}: the target must be a string, not {type(self.target).__name__}.')
+        for field in ('id', 'group', 'variant', 'level'): _check_name(getattr(self, field), field, who)
+        object.__setattr__(self, 'history', _history(self.history, who))
+        if self.group is None: object.__setattr__(self, 'group', self.id)
 
 # %% ../../nbs/core/records.ipynb #records-usage
 @dataclass(frozen=True)
@@ -187,19 +183,17 @@ class Judgement(Record):
         "All fields as plain values that JSON can hold, if `evidence` is."
         return super().to_dict() | dict(usage=self.usage.to_dict())
 
-# %% ../../nbs/core/records.ipynb #records-judgement-check
-@patch
-def _check(self:Judgement):
-    who, put = f'score of {self.example_id!r} by {self.evaluator!r}', partial(object.__setattr__, self)
-    if (self.value is None) == (self.absence is None):
-        raise BadInput(f'The {who} needs either a value or an absence, and not both.')
-    if self.absence is None: put('value', check_score(self.value, who))
-    elif self.absence not in tuple(Absence):
-        raise BadInput(f'The {who} has the absence {self.absence!r}; it can be {", ".join(Absence)}.')
-    else: put('absence', Absence(self.absence))
-    is_absence = lambda v: isinstance(v, str) and v in set(Absence)
-    put('parts', {k: Absence(v) if is_absence(v) else check_score(v, f'{k} {who}') for k, v in self.parts.items()})
-    if isinstance(self.usage, dict): put('usage', Usage.from_dict(self.usage))
+    def _check(self):
+        who, put = f'score of {self.example_id!r} by {self.evaluator!r}', partial(object.__setattr__, self)
+        if (self.value is None) == (self.absence is None):
+            raise BadInput(f'The {who} needs either a value or an absence, and not both.')
+        if self.absence is None: put('value', check_score(self.value, who))
+        elif self.absence not in tuple(Absence):
+            raise BadInput(f'The {who} has the absence {self.absence!r}; it can be {", ".join(Absence)}.')
+        else: put('absence', Absence(self.absence))
+        is_absence = lambda v: isinstance(v, str) and v in set(Absence)
+        put('parts', {k: Absence(v) if is_absence(v) else check_score(v, f'{k} {who}') for k, v in self.parts.items()})
+        if isinstance(self.usage, dict): put('usage', Usage.from_dict(self.usage))
 
 # %% ../../nbs/core/records.ipynb #records-signature
 def signature(

@@ -9,8 +9,6 @@ __all__ = ['Registry']
 import importlib, pkgutil, threading
 from collections import UserDict
 
-from fastcore.basics import patch
-
 # %% ../../nbs/core/registry.ipynb #registry-class
 class Registry(UserDict):
     "Name -> thing, sorted by name. The first look-up imports all rooms of the package; each enters what it has."
@@ -26,22 +24,19 @@ class Registry(UserDict):
     def __len__(self): return len(self.filled())
     def __repr__(self): return f'Registry({", ".join(self)})'
 
-# %% ../../nbs/core/registry.ipynb #registry-fill
-@patch
-def fill(self:Registry):
-    "Import the package's rooms, if that was not done yet."
-    with self.lock:
-        if self.complete: return
-        self.complete = True
-        path = importlib.import_module(self.package).__path__
-        try:
-            for room in pkgutil.walk_packages(path, f'{self.package}.'): importlib.import_module(room.name)
-        except BaseException:
-            self.complete = False
-            raise
+    def fill(self):
+        "Import the package's rooms, if that was not done yet."
+        with self.lock:
+            if self.complete: return
+            self.complete = True
+            path = importlib.import_module(self.package).__path__
+            try:
+                for room in pkgutil.walk_packages(path, f'{self.package}.'): importlib.import_module(room.name)
+            except BaseException:
+                self.complete = False
+                raise
 
-@patch
-def filled(self:Registry)->dict: # Name -> thing
-    "All entries."
-    self.fill()
-    return self.data
+    def filled(self)->dict: # Name -> thing
+        "All entries."
+        self.fill()
+        return self.data

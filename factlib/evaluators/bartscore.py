@@ -10,8 +10,6 @@ import asyncio, math
 from typing import Callable, NamedTuple
 
 import numpy as np
-from fastcore.basics import patch
-
 from ..core.checks import check_choice, check_count
 from ..core.files import whole_characters
 from ..core.records import Absence, BadInput, Example, Judgement, signature
@@ -50,6 +48,12 @@ def _signed(loaded, limits, truncate): # `Pretrained`; tokens that can be read a
     lengths = '/'.join(str(n or 'any') for n in limits)
     return signature('transformers', 1, **loaded.about, max_tokens=lengths, truncate=truncate).replace('|', ';')
 
+# %% ../../nbs/evaluators/bartscore.ipynb #bartscore-each
+def _each(logits, tokens, mask): # texts x tokens x vocabulary; texts x tokens, mask 0 for padding
+    "The mean logarithm of each text of a batch."
+    are_there = np.asarray(mask, bool)
+    return [mean_log_likelihood(rows[here], ids[here]) for rows, ids, here in zip(logits, tokens, are_there)]
+
 # %% ../../nbs/evaluators/bartscore.ipynb #bartscore-model
 class TransformersLikelihood:
     "A model that rewrites texts. Needs `pip install 'factlib[nli]'`."
@@ -66,51 +70,49 @@ class TransformersLikelihood:
         self.limits = tuple(checked_limit(max_tokens, n) for n in can)
         self.signature = _signed(self.loaded, self.limits, self.truncate)
 
-# %% ../../nbs/evaluators/bartscore.ipynb #bartscore-each
-def _each(logits, tokens, mask): # texts x tokens x vocabulary; texts x tokens, mask 0 for padding
-    "The mean logarithm of each text of a batch."
-    are_there = np.asarray(mask, bool)
-    return [mean_log_likelihood(rows[here], ids[here]) for rows, ids, here in zip(logits, tokens, are_there)]
+    def _encoded(self, texts, limit):
+        "Tokens of texts, padded."
+        cut = dict(truncation=True, max_length=limit) if self.truncate and limit else {}
+        made = self.loaded.tokenizer(texts, padding=True, return_tensors='pt', split_special_tokens=True, **cut)
+        return made.to(self.loaded.device)
 
-# %% ../../nbs/evaluators/bartscore.ipynb #bartscore-batch
-@patch
-def _encoded(self:TransformersLikelihood, texts, limit):
-    "Tokens of texts, padded."
-    cut = dict(truncation=True, max_length=limit) if self.truncate and limit else {}
-    made = self.loaded.tokenizer(texts, padding=True, return_tensors='pt', split_special_tokens=True, **cut)
-    return made.to(self.loaded.device)
+    def _values(self, pairs): # given, text
+        "The mean logarithms of one batch."
+        import torch
+        given, texts = (self._encoded(list(side), limit) for side, limit in zip(zip(*pairs), self.limits))
+        read = {name: given[name] for name in ('input_ids', 'attention_mask')}
+        with self.loaded.lock, torch.inference_mode():
+            logits = self.loaded.model(**read, labels=texts['input_ids']).logits.float().cpu().numpy()
+        return _each(logits, texts['input_ids'].cpu().numpy(), texts['attention_mask'].cpu().numpy())
 
-@patch
-def _values(self:TransformersLikelihood, pairs): # given, text
-    "The mean logarithms of one batch."
-    import torch
-    given, texts = (self._encoded(list(side), limit) for side, limit in zip(zip(*pairs), self.limits))
-    read = {name: given[name] for name in ('input_ids', 'attention_mask')}
-    with self.loaded.lock, torch.inference_mode():
-        logits = self.loaded.model(**read, labels=texts['input_ids']).logits.float().cpu().numpy()
-    return _each(logits, texts['input_ids'].cpu().numpy(), texts['attention_mask'].cpu().numpy())
+    def _sizes(self, texts, limit):
+        "How many tokens each text has, without marks; and what share of them fits."
+        made = self.loaded.tokenizer(texts, add_special_tokens=False, split_special_tokens=True, verbose=False)
+        counts, marks = [len(ids) for ids in made['input_ids']], self.loaded.tokenizer.num_special_tokens_to_add()
+        return counts, [_share(n, limit and limit - marks) for n in counts]
 
-# %% ../../nbs/evaluators/bartscore.ipynb #bartscore-sizes
-@patch
-def _sizes(self:TransformersLikelihood, texts, limit):
-    "How many tokens each text has, without marks; and what share of them fits."
-    made = self.loaded.tokenizer(texts, add_special_tokens=False, split_special_tokens=True, verbose=False)
-    counts, marks = [len(ids) for ids in made['input_ids']], self.loaded.tokenizer.num_special_tokens_to_add()
-    return counts, [_share(n, limit and limit - marks) for n in counts]
+    def __call__(self,
+        pairs:list, # (given, text), each a string
+    )->list: # A `Likelihood` for each pair
+        "How likely each text is, given the other. If any doesn't fit and may not be cut, the model is not asked."
+        if not pairs: return []
+        pairs = [tuple(map(whole_characters, pair)) for pair in pairs]
+        given, texts = (self._sizes(list(side), limit) for side, limit in zip(zip(*pairs), self.limits))
+        batches, values = range(0, len(pairs), self.batch), [None]*len(pairs)
+        if self.truncate or min(given[1] + texts[1]) == 1:
+            values = [value for start in batches for value in self._values(pairs[start:start + self.batch])]
+        return [Likelihood(*row) for row in zip(values, texts[0], given[0], texts[1], given[1])]
 
-# %% ../../nbs/evaluators/bartscore.ipynb #bartscore-call
-@patch
-def __call__(self:TransformersLikelihood,
-    pairs:list, # (given, text), each a string
-)->list: # A `Likelihood` for each pair
-    "How likely each text is, given the other. If any doesn't fit and may not be cut, the model is not asked."
-    if not pairs: return []
-    pairs = [tuple(map(whole_characters, pair)) for pair in pairs]
-    given, texts = (self._sizes(list(side), limit) for side, limit in zip(zip(*pairs), self.limits))
-    batches, values = range(0, len(pairs), self.batch), [None]*len(pairs)
-    if self.truncate or min(given[1] + texts[1]) == 1:
-        values = [value for start in batches for value in self._values(pairs[start:start + self.batch])]
-    return [Likelihood(*row) for row in zip(values, texts[0], given[0], texts[1], given[1])]
+# %% ../../nbs/evaluators/bartscore.ipynb #bartscore-why-not
+def _about(found, given): # `Likelihood`; the other text's field
+    "What the evidence says; and why there is no score: an absence and a reason, or None."
+    about = dict(tokens=dict(target=found.tokens) | {given: found.given_tokens},
+                 read=dict(target=found.read) | {given: found.given_read})
+    for field, n in about['tokens'].items():
+        if not n: return about, (Absence.inapplicable, f'the {field} has no tokens')
+    long = ' and the '.join(field for field, share in about['read'].items() if share < 1)
+    if found.value is None: return about, (Absence.too_long, f'more tokens than the model takes: the {long}')
+    return about, None
 
 # %% ../../nbs/evaluators/bartscore.ipynb #bartscore-evaluator
 @register
@@ -129,25 +131,12 @@ class BARTScore(Evaluator):
         made_by = getattr(self.likelihood, 'signature', 'own')
         self.signature = signature('bartscore', 1, against=against, likelihood=made_by)
 
-# %% ../../nbs/evaluators/bartscore.ipynb #bartscore-why-not
-def _about(found, given): # `Likelihood`; the other text's field
-    "What the evidence says; and why there is no score: an absence and a reason, or None."
-    about = dict(tokens=dict(target=found.tokens) | {given: found.given_tokens},
-                 read=dict(target=found.read) | {given: found.given_read})
-    for field, n in about['tokens'].items():
-        if not n: return about, (Absence.inapplicable, f'the {field} has no tokens')
-    long = ' and the '.join(field for field, share in about['read'].items() if share < 1)
-    if found.value is None: return about, (Absence.too_long, f'more tokens than the model takes: the {long}')
-    return about, None
-
-# %% ../../nbs/evaluators/bartscore.ipynb #bartscore-judge
-@patch
-async def judge(self:BARTScore, example:Example)->Judgement:
-    "How likely the target is, given the other text."
-    lacking = missing_field(self, example)
-    if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
-    given = self.requires[1]
-    found = await asyncio.to_thread(self.likelihood, [(getattr(example, given), example.target)])
-    about, why_not = _about(found[0], given)
-    if why_not: return self.absent(example, why_not[0], why=why_not[1], **about)
-    return self.judgement(example, found[0].value, **about)
+    async def judge(self, example:Example)->Judgement:
+        "How likely the target is, given the other text."
+        lacking = missing_field(self, example)
+        if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
+        given = self.requires[1]
+        found = await asyncio.to_thread(self.likelihood, [(getattr(example, given), example.target)])
+        about, why_not = _about(found[0], given)
+        if why_not: return self.absent(example, why_not[0], why=why_not[1], **about)
+        return self.judgement(example, found[0].value, **about)

@@ -11,8 +11,6 @@ import json, math, re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from fastcore.basics import patch
-
 from ..core.checks import check_count
 from ..core.records import Absence, BadInput, Example, Judgement, signature
 from .base import Evaluator, missing_field, register, register_variant
@@ -56,25 +54,21 @@ class Scale:
         ends = f'{_plain(self.low)} to {_plain(self.high)}'
         return ends + (f' by {_plain(self.step)}' if self.step else '')
 
-# %% ../../nbs/evaluators/judge.ipynb #judge-scale-slots
-@patch
-def slots(self:Scale)->dict: # Slot of a template -> text
-    "How a template may speak of the scale."
-    low, high, points = _plain(self.low), _plain(self.high), self.points()
-    if self.step is None: allowed = f'any number from {low} to {high}'
-    elif points and len(points) <= 21: allowed = ', '.join(map(str, points))
-    else: allowed = f'from {low} to {high} in steps of {_plain(self.step)}'
-    anchors = [str(_plain(self.low + i*(self.high - self.low)/4)) for i in range(5)]
-    return dict(low=str(low), high=str(high), scale=allowed, anchors=anchors)
+    def slots(self)->dict: # Slot of a template -> text
+        "How a template may speak of the scale."
+        low, high, points = _plain(self.low), _plain(self.high), self.points()
+        if self.step is None: allowed = f'any number from {low} to {high}'
+        elif points and len(points) <= 21: allowed = ', '.join(map(str, points))
+        else: allowed = f'from {low} to {high} in steps of {_plain(self.step)}'
+        anchors = [str(_plain(self.low + i*(self.high - self.low)/4)) for i in range(5)]
+        return dict(low=str(low), high=str(high), scale=allowed, anchors=anchors)
 
-# %% ../../nbs/evaluators/judge.ipynb #judge-scale-schema
-@patch
-def schema(self:Scale)->dict: # Of JSON
-    "What a JSON schema says of a score."
-    points = self.points()
-    kind = 'integer' if all(isinstance(_plain(x), int) for x in (self.low, self.step or .5)) else 'number'
-    if points: return dict(type=kind, enum=points)
-    return dict(type=kind, minimum=_plain(self.low), maximum=_plain(self.high))
+    def schema(self)->dict: # Of JSON
+        "What a JSON schema says of a score."
+        points = self.points()
+        kind = 'integer' if all(isinstance(_plain(x), int) for x in (self.low, self.step or .5)) else 'number'
+        if points: return dict(type=kind, enum=points)
+        return dict(type=kind, minimum=_plain(self.low), maximum=_plain(self.high))
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-schema
 def score_schema(
@@ -160,6 +154,9 @@ def read_verdict(
     else: choice = verdict(_said(reply), options)
     return _why(reply, choice) if isinstance(choice, Absence) else choice
 
+# %% ../../nbs/evaluators/judge.ipynb #judge-check-setup
+_OWN = ('schema', 'metrics', 'low', 'high', 'step', 'scale', 'answer', 'verdicts') # options that no server gets
+
 # %% ../../nbs/evaluators/judge.ipynb #judge-base
 class Judge(Evaluator):
     "A judge that puts one question to a model for each example. A subclass defines `read`."
@@ -172,60 +169,49 @@ class Judge(Evaluator):
         "What the reply says."
         raise NotImplementedError(f'{type(self).__name__} does not say how its replies are read.')
 
-# %% ../../nbs/evaluators/judge.ipynb #judge-check-setup
-_OWN = ('schema', 'metrics', 'low', 'high', 'step', 'scale', 'answer', 'verdicts') # options that no server gets
+    def _sampling(self, chat, max_tokens, temperature, sampling):
+        "The options of a request, if they and the chat can be used."
+        if not callable(chat) or not hasattr(chat, 'describe'):
+            raise BadInput(f'A judge needs a `Chat` to ask, not {type(chat).__name__}.')
+        max_tokens = check_count(max_tokens, 'max_tokens', 1)
+        taken = [k for k in sampling if k in _OWN]
+        if taken: raise BadInput(f'The judge {self.name!r} does not take {taken[0]!r}.')
+        return dict(temperature=temperature, max_tokens=max_tokens) | sampling
 
-@patch
-def _sampling(self:Judge, chat, max_tokens, temperature, sampling):
-    "The options of a request, if they and the chat can be used."
-    if not callable(chat) or not hasattr(chat, 'describe'):
-        raise BadInput(f'A judge needs a `Chat` to ask, not {type(chat).__name__}.')
-    max_tokens = check_count(max_tokens, 'max_tokens', 1)
-    taken = [k for k in sampling if k in _OWN]
-    if taken: raise BadInput(f'The judge {self.name!r} does not take {taken[0]!r}.')
-    return dict(temperature=temperature, max_tokens=max_tokens) | sampling
+    def _ask_with(self, chat, prompt, pack, more, schema, max_tokens, temperature, sampling, **described):
+        "Set up. `more`: slots that are the same for all examples; `described`: goes into the signature."
+        sampling = self._sampling(chat, max_tokens, temperature, sampling)
+        self.chat, self.more, self.prompt = chat, more, load_prompt(prompt, pack, self.fields, tuple(more))
+        form = self.prompt.answer
+        self.options = sampling | dict(schema=schema if form == 'json' else None)
+        chat.key('', **self.options) # complains now, not at each example
+        described = dict(prompt=self.prompt.signature, answer=form) | described | sampling | chat.describe()
+        self.signature = signature(self.name, self.version, **described)
 
-# %% ../../nbs/evaluators/judge.ipynb #judge-ask-with
-@patch
-def _ask_with(self:Judge, chat, prompt, pack, more, schema, max_tokens, temperature, sampling, **described):
-    "Set up. `more`: slots that are the same for all examples; `described`: goes into the signature."
-    sampling = self._sampling(chat, max_tokens, temperature, sampling)
-    self.chat, self.more, self.prompt = chat, more, load_prompt(prompt, pack, self.fields, tuple(more))
-    form = self.prompt.answer
-    self.options = sampling | dict(schema=schema if form == 'json' else None)
-    chat.key('', **self.options) # complains now, not at each example
-    described = dict(prompt=self.prompt.signature, answer=form) | described | sampling | chat.describe()
-    self.signature = signature(self.name, self.version, **described)
+    def slots(self, example:Example)->dict: # Slot -> value
+        "What the template is filled with."
+        filled = {f: getattr(example, f) for f in self.fields} | self.more
+        return {name: filled[name] for name in self.prompt.slots}
 
-# %% ../../nbs/evaluators/judge.ipynb #judge-base-plan
-@patch
-def slots(self:Judge, example:Example)->dict: # Slot -> value
-    "What the template is filled with."
-    filled = {f: getattr(example, f) for f in self.fields} | self.more
-    return {name: filled[name] for name in self.prompt.slots}
+    def plan(self, example:Example)->list: # Of `llm.costs.Planned`; empty if a required field is missing
+        "The requests that judging the example takes."
+        from factlib.llm.costs import Planned
+        if missing_field(self, example): return []
+        options = {k: v for k, v in self.options.items() if k != 'max_tokens'}
+        return [Planned(self.prompt.messages(**self.slots(example)), self.options['max_tokens'], options=options)]
 
-@patch
-def plan(self:Judge, example:Example)->list: # Of `llm.costs.Planned`; empty if a required field is missing
-    "The requests that judging the example takes."
-    from factlib.llm.costs import Planned
-    if missing_field(self, example): return []
-    options = {k: v for k, v in self.options.items() if k != 'max_tokens'}
-    return [Planned(self.prompt.messages(**self.slots(example)), self.options['max_tokens'], options=options)]
-
-# %% ../../nbs/evaluators/judge.ipynb #judge-base-judge
-@patch
-async def judge(self:Judge, example:Example)->Judgement:
-    "Ask and read."
-    lacking = missing_field(self, example)
-    if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
-    slots = self.slots(example)
-    reply = await self.chat(self.prompt.messages(**slots), **self.options)
-    value, absence, parts, evidence = self.read(reply)
-    said = (_object(reply, ['reason']) or {}).get('reason')
-    evidence |= dict(text=reply.text, finish_reason=reply.finish_reason, neutralised=self.prompt.exchanged(**slots))
-    if said: evidence['reason'] = said
-    if absence: evidence['detail'] = reason(reply, absence)
-    return Judgement(example.id, self.name, value, parts, evidence, reply.usage, absence)
+    async def judge(self, example:Example)->Judgement:
+        "Ask and read."
+        lacking = missing_field(self, example)
+        if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
+        slots = self.slots(example)
+        reply = await self.chat(self.prompt.messages(**slots), **self.options)
+        value, absence, parts, evidence = self.read(reply)
+        said = (_object(reply, ['reason']) or {}).get('reason')
+        evidence |= dict(text=reply.text, finish_reason=reply.finish_reason, neutralised=self.prompt.exchanged(**slots))
+        if said: evidence['reason'] = said
+        if absence: evidence['detail'] = reason(reply, absence)
+        return Judgement(example.id, self.name, value, parts, evidence, reply.usage, absence)
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-likert
 class LikertJudge(Judge):
@@ -253,24 +239,29 @@ class LikertJudge(Judge):
             parts[f'{metric} (expected)'] = found
         return parts, dict(expected=told)
 
-# %% ../../nbs/evaluators/judge.ipynb #judge-score-with
-@patch
-def _score_with(self:LikertJudge, chat, metrics, scale, prompt, pack, max_tokens, temperature, weighted, sampling):
-    "Set up."
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
-    if not names or len(set(names)) < len(names) or not all(isinstance(m, str) and m.strip() for m in names):
-        raise BadInput(f'The metrics must be different names, at least one, not {metrics!r}.')
-    self.metrics, self.scale = names, scale
-    more, schema = dict(metrics=names) | scale.slots(), score_schema(names, scale)
-    described = dict(metrics='+'.join(names), scale=scale)
-    if not isinstance(weighted, bool): raise BadInput(f'`weighted` is True or False, not {weighted!r}.')
-    if weighted:
-        points = scale.points() or [.5]
-        if len(points) > 20 or not all(isinstance(x, int) and x >= 0 for x in points):
-            raise BadInput(f'Expected scores need a scale of at most 20 whole numbers, not {scale}: give `step=1`.')
-        described['weighted'], sampling = True, dict(logprobs=True, top_logprobs=20) | sampling
-    self.weighted = weighted
-    self._ask_with(chat, prompt, pack, more, schema, max_tokens, temperature, sampling, **described)
+    def _score_with(self, chat, metrics, scale, prompt, pack, max_tokens, temperature, weighted, sampling):
+        "Set up."
+        names = [metrics] if isinstance(metrics, str) else list(metrics)
+        if not names or len(set(names)) < len(names) or not all(isinstance(m, str) and m.strip() for m in names):
+            raise BadInput(f'The metrics must be different names, at least one, not {metrics!r}.')
+        self.metrics, self.scale = names, scale
+        more, schema = dict(metrics=names) | scale.slots(), score_schema(names, scale)
+        described = dict(metrics='+'.join(names), scale=scale)
+        if not isinstance(weighted, bool): raise BadInput(f'`weighted` is True or False, not {weighted!r}.')
+        if weighted:
+            points = scale.points() or [.5]
+            if len(points) > 20 or not all(isinstance(x, int) and x >= 0 for x in points):
+                raise BadInput(f'Expected scores need a scale of at most 20 whole numbers, not {scale}: give `step=1`.')
+            described['weighted'], sampling = True, dict(logprobs=True, top_logprobs=20) | sampling
+        self.weighted = weighted
+        self._ask_with(chat, prompt, pack, more, schema, max_tokens, temperature, sampling, **described)
+
+# %% ../../nbs/evaluators/judge.ipynb #judge-fluency-helpers
+def _check_metrics(metrics):
+    "Whether the built-in prompts say what the metrics are."
+    unknown = [m for m in ([metrics] if isinstance(metrics, str) else metrics) if m not in ('fluency', 'coherence')]
+    if unknown: raise BadInput(f'This prompt defines fluency and coherence; for {unknown[0]!r} '
+                               'give a pack whose prompt says what it is.')
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-fluency
 @register
@@ -280,30 +271,22 @@ class FluencyCoherence(LikertJudge):
     the scores as JSON."""
     name, requires, fields = 'fluency_coherence', ('target',), ('target',)
 
-def _check_metrics(metrics):
-    "Whether the built-in prompts say what the metrics are."
-    unknown = [m for m in ([metrics] if isinstance(metrics, str) else metrics) if m not in ('fluency', 'coherence')]
-    if unknown: raise BadInput(f'This prompt defines fluency and coherence; for {unknown[0]!r} '
-                               'give a pack whose prompt says what it is.')
-
-# %% ../../nbs/evaluators/judge.ipynb #judge-fluency-init
-@patch
-def __init__(self:FluencyCoherence,
-    chat, # A `Chat`
-    metrics:list|str=('fluency', 'coherence'), # One of these or both; others only with a pack
-    prompt:str='fluency_coherence', # Or 'fluency_coherence_brief', or one of the pack
-    pack:str|None=None, # Folder of your own prompts; slots: target; metrics, low, high, scale, anchors if wanted
-    low:float=1, # Worst score
-    high:float=5, # Best score
-    step:float|None=.5, # Between two scores; None: any number
-    max_tokens:int=2048, # A longer reply is cut off
-    temperature:float=0, # Of the sampling
-    weighted:bool=False, # Also expected scores, by the endpoint's probabilities; needs `step=1`
-    **sampling, # More for the server, such as seed or top_p
-):
-    if pack is None: _check_metrics(metrics)
-    scale = Scale(low, high, step)
-    self._score_with(chat, metrics, scale, prompt, pack, max_tokens, temperature, weighted, sampling)
+    def __init__(self,
+        chat, # A `Chat`
+        metrics:list|str=('fluency', 'coherence'), # One of these or both; others only with a pack
+        prompt:str='fluency_coherence', # Or 'fluency_coherence_brief', or one of the pack
+        pack:str|None=None, # Folder of your own prompts; slots: target; metrics, low, high, scale, anchors if wanted
+        low:float=1, # Worst score
+        high:float=5, # Best score
+        step:float|None=.5, # Between two scores; None: any number
+        max_tokens:int=2048, # A longer reply is cut off
+        temperature:float=0, # Of the sampling
+        weighted:bool=False, # Also expected scores, by the endpoint's probabilities; needs `step=1`
+        **sampling, # More for the server, such as seed or top_p
+    ):
+        if pack is None: _check_metrics(metrics)
+        scale = Scale(low, high, step)
+        self._score_with(chat, metrics, scale, prompt, pack, max_tokens, temperature, weighted, sampling)
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-consistency
 @register
@@ -387,15 +370,13 @@ class Faithfulness(Judge):
         if isinstance(choice, Absence): return None, choice, {}, {}
         return self.verdicts[choice], None, {}, dict(verdict=choice)
 
-# %% ../../nbs/evaluators/judge.ipynb #judge-faithfulness-init
-@patch
-def __init__(self:Faithfulness,
-    chat, # A `Chat`
-    prompt:str='faithfulness', # Or one of the pack
-    pack:str|None=None, # Folder of your own prompts; slots: source, history (a list), target
-    max_tokens:int=2048, # A longer reply is cut off
-    temperature:float=0, # Of the sampling
-    **sampling, # More for the server, such as seed or top_p
-):
-    schema, names = verdict_schema(self.verdicts), '+'.join(self.verdicts)
-    self._ask_with(chat, prompt, pack, {}, schema, max_tokens, temperature, sampling, verdicts=names)
+    def __init__(self,
+        chat, # A `Chat`
+        prompt:str='faithfulness', # Or one of the pack
+        pack:str|None=None, # Folder of your own prompts; slots: source, history (a list), target
+        max_tokens:int=2048, # A longer reply is cut off
+        temperature:float=0, # Of the sampling
+        **sampling, # More for the server, such as seed or top_p
+    ):
+        schema, names = verdict_schema(self.verdicts), '+'.join(self.verdicts)
+        self._ask_with(chat, prompt, pack, {}, schema, max_tokens, temperature, sampling, verdicts=names)

@@ -10,8 +10,6 @@ import asyncio, math
 from typing import Callable
 
 import numpy as np
-from fastcore.basics import patch
-
 from ..core.checks import check_count
 from ..core.records import Absence, BadInput, Example, Judgement, signature
 from .bartscore import Likelihood, TransformersLikelihood
@@ -36,6 +34,14 @@ def _signed(k, neighbours, retriever, likelihood):
     about = dict(k=k, neighbours=around, retriever=retriever_signature(retriever))
     return signature('longdocfactscore', 1, likelihood=made_by, **about)
 
+# %% ../../nbs/evaluators/longdocfactscore.ipynb #longdoc-rows
+def _row(sentence, spans, likely): # a sentence, its passages, their `Likelihood`s
+    "A sentence with its best passage; None where one doesn't fit."
+    values = [x.value for x in likely]
+    if None in values: return dict(target=list(sentence), source=None, score=None)
+    best = max(range(len(values)), key=values.__getitem__)
+    return dict(target=list(sentence), source=list(spans[best]), score=values[best])
+
 # %% ../../nbs/evaluators/longdocfactscore.ipynb #longdoc-evaluator
 @register
 class LongDocFACTScore(Evaluator):
@@ -54,48 +60,35 @@ class LongDocFACTScore(Evaluator):
         self.likelihood = model if callable(model) else TransformersLikelihood(model)
         self.signature = _signed(k, self.neighbours, retriever, self.likelihood)
 
-# %% ../../nbs/evaluators/longdocfactscore.ipynb #longdoc-near
-@patch
-def near(self:LongDocFACTScore,
-    source:str, # The long text
-    target:str, # The text under evaluation
-)->list: # (`Span` of a sentence of the target, `Span`s of its passages); none if either has no sentence
-    "The passages of each sentence."
-    sources, targets = units(source), units(target)
-    if not sources or not targets: return []
-    table = self.retriever([s.of(source) for s in sources]).scores([s.of(target) for s in targets])
-    chosen = [passages(row, self.k, *self.neighbours) for row in np.asarray(table, float)]
-    return [(s, [Span(sources[a].start, sources[b].end) for a, b in ranges]) for s, ranges in zip(targets, chosen)]
+    def near(self,
+        source:str, # The long text
+        target:str, # The text under evaluation
+    )->list: # (`Span` of a sentence of the target, `Span`s of its passages); none if either has no sentence
+        "The passages of each sentence."
+        sources, targets = units(source), units(target)
+        if not sources or not targets: return []
+        table = self.retriever([s.of(source) for s in sources]).scores([s.of(target) for s in targets])
+        chosen = [passages(row, self.k, *self.neighbours) for row in np.asarray(table, float)]
+        return [(s, [Span(sources[a].start, sources[b].end) for a, b in ranges]) for s, ranges in zip(targets, chosen)]
 
-# %% ../../nbs/evaluators/longdocfactscore.ipynb #longdoc-rows
-def _row(sentence, spans, likely): # a sentence, its passages, their `Likelihood`s
-    "A sentence with its best passage; None where one doesn't fit."
-    values = [x.value for x in likely]
-    if None in values: return dict(target=list(sentence), source=None, score=None)
-    best = max(range(len(values)), key=values.__getitem__)
-    return dict(target=list(sentence), source=list(spans[best]), score=values[best])
+    def rows(self,
+        source:str,
+        target:str,
+    )->tuple: # A dict for each sentence (target, source, score); and how many pairs don't fit
+        near = self.near(source, target)
+        found = self.likelihood([(p.of(source), s.of(target)) for s, spans in near for p in spans])
+        each = iter(found)
+        listed = [_row(s, spans, [next(each) for _ in spans]) for s, spans in near]
+        return listed, sum(min(x.read, x.given_read) < 1 for x in found)
 
-@patch
-def rows(self:LongDocFACTScore,
-    source:str,
-    target:str,
-)->tuple: # A dict for each sentence (target, source, score); and how many pairs don't fit
-    near = self.near(source, target)
-    found = self.likelihood([(p.of(source), s.of(target)) for s, spans in near for p in spans])
-    each = iter(found)
-    listed = [_row(s, spans, [next(each) for _ in spans]) for s, spans in near]
-    return listed, sum(min(x.read, x.given_read) < 1 for x in found)
-
-# %% ../../nbs/evaluators/longdocfactscore.ipynb #longdoc-judge
-@patch
-async def judge(self:LongDocFACTScore, example:Example)->Judgement:
-    "The mean over the target's sentences."
-    lacking = missing_field(self, example)
-    if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
-    rows, unread = await asyncio.to_thread(self.rows, example.source, example.target)
-    if not rows: return self.absent(example, Absence.inapplicable, why='a text has no sentence to go by')
-    if unread:
-        why = f'{unread} sentences or passages do not fit the model'
-        return self.absent(example, Absence.too_long, why=why, too_long=unread, sentences=len(rows))
-    value = math.fsum(row['score'] for row in rows)/len(rows)
-    return self.judgement(example, value, sentences=rows)
+    async def judge(self, example:Example)->Judgement:
+        "The mean over the target's sentences."
+        lacking = missing_field(self, example)
+        if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
+        rows, unread = await asyncio.to_thread(self.rows, example.source, example.target)
+        if not rows: return self.absent(example, Absence.inapplicable, why='a text has no sentence to go by')
+        if unread:
+            why = f'{unread} sentences or passages do not fit the model'
+            return self.absent(example, Absence.too_long, why=why, too_long=unread, sentences=len(rows))
+        value = math.fsum(row['score'] for row in rows)/len(rows)
+        return self.judgement(example, value, sentences=rows)

@@ -9,8 +9,6 @@ __all__ = ['common_subsequence', 'rouge', 'Rouge', 'Rouge1', 'Rouge2', 'RougeL']
 import re
 from collections import Counter
 
-from fastcore.basics import patch
-
 from ..core.records import Absence, BadInput, Example, Judgement, signature
 from .base import Evaluator, register
 from ..text.stem import porter
@@ -73,9 +71,10 @@ def rouge(
         scores[f'rouge{n}'] = _scores(shared, a.total(), b.total())
     return scores | {'rougeL': _scores(common_subsequence(ours, theirs), len(ours), len(theirs))}
 
-# %% ../../nbs/evaluators/overlap.ipynb #overlap-evaluator
+# %% ../../nbs/evaluators/overlap.ipynb #overlap-evaluator-helpers
 _MEASURES = ('precision', 'recall', 'f')
 
+# %% ../../nbs/evaluators/overlap.ipynb #overlap-evaluator
 class Rouge(Evaluator):
     """A variant of ROUGE between target and source: 0 to 1; parts `precision`, `recall` and `f`, the value being one
     of them. A target or source with too few words to compare is inapplicable, and so is one of which most letters are
@@ -93,6 +92,20 @@ class Rouge(Evaluator):
         self.languages = ('en',) if self.stem else None # Porter's endings are English
         self.signature = signature(self.name, self.version, measure=measure, stem=self.stem)
 
+    async def judge(self,
+        example:Example, # With target and source
+    )->Judgement:
+        "ROUGE of the target, held against the source."
+        for field in self.requires:
+            n, unseen = len(_words(getattr(example, field), False)), _unseen(getattr(example, field))
+            if n >= self.least and unseen <= .5: continue
+            words = f'{n or "no"} word{"s" if n != 1 else ""}'
+            why = f'the {field} has {words}, and {self.name} needs {self.least}'
+            if n >= self.least: why = f'ROUGE sees the letters a to z only, and most of the {field} is in another script'
+            return self.absent(example, Absence.inapplicable, why=why)
+        parts = dict(zip(_MEASURES, rouge(example.target, example.source, self.stem)[self.name]))
+        return self.judgement(example, parts[self.measure], parts)
+
 # %% ../../nbs/evaluators/overlap.ipynb #overlap-variants
 @register
 class Rouge1(Rouge):
@@ -108,19 +121,3 @@ class Rouge2(Rouge):
 class RougeL(Rouge):
     "ROUGE-L: the longest list of words that both have in the same order. See `Rouge`."
     name = 'rougeL'
-
-# %% ../../nbs/evaluators/overlap.ipynb #overlap-judge
-@patch
-async def judge(self:Rouge,
-    example:Example, # With target and source
-)->Judgement:
-    "ROUGE of the target, held against the source."
-    for field in self.requires:
-        n, unseen = len(_words(getattr(example, field), False)), _unseen(getattr(example, field))
-        if n >= self.least and unseen <= .5: continue
-        words = f'{n or "no"} word{"s" if n != 1 else ""}'
-        why = f'the {field} has {words}, and {self.name} needs {self.least}'
-        if n >= self.least: why = f'ROUGE sees the letters a to z only, and most of the {field} is in another script'
-        return self.absent(example, Absence.inapplicable, why=why)
-    parts = dict(zip(_MEASURES, rouge(example.target, example.source, self.stem)[self.name]))
-    return self.judgement(example, parts[self.measure], parts)

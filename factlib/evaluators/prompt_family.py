@@ -9,8 +9,6 @@ __all__ = ['VERSIONS', 'Generation', 'generation', 'applied', 'Version', 'Prompt
 import asyncio, math
 from typing import NamedTuple
 
-from fastcore.basics import patch
-
 from ..core.records import Absence, BadInput, Example, Judgement, Usage, signature
 from .base import Evaluator, missing_field, register, register_variant
 from .judge import Scale, read_scores
@@ -95,13 +93,7 @@ VERSIONS = {
     'v6-1': Version('high', **_FINAL), 'v6-2': Version('high', apart=True, **_FINAL),
     'v6-3': Version('detailed', **_FINAL), 'v6-4': Version('detailed', apart=True, **_FINAL)}
 
-# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-judge
-@register
-class PromptFamily(Evaluator):
-    """Fluency and coherence by one of the thesis's prompts v1 to v6-4: 1 to 5, higher is better. Parts: one for each
-    metric; the value is their mean. After sections 4.1.1 and 4.1.3 of the JudgeMemo thesis."""
-    name = 'prompt_family'
-
+# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-judge-helpers
 def _metric_names(metrics):
     "One metric or both, as a tuple."
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
@@ -112,52 +104,6 @@ def _metric_names(metrics):
 # %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-load
 _SLOTS = ('metrics', 'low', 'high', 'scale', 'anchors', 'relaxed', *(s for s in Version._fields if s != 'apart'))
 
-@patch
-def _sign(self:PromptFamily):
-    "One line that says all on which the numbers depend."
-    thinking = self.how and (self.how.system or self.how.switch) or None
-    prompt = f'{self.version}/{self.prompt.signature}'
-    described = dict(prompt=prompt, metrics='+'.join(self.metrics), thinking=thinking)
-    return signature(self.name, 2, **described, **self.options, **self.chat.describe())
-
-# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-init
-@patch
-def __init__(self:PromptFamily,
-    chat, # A `Chat`
-    version:str='v6-3', # A key of `VERSIONS`
-    metrics:tuple=('fluency', 'coherence'), # Or one
-    pack:str|None=None, # Folder of prompts (v6-3.jinja, ...); slot: target
-    how:Generation|None=None, # E.g. `generation(model)`; None: temperature 0, 2048 tokens
-):
-    if version not in VERSIONS: raise BadInput(f'There is no prompt {version!r}; there are {", ".join(VERSIONS)}.')
-    self.metrics, self.chat, self.how = _metric_names(metrics), chat, how
-    self.version, self.switches = version, VERSIONS[version]
-    self.scale = Scale(1, 5, .5 if self.switches.half else 1)
-    self.prompt = load_prompt(version if pack else 'fluency_coherence_family', pack, ('target',), _SLOTS)
-    self.options = dict(max_tokens=2048, temperature=0) | (how.options if how else {})
-    self.signature = self._sign()
-
-# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-messages
-@patch
-def _turns(self:PromptFamily):
-    "The metrics of each request."
-    return [(m,) for m in self.metrics] if self.switches.apart else [self.metrics]
-
-@patch
-def _messages(self:PromptFamily, example, metrics):
-    "The request about some metrics."
-    filled = dict(target=example.target, metrics=list(metrics), relaxed=self.switches.half)
-    filled |= self.scale.slots() | self.switches._asdict()
-    return applied(self.prompt.messages(**{s: filled[s] for s in self.prompt.slots}), self.how)
-
-# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-plan
-@patch
-def plan(self:PromptFamily, example:Example)->list: # Of `Planned`
-    "The requests that judging the example takes."
-    if missing_field(self, example): return []
-    most, options = self.options['max_tokens'], {k: v for k, v in self.options.items() if k != 'max_tokens'}
-    return [Planned(self._messages(example, metrics), most, options=options) for metrics in self._turns()]
-
 # %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-evidence
 def _evidence(replies, read):
     "What the score rests on. `read`: of each reply the scores, or absences, of its metrics."
@@ -165,25 +111,67 @@ def _evidence(replies, read):
     absent = [(r, s) for r, scores in zip(replies, read) for s in scores.values() if isinstance(s, Absence)]
     return evidence | (dict(detail=reason(*absent[0])) if absent else {})
 
-@patch
-def _verdict(self:PromptFamily, example, parts, evidence, usage):
-    "The mean of the metrics; without one of them, its reason."
-    missing = next((s for s in parts.values() if isinstance(s, Absence)), None)
-    value = None if missing else math.fsum(parts.values())/len(parts)
-    return Judgement(example.id, self.name, value, parts, evidence, usage, missing)
+# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-judge
+@register
+class PromptFamily(Evaluator):
+    """Fluency and coherence by one of the thesis's prompts v1 to v6-4: 1 to 5, higher is better. Parts: one for each
+    metric; the value is their mean. After sections 4.1.1 and 4.1.3 of the JudgeMemo thesis."""
+    name = 'prompt_family'
 
-# %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-run
-@patch
-async def judge(self:PromptFamily, example:Example)->Judgement:
-    "Ask and read."
-    if lacking := missing_field(self, example):
-        return self.absent(example, Absence.inapplicable, missing_field=lacking)
-    turns = self._turns()
-    requests = [self._messages(example, metrics) for metrics in turns]
-    replies = await asyncio.gather(*[self.chat(r, **self.options) for r in requests])
-    read = [read_scores(reply, metrics, self.scale) for metrics, reply in zip(turns, replies)]
-    parts = {metric: score for scores in read for metric, score in scores.items()}
-    return self._verdict(example, parts, _evidence(replies, read), sum((r.usage for r in replies), Usage()))
+    def __init__(self,
+        chat, # A `Chat`
+        version:str='v6-3', # A key of `VERSIONS`
+        metrics:tuple=('fluency', 'coherence'), # Or one
+        pack:str|None=None, # Folder of prompts (v6-3.jinja, ...); slot: target
+        how:Generation|None=None, # E.g. `generation(model)`; None: temperature 0, 2048 tokens
+    ):
+        if version not in VERSIONS: raise BadInput(f'There is no prompt {version!r}; there are {", ".join(VERSIONS)}.')
+        self.metrics, self.chat, self.how = _metric_names(metrics), chat, how
+        self.version, self.switches = version, VERSIONS[version]
+        self.scale = Scale(1, 5, .5 if self.switches.half else 1)
+        self.prompt = load_prompt(version if pack else 'fluency_coherence_family', pack, ('target',), _SLOTS)
+        self.options = dict(max_tokens=2048, temperature=0) | (how.options if how else {})
+        self.signature = self._sign()
+
+    def _sign(self):
+        "One line that says all on which the numbers depend."
+        thinking = self.how and (self.how.system or self.how.switch) or None
+        prompt = f'{self.version}/{self.prompt.signature}'
+        described = dict(prompt=prompt, metrics='+'.join(self.metrics), thinking=thinking)
+        return signature(self.name, 2, **described, **self.options, **self.chat.describe())
+
+    def _turns(self):
+        "The metrics of each request."
+        return [(m,) for m in self.metrics] if self.switches.apart else [self.metrics]
+
+    def _messages(self, example, metrics):
+        "The request about some metrics."
+        filled = dict(target=example.target, metrics=list(metrics), relaxed=self.switches.half)
+        filled |= self.scale.slots() | self.switches._asdict()
+        return applied(self.prompt.messages(**{s: filled[s] for s in self.prompt.slots}), self.how)
+
+    def plan(self, example:Example)->list: # Of `Planned`
+        "The requests that judging the example takes."
+        if missing_field(self, example): return []
+        most, options = self.options['max_tokens'], {k: v for k, v in self.options.items() if k != 'max_tokens'}
+        return [Planned(self._messages(example, metrics), most, options=options) for metrics in self._turns()]
+
+    def _verdict(self, example, parts, evidence, usage):
+        "The mean of the metrics; without one of them, its reason."
+        missing = next((s for s in parts.values() if isinstance(s, Absence)), None)
+        value = None if missing else math.fsum(parts.values())/len(parts)
+        return Judgement(example.id, self.name, value, parts, evidence, usage, missing)
+
+    async def judge(self, example:Example)->Judgement:
+        "Ask and read."
+        if lacking := missing_field(self, example):
+            return self.absent(example, Absence.inapplicable, missing_field=lacking)
+        turns = self._turns()
+        requests = [self._messages(example, metrics) for metrics in turns]
+        replies = await asyncio.gather(*[self.chat(r, **self.options) for r in requests])
+        read = [read_scores(reply, metrics, self.scale) for metrics, reply in zip(turns, replies)]
+        parts = {metric: score for scores in read for metric, score in scores.items()}
+        return self._verdict(example, parts, _evidence(replies, read), sum((r.usage for r in replies), Usage()))
 
 # %% ../../nbs/evaluators/prompt_family.ipynb #prompt-family-variants
 def _enter_versions():

@@ -10,8 +10,6 @@ import asyncio
 from typing import Callable
 
 import numpy as np
-from fastcore.basics import patch
-
 from ..core.checks import check_choice
 from ..core.records import Absence, BadInput, Example, Judgement, signature
 from .base import Evaluator, missing_field, register
@@ -47,9 +45,10 @@ def minilm_words(
 
 minilm_words.signature, minilm_words.languages = 'all-MiniLM-L6-v2', ('en',)
 
-# %% ../../nbs/evaluators/similarity.ipynb #similarity-evaluator
+# %% ../../nbs/evaluators/similarity.ipynb #similarity-evaluator-helpers
 _MEASURES = ('precision', 'recall', 'f')
 
+# %% ../../nbs/evaluators/similarity.ipynb #similarity-evaluator
 @register
 class Similarity(Evaluator):
     """Greedy matching of word vectors: parts `precision`, `recall` and `f`, the value being one of them (`f`: 0 to 1).
@@ -68,17 +67,15 @@ class Similarity(Evaluator):
         made_by = getattr(vectors, 'signature', 'own')
         self.signature = signature('similarity', 1, measure=measure, against=against, vectors=made_by)
 
-# %% ../../nbs/evaluators/similarity.ipynb #similarity-judge
-@patch
-async def judge(self:Similarity, example:Example)->Judgement:
-    "Match the target's words with those of the other text."
-    lacking = missing_field(self, example)
-    if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
-    vectors = {field: await asyncio.to_thread(self.vectors, getattr(example, field)) for field in self.requires}
-    empty = next((field for field, v in vectors.items() if not len(v)), None)
-    if empty: return self.absent(example, Absence.inapplicable, why=f'the {empty} has no words')
-    parts = greedy_match(*vectors.values())
-    value = parts[self.measure]
-    counts = dict(words={field: len(v) for field, v in vectors.items()})
-    if isinstance(value, Absence): return self.absent(example, value, parts, **counts)
-    return self.judgement(example, value, parts, **counts)
+    async def judge(self, example:Example)->Judgement:
+        "Match the target's words with those of the other text."
+        lacking = missing_field(self, example)
+        if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
+        vectors = {field: await asyncio.to_thread(self.vectors, getattr(example, field)) for field in self.requires}
+        empty = next((field for field, v in vectors.items() if not len(v)), None)
+        if empty: return self.absent(example, Absence.inapplicable, why=f'the {empty} has no words')
+        parts = greedy_match(*vectors.values())
+        value = parts[self.measure]
+        counts = dict(words={field: len(v) for field, v in vectors.items()})
+        if isinstance(value, Absence): return self.absent(example, value, parts, **counts)
+        return self.judgement(example, value, parts, **counts)

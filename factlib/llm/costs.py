@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-from fastcore.basics import patch
-
 from ..core.checks import check_count, check_optional_count
 from ..core.files import read_csv
 from ..core.frames import DataFrame
@@ -362,22 +360,18 @@ class DryRun:
         if len(self.estimates) > 1: columns['all'] = _column(self.total)
         return pd.DataFrame(columns).fillna('')
 
-# %% ../../nbs/llm/costs.ipynb #costs-dryrun-shown
-@patch
-def __str__(self:DryRun):
-    "The table, and the assumptions as a list."
-    return '\n'.join([self.table().to_string(), *(f'- {sentence}' for sentence in self.assumptions)])
+    def __str__(self):
+        "The table, and the assumptions as a list."
+        return '\n'.join([self.table().to_string(), *(f'- {sentence}' for sentence in self.assumptions)])
 
-@patch
-def __repr__(self:DryRun):
-    "The table, and the assumptions as a list."
-    return str(self)
+    def __repr__(self):
+        "The table, and the assumptions as a list."
+        return str(self)
 
-@patch
-def _repr_html_(self:DryRun):
-    "How a notebook shows it."
-    import html
-    return self.table().to_html() + '<ul>' + ''.join(f'<li>{html.escape(s)}</li>' for s in self.assumptions) + '</ul>'
+    def _repr_html_(self):
+        "How a notebook shows it."
+        import html
+        return self.table().to_html() + '<ul>' + ''.join(f'<li>{html.escape(s)}</li>' for s in self.assumptions) + '</ul>'
 
 # %% ../../nbs/llm/costs.ipynb #costs-total
 _COUNTS = ('judgements', 'inapplicable', 'requests', 'cached', 'prompt_tokens')

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from fastcore.basics import patch
-
 from ..core.loop import background_loop, run_sync
 from ..core.records import BadInput
 from .budget import Budget, most_tokens
@@ -84,6 +82,79 @@ class _Key:
         if isinstance(said, str): return said.replace(self.value, '***')
         return said.replace(self.value.encode(), b'***')
 
+# %% ../../nbs/llm/gateway.ipynb #gateway-error
+def _error(status, message):
+    "An answer that is an error, as OpenAI words it."
+    from aiohttp import web
+    return web.json_response(dict(error=dict(message=message, type='gateway', code=None)), status=status)
+
+def _ended():
+    "The answer to what waited when its cell ended."
+    return _error(401, 'the cell of this token has ended')
+
+_KEY = re.compile(rb',\s*"factlib_key":\s*"([0-9a-f]{64})([0-9a-f]{16})"\s*\}\s*\Z')
+
+class _Request:
+    "A request's body as the endpoint gets it, and what is to be known of it."
+    def __init__(self, body):
+        found = _KEY.search(body, max(0, len(body) - 200))
+        self.body = body[:found.start()] + b'}' if found else body
+        said = _parsed(self.body)
+        said = said if isinstance(said, dict) else {}
+        self.model, self.most = str(said.get('model', '')), most_tokens(said, len(self.body))
+        self.key, self.life = (found[1], found[2].decode()) if found else (None, '') # of the asker's cache; the process
+        self.named = None # What tells it from all others; None: its asker doesn't say, or nothing is kept
+
+    def name(self, base_url):
+        "Give it its name, as a request to this endpoint."
+        if self.key is not None:
+            self.named = hashlib.sha256(b'\n'.join([self.key, base_url.encode(), self.body])).hexdigest()
+
+def _parsed(raw):
+    "The JSON of a body, or nothing."
+    try: return json.loads(raw)
+    except (ValueError, RecursionError): return None
+
+# %% ../../nbs/llm/gateway.ipynb #gateway-learn
+_PASSED_ON = ('content-type', 'retry-after', 'retry-after-ms', 'location') # headers of an answer
+
+_LONGEST = 60. # seconds that a server can hold everybody back
+
+def _usage_of_stream(raw):
+    "The usage that stands in a stream of events; None if it doesn't say."
+    events = [_parsed(line[5:]) for line in raw.split(b'\n') if line.startswith(b'data:') and b'"usage"' in line]
+    return next((e['usage'] for e in reversed(events) if isinstance(e, dict) and e.get('usage')), None)
+
+# %% ../../nbs/llm/gateway.ipynb #gateway-body
+_MOST, _SLOW = 10_000_000, 30. # bytes of a body; seconds that it may take to come, and that a connection may be silent
+
+class _Cut(Exception):
+    "Why a request isn't read to its end: status and message."
+
+async def _body(request):
+    "The bytes of a request; a `_Cut` if they are too many, too slow or break off."
+    too_large, pieces, size = _Cut(413, f'a request has at most {_MOST//10**6} MB'), [], 0
+    if (request.content_length or 0) > _MOST: raise too_large
+    if request.content.is_eof() and request.content.exception() is None: # most are here with their first lines
+        body = request.content.read_nowait()
+        if len(body) <= _MOST: return body
+        raise too_large
+    try:
+        async with asyncio.timeout(_SLOW):
+            async for piece in request.content.iter_any():
+                size += len(piece)
+                if size > _MOST: raise too_large
+                pieces.append(piece)
+    except TimeoutError: raise _Cut(408, f'a request has to be there within {_SLOW:g} s') from None
+    except OSError: raise _Cut(400, 'the request breaks off') from None # the worker was killed
+    return b''.join(pieces)
+
+# %% ../../nbs/llm/gateway.ipynb #gateway-handle
+def _closing(response):
+    "The same answer; the connection ends with it, whatever else comes by it."
+    response.force_close()
+    return response
+
 # %% ../../nbs/llm/gateway.ipynb #gateway-class
 class Gateway:
     "Forwards requests of other processes; for a `with` block. It runs on this process's background loop."
@@ -111,270 +182,174 @@ class Gateway:
         self.gates, self.accounts, self.stopped, self.url = {}, {}, '', None # base URL -> Gate; token -> Account
         self.arrived, self._under_way, self._changed = arrived, set(), asyncio.Event() # tasks; set when one has ended
 
-# %% ../../nbs/llm/gateway.ipynb #gateway-open
-@patch
-def open(self:Gateway,
-    name:str='', # Of the cell
-    endpoints:list|None=None, # Base URLs that it may ask, among those of the gateway; None: all of these
-)->str: # A token: what stands in the place of a key
-    "Begin an account."
-    token, places = secrets.token_urlsafe(24), self.endpoints if endpoints is None else map(_place, endpoints)
-    self.accounts[token] = Account(frozenset(places), name=name)
-    return token
+    def open(self,
+        name:str='', # Of the cell
+        endpoints:list|None=None, # Base URLs that it may ask, among those of the gateway; None: all of these
+    )->str: # A token: what stands in the place of a key
+        "Begin an account."
+        token, places = secrets.token_urlsafe(24), self.endpoints if endpoints is None else map(_place, endpoints)
+        self.accounts[token] = Account(frozenset(places), name=name)
+        return token
 
-@patch
-def end(self:Gateway,
-    token:str, # From `open`
-)->None:
-    "Close an account: the token opens nothing any more, and what still waits isn't sent."
-    self.accounts.pop(token, None)
+    def end(self,
+        token:str, # From `open`
+    )->None:
+        "Close an account: the token opens nothing any more, and what still waits isn't sent."
+        self.accounts.pop(token, None)
 
-@patch
-def _account(self:Gateway, request):
-    "Whose request it is; None if it has no token of ours."
-    kind, _, token = request.headers.get('Authorization', '').partition(' ')
-    return self.accounts.get(token) if kind == 'Bearer' else None
+    def _account(self, request):
+        "Whose request it is; None if it has no token of ours."
+        kind, _, token = request.headers.get('Authorization', '').partition(' ')
+        return self.accounts.get(token) if kind == 'Bearer' else None
 
-@patch
-def _gate(self:Gateway, base_url):
-    "The gate of an endpoint."
-    return self.gates.setdefault(base_url, Gate(self.concurrency, self.per_minute))
+    def _gate(self, base_url):
+        "The gate of an endpoint."
+        return self.gates.setdefault(base_url, Gate(self.concurrency, self.per_minute))
 
-# %% ../../nbs/llm/gateway.ipynb #gateway-error
-def _error(status, message):
-    "An answer that is an error, as OpenAI words it."
-    from aiohttp import web
-    return web.json_response(dict(error=dict(message=message, type='gateway', code=None)), status=status)
+    def _refuse(self, account, why):
+        "The answer to a request for which there is no budget."
+        account.refused = self.stopped = self.stopped or why
+        return _error(402, why)
 
-def _ended():
-    "The answer to what waited when its cell ended."
-    return _error(401, 'the cell of this token has ended')
+    def _learn(self, gate, account, reserved, sent, status, headers, raw):
+        "Enter what came back."
+        said = _parsed(raw)
+        if status >= 300:
+            failed = failure(status, said if said is not None else raw.decode('utf-8', 'replace'), headers)
+            if failed.kind == 'rate': gate.slower(min(failed.retry_after, _LONGEST) if failed.retry_after else None, sent)
+            reserved.failed(failed)
+            return
+        gate.faster()
+        account.tokens += sum(reserved.came(said.get('usage') if isinstance(said, dict) else _usage_of_stream(raw)))
 
-@patch
-def _refuse(self:Gateway, account, why):
-    "The answer to a request for which there is no budget."
-    account.refused = self.stopped = self.stopped or why
-    return _error(402, why)
+    async def _room(self, model, most):
+        "Wait until a request fits into the budget; a sentence if it never will."
+        while why := self.budget.why_not(model, *most):
+            if self.budget.why_not(model, *most, later=True): return why
+            await self._changed.wait()
+        return ''
 
-_KEY = re.compile(rb',\s*"factlib_key":\s*"([0-9a-f]{64})([0-9a-f]{16})"\s*\}\s*\Z')
-
-class _Request:
-    "A request's body as the endpoint gets it, and what is to be known of it."
-    def __init__(self, body):
-        found = _KEY.search(body, max(0, len(body) - 200))
-        self.body = body[:found.start()] + b'}' if found else body
-        said = _parsed(self.body)
-        said = said if isinstance(said, dict) else {}
-        self.model, self.most = str(said.get('model', '')), most_tokens(said, len(self.body))
-        self.key, self.life = (found[1], found[2].decode()) if found else (None, '') # of the asker's cache; the process
-        self.named = None # What tells it from all others; None: its asker doesn't say, or nothing is kept
-
-    def name(self, base_url):
-        "Give it its name, as a request to this endpoint."
-        if self.key is not None:
-            self.named = hashlib.sha256(b'\n'.join([self.key, base_url.encode(), self.body])).hexdigest()
-
-def _parsed(raw):
-    "The JSON of a body, or nothing."
-    try: return json.loads(raw)
-    except (ValueError, RecursionError): return None
-
-# %% ../../nbs/llm/gateway.ipynb #gateway-learn
-_PASSED_ON = ('content-type', 'retry-after', 'retry-after-ms', 'location') # headers of an answer
-_LONGEST = 60. # seconds that a server can hold everybody back
-
-@patch
-def _learn(self:Gateway, gate, account, reserved, sent, status, headers, raw):
-    "Enter what came back."
-    said = _parsed(raw)
-    if status >= 300:
-        failed = failure(status, said if said is not None else raw.decode('utf-8', 'replace'), headers)
-        if failed.kind == 'rate': gate.slower(min(failed.retry_after, _LONGEST) if failed.retry_after else None, sent)
-        reserved.failed(failed)
-        return
-    gate.faster()
-    account.tokens += sum(reserved.came(said.get('usage') if isinstance(said, dict) else _usage_of_stream(raw)))
-
-def _usage_of_stream(raw):
-    "The usage that stands in a stream of events; None if it doesn't say."
-    events = [_parsed(line[5:]) for line in raw.split(b'\n') if line.startswith(b'data:') and b'"usage"' in line]
-    return next((e['usage'] for e in reversed(events) if isinstance(e, dict) and e.get('usage')), None)
-
-# %% ../../nbs/llm/gateway.ipynb #gateway-pass
-@patch
-async def _room(self:Gateway, model, most):
-    "Wait until a request fits into the budget; a sentence if it never will."
-    while why := self.budget.why_not(model, *most):
-        if self.budget.why_not(model, *most, later=True): return why
-        await self._changed.wait()
-    return ''
-
-@patch
-async def _pass_on(self:Gateway, request, account, asked, base_url, timeout):
-    "Send a request that has its place at the gate."
-    from aiohttp import web
-    if why := await self._room(asked.model, asked.most): return self._refuse(account, why)
-    if request.transport is None or request.transport.is_closing(): return web.Response()
-    if self._account(request) is not account: return _ended()
-    sent = asyncio.get_running_loop().time()
-    reserved = self.budget.reserve(asked.model, *asked.most, account.name or asked.model)
-    account.requests += 1
-    try:
-        try: status, headers, raw = await transport_for('lean', base_url, self.key).forward(asked.body, timeout)
-        except Failure as e:
-            reserved.failed(e)
-            return _error(504 if e.kind == 'timeout' else 502, e.message)
-        raw = self.key.strike(raw)
-        if asked.named and status < 300: self.arrived.put(asked.named, account.life(asked), raw)
-        self._learn(self._gate(base_url), account, reserved, sent, status, headers, raw)
-    finally:
-        reserved.lost() # whatever has happened, nothing comes any more
-        self._changed.set()
-        self._changed = asyncio.Event()
-    passed = {n: self.key.strike(headers[n]) for n in _PASSED_ON if n in headers}
-    return web.Response(status=status, body=raw, headers=passed)
-
-# %% ../../nbs/llm/gateway.ipynb #gateway-body
-_MOST, _SLOW = 10_000_000, 30. # bytes of a body; seconds that it may take to come, and that a connection may be silent
-
-class _Cut(Exception):
-    "Why a request isn't read to its end: status and message."
-
-async def _body(request):
-    "The bytes of a request; a `_Cut` if they are too many, too slow or break off."
-    too_large, pieces, size = _Cut(413, f'a request has at most {_MOST//10**6} MB'), [], 0
-    if (request.content_length or 0) > _MOST: raise too_large
-    if request.content.is_eof() and request.content.exception() is None: # most are here with their first lines
-        body = request.content.read_nowait()
-        if len(body) <= _MOST: return body
-        raise too_large
-    try:
-        async with asyncio.timeout(_SLOW):
-            async for piece in request.content.iter_any():
-                size += len(piece)
-                if size > _MOST: raise too_large
-                pieces.append(piece)
-    except TimeoutError: raise _Cut(408, f'a request has to be there within {_SLOW:g} s') from None
-    except OSError: raise _Cut(400, 'the request breaks off') from None # the worker was killed
-    return b''.join(pieces)
-
-# %% ../../nbs/llm/gateway.ipynb #gateway-forward
-@patch
-def _came_before(self:Gateway, account, asked, base_url):
-    "The answer that another life of a cell has paid for; None if there is none."
-    from aiohttp import web
-    if self.arrived is not None: asked.name(base_url)
-    if asked.named is None: return None
-    life = account.life(asked)
-    account.lives.add(life)
-    raw = self.arrived.take(asked.named, life)
-    if raw is None: return None
-    self.budget.ledger.keep(account.name or asked.model)
-    return web.Response(body=raw, content_type='application/json')
-
-@patch
-async def _forward(self:Gateway, request, account):
-    "Take a request, wait for a place at its endpoint's gate, hand it on."
-    try: said, timeout = _destination(request.path)
-    except ValueError: return _error(404, 'no such path')
-    try: place = _place(said)
-    except ValueError: place = None
-    if place not in account.endpoints or place not in self.endpoints:
-        return _error(403, f'{said[:200]} is none of the endpoints that this cell names: give it as its parameter '
-                           'base_url, or one whose name ends so')
-    base_url = self.endpoints[place]
-    asked = _Request(await _body(request))
-    if before := self._came_before(account, asked, base_url): return before
-    async with self._gate(base_url):
+    async def _pass_on(self, request, account, asked, base_url, timeout):
+        "Send a request that has its place at the gate."
+        from aiohttp import web
+        if why := await self._room(asked.model, asked.most): return self._refuse(account, why)
+        if request.transport is None or request.transport.is_closing(): return web.Response()
         if self._account(request) is not account: return _ended()
-        task = asyncio.ensure_future(self._pass_on(request, account, asked, base_url, timeout))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
-        return await task
+        sent = asyncio.get_running_loop().time()
+        reserved = self.budget.reserve(asked.model, *asked.most, account.name or asked.model)
+        account.requests += 1
+        try:
+            try: status, headers, raw = await transport_for('lean', base_url, self.key).forward(asked.body, timeout)
+            except Failure as e:
+                reserved.failed(e)
+                return _error(504 if e.kind == 'timeout' else 502, e.message)
+            raw = self.key.strike(raw)
+            if asked.named and status < 300: self.arrived.put(asked.named, account.life(asked), raw)
+            self._learn(self._gate(base_url), account, reserved, sent, status, headers, raw)
+        finally:
+            reserved.lost() # whatever has happened, nothing comes any more
+            self._changed.set()
+            self._changed = asyncio.Event()
+        passed = {n: self.key.strike(headers[n]) for n in _PASSED_ON if n in headers}
+        return web.Response(status=status, body=raw, headers=passed)
 
-# %% ../../nbs/llm/gateway.ipynb #gateway-answers
-@patch
-async def _answers(self:Gateway, request):
-    "Look an answer up, or keep some."
-    from aiohttp import web
-    if self.cache is None: return _error(404, 'no cache')
-    if request.method == 'GET':
-        found = self.cache.get(request.path.rpartition('/')[2])
-        return web.json_response(found) if found is not None else _error(404, 'not there')
-    said = json.loads(await _body(request))
-    if said.get('replace'): return _error(403, 'kept answers of a sweep are never replaced')
-    try: kept = await asyncio.to_thread(self.cache.put_all, said['rows'])
-    except (OSError, BadInput) as e: return _error(507, str(e))
-    return web.json_response(kept)
+    def _came_before(self, account, asked, base_url):
+        "The answer that another life of a cell has paid for; None if there is none."
+        from aiohttp import web
+        if self.arrived is not None: asked.name(base_url)
+        if asked.named is None: return None
+        life = account.life(asked)
+        account.lives.add(life)
+        raw = self.arrived.take(asked.named, life)
+        if raw is None: return None
+        self.budget.ledger.keep(account.name or asked.model)
+        return web.Response(body=raw, content_type='application/json')
 
+    async def _forward(self, request, account):
+        "Take a request, wait for a place at its endpoint's gate, hand it on."
+        try: said, timeout = _destination(request.path)
+        except ValueError: return _error(404, 'no such path')
+        try: place = _place(said)
+        except ValueError: place = None
+        if place not in account.endpoints or place not in self.endpoints:
+            return _error(403, f'{said[:200]} is none of the endpoints that this cell names: give it as its parameter '
+                               'base_url, or one whose name ends so')
+        base_url = self.endpoints[place]
+        asked = _Request(await _body(request))
+        if before := self._came_before(account, asked, base_url): return before
+        async with self._gate(base_url):
+            if self._account(request) is not account: return _ended()
+            task = asyncio.ensure_future(self._pass_on(request, account, asked, base_url, timeout))
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)
+            return await task
 
-# %% ../../nbs/llm/gateway.ipynb #gateway-handle
-def _closing(response):
-    "The same answer; the connection ends with it, whatever else comes by it."
-    response.force_close()
-    return response
+    async def _answers(self, request):
+        "Look an answer up, or keep some."
+        from aiohttp import web
+        if self.cache is None: return _error(404, 'no cache')
+        if request.method == 'GET':
+            found = self.cache.get(request.path.rpartition('/')[2])
+            return web.json_response(found) if found is not None else _error(404, 'not there')
+        said = json.loads(await _body(request))
+        if said.get('replace'): return _error(403, 'kept answers of a sweep are never replaced')
+        try: kept = await asyncio.to_thread(self.cache.put_all, said['rows'])
+        except (OSError, BadInput) as e: return _error(507, str(e))
+        return web.json_response(kept)
 
-@patch
-async def _handle(self:Gateway, request):
-    "Answer a request, whatever it is: what its own account says, what is in the cache, what the endpoint says."
-    from aiohttp import web
-    account, timer = self._account(request), self._silent.pop(request.protocol, None)
-    if timer is not None: timer.cancel()
-    if account is None: return _closing(_error(401, 'no token of this sweep'))
-    try:
-        if request.path == '/account': return web.json_response(dict(refused=account.refused))
-        if request.path.startswith('/answers'): return await self._answers(request)
-        return await self._forward(request, account)
-    except _Cut as e: return _closing(_error(*e.args))
-    except OSError as e: return self._refuse(account, f'The ledger can\'t be written ({e.strerror}): make room.')
-    except Exception as e: return _error(500, f'{type(e).__name__} in the gateway')
+    async def _handle(self, request):
+        "Answer a request, whatever it is: what its own account says, what is in the cache, what the endpoint says."
+        from aiohttp import web
+        account, timer = self._account(request), self._silent.pop(request.protocol, None)
+        if timer is not None: timer.cancel()
+        if account is None: return _closing(_error(401, 'no token of this sweep'))
+        try:
+            if request.path == '/account': return web.json_response(dict(refused=account.refused))
+            if request.path.startswith('/answers'): return await self._answers(request)
+            return await self._forward(request, account)
+        except _Cut as e: return _closing(_error(*e.args))
+        except OSError as e: return self._refuse(account, f'The ledger can\'t be written ({e.strerror}): make room.')
+        except Exception as e: return _error(500, f'{type(e).__name__} in the gateway')
 
-# %% ../../nbs/llm/gateway.ipynb #gateway-serve
-@patch
-async def _serve(self:Gateway):
-    "Listen on a free port; gives the server. A connection by which nothing comes is ended."
-    from aiohttp import web
-    loop, context = asyncio.get_running_loop(), None
-    if self.encrypted: self.certificate, context = server_certificate(self.host)
-    self._server = web.Server(self._handle, max_line_size=65536, lingering_time=1, auto_decompress=False)
-    def cut(connection):
-        self._silent.pop(connection, None)
-        if connection.transport is not None: connection.transport.abort()
-    def connected():
-        connection = self._server()
-        self._silent[connection] = loop.call_later(_SLOW, cut, connection)
-        return connection
-    listening = await loop.create_server(connected, self.host, 0, backlog=1024, ssl=context)
-    self.url = f'http{"s"*self.encrypted}://{self.host}:{listening.sockets[0].getsockname()[1]}'
-    return listening
+    async def _serve(self):
+        "Listen on a free port; gives the server. A connection by which nothing comes is ended."
+        from aiohttp import web
+        loop, context = asyncio.get_running_loop(), None
+        if self.encrypted: self.certificate, context = server_certificate(self.host)
+        self._server = web.Server(self._handle, max_line_size=65536, lingering_time=1, auto_decompress=False)
+        def cut(connection):
+            self._silent.pop(connection, None)
+            if connection.transport is not None: connection.transport.abort()
+        def connected():
+            connection = self._server()
+            self._silent[connection] = loop.call_later(_SLOW, cut, connection)
+            return connection
+        listening = await loop.create_server(connected, self.host, 0, backlog=1024, ssl=context)
+        self.url = f'http{"s"*self.encrypted}://{self.host}:{listening.sockets[0].getsockname()[1]}'
+        return listening
 
-@patch
-async def _end(self:Gateway, patience):
-    "Stop. What is under way, for askers that are gone, has so many seconds to come; then it is cut off."
-    self._listening.close()
-    if self._under_way: await asyncio.wait(list(self._under_way), timeout=patience)
-    for timer in self._silent.values(): timer.cancel()
-    self._silent.clear()
-    await self._server.shutdown(.2)
+    async def _end(self, patience):
+        "Stop. What is under way, for askers that are gone, has so many seconds to come; then it is cut off."
+        self._listening.close()
+        if self._under_way: await asyncio.wait(list(self._under_way), timeout=patience)
+        for timer in self._silent.values(): timer.cancel()
+        self._silent.clear()
+        await self._server.shutdown(.2)
 
+    def __enter__(self):
+        "It listens when this returns."
+        try: self._listening = run_sync(self._serve())
+        except OSError as e: raise BadInput(f'No port of {self.host} can be listened at ({e.strerror}).') from None
+        return self
 
-# %% ../../nbs/llm/gateway.ipynb #gateway-enter
-@patch
-def __enter__(self:Gateway):
-    "It listens when this returns."
-    try: self._listening = run_sync(self._serve())
-    except OSError as e: raise BadInput(f'No port of {self.host} can be listened at ({e.strerror}).') from None
-    return self
+    def __exit__(self, *error):
+        "Stop; the budget's file is closed."
+        run_sync(self._end(patience=0 if error[0] else _LONGEST)) # a Ctrl-C waits for nobody
+        self.budget.close()
+        if self.arrived is not None: self.arrived.close()
+        self.url = None
 
-@patch
-def __exit__(self:Gateway, *error):
-    "Stop; the budget's file is closed."
-    run_sync(self._end(patience=0 if error[0] else _LONGEST)) # a Ctrl-C waits for nobody
-    self.budget.close()
-    if self.arrived is not None: self.arrived.close()
-    self.url = None
-
-# %% ../../nbs/llm/gateway.ipynb #gateway-shared
+# %% ../../nbs/llm/gateway.ipynb #gateway-shared-helpers
 def connect(
     gate:str, # Address of a `Gateway`
     timeout:float, # Seconds
@@ -384,6 +359,7 @@ def connect(
     kind = http.client.HTTPSConnection if parts.scheme == 'https' else http.client.HTTPConnection
     return kind(parts.netloc, timeout=timeout)
 
+# %% ../../nbs/llm/gateway.ipynb #gateway-shared
 class SharedCache(Cache):
     "The cache of a sweep, asked through its gateway. The token is in OPENAI_API_KEY, as a key would be."
     def __init__(self,
@@ -401,59 +377,51 @@ class SharedCache(Cache):
         "For pickling: the address."
         return SharedCache, (self.path,)
 
-# %% ../../nbs/llm/gateway.ipynb #gateway-shared-once
-@patch
-def _once(self:SharedCache, method, path, body):
-    "Status and body of an answer."
-    if self._open is None: self._open = connect(self.path, 600)
-    self._open.request(method, path, body, {'Authorization': f'Bearer {os.environ.get("OPENAI_API_KEY", "")}'})
-    response = self._open.getresponse()
-    return response.status, response.read()
+    def _once(self, method, path, body):
+        "Status and body of an answer."
+        if self._open is None: self._open = connect(self.path, 600)
+        self._open.request(method, path, body, {'Authorization': f'Bearer {os.environ.get("OPENAI_API_KEY", "")}'})
+        response = self._open.getresponse()
+        return response.status, response.read()
 
-@patch
-def _twice(self:SharedCache, *asked):
-    "The same; a connection that was closed is opened once more."
-    try: return self._once(*asked)
-    except (OSError, http.client.HTTPException): self.close()
-    try: return self._once(*asked)
-    except (OSError, http.client.HTTPException) as e: why = type(e).__name__
-    self.close()
-    raise OSError(f'The cache of the sweep doesn\'t answer ({why}).')
+    def _twice(self, *asked):
+        "The same; a connection that was closed is opened once more."
+        try: return self._once(*asked)
+        except (OSError, http.client.HTTPException): self.close()
+        try: return self._once(*asked)
+        except (OSError, http.client.HTTPException) as e: why = type(e).__name__
+        self.close()
+        raise OSError(f'The cache of the sweep doesn\'t answer ({why}).')
 
-# %% ../../nbs/llm/gateway.ipynb #gateway-shared-ask
-@patch
-def _ask(self:SharedCache, method, path, body=None):
-    "The JSON of an answer; None if there is no such thing."
-    with self._lock: status, raw = self._twice(method, path, body)
-    if status == 404: return None
-    if status == 200: return json.loads(raw)
-    raise OSError(f'The cache of the sweep can\'t be used: {json.loads(raw)["error"]["message"]}')
+    def _ask(self, method, path, body=None):
+        "The JSON of an answer; None if there is no such thing."
+        with self._lock: status, raw = self._twice(method, path, body)
+        if status == 404: return None
+        if status == 200: return json.loads(raw)
+        raise OSError(f'The cache of the sweep can\'t be used: {json.loads(raw)["error"]["message"]}')
 
-# %% ../../nbs/llm/gateway.ipynb #gateway-shared-methods
-@patch
-def get(self:SharedCache,
-    key:str, # From `request_key`
-)->dict|None: # None: there is none
-    "The kept answer to a request."
-    return self._ask('GET', f'/answers/{key}')
+    def get(self,
+        key:str, # From `request_key`
+    )->dict|None: # None: there is none
+        "The kept answer to a request."
+        return self._ask('GET', f'/answers/{key}')
 
-@patch
-def put_all(self:SharedCache,
-    rows:list, # Of key, request and answer
-    replace:bool=False, # Do they take the places of those that are there? Here they never do: a `BadInput`
-    patience:float|None=None, # Not used
-)->list: # The answers that are kept now
-    "Keep several answers."
-    if replace:
-        raise BadInput('The cache of a sweep takes new answers and replaces none: in mode record, a chat of a worker '
-                       'without the sweep\'s disk needs a cache of its own.')
-    texts = [json.dumps((key, json.loads(x) if isinstance(x, bytes) else x, answer)) for key, x, answer in rows]
-    kept = []
-    while texts:
-        n, size = 1, len(texts[0])
-        while n < len(texts) and size + len(texts[n]) < _MOST - 100:
-            size += len(texts[n]) + 2
-            n += 1
-        kept += self._ask('POST', '/answers', f'{{"rows": [{", ".join(texts[:n])}]}}'.encode())
-        del texts[:n]
-    return kept
+    def put_all(self,
+        rows:list, # Of key, request and answer
+        replace:bool=False, # Do they take the places of those that are there? Here they never do: a `BadInput`
+        patience:float|None=None, # Not used
+    )->list: # The answers that are kept now
+        "Keep several answers."
+        if replace:
+            raise BadInput('The cache of a sweep takes new answers and replaces none: in mode record, a chat of a worker '
+                           'without the sweep\'s disk needs a cache of its own.')
+        texts = [json.dumps((key, json.loads(x) if isinstance(x, bytes) else x, answer)) for key, x, answer in rows]
+        kept = []
+        while texts:
+            n, size = 1, len(texts[0])
+            while n < len(texts) and size + len(texts[n]) < _MOST - 100:
+                size += len(texts[n]) + 2
+                n += 1
+            kept += self._ask('POST', '/answers', f'{{"rows": [{", ".join(texts[:n])}]}}'.encode())
+            del texts[:n]
+        return kept

@@ -10,8 +10,6 @@ import asyncio, os, secrets, sqlite3, threading
 from contextlib import suppress
 from pathlib import Path
 
-from fastcore.basics import patch
-
 from ..core.folders import private_folder
 from .cache import Cache
 
@@ -29,44 +27,38 @@ class Keeper:
         self.cache, self.replace, self.fault = cache, replace, None
         self._waiting, self._task = [], None
 
-# %% ../../nbs/llm/keeping.ipynb #keeping-write
-@patch
-def _write(self:Keeper, rows):
-    "For each row the answer that stands, and why it could not be kept (None if it was)."
-    try:
-        patience = None if self.fault is None else 0
-        return [(answer, None) for answer in self.cache.put_all(rows, self.replace, patience)]
-    except Exception as e: fault = e.with_traceback(None)
-    self.fault = self.fault or fault
-    if len(rows) > 1 and not isinstance(fault, TimeoutError): return [self._write([row])[0] for row in rows]
-    return [(answer, fault) for _, _, answer in rows]
+    def _write(self, rows):
+        "For each row the answer that stands, and why it could not be kept (None if it was)."
+        try:
+            patience = None if self.fault is None else 0
+            return [(answer, None) for answer in self.cache.put_all(rows, self.replace, patience)]
+        except Exception as e: fault = e.with_traceback(None)
+        self.fault = self.fault or fault
+        if len(rows) > 1 and not isinstance(fault, TimeoutError): return [self._write([row])[0] for row in rows]
+        return [(answer, fault) for _, _, answer in rows]
 
-# %% ../../nbs/llm/keeping.ipynb #keeping-work
-@patch
-async def _work(self:Keeper):
-    "Write what waits, until nothing does."
-    while self._waiting:
-        batch, self._waiting = self._waiting, []
-        rows = [row for row, _ in batch]
-        try: kept = await asyncio.to_thread(self._write, rows)
-        except Exception as e: kept = [(row[2], e) for row in rows] # no thread to be had: the program is ending
-        for (_, done), result in zip(batch, kept):
-            if not done.done(): done.set_result(result)
-    self._task = None
+    async def _work(self):
+        "Write what waits, until nothing does."
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            rows = [row for row, _ in batch]
+            try: kept = await asyncio.to_thread(self._write, rows)
+            except Exception as e: kept = [(row[2], e) for row in rows] # no thread to be had: the program is ending
+            for (_, done), result in zip(batch, kept):
+                if not done.done(): done.set_result(result)
+        self._task = None
 
-# %% ../../nbs/llm/keeping.ipynb #keeping-put
-@patch
-async def put(
-    self:Keeper,
-    key:str, # `request_key(request)`
-    request:dict|bytes, # The whole request, or its `request_text`
-    answer:dict, # What came back
-)->tuple[dict, Exception|None]: # The answer that is kept now, and None; else the one given, and why it isn't kept
-    "Keep an answer. Who stops waiting doesn't stop the writing."
-    done = asyncio.get_running_loop().create_future()
-    self._waiting.append(((key, request, answer), done))
-    if self._task is None: self._task = asyncio.ensure_future(self._work())
-    return await done
+    async def put(
+        self,
+        key:str, # `request_key(request)`
+        request:dict|bytes, # The whole request, or its `request_text`
+        answer:dict, # What came back
+    )->tuple[dict, Exception|None]: # The answer that is kept now, and None; else the one given, and why it isn't kept
+        "Keep an answer. Who stops waiting doesn't stop the writing."
+        done = asyncio.get_running_loop().create_future()
+        self._waiting.append(((key, request, answer), done))
+        if self._task is None: self._task = asyncio.ensure_future(self._work())
+        return await done
 
 # %% ../../nbs/llm/keeping.ipynb #keeping-arrived
 _LIVES = {} # process -> its life

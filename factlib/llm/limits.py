@@ -9,8 +9,6 @@ __all__ = ['wait_for', 'Gate']
 import asyncio, random
 from collections import deque
 
-from fastcore.basics import patch
-
 from ..core.checks import check_optional_count
 
 # %% ../../nbs/llm/limits.ipynb #limits-wait
@@ -38,83 +36,70 @@ class Gate:
         most_a_minute = check_optional_count(per_minute, '`per_minute`', 1, 1_000_000)
         self._entered = None if most_a_minute is None else deque(maxlen=most_a_minute)
 
-# %% ../../nbs/llm/limits.ipynb #limits-gate-enter
-@patch
-async def __aenter__(self:Gate):
-    "Wait for a place, take it, and wait for the time to go on."
-    await self._pause()
-    if self.inside < int(self.limit) and not self._waiting: self.inside += 1
-    else: await self._queue()
-    try: await self._pace()
-    except BaseException:
-        await self.__aexit__()
-        raise
-
-@patch
-async def __aexit__(self:Gate, *error):
-    "Give the place back."
-    self.inside -= 1
-    self._wake()
-
-# %% ../../nbs/llm/limits.ipynb #limits-gate-queue
-@patch
-async def _pause(self:Gate):
-    "Wait as long as the server asked everybody to."
-    loop = asyncio.get_running_loop()
-    while (left := self._until - loop.time()) > 0: await asyncio.sleep(left)
-
-@patch
-async def _queue(self:Gate):
-    "Wait for a place. Who is cancelled after getting one gives it back."
-    turn = asyncio.get_running_loop().create_future()
-    self._waiting.append(turn)
-    self._wake() # those ahead may all have given up
-    try: await turn
-    except asyncio.CancelledError:
-        if turn.done() and not turn.cancelled(): await self.__aexit__()
-        raise
-
-# %% ../../nbs/llm/limits.ipynb #limits-pace
-@patch
-async def _pace(self:Gate):
-    "Wait until the server wants to hear of us again, and until one more within the minute is allowed."
-    loop = asyncio.get_running_loop()
-    while True:
+    async def __aenter__(self):
+        "Wait for a place, take it, and wait for the time to go on."
         await self._pause()
-        entered, now = self._entered, loop.time()
-        full = entered is not None and len(entered) == entered.maxlen
-        if not full or now - entered[0] >= self.minute: break
-        await asyncio.sleep(self.minute - (now - entered[0]))
-    if entered is not None: entered.append(now)
+        if self.inside < int(self.limit) and not self._waiting: self.inside += 1
+        else: await self._queue()
+        try: await self._pace()
+        except BaseException:
+            await self.__aexit__()
+            raise
 
-# %% ../../nbs/llm/limits.ipynb #limits-gate-wake
-@patch
-def _wake(self:Gate):
-    "Hand the free places to those who wait longest."
-    while self.inside < int(self.limit) and self._waiting:
-        turn = self._waiting.popleft()
-        if turn.done(): continue # cancelled while it waited
-        self.inside += 1
-        turn.set_result(None)
+    async def __aexit__(self, *error):
+        "Give the place back."
+        self.inside -= 1
+        self._wake()
 
-# %% ../../nbs/llm/limits.ipynb #limits-gate-learn
-@patch
-def slower(
-    self:Gate,
-    wait:float|None, # Seconds the server asks for; None if it doesn't say
-    sent:float|None=None, # When the request went out, by the loop's clock; None: now
-)->None:
-    "Learn from a 429. Several at once count as one: what was sent before the first came back says nothing new."
-    now = asyncio.get_running_loop().time()
-    if wait: self._until = max(self._until, now + wait)
-    if (now if sent is None else sent) >= self._calm:
-        self.limit, self._calm = max(1, int(self.limit*.8)), now + (wait or 0)
-    self._successes = 0
+    async def _pause(self):
+        "Wait as long as the server asked everybody to."
+        loop = asyncio.get_running_loop()
+        while (left := self._until - loop.time()) > 0: await asyncio.sleep(left)
 
-@patch
-def faster(self:Gate)->None:
-    "Learn from a success."
-    if self.limit >= self.most: return
-    self._successes += 1
-    if self._successes >= self.limit: self.limit, self._successes = self.limit + 1, 0
-    self._wake()
+    async def _queue(self):
+        "Wait for a place. Who is cancelled after getting one gives it back."
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        self._wake() # those ahead may all have given up
+        try: await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled(): await self.__aexit__()
+            raise
+
+    async def _pace(self):
+        "Wait until the server wants to hear of us again, and until one more within the minute is allowed."
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._pause()
+            entered, now = self._entered, loop.time()
+            full = entered is not None and len(entered) == entered.maxlen
+            if not full or now - entered[0] >= self.minute: break
+            await asyncio.sleep(self.minute - (now - entered[0]))
+        if entered is not None: entered.append(now)
+
+    def _wake(self):
+        "Hand the free places to those who wait longest."
+        while self.inside < int(self.limit) and self._waiting:
+            turn = self._waiting.popleft()
+            if turn.done(): continue # cancelled while it waited
+            self.inside += 1
+            turn.set_result(None)
+
+    def slower(
+        self,
+        wait:float|None, # Seconds the server asks for; None if it doesn't say
+        sent:float|None=None, # When the request went out, by the loop's clock; None: now
+    )->None:
+        "Learn from a 429. Several at once count as one: what was sent before the first came back says nothing new."
+        now = asyncio.get_running_loop().time()
+        if wait: self._until = max(self._until, now + wait)
+        if (now if sent is None else sent) >= self._calm:
+            self.limit, self._calm = max(1, int(self.limit*.8)), now + (wait or 0)
+        self._successes = 0
+
+    def faster(self)->None:
+        "Learn from a success."
+        if self.limit >= self.most: return
+        self._successes += 1
+        if self._successes >= self.limit: self.limit, self._successes = self.limit + 1, 0
+        self._wake()

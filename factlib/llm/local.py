@@ -10,8 +10,6 @@ import hashlib, http.client, importlib.util, json, os, secrets, subprocess, sys,
 from functools import lru_cache
 from pathlib import Path
 
-from fastcore.basics import patch
-
 from ..core.checks import check_count
 from ..core.records import BadInput
 
@@ -77,14 +75,6 @@ def _serve():
     if 'address' in report: sys.stdin.read()
     os._exit(0) # at once, even in the middle of an answer
 
-# %% ../../nbs/llm/local.ipynb #local-server
-class LocalServer:
-    """The embedded model behind an OpenAI-compatible server on this machine; use it in a `with` block, or `start` and
-    `stop` it. Its answers are labelled `smoke`: they prove that things work, and nothing about texts.
-
-    It listens on a free port of 127.0.0.1 and wants a random key. `model` and `endpoint` (for caches: it holds no port)
-    are its names; `base_url` and `api_key` are there while it runs. It ends with this process at the latest."""
-
 # %% ../../nbs/llm/local.ipynb #local-model-file
 def _model_file(model, context):
     "The GGUF file that is meant, which has to be there."
@@ -95,42 +85,6 @@ def _model_file(model, context):
         raise BadInput(f'There is no model file {path.name!r}: give the path of a GGUF file, or nothing for the '
                        'embedded model.')
     return path
-
-# %% ../../nbs/llm/local.ipynb #local-init
-@patch
-def __init__(
-    self:LocalServer,
-    model:str|Path|None=None, # A GGUF file; None for the embedded SmolLM2-135M
-    *,
-    context:int=CONTEXT, # Tokens of a prompt and its reply
-    threads:int=1, # More are faster on idle cores, and very much slower on busy ones
-    parallel:int=1, # Requests at a time; others wait
-    embedding:bool=False, # Also give hidden states? Takes about 0.5 MB a token of context
-):
-    "Nothing runs before `start` or the `with` block."
-    self.context, self.threads = check_count(context, '`context`', 2), check_count(threads, '`threads`', 1)
-    self.parallel, self.embedding = check_count(parallel, '`parallel`', 1), embedding
-    self._path = _model_file(model, self.context)
-    self._name(None if model is None else _sha256(self._path))
-    self.base_url = self.api_key = self._process = self._end = None
-    self._starting = threading.Lock()
-
-# %% ../../nbs/llm/local.ipynb #local-names
-@patch
-def _name(self:LocalServer, sha256):
-    "The server's names. Another file has its hash in them: it must not find this one's answers in a cache."
-    self.model = MODEL if sha256 is None else f'{self._path.stem}-{sha256[:8]}'
-    self.endpoint, self.label = f'local/{self.model}', LABEL
-
-@patch(as_prop=True)
-def running(self:LocalServer)->bool: # Now
-    "Does the server's process run?"
-    return self._process is not None and self._process.poll() is None
-
-@patch
-def __repr__(self:LocalServer):
-    "The model, its label, and the address while it runs."
-    return f'LocalServer({self.model}, {self.label}, {self.base_url if self.running else "not running"})'
 
 # %% ../../nbs/llm/local.ipynb #local-process
 def _open_process():
@@ -167,66 +121,6 @@ def _launch(config):
     raise BadInput(f'The model {config["file"]!r} could not be served ({report.get("error") or "the process ended"}): '
                    'is it a GGUF file, and is there memory for it?')
 
-# %% ../../nbs/llm/local.ipynb #local-server-stop
-@patch
-def start(self:LocalServer)->'LocalServer': # Itself
-    "Start the server, if it is not running."
-    with self._starting:
-        if self.running: return self
-        key = secrets.token_urlsafe(32)
-        config = dict(folder=str(self._path.parent), file=self._path.name, alias=self.model, key=key)
-        config |= {name: getattr(self, name) for name in ('context', 'threads', 'parallel', 'embedding')}
-        self._process, address = _launch(config)
-        self._end = weakref.finalize(self, _end, self._process) # also at the end of this process
-        self.base_url, self.api_key = f'{address}/v1', key
-        return self
-
-@patch
-def stop(self:LocalServer)->None:
-    "Stop the server, if it is running."
-    if self._end: self._end()
-    self.base_url = self.api_key = None
-
-# %% ../../nbs/llm/local.ipynb #local-server-with
-@patch
-def __enter__(self:LocalServer):
-    "Start the server."
-    return self.start()
-
-@patch
-def __exit__(self:LocalServer, *error):
-    "Stop the server."
-    self.stop()
-
-# %% ../../nbs/llm/local.ipynb #local-chat
-@patch
-def chat(
-    self:LocalServer,
-    **options, # Of `Chat`: cache, mode, ...
-): # A `Chat`
-    "A `Chat` with this server, which is started if need be."
-    from factlib.llm.chat import Chat
-    self.start()
-    ours = dict(base_url=self.base_url, api_key=self.api_key, endpoint=self.endpoint, concurrency=self.parallel)
-    return Chat(self.model, **ours | options)
-
-# %% ../../nbs/llm/local.ipynb #local-post
-@patch
-def post(
-    self:LocalServer,
-    path:str, # Such as '/tokenize'
-    body:dict, # Plain data, sent as JSON
-    timeout:float=1800, # Seconds
-): # What the JSON of the answer holds
-    "Ask one of llama.cpp's own endpoints. Whatever goes wrong is a `ConnectionError` with one sentence."
-    if not self.base_url: raise ConnectionError('The embedded server is not running.')
-    status, answer = _post(self.base_url, self.api_key, path, body, timeout)
-    if status != 200:
-        excerpt = answer[:200].decode('utf-8', 'replace')
-        raise ConnectionError(f'The embedded server answered with status {status}: {excerpt}')
-    try: return json.loads(answer)
-    except ValueError: raise ConnectionError('The embedded server answered with something that is no JSON.') from None
-
 # %% ../../nbs/llm/local.ipynb #local-request
 def _post(base_url, key, path, body, timeout):
     "Status and body of a response."
@@ -241,33 +135,118 @@ def _post(base_url, key, path, body, timeout):
         raise ConnectionError(f'The embedded server did not answer ({type(e).__name__}).') from None
     finally: connection.close()
 
-# %% ../../nbs/llm/local.ipynb #local-tokenize
-@patch
-def tokenize(
-    self:LocalServer,
-    text:str, # Without lone surrogates, which no encoding has
-)->tuple[list[int], list[bytes]]: # Token ids, and the bytes of each: together they are the text
-    "The model's tokens. Control tokens in the text are plain text."
-    body = dict(content=text, add_special=False, parse_special=False, with_pieces=True)
-    tokens = self.post('/tokenize', body)['tokens']
-    pieces = [token['piece'] for token in tokens]
-    return [token['id'] for token in tokens], [p.encode() if isinstance(p, str) else bytes(p) for p in pieces]
+# %% ../../nbs/llm/local.ipynb #local-server
+class LocalServer:
+    """The embedded model behind an OpenAI-compatible server on this machine; use it in a `with` block, or `start` and
+    `stop` it. Its answers are labelled `smoke`: they prove that things work, and nothing about texts.
 
-# %% ../../nbs/llm/local.ipynb #local-hidden
-@patch
-def hidden_states(
-    self:LocalServer,
-    ids:list, # Token ids: 1 to `context` of them
-): # Array of float32, one row a token
-    """The states of the last layer (after its normalisation), which is what the next token is predicted from. The
-    server must have been made with `embedding=True`."""
-    import numpy as np
-    if not self.embedding:
-        raise BadInput('This server gives no hidden states: make it with LocalServer(embedding=True).')
-    states = np.array(self.post('/embeddings', dict(content=ids))[0]['embedding'], dtype=np.float32)
-    if states.ndim != 2 or len(states) != len(ids) or not np.isfinite(states).all():
-        raise ConnectionError('The embedded server gave no finite state for each token.')
-    return states
+    It listens on a free port of 127.0.0.1 and wants a random key. `model` and `endpoint` (for caches: it holds no port)
+    are its names; `base_url` and `api_key` are there while it runs. It ends with this process at the latest."""
+
+    def __init__(
+        self,
+        model:str|Path|None=None, # A GGUF file; None for the embedded SmolLM2-135M
+        *,
+        context:int=CONTEXT, # Tokens of a prompt and its reply
+        threads:int=1, # More are faster on idle cores, and very much slower on busy ones
+        parallel:int=1, # Requests at a time; others wait
+        embedding:bool=False, # Also give hidden states? Takes about 0.5 MB a token of context
+    ):
+        "Nothing runs before `start` or the `with` block."
+        self.context, self.threads = check_count(context, '`context`', 2), check_count(threads, '`threads`', 1)
+        self.parallel, self.embedding = check_count(parallel, '`parallel`', 1), embedding
+        self._path = _model_file(model, self.context)
+        self._name(None if model is None else _sha256(self._path))
+        self.base_url = self.api_key = self._process = self._end = None
+        self._starting = threading.Lock()
+
+    def _name(self, sha256):
+        "The server's names. Another file has its hash in them: it must not find this one's answers in a cache."
+        self.model = MODEL if sha256 is None else f'{self._path.stem}-{sha256[:8]}'
+        self.endpoint, self.label = f'local/{self.model}', LABEL
+
+    @property
+    def running(self)->bool: # Now
+        "Does the server's process run?"
+        return self._process is not None and self._process.poll() is None
+
+    def __repr__(self):
+        "The model, its label, and the address while it runs."
+        return f'LocalServer({self.model}, {self.label}, {self.base_url if self.running else "not running"})'
+
+    def start(self)->'LocalServer': # Itself
+        "Start the server, if it is not running."
+        with self._starting:
+            if self.running: return self
+            key = secrets.token_urlsafe(32)
+            config = dict(folder=str(self._path.parent), file=self._path.name, alias=self.model, key=key)
+            config |= {name: getattr(self, name) for name in ('context', 'threads', 'parallel', 'embedding')}
+            self._process, address = _launch(config)
+            self._end = weakref.finalize(self, _end, self._process) # also at the end of this process
+            self.base_url, self.api_key = f'{address}/v1', key
+            return self
+
+    def stop(self)->None:
+        "Stop the server, if it is running."
+        if self._end: self._end()
+        self.base_url = self.api_key = None
+
+    def __enter__(self):
+        "Start the server."
+        return self.start()
+
+    def __exit__(self, *error):
+        "Stop the server."
+        self.stop()
+
+    def chat(
+        self,
+        **options, # Of `Chat`: cache, mode, ...
+    ): # A `Chat`
+        "A `Chat` with this server, which is started if need be."
+        from factlib.llm.chat import Chat
+        self.start()
+        ours = dict(base_url=self.base_url, api_key=self.api_key, endpoint=self.endpoint, concurrency=self.parallel)
+        return Chat(self.model, **ours | options)
+
+    def post(
+        self,
+        path:str, # Such as '/tokenize'
+        body:dict, # Plain data, sent as JSON
+        timeout:float=1800, # Seconds
+    ): # What the JSON of the answer holds
+        "Ask one of llama.cpp's own endpoints. Whatever goes wrong is a `ConnectionError` with one sentence."
+        if not self.base_url: raise ConnectionError('The embedded server is not running.')
+        status, answer = _post(self.base_url, self.api_key, path, body, timeout)
+        if status != 200:
+            excerpt = answer[:200].decode('utf-8', 'replace')
+            raise ConnectionError(f'The embedded server answered with status {status}: {excerpt}')
+        try: return json.loads(answer)
+        except ValueError: raise ConnectionError('The embedded server answered with something that is no JSON.') from None
+
+    def tokenize(
+        self,
+        text:str, # Without lone surrogates, which no encoding has
+    )->tuple[list[int], list[bytes]]: # Token ids, and the bytes of each: together they are the text
+        "The model's tokens. Control tokens in the text are plain text."
+        body = dict(content=text, add_special=False, parse_special=False, with_pieces=True)
+        tokens = self.post('/tokenize', body)['tokens']
+        pieces = [token['piece'] for token in tokens]
+        return [token['id'] for token in tokens], [p.encode() if isinstance(p, str) else bytes(p) for p in pieces]
+
+    def hidden_states(
+        self,
+        ids:list, # Token ids: 1 to `context` of them
+    ): # Array of float32, one row a token
+        """The states of the last layer (after its normalisation), which is what the next token is predicted from. The
+        server must have been made with `embedding=True`."""
+        import numpy as np
+        if not self.embedding:
+            raise BadInput('This server gives no hidden states: make it with LocalServer(embedding=True).')
+        states = np.array(self.post('/embeddings', dict(content=ids))[0]['embedding'], dtype=np.float32)
+        if states.ndim != 2 or len(states) != len(ids) or not np.isfinite(states).all():
+            raise ConnectionError('The embedded server gave no finite state for each token.')
+        return states
 
 # %% ../../nbs/llm/local.ipynb #local-shared
 _SHARED, _SHARING = {}, threading.Lock()

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from fastcore.basics import patch
-
 from ..core.files import digest, shipped
 from ..core.records import BadInput
 
@@ -160,36 +158,30 @@ class Prompt:
         "The names of all tags in the source."
         return tuple(dict.fromkeys(t.lower() for t in re.findall(r'</?\s*([A-Za-z][\w-]*)', self.source)))
 
-# %% ../../nbs/llm/prompts.ipynb #prompts-filled
-@patch
-def _filled(self:Prompt, slots):
-    "The slots' values, neutralised; a BadInput if a slot is missing or unknown."
-    missing, unknown = [s for s in self.slots if slots.get(s) is None], [s for s in slots if s not in self.slots]
-    faults = [f'needs the slot {s!r}' for s in missing[:1]] + [f'has no slot {s!r}' for s in unknown[:1]]
-    if faults:
-        raise BadInput(f'The prompt {self.name!r} {" and ".join(faults)}; its slots are {", ".join(self.slots)}.')
-    return {s: _clean(value, self.tags, f'The slot {s!r} of the prompt {self.name!r}') for s, value in slots.items()}
+    def _filled(self, slots):
+        "The slots' values, neutralised; a BadInput if a slot is missing or unknown."
+        missing, unknown = [s for s in self.slots if slots.get(s) is None], [s for s in slots if s not in self.slots]
+        faults = [f'needs the slot {s!r}' for s in missing[:1]] + [f'has no slot {s!r}' for s in unknown[:1]]
+        if faults:
+            raise BadInput(f'The prompt {self.name!r} {" and ".join(faults)}; its slots are {", ".join(self.slots)}.')
+        return {s: _clean(value, self.tags, f'The slot {s!r} of the prompt {self.name!r}') for s, value in slots.items()}
 
-# %% ../../nbs/llm/prompts.ipynb #prompts-messages
-@patch
-def messages(self:Prompt, **slots)->list: # `slots`: each a text, a number, or a list of these
-    "The messages of a chat, `{'role': ..., 'content': ...}`, with all texts neutralised."
-    filled = self._filled(slots)
-    template, constants = _compiled(self.source)
-    context = template.new_context(constants | filled)
-    roles = [role for role in ('system', 'user') if role in template.blocks]
-    try: contents = {role: ''.join(template.blocks[role](context)).strip('\n') for role in roles}
-    except Exception as e: # whatever a template of a user's pack may raise
-        raise BadInput(f'The prompt {self.name!r} can\'t be rendered ({e}): mend the template, '
-                       'or what goes into its slots.') from None
-    return [dict(role=role, content=content) for role, content in contents.items() if content.strip()]
+    def messages(self, **slots)->list: # `slots`: each a text, a number, or a list of these
+        "The messages of a chat, `{'role': ..., 'content': ...}`, with all texts neutralised."
+        filled = self._filled(slots)
+        template, constants = _compiled(self.source)
+        context = template.new_context(constants | filled)
+        roles = [role for role in ('system', 'user') if role in template.blocks]
+        try: contents = {role: ''.join(template.blocks[role](context)).strip('\n') for role in roles}
+        except Exception as e: # whatever a template of a user's pack may raise
+            raise BadInput(f'The prompt {self.name!r} can\'t be rendered ({e}): mend the template, '
+                           'or what goes into its slots.') from None
+        return [dict(role=role, content=content) for role, content in contents.items() if content.strip()]
 
-# %% ../../nbs/llm/prompts.ipynb #prompts-exchanged
-@patch
-def exchanged(self:Prompt, **slots)->int: # 0 for nearly every honest text
-    "How many characters of the slots `messages` exchanges."
-    filled = self._filled(slots)
-    return sum(_exchanged(slots[name], filled[name]) for name in filled)
+    def exchanged(self, **slots)->int: # 0 for nearly every honest text
+        "How many characters of the slots `messages` exchanges."
+        filled = self._filled(slots)
+        return sum(_exchanged(slots[name], filled[name]) for name in filled)
 
 # %% ../../nbs/llm/prompts.ipynb #prompts-load
 def _find(name, pack):

@@ -9,8 +9,6 @@ __all__ = ['StubServer']
 import asyncio, json, re, threading
 from typing import Callable
 
-from fastcore.basics import patch
-
 from ..core.records import BadInput
 
 # %% ../../nbs/llm/stub.ipynb #stub-completion
@@ -57,41 +55,6 @@ def _refused(server, headers, request):
     form = (request.get('response_format') or {}).get('type', 'text')
     if form == 'json_schema' and not server.json_schema:
         return 400, _error("response_format.type must be 'text' or 'json_object'.", param='response_format')
-
-# %% ../../nbs/llm/stub.ipynb #stub-server
-class StubServer:
-    """A server on this machine that answers by a rule; use it in a `with` block, and ask it at `base_url`.
-
-    The rule gives the text of a reply, or a dict. A dict holds parts of the reply (`content`, `refusal`,
-    `finish_reason`, `logprobs`, `usage` (None: there is none), `model`, `reasoning_content`, `reasoning`,
-    `tool_calls`), or says how to fail: `status`, with `headers` and `body`; `drop` to cut the connection; `raw` for a
-    body that is no completion. `delay` in either is a wait in seconds. A rule that raises is an error 500. A request
-    with `stream` gets its reply as server-sent events.
-
-    The server runs in a thread of its own and takes a free port of 127.0.0.1. `requests` are the bodies that arrived,
-    in order; `most_in_flight` and `connections` count what its clients did."""
-
-# %% ../../nbs/llm/stub.ipynb #stub-init
-@patch
-def __init__(
-    self:StubServer,
-    rule:Callable, # Request body (dict) -> text, or a dict with parts of a reply or a way to fail
-    delay:float=0., # Seconds before every answer
-    key:str|None=None, # If given, the key that clients have to send
-    json_schema:bool=True, # Does it know `response_format` json_schema?
-    elsewhere:Callable|None=None, # Path -> how to fail (dict) where no chat completions are; None: a plain 404
-):
-    "Nothing runs before the `with` block."
-    if not callable(rule): raise BadInput('A stub server needs a rule: a function from a request to a reply.')
-    self.rule, self.delay, self._key, self.json_schema = rule, delay, key, json_schema
-    self.elsewhere = elsewhere
-    self.requests, self.in_flight, self.most_in_flight, self.connections = [], 0, 0, 0
-    self.base_url = None # Once it runs
-
-@patch
-def __repr__(self:StubServer):
-    "The address, and how many requests arrived."
-    return f'StubServer({self.base_url or "not running"}, {len(self.requests)} requests)'
 
 # %% ../../nbs/llm/stub.ipynb #stub-answer
 async def _respond(server, request, headers, web):
@@ -162,25 +125,53 @@ async def _serve(server, web, ready, stop):
     for task in others: task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
 
-# %% ../../nbs/llm/stub.ipynb #stub-enter
-@patch
-def __enter__(self:StubServer):
-    "Start the server; it listens when this returns."
-    try: from aiohttp import web # here: in the server's own thread it would fail unheard
-    except ImportError:
-        raise BadInput("A stub server needs aiohttp, which is not installed: pip install 'openai[aiohttp]'.") from None
-    started, self._loop, self._stop = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
-    run = lambda: self._loop.run_until_complete(_serve(self, web, started, self._stop))
-    self._thread = threading.Thread(target=run, name='factlib-stub', daemon=True)
-    self._thread.start()
-    if not started.wait(10): raise RuntimeError('The stub server did not start within 10 seconds.')
-    return self
+# %% ../../nbs/llm/stub.ipynb #stub-server
+class StubServer:
+    """A server on this machine that answers by a rule; use it in a `with` block, and ask it at `base_url`.
 
-# %% ../../nbs/llm/stub.ipynb #stub-exit
-@patch
-def __exit__(self:StubServer, *error):
-    "Stop the server; what it is answering is cut off."
-    self._loop.call_soon_threadsafe(self._stop.set)
-    self._thread.join(10)
-    if not self._thread.is_alive(): self._loop.close()
-    self.base_url = None
+    The rule gives the text of a reply, or a dict. A dict holds parts of the reply (`content`, `refusal`,
+    `finish_reason`, `logprobs`, `usage` (None: there is none), `model`, `reasoning_content`, `reasoning`,
+    `tool_calls`), or says how to fail: `status`, with `headers` and `body`; `drop` to cut the connection; `raw` for a
+    body that is no completion. `delay` in either is a wait in seconds. A rule that raises is an error 500. A request
+    with `stream` gets its reply as server-sent events.
+
+    The server runs in a thread of its own and takes a free port of 127.0.0.1. `requests` are the bodies that arrived,
+    in order; `most_in_flight` and `connections` count what its clients did."""
+
+    def __init__(
+        self,
+        rule:Callable, # Request body (dict) -> text, or a dict with parts of a reply or a way to fail
+        delay:float=0., # Seconds before every answer
+        key:str|None=None, # If given, the key that clients have to send
+        json_schema:bool=True, # Does it know `response_format` json_schema?
+        elsewhere:Callable|None=None, # Path -> how to fail (dict) where no chat completions are; None: a plain 404
+    ):
+        "Nothing runs before the `with` block."
+        if not callable(rule): raise BadInput('A stub server needs a rule: a function from a request to a reply.')
+        self.rule, self.delay, self._key, self.json_schema = rule, delay, key, json_schema
+        self.elsewhere = elsewhere
+        self.requests, self.in_flight, self.most_in_flight, self.connections = [], 0, 0, 0
+        self.base_url = None # Once it runs
+
+    def __repr__(self):
+        "The address, and how many requests arrived."
+        return f'StubServer({self.base_url or "not running"}, {len(self.requests)} requests)'
+
+    def __enter__(self):
+        "Start the server; it listens when this returns."
+        try: from aiohttp import web # here: in the server's own thread it would fail unheard
+        except ImportError:
+            raise BadInput("A stub server needs aiohttp, which is not installed: pip install 'openai[aiohttp]'.") from None
+        started, self._loop, self._stop = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
+        run = lambda: self._loop.run_until_complete(_serve(self, web, started, self._stop))
+        self._thread = threading.Thread(target=run, name='factlib-stub', daemon=True)
+        self._thread.start()
+        if not started.wait(10): raise RuntimeError('The stub server did not start within 10 seconds.')
+        return self
+
+    def __exit__(self, *error):
+        "Stop the server; what it is answering is cut off."
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+        if not self._thread.is_alive(): self._loop.close()
+        self.base_url = None

@@ -10,8 +10,6 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 
 import numpy as np
-from fastcore.basics import patch
-
 from ..benchmarks.answers import TRUE_VARIANTS
 from ..benchmarks.base import Benchmark
 from ..benchmarks.montagelie import CONTROLS
@@ -72,19 +70,7 @@ def _blocks(examples, ranks):
     key = (lambda e: e.meta.get('pair')) if paired else (lambda e: e.level)
     return [block for part in groups.values() for block in _split(part, ranks, key)]
 
-# %% ../../nbs/metaeval/better.ipynb #better-contest
-@dataclass(frozen=True)
-class Contest:
-    "Pairs of a better and a worse text."
-    better: np.ndarray # Places of the better texts in `ids`
-    worse: np.ndarray  # Of the worse ones
-    ids: tuple         # Of the examples
-    groups: np.ndarray # For each example, the number of its group
-    within: bool       # Pairs are made within blocks, and each group counts the same
-
-    @property
-    def how(self)->str: return 'within groups' if self.within else 'across groups'
-
+# %% ../../nbs/metaeval/better.ipynb #better-contest-helpers
 def _pairs(ranks):
     "Places (better, worse) of all pairs of different ranks."
     better, worse = np.nonzero(ranks[:, None] > ranks[None, :])
@@ -98,6 +84,106 @@ def _all_pairs(blocks, place, ranks):
         at = np.array([place[e.id] for e in block])
         pairs.append(at[np.stack(_pairs(np.array([ranks[e.id] for e in block])))])
     return np.concatenate(pairs, axis=1)
+
+# %% ../../nbs/metaeval/better.ipynb #better-difference-p
+def _flipped(adds, alternative):
+    "p by sign flips: all, or 9,999; where that is close to the least it can say, 199,999."
+    p = permutation_test(adds, alternative=alternative).p
+    if p > .002: return p
+    return permutation_test(adds, alternative=alternative, n_resamples=199_999).p
+
+# %% ../../nbs/metaeval/better.ipynb #better-contest
+@dataclass(frozen=True)
+class Contest:
+    "Pairs of a better and a worse text."
+    better: np.ndarray # Places of the better texts in `ids`
+    worse: np.ndarray  # Of the worse ones
+    ids: tuple         # Of the examples
+    groups: np.ndarray # For each example, the number of its group
+    within: bool       # Pairs are made within blocks, and each group counts the same
+
+    @property
+    def how(self)->str: return 'within groups' if self.within else 'across groups'
+
+    def wins(self,
+        values:dict, # Id -> score; None or NaN for missing
+    )->np.ndarray: # For each pair 1, .5 or 0; NaN where a score is missing
+        "Whether the better text of each pair scored higher."
+        x = np.array([np.nan if no_value(values.get(i)) else float(values[i]) for i in self.ids])
+        b, w = x[self.better], x[self.worse]
+        return np.where(np.isnan(b) | np.isnan(w), np.nan, (b > w) + .5*(b == w))
+
+    def _matrix(self, pairs):
+        "Sums of the pairs' numbers by the groups of both sides."
+        n = self.groups.max() + 1
+        at = self.groups[self.better]*n + self.groups[self.worse]
+        return np.bincount(at, pairs, n*n).reshape(n, n)
+
+    def _shares(self, pairs):
+        "Of the groups with a scored pair: the mean of its pairs."
+        known = ~np.isnan(pairs)
+        own, n = self.groups[self.better[known]], self.groups.max() + 1
+        counts = np.bincount(own, minlength=n)
+        return (np.bincount(own, pairs[known], n)[counts > 0]/counts[counts > 0])
+
+    def _across(self, pairs):
+        "(groups with a scored pair, function of drawn groups -> share of their pairs)."
+        known = ~np.isnan(pairs)
+        total, won = self._matrix(known.astype(float)), self._matrix(np.where(known, pairs, 0))
+        used = np.flatnonzero(total.sum(0) + total.sum(1))
+        def share(drawn):
+            times = np.bincount(drawn.astype(int), minlength=len(total))
+            pairs = times @ total @ times
+            return float(times @ won @ times/pairs) if pairs else None
+        return used, share
+
+    def higher(self,
+        values:dict, # Id -> score; None or NaN for missing
+        n_resamples:int=500, # For the interval
+    )->Result: # estimate in 0..1, ci; n, asked: pairs
+        "How often the better text scores higher, ties half."
+        pairs = self.wins(values)
+        n, asked = int((~np.isnan(pairs)).sum()), len(pairs)
+        what = f'share of pairs {self.how} in which the better text scores higher, ties half'
+        if not n: return Result(None, asked=asked, definition=what, note='no pair has two scores')
+        drawn, stat = (self._shares(pairs), np.mean) if self.within else self._across(pairs)
+        what = f"mean of the groups' {what}" if self.within else what
+        r = bootstrap(stat, drawn, limits=(0, 1), n_resamples=n_resamples, definition=what)
+        return replace(r, n=n, asked=asked, groups=r.n)
+
+    def bounds(self,
+        values:dict, # Id -> score; None or NaN for missing
+    )->tuple: # (low, high)
+        "The share if each pair without two scores were lost, and if each were won."
+        pairs, ends = self.wins(values), []
+        for end in (0., 1.):
+            filled = np.where(np.isnan(pairs), end, pairs)
+            ends.append(float(self._shares(filled).mean() if self.within else filled.mean()))
+        return tuple(ends)
+
+    def _adds(self, difference):
+        "What each group adds to the mean difference; groups without a pair are left out."
+        if self.within:
+            shares = self._shares(difference)
+            return shares/len(shares)
+        known = ~np.isnan(difference)
+        total, won = self._matrix(known.astype(float)), self._matrix(np.where(known, difference, 0))
+        sides, n = total.sum(0) + total.sum(1), total.sum()
+        adds = (won.sum(0) + won.sum(1))/n - sides*won.sum()/n/(2*n) # each pair has two sides, and counts once
+        return np.where(np.abs(adds) < 1e-12, 0, adds)[sides > 0]
+
+    def difference(self,
+        a:dict, # Id -> score of one evaluator
+        b:dict, # Of the other
+        alternative:str='two-sided', # Or "greater" (a does better), "less"
+    )->Result: # estimate above 0: a does better; p; n: pairs
+        "How much more often the one scores the better text higher, on the pairs that both scored."
+        d = self.wins(a) - self.wins(b)
+        n, what = int((~np.isnan(d)).sum()), f'difference of shares of pairs {self.how}; p by flips of groups'
+        if not n: return Result(None, asked=len(d), definition=what, note='no pair has scores of both')
+        adds = self._adds(d)
+        about = dict(n=n, asked=len(d), groups=len(adds), definition=what)
+        return Result(float(adds.sum()), p=_flipped(adds, alternative), **about)
 
 # %% ../../nbs/metaeval/better.ipynb #better-contest-made
 def contest(
@@ -113,107 +199,6 @@ def contest(
     better, worse = _all_pairs(blocks if within else [known], place, ranks)
     codes = {g: i for i, g in enumerate(dict.fromkeys(e.group for e in known))}
     return Contest(better, worse, tuple(place), np.array([codes[e.group] for e in known]), within)
-
-# %% ../../nbs/metaeval/better.ipynb #better-wins
-@patch
-def wins(self:Contest,
-    values:dict, # Id -> score; None or NaN for missing
-)->np.ndarray: # For each pair 1, .5 or 0; NaN where a score is missing
-    "Whether the better text of each pair scored higher."
-    x = np.array([np.nan if no_value(values.get(i)) else float(values[i]) for i in self.ids])
-    b, w = x[self.better], x[self.worse]
-    return np.where(np.isnan(b) | np.isnan(w), np.nan, (b > w) + .5*(b == w))
-
-@patch
-def _matrix(self:Contest, pairs):
-    "Sums of the pairs' numbers by the groups of both sides."
-    n = self.groups.max() + 1
-    at = self.groups[self.better]*n + self.groups[self.worse]
-    return np.bincount(at, pairs, n*n).reshape(n, n)
-
-# %% ../../nbs/metaeval/better.ipynb #better-share
-@patch
-def _shares(self:Contest, pairs):
-    "Of the groups with a scored pair: the mean of its pairs."
-    known = ~np.isnan(pairs)
-    own, n = self.groups[self.better[known]], self.groups.max() + 1
-    counts = np.bincount(own, minlength=n)
-    return (np.bincount(own, pairs[known], n)[counts > 0]/counts[counts > 0])
-
-@patch
-def _across(self:Contest, pairs):
-    "(groups with a scored pair, function of drawn groups -> share of their pairs)."
-    known = ~np.isnan(pairs)
-    total, won = self._matrix(known.astype(float)), self._matrix(np.where(known, pairs, 0))
-    used = np.flatnonzero(total.sum(0) + total.sum(1))
-    def share(drawn):
-        times = np.bincount(drawn.astype(int), minlength=len(total))
-        pairs = times @ total @ times
-        return float(times @ won @ times/pairs) if pairs else None
-    return used, share
-
-# %% ../../nbs/metaeval/better.ipynb #better-estimate
-@patch
-def higher(self:Contest,
-    values:dict, # Id -> score; None or NaN for missing
-    n_resamples:int=500, # For the interval
-)->Result: # estimate in 0..1, ci; n, asked: pairs
-    "How often the better text scores higher, ties half."
-    pairs = self.wins(values)
-    n, asked = int((~np.isnan(pairs)).sum()), len(pairs)
-    what = f'share of pairs {self.how} in which the better text scores higher, ties half'
-    if not n: return Result(None, asked=asked, definition=what, note='no pair has two scores')
-    drawn, stat = (self._shares(pairs), np.mean) if self.within else self._across(pairs)
-    what = f"mean of the groups' {what}" if self.within else what
-    r = bootstrap(stat, drawn, limits=(0, 1), n_resamples=n_resamples, definition=what)
-    return replace(r, n=n, asked=asked, groups=r.n)
-
-# %% ../../nbs/metaeval/better.ipynb #better-bounds
-@patch
-def bounds(self:Contest,
-    values:dict, # Id -> score; None or NaN for missing
-)->tuple: # (low, high)
-    "The share if each pair without two scores were lost, and if each were won."
-    pairs, ends = self.wins(values), []
-    for end in (0., 1.):
-        filled = np.where(np.isnan(pairs), end, pairs)
-        ends.append(float(self._shares(filled).mean() if self.within else filled.mean()))
-    return tuple(ends)
-
-# %% ../../nbs/metaeval/better.ipynb #better-difference
-@patch
-def _adds(self:Contest, difference):
-    "What each group adds to the mean difference; groups without a pair are left out."
-    if self.within:
-        shares = self._shares(difference)
-        return shares/len(shares)
-    known = ~np.isnan(difference)
-    total, won = self._matrix(known.astype(float)), self._matrix(np.where(known, difference, 0))
-    sides, n = total.sum(0) + total.sum(1), total.sum()
-    adds = (won.sum(0) + won.sum(1))/n - sides*won.sum()/n/(2*n) # each pair has two sides, and counts once
-    return np.where(np.abs(adds) < 1e-12, 0, adds)[sides > 0]
-
-# %% ../../nbs/metaeval/better.ipynb #better-difference-p
-def _flipped(adds, alternative):
-    "p by sign flips: all, or 9,999; where that is close to the least it can say, 199,999."
-    p = permutation_test(adds, alternative=alternative).p
-    if p > .002: return p
-    return permutation_test(adds, alternative=alternative, n_resamples=199_999).p
-
-# %% ../../nbs/metaeval/better.ipynb #better-difference-call
-@patch
-def difference(self:Contest,
-    a:dict, # Id -> score of one evaluator
-    b:dict, # Of the other
-    alternative:str='two-sided', # Or "greater" (a does better), "less"
-)->Result: # estimate above 0: a does better; p; n: pairs
-    "How much more often the one scores the better text higher, on the pairs that both scored."
-    d = self.wins(a) - self.wins(b)
-    n, what = int((~np.isnan(d)).sum()), f'difference of shares of pairs {self.how}; p by flips of groups'
-    if not n: return Result(None, asked=len(d), definition=what, note='no pair has scores of both')
-    adds = self._adds(d)
-    about = dict(n=n, asked=len(d), groups=len(adds), definition=what)
-    return Result(float(adds.sum()), p=_flipped(adds, alternative), **about)
 
 # %% ../../nbs/metaeval/better.ipynb #better-questions
 QUESTIONS = ('facts', 'order', 'fluency', 'coherence', 'levels', 'quality')

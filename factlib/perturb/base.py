@@ -14,8 +14,6 @@ from functools import lru_cache
 from typing import Callable
 
 import numpy as np
-from fastcore.basics import patch
-
 from ..core.files import digest, whole_characters
 from ..core.records import BadInput
 from ..core.registry import Registry
@@ -87,18 +85,17 @@ class Manipulation:
     languages: tuple|None = None      # ISO codes; None: any, by a model of it
     words: str = ''                   # Its setting for a user's own words
 
-# %% ../../nbs/perturb/base.ipynb #base-takes
-@patch(as_prop=True)
-def parameters(self:Manipulation)->list[str]: # Keyword-only
-    "The settings its function has of its own."
-    return [p.name for p in inspect.signature(self.function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    @property
+    def parameters(self)->list[str]: # Keyword-only
+        "The settings its function has of its own."
+        return [p.name for p in inspect.signature(self.function).parameters.values() if p.kind is p.KEYWORD_ONLY]
 
-@patch(as_prop=True)
-def takes(self:Manipulation)->list[str]: # Names
-    "All settings this kind understands."
-    shared = ['intensity', 'mode', 'scope'] + ['bias'] * callable(self.intensity)
-    shared += ['density'] * bool(self.densities) + ['granularity'] * bool(self.granularities)
-    return shared + [name for name in self.parameters if name not in shared]
+    @property
+    def takes(self)->list[str]: # Names
+        "All settings this kind understands."
+        shared = ['intensity', 'mode', 'scope'] + ['bias'] * callable(self.intensity)
+        shared += ['density'] * bool(self.densities) + ['granularity'] * bool(self.granularities)
+        return shared + [name for name in self.parameters if name not in shared]
 
 # %% ../../nbs/perturb/base.ipynb #base-register
 MANIPULATIONS = Registry('factlib.perturb')

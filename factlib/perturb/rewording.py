@@ -9,8 +9,6 @@ __all__ = ['reword_fault', 'Reworder']
 import re
 from functools import lru_cache
 
-from fastcore.basics import patch
-
 from ..core.checks import check_count
 from ..core.loop import run_sync
 from ..core.records import Absence, BadInput, Usage
@@ -41,11 +39,13 @@ def reword_fault(
     if any((a, b) in _opposed() for a in words(piece) for b in words(new)): return 'It says the opposite.'
     return ''
 
-# %% ../../nbs/perturb/rewording.ipynb #rewording-class
+# %% ../../nbs/perturb/rewording.ipynb #rewording-class-helpers
 _SCHEMA = dict(type='object', required=['place'], additionalProperties=False,
     properties=dict(place=dict(type='string')))
+
 _FINAL = (Absence.transport, Absence.too_long, Absence.refused, Absence.filtered)
 
+# %% ../../nbs/perturb/rewording.ipynb #rewording-class
 class Reworder:
     "Says places otherwise by a model, one a request."
     def __init__(self,
@@ -60,29 +60,24 @@ class Reworder:
         self.prompt = load_prompt('reword_place', pack, ['text', 'before', 'place'], ['fault'])
         self.absent, self.usage = {}, Usage() # (text, start) -> (`Absence`, why)
 
-# %% ../../nbs/perturb/rewording.ipynb #rewording-ask
-@patch
-async def ask(self:Reworder,
-    piece:str, # Stands in the text
-    text:str,
-    start:int, # In characters
-)->str|None: # None: see `absent`
-    "A place said otherwise."
-    fault, slots = '', dict(text=text, before=text[max(0, start - 80):start], place=piece)
-    for _ in range(self.tries):
-        own = {k: v for k, v in (slots | dict(fault=fault)).items() if k in self.prompt.slots}
-        reply = await self.chat(self.prompt.messages(**own), schema=_SCHEMA, **self.sampling)
-        self.usage += reply.usage
-        new = '' if reply.absence else reply.data['place'].strip()
-        why = reply.detail if reply.absence else reword_fault(piece, new)
-        if not why: return new
-        fault = f'Your last answer could not be used: {why}'
-        if reply.absence in _FINAL: break
-    self.absent[text, start] = reply.absence or Absence.malformed, why
+    async def ask(self,
+        piece:str, # Stands in the text
+        text:str,
+        start:int, # In characters
+    )->str|None: # None: see `absent`
+        "A place said otherwise."
+        fault, slots = '', dict(text=text, before=text[max(0, start - 80):start], place=piece)
+        for _ in range(self.tries):
+            own = {k: v for k, v in (slots | dict(fault=fault)).items() if k in self.prompt.slots}
+            reply = await self.chat(self.prompt.messages(**own), schema=_SCHEMA, **self.sampling)
+            self.usage += reply.usage
+            new = '' if reply.absence else reply.data['place'].strip()
+            why = reply.detail if reply.absence else reword_fault(piece, new)
+            if not why: return new
+            fault = f'Your last answer could not be used: {why}'
+            if reply.absence in _FINAL: break
+        self.absent[text, start] = reply.absence or Absence.malformed, why
 
-
-# %% ../../nbs/perturb/rewording.ipynb #rewording-call
-@patch
-def __call__(self:Reworder, piece, text, start):
-    "The same, and waits for it."
-    return run_sync(self.ask(piece, text, start))
+    def __call__(self, piece, text, start):
+        "The same, and waits for it."
+        return run_sync(self.ask(piece, text, start))

@@ -14,8 +14,6 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 import scipy
-from fastcore.basics import patch
-
 from ..core.frames import DataFrame
 from ..core.records import BadInput
 
@@ -340,15 +338,7 @@ def scopes(
         if 0 < helps.sum() < len(helps): scopes.append(((len(axes) + 1)*len(helps)*subsets, axis, helps))
     return scopes
 
-# %% ../../nbs/report/checks.ipynb #checks-alternatives
-class _Alternative(NamedTuple):
-    "A mistake in all components, in one, or in both ways."
-    base: Move|None # In all components
-    name: str|None # The component that has a mistake of its own
-    own: Move|None # That mistake
-
-    def kinds(self): return self.base and self.base.kind, self.own and self.own.kind
-
+# %% ../../nbs/report/checks.ipynb #checks-alternatives-helpers
 def _alternatives(tried, components):
     "Alternative -> how many it counts for."
     alternatives = [_Alternative(move, None, None) for move in tried]
@@ -358,50 +348,33 @@ def _alternatives(tried, components):
     size = Counter(a.kinds() for a in alternatives)
     return {a: len(size)*size[a.kinds()] for a in alternatives}
 
-# %% ../../nbs/report/checks.ipynb #checks-words
-@patch
-def words(self:_Alternative, scope, labels, names):
-    "Kind and place in words; `scope`: (axis or None, labels concerned)."
-    base, name, own = self
-    parts = [base.words] if base else []
-    if own: parts.append(f'{name} of {own.one}')
-    kind = base.kind if own is None else f'{name} {own.kind}'
-    if own and base: kind = f'{base.kind}, {kind}'
-    axis, concerned = scope
-    if axis is not None: limit = ', '.join(str(label) for label, k in zip(labels[axis], concerned) if k)
-    return kind, '; '.join(parts) + ('' if axis is None else f'; only {names[axis]} {limit}')
+# %% ../../nbs/report/checks.ipynb #checks-alternatives
+class _Alternative(NamedTuple):
+    "A mistake in all components, in one, or in both ways."
+    base: Move|None # In all components
+    name: str|None # The component that has a mistake of its own
+    own: Move|None # That mistake
 
-# %% ../../nbs/report/checks.ipynb #checks-state
+    def kinds(self): return self.base and self.base.kind, self.own and self.own.kind
+
+    def words(self, scope, labels, names):
+        "Kind and place in words; `scope`: (axis or None, labels concerned)."
+        base, name, own = self
+        parts = [base.words] if base else []
+        if own: parts.append(f'{name} of {own.one}')
+        kind = base.kind if own is None else f'{name} {own.kind}'
+        if own and base: kind = f'{base.kind}, {kind}'
+        axis, concerned = scope
+        if axis is not None: limit = ', '.join(str(label) for label, k in zip(labels[axis], concerned) if k)
+        return kind, '; '.join(parts) + ('' if axis is None else f'; only {names[axis]} {limit}')
+
+# %% ../../nbs/report/checks.ipynb #checks-state-helpers
 def _compute(formula, components):
     "The formula's numbers, NaN where it has none (0/0, 1/0, no documents)."
     with warnings.catch_warnings(), np.errstate(all='ignore'):
         warnings.simplefilter('ignore') # numpy's means of nothing
         numbers = np.asarray(formula(**components), dtype=float)
     return np.where(np.isfinite(numbers), numbers, np.nan)
-
-@dataclass
-class _State:
-    "What is printed, and what explains it by now."
-    printed: np.ndarray # NaN where nothing is
-    half: float # Half the width of a printed number
-    formula: Callable # From components to the table's numbers
-    components: dict # By name, with the mistakes found by now
-    explained: np.ndarray # Which cells they explain
-
-    def __post_init__(self): self.now = _compute(self.formula, self.components)
-
-# %% ../../nbs/report/checks.ipynb #checks-effect
-@patch
-def effect(self:_State, moved, shifted):
-    """Cells that these components change and nothing explains, those of them that they explain, and the explained ones
-    that they spoil; None if they explain less than two."""
-    other = _compute(self.formula, moved)
-    match = np.abs(other - self.printed) <= self.half
-    if (match & ~self.explained).sum() < 2: return None
-    differs = np.isfinite(other) & ~(np.abs(other - self.now) <= self.half)
-    opened, lost = ~self.explained & differs & np.isfinite(self.printed), self.explained & differs & ~match
-    if not shifted: lost |= self.explained & ~np.isfinite(other) # a shift has no number for the first row
-    return opened, match & ~self.explained & differs, lost
 
 # %% ../../nbs/report/checks.ipynb #checks-explanation
 class _Explanation(NamedTuple):
@@ -420,43 +393,60 @@ def _mask(shape, axis, concerned):
     if axis is None: return np.ones(shape, bool)
     return np.broadcast_to(concerned.reshape([-1 if a == axis else 1 for a in range(len(shape))]), shape)
 
-# %% ../../nbs/report/checks.ipynb #checks-explanations
-@patch
-def explanations(self:_State, alternative, moved, share, chances):
-    "What an alternative explains, scope by scope; `share`: how many it counts for; `chances`: of a match by luck."
-    base, _, own = alternative
-    if (masks := self.effect(moved, 'shifted' in alternative.kinds())) is None: return
-    axes = [a for a in range(self.printed.ndim) if own or a != base.axis or base.kind == 'shifted']
-    for cost, *scope in scopes(*masks[1:], axes):
-        inside = _mask(self.printed.shape, *scope)
-        n, m, bad = (int((mask & inside).sum()) for mask in masks)
-        if m < 2 or m <= bad: continue
-        tail = float(scipy.stats.binom.sf(m - 1, n, chances[masks[0] & inside].mean()))
-        yield _Explanation(m - bad, tail*cost*share, moved, alternative, tuple(scope), (m, n, bad))
+# %% ../../nbs/report/checks.ipynb #checks-state
+@dataclass
+class _State:
+    "What is printed, and what explains it by now."
+    printed: np.ndarray # NaN where nothing is
+    half: float # Half the width of a printed number
+    formula: Callable # From components to the table's numbers
+    components: dict # By name, with the mistakes found by now
+    explained: np.ndarray # Which cells they explain
 
-# %% ../../nbs/report/checks.ipynb #checks-search
-@patch
-def best(self:_State, start, tried, budget):
-    "The explanation that explains most, with a chance of at most the budget, of mistakes made in `start`; or None."
-    chances, bases = chance_match(self.printed, self.now, self.half), {None: start}
-    best = None
-    for alternative, share in tried.items():
-        base, name, own = alternative
-        if base not in bases: bases[base] = {key: base(x) for key, x in start.items()}
-        moved = bases[base] if own is None else bases[base] | {name: own(bases[base][name])}
-        for e in self.explanations(alternative, moved, share, chances):
-            if e.chance <= budget and (best is None or e.rank() > best.rank()): best = e
-    return best
+    def __post_init__(self): self.now = _compute(self.formula, self.components)
 
-# %% ../../nbs/report/checks.ipynb #checks-accept
-@patch
-def accept(self:_State, e):
-    "The state with this explanation made true within its scope."
-    inside = _mask(self.printed.shape, *e.scope)
-    fit = lambda x: inside.reshape(inside.shape + (1,)*(x.ndim - inside.ndim))
-    components = {key: np.where(fit(x), e.moved[key], x) for key, x in self.components.items()}
-    match = np.abs(_compute(self.formula, components) - self.printed) <= self.half
-    return replace(self, components=components, explained=self.explained | inside & match)
+    def effect(self, moved, shifted):
+        """Cells that these components change and nothing explains, those of them that they explain, and the explained ones
+        that they spoil; None if they explain less than two."""
+        other = _compute(self.formula, moved)
+        match = np.abs(other - self.printed) <= self.half
+        if (match & ~self.explained).sum() < 2: return None
+        differs = np.isfinite(other) & ~(np.abs(other - self.now) <= self.half)
+        opened, lost = ~self.explained & differs & np.isfinite(self.printed), self.explained & differs & ~match
+        if not shifted: lost |= self.explained & ~np.isfinite(other) # a shift has no number for the first row
+        return opened, match & ~self.explained & differs, lost
+
+    def explanations(self, alternative, moved, share, chances):
+        "What an alternative explains, scope by scope; `share`: how many it counts for; `chances`: of a match by luck."
+        base, _, own = alternative
+        if (masks := self.effect(moved, 'shifted' in alternative.kinds())) is None: return
+        axes = [a for a in range(self.printed.ndim) if own or a != base.axis or base.kind == 'shifted']
+        for cost, *scope in scopes(*masks[1:], axes):
+            inside = _mask(self.printed.shape, *scope)
+            n, m, bad = (int((mask & inside).sum()) for mask in masks)
+            if m < 2 or m <= bad: continue
+            tail = float(scipy.stats.binom.sf(m - 1, n, chances[masks[0] & inside].mean()))
+            yield _Explanation(m - bad, tail*cost*share, moved, alternative, tuple(scope), (m, n, bad))
+
+    def best(self, start, tried, budget):
+        "The explanation that explains most, with a chance of at most the budget, of mistakes made in `start`; or None."
+        chances, bases = chance_match(self.printed, self.now, self.half), {None: start}
+        best = None
+        for alternative, share in tried.items():
+            base, name, own = alternative
+            if base not in bases: bases[base] = {key: base(x) for key, x in start.items()}
+            moved = bases[base] if own is None else bases[base] | {name: own(bases[base][name])}
+            for e in self.explanations(alternative, moved, share, chances):
+                if e.chance <= budget and (best is None or e.rank() > best.rank()): best = e
+        return best
+
+    def accept(self, e):
+        "The state with this explanation made true within its scope."
+        inside = _mask(self.printed.shape, *e.scope)
+        fit = lambda x: inside.reshape(inside.shape + (1,)*(x.ndim - inside.ndim))
+        components = {key: np.where(fit(x), e.moved[key], x) for key, x in self.components.items()}
+        match = np.abs(_compute(self.formula, components) - self.printed) <= self.half
+        return replace(self, components=components, explained=self.explained | inside & match)
 
 # %% ../../nbs/report/checks.ipynb #checks-loop
 def _explain(state, tried, alpha):

@@ -9,8 +9,6 @@ __all__ = ['Published', 'published']
 import json
 from dataclasses import dataclass
 
-from fastcore.basics import patch
-
 from ..core.files import shipped
 from ..core.records import BadInput
 
@@ -25,25 +23,22 @@ class Published:
     tolerance: float|None = None # For numbers read off a figure: how far off they may be
     note: str = ''       # What else a reader of the table should know
 
-# %% ../../nbs/report/published.ipynb #published-agrees
-@patch
-def agrees(
-    self:Published,
-    published:float, # As printed
-    x:float, # Recomputed
-)->bool:
-    "Is `x` the published number: within half a unit of the last digit, or within the figure's tolerance?"
-    return abs(x - published) <= (self.tolerance or .5*10**-self.decimals) + 1e-9
+    def agrees(
+        self,
+        published:float, # As printed
+        x:float, # Recomputed
+    )->bool:
+        "Is `x` the published number: within half a unit of the last digit, or within the figure's tolerance?"
+        return abs(x - published) <= (self.tolerance or .5*10**-self.decimals) + 1e-9
 
-@patch
-def off_by_one(
-    self:Published,
-    published:float, # As printed
-    x:float, # Recomputed
-)->bool:
-    "Would `x` be printed as the neighbour of the published number? Figures have no last digit."
-    if self.tolerance is not None or self.agrees(published, x): return False
-    return abs(x - published) <= 1.5*10**-self.decimals + 1e-9
+    def off_by_one(
+        self,
+        published:float, # As printed
+        x:float, # Recomputed
+    )->bool:
+        "Would `x` be printed as the neighbour of the published number? Figures have no last digit."
+        if self.tolerance is not None or self.agrees(published, x): return False
+        return abs(x - published) <= 1.5*10**-self.decimals + 1e-9
 
 # %% ../../nbs/report/published.ipynb #published-load
 def published(

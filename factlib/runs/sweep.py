@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Callable, Iterable
 
-from fastcore.basics import patch
-
 from ..core.files import read_regular, write_atomic
 from ..core.folders import at_work, drop_failed, private_folder, tidy
 from ..core.ledger import Spent
@@ -43,6 +41,23 @@ def plan(
     return {cell.name: stale(read_record(out, cell.name), wanted(grid, cell), out/cell.name, stamp)
             for cell in grid.cells}
 
+# %% ../../nbs/runs/sweep.ipynb #sweep-enter-found
+def _first_finding(folder):
+    "The first thing that a result says."
+    try: return str(json.loads(read_regular(folder/'result.json'))['findings'][0]['text'])
+    except (OSError, ValueError, KeyError, IndexError, TypeError, RecursionError): return ''
+
+def _unscored(folder):
+    "Why a result can't stand for one: nothing could be scored, as when a server is down."
+    try: nothing = results_of(folder)[1]
+    except (OSError, ValueError, KeyError, TypeError): return 'Its result can\'t be read.'
+    return f'Nothing could be scored. {_first_finding(folder)}'.strip() if nothing else ''
+
+def _clear(out, name):
+    "Remove what a failure of a cell has left beside its folder."
+    remove_own(out/f'{name}.failed.ipynb')
+    drop_failed(out/name)
+
 # %% ../../nbs/runs/sweep.ipynb #sweep-class
 class Sweep:
     "The rows of a sweep, and its files."
@@ -59,66 +74,43 @@ class Sweep:
         "How many cells have a status."
         return sum(row.status == status for row in self.rows.values())
 
-# %% ../../nbs/runs/sweep.ipynb #sweep-write
-@patch
-def write(self:Sweep,
-    now:bool=False, # Even if they were just written
-)->None:
-    "Write `cells.csv` and the page."
-    begun = time.monotonic()
-    if not now and begun - self.written < 1 + 20*self.took: return
-    rows = list(self.rows.values())
-    check_table(self.out)
-    for row in rows:
-        spent = self.budget.ledger.of(row.cell.name)
-        if spent != Spent() or row.seconds is not None: row.count(spent)
-    write_atomic(self.out/'cells.csv', cells_csv(rows))
-    write_atomic(self.out/'index.html', sweep_page(self.out, self.grid, rows, f'Asked for: {self.budget.said()}.'))
-    self.written = time.monotonic()
-    self.took = self.written - begun
+    def write(self,
+        now:bool=False, # Even if they were just written
+    )->None:
+        "Write `cells.csv` and the page."
+        begun = time.monotonic()
+        if not now and begun - self.written < 1 + 20*self.took: return
+        rows = list(self.rows.values())
+        check_table(self.out)
+        for row in rows:
+            spent = self.budget.ledger.of(row.cell.name)
+            if spent != Spent() or row.seconds is not None: row.count(spent)
+        write_atomic(self.out/'cells.csv', cells_csv(rows))
+        write_atomic(self.out/'index.html', sweep_page(self.out, self.grid, rows, f'Asked for: {self.budget.said()}.'))
+        self.written = time.monotonic()
+        self.took = self.written - begun
 
-# %% ../../nbs/runs/sweep.ipynb #sweep-enter-found
-def _first_finding(folder):
-    "The first thing that a result says."
-    try: return str(json.loads(read_regular(folder/'result.json'))['findings'][0]['text'])
-    except (OSError, ValueError, KeyError, IndexError, TypeError, RecursionError): return ''
-
-def _unscored(folder):
-    "Why a result can't stand for one: nothing could be scored, as when a server is down."
-    try: nothing = results_of(folder)[1]
-    except (OSError, ValueError, KeyError, TypeError): return 'Its result can\'t be read.'
-    return f'Nothing could be scored. {_first_finding(folder)}'.strip() if nothing else ''
-
-
-
-def _clear(out, name):
-    "Remove what a failure of a cell has left beside its folder."
-    remove_own(out/f'{name}.failed.ipynb')
-    drop_failed(out/name)
-
-# %% ../../nbs/runs/sweep.ipynb #sweep-enter
-@patch
-def enter(self:Sweep,
-    name:str, # Of a cell
-    before:Record, # What it depended on when it began
-    outcome:Outcome,
-    account, # Of the gateway
-)->None:
-    "A cell has ended."
-    folder, cell = self.out/name, self.rows[name].cell
-    why = account.refused or outcome.stopped or outcome.failed or _unscored(folder)
-    status = 'stopped' if account.refused or outcome.stopped else 'failed' if why else 'done'
-    ledger = self.budget.ledger
-    spent = enter_kept(folder, ledger, name) if status == 'done' else ledger.of(name)
-    record = Record(status, why, before.parameters, before.notebook, before.data, outcome.modules, outcome.seconds,
-                    spent.requests, spent.tokens)
-    if status != 'failed': _clear(self.out, name)
-    if status == 'done':
-        record.found, record.result = _first_finding(folder), digests_of(folder)
-        if wanted(self.grid, cell) != before: record.result = {}
-    keep_record(self.out, name, record)
-    self.rows[name] = row_of(cell, record, status)
-    self.write()
+    def enter(self,
+        name:str, # Of a cell
+        before:Record, # What it depended on when it began
+        outcome:Outcome,
+        account, # Of the gateway
+    )->None:
+        "A cell has ended."
+        folder, cell = self.out/name, self.rows[name].cell
+        why = account.refused or outcome.stopped or outcome.failed or _unscored(folder)
+        status = 'stopped' if account.refused or outcome.stopped else 'failed' if why else 'done'
+        ledger = self.budget.ledger
+        spent = enter_kept(folder, ledger, name) if status == 'done' else ledger.of(name)
+        record = Record(status, why, before.parameters, before.notebook, before.data, outcome.modules, outcome.seconds,
+                        spent.requests, spent.tokens)
+        if status != 'failed': _clear(self.out, name)
+        if status == 'done':
+            record.found, record.result = _first_finding(folder), digests_of(folder)
+            if wanted(self.grid, cell) != before: record.result = {}
+        keep_record(self.out, name, record)
+        self.rows[name] = row_of(cell, record, status)
+        self.write()
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-jobs
 def _jobs(sweep, names, gateway, cache):

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Callable
 
 import numpy as np
-from fastcore.basics import patch
-
 from ..core.checks import check_count
 from ..core.files import digest, whole_characters, write_atomic
 from ..core.records import BadInput
@@ -38,26 +36,23 @@ class Retriever:
         "How near each query is to each passage: the higher the nearer, 0 or less for nothing in common."
         raise NotImplementedError(f'{type(self).__name__} has to define `scores`.')
 
-# %% ../../nbs/text/retrieval.ipynb #retrieval-top
-@patch
-def tops(self:Retriever,
-    queries:list,
-    k:int=1, # At most so many results a query
-)->list: # For each query its results: [(index, score), ...], the best first, scores above 0
-    "The passages nearest to each of some queries."
-    k = check_count(k, '`k`', 1)
-    if not queries or not self.texts: return [[] for _ in queries]
-    table = np.asarray(self.scores(list(queries)), float)
-    best = [[int(i) for i in np.argsort(-row, kind='stable')[:k] if row[i] > 0] for row in table]
-    return [[(i, float(row[i])) for i in listed] for row, listed in zip(table, best)]
+    def tops(self,
+        queries:list,
+        k:int=1, # At most so many results a query
+    )->list: # For each query its results: [(index, score), ...], the best first, scores above 0
+        "The passages nearest to each of some queries."
+        k = check_count(k, '`k`', 1)
+        if not queries or not self.texts: return [[] for _ in queries]
+        table = np.asarray(self.scores(list(queries)), float)
+        best = [[int(i) for i in np.argsort(-row, kind='stable')[:k] if row[i] > 0] for row in table]
+        return [[(i, float(row[i])) for i in listed] for row, listed in zip(table, best)]
 
-@patch
-def top(self:Retriever,
-    query:str,
-    k:int=1, # At most so many results
-)->list: # [(index, score), ...], the best first, scores above 0
-    "The passages nearest to a query."
-    return self.tops([query], k)[0]
+    def top(self,
+        query:str,
+        k:int=1, # At most so many results
+    )->list: # [(index, score), ...], the best first, scores above 0
+        "The passages nearest to a query."
+        return self.tops([query], k)[0]
 
 # %% ../../nbs/text/retrieval.ipynb #retrieval-bm25
 class BM25(Retriever):
@@ -164,20 +159,18 @@ class EndpointVectors:
         self.model, self.base_url, self.batch = model, base_url, check_count(batch, '`batch`', 1)
         self.kept, self.requests = VectorFolder(folder, base_url, model), 0 # requests: sent so far
 
-# %% ../../nbs/text/retrieval.ipynb #retrieval-embed-call
-@patch
-def __call__(self:EndpointVectors, texts:list)->np.ndarray: # One row a text, of length 1; zeros for a blank one
-    "The vectors of some texts."
-    known = {t: self.kept.get(t) for t in map(whole_characters, texts) if t.strip()}
-    lacking = [t for t, vector in known.items() if vector is None]
-    for part in (lacking[i:i + self.batch] for i in range(0, len(lacking), self.batch)):
-        self.requests += 1
-        for text, vector in zip(part, ask_vectors(part, self.model, self.base_url)):
-            known[text] = vector
-            self.kept.put(text, vector)
-    nothing = [0.]*max(map(len, known.values()), default=1)
-    rows = np.array([known.get(whole_characters(t), nothing) for t in texts], float).reshape(-1, len(nothing))
-    return rows/np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    def __call__(self, texts:list)->np.ndarray: # One row a text, of length 1; zeros for a blank one
+        "The vectors of some texts."
+        known = {t: self.kept.get(t) for t in map(whole_characters, texts) if t.strip()}
+        lacking = [t for t, vector in known.items() if vector is None]
+        for part in (lacking[i:i + self.batch] for i in range(0, len(lacking), self.batch)):
+            self.requests += 1
+            for text, vector in zip(part, ask_vectors(part, self.model, self.base_url)):
+                known[text] = vector
+                self.kept.put(text, vector)
+        nothing = [0.]*max(map(len, known.values()), default=1)
+        rows = np.array([known.get(whole_characters(t), nothing) for t in texts], float).reshape(-1, len(nothing))
+        return rows/np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
 
 # %% ../../nbs/text/retrieval.ipynb #retrieval-endpoint
 class Endpoint(Retriever):

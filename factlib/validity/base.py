@@ -14,10 +14,16 @@ from functools import partial
 
 import numpy as np
 import scipy
-from fastcore.basics import patch
-
 from ..core.checks import check_choice
 from ..core.records import Absence, BadInput, is_missing
+
+# %% ../../nbs/validity/base.ipynb #base-result-finite
+def _finite(x, what):
+    "None, or a plain finite float."
+    if x is None: return None
+    if not math.isfinite(x):
+        raise BadInput(f'The {what} of a Result is {x}: it must be finite, or None with a note that says why.')
+    return float(x)
 
 # %% ../../nbs/validity/base.ipynb #base-result
 @dataclass(frozen=True, repr=False)
@@ -37,62 +43,47 @@ class Result:
 
     def __post_init__(self): self._check()
 
-# %% ../../nbs/validity/base.ipynb #base-result-finite
-def _finite(x, what):
-    "None, or a plain finite float."
-    if x is None: return None
-    if not math.isfinite(x):
-        raise BadInput(f'The {what} of a Result is {x}: it must be finite, or None with a note that says why.')
-    return float(x)
+    def _check(self):
+        put = partial(object.__setattr__, self)
+        for name in ('estimate', 'statistic', 'p', 'df', 'effective'): put(name, _finite(getattr(self, name), name))
+        if self.ci is not None: put('ci', tuple(_finite(x, 'ci') for x in self.ci))
+        if self.asked is None: put('asked', self.n)
+        if self.asked < self.n: raise BadInput(f'A Result has n = {self.n} of only {self.asked} asked.')
+        if self.p is not None and not 0 <= self.p <= 1:
+            raise BadInput(f'A p-value lies between 0 and 1; this one is {self.p}.')
+        if self.ci is not None and not (len(self.ci) == 2 and self.ci[0] <= self.ci[1]):
+            raise BadInput(f'A ci is (low, high) with low <= high; this one is {self.ci}.')
 
-# %% ../../nbs/validity/base.ipynb #base-result-check
-@patch
-def _check(self:Result):
-    put = partial(object.__setattr__, self)
-    for name in ('estimate', 'statistic', 'p', 'df', 'effective'): put(name, _finite(getattr(self, name), name))
-    if self.ci is not None: put('ci', tuple(_finite(x, 'ci') for x in self.ci))
-    if self.asked is None: put('asked', self.n)
-    if self.asked < self.n: raise BadInput(f'A Result has n = {self.n} of only {self.asked} asked.')
-    if self.p is not None and not 0 <= self.p <= 1:
-        raise BadInput(f'A p-value lies between 0 and 1; this one is {self.p}.')
-    if self.ci is not None and not (len(self.ci) == 2 and self.ci[0] <= self.ci[1]):
-        raise BadInput(f'A ci is (low, high) with low <= high; this one is {self.ci}.')
+    def __repr__(self)->str:
+        "Estimate, interval, test, n scored / n asked, and the note: one line."
+        parts = ['undefined' if self.estimate is None else f'{self.estimate:.3g}']
+        if self.ci is not None: parts[0] += f' [{self.ci[0]:.3g}, {self.ci[1]:.3g}]'
+        if self.statistic is not None:
+            parts.append(('z' if self.df is None else f't({self.df:g})') + f' = {self.statistic:.3g}')
+        if self.p is not None: parts.append('p < 1e-300' if self.p < 1e-300 else f'p = {self.p:.2g}')
+        uneven = self.effective is not None and self.effective < .9*self.groups
+        groups = '' if self.groups is None else f' in {self.groups} groups'
+        parts.append(f'n = {self.n}/{self.asked}{groups}' + (f' (as {self.effective:.1f} equal ones)' if uneven else ''))
+        return ', '.join(parts) + (f' ({self.note})' if self.note else '')
 
-# %% ../../nbs/validity/base.ipynb #base-result-show
-@patch
-def __repr__(self:Result)->str:
-    "Estimate, interval, test, n scored / n asked, and the note: one line."
-    parts = ['undefined' if self.estimate is None else f'{self.estimate:.3g}']
-    if self.ci is not None: parts[0] += f' [{self.ci[0]:.3g}, {self.ci[1]:.3g}]'
-    if self.statistic is not None:
-        parts.append(('z' if self.df is None else f't({self.df:g})') + f' = {self.statistic:.3g}')
-    if self.p is not None: parts.append('p < 1e-300' if self.p < 1e-300 else f'p = {self.p:.2g}')
-    uneven = self.effective is not None and self.effective < .9*self.groups
-    groups = '' if self.groups is None else f' in {self.groups} groups'
-    parts.append(f'n = {self.n}/{self.asked}{groups}' + (f' (as {self.effective:.1f} equal ones)' if uneven else ''))
-    return ', '.join(parts) + (f' ({self.note})' if self.note else '')
+    def __float__(self)->float:
+        "The estimate; a `BadInput` when there is none."
+        if self.estimate is None: raise BadInput(f'This result has no estimate: {self.note or "undefined"}.')
+        return self.estimate
 
-# %% ../../nbs/validity/base.ipynb #base-result-numbers
-@patch
-def __float__(self:Result)->float:
-    "The estimate; a `BadInput` when there is none."
-    if self.estimate is None: raise BadInput(f'This result has no estimate: {self.note or "undefined"}.')
-    return self.estimate
+    @property
+    def low(self)->float|None:
+        "The low end of the interval; None without one."
+        return None if self.ci is None else self.ci[0]
 
-@patch(as_prop=True)
-def low(self:Result)->float|None:
-    "The low end of the interval; None without one."
-    return None if self.ci is None else self.ci[0]
+    @property
+    def high(self)->float|None:
+        "The high end of the interval; None without one."
+        return None if self.ci is None else self.ci[1]
 
-@patch(as_prop=True)
-def high(self:Result)->float|None:
-    "The high end of the interval; None without one."
-    return None if self.ci is None else self.ci[1]
-
-@patch
-def to_dict(self:Result)->dict: # Field name -> value
-    "All fields, for a row of a table."
-    return dataclasses.asdict(self)
+    def to_dict(self)->dict: # Field name -> value
+        "All fields, for a row of a table."
+        return dataclasses.asdict(self)
 
 # %% ../../nbs/validity/base.ipynb #base-flat
 def flat(

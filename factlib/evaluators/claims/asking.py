@@ -11,13 +11,17 @@ __all__ = ['STRING', 'VERDICT_SCHEMA', 'NO_ANSWER', 'TRIES', 'NO_USE', 'Asker', 
 import copy, re, unicodedata
 from typing import Callable
 
-from fastcore.basics import patch
-
 from ...core.checks import check_count
 from ...core.records import Absence, BadInput, Usage, signature
 from .parts import Component, Outcome, together, total_usage
 from ...llm.prompts import load_prompt, neutralise
 from ...llm.replies import answer, json_values, reason
+
+# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-asker-helpers
+def _json_prompt(name, *about):
+    prompt = load_prompt(name, *about)
+    if prompt.answer == 'json': return prompt
+    raise BadInput(f'The prompt {name!r} must ask for JSON, and say so with {{% set answer = "json" %}}.')
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-asker
 class Asker:
@@ -41,28 +45,19 @@ class Asker:
         described = signature('asked', 1, prompt=self.prompt.signature, **sampling, **chat.describe())
         self.signature = described.replace('|', ';') # it becomes part of an evaluator's
 
-def _json_prompt(name, *about):
-    prompt = load_prompt(name, *about)
-    if prompt.answer == 'json': return prompt
-    raise BadInput(f'The prompt {name!r} must ask for JSON, and say so with {{% set answer = "json" %}}.')
+    def messages(self, slots:dict)->list:
+        "The prompt. Slots that a template may use, and doesn't, are left out."
+        return self.prompt.messages(**{name: value for name, value in slots.items() if name in self.prompt.slots})
 
-# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-call
-@patch
-def messages(self:Asker, slots:dict)->list:
-    "The prompt. Slots that a template may use, and doesn't, are left out."
-    return self.prompt.messages(**{name: value for name, value in slots.items() if name in self.prompt.slots})
+    async def __call__(self, **slots): # A `Reply`
+        "Ask."
+        return await self.chat(self.messages(slots), **self.options)
 
-@patch
-async def __call__(self:Asker, **slots): # A `Reply`
-    "Ask."
-    return await self.chat(self.messages(slots), **self.options)
-
-@patch
-def planned(self:Asker, note:str='', **slots): # `llm.costs.Planned`
-    "The request, without asking."
-    from factlib.llm.costs import Planned
-    options = {name: value for name, value in self.options.items() if name != 'max_tokens'}
-    return Planned(self.messages(slots), self.options['max_tokens'], note, options=options)
+    def planned(self, note:str='', **slots): # `llm.costs.Planned`
+        "The request, without asking."
+        from factlib.llm.costs import Planned
+        options = {name: value for name, value in self.options.items() if name != 'max_tokens'}
+        return Planned(self.messages(slots), self.options['max_tokens'], note, options=options)
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-schema
 def json_object(

@@ -9,8 +9,6 @@ __all__ = ['ClaimEvaluator']
 import asyncio
 from typing import Callable
 
-from fastcore.basics import patch
-
 from ...core.records import Absence, Example, Judgement
 from ..base import Evaluator, common_languages, missing_field
 from .parts import check_rules, component_for, fact_rows, first_detail, total_usage
@@ -39,46 +37,39 @@ class ClaimEvaluator(Evaluator):
         "The score. It gets the facts, the verdict on each id, and the values of what `check` has beside the verdicts."
         raise NotImplementedError(f'{type(self).__name__} has to say how verdicts make a score: define `put_together`.')
 
-# %% ../../../nbs/evaluators/claims/base.ipynb #base-check
-@patch
-async def check(
-    self:ClaimEvaluator,
-    facts:list, # `Fact`s of the target
-    example:Example,
-)->tuple: # The checker's `Outcome`, and a dict: name -> `Outcome` of what else was asked
-    "Hold the facts against the source."
-    return await self.checker.check(facts, example.source), {}
+    async def check(
+        self,
+        facts:list, # `Fact`s of the target
+        example:Example,
+    )->tuple: # The checker's `Outcome`, and a dict: name -> `Outcome` of what else was asked
+        "Hold the facts against the source."
+        return await self.checker.check(facts, example.source), {}
 
-# %% ../../../nbs/evaluators/claims/base.ipynb #base-judge
-@patch
-async def judge(self:ClaimEvaluator, example:Example)->Judgement:
-    "Take apart, check, put together."
-    lacking = missing_field(self, example)
-    if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
-    parted = await self.decomposer.decompose(example.target)
-    if parted.absence:
-        evidence = parted.notes | dict(step='decompose', detail=parted.detail)
-        return Judgement(example.id, self.name, None, {}, evidence, parted.usage, parted.absence)
-    facts = parted.value
-    checked, beside = await self.check(facts, example)
-    values = {name: outcome.value for name, outcome in beside.items()}
-    # beside the event loop, because it takes a second for a book
-    score, parts, more = await asyncio.to_thread(self.put_together, facts, checked.value, **values)
-    evidence = dict(facts=fact_rows(facts, checked.value)) | more | parted.notes | checked.notes
-    evidence |= {name: outcome.notes for name, outcome in beside.items()} | first_detail([checked, *beside.values()])
-    value, absence = (None, score) if isinstance(score, Absence) else (score, None)
-    usage = total_usage([parted, checked, *beside.values()])
-    return Judgement(example.id, self.name, value, parts, evidence, usage, absence)
+    async def judge(self, example:Example)->Judgement:
+        "Take apart, check, put together."
+        lacking = missing_field(self, example)
+        if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
+        parted = await self.decomposer.decompose(example.target)
+        if parted.absence:
+            evidence = parted.notes | dict(step='decompose', detail=parted.detail)
+            return Judgement(example.id, self.name, None, {}, evidence, parted.usage, parted.absence)
+        facts = parted.value
+        checked, beside = await self.check(facts, example)
+        values = {name: outcome.value for name, outcome in beside.items()}
+        # beside the event loop, because it takes a second for a book
+        score, parts, more = await asyncio.to_thread(self.put_together, facts, checked.value, **values)
+        evidence = dict(facts=fact_rows(facts, checked.value)) | more | parted.notes | checked.notes
+        evidence |= {name: outcome.notes for name, outcome in beside.items()} | first_detail([checked, *beside.values()])
+        value, absence = (None, score) if isinstance(score, Absence) else (score, None)
+        usage = total_usage([parted, checked, *beside.values()])
+        return Judgement(example.id, self.name, value, parts, evidence, usage, absence)
 
-# %% ../../../nbs/evaluators/claims/base.ipynb #base-plan
-@patch
-def plan_check(self:ClaimEvaluator, facts:list, example:Example, note:str)->list: # Of `llm.costs.Planned`
-    "The requests of `check`; the note says how the facts are known."
-    return self.checker.plan(facts, example.source, note)
+    def plan_check(self, facts:list, example:Example, note:str)->list: # Of `llm.costs.Planned`
+        "The requests of `check`; the note says how the facts are known."
+        return self.checker.plan(facts, example.source, note)
 
-@patch
-def plan(self:ClaimEvaluator, example:Example)->list: # Of `llm.costs.Planned`; empty if a required field is missing
-    "The requests that judging the example takes, as far as they can be known."
-    if missing_field(self, example): return []
-    facts, note = self.decomposer.expect(example.target)
-    return self.decomposer.plan(example.target) + self.plan_check(facts, example, note)
+    def plan(self, example:Example)->list: # Of `llm.costs.Planned`; empty if a required field is missing
+        "The requests that judging the example takes, as far as they can be known."
+        if missing_field(self, example): return []
+        facts, note = self.decomposer.expect(example.target)
+        return self.decomposer.plan(example.target) + self.plan_check(facts, example, note)

@@ -10,8 +10,6 @@ import asyncio, inspect
 from dataclasses import replace
 from typing import Callable
 
-from fastcore.basics import patch
-
 from ...core.checks import check_optional_count
 from ...core.records import Absence, BadInput, Example, Judgement, check_score, signature
 from ..base import Evaluator, missing_field, register
@@ -101,6 +99,13 @@ class WordSupport(Evaluator):
         missing = sorted(content_stems(example.target) - content_stems(example.source))
         return self.judgement(example, share, missing=missing)
 
+# %% ../../../nbs/evaluators/claims/check.ipynb #check-nli-entailed
+def _entailed(probabilities, threshold):
+    "Whether some window entails a fact; `probabilities`: windows x CATEGORIES."
+    entailment = probabilities[:, 0]
+    if threshold is not None: return bool(entailment.max() >= threshold)
+    return bool((entailment > probabilities[:, 1:].max(1)).any())
+
 # %% ../../../nbs/evaluators/claims/check.ipynb #check-nli
 class NliChecker(Component):
     "A fact is supported if a window of the source entails it: by a threshold, or because nothing is likelier."
@@ -115,30 +120,19 @@ class NliChecker(Component):
         how = dict(threshold='argmax' if threshold is None else threshold, words='all' if words is None else words)
         self.signature = signature('nli', 1, entailment=self.entailment.signature, **how).replace('|', ';')
 
-# %% ../../../nbs/evaluators/claims/check.ipynb #check-nli-windows
-@patch
-def windows(self:NliChecker, source:str)->list: # Of strings; none if there is nothing to be seen
-    "What of a source is read at a time."
-    if self.words is None: return [source] if visible(source) else []
-    return [s.of(source) for s in word_chunks(source, self.words)]
+    def windows(self, source:str)->list: # Of strings; none if there is nothing to be seen
+        "What of a source is read at a time."
+        if self.words is None: return [source] if visible(source) else []
+        return [s.of(source) for s in word_chunks(source, self.words)]
 
-# %% ../../../nbs/evaluators/claims/check.ipynb #check-nli-entailed
-def _entailed(probabilities, threshold):
-    "Whether some window entails a fact; `probabilities`: windows x CATEGORIES."
-    entailment = probabilities[:, 0]
-    if threshold is not None: return bool(entailment.max() >= threshold)
-    return bool((entailment > probabilities[:, 1:].max(1)).any())
-
-# %% ../../../nbs/evaluators/claims/check.ipynb #check-nli-check
-@patch
-async def check(self:NliChecker, facts:list, source:str)->Outcome: # Id -> True, False or Absence
-    "Hold each fact against all windows; the notes have the `scores`."
-    windows, verdicts, scores = self.windows(source), {}, {}
-    for fact in facts:
-        scored = await self.entailment.score(windows, [fact.text]) if windows else Scored(None)
-        if scored.probabilities is None:
-            verdicts[fact.id] = Absence.too_long if scored.too_long else Absence.inapplicable
-            continue
-        scores[fact.id] = float(scored.probabilities[..., 0].max())
-        verdicts[fact.id] = _entailed(scored.probabilities[:, 0], self.threshold)
-    return Outcome(verdicts, notes=dict(scores=scores))
+    async def check(self, facts:list, source:str)->Outcome: # Id -> True, False or Absence
+        "Hold each fact against all windows; the notes have the `scores`."
+        windows, verdicts, scores = self.windows(source), {}, {}
+        for fact in facts:
+            scored = await self.entailment.score(windows, [fact.text]) if windows else Scored(None)
+            if scored.probabilities is None:
+                verdicts[fact.id] = Absence.too_long if scored.too_long else Absence.inapplicable
+                continue
+            scores[fact.id] = float(scored.probabilities[..., 0].max())
+            verdicts[fact.id] = _entailed(scored.probabilities[:, 0], self.threshold)
+        return Outcome(verdicts, notes=dict(scores=scores))

@@ -13,8 +13,6 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from fastcore.basics import patch
-
 from ...core.files import whole_characters
 from .turn_cues import plain
 from ...text.parse import parse
@@ -138,6 +136,10 @@ def _points_forward(token):
     that = [t for t in below if t.dep_ in ('acl', 'relcl') and t.left_edge.lower_ == 'that']
     return bool(that) or any(t.dep_ in ('ccomp', 'csubj', 'advcl', 'xcomp') and t.i > token.i for t in below)
 
+# %% ../../../nbs/evaluators/claims/coreference.ipynb #coreference-call
+_HOLDERS = dict(his='he', her='she', its='it', their='they', our='we', my='the assistant',
+                your='the user')
+
 # %% ../../../nbs/evaluators/claims/coreference.ipynb #coreference-resolver
 class Resolver:
     "Says for a token of a turn what stands in its place in a claim."
@@ -155,21 +157,16 @@ class Resolver:
         before = [m for m in self.own if m.start < end]
         return antecedent(token.lower_, before, self.history) or token.text
 
-# %% ../../../nbs/evaluators/claims/coreference.ipynb #coreference-call
-_HOLDERS = dict(his='he', her='she', its='it', their='they', our='we', my='the assistant',
-                your='the user')
-
-@patch
-def __call__(self:Resolver,
-    token, # Of the turn
-    owner:bool=False, # The name alone, where the token says whose
-)->str:
-    "The token's text, or what it means."
-    low = token.lower_
-    if owner and low in ('our', 'my', 'your'): return _HOLDERS[low]
-    if low in _SPEAKER: name = _SPEAKER[low]
-    elif low in _FITS: name = self.named(token)
-    else: return third_person(token.text, token.tag_) if _follows_speaker(token) else token.text
-    if owner: return _HOLDERS.get(name.lower(), name).removesuffix("'s")
-    if token.tag_ != 'PRP$' or low in _SPEAKER or name == token.text: return name
-    return name + ("'" if name.endswith('s') else "'s")
+    def __call__(self,
+        token, # Of the turn
+        owner:bool=False, # The name alone, where the token says whose
+    )->str:
+        "The token's text, or what it means."
+        low = token.lower_
+        if owner and low in ('our', 'my', 'your'): return _HOLDERS[low]
+        if low in _SPEAKER: name = _SPEAKER[low]
+        elif low in _FITS: name = self.named(token)
+        else: return third_person(token.text, token.tag_) if _follows_speaker(token) else token.text
+        if owner: return _HOLDERS.get(name.lower(), name).removesuffix("'s")
+        if token.tag_ != 'PRP$' or low in _SPEAKER or name == token.text: return name
+        return name + ("'" if name.endswith('s') else "'s")

@@ -9,8 +9,6 @@ __all__ = ['MODES', 'Correctness', 'correctness', 'correctness_scores', 'Factual
 from functools import partial
 from typing import NamedTuple
 
-from fastcore.basics import patch
-
 from ...core.checks import check_choice
 from ...core.records import Absence, BadInput, Example, Judgement, check_score, signature
 from ..base import missing_field, register, register_variant
@@ -66,14 +64,7 @@ def correctness_scores(
     bounds = dict(bounds=_extremes(target, reference, mode, beta)) if lacks[mode] else {}
     return parts[mode], parts, bounds
 
-# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-evaluator
-@register
-class FactualCorrectness(ClaimEvaluator):
-    """How far an answer says what the reference says: 0 to 1 (RAGAS; trutheval, section 2); parts as in `Correctness`.
-    A reference without claims is inapplicable; a target without claims scores 0.
-    The evidence holds the `facts` of the target and the `reference_facts`, with their verdicts."""
-    name, requires, slow = 'factual_correctness', ('target', 'reference'), True # MiniLM reads all sentences
-
+# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-evaluator-helpers
 def _checked_beta(beta):
     "A positive number."
     weight = check_score(beta, 'beta')
@@ -90,56 +81,6 @@ def _check_grain(grain, evaluator, decomposer):
     if unused and (evaluator.chat is None or decomposer is not None):
         raise BadInput(f'{unused[0]!r} is for the model that takes texts apart, and none does: leave it out.')
 
-# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-init
-@patch
-def __init__(self:FactualCorrectness,
-    chat=None, # A `Chat`; None: rules
-    decomposer=None, # Another than the chat or the rule
-    checker=None, # Another than the chat or the rule
-    mode:str='f', # Or "precision", "recall"
-    beta:float=1, # Weight of recall in F
-    atomicity:str='high', # Of a model's claims: see `ClaimDecomposer`
-    coverage:str='high', # Of them
-    batch:int=20, # Claims in a request
-    pack:str|None=None, # Folder of your own prompts
-    **sampling, # temperature (0 if not given), ...
-):
-    ClaimEvaluator.__init__(self, chat, sampling | (dict(pack=pack) if pack else {}))
-    self.mode, self.beta = check_choice(mode, MODES, 'mode'), _checked_beta(beta)
-    grain = dict(atomicity=atomicity, coverage=coverage)
-    _check_grain(grain, self, decomposer)
-    self._set_components(decomposer, checker, partial(ClaimDecomposer, **grain), batch)
-
-# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-components
-@patch
-def _set_components(self:FactualCorrectness, decomposer, checker, asked, batch):
-    "The decomposer, the checker, and how they make the numbers."
-    self.decomposer = self.component(decomposer, 'decompose', asked, SentenceDecomposer)
-    self.checker = self.component(checker, 'check', partial(ModelChecker, batch=batch), DegreeChecker)
-    about = dict(decomposer=self.decomposer.signature, checker=self.checker.signature)
-    self.signature = signature(self.name, 1, **about, mode=self.mode, beta=f'{self.beta:g}')
-
-# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-empty
-@patch
-def _without_claims(self:FactualCorrectness, example, facts, wanted, usage):
-    "The judgement if one of the texts has no claims, else None."
-    if facts and wanted: return None
-    evidence = dict(why=f'the {"target" if wanted else "reference"} makes no claims',
-                    facts=[], reference_facts=fact_rows(wanted, {f.id: False for f in wanted}))
-    if not wanted: return Judgement(example.id, self.name, None, {}, evidence, usage, Absence.inapplicable)
-    nothing = correctness([], [False]*len(wanted))._asdict()
-    return Judgement(example.id, self.name, 0., nothing, evidence, usage)
-
-# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-failed
-@patch
-def _not_parted(self:FactualCorrectness, example, parted):
-    "The judgement if a text could not be taken apart, else None."
-    failed = next((name for name, outcome in parted.items() if outcome.absence), None)
-    if failed is None: return None
-    outcome = parted[failed]
-    evidence = outcome.notes | dict(step=f'decompose {failed}', detail=outcome.detail)
-    return Judgement(example.id, self.name, None, {}, evidence, total_usage(parted.values()), outcome.absence)
-
 # %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-evidence
 def _evidence(facts, wanted, outcomes):
     "Claims with their verdicts, and the notes of all steps, by what they are about."
@@ -148,42 +89,86 @@ def _evidence(facts, wanted, outcomes):
     notes = {f'{name}_notes': outcome.notes for name, outcome in outcomes.items() if outcome.notes}
     return rows | notes | first_detail(outcomes.values())
 
-# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-judged
-@patch
-async def _judged(self:FactualCorrectness, example, facts, wanted, parted):
-    "The judgement of two lists of claims."
-    ours, theirs = await together([self.checker.check(facts, example.reference),
-                                   self.checker.check(wanted, example.target)])
-    verdicts = [[outcome.value[f.id] for f in listed] for outcome, listed in ((ours, facts), (theirs, wanted))]
-    value, parts, bounds = correctness_scores(*verdicts, self.mode, self.beta)
-    outcomes = parted | dict(precision=ours, recall=theirs)
-    evidence, usage = _evidence(facts, wanted, outcomes) | bounds, total_usage(outcomes.values())
-    value, absence = (None, value) if isinstance(value, Absence) else (value, None)
-    return Judgement(example.id, self.name, value, parts, evidence, usage, absence)
+# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-evaluator
+@register
+class FactualCorrectness(ClaimEvaluator):
+    """How far an answer says what the reference says: 0 to 1 (RAGAS; trutheval, section 2); parts as in `Correctness`.
+    A reference without claims is inapplicable; a target without claims scores 0.
+    The evidence holds the `facts` of the target and the `reference_facts`, with their verdicts."""
+    name, requires, slow = 'factual_correctness', ('target', 'reference'), True # MiniLM reads all sentences
 
-# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-judge
-@patch
-async def judge(self:FactualCorrectness, example:Example)->Judgement:
-    "Take both apart, check both directions, put together."
-    lacking = missing_field(self, example)
-    if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
-    texts = dict(target=example.target, reference=example.reference)
-    parted = dict(zip(texts, await together(self.decomposer.decompose(text) for text in texts.values())))
-    if failed := self._not_parted(example, parted): return failed
-    facts, wanted = parted['target'].value, parted['reference'].value
-    empty = self._without_claims(example, facts, wanted, total_usage(parted.values()))
-    return empty or await self._judged(example, facts, wanted, parted)
+    def __init__(self,
+        chat=None, # A `Chat`; None: rules
+        decomposer=None, # Another than the chat or the rule
+        checker=None, # Another than the chat or the rule
+        mode:str='f', # Or "precision", "recall"
+        beta:float=1, # Weight of recall in F
+        atomicity:str='high', # Of a model's claims: see `ClaimDecomposer`
+        coverage:str='high', # Of them
+        batch:int=20, # Claims in a request
+        pack:str|None=None, # Folder of your own prompts
+        **sampling, # temperature (0 if not given), ...
+    ):
+        ClaimEvaluator.__init__(self, chat, sampling | (dict(pack=pack) if pack else {}))
+        self.mode, self.beta = check_choice(mode, MODES, 'mode'), _checked_beta(beta)
+        grain = dict(atomicity=atomicity, coverage=coverage)
+        _check_grain(grain, self, decomposer)
+        self._set_components(decomposer, checker, partial(ClaimDecomposer, **grain), batch)
 
-# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-plan
-@patch
-def plan(self:FactualCorrectness, example:Example)->list: # Of `llm.costs.Planned`; empty if a required field is missing
-    "The requests that judging the example takes, as far as they can be known."
-    if missing_field(self, example): return []
-    planned = self.decomposer.plan(example.target) + self.decomposer.plan(example.reference)
-    for text, other in ((example.target, example.reference), (example.reference, example.target)):
-        facts, note = self.decomposer.expect(text)
-        planned += self.checker.plan(facts, other, note)
-    return planned
+    def _set_components(self, decomposer, checker, asked, batch):
+        "The decomposer, the checker, and how they make the numbers."
+        self.decomposer = self.component(decomposer, 'decompose', asked, SentenceDecomposer)
+        self.checker = self.component(checker, 'check', partial(ModelChecker, batch=batch), DegreeChecker)
+        about = dict(decomposer=self.decomposer.signature, checker=self.checker.signature)
+        self.signature = signature(self.name, 1, **about, mode=self.mode, beta=f'{self.beta:g}')
+
+    def _without_claims(self, example, facts, wanted, usage):
+        "The judgement if one of the texts has no claims, else None."
+        if facts and wanted: return None
+        evidence = dict(why=f'the {"target" if wanted else "reference"} makes no claims',
+                        facts=[], reference_facts=fact_rows(wanted, {f.id: False for f in wanted}))
+        if not wanted: return Judgement(example.id, self.name, None, {}, evidence, usage, Absence.inapplicable)
+        nothing = correctness([], [False]*len(wanted))._asdict()
+        return Judgement(example.id, self.name, 0., nothing, evidence, usage)
+
+    def _not_parted(self, example, parted):
+        "The judgement if a text could not be taken apart, else None."
+        failed = next((name for name, outcome in parted.items() if outcome.absence), None)
+        if failed is None: return None
+        outcome = parted[failed]
+        evidence = outcome.notes | dict(step=f'decompose {failed}', detail=outcome.detail)
+        return Judgement(example.id, self.name, None, {}, evidence, total_usage(parted.values()), outcome.absence)
+
+    async def _judged(self, example, facts, wanted, parted):
+        "The judgement of two lists of claims."
+        ours, theirs = await together([self.checker.check(facts, example.reference),
+                                       self.checker.check(wanted, example.target)])
+        verdicts = [[outcome.value[f.id] for f in listed] for outcome, listed in ((ours, facts), (theirs, wanted))]
+        value, parts, bounds = correctness_scores(*verdicts, self.mode, self.beta)
+        outcomes = parted | dict(precision=ours, recall=theirs)
+        evidence, usage = _evidence(facts, wanted, outcomes) | bounds, total_usage(outcomes.values())
+        value, absence = (None, value) if isinstance(value, Absence) else (value, None)
+        return Judgement(example.id, self.name, value, parts, evidence, usage, absence)
+
+    async def judge(self, example:Example)->Judgement:
+        "Take both apart, check both directions, put together."
+        lacking = missing_field(self, example)
+        if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
+        texts = dict(target=example.target, reference=example.reference)
+        parted = dict(zip(texts, await together(self.decomposer.decompose(text) for text in texts.values())))
+        if failed := self._not_parted(example, parted): return failed
+        facts, wanted = parted['target'].value, parted['reference'].value
+        empty = self._without_claims(example, facts, wanted, total_usage(parted.values()))
+        return empty or await self._judged(example, facts, wanted, parted)
+
+    def plan(self, example:Example)->list: # Of `llm.costs.Planned`; empty if a required field is missing
+        "The requests that judging the example takes, as far as they can be known."
+        if missing_field(self, example): return []
+        planned = self.decomposer.plan(example.target) + self.decomposer.plan(example.reference)
+        for text, other in ((example.target, example.reference), (example.reference, example.target)):
+            facts, note = self.decomposer.expect(text)
+            planned += self.checker.plan(facts, other, note)
+        return planned
 
 # %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-words
 register_variant('factual_correctness_words', FactualCorrectness, checker=DegreeChecker(by_meaning=False))

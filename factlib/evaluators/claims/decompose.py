@@ -9,14 +9,19 @@ __all__ = ['GRAINS', 'FactDecomposer', 'EventDecomposer', 'ClaimDecomposer', 'ev
 import asyncio, re
 from typing import Callable
 
-from fastcore.basics import patch
-
 from ...core.checks import check_choice
 from ...core.records import Absence, signature
 from .asking import Asker
 from .parts import Component, Outcome, numbered, visible
 from ...text.spans import sentences
 from ...text.words import content_stems
+
+# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-claims
+GRAINS = ('high', 'low')
+
+# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-plan
+_STAND_IN = ('The facts are not known before the text is taken apart: its sentences stand in for them '
+             '(a model often finds two or three facts in a sentence), and no reply is asked for twice.')
 
 # %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-model
 class FactDecomposer(Component):
@@ -36,28 +41,34 @@ class FactDecomposer(Component):
         self.asker = Asker(chat, *about, max_tokens=max_tokens, **sampling)
         self.signature = self.asker.signature
 
+    async def decompose(self, text:str)->Outcome: # Of `Fact`s
+        "Ask for the facts; the notes say how many were listed, and how many of these are blank."
+        reply = await self.asker(text=text, **self.fixed)
+        if reply.absence:
+            return Outcome(usage=reply.usage, absence=reply.absence, detail=reply.detail, notes=dict(text=reply.text))
+        facts = [fact for key, kind in self.lists.items() for fact in numbered(reply.data[key], kind)]
+        listed = [text for key in self.lists for text in reply.data[key]]
+        blank = sum(not visible(text) for text in listed)
+        notes = dict(listed=len(listed)) | (dict(blank=blank) if blank else {})
+        if facts or not blank: return Outcome(facts, reply.usage, notes=notes)
+        why, notes = 'All facts that were listed are blank.', notes | dict(text=reply.text)
+        return Outcome(usage=reply.usage, absence=Absence.malformed, detail=why, notes=notes)
+
+    def plan(self, text:str)->list: # Of `llm.costs.Planned`
+        "The one request."
+        return [self.asker.planned(text=text, **self.fixed)]
+
+    def expect(self, text:str)->tuple: # Facts, and a sentence on how they are known ('' if they are)
+        "Stand-ins for the facts that the text will give."
+        kind = next(iter(self.lists.values()))
+        return numbered([s.of(text) for s in sentences(text)], kind), _STAND_IN
+
+# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-model-more
 class EventDecomposer(FactDecomposer):
     "Events, in the order in which the text has them happen, and descriptions (MontageLie, section 5.1)."
     template, lists = 'decompose_events', dict(events='event', descriptions='description')
 
-# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-read
-@patch
-async def decompose(self:FactDecomposer, text:str)->Outcome: # Of `Fact`s
-    "Ask for the facts; the notes say how many were listed, and how many of these are blank."
-    reply = await self.asker(text=text, **self.fixed)
-    if reply.absence:
-        return Outcome(usage=reply.usage, absence=reply.absence, detail=reply.detail, notes=dict(text=reply.text))
-    facts = [fact for key, kind in self.lists.items() for fact in numbered(reply.data[key], kind)]
-    listed = [text for key in self.lists for text in reply.data[key]]
-    blank = sum(not visible(text) for text in listed)
-    notes = dict(listed=len(listed)) | (dict(blank=blank) if blank else {})
-    if facts or not blank: return Outcome(facts, reply.usage, notes=notes)
-    why, notes = 'All facts that were listed are blank.', notes | dict(text=reply.text)
-    return Outcome(usage=reply.usage, absence=Absence.malformed, detail=why, notes=notes)
-
-# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-claims
-GRAINS = ('high', 'low')
-
+# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-claims-more
 class ClaimDecomposer(FactDecomposer):
     "Claims as fine, and as complete, as asked for (RAGAS's factual correctness, which trutheval uses with both high)."
     template, lists = 'decompose_claims', dict(claims='fact')
@@ -74,21 +85,6 @@ class ClaimDecomposer(FactDecomposer):
         super().__init__(chat, **options)
         self.signature += f';atomicity:{atomicity};coverage:{coverage}'
 
-# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-plan
-_STAND_IN = ('The facts are not known before the text is taken apart: its sentences stand in for them '
-             '(a model often finds two or three facts in a sentence), and no reply is asked for twice.')
-
-@patch
-def plan(self:FactDecomposer, text:str)->list: # Of `llm.costs.Planned`
-    "The one request."
-    return [self.asker.planned(text=text, **self.fixed)]
-
-@patch
-def expect(self:FactDecomposer, text:str)->tuple: # Facts, and a sentence on how they are known ('' if they are)
-    "Stand-ins for the facts that the text will give."
-    kind = next(iter(self.lists.values()))
-    return numbered([s.of(text) for s in sentences(text)], kind), _STAND_IN
-
 # %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-kind
 _STATE = re.compile(r'\b(?:is|are|has|have|means?|contains?|consists?|belongs?|includes?|comprises?)\b'
                     r'(?!\s+(?:\w+ly\s+|not\s+|been\s+|being\s+)*\w+(?:ed|ing|en)\b)', re.IGNORECASE)
@@ -101,6 +97,13 @@ def event_or_description(
     return 'description' if _STATE.search(sentence) else 'event'
 
 event_or_description.languages = ('en',)
+
+# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-sentences-helpers
+def _stating_and_empty(text):
+    "The sentences that state something, and those that don't."
+    found = [s.of(text) for s in sentences(text)]
+    stating = [bool(content_stems(sentence)) for sentence in found]
+    return [[sentence for sentence, does in zip(found, stating) if does is wanted] for wanted in (True, False)]
 
 # %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-sentences
 class SentenceDecomposer(Component):
@@ -119,18 +122,10 @@ class SentenceDecomposer(Component):
         for sentence in _stating_and_empty(text)[0]: by_kind.setdefault(self.kind_of(sentence), []).append(sentence)
         return [fact for kind in sorted(by_kind, reverse=True) for fact in numbered(by_kind[kind], kind)], ''
 
-def _stating_and_empty(text):
-    "The sentences that state something, and those that don't."
-    found = [s.of(text) for s in sentences(text)]
-    stating = [bool(content_stems(sentence)) for sentence in found]
-    return [[sentence for sentence, does in zip(found, stating) if does is wanted] for wanted in (True, False)]
-
-# %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-sentences-run
-@patch
-async def decompose(self:SentenceDecomposer, text:str)->Outcome: # Of `Fact`s
-    "The sentences as facts; the notes have those that are `left_out`."
-    def alone():
-        stating, empty = _stating_and_empty(text)
-        notes = dict(listed=len(stating) + len(empty)) | (dict(left_out=empty) if empty else {})
-        return Outcome(self.expect(text)[0], notes=notes)
-    return await asyncio.to_thread(alone) # a second, for a book
+    async def decompose(self, text:str)->Outcome: # Of `Fact`s
+        "The sentences as facts; the notes have those that are `left_out`."
+        def alone():
+            stating, empty = _stating_and_empty(text)
+            notes = dict(listed=len(stating) + len(empty)) | (dict(left_out=empty) if empty else {})
+            return Outcome(self.expect(text)[0], notes=notes)
+        return await asyncio.to_thread(alone) # a second, for a book

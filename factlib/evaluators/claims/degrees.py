@@ -9,8 +9,6 @@ __all__ = ['Degree', 'degree_of_support', 'DegreeChecker']
 import asyncio
 from typing import NamedTuple
 
-from fastcore.basics import patch
-
 from ...core.files import whole_characters
 from ...core.records import Absence, signature
 from .parts import Component, Outcome
@@ -76,11 +74,9 @@ class DegreeChecker(Component):
         how = dict(near='all-MiniLM-L6-v2' if by_meaning else None, far=FAR if by_meaning else None)
         self.signature = signature('degrees', 1, **how).replace('|', ';')
 
-# %% ../../../nbs/evaluators/claims/degrees.ipynb #degrees-check
-@patch
-async def check(self:DegreeChecker, facts:list, source:str)->Outcome: # Id -> 0 to 1, or Absence
-    "The degree of each; the notes have what is `lacking` of those that lack a detail."
-    held = {f.id: await asyncio.to_thread(degree_of_support, f.text, source, self.by_meaning) for f in facts}
-    lacking = {i: list(h.lacking) for i, h in held.items() if h.lacking}
-    degrees = {i: Absence.inapplicable if h.degree is None else h.degree for i, h in held.items()}
-    return Outcome(degrees, notes=dict(lacking=lacking) if lacking else {})
+    async def check(self, facts:list, source:str)->Outcome: # Id -> 0 to 1, or Absence
+        "The degree of each; the notes have what is `lacking` of those that lack a detail."
+        held = {f.id: await asyncio.to_thread(degree_of_support, f.text, source, self.by_meaning) for f in facts}
+        lacking = {i: list(h.lacking) for i, h in held.items() if h.lacking}
+        degrees = {i: Absence.inapplicable if h.degree is None else h.degree for i, h in held.items()}
+        return Outcome(degrees, notes=dict(lacking=lacking) if lacking else {})

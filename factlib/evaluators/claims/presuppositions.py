@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fastcore.basics import patch
-
 from ...core.files import whole_characters
 from ...core.records import signature
 from .coreference import LONGEST, SUBJECTS, EarlierMentions, Resolver, points_back

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from fastcore.basics import patch
-
 from ...core.checks import check_count
 from ...core.records import BadInput, Example
 from .background import knowledge_texts
@@ -116,25 +114,21 @@ class _Links:
         "The examples whose text a message of a turn's history is."
         return self.at.get((turn.conversation, turn.start + number, turn.messages[number].line), [])
 
-# %% ../../../nbs/evaluators/claims/said.ipynb #said-judged-for
-@patch
-def unlisted_at(self:_Links, turn, number, source):
-    "The unlisted turn that a message of a turn's history is."
-    message, before = turn.messages[number], turn.messages[:number]
-    key = turn.conversation, turn.start + number, *(m.line for m in before), message.line, source, turn.knowledge
-    if key not in self.unlisted:
-        given = message.text, source, turn.history[:number], before, turn.knowledge
-        self.unlisted[key] = Turn(*key[:2], *given, turn.example, False, turn.before)
-    return self.unlisted[key]
+    def unlisted_at(self, turn, number, source):
+        "The unlisted turn that a message of a turn's history is."
+        message, before = turn.messages[number], turn.messages[:number]
+        key = turn.conversation, turn.start + number, *(m.line for m in before), message.line, source, turn.knowledge
+        if key not in self.unlisted:
+            given = message.text, source, turn.history[:number], before, turn.knowledge
+            self.unlisted[key] = Turn(*key[:2], *given, turn.example, False, turn.before)
+        return self.unlisted[key]
 
-# %% ../../../nbs/evaluators/claims/said.ipynb #said-said
-@patch
-def said(self:_Links, turn, number):
-    "The turn that a message of a turn's history is; None if it can't be judged."
-    there = self.there(turn, number)
-    same = next((earlier for earlier in there if agrees(earlier, turn)), None)
-    source = (there[0].source if there else None) or turn.messages[number].evidence
-    return self.unlisted_at(turn, number, source) if same is None and source else same
+    def said(self, turn, number):
+        "The turn that a message of a turn's history is; None if it can't be judged."
+        there = self.there(turn, number)
+        same = next((earlier for earlier in there if agrees(earlier, turn)), None)
+        source = (there[0].source if there else None) or turn.messages[number].evidence
+        return self.unlisted_at(turn, number, source) if same is None and source else same
 
 # %% ../../../nbs/evaluators/claims/said.ipynb #said-linked
 def linked(

@@ -16,8 +16,6 @@ from itertools import combinations
 from typing import Callable
 
 import numpy as np
-from fastcore.basics import patch
-
 from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, signature
 from .asking import Asker, BatchAsker, batches, printed_id, verdicts_by_id
@@ -105,6 +103,12 @@ def relations(
     def relation(a, b): return 1 if place[a] < place[b] else -1
     return {(a, b): relation(a, b) if a in place and b in place else Absence.count_mismatch for a, b in pairs}
 
+# %% ../../../nbs/evaluators/claims/sort.ipynb #sort-model-sort
+def _named(order, by_id):
+    "The order with the ids of the events, in place of those that were shown."
+    if isinstance(order, Absence): return order
+    return [by_id[i].id if i in by_id else f'not shown: {i}' for i in order]
+
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-model
 class ModelSorter(Component):
     "All events at once, as a model sorts them (MontageLie, section 5.1)."
@@ -127,26 +131,19 @@ class ModelSorter(Component):
         "The one request."
         return [self.asker.planned(note, **self.slots(events, text)[0], fault='')]
 
-# %% ../../../nbs/evaluators/claims/sort.ipynb #sort-model-sort
-def _named(order, by_id):
-    "The order with the ids of the events, in place of those that were shown."
-    if isinstance(order, Absence): return order
-    return [by_id[i].id if i in by_id else f'not shown: {i}' for i in order]
-
-@patch
-async def sort(self:ModelSorter, events:list, text:str)->Outcome: # (a, b), in the events' order -> 1, -1 or Absence
-    "Ask; if the order can't be used, say why and ask once more."
-    ids, (slots, by_id) = [event.id for event in events], self.slots(events, text)
-    replies = [await self.asker(**slots, fault='')]
-    first = read_order(replies[0], list(by_id))
-    fault = order_fault(first, list(by_id))
-    if fault: replies.append(await self.asker(**slots, fault=fault))
-    read = read_order(replies[-1], list(by_id))
-    order, why = _named(read, by_id), ''
-    if isinstance(read, Absence): why = reason(replies[-1], read)
-    elif wrong := order_fault(read, list(by_id)): why = f'The order can\'t be used: {wrong}.'
-    notes = dict(order=order) | (dict(asked_again=order_fault(_named(first, by_id), ids)) if fault else {})
-    return Outcome(relations(order, ids), total_usage(replies), detail=why, notes=notes)
+    async def sort(self, events:list, text:str)->Outcome: # (a, b), in the events' order -> 1, -1 or Absence
+        "Ask; if the order can't be used, say why and ask once more."
+        ids, (slots, by_id) = [event.id for event in events], self.slots(events, text)
+        replies = [await self.asker(**slots, fault='')]
+        first = read_order(replies[0], list(by_id))
+        fault = order_fault(first, list(by_id))
+        if fault: replies.append(await self.asker(**slots, fault=fault))
+        read = read_order(replies[-1], list(by_id))
+        order, why = _named(read, by_id), ''
+        if isinstance(read, Absence): why = reason(replies[-1], read)
+        elif wrong := order_fault(read, list(by_id)): why = f'The order can\'t be used: {wrong}.'
+        notes = dict(order=order) | (dict(asked_again=order_fault(_named(first, by_id), ids)) if fault else {})
+        return Outcome(relations(order, ids), total_usage(replies), detail=why, notes=notes)
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-pairs
 class PairSorter(BatchAsker):
@@ -163,18 +160,16 @@ class PairSorter(BatchAsker):
         groups = batches(self.lines(events, text)[0], self.batch)
         return [self.asker.planned(note, items=list(group.values()), source=text) for group in groups]
 
-# %% ../../../nbs/evaluators/claims/sort.ipynb #sort-pairs-sort
-@patch
-async def sort(self:PairSorter, events:list, text:str)->Outcome: # (a, b), in the events' order -> 1, -1, 0 or Absence
-    "Ask about every two events."
-    lines, pairs = self.lines(events, text)
-    asked = await verdicts_by_id(self.asker, lines, list(self.options), self.batch, source=text)
-    earlier = {}
-    for i, (a, b) in pairs.items():
-        x = self.options.get(asked.value[i], asked.value[i])
-        earlier |= {(a.id, b.id): x, (b.id, a.id): x if isinstance(x, Absence) else -x}
-    ids = combinations([event.id for event in events], 2)
-    return replace(asked, value={pair: earlier[pair] for pair in ids})
+    async def sort(self, events:list, text:str)->Outcome: # (a, b), in the events' order -> 1, -1, 0 or Absence
+        "Ask about every two events."
+        lines, pairs = self.lines(events, text)
+        asked = await verdicts_by_id(self.asker, lines, list(self.options), self.batch, source=text)
+        earlier = {}
+        for i, (a, b) in pairs.items():
+            x = self.options.get(asked.value[i], asked.value[i])
+            earlier |= {(a.id, b.id): x, (b.id, a.id): x if isinstance(x, Absence) else -x}
+        ids = combinations([event.id for event in events], 2)
+        return replace(asked, value={pair: earlier[pair] for pair in ids})
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-place
 @lru_cache(maxsize=32)
@@ -226,6 +221,12 @@ class PlaceSorter(Component):
         "Look for all events, beside the event loop: it takes seconds, for a book."
         return await asyncio.to_thread(self._sorted, events, text)
 
+# %% ../../../nbs/evaluators/claims/sort.ipynb #sort-path-places
+def _by_path(at, ids):
+    "The `Outcome` of some places, or of too many pairs."
+    if isinstance(at, dict): return Outcome(Places(at), notes=dict(places=at))
+    return Outcome(Places(dict.fromkeys(ids), Absence.too_long), notes=dict(too_long=at))
+
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-path
 class PathSorter(Component):
     """Events by where `order_path` places them, without a model. More than 20 million pairs of an event and a sentence
@@ -240,34 +241,24 @@ class PathSorter(Component):
         if judged.absence is Absence.too_long: return judged.evidence['pairs']
         return [(p['target'], p['source'][0]) for p in judged.evidence.get('places', [])]
 
-# %% ../../../nbs/evaluators/claims/sort.ipynb #sort-path-places
-@patch
-async def _at(self:PathSorter, events, text):
-    "Id of an event -> the start of its sentence in the text, or None; or how many pairs were too many."
-    ends = np.cumsum([len(e.text) + 1 for e in events])
-    spans = await self._spans(text, ' '.join(e.text for e in events), cues=False)
-    if isinstance(spans, int): return spans
-    at = dict.fromkeys(e.id for e in events)
-    for (start, _), place in sorted(spans, reverse=True): # the first sentence of an event counts
-        at[events[int(np.searchsorted(ends, start, 'right'))].id] = place
-    return at
+    async def _at(self, events, text):
+        "Id of an event -> the start of its sentence in the text, or None; or how many pairs were too many."
+        ends = np.cumsum([len(e.text) + 1 for e in events])
+        spans = await self._spans(text, ' '.join(e.text for e in events), cues=False)
+        if isinstance(spans, int): return spans
+        at = dict.fromkeys(e.id for e in events)
+        for (start, _), place in sorted(spans, reverse=True): # the first sentence of an event counts
+            at[events[int(np.searchsorted(ends, start, 'right'))].id] = place
+        return at
 
-def _by_path(at, ids):
-    "The `Outcome` of some places, or of too many pairs."
-    if isinstance(at, dict): return Outcome(Places(at), notes=dict(places=at))
-    return Outcome(Places(dict.fromkeys(ids), Absence.too_long), notes=dict(too_long=at))
+    async def sort(self, events:list, text:str)->Outcome: # `Places`: (a, b) -> 1, -1 or 0; too_long
+        "The order of some events by a source."
+        return _by_path(await self._at(events, text), [e.id for e in events])
 
-# %% ../../../nbs/evaluators/claims/sort.ipynb #sort-path-sort
-@patch
-async def sort(self:PathSorter, events:list, text:str)->Outcome: # `Places`: (a, b) -> 1, -1 or 0; too_long
-    "The order of some events by a source."
-    return _by_path(await self._at(events, text), [e.id for e in events])
-
-@patch
-async def sort_told(self:PathSorter, events:list, text:str)->Outcome: # The same
-    "The order of some events by the text that tells them, and by what it says about time."
-    at, claimed = await self._at(events, text), await self._spans(text, text, cues=True)
-    if isinstance(at, dict) and isinstance(claimed, list):
-        rank = {t[0]: n for n, (t, _) in enumerate(claimed) if not steps_back(text[slice(*t)])}
-        at = {i: rank.get(start) for i, start in at.items()}
-    return _by_path(at, [e.id for e in events])
+    async def sort_told(self, events:list, text:str)->Outcome: # The same
+        "The order of some events by the text that tells them, and by what it says about time."
+        at, claimed = await self._at(events, text), await self._spans(text, text, cues=True)
+        if isinstance(at, dict) and isinstance(claimed, list):
+            rank = {t[0]: n for n, (t, _) in enumerate(claimed) if not steps_back(text[slice(*t)])}
+            at = {i: rank.get(start) for i, start in at.items()}
+        return _by_path(at, [e.id for e in events])

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['CLOSE', 'FAR', 'OPPOSITES', 'SAME', 'VERIFIED', 'LIKELY', 'MANY', 'Evidence', 'read_evidence', 'closest',
            'kind_of_word', 'Gaps', 'gaps', 'support_of', 'opposed', 'clash', 'clashes', 'RuleVerdict', 'likely_items',
-           'known_names', 'RuleVerifier', 'why_unverified', 'RuleCategoriser', 'turn_gaps', 'graded_support',
+           'known_names', 'why_unverified', 'RuleCategoriser', 'turn_gaps', 'graded_support', 'RuleVerifier',
            'rule_decomposer', 'rule_verifier', 'rule_categoriser']
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-imports
@@ -13,8 +13,6 @@ import asyncio, math, re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
-
-from fastcore.basics import patch
 
 from ...core.files import whole_characters
 from ...core.records import Absence, signature
@@ -288,43 +286,8 @@ def known_names(
     "The stems of the names that the conversation knows."
     return frozenset().union(*(details(item.text).names for item in background))
 
-# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-verifier
-class RuleVerifier(Component):
-    "Does the reference or the memory bear a claim out? By words, numbers, names and negation (VISTA, step 2)."
-    languages = ('en',)
-    signature = signature('spoken rules', 1, far=FAR, close=CLOSE, verified=VERIFIED, same=_same()).replace('|', ';')
-
-# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-verdict-of-one
-@patch
-def verdict(self:RuleVerifier,
-    claim, # A `Claim`
-    source:str|None, # Reference
-    background:list, # `Item`s
-    by_meaning:bool=True, # Whether nearness closes gaps
-)->RuleVerdict:
-    "Of one claim."
-    text = getattr(claim, 'said', '') or claim.text
-    g, support, backed = _backed(text, read_evidence(source or ''), known_names(background), by_meaning)
-    first = RuleVerdict(backed, 'reference' if backed else None, support, (), g.loss, g.size)
-    for item in [] if backed else likely_items(claim.text, background):
-        g, support, backed = _backed(claim.text, read_evidence(item.text), frozenset(), by_meaning)
-        if backed: return RuleVerdict(True, 'memory', support, (item.id,), g.loss, g.size)
-    return first
-
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-verify
 MANY = 500 # Claims of a turn; with more of them nearness is not asked for
-
-@patch
-def verified(self:RuleVerifier, claims:list, source:str|None, background:list)->Outcome: # Id -> `RuleVerdict`
-    "As `verify`, without waiting."
-    few = len(claims) <= MANY
-    verdicts = {c.id: self.verdict(c, source, background, few) for c in claims}
-    return Outcome(verdicts, notes={} if few else dict(words_only=f'The turn has more than {MANY} claims'))
-
-@patch
-async def verify(self:RuleVerifier, claims:list, source:str|None, background:list=())->Outcome: # Id -> `RuleVerdict`
-    "All claims of a turn."
-    return await asyncio.to_thread(self.verified, claims, source, list(background))
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-categoriser
 _REASONS = dict(out_of_scope='It is a taste, an experience, advice or a value, which no reference settles.',
@@ -397,11 +360,40 @@ def graded_support(
     factual = support_of(sum(left.values()), g.size - len(g.new) + len(left))
     return support_of(g.loss, g.size), 1. if rows and len(aside) == len(rows) else factual
 
-# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-method
-@patch
-def graded(self:RuleVerifier, target:str, rows:list, source:str|None, background:list=())->tuple:
-    "Support and factual support of a turn, as `graded_support`."
-    return graded_support(target, rows, source, background)
+# %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-verifier
+class RuleVerifier(Component):
+    "Does the reference or the memory bear a claim out? By words, numbers, names and negation (VISTA, step 2)."
+    languages = ('en',)
+    signature = signature('spoken rules', 1, far=FAR, close=CLOSE, verified=VERIFIED, same=_same()).replace('|', ';')
+
+    def verdict(self,
+        claim, # A `Claim`
+        source:str|None, # Reference
+        background:list, # `Item`s
+        by_meaning:bool=True, # Whether nearness closes gaps
+    )->RuleVerdict:
+        "Of one claim."
+        text = getattr(claim, 'said', '') or claim.text
+        g, support, backed = _backed(text, read_evidence(source or ''), known_names(background), by_meaning)
+        first = RuleVerdict(backed, 'reference' if backed else None, support, (), g.loss, g.size)
+        for item in [] if backed else likely_items(claim.text, background):
+            g, support, backed = _backed(claim.text, read_evidence(item.text), frozenset(), by_meaning)
+            if backed: return RuleVerdict(True, 'memory', support, (item.id,), g.loss, g.size)
+        return first
+
+    def verified(self, claims:list, source:str|None, background:list)->Outcome: # Id -> `RuleVerdict`
+        "As `verify`, without waiting."
+        few = len(claims) <= MANY
+        verdicts = {c.id: self.verdict(c, source, background, few) for c in claims}
+        return Outcome(verdicts, notes={} if few else dict(words_only=f'The turn has more than {MANY} claims'))
+
+    async def verify(self, claims:list, source:str|None, background:list=())->Outcome: # Id -> `RuleVerdict`
+        "All claims of a turn."
+        return await asyncio.to_thread(self.verified, claims, source, list(background))
+
+    def graded(self, target:str, rows:list, source:str|None, background:list=())->tuple:
+        "Support and factual support of a turn, as `graded_support`."
+        return graded_support(target, rows, source, background)
 
 # %% ../../../nbs/evaluators/claims/turn_rules.ipynb #turn-rules-components
 def rule_decomposer()->RuleDecomposer:

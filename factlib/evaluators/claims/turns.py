@@ -8,8 +8,6 @@ __all__ = ['CATEGORIES', 'Claim', 'numbered_claims', 'history_lines', 'most_mess
 # %% ../../../nbs/evaluators/claims/turns.ipynb #turns-imports
 from dataclasses import dataclass
 
-from fastcore.basics import patch
-
 from ...core.checks import check_count
 from ...core.files import digest
 from ...core.records import Absence, BadInput
@@ -58,6 +56,21 @@ def most_messages(
     if isinstance(history, bool): return None if history else 0
     return check_count(history, '`history`')
 
+# %% ../../../nbs/evaluators/claims/turns.ipynb #turns-read
+def _listed(reply):
+    "The outcome of a reply that holds a list."
+    texts = [e['text'] for e in reply.data['claims']]
+    claims = numbered_claims(texts, [e['presupposed'] for e in reply.data['claims']])
+    blank = sum(not visible(text) for text in texts)
+    notes = dict(listed=len(texts)) | (dict(blank=blank) if blank else {})
+    if claims or not blank: return Outcome(claims, reply.usage, notes=notes)
+    why, notes = 'All claims that were listed are blank.', notes | dict(text=reply.text)
+    return Outcome(usage=reply.usage, absence=Absence.malformed, detail=why, notes=notes)
+
+# %% ../../../nbs/evaluators/claims/turns.ipynb #turns-expect
+_STAND_IN = ('The claims are not known before the turn is taken apart: its sentences stand in for them '
+             '(a model often finds two or three claims in a sentence), and no reply is asked for twice.')
+
 # %% ../../../nbs/evaluators/claims/turns.ipynb #turns-decomposer
 class TurnDecomposer(Component):
     "The claims of a turn in the light of the conversation, as a model finds them (VISTA, step 1)."
@@ -74,44 +87,23 @@ class TurnDecomposer(Component):
         self.examples, self.most = bool(examples), most_messages(history)
         self.signature = f'{self.asker.signature};examples:{self.examples:d};history:{self.most}'
 
-# %% ../../../nbs/evaluators/claims/turns.ipynb #turns-slots
-@patch
-def _slots(self:TurnDecomposer, target, history):
-    "What the template shows."
-    return dict(history=history_lines(history, self.most), target=target, examples=self.examples)
+    def _slots(self, target, history):
+        "What the template shows."
+        return dict(history=history_lines(history, self.most), target=target, examples=self.examples)
 
-@patch
-def plan(self:TurnDecomposer, target:str, history:list=())->list: # Of `llm.costs.Planned`
-    "The one request."
-    return [self.asker.planned(**self._slots(target, history))]
+    def plan(self, target:str, history:list=())->list: # Of `llm.costs.Planned`
+        "The one request."
+        return [self.asker.planned(**self._slots(target, history))]
 
-# %% ../../../nbs/evaluators/claims/turns.ipynb #turns-read
-def _listed(reply):
-    "The outcome of a reply that holds a list."
-    texts = [e['text'] for e in reply.data['claims']]
-    claims = numbered_claims(texts, [e['presupposed'] for e in reply.data['claims']])
-    blank = sum(not visible(text) for text in texts)
-    notes = dict(listed=len(texts)) | (dict(blank=blank) if blank else {})
-    if claims or not blank: return Outcome(claims, reply.usage, notes=notes)
-    why, notes = 'All claims that were listed are blank.', notes | dict(text=reply.text)
-    return Outcome(usage=reply.usage, absence=Absence.malformed, detail=why, notes=notes)
+    async def decompose(self, target:str, history:list=())->Outcome: # Of `Claim`s
+        "Ask for the claims; the notes say how many were listed, and how many of these are blank."
+        reply = await self.asker(**self._slots(target, history))
+        if not reply.absence: return _listed(reply)
+        return Outcome(usage=reply.usage, absence=reply.absence, detail=reply.detail, notes=dict(text=reply.text))
 
-# %% ../../../nbs/evaluators/claims/turns.ipynb #turns-decompose
-@patch
-async def decompose(self:TurnDecomposer, target:str, history:list=())->Outcome: # Of `Claim`s
-    "Ask for the claims; the notes say how many were listed, and how many of these are blank."
-    reply = await self.asker(**self._slots(target, history))
-    if not reply.absence: return _listed(reply)
-    return Outcome(usage=reply.usage, absence=reply.absence, detail=reply.detail, notes=dict(text=reply.text))
-
-# %% ../../../nbs/evaluators/claims/turns.ipynb #turns-expect
-_STAND_IN = ('The claims are not known before the turn is taken apart: its sentences stand in for them '
-             '(a model often finds two or three claims in a sentence), and no reply is asked for twice.')
-
-@patch
-def expect(self:TurnDecomposer, target:str, history:list=())->tuple: # Claims, and how they are known ('' if they are)
-    "Stand-ins for the claims that the turn will give."
-    return numbered_claims([s.of(target) for s in sentences(target)]), _STAND_IN
+    def expect(self, target:str, history:list=())->tuple: # Claims, and how they are known ('' if they are)
+        "Stand-ins for the claims that the turn will give."
+        return numbered_claims([s.of(target) for s in sentences(target)]), _STAND_IN
 
 # %% ../../../nbs/evaluators/claims/turns.ipynb #turns-given
 class GivenClaims(Component):

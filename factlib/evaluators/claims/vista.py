@@ -8,8 +8,6 @@ __all__ = ['Vista']
 # %% ../../../nbs/evaluators/claims/vista.ipynb #vista-imports
 import asyncio
 
-from fastcore.basics import patch
-
 from ...core.checks import check_choice, check_optional_count
 from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, Judgement, signature
@@ -24,6 +22,33 @@ from .turn_scores import CLAIMLESS, claim_row, drift_count, graded, turn_scores,
 from .turns import CATEGORIES, TurnDecomposer, most_messages
 from .verify import Categoriser, TurnVerifier, Verdict
 
+# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-class-helpers
+def _by_rule(name):
+    "A component without a chat; its room is heavy, so it is loaded when it is needed."
+    from factlib.evaluators.claims import turn_rules
+    return getattr(turn_rules, name)()
+
+# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-check
+def _value(outcome, claim):
+    "What a component says of a claim."
+    return (outcome.value or {}).get(claim.id, outcome.absence or Absence.count_mismatch)
+
+# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-not-judged
+def _not_judged(turn, before, parted):
+    "What is left of a turn that has nothing to be held against, or could not be taken apart; None if there is more."
+    if not turn.source and not len(before): why, notes = Absence.inapplicable, dict(missing_field='source')
+    elif parted.absence: why, notes = parted.absence, dict(step='decompose', detail=parted.detail, **parted.notes)
+    else: return None
+    return JudgedTurn(turn, before, notes=notes, absence=why, usage=total_usage([parted] if parted else []))
+
+# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-group
+async def _fill(future, work): future.set_result(await work)
+
+# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-plan
+_AT_MOST = 'Asked at most: all claims are taken to be unverified.'
+
+_ALL_JOIN = 'The background is not known before: all claims of earlier turns are taken to join it.'
+
 # %% ../../../nbs/evaluators/claims/vista.ipynb #vista-class
 @register
 class Vista(Evaluator):
@@ -37,238 +62,180 @@ class Vista(Evaluator):
     `dropped`, the items that were `cited`, and what is `unknown_before` the turn."""
     name, offline, slow = 'vista', True, True
 
-def _by_rule(name):
-    "A component without a chat; its room is heavy, so it is loaded when it is needed."
-    from factlib.evaluators.claims import turn_rules
-    return getattr(turn_rules, name)()
+    def __init__(self,
+        chat=None, # None: rules
+        *, knowledge=(), # Texts
+        background:bool=True, # Is evidence, too
+        history:bool|int=True, # In step 1; or messages
+        examples:bool=True, # In the prompts
+        batch:int=20, # Claims in a request
+        memory:int|None=None, # Items in a prompt
+        carry:tuple=('verified', 'out_of_scope'), # Step 4
+        claimless:str='absent', # Or `CLAIMLESS`
+        decomposer=None, # Another
+        verifier=None, # Another
+        categoriser=None, # Another
+        pack:str|None=None, # Folder of prompts
+        **sampling, # temperature, seed, ...
+    ):
+        self._set_memory(knowledge, background, history, memory, carry, claimless)
+        self.chat, of_chat = chat, dict(examples=examples, pack=pack, **sampling)
+        self._set_components(decomposer, verifier, categoriser, batch, of_chat)
 
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-memory
-@patch
-def _set_memory(self:Vista, knowledge, background, history, memory, carry, claimless):
-    "What a turn may lean on, and what one without claims counts as."
-    self.claimless = check_choice(claimless, tuple(CLAIMLESS), '`claimless`')
-    self.knowledge, self.background = tuple(knowledge_texts(knowledge)), bool(background)
-    self.memory, self.carry = check_optional_count(memory, '`memory`', 1), check_carry(carry)
-    self.most = self.memory if history is True else most_messages(history) # messages that step 1 is shown
+    def _set_memory(self, knowledge, background, history, memory, carry, claimless):
+        "What a turn may lean on, and what one without claims counts as."
+        self.claimless = check_choice(claimless, tuple(CLAIMLESS), '`claimless`')
+        self.knowledge, self.background = tuple(knowledge_texts(knowledge)), bool(background)
+        self.memory, self.carry = check_optional_count(memory, '`memory`', 1), check_carry(carry)
+        self.most = self.memory if history is True else most_messages(history) # messages that step 1 is shown
 
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-sign
-@patch
-def _sign(self:Vista):
-    "The signature."
-    made_of = {part: getattr(self, part).signature for part in ('decomposer', 'verifier', 'categoriser')}
-    known = digest('\n'.join(self.knowledge), 12) if self.knowledge else None
-    told = dict(background=int(self.background), history=self.most, memory=self.memory, carry='+'.join(self.carry))
-    self.signature = signature(self.name, 1, **made_of, **told, knowledge=known, claimless=self.claimless)
+    def _sign(self):
+        "The signature."
+        made_of = {part: getattr(self, part).signature for part in ('decomposer', 'verifier', 'categoriser')}
+        known = digest('\n'.join(self.knowledge), 12) if self.knowledge else None
+        told = dict(background=int(self.background), history=self.most, memory=self.memory, carry='+'.join(self.carry))
+        self.signature = signature(self.name, 1, **made_of, **told, knowledge=known, claimless=self.claimless)
 
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-components
-@patch
-def _set_components(self:Vista, decomposer, verifier, categoriser, batch, options):
-    "The components, and the signature."
-    chat, shown = self.chat, True if self.most is None else self.most
-    check_rules(self.name, chat, {k: v for k, v in options.items() if k != 'examples' and (k, v) != ('pack', None)})
-    def fit(given, method, part, asked, **more):
-        return component_for(given, method, chat, lambda: asked(chat, **more, **options), lambda: _by_rule(part))
-    self.decomposer = fit(decomposer, 'decompose', 'rule_decomposer', TurnDecomposer, history=shown)
-    self.verifier = fit(verifier, 'verify', 'rule_verifier', TurnVerifier, batch=batch)
-    self.categoriser = fit(categoriser, 'categorise', 'rule_categoriser', Categoriser, batch=batch)
-    self.languages = common_languages([self.decomposer, self.verifier, self.categoriser])
-    self._sign()
+    def _set_components(self, decomposer, verifier, categoriser, batch, options):
+        "The components, and the signature."
+        chat, shown = self.chat, True if self.most is None else self.most
+        check_rules(self.name, chat, {k: v for k, v in options.items() if k != 'examples' and (k, v) != ('pack', None)})
+        def fit(given, method, part, asked, **more):
+            return component_for(given, method, chat, lambda: asked(chat, **more, **options), lambda: _by_rule(part))
+        self.decomposer = fit(decomposer, 'decompose', 'rule_decomposer', TurnDecomposer, history=shown)
+        self.verifier = fit(verifier, 'verify', 'rule_verifier', TurnVerifier, batch=batch)
+        self.categoriser = fit(categoriser, 'categorise', 'rule_categoriser', Categoriser, batch=batch)
+        self.languages = common_languages([self.decomposer, self.verifier, self.categoriser])
+        self._sign()
 
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-init
-@patch
-def __init__(self:Vista,
-    chat=None, # None: rules
-    *, knowledge=(), # Texts
-    background:bool=True, # Is evidence, too
-    history:bool|int=True, # In step 1; or messages
-    examples:bool=True, # In the prompts
-    batch:int=20, # Claims in a request
-    memory:int|None=None, # Items in a prompt
-    carry:tuple=('verified', 'out_of_scope'), # Step 4
-    claimless:str='absent', # Or `CLAIMLESS`
-    decomposer=None, # Another
-    verifier=None, # Another
-    categoriser=None, # Another
-    pack:str|None=None, # Folder of prompts
-    **sampling, # temperature, seed, ...
-):
-    self._set_memory(knowledge, background, history, memory, carry, claimless)
-    self.chat, of_chat = chat, dict(examples=examples, pack=pack, **sampling)
-    self._set_components(decomposer, verifier, categoriser, batch, of_chat)
+    def _turns(self, examples):
+        "Turns of the examples, and judgements of those that are none; both by id."
+        turns, absent = {}, {}
+        for e in examples:
+            lacking = missing_field(self, e)
+            try:
+                if lacking: absent[e.id] = self.absent(e, Absence.inapplicable, missing_field=lacking)
+                else: turns[e.id] = read_turn(e, self.knowledge)
+            except BadInput as fault: absent[e.id] = self.absent(e, Absence.inapplicable, detail=str(fault))
+        return turns, absent
 
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-turns
-@patch
-def _turns(self:Vista, examples):
-    "Turns of the examples, and judgements of those that are none; both by id."
-    turns, absent = {}, {}
-    for e in examples:
-        lacking = missing_field(self, e)
-        try:
-            if lacking: absent[e.id] = self.absent(e, Absence.inapplicable, missing_field=lacking)
-            else: turns[e.id] = read_turn(e, self.knowledge)
-        except BadInput as fault: absent[e.id] = self.absent(e, Absence.inapplicable, detail=str(fault))
-    return turns, absent
+    def _can_judge(self, turn):
+        "Is there anything that its claims can be held against?"
+        return bool(turn.source or self.background and (turn.knowledge or turn.before))
 
-@patch
-def _can_judge(self:Vista, turn):
-    "Is there anything that its claims can be held against?"
-    return bool(turn.source or self.background and (turn.knowledge or turn.before))
+    def _history(self, turn):
+        "As much of it as step 1 is shown."
+        return turn.history if self.most is None else turn.history[max(0, len(turn.history) - self.most):]
 
-@patch
-def _history(self:Vista, turn):
-    "As much of it as step 1 is shown."
-    return turn.history if self.most is None else turn.history[max(0, len(turn.history) - self.most):]
+    def _before(self, turn, judged):
+        "What is known before a turn; `judged` has the turns before it."
+        if not self.background: return Background()
+        last = turn.before[-1] if turn.before else None
+        if last and (last.before, last.knowledge) == (turn.before[:-1], turn.knowledge): return judged[last].after
+        memory = Background().plus(turn.knowledge)
+        for earlier in turn.before: memory = memory.after(judged[earlier].rows, earlier.place, self.carry)
+        return memory
 
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-before
-@patch
-def _before(self:Vista, turn, judged):
-    "What is known before a turn; `judged` has the turns before it."
-    if not self.background: return Background()
-    last = turn.before[-1] if turn.before else None
-    if last and (last.before, last.knowledge) == (turn.before[:-1], turn.knowledge): return judged[last].after
-    memory = Background().plus(turn.knowledge)
-    for earlier in turn.before: memory = memory.after(judged[earlier].rows, earlier.place, self.carry)
-    return memory
+    async def _check(self, turn, claims, shown):
+        "Rows of the claims, and the two outcomes."
+        if not claims: return [], {}
+        verified = await self.verifier.verify(claims, turn.source, shown)
+        verdicts = {claim.id: _value(verified, claim) for claim in claims}
+        left = [claim for claim in claims if isinstance(verdicts[claim.id], Verdict) and not verdicts[claim.id].verified]
+        why = await self.categoriser.categorise(left, turn.source, shown) if left else Outcome({})
+        rows = [claim_row(claim, verdicts[claim.id], _value(why, claim)) for claim in claims]
+        return rows, dict(verify=verified, categorise=why)
 
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-check
-def _value(outcome, claim):
-    "What a component says of a claim."
-    return (outcome.value or {}).get(claim.id, outcome.absence or Absence.count_mismatch)
-
-@patch
-async def _check(self:Vista, turn, claims, shown):
-    "Rows of the claims, and the two outcomes."
-    if not claims: return [], {}
-    verified = await self.verifier.verify(claims, turn.source, shown)
-    verdicts = {claim.id: _value(verified, claim) for claim in claims}
-    left = [claim for claim in claims if isinstance(verdicts[claim.id], Verdict) and not verdicts[claim.id].verified]
-    why = await self.categoriser.categorise(left, turn.source, shown) if left else Outcome({})
-    rows = [claim_row(claim, verdicts[claim.id], _value(why, claim)) for claim in claims]
-    return rows, dict(verify=verified, categorise=why)
-
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-not-judged
-def _not_judged(turn, before, parted):
-    "What is left of a turn that has nothing to be held against, or could not be taken apart; None if there is more."
-    if not turn.source and not len(before): why, notes = Absence.inapplicable, dict(missing_field='source')
-    elif parted.absence: why, notes = parted.absence, dict(step='decompose', detail=parted.detail, **parted.notes)
-    else: return None
-    return JudgedTurn(turn, before, notes=notes, absence=why, usage=total_usage([parted] if parted else []))
-
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-turn
-@patch
-async def _judge_turn(self:Vista, turn, parted, judged):
-    "Steps 2 to 4 of a turn; `parted` is the outcome of step 1, None if it was not asked."
-    before = self._before(turn, judged)
-    if failed := _not_judged(turn, before, parted): return failed
-    shown, dropped = before.shown(parted.value, self.memory)
-    rows, outcomes = await self._check(turn, parted.value, shown)
-    notes = dict(decompose=parted.notes) | {step: outcome.notes for step, outcome in outcomes.items()}
-    notes = dict(notes={step: note for step, note in notes.items() if note}) | first_detail(outcomes.values())
-    usage = total_usage([parted, *outcomes.values()])
-    after = before.after(rows, turn.place, self.carry) if self.background else before
-    return JudgedTurn(turn, before, rows, shown, dropped, notes, usage, after=after)
-
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-scores
-@patch
-def _scores(self:Vista, judged):
-    "Value and parts of a turn that was taken apart."
-    rows = judged.rows
-    drift = drift_count(rows, judged.known) if self.background else Absence.inapplicable
-    value, parts = turn_scores(rows, drift, self.claimless)
-    own = getattr(self.verifier, 'graded', None) # of the whole turn, not of its claims alone
-    if own: degrees = own(judged.turn.target, rows, judged.turn.source, judged.shown)
-    elif any('support' in row for row in rows): degrees = graded(rows)
-    elif self.chat is None and not rows: degrees = (CLAIMLESS[self.claimless],)*2
-    else: return value, parts
-    return value, parts | dict(zip(('support', 'factual_support'), degrees))
-
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-judgement
-@patch
-def _judgement(self:Vista, own, others, earlier):
-    "The judgement of an example's turn; `others` were judged for its sake, `earlier` were said before it."
-    more = dict(unlisted=[j.as_unlisted() for j in others], unknown_before=unknown_before(earlier))
-    more['messages_dropped'] = len(own.turn.history) - len(self._history(own.turn))
-    evidence = own.evidence() | {key: value for key, value in more.items() if value}
-    usage = sum((j.usage for j in others), own.usage)
-    value, parts = (own.absence, {}) if own.absence else self._scores(own)
-    if not own.absence: evidence |= share_bounds(verdicts_of(own.rows))
-    value, absence = (None, value) if isinstance(value, Absence) else (value, None)
-    return Judgement(own.turn.example, self.name, value, parts, evidence, usage, absence)
-
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-group
-async def _fill(future, work): future.set_result(await work)
-
-@patch
-async def _judge_all(self:Vista, turns):
-    "What is found out about each turn."
-    parted, judged = ({turn: asyncio.get_running_loop().create_future() for turn in turns} for _ in range(2))
-    async def take_apart(turn):
-        if self._can_judge(turn): return await self.decomposer.decompose(turn.target, self._history(turn))
-    async def judge(turn):
-        earlier = {t: await judged[t] for t in turn.before}
-        return await self._judge_turn(turn, await parted[turn], earlier)
-    steps = (parted, take_apart), (judged, judge)
-    await together([_fill(futures[turn], step(turn)) for futures, step in steps for turn in turns])
-    return {turn: judged[turn].result() for turn in turns}
-
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-group-judge
-@patch
-async def judge_group(self:Vista, examples:list)->list: # A `Judgement` for each, in the same order
-    "Judge the turns of a group, whatever their order."
-    turns, judgements = self._turns(examples)
-    judged, for_sake = await self._judge_all(linked(list(turns.values()))), {}
-    for turn, found in judged.items():
-        if not turn.listed: for_sake.setdefault(turn.example, []).append(found)
-    for id, turn in turns.items():
-        earlier = [judged[t] for t in turn.before]
-        judgements[id] = self._judgement(judged[turn], for_sake.get(id, []), earlier)
-    return [judgements[e.id] for e in examples]
-
-@patch
-async def judge(self:Vista, example:Example)->Judgement:
-    "Judge a turn by itself, and of its history what has a reference."
-    return (await self.judge_group([example]))[0]
-
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-plan
-_AT_MOST = 'Asked at most: all claims are taken to be unverified.'
-_ALL_JOIN = 'The background is not known before: all claims of earlier turns are taken to join it.'
-
-@patch
-def _plan_turn(self:Vista, turn, before, claims, how):
-    "The requests of steps 2 and 3."
-    shown, _ = before.shown(claims, self.memory)
-    guessed = [how, _ALL_JOIN if any(item.turn is not None for item in shown) else '']
-    notes = [' '.join(filter(None, [*guessed, more])) for more in ('', _AT_MOST)]
-    steps = zip((self.verifier, self.categoriser), notes) if claims else []
-    return [planned for step, note in steps for planned in step.plan(claims, turn.source, shown, note)]
-
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-expected
-@patch
-def _expected(self:Vista, turn, before):
-    "Claims and how they are known, and the turn as if all of them joined the memory."
-    claims, how = self.decomposer.expect(turn.target, self._history(turn)) if self._can_judge(turn) else ([], '')
-    rows = [dict(text=claim.text, category=category) for claim in claims for category in self.carry[:1]]
-    after = before.after(rows, turn.place, self.carry) if self.background else before
-    return claims, how, JudgedTurn(turn, before, rows, after=after)
-
-
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-plan-group
-@patch
-def plan_group(self:Vista, examples:list)->list: # Of `llm.costs.Planned`
-    "The requests that judging a group takes at most."
-    judged, planned = {}, []
-    for turn in linked(list(self._turns(examples)[0].values())):
+    async def _judge_turn(self, turn, parted, judged):
+        "Steps 2 to 4 of a turn; `parted` is the outcome of step 1, None if it was not asked."
         before = self._before(turn, judged)
-        claims, how, judged[turn] = self._expected(turn, before)
-        if not self._can_judge(turn): continue
-        planned += self.decomposer.plan(turn.target, self._history(turn)) + self._plan_turn(turn, before, claims, how)
-    return planned
+        if failed := _not_judged(turn, before, parted): return failed
+        shown, dropped = before.shown(parted.value, self.memory)
+        rows, outcomes = await self._check(turn, parted.value, shown)
+        notes = dict(decompose=parted.notes) | {step: outcome.notes for step, outcome in outcomes.items()}
+        notes = dict(notes={step: note for step, note in notes.items() if note}) | first_detail(outcomes.values())
+        usage = total_usage([parted, *outcomes.values()])
+        after = before.after(rows, turn.place, self.carry) if self.background else before
+        return JudgedTurn(turn, before, rows, shown, dropped, notes, usage, after=after)
 
-# %% ../../../nbs/evaluators/claims/vista.ipynb #vista-plan-one
-@patch
-def plan(self:Vista, example:Example)->list: # Of `llm.costs.Planned`; empty if it can't be judged
-    "The requests that judging a turn by itself takes at most."
-    return self.plan_group([example])
+    def _scores(self, judged):
+        "Value and parts of a turn that was taken apart."
+        rows = judged.rows
+        drift = drift_count(rows, judged.known) if self.background else Absence.inapplicable
+        value, parts = turn_scores(rows, drift, self.claimless)
+        own = getattr(self.verifier, 'graded', None) # of the whole turn, not of its claims alone
+        if own: degrees = own(judged.turn.target, rows, judged.turn.source, judged.shown)
+        elif any('support' in row for row in rows): degrees = graded(rows)
+        elif self.chat is None and not rows: degrees = (CLAIMLESS[self.claimless],)*2
+        else: return value, parts
+        return value, parts | dict(zip(('support', 'factual_support'), degrees))
+
+    def _judgement(self, own, others, earlier):
+        "The judgement of an example's turn; `others` were judged for its sake, `earlier` were said before it."
+        more = dict(unlisted=[j.as_unlisted() for j in others], unknown_before=unknown_before(earlier))
+        more['messages_dropped'] = len(own.turn.history) - len(self._history(own.turn))
+        evidence = own.evidence() | {key: value for key, value in more.items() if value}
+        usage = sum((j.usage for j in others), own.usage)
+        value, parts = (own.absence, {}) if own.absence else self._scores(own)
+        if not own.absence: evidence |= share_bounds(verdicts_of(own.rows))
+        value, absence = (None, value) if isinstance(value, Absence) else (value, None)
+        return Judgement(own.turn.example, self.name, value, parts, evidence, usage, absence)
+
+    async def _judge_all(self, turns):
+        "What is found out about each turn."
+        parted, judged = ({turn: asyncio.get_running_loop().create_future() for turn in turns} for _ in range(2))
+        async def take_apart(turn):
+            if self._can_judge(turn): return await self.decomposer.decompose(turn.target, self._history(turn))
+        async def judge(turn):
+            earlier = {t: await judged[t] for t in turn.before}
+            return await self._judge_turn(turn, await parted[turn], earlier)
+        steps = (parted, take_apart), (judged, judge)
+        await together([_fill(futures[turn], step(turn)) for futures, step in steps for turn in turns])
+        return {turn: judged[turn].result() for turn in turns}
+
+    async def judge_group(self, examples:list)->list: # A `Judgement` for each, in the same order
+        "Judge the turns of a group, whatever their order."
+        turns, judgements = self._turns(examples)
+        judged, for_sake = await self._judge_all(linked(list(turns.values()))), {}
+        for turn, found in judged.items():
+            if not turn.listed: for_sake.setdefault(turn.example, []).append(found)
+        for id, turn in turns.items():
+            earlier = [judged[t] for t in turn.before]
+            judgements[id] = self._judgement(judged[turn], for_sake.get(id, []), earlier)
+        return [judgements[e.id] for e in examples]
+
+    async def judge(self, example:Example)->Judgement:
+        "Judge a turn by itself, and of its history what has a reference."
+        return (await self.judge_group([example]))[0]
+
+    def _plan_turn(self, turn, before, claims, how):
+        "The requests of steps 2 and 3."
+        shown, _ = before.shown(claims, self.memory)
+        guessed = [how, _ALL_JOIN if any(item.turn is not None for item in shown) else '']
+        notes = [' '.join(filter(None, [*guessed, more])) for more in ('', _AT_MOST)]
+        steps = zip((self.verifier, self.categoriser), notes) if claims else []
+        return [planned for step, note in steps for planned in step.plan(claims, turn.source, shown, note)]
+
+    def _expected(self, turn, before):
+        "Claims and how they are known, and the turn as if all of them joined the memory."
+        claims, how = self.decomposer.expect(turn.target, self._history(turn)) if self._can_judge(turn) else ([], '')
+        rows = [dict(text=claim.text, category=category) for claim in claims for category in self.carry[:1]]
+        after = before.after(rows, turn.place, self.carry) if self.background else before
+        return claims, how, JudgedTurn(turn, before, rows, after=after)
+
+    def plan_group(self, examples:list)->list: # Of `llm.costs.Planned`
+        "The requests that judging a group takes at most."
+        judged, planned = {}, []
+        for turn in linked(list(self._turns(examples)[0].values())):
+            before = self._before(turn, judged)
+            claims, how, judged[turn] = self._expected(turn, before)
+            if not self._can_judge(turn): continue
+            planned += self.decomposer.plan(turn.target, self._history(turn)) + self._plan_turn(turn, before, claims, how)
+        return planned
+
+    def plan(self, example:Example)->list: # Of `llm.costs.Planned`; empty if it can't be judged
+        "The requests that judging a turn by itself takes at most."
+        return self.plan_group([example])
 
 # %% ../../../nbs/evaluators/claims/vista.ipynb #vista-variants
 register_variant('vista_single', Vista, batch=1)

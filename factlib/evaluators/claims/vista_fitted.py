@@ -11,8 +11,6 @@ import asyncio, json, math
 from functools import lru_cache
 
 import numpy as np
-from fastcore.basics import patch
-
 from ...core.files import digest, shipped
 from ...core.records import Absence, BadInput, Example, Judgement, signature
 from ..base import Evaluator, missing_field, register
@@ -111,6 +109,9 @@ def card()->str:
     "What the shipped weights were made on, and what may be expected of them."
     return shipped('data/fits/vista_fitted.md').read_text(encoding='utf-8')
 
+# %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-class-helpers
+def _parts(): return ' + '.join(make().signature for make in (rule_decomposer, rule_verifier, rule_categoriser))
+
 # %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-class
 @register
 class VistaFitted(Evaluator):
@@ -128,25 +129,19 @@ class VistaFitted(Evaluator):
         weights = digest(json.dumps(self.fitted, sort_keys=True), 12)
         self.signature = signature(self.name, 1, weights=weights, of=_parts())
 
-def _parts(): return ' + '.join(make().signature for make in (rule_decomposer, rule_verifier, rule_categoriser))
+    def _judged(self, example):
+        features, rows = read_example(example)
+        value = probability(self.fitted, features)
+        added = contributions(self.fitted, features)
+        largest = sorted(added, key=lambda name: -abs(added[name]))[:self.shown]
+        weight = {name: round(added[name], 3) for name in largest}
+        evidence = dict(claims=rows, weight=weight, features={name: round(x, 6) for name, x in features.items()})
+        return self.judgement(example, value, dict(supported=float(value >= .5)), **evidence)
 
-# %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-judge
-@patch
-def _judged(self:VistaFitted, example):
-    features, rows = read_example(example)
-    value = probability(self.fitted, features)
-    added = contributions(self.fitted, features)
-    largest = sorted(added, key=lambda name: -abs(added[name]))[:self.shown]
-    weight = {name: round(added[name], 3) for name in largest}
-    evidence = dict(claims=rows, weight=weight, features={name: round(x, 6) for name, x in features.items()})
-    return self.judgement(example, value, dict(supported=float(value >= .5)), **evidence)
-
-# %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-async
-@patch
-async def judge(self:VistaFitted, example:Example)->Judgement:
-    "Read, weigh."
-    lacking = missing_field(self, example)
-    if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
-    if not words(example.target): return self.absent(example, Absence.inapplicable, why='the target has no words')
-    try: return await asyncio.to_thread(self._judged, example)
-    except BadInput as fault: return self.absent(example, Absence.inapplicable, detail=str(fault))
+    async def judge(self, example:Example)->Judgement:
+        "Read, weigh."
+        lacking = missing_field(self, example)
+        if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
+        if not words(example.target): return self.absent(example, Absence.inapplicable, why='the target has no words')
+        try: return await asyncio.to_thread(self._judged, example)
+        except BadInput as fault: return self.absent(example, Absence.inapplicable, detail=str(fault))

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from fastcore.basics import patch
 
 # %% ../../../nbs/evaluators/entailment/base.ipynb #base-scored
 CATEGORIES = ('entailment', 'neutral', 'contradiction')
@@ -32,6 +31,14 @@ def _check_scored(scored, shape, who):
     if not np.isfinite(p).all() or p.min() < -1e-6 or abs(p.sum(-1) - 1).max() > 1e-4:
         raise ValueError(f'{who} gave something else than probabilities that sum to 1')
 
+# %% ../../../nbs/evaluators/entailment/base.ipynb #base-score
+_workers = {} # process id -> its one thread; a forked child needs its own
+
+def _worker():
+    "The thread that computes."
+    if os.getpid() not in _workers: _workers[os.getpid()] = ThreadPoolExecutor(1, 'factlib-entailment')
+    return _workers[os.getpid()]
+
 # %% ../../../nbs/evaluators/entailment/base.ipynb #base-interface
 class Entailment:
     "Base class: a subclass sets `signature` and `label` and defines `grid`."
@@ -44,18 +51,9 @@ class Entailment:
         "All premises with all hypotheses."
         raise NotImplementedError(f'{type(self).__name__} is no whole `Entailment`: it has to define `grid`.')
 
-# %% ../../../nbs/evaluators/entailment/base.ipynb #base-score
-_workers = {} # process id -> its one thread; a forked child needs its own
-
-def _worker():
-    "The thread that computes."
-    if os.getpid() not in _workers: _workers[os.getpid()] = ThreadPoolExecutor(1, 'factlib-entailment')
-    return _workers[os.getpid()]
-
-@patch
-async def score(self:Entailment, premises:list, hypotheses:list)->Scored:
-    "`grid`, while the event loop goes on. What it gives is checked."
-    loop = asyncio.get_running_loop()
-    scored = await loop.run_in_executor(_worker(), self.grid, list(premises), list(hypotheses))
-    _check_scored(scored, (len(premises), len(hypotheses), 3), type(self).__name__)
-    return scored
+    async def score(self, premises:list, hypotheses:list)->Scored:
+        "`grid`, while the event loop goes on. What it gives is checked."
+        loop = asyncio.get_running_loop()
+        scored = await loop.run_in_executor(_worker(), self.grid, list(premises), list(hypotheses))
+        _check_scored(scored, (len(premises), len(hypotheses), 3), type(self).__name__)
+        return scored

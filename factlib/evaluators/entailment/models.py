@@ -9,8 +9,6 @@ __all__ = ['label_columns', 'TransformersEntailment']
 import re
 
 import numpy as np
-from fastcore.basics import patch
-
 from ...core.checks import check_optional_count
 from ...core.files import whole_characters
 from ...core.records import BadInput, signature
@@ -35,6 +33,27 @@ def label_columns(
                        'labels=["entailment", "neutral", "contradiction"].')
     return [CATEGORIES.index(name) for name in known]
 
+# %% ../../../nbs/evaluators/entailment/models.ipynb #models-checked
+def _checked_columns(config, labels):
+    "What the outputs mean, by the labels that were given or those of the configuration."
+    n, named = config.num_labels, config.id2label
+    labels = list(labels) if labels is not None else [named.get(i, '') for i in range(n)]
+    columns = label_columns(labels)
+    if len(labels) != n: raise BadInput(f'This model has {n} outputs, and {len(labels)} labels were given.')
+    return columns
+
+# %% ../../../nbs/evaluators/entailment/models.ipynb #models-order
+def _rank(texts):
+    "Places in the alphabet, equal for equal texts."
+    places = {t: i for i, t in enumerate(sorted(set(texts)))}
+    return np.array([places[t] for t in texts])
+
+def _batch_order(premises, hypotheses, total): # total: premises x hypotheses, tokens of each pair
+    "The numbers of the pairs, in the order in which they are put through the model."
+    by_premise = np.repeat(_rank(premises), len(hypotheses))
+    by_hypothesis = np.tile(_rank(hypotheses), len(premises))
+    return np.lexsort((by_premise, by_hypothesis, total.ravel()))
+
 # %% ../../../nbs/evaluators/entailment/models.ipynb #models-transformers
 class TransformersEntailment(Entailment):
     "A classifier of pairs, loaded by `transformers` when this is made. Needs `pip install 'factlib[nli]'`."
@@ -57,62 +76,36 @@ class TransformersEntailment(Entailment):
         about = loaded.about | dict(labels=outputs, max_tokens=self.max_tokens or 'any', truncate=self.truncates)
         self.signature = signature('transformers', 1, **about).replace('|', ';')
 
-# %% ../../../nbs/evaluators/entailment/models.ipynb #models-checked
-def _checked_columns(config, labels):
-    "What the outputs mean, by the labels that were given or those of the configuration."
-    n, named = config.num_labels, config.id2label
-    labels = list(labels) if labels is not None else [named.get(i, '') for i in range(n)]
-    columns = label_columns(labels)
-    if len(labels) != n: raise BadInput(f'This model has {n} outputs, and {len(labels)} labels were given.')
-    return columns
+    def _forward(self, pairs):
+        "Probabilities of one batch."
+        import torch
+        cuts = self.truncates and self.max_tokens
+        cut = dict(truncation='only_first', max_length=self.max_tokens) if cuts else dict(truncation=False)
+        premises, hypotheses = [p for p, _ in pairs], [h for _, h in pairs]
+        tokens = self.tokenizer(premises, hypotheses, padding=True, return_tensors='pt', **cut).to(self.device)
+        with torch.inference_mode(): logits = self.model(**tokens).logits.double()
+        p = np.zeros((len(pairs), 3))
+        if len(self.columns) == 1: # one output
+            p[:, 0] = torch.sigmoid(logits[:, 0]).cpu().numpy()
+            p[:, 1] = 1 - p[:, 0]
+        else: p[:, self.columns] = torch.softmax(logits, -1).cpu().numpy()
+        return p
 
-# %% ../../../nbs/evaluators/entailment/models.ipynb #models-forward
-@patch
-def _forward(self:TransformersEntailment, pairs):
-    "Probabilities of one batch."
-    import torch
-    cuts = self.truncates and self.max_tokens
-    cut = dict(truncation='only_first', max_length=self.max_tokens) if cuts else dict(truncation=False)
-    premises, hypotheses = [p for p, _ in pairs], [h for _, h in pairs]
-    tokens = self.tokenizer(premises, hypotheses, padding=True, return_tensors='pt', **cut).to(self.device)
-    with torch.inference_mode(): logits = self.model(**tokens).logits.double()
-    p = np.zeros((len(pairs), 3))
-    if len(self.columns) == 1: # one output
-        p[:, 0] = torch.sigmoid(logits[:, 0]).cpu().numpy()
-        p[:, 1] = 1 - p[:, 0]
-    else: p[:, self.columns] = torch.softmax(logits, -1).cpu().numpy()
-    return p
+    def _tokens(self, texts):
+        "How many tokens each text has by itself."
+        return np.array([len(ids) for ids in self.tokenizer(texts, add_special_tokens=False, verbose=False)['input_ids']])
 
-@patch
-def _tokens(self:TransformersEntailment, texts):
-    "How many tokens each text has by itself."
-    return np.array([len(ids) for ids in self.tokenizer(texts, add_special_tokens=False, verbose=False)['input_ids']])
-
-# %% ../../../nbs/evaluators/entailment/models.ipynb #models-order
-def _rank(texts):
-    "Places in the alphabet, equal for equal texts."
-    places = {t: i for i, t in enumerate(sorted(set(texts)))}
-    return np.array([places[t] for t in texts])
-
-def _batch_order(premises, hypotheses, total): # total: premises x hypotheses, tokens of each pair
-    "The numbers of the pairs, in the order in which they are put through the model."
-    by_premise = np.repeat(_rank(premises), len(hypotheses))
-    by_hypothesis = np.tile(_rank(hypotheses), len(premises))
-    return np.lexsort((by_premise, by_hypothesis, total.ravel()))
-
-# %% ../../../nbs/evaluators/entailment/models.ipynb #models-grid
-@patch
-def grid(self:TransformersEntailment, premises:list, hypotheses:list)->Scored:
-    "All pairs, in batches; no pair if one doesn't fit."
-    left, right = ([whole_characters(text) for text in texts] for texts in (premises, hypotheses))
-    right_tokens, marks = self._tokens(right), self.tokenizer.num_special_tokens_to_add(pair=True)
-    total = np.add.outer(self._tokens(left), right_tokens) + marks
-    over = total > self.max_tokens if self.max_tokens else np.zeros_like(total, bool)
-    if over.any(): # it helps to cut the premise if there is room for one
-        hopeless = over & ((right_tokens + marks >= self.max_tokens)[None] | (not self.truncates))
-        if hopeless.any(): return Scored(None, too_long=int(hopeless.sum()))
-    order, p = _batch_order(left, right, total), np.zeros((total.size, 3))
-    for start in range(0, len(order), self.batch):
-        part = order[start:start + self.batch]
-        p[part] = self._forward([(left[i // len(right)], right[i % len(right)]) for i in part])
-    return Scored(p.reshape(*total.shape, 3), cut=int(over.sum()))
+    def grid(self, premises:list, hypotheses:list)->Scored:
+        "All pairs, in batches; no pair if one doesn't fit."
+        left, right = ([whole_characters(text) for text in texts] for texts in (premises, hypotheses))
+        right_tokens, marks = self._tokens(right), self.tokenizer.num_special_tokens_to_add(pair=True)
+        total = np.add.outer(self._tokens(left), right_tokens) + marks
+        over = total > self.max_tokens if self.max_tokens else np.zeros_like(total, bool)
+        if over.any(): # it helps to cut the premise if there is room for one
+            hopeless = over & ((right_tokens + marks >= self.max_tokens)[None] | (not self.truncates))
+            if hopeless.any(): return Scored(None, too_long=int(hopeless.sum()))
+        order, p = _batch_order(left, right, total), np.zeros((total.size, 3))
+        for start in range(0, len(order), self.batch):
+            part = order[start:start + self.batch]
+            p[part] = self._forward([(left[i // len(right)], right[i % len(right)]) for i in part])
+        return Scored(p.reshape(*total.shape, 3), cut=int(over.sum()))

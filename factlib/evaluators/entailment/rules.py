@@ -10,8 +10,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from fastcore.basics import patch
-
 from ...core.checks import check_choice
 from ...core.records import BadInput, signature
 from .base import Entailment, Scored
@@ -67,6 +65,23 @@ def _vectors(texts):
     made = [embedded(text) for text in texts]
     return np.array([vector for vector, _ in made]), np.array([is_cut for _, is_cut in made])
 
+# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-lookup
+def _looked_up(premises, hypothesis, best):
+    """For each premise: how many numbers and names of the hypothesis it has, of how many, and whether it clashes.
+    `best` has the number of each premise's likest sentence."""
+    n, mine = len(premises.starts), details(hypothesis)
+    present, clash = np.zeros(n), np.zeros(n, bool)
+    for kind, where in (('numbers', 'numbers'), ('names', 'stems')):
+        lacking, others = np.zeros(n), np.array([len(getattr(d, kind)) for d in premises.read])
+        for x in getattr(mine, kind):
+            has = np.zeros(n, bool)
+            has[premises.owner[premises.has[where].get(x, [])]] = True
+            present, lacking = present + has, lacking + ~has
+            others[premises.has[kind].get(x, [])] -= 1
+        clash |= (lacking > 0) & (others[best] > 0)
+    negated = np.array([d.negated for d in premises.read])
+    return present, len(mine.numbers) + len(mine.names), clash | (negated[best] != mine.negated)
+
 # %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-entailment
 class RuleEntailment(Entailment):
     "Likeness of sentences, corrected by rules for numbers, names and negation. Asks no model of language inference."
@@ -89,48 +104,27 @@ class RuleEntailment(Entailment):
                    truncate=self.truncates if by_meaning else None)
         self.signature = signature('rules', 2, **how).replace('|', ';')
 
-# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-alike
-@patch
-def alike(self:RuleEntailment, premises:_Premises, hypotheses:list)->tuple: # Two arrays, sentences x hypotheses
-    "L of each sentence of the premises with each hypothesis, and which pairs were cut."
-    if self.likeness == 'words':
-        return _shared(premises, hypotheses), np.zeros((len(premises.sentences), len(hypotheses)), bool)
-    (left, cut_left), (right, cut_right) = _vectors(premises.sentences), _vectors(tuple(hypotheses))
-    # rounded, because the last digits of a product of matrices depend on the order of the rows
-    return np.clip(left @ right.T, 0, 1).round(9), np.logical_or.outer(cut_left, cut_right)
+    def alike(self, premises:_Premises, hypotheses:list)->tuple: # Two arrays, sentences x hypotheses
+        "L of each sentence of the premises with each hypothesis, and which pairs were cut."
+        if self.likeness == 'words':
+            return _shared(premises, hypotheses), np.zeros((len(premises.sentences), len(hypotheses)), bool)
+        (left, cut_left), (right, cut_right) = _vectors(premises.sentences), _vectors(tuple(hypotheses))
+        # rounded, because the last digits of a product of matrices depend on the order of the rows
+        return np.clip(left @ right.T, 0, 1).round(9), np.logical_or.outer(cut_left, cut_right)
 
-# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-lookup
-def _looked_up(premises, hypothesis, best):
-    """For each premise: how many numbers and names of the hypothesis it has, of how many, and whether it clashes.
-    `best` has the number of each premise's likest sentence."""
-    n, mine = len(premises.starts), details(hypothesis)
-    present, clash = np.zeros(n), np.zeros(n, bool)
-    for kind, where in (('numbers', 'numbers'), ('names', 'stems')):
-        lacking, others = np.zeros(n), np.array([len(getattr(d, kind)) for d in premises.read])
-        for x in getattr(mine, kind):
-            has = np.zeros(n, bool)
-            has[premises.owner[premises.has[where].get(x, [])]] = True
-            present, lacking = present + has, lacking + ~has
-            others[premises.has[kind].get(x, [])] -= 1
-        clash |= (lacking > 0) & (others[best] > 0)
-    negated = np.array([d.negated for d in premises.read])
-    return present, len(mine.numbers) + len(mine.names), clash | (negated[best] != mine.negated)
-
-# %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-grid
-@patch
-def grid(self:RuleEntailment, premises:list, hypotheses:list)->Scored:
-    "The rules, for all pairs."
-    read = _read_premises(tuple(premises))
-    like, over = self.alike(read, hypotheses)
-    over = np.logical_or.reduceat(over, read.starts)
-    if over.any() and not self.truncates: return Scored(None, too_long=int(over.sum()))
-    ends = np.append(read.starts[1:], len(read.sentences))
-    best = np.array([a + like[a:b].argmax(0) for a, b in zip(read.starts, ends)])
-    p = np.zeros((len(premises), len(hypotheses), 3))
-    for j, hypothesis in enumerate(hypotheses):
-        likest = like[best[:, j], j]
-        present, n, clash = _looked_up(read, hypothesis, best[:, j])
-        p[:, j, 0] = np.where(clash, 0, likest*(present/n if n else 1))
-        p[:, j, 2] = np.where(clash & (likest >= self.same), likest, 0)
-    p[..., 1] = 1 - p.sum(-1)
-    return Scored(p, cut=int(over.sum()))
+    def grid(self, premises:list, hypotheses:list)->Scored:
+        "The rules, for all pairs."
+        read = _read_premises(tuple(premises))
+        like, over = self.alike(read, hypotheses)
+        over = np.logical_or.reduceat(over, read.starts)
+        if over.any() and not self.truncates: return Scored(None, too_long=int(over.sum()))
+        ends = np.append(read.starts[1:], len(read.sentences))
+        best = np.array([a + like[a:b].argmax(0) for a, b in zip(read.starts, ends)])
+        p = np.zeros((len(premises), len(hypotheses), 3))
+        for j, hypothesis in enumerate(hypotheses):
+            likest = like[best[:, j], j]
+            present, n, clash = _looked_up(read, hypothesis, best[:, j])
+            p[:, j, 0] = np.where(clash, 0, likest*(present/n if n else 1))
+            p[:, j, 2] = np.where(clash & (likest >= self.same), likest, 0)
+        p[..., 1] = 1 - p.sum(-1)
+        return Scored(p, cut=int(over.sum()))

@@ -11,14 +11,16 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 import numpy as np
-from fastcore.basics import patch
-
 from ...core.checks import check_optional_count
 from ...core.records import Absence, BadInput, Example, Judgement, signature
 from ..base import Evaluator
 from .base import Entailment
 from .rules import RuleEntailment
 from ...text.spans import units
+
+# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-apply
+def _sizes(chunks, sentences):
+    return dict(chunks=len(chunks), sentences=len(sentences), pairs=len(chunks)*len(sentences))
 
 # %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-caps
 @dataclass(frozen=True)
@@ -31,23 +33,18 @@ class Caps:
     def __post_init__(self):
         for name, x in asdict(self).items(): check_optional_count(x, name, 1)
 
-# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-apply
-def _sizes(chunks, sentences):
-    return dict(chunks=len(chunks), sentences=len(sentences), pairs=len(chunks)*len(sentences))
-
-@patch
-def apply(self:Caps, chunks:list, sentences:list)->tuple:
-    """The spans that are kept, of both; and for each cap that is on, how many chunks, sentences and pairs it took away.
-    The short ones go first, as in the published code."""
-    touched = {}
-    for name in (name for name, x in asdict(self).items() if x is not None):
-        before = _sizes(chunks, sentences)
-        if name == 'min_chars':
-            chunks, sentences = ([s for s in part if s.end - s.start >= self.min_chars] for part in (chunks, sentences))
-        elif name == 'max_chunks': chunks = chunks[:self.max_chunks]
-        else: sentences = sentences[:self.max_sentences]
-        touched[name] = {what: before[what] - n for what, n in _sizes(chunks, sentences).items()}
-    return chunks, sentences, touched
+    def apply(self, chunks:list, sentences:list)->tuple:
+        """The spans that are kept, of both; and for each cap that is on, how many chunks, sentences and pairs it took away.
+        The short ones go first, as in the published code."""
+        touched = {}
+        for name in (name for name, x in asdict(self).items() if x is not None):
+            before = _sizes(chunks, sentences)
+            if name == 'min_chars':
+                chunks, sentences = ([s for s in part if s.end - s.start >= self.min_chars] for part in (chunks, sentences))
+            elif name == 'max_chunks': chunks = chunks[:self.max_chunks]
+            else: sentences = sentences[:self.max_sentences]
+            touched[name] = {what: before[what] - n for what, n in _sizes(chunks, sentences).items()}
+        return chunks, sentences, touched
 
 # %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-units
 @lru_cache(maxsize=8) # the targets of one source follow each other
@@ -56,6 +53,25 @@ def cached_units(
 )->tuple: # Of `Span`s
     "The sentences of a text, in parts of at most 80 words (`text.spans.units`). The last texts are kept."
     return tuple(units(text))
+
+# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-evaluator-helpers
+def _check_parts(entailment, caps):
+    if isinstance(entailment, type) or not all(hasattr(entailment, a) for a in ('score', 'signature', 'label')):
+        raise BadInput('`entailment` must be an `Entailment`, such as RuleEntailment() '
+                       f'or TransformersEntailment(model), not {entailment!r}.')
+    if not isinstance(caps, Caps): raise BadInput(f'`caps` must be `Caps`, such as Caps(max_chunks=100), not {caps!r}.')
+
+# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-row
+def _row(p, chunks, sentence, score): # p: chunks x CATEGORIES
+    "One sentence for the evidence."
+    best, worst = p[:, 0].argmax(), p[:, 2].argmax()
+    row = dict(score=round(float(score), 4), target=list(sentence))
+    row |= dict(entailment=round(float(p[best, 0]), 4), source=list(chunks[best]))
+    if p[worst, 2] > .5: row |= dict(contradiction=round(float(p[worst, 2]), 4), against=list(chunks[worst]))
+    return row
+
+# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-judge
+MOST_PAIRS = 2_000_000
 
 # %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-evaluator
 class SentenceEntailment(Evaluator):
@@ -84,41 +100,22 @@ class SentenceEntailment(Evaluator):
         "The text's score, from those of its sentences."
         return math.fsum(scores)/len(scores)
 
-def _check_parts(entailment, caps):
-    if isinstance(entailment, type) or not all(hasattr(entailment, a) for a in ('score', 'signature', 'label')):
-        raise BadInput('`entailment` must be an `Entailment`, such as RuleEntailment() '
-                       f'or TransformersEntailment(model), not {entailment!r}.')
-    if not isinstance(caps, Caps): raise BadInput(f'`caps` must be `Caps`, such as Caps(max_chunks=100), not {caps!r}.')
-
-# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-row
-def _row(p, chunks, sentence, score): # p: chunks x CATEGORIES
-    "One sentence for the evidence."
-    best, worst = p[:, 0].argmax(), p[:, 2].argmax()
-    row = dict(score=round(float(score), 4), target=list(sentence))
-    row |= dict(entailment=round(float(p[best, 0]), 4), source=list(chunks[best]))
-    if p[worst, 2] > .5: row |= dict(contradiction=round(float(p[worst, 2]), 4), against=list(chunks[worst]))
-    return row
-
-# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-judge
-MOST_PAIRS = 2_000_000
-
-@patch
-async def judge(self:SentenceEntailment, example:Example)->Judgement:
-    "All pairs, then the sentences, then the text."
-    chunks, sentences = list(self.chunks(example.source)), list(cached_units(example.target))
-    chunks, sentences, touched = self.caps.apply(chunks, sentences)
-    about = dict(sentences=len(sentences), chunks=len(chunks), pairs=len(chunks)*len(sentences), caps=touched)
-    none = lambda absence, why, **more: self.absent(example, absence, why=why, **more, **about)
-    if not about['pairs']:
-        return none(Absence.inapplicable, f'the {"source" if sentences else "target"} has no sentence to go by')
-    if about['pairs'] > MOST_PAIRS: return none(Absence.too_long, f'more than {MOST_PAIRS:,} pairs')
-    texts = [s.of(example.source) for s in chunks], [s.of(example.target) for s in sentences]
-    scored = await self.entailment.score(*texts)
-    if self.entailment.truncates: touched['max_tokens'] = dict(pairs=scored.cut)
-    if n := scored.too_long: return none(Absence.too_long, f'{n} pairs do not fit the model', too_long=n)
-    p = np.asarray(scored.probabilities, float)
-    scores = self.sentence_scores(p, example)
-    if scores is None: return none(Absence.inapplicable, 'there are no weights for this group')
-    worst = np.argsort(scores, kind='stable')[:self.shown]
-    lowest = [_row(p[:, j], chunks, sentences[j], scores[j]) for j in worst]
-    return self.judgement(example, self.total(scores, example), **about, lowest=lowest)
+    async def judge(self, example:Example)->Judgement:
+        "All pairs, then the sentences, then the text."
+        chunks, sentences = list(self.chunks(example.source)), list(cached_units(example.target))
+        chunks, sentences, touched = self.caps.apply(chunks, sentences)
+        about = dict(sentences=len(sentences), chunks=len(chunks), pairs=len(chunks)*len(sentences), caps=touched)
+        none = lambda absence, why, **more: self.absent(example, absence, why=why, **more, **about)
+        if not about['pairs']:
+            return none(Absence.inapplicable, f'the {"source" if sentences else "target"} has no sentence to go by')
+        if about['pairs'] > MOST_PAIRS: return none(Absence.too_long, f'more than {MOST_PAIRS:,} pairs')
+        texts = [s.of(example.source) for s in chunks], [s.of(example.target) for s in sentences]
+        scored = await self.entailment.score(*texts)
+        if self.entailment.truncates: touched['max_tokens'] = dict(pairs=scored.cut)
+        if n := scored.too_long: return none(Absence.too_long, f'{n} pairs do not fit the model', too_long=n)
+        p = np.asarray(scored.probabilities, float)
+        scores = self.sentence_scores(p, example)
+        if scores is None: return none(Absence.inapplicable, 'there are no weights for this group')
+        worst = np.argsort(scores, kind='stable')[:self.shown]
+        lowest = [_row(p[:, j], chunks, sentences[j], scores[j]) for j in worst]
+        return self.judgement(example, self.total(scores, example), **about, lowest=lowest)

@@ -10,8 +10,6 @@ import json, os
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from fastcore.basics import patch
-
 from ...core.checks import check_choice, check_count
 from ...core.files import digest
 from ...core.loop import run_sync
@@ -44,10 +42,20 @@ class SummaCZS(SentenceEntailment):
         if self.contradiction == 'same': return (p[..., 0] - p[..., 2]).max(0)
         return p[..., 0].max(0) - (p[..., 2].max(0) if self.contradiction == 'anywhere' else 0)
 
-# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-weights
+# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-weights-helpers
 PUBLISHED_EDGES = (0, .01, .02, .03, .04, .07, .13, .37, .9, .91, .92, .93, .94, .95, # of the bins named "percentile"
                    .955, .96, .965, .97, .975, .98, .985, .99, .995, 1.)
 
+def _check_bins(edges, weights):
+    if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or any(a >= b for a, b in zip(edges, edges[1:])):
+        raise BadInput('The edges of the bins must rise from 0 to 1.')
+    if len(weights) != len(edges) - 1:
+        raise BadInput(f'{len(edges) - 1} bins need as many weights, and there are {len(weights)}.')
+
+# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-published
+_LAYERS = 'mlp.weight', 'mlp.bias', 'layer_final.weight', 'layer_final.bias'
+
+# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-weights
 @dataclass(frozen=True)
 class ConvWeights:
     """A sentence scores bias + weights x histogram of its entailments;
@@ -67,49 +75,47 @@ class ConvWeights:
             object.__setattr__(self, name, check_score(getattr(self, name), name))
         _check_bins(self.edges, self.weights)
 
-def _check_bins(edges, weights):
-    if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or any(a >= b for a, b in zip(edges, edges[1:])):
-        raise BadInput('The edges of the bins must rise from 0 to 1.')
-    if len(weights) != len(edges) - 1:
-        raise BadInput(f'{len(edges) - 1} bins need as many weights, and there are {len(weights)}.')
+    def histograms(self, entailments)->np.ndarray: # chunks x sentences -> sentences x bins
+        "How the entailments of each sentence are spread."
+        columns = np.clip(np.asarray(entailments, float), 0, 1).T
+        counts = np.array([np.histogram(column, self.edges)[0] for column in columns], float)
+        return counts/len(entailments) if self.shares else counts
 
-# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-histogram
-@patch
-def histograms(self:ConvWeights, entailments)->np.ndarray: # chunks x sentences -> sentences x bins
-    "How the entailments of each sentence are spread."
-    columns = np.clip(np.asarray(entailments, float), 0, 1).T
-    counts = np.array([np.histogram(column, self.edges)[0] for column in columns], float)
-    return counts/len(entailments) if self.shares else counts
+    def save(self, path:str)->None:
+        "Write the weights as JSON."
+        with open(path, 'w', encoding='utf-8') as f: json.dump(asdict(self), f)
 
-# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-file
-@patch
-def save(self:ConvWeights, path:str)->None:
-    "Write the weights as JSON."
-    with open(path, 'w', encoding='utf-8') as f: json.dump(asdict(self), f)
+    @classmethod
+    def from_file(cls, path:str)->'ConvWeights':
+        "Weights as `save` wrote them, or the authors' own file (.bin, .pt); another one is a `BadInput`."
+        if os.path.splitext(path)[1] in ('.bin', '.pt', '.pth'): return cls.from_summac(torch_state(path))
+        try:
+            with open(path, encoding='utf-8') as f: return cls(**json.load(f))
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError, TypeError) as e:
+            raise BadInput(f'{os.path.basename(path)!r} holds no weights ({e}): `save` writes such a file.') from None
 
-@patch(cls_method=True)
-def from_file(cls:ConvWeights, path:str)->ConvWeights:
-    "Weights as `save` wrote them, or the authors' own file (.bin, .pt); another one is a `BadInput`."
-    if os.path.splitext(path)[1] in ('.bin', '.pt', '.pth'): return cls.from_summac(torch_state(path))
-    try:
-        with open(path, encoding='utf-8') as f: return cls(**json.load(f))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, TypeError) as e:
-        raise BadInput(f'{os.path.basename(path)!r} holds no weights ({e}): `save` writes such a file.') from None
+    @classmethod
+    def from_summac(cls,
+        state:dict, # Name -> array, as torch.load gives the published file
+        edges:tuple=PUBLISHED_EDGES, # Of the bins
+    )->'ConvWeights':
+        "The weights of the published layers."
+        try: weights, bias, final, final_bias = (np.asarray(state[name], float) for name in _LAYERS)
+        except KeyError as e: raise BadInput(f'These are not the weights of a SummaC-Conv: there is no {e}.') from None
+        if final.shape != (2, 3): raise BadInput(f'The final layer of a SummaC-Conv is 2 by 3, not {final.shape}.')
+        slope, intercept = float((final[1] - final[0]).sum()), float(final_bias[1] - final_bias[0])
+        return cls(tuple(edges), tuple(weights.ravel()), float(bias.ravel()[0]), slope, intercept)
 
-# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-published
-_LAYERS = 'mlp.weight', 'mlp.bias', 'layer_final.weight', 'layer_final.bias'
-
-@patch(cls_method=True)
-def from_summac(cls:ConvWeights,
-    state:dict, # Name -> array, as torch.load gives the published file
-    edges:tuple=PUBLISHED_EDGES, # Of the bins
-)->ConvWeights:
-    "The weights of the published layers."
-    try: weights, bias, final, final_bias = (np.asarray(state[name], float) for name in _LAYERS)
-    except KeyError as e: raise BadInput(f'These are not the weights of a SummaC-Conv: there is no {e}.') from None
-    if final.shape != (2, 3): raise BadInput(f'The final layer of a SummaC-Conv is 2 by 3, not {final.shape}.')
-    slope, intercept = float((final[1] - final[0]).sum()), float(final_bias[1] - final_bias[0])
-    return cls(tuple(edges), tuple(weights.ravel()), float(bias.ravel()[0]), slope, intercept)
+# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-by-group
+def _by_group(weights):
+    "Group -> weights; None -> those for all others."
+    if weights is None:
+        raise BadInput('SummaC-Conv needs weights: a file, yours or the published one, or `fit_conv` on '
+                       'labelled texts.')
+    if isinstance(weights, (str, os.PathLike)): weights = ConvWeights.from_file(weights)
+    groups = weights if isinstance(weights, dict) else {None: weights}
+    if groups and all(isinstance(w, ConvWeights) for w in groups.values()): return groups
+    raise BadInput(f'`weights` must be `ConvWeights`, or a dict of them, not {type(weights).__name__}.')
 
 # %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-conv
 @register
@@ -132,27 +138,14 @@ class SummaCConv(SentenceEntailment):
         "Those for the example's group; if there are none, those that stand under None."
         return self.weights.get(example.group, self.weights.get(None))
 
-# %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-by-group
-def _by_group(weights):
-    "Group -> weights; None -> those for all others."
-    if weights is None:
-        raise BadInput('SummaC-Conv needs weights: a file, yours or the published one, or `fit_conv` on '
-                       'labelled texts.')
-    if isinstance(weights, (str, os.PathLike)): weights = ConvWeights.from_file(weights)
-    groups = weights if isinstance(weights, dict) else {None: weights}
-    if groups and all(isinstance(w, ConvWeights) for w in groups.values()): return groups
-    raise BadInput(f'`weights` must be `ConvWeights`, or a dict of them, not {type(weights).__name__}.')
+    def sentence_scores(self, p, example): # p: chunks x sentences x 3
+        w = self.weights_for(example)
+        return None if w is None else w.histograms(p[..., 0]) @ np.array(w.weights) + w.bias
 
-@patch
-def sentence_scores(self:SummaCConv, p, example): # p: chunks x sentences x 3
-    w = self.weights_for(example)
-    return None if w is None else w.histograms(p[..., 0]) @ np.array(w.weights) + w.bias
-
-@patch
-def total(self:SummaCConv, scores, example):
-    from scipy.special import expit
-    w = self.weights_for(example)
-    return float(expit(w.slope*super(SummaCConv, self).total(scores, example) + w.intercept))
+    def total(self, scores, example):
+        from scipy.special import expit
+        w = self.weights_for(example)
+        return float(expit(w.slope*super(SummaCConv, self).total(scores, example) + w.intercept))
 
 # %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-fit
 def conv_weights(

@@ -8,8 +8,6 @@ __all__ = ['SCENE_SCHEMA', 'read_scene', 'SceneReader']
 # %% ../../../nbs/evaluators/narrative/extract.ipynb #extract-imports
 from dataclasses import replace
 
-from fastcore.basics import patch
-
 from ...core.records import Absence
 from ..claims.asking import STRING, Asker, json_object
 from ..claims.parts import together
@@ -51,13 +49,11 @@ class SceneReader:
         "The requests, each sent `samples` times."
         return [replace(self.asker.planned(scene=scene), repeats=self.samples) for scene in scenes]
 
-# %% ../../../nbs/evaluators/narrative/extract.ipynb #extract-read
-@patch
-async def read(self:SceneReader,
-    scenes:list, # Their texts
-)->list: # Of each scene the list of its replies, as the chat gave them
-    "Ask for all samples of all scenes."
-    asker, times = self.asker, range(self.samples)
-    ask = lambda scene, n: asker.chat(asker.messages(dict(scene=scene)), repeat=n, **asker.options)
-    replies = await together(ask(scene, n) for scene in scenes for n in times)
-    return [replies[i:i + self.samples] for i in range(0, len(replies), self.samples)]
+    async def read(self,
+        scenes:list, # Their texts
+    )->list: # Of each scene the list of its replies, as the chat gave them
+        "Ask for all samples of all scenes."
+        asker, times = self.asker, range(self.samples)
+        ask = lambda scene, n: asker.chat(asker.messages(dict(scene=scene)), repeat=n, **asker.options)
+        replies = await together(ask(scene, n) for scene in scenes for n in times)
+        return [replies[i:i + self.samples] for i in range(0, len(replies), self.samples)]

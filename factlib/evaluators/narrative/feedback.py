@@ -10,8 +10,6 @@ __all__ = ['read_feedback', 'fact_lines', 'with_feedback', 'FeedbackChecker', 'S
 import re
 from dataclasses import replace
 
-from fastcore.basics import patch
-
 from ...core.records import Absence, BadInput
 from ..claims.asking import BatchAsker, STRING, batches, verdict_schema, verdicts_by_id
 from ..claims.check import word_support
@@ -89,25 +87,22 @@ class FeedbackChecker(BatchAsker):
         "A verdict and the feedback that stands beside it."
         return self.options[verdict], str(entry.get('feedback') or '').strip()
 
-# %% ../../../nbs/evaluators/narrative/feedback.ipynb #feedback-model-check
-@patch
-async def check(
-    self:FeedbackChecker,
-    facts:list, # `Fact`s about one scene
-    scene:str, # Its text
-    names:list, # Lines: the names of one person
-    triples:list, # Lines of the graph
-)->Outcome: # Id -> (True, False or Absence; feedback)
-    "Ask about the facts of a scene."
-    about = self.asker, fact_lines(facts), list(self.options), self.batch, self.read
-    asked = await verdicts_by_id(*about, scene=scene, names=names, triples=triples)
-    return replace(asked, value={i: with_feedback(pair) for i, pair in asked.value.items()})
+    async def check(
+        self,
+        facts:list, # `Fact`s about one scene
+        scene:str, # Its text
+        names:list, # Lines: the names of one person
+        triples:list, # Lines of the graph
+    )->Outcome: # Id -> (True, False or Absence; feedback)
+        "Ask about the facts of a scene."
+        about = self.asker, fact_lines(facts), list(self.options), self.batch, self.read
+        asked = await verdicts_by_id(*about, scene=scene, names=names, triples=triples)
+        return replace(asked, value={i: with_feedback(pair) for i, pair in asked.value.items()})
 
-@patch
-def plan(self:FeedbackChecker, facts:list, note:str='', **about)->list: # Of `llm.costs.Planned`
-    "A request for each batch; `about`: as `check` takes it."
-    groups = batches(fact_lines(facts), self.batch)
-    return [self.asker.planned(note, items=list(group.values()), **about) for group in groups]
+    def plan(self, facts:list, note:str='', **about)->list: # Of `llm.costs.Planned`
+        "A request for each batch; `about`: as `check` takes it."
+        groups = batches(fact_lines(facts), self.batch)
+        return [self.asker.planned(note, items=list(group.values()), **about) for group in groups]
 
 # %% ../../../nbs/evaluators/narrative/feedback.ipynb #feedback-single
 class SingleFeedback(Component):

@@ -9,7 +9,6 @@ __all__ = ['COUNTS', 'rule_extractions', 'GraphReader', 'graph_of', 'plan_graph'
 # %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-imports
 import asyncio
 
-from fastcore.basics import patch
 from fastcore.meta import delegates
 
 from ...core.checks import check_choice, check_count
@@ -58,9 +57,10 @@ def _check_samples(samples, tau, count, temperature):
         raise BadInput(f'Nothing can be said by {tau} of {samples} sample{"s"*(samples > 1)}: '
                        "lower `tau`, or raise `samples`.")
 
-# %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-reader
+# %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-reader-helpers
 COUNTS = ('samples', 'scenes')
 
+# %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-reader
 class GraphReader:
     "Makes graphs of texts."
     def __init__(self,
@@ -80,60 +80,50 @@ class GraphReader:
         self.tau = check_count(tau, '`tau`', 1)
         self._take(chat, temperature, pack, sampling)
 
-# %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-reader-check
-@patch
-def _take(self:GraphReader, chat, temperature, pack, sampling):
-    "How scenes are read."
-    check_rules('graph', chat, sampling | (dict(pack=pack) if pack else {}))
-    self.languages = ('en',) if chat is None else None
-    if chat is None: self.samples, self.tau, self.scene_reader = 1, 1 if self.count == 'samples' else self.tau, None
-    else:
-        _check_samples(self.samples, self.tau, self.count, temperature)
-        self.scene_reader = SceneReader(chat, self.samples, pack, temperature=temperature, **sampling)
-    asked = 'rules' if chat is None else self.scene_reader.signature
-    cut = dict(by=self.by, size=self.size, tau=self.tau, count=self.count)
-    self.signature = signature('graph', 1, **cut, scenes=asked).replace('|', ';')
+    def _take(self, chat, temperature, pack, sampling):
+        "How scenes are read."
+        check_rules('graph', chat, sampling | (dict(pack=pack) if pack else {}))
+        self.languages = ('en',) if chat is None else None
+        if chat is None: self.samples, self.tau, self.scene_reader = 1, 1 if self.count == 'samples' else self.tau, None
+        else:
+            _check_samples(self.samples, self.tau, self.count, temperature)
+            self.scene_reader = SceneReader(chat, self.samples, pack, temperature=temperature, **sampling)
+        asked = 'rules' if chat is None else self.scene_reader.signature
+        cut = dict(by=self.by, size=self.size, tau=self.tau, count=self.count)
+        self.signature = signature('graph', 1, **cut, scenes=asked).replace('|', ';')
 
-# %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-plan
-@patch
-def _scenes(self:GraphReader, text):
-    "The scenes of a text; a `BadInput` if there is none."
-    if not isinstance(text, str) or not text.strip():
-        raise BadInput('There is no text to make a graph of: give a narrative with at least one word.')
-    return scenes(text, self.by, self.size)
+    def _scenes(self, text):
+        "The scenes of a text; a `BadInput` if there is none."
+        if not isinstance(text, str) or not text.strip():
+            raise BadInput('There is no text to make a graph of: give a narrative with at least one word.')
+        return scenes(text, self.by, self.size)
 
-@patch
-def plan(self:GraphReader, text:str)->list: # Of `llm.costs.Planned`; empty without a chat
-    "The requests for a graph of this text."
-    spans = self._scenes(text)
-    return [] if self.scene_reader is None else self.scene_reader.plan([span.of(text) for span in spans])
+    def plan(self, text:str)->list: # Of `llm.costs.Planned`; empty without a chat
+        "The requests for a graph of this text."
+        spans = self._scenes(text)
+        return [] if self.scene_reader is None else self.scene_reader.plan([span.of(text) for span in spans])
 
-# %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-read
-@patch
-def _build(self:GraphReader, samples, text, spans):
-    "The graph of these samples."
-    return build_graph(samples, self.tau, self.count, text, spans=tuple(spans), made_by=self.signature)
+    def _build(self, samples, text, spans):
+        "The graph of these samples."
+        return build_graph(samples, self.tau, self.count, text, spans=tuple(spans), made_by=self.signature)
 
-
-# %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-read-text
-@patch
-async def read(self:GraphReader,
-    text:str, # A narrative
-)->Outcome: # Its `value` is the `Graph`
-    "The graph of a text, and what it cost; a text in which nobody is named is `NobodyNamed`, which has its `usage`."
-    spans = self._scenes(text)
-    if self.scene_reader is None:
-        alone = lambda: self._build([[found] for found in rule_extractions(text, spans)], text, spans)
-        return Outcome(await asyncio.to_thread(alone)) # some seconds, for a book
-    replies = await self.scene_reader.read([span.of(text) for span in spans])
-    samples = [[read_scene(reply) for reply in of_scene] for of_scene in replies]
-    usage = total_usage(reply for of_scene in replies for reply in of_scene)
-    why = next((reason(reply, read) for scene, found in zip(replies, samples) for reply, read in zip(scene, found)
-                if isinstance(read, Absence)), '')
-    try: return Outcome(self._build(samples, text, spans), usage, detail=why)
-    except NobodyNamed as e:
-        e.usage = usage
-        raise
+    async def read(self,
+        text:str, # A narrative
+    )->Outcome: # Its `value` is the `Graph`
+        "The graph of a text, and what it cost; a text in which nobody is named is `NobodyNamed`, which has its `usage`."
+        spans = self._scenes(text)
+        if self.scene_reader is None:
+            alone = lambda: self._build([[found] for found in rule_extractions(text, spans)], text, spans)
+            return Outcome(await asyncio.to_thread(alone)) # some seconds, for a book
+        replies = await self.scene_reader.read([span.of(text) for span in spans])
+        samples = [[read_scene(reply) for reply in of_scene] for of_scene in replies]
+        usage = total_usage(reply for of_scene in replies for reply in of_scene)
+        why = next((reason(reply, read) for scene, found in zip(replies, samples) for reply, read in zip(scene, found)
+                    if isinstance(read, Absence)), '')
+        try: return Outcome(self._build(samples, text, spans), usage, detail=why)
+        except NobodyNamed as e:
+            e.usage = usage
+            raise
 
 # %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-graph-of
 @delegates(GraphReader)

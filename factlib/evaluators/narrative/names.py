@@ -10,8 +10,6 @@ import re, unicodedata
 from collections import Counter
 from typing import Iterable
 
-from fastcore.basics import patch
-
 from ...text.spans import Span
 from ...text.words import word_pattern
 
@@ -42,9 +40,22 @@ def plain_predicate(
     words = unicodedata.normalize('NFC', predicate).replace('_', ' ').lower().split()
     return _BEGINNING.sub('', ' '.join(words).strip(' .,;:!?'))
 
-# %% ../../../nbs/evaluators/narrative/names.ipynb #names-finder
+# %% ../../../nbs/evaluators/narrative/names.ipynb #names-finder-helpers
 def _words(text): return [(m.group(), m.start(), m.end()) for m in word_pattern().finditer(text)]
 
+# %% ../../../nbs/evaluators/narrative/names.ipynb #names-find
+def _fits(parts, words):
+    "Whether none of a name's capitals is a small letter in the text."
+    return not any(part[0].isupper() and word[0].islower() for part, word in zip(parts, words))
+
+def _at(by_first, listed, low, i):
+    "How many words the longest name has that begins with the i-th, and the name; (1, None) if none does."
+    for key, parts, name in by_first.get(low[i], ()):
+        n = len(key)
+        if tuple(low[i:i + n]) == key and _fits(parts, [word for word, _, _ in listed[i:i + n]]): return n, name
+    return 1, None
+
+# %% ../../../nbs/evaluators/narrative/names.ipynb #names-finder
 class NameFinder:
     "Finds names in texts."
     def __init__(self,
@@ -60,34 +71,19 @@ class NameFinder:
             if parts: self.by_first.setdefault(key[0], []).append((key, parts, name))
         for listed in self.by_first.values(): listed.sort(key=lambda entry: -len(entry[0]))
 
-# %% ../../../nbs/evaluators/narrative/names.ipynb #names-find
-def _fits(parts, words):
-    "Whether none of a name's capitals is a small letter in the text."
-    return not any(part[0].isupper() and word[0].islower() for part, word in zip(parts, words))
+    def find(self,
+        text:str, # Any text
+    )->list: # (Span, name), in order, without overlap
+        "Where the names stand."
+        listed, places, i = _words(text), [], 0
+        low = [word.casefold() for word, _, _ in listed]
+        while i < len(listed):
+            n, name = _at(self.by_first, listed, low, i)
+            if name is not None: places.append((Span(listed[i][1], listed[i + n - 1][2]), name))
+            i += n
+        signs = [(Span(m.start(), m.end()), name) for name in self.signs for m in re.finditer(re.escape(name), text)]
+        return sorted(places + signs)
 
-def _at(by_first, listed, low, i):
-    "How many words the longest name has that begins with the i-th, and the name; (1, None) if none does."
-    for key, parts, name in by_first.get(low[i], ()):
-        n = len(key)
-        if tuple(low[i:i + n]) == key and _fits(parts, [word for word, _, _ in listed[i:i + n]]): return n, name
-    return 1, None
-
-# %% ../../../nbs/evaluators/narrative/names.ipynb #names-find-all
-@patch
-def find(self:NameFinder,
-    text:str, # Any text
-)->list: # (Span, name), in order, without overlap
-    "Where the names stand."
-    listed, places, i = _words(text), [], 0
-    low = [word.casefold() for word, _, _ in listed]
-    while i < len(listed):
-        n, name = _at(self.by_first, listed, low, i)
-        if name is not None: places.append((Span(listed[i][1], listed[i + n - 1][2]), name))
-        i += n
-    signs = [(Span(m.start(), m.end()), name) for name in self.signs for m in re.finditer(re.escape(name), text)]
-    return sorted(places + signs)
-
-@patch
-def counts(self:NameFinder, text:str)->Counter: # Name -> times
-    "How often each name stands in a text."
-    return Counter(name for _, name in self.find(text))
+    def counts(self, text:str)->Counter: # Name -> times
+        "How often each name stands in a text."
+        return Counter(name for _, name in self.find(text))

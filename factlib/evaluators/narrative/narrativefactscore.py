@@ -9,8 +9,6 @@ __all__ = ['NOTHING', 'NarrativeFactScore', 'read_feedback']
 import asyncio
 from functools import partial
 
-from fastcore.basics import patch
-
 from ...core.checks import check_choice, check_count
 from ...core.records import Absence, Example, Judgement, Usage, signature
 from ..base import missing_field, register, register_variant
@@ -29,6 +27,40 @@ from ...text.spans import paragraphs
 # %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-read
 _all_ = ['read_feedback']
 
+# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-parts
+def _joined(listed):
+    "The facts of several parts with ids of their own, and for each the number of its part."
+    pairs = [(part, fact) for part, facts in enumerate(listed) for fact in facts]
+    facts = [Fact(f'F{n}', fact.text, fact.kind) for n, (_, fact) in enumerate(pairs, 1)]
+    return facts, [part for part, _ in pairs]
+
+# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-rows
+NOTHING = 'Nothing in the story has anything in common with it.'
+
+def _rows(passages, read): # read: id -> (verdict, feedback)
+    "The facts for the evidence."
+    verdicts = {i: verdict for i, (verdict, _) in read.items()}
+    rows = fact_rows([p.fact for p in passages], verdicts)
+    return [dict(id=row['id'], text=row['text'], verdict=row['verdict'], feedback=read[row['id']][1],
+                 scene=p.scene, triples=list(p.triples)) for row, p in zip(rows, passages)]
+
+# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-story
+def _none(name, example, story, usage, absence, **why):
+    "No judgement, and why."
+    return Judgement(example.id, name, None, {}, story.notes | why, usage, absence)
+
+# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-notes
+def _joined_notes(listed):
+    "The notes of several components: numbers are added, lists joined."
+    joined = {}
+    for notes in listed:
+        for name, value in notes.items():
+            joined[name] = joined[name] + value if isinstance(value, (int, list)) and name in joined else value
+    return joined
+
+# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-judge
+_MISFIT = 'the summary must have a paragraph for each chunk of the story, as `summarise` writes it'
+
 # %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-class
 @register
 class NarrativeFactScore(ClaimEvaluator):
@@ -44,180 +76,127 @@ class NarrativeFactScore(ClaimEvaluator):
         "Whether parts of the summary belong to chunks of the story."
         return self.scene == 'chunk' or self.average == 'chunks'
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-init
-@patch
-def __init__(
-    self:NarrativeFactScore,
-    chat=None, # A `Chat`; None: rules
-    *, graph:str|None='consistent', # None: scenes alone
-    scene:str='narrative',
-    triples:int=3, # Lines of the graph a fact
-    average:str='micro', # Over facts or chunks
-    retriever='bm25', # See `retriever_for`
-    batch:int=20, # Facts in a request
-    by:str='auto', size:int=1024, samples:int=3, tau:int=2, count:str='samples',
-    least:float=1., # Share of the scenes that must be read
-    pack:str|None=None, # Folder of your own prompts
-    **sampling, # Of decomposer and checker: seed, ...
-):
-    made = graph_reader(graph, chat, samples, pack, by=by, size=size, tau=tau, count=count)
-    self.reader = StoryReader(made, scene == 'whole', by, size, retriever, triples, least)
-    self._prepare(chat, scene, average, batch, sampling | (dict(pack=pack) if pack else {}))
+    def __init__(
+        self,
+        chat=None, # A `Chat`; None: rules
+        *, graph:str|None='consistent', # None: scenes alone
+        scene:str='narrative',
+        triples:int=3, # Lines of the graph a fact
+        average:str='micro', # Over facts or chunks
+        retriever='bm25', # See `retriever_for`
+        batch:int=20, # Facts in a request
+        by:str='auto', size:int=1024, samples:int=3, tau:int=2, count:str='samples',
+        least:float=1., # Share of the scenes that must be read
+        pack:str|None=None, # Folder of your own prompts
+        **sampling, # Of decomposer and checker: seed, ...
+    ):
+        made = graph_reader(graph, chat, samples, pack, by=by, size=size, tau=tau, count=count)
+        self.reader = StoryReader(made, scene == 'whole', by, size, retriever, triples, least)
+        self._prepare(chat, scene, average, batch, sampling | (dict(pack=pack) if pack else {}))
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-prepare
-@patch
-def _prepare(self:NarrativeFactScore, chat, scene, average, batch, options):
-    "The components, and the signature."
-    ClaimEvaluator.__init__(self, chat, options)
-    self.scene = check_choice(scene, ('narrative', 'chunk', 'whole'), '`scene`')
-    self.average = check_choice(average, ('micro', 'chunks'), '`average`')
-    self.batch = 1 if self.chat is None else check_count(batch, '`batch`', 1)
-    asked = partial(feedback_checker, batch=self.batch)
-    self.decomposer = self.component(None, 'decompose', FactDecomposer, SentenceDecomposer)
-    self.checker, self.stories = self.component(None, 'check', asked, WordFeedback), Shared()
-    parts = dict(decomposer=self.decomposer.signature, checker=self.checker.signature)
-    self.signature = signature(self.name, 1, scene=scene, average=average, **self.reader.described, **parts)
+    def _prepare(self, chat, scene, average, batch, options):
+        "The components, and the signature."
+        ClaimEvaluator.__init__(self, chat, options)
+        self.scene = check_choice(scene, ('narrative', 'chunk', 'whole'), '`scene`')
+        self.average = check_choice(average, ('micro', 'chunks'), '`average`')
+        self.batch = 1 if self.chat is None else check_count(batch, '`batch`', 1)
+        asked = partial(feedback_checker, batch=self.batch)
+        self.decomposer = self.component(None, 'decompose', FactDecomposer, SentenceDecomposer)
+        self.checker, self.stories = self.component(None, 'check', asked, WordFeedback), Shared()
+        parts = dict(decomposer=self.decomposer.signature, checker=self.checker.signature)
+        self.signature = signature(self.name, 1, scene=scene, average=average, **self.reader.described, **parts)
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-parts
-@patch
-def parts(self:NarrativeFactScore, target:str, narrative)->list|None: # None if they don't fit the chunks
-    "(text, scenes that its facts may be about, or None) of each part of a summary."
-    if not self.by_chunk: return [(target, None)]
-    texts = [s.of(target) for s in paragraphs(target)]
-    if self.scene != 'chunk': return [(text, None) for text in texts]
-    runs = chunks(narrative.text, narrative.scenes, self.reader.size)
-    return list(zip(texts, runs)) if len(texts) == len(runs) else None
+    def parts(self, target:str, narrative)->list|None: # None if they don't fit the chunks
+        "(text, scenes that its facts may be about, or None) of each part of a summary."
+        if not self.by_chunk: return [(target, None)]
+        texts = [s.of(target) for s in paragraphs(target)]
+        if self.scene != 'chunk': return [(text, None) for text in texts]
+        runs = chunks(narrative.text, narrative.scenes, self.reader.size)
+        return list(zip(texts, runs)) if len(texts) == len(runs) else None
 
-def _joined(listed):
-    "The facts of several parts with ids of their own, and for each the number of its part."
-    pairs = [(part, fact) for part, facts in enumerate(listed) for fact in facts]
-    facts = [Fact(f'F{n}', fact.text, fact.kind) for n, (_, fact) in enumerate(pairs, 1)]
-    return facts, [part for part, _ in pairs]
+    def score(self,
+        verdicts:list, # True, False or Absence, one for each fact
+        owners:list, # For each fact the number of its part
+    )->float|Absence: # 0 to 1
+        "The share of supported facts, or the mean of the shares of the parts."
+        if self.average == 'micro': return supported_share(verdicts)
+        by_part = {}
+        for verdict, part in zip(verdicts, owners): by_part.setdefault(part, []).append(verdict)
+        shares = [supported_share(listed) for listed in by_part.values()]
+        absent = [share for share in shares if isinstance(share, Absence)]
+        if absent or not shares: return absent[0] if absent else Absence.inapplicable
+        return sum(shares)/len(shares)
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-score
-@patch
-def score(self:NarrativeFactScore,
-    verdicts:list, # True, False or Absence, one for each fact
-    owners:list, # For each fact the number of its part
-)->float|Absence: # 0 to 1
-    "The share of supported facts, or the mean of the shares of the parts."
-    if self.average == 'micro': return supported_share(verdicts)
-    by_part = {}
-    for verdict, part in zip(verdicts, owners): by_part.setdefault(part, []).append(verdict)
-    shares = [supported_share(listed) for listed in by_part.values()]
-    absent = [share for share in shares if isinstance(share, Absence)]
-    if absent or not shares: return absent[0] if absent else Absence.inapplicable
-    return sum(shares)/len(shares)
+    async def check(self, passages:list, narrative)->tuple: # id -> (verdict, feedback); the `Outcome`s
+        "Verdicts and feedback on the facts of passages."
+        groups = by_request(passages, self.batch)
+        asked = [self.checker.check([p.fact for p in group], **narrative.about(group)) for group in groups]
+        outcomes = await together(asked)
+        read = {p.fact.id: (False, NOTHING) for p in passages if p.is_empty}
+        for outcome in outcomes: read |= outcome.value
+        return read, outcomes
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-rows
-NOTHING = 'Nothing in the story has anything in common with it.'
+    async def story(self, source:str)->tuple: # A `Story`; the `Usage` of what was asked for it now
+        "A story, read once."
+        is_whole = lambda story: 'unread' not in story.notes
+        story, is_mine = await self.stories.get(source, partial(self.reader.read, source), is_whole)
+        return story, story.usage if is_mine else Usage()
 
-def _rows(passages, read): # read: id -> (verdict, feedback)
-    "The facts for the evidence."
-    verdicts = {i: verdict for i, (verdict, _) in read.items()}
-    rows = fact_rows([p.fact for p in passages], verdicts)
-    return [dict(id=row['id'], text=row['text'], verdict=row['verdict'], feedback=read[row['id']][1],
-                 scene=p.scene, triples=list(p.triples)) for row, p in zip(rows, passages)]
+    def judged(self,
+        example:Example, # What is judged
+        facts:tuple, # `Fact`s, and for each the number of its part
+        passages:list, # Of the facts
+        read:dict, # id -> (verdict, feedback)
+        usage:Usage, # In all
+        notes:dict, # For the evidence
+    )->Judgement:
+        "The judgement, once the verdicts are there."
+        verdicts = [read[fact.id][0] for fact in facts[0]]
+        score = self.score(verdicts, facts[1])
+        evidence = dict(facts=_rows(passages, read)) | share_bounds(verdicts) | notes
+        value, absence = (None, score) if isinstance(score, Absence) else (score, None)
+        return Judgement(example.id, self.name, value, {}, evidence, usage, absence)
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-check
-@patch
-async def check(self:NarrativeFactScore, passages:list, narrative)->tuple: # id -> (verdict, feedback); the `Outcome`s
-    "Verdicts and feedback on the facts of passages."
-    groups = by_request(passages, self.batch)
-    asked = [self.checker.check([p.fact for p in group], **narrative.about(group)) for group in groups]
-    outcomes = await together(asked)
-    read = {p.fact.id: (False, NOTHING) for p in passages if p.is_empty}
-    for outcome in outcomes: read |= outcome.value
-    return read, outcomes
+    async def _judge_facts(self, example, story, parts, parted, spent):
+        "The judgement of a summary whose facts are known, part by part."
+        facts, owners = _joined([outcome.value for outcome in parted])
+        among = [parts[part][1] for part in owners] if self.scene == 'chunk' else None
+        passages = await asyncio.to_thread(story.narrative.passages, facts, among)
+        read, outcomes = await self.check(passages, story.narrative)
+        notes = _joined_notes([*(outcome.notes for outcome in parted + outcomes), story.notes]) | first_detail(outcomes)
+        return self.judged(example, (facts, owners), passages, read, spent + total_usage(outcomes), notes)
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-story
-@patch
-async def story(self:NarrativeFactScore, source:str)->tuple: # A `Story`; the `Usage` of what was asked for it now
-    "A story, read once."
-    is_whole = lambda story: 'unread' not in story.notes
-    story, is_mine = await self.stories.get(source, partial(self.reader.read, source), is_whole)
-    return story, story.usage if is_mine else Usage()
+    async def _judge_parts(self, example, story, parts, spent):
+        "The judgement of a summary in parts."
+        parted = await together([self.decomposer.decompose(text) for text, _ in parts])
+        spent, failed = spent + total_usage(parted), next((o for o in parted if o.absence), None)
+        if not failed: return await self._judge_facts(example, story, parts, parted, spent)
+        why = dict(step='decompose', detail=failed.detail, **failed.notes)
+        return _none(self.name, example, story, spent, failed.absence, **why)
 
-def _none(name, example, story, usage, absence, **why):
-    "No judgement, and why."
-    return Judgement(example.id, name, None, {}, story.notes | why, usage, absence)
+    async def judge(self, example:Example)->Judgement:
+        "Read the story, take the summary apart, look up, check, count."
+        lacking = missing_field(self, example)
+        if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
+        story, spent = await self.story(example.source)
+        none = partial(_none, self.name, example, story, spent)
+        if story.absence: return none(story.absence, step='graph')
+        parts = self.parts(example.target, story.narrative)
+        if parts is None: return none(Absence.inapplicable, why=_MISFIT)
+        return await self._judge_parts(example, story, parts, spent)
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-count
-@patch
-def judged(self:NarrativeFactScore,
-    example:Example, # What is judged
-    facts:tuple, # `Fact`s, and for each the number of its part
-    passages:list, # Of the facts
-    read:dict, # id -> (verdict, feedback)
-    usage:Usage, # In all
-    notes:dict, # For the evidence
-)->Judgement:
-    "The judgement, once the verdicts are there."
-    verdicts = [read[fact.id][0] for fact in facts[0]]
-    score = self.score(verdicts, facts[1])
-    evidence = dict(facts=_rows(passages, read)) | share_bounds(verdicts) | notes
-    value, absence = (None, score) if isinstance(score, Absence) else (score, None)
-    return Judgement(example.id, self.name, value, {}, evidence, usage, absence)
-
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-notes
-def _joined_notes(listed):
-    "The notes of several components: numbers are added, lists joined."
-    joined = {}
-    for notes in listed:
-        for name, value in notes.items():
-            joined[name] = joined[name] + value if isinstance(value, (int, list)) and name in joined else value
-    return joined
-
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-parted
-@patch
-async def _judge_facts(self:NarrativeFactScore, example, story, parts, parted, spent):
-    "The judgement of a summary whose facts are known, part by part."
-    facts, owners = _joined([outcome.value for outcome in parted])
-    among = [parts[part][1] for part in owners] if self.scene == 'chunk' else None
-    passages = await asyncio.to_thread(story.narrative.passages, facts, among)
-    read, outcomes = await self.check(passages, story.narrative)
-    notes = _joined_notes([*(outcome.notes for outcome in parted + outcomes), story.notes]) | first_detail(outcomes)
-    return self.judged(example, (facts, owners), passages, read, spent + total_usage(outcomes), notes)
-
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-parted-parts
-@patch
-async def _judge_parts(self:NarrativeFactScore, example, story, parts, spent):
-    "The judgement of a summary in parts."
-    parted = await together([self.decomposer.decompose(text) for text, _ in parts])
-    spent, failed = spent + total_usage(parted), next((o for o in parted if o.absence), None)
-    if not failed: return await self._judge_facts(example, story, parts, parted, spent)
-    why = dict(step='decompose', detail=failed.detail, **failed.notes)
-    return _none(self.name, example, story, spent, failed.absence, **why)
-
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-judge
-_MISFIT = 'the summary must have a paragraph for each chunk of the story, as `summarise` writes it'
-
-@patch
-async def judge(self:NarrativeFactScore, example:Example)->Judgement:
-    "Read the story, take the summary apart, look up, check, count."
-    lacking = missing_field(self, example)
-    if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
-    story, spent = await self.story(example.source)
-    none = partial(_none, self.name, example, story, spent)
-    if story.absence: return none(story.absence, step='graph')
-    parts = self.parts(example.target, story.narrative)
-    if parts is None: return none(Absence.inapplicable, why=_MISFIT)
-    return await self._judge_parts(example, story, parts, spent)
-
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-plan
-@patch
-def plan(self:NarrativeFactScore, example:Example)->list: # Of `llm.costs.Planned`
-    "The requests that judging the example takes, the graph's once for all of its source."
-    if self.chat is None or missing_field(self, example): return []
-    narrative, plan = self.reader.expected(example.source), self.reader.plan(example.source)
-    parts = self.parts(example.target, narrative) or []
-    expected = [self.decomposer.expect(text) for text, _ in parts]
-    facts, owners = _joined([listed for listed, _ in expected])
-    among = [parts[part][1] for part in owners] if self.scene == 'chunk' else None
-    plan += [planned for text, _ in parts for planned in self.decomposer.plan(text)]
-    for group in by_request(narrative.passages(facts, among), self.batch):
-        plan += self.checker.plan([p.fact for p in group], expected[0][1], **narrative.about(group))
-    return plan
+    def plan(self, example:Example)->list: # Of `llm.costs.Planned`
+        "The requests that judging the example takes, the graph's once for all of its source."
+        if self.chat is None or missing_field(self, example): return []
+        narrative, plan = self.reader.expected(example.source), self.reader.plan(example.source)
+        parts = self.parts(example.target, narrative) or []
+        expected = [self.decomposer.expect(text) for text, _ in parts]
+        facts, owners = _joined([listed for listed, _ in expected])
+        among = [parts[part][1] for part in owners] if self.scene == 'chunk' else None
+        plan += [planned for text, _ in parts for planned in self.decomposer.plan(text)]
+        for group in by_request(narrative.passages(facts, among), self.batch):
+            plan += self.checker.plan([p.fact for p in group], expected[0][1], **narrative.about(group))
+        return plan
 
 # %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-variants
 register_variant('narrativefactscore_single', NarrativeFactScore, graph='single')

@@ -6,8 +6,6 @@
 __all__ = ['PretrainedSummariser', 'pretrained_summary']
 
 # %% ../../../nbs/evaluators/narrative/pretrained_summary.ipynb #pretrained-summary-imports
-from fastcore.basics import patch
-
 from ...core.checks import check_count
 from ...core.files import whole_characters
 from ...core.records import Absence, BadInput, Usage
@@ -30,6 +28,20 @@ def _outcome(text, ended, unfinished, **about): # what was written; whether the 
     if ended or unfinished: return Summary(text.strip(), detail=stopped, parts=(text.strip(),), **about)
     return Summary(absence=Absence.truncated, detail=stopped, parts=(text.strip(),), **about)
 
+# %% ../../../nbs/evaluators/narrative/pretrained_summary.ipynb #pretrained-summary-length
+def _check_length(length, loaded):
+    "Whether the model can write so many tokens, and tell where each token stands in a text."
+    if loaded.can_write and length > loaded.can_write:
+        raise BadInput(f"{loaded.label!r} writes {loaded.can_write} tokens, so `length` can't be {length}.")
+    if not loaded.tokenizer.is_fast: raise BadInput(f'The tokenizer of {loaded.label!r} tells no places in a text.')
+
+# %% ../../../nbs/evaluators/narrative/pretrained_summary.ipynb #pretrained-summary-ended
+def _ended(written, ends): # numbers of tokens, the first of which starts the text; one or several that end a text
+    "The tokens, without padding behind the end; and whether the model came to an end."
+    ends = ends if isinstance(ends, list) else [ends]
+    stop = next((i for i, token in enumerate(written) if i and token in ends), None)
+    return (written, False) if stop is None else (written[:stop + 1], True)
+
 # %% ../../../nbs/evaluators/narrative/pretrained_summary.ipynb #pretrained-summary-class
 class PretrainedSummariser:
     "Sums up stories by a model. Needs `pip install 'factlib[nli]'`."
@@ -48,57 +60,37 @@ class PretrainedSummariser:
         self.limit = checked_limit(max_tokens, self.loaded.can_read)
         _check_length(length, self.loaded)
 
-# %% ../../../nbs/evaluators/narrative/pretrained_summary.ipynb #pretrained-summary-length
-def _check_length(length, loaded):
-    "Whether the model can write so many tokens, and tell where each token stands in a text."
-    if loaded.can_write and length > loaded.can_write:
-        raise BadInput(f"{loaded.label!r} writes {loaded.can_write} tokens, so `length` can't be {length}.")
-    if not loaded.tokenizer.is_fast: raise BadInput(f'The tokenizer of {loaded.label!r} tells no places in a text.')
+    def _written(self, ids): # tokens of the story, with their marks
+        "The numbers of the tokens that the model writes; and whether it came to an end."
+        import torch
+        model, given = self.loaded.model, torch.tensor([ids], device=self.loaded.device)
+        options = dict(num_beams=self.beams, do_sample=False, max_length=None, max_new_tokens=self.length)
+        if self.loaded.config.model_type == 'led':
+            options['global_attention_mask'] = torch.tensor([[1] + [0]*(len(ids) - 1)], device=self.loaded.device)
+        with self.loaded.lock, torch.inference_mode():
+            written = model.generate(given, attention_mask=torch.ones_like(given), **options)[0].tolist()
+        return _ended(written, model.generation_config.eos_token_id)
 
-# %% ../../../nbs/evaluators/narrative/pretrained_summary.ipynb #pretrained-summary-ended
-def _ended(written, ends): # numbers of tokens, the first of which starts the text; one or several that end a text
-    "The tokens, without padding behind the end; and whether the model came to an end."
-    ends = ends if isinstance(ends, list) else [ends]
-    stop = next((i for i, token in enumerate(written) if i and token in ends), None)
-    return (written, False) if stop is None else (written[:stop + 1], True)
+    def _read(self, text):
+        "The tokens that are read, with their marks; the part of the story; and its share of the tokens."
+        tokenizer, options = self.loaded.tokenizer, dict(split_special_tokens=True, verbose=False)
+        places = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, **options)['offset_mapping']
+        room = self.limit and self.limit - tokenizer.num_special_tokens_to_add()
+        part, share = _part_read([end for _, end in places], room)
+        if share < 1: options |= dict(truncation=True, max_length=self.limit)
+        return tokenizer(text, **options)['input_ids'], part, share
 
-# %% ../../../nbs/evaluators/narrative/pretrained_summary.ipynb #pretrained-summary-write
-@patch
-def _written(self:PretrainedSummariser, ids): # tokens of the story, with their marks
-    "The numbers of the tokens that the model writes; and whether it came to an end."
-    import torch
-    model, given = self.loaded.model, torch.tensor([ids], device=self.loaded.device)
-    options = dict(num_beams=self.beams, do_sample=False, max_length=None, max_new_tokens=self.length)
-    if self.loaded.config.model_type == 'led':
-        options['global_attention_mask'] = torch.tensor([[1] + [0]*(len(ids) - 1)], device=self.loaded.device)
-    with self.loaded.lock, torch.inference_mode():
-        written = model.generate(given, attention_mask=torch.ones_like(given), **options)[0].tolist()
-    return _ended(written, model.generation_config.eos_token_id)
-
-# %% ../../../nbs/evaluators/narrative/pretrained_summary.ipynb #pretrained-summary-read
-@patch
-def _read(self:PretrainedSummariser, text):
-    "The tokens that are read, with their marks; the part of the story; and its share of the tokens."
-    tokenizer, options = self.loaded.tokenizer, dict(split_special_tokens=True, verbose=False)
-    places = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, **options)['offset_mapping']
-    room = self.limit and self.limit - tokenizer.num_special_tokens_to_add()
-    part, share = _part_read([end for _, end in places], room)
-    if share < 1: options |= dict(truncation=True, max_length=self.limit)
-    return tokenizer(text, **options)['input_ids'], part, share
-
-# %% ../../../nbs/evaluators/narrative/pretrained_summary.ipynb #pretrained-summary-call
-@patch
-def __call__(self:PretrainedSummariser, text:str)->Summary:
-    "Sum up a story. One that doesn't fit is `too_long`, unless it may be cut."
-    if not isinstance(text, str) or not visible(text): raise BadInput('There is no text to sum up.')
-    ids, part, share = self._read(whole_characters(text))
-    if share < 1 and not self.cut:
-        detail = f'The model reads {self.limit} tokens, which is {share:.0%} of the story.'
-        return Summary(absence=Absence.too_long, detail=detail, read=share)
-    written, ended = self._written(ids)
-    usage = Usage(requests=1, prompt_tokens=len(ids), completion_tokens=len(written))
-    said = self.loaded.tokenizer.decode(written, skip_special_tokens=True)
-    return _outcome(said, ended, self.unfinished, read=share, chunks=(part,), usage=usage)
+    def __call__(self, text:str)->Summary:
+        "Sum up a story. One that doesn't fit is `too_long`, unless it may be cut."
+        if not isinstance(text, str) or not visible(text): raise BadInput('There is no text to sum up.')
+        ids, part, share = self._read(whole_characters(text))
+        if share < 1 and not self.cut:
+            detail = f'The model reads {self.limit} tokens, which is {share:.0%} of the story.'
+            return Summary(absence=Absence.too_long, detail=detail, read=share)
+        written, ended = self._written(ids)
+        usage = Usage(requests=1, prompt_tokens=len(ids), completion_tokens=len(written))
+        said = self.loaded.tokenizer.decode(written, skip_special_tokens=True)
+        return _outcome(said, ended, self.unfinished, read=share, chunks=(part,), usage=usage)
 
 # %% ../../../nbs/evaluators/narrative/pretrained_summary.ipynb #pretrained-summary-function
 def pretrained_summary(

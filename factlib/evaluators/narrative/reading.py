@@ -10,8 +10,6 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
-from fastcore.basics import patch
-
 from ...core.checks import check_choice, check_count
 from ...core.records import Absence, BadInput, Usage, check_score
 from .graph import GraphReader, NobodyNamed, scenes
@@ -55,6 +53,13 @@ def cut(
     "The scenes that facts are held against."
     return (Span(0, len(text)),) if whole else tuple(scenes(text, by, size))
 
+# %% ../../../nbs/evaluators/narrative/reading.ipynb #reading-graph-of
+_BY_RULE = Shared(16)
+
+# %% ../../../nbs/evaluators/narrative/reading.ipynb #reading-plan
+@lru_cache(maxsize=8) # the summaries of a story follow each other
+def _without_graph(text, spans, make): return Narrative(text, spans, None, make)
+
 # %% ../../../nbs/evaluators/narrative/reading.ipynb #reading-reader
 @dataclass
 class StoryReader:
@@ -79,54 +84,41 @@ class StoryReader:
         "Those that its graph is made in."
         return getattr(self.graph, 'languages', None)
 
-# %% ../../../nbs/evaluators/narrative/reading.ipynb #reading-graph-of
-_BY_RULE = Shared(16)
+    async def _graph(self, text):
+        "The graph of a text, None if nobody is named in it; what it cost; why some of it could not be read, or ''."
+        if self.graph is None: return None, Usage(), ''
+        read = partial(self.graph.read, text)
+        by_rule = self.graph.scene_reader is None
+        try: told = (await _BY_RULE.get((self.graph.signature, text), read))[0] if by_rule else await read()
+        except NobodyNamed as e: return None, e.usage, ''
+        return told.value, told.usage, told.detail
 
-@patch
-async def _graph(self:StoryReader, text):
-    "The graph of a text, None if nobody is named in it; what it cost; why some of it could not be read, or ''."
-    if self.graph is None: return None, Usage(), ''
-    read = partial(self.graph.read, text)
-    by_rule = self.graph.scene_reader is None
-    try: told = (await _BY_RULE.get((self.graph.signature, text), read))[0] if by_rule else await read()
-    except NobodyNamed as e: return None, e.usage, ''
-    return told.value, told.usage, told.detail
+    async def read(self,
+        text:str, # A story
+    )->Story:
+        "Read a story."
+        graph, usage, why = await self._graph(text)
+        spans = cut(text, self.whole, self.by, self.size)
+        narrative = await asyncio.to_thread(Narrative, text, spans, graph, self.make, self.triples)
+        notes = dict(scenes=[list(span) for span in spans])
+        if self.graph is not None and graph is None: notes['graph'] = dict(characters=0, edges=0) # nobody is named
+        if graph is None: return Story(narrative, usage, None, notes)
+        notes['graph'] = dict(characters=len(graph.characters), edges=len(graph.edges), made_by=graph.made_by)
+        if graph.unread: notes |= dict(unread={str(n): str(absence) for n, absence in graph.unread.items()}, detail=why)
+        return Story(narrative, usage, graph.why_incomplete(self.least), notes)
 
-# %% ../../../nbs/evaluators/narrative/reading.ipynb #reading-read
-@patch
-async def read(self:StoryReader,
-    text:str, # A story
-)->Story:
-    "Read a story."
-    graph, usage, why = await self._graph(text)
-    spans = cut(text, self.whole, self.by, self.size)
-    narrative = await asyncio.to_thread(Narrative, text, spans, graph, self.make, self.triples)
-    notes = dict(scenes=[list(span) for span in spans])
-    if self.graph is not None and graph is None: notes['graph'] = dict(characters=0, edges=0) # nobody is named
-    if graph is None: return Story(narrative, usage, None, notes)
-    notes['graph'] = dict(characters=len(graph.characters), edges=len(graph.edges), made_by=graph.made_by)
-    if graph.unread: notes |= dict(unread={str(n): str(absence) for n, absence in graph.unread.items()}, detail=why)
-    return Story(narrative, usage, graph.why_incomplete(self.least), notes)
+    @property
+    def described(self)->dict: # Name -> value
+        "What its stories depend on, for a signature."
+        about = dict(by=self.by, size=self.size, retriever=retriever_signature(self.retriever))
+        if self.graph is None: return dict(graph='none') | about
+        return dict(graph=self.graph.signature, triples=self.triples, least=self.least) | about
 
-# %% ../../../nbs/evaluators/narrative/reading.ipynb #reading-described
-@patch(as_prop=True)
-def described(self:StoryReader)->dict: # Name -> value
-    "What its stories depend on, for a signature."
-    about = dict(by=self.by, size=self.size, retriever=retriever_signature(self.retriever))
-    if self.graph is None: return dict(graph='none') | about
-    return dict(graph=self.graph.signature, triples=self.triples, least=self.least) | about
+    def expected(self, text:str)->Narrative:
+        "The story as far as it can be known without asking anybody. Only BM25 and MiniLM retrieve: others may cost."
+        make = self.make if self.make in RETRIEVERS.values() else BM25
+        return _without_graph(text, cut(text, self.whole, self.by, self.size), make)
 
-# %% ../../../nbs/evaluators/narrative/reading.ipynb #reading-plan
-@lru_cache(maxsize=8) # the summaries of a story follow each other
-def _without_graph(text, spans, make): return Narrative(text, spans, None, make)
-
-@patch
-def expected(self:StoryReader, text:str)->Narrative:
-    "The story as far as it can be known without asking anybody. Only BM25 and MiniLM retrieve: others may cost."
-    make = self.make if self.make in RETRIEVERS.values() else BM25
-    return _without_graph(text, cut(text, self.whole, self.by, self.size), make)
-
-@patch
-def plan(self:StoryReader, text:str)->list: # Of `llm.costs.Planned`
-    "The requests for the graph, once for all summaries."
-    return [replace(planned, once=True) for planned in self.graph.plan(text)] if self.graph else []
+    def plan(self, text:str)->list: # Of `llm.costs.Planned`
+        "The requests for the graph, once for all summaries."
+        return [replace(planned, once=True) for planned in self.graph.plan(text)] if self.graph else []

@@ -8,8 +8,6 @@ __all__ = ['Version', 'false_facts', 'about', 'without_false', 'Refinement', 're
 # %% ../../../nbs/evaluators/narrative/refine.ipynb #refine-imports
 from dataclasses import dataclass, replace
 
-from fastcore.basics import patch
-
 from ...core.checks import check_count
 from ...core.records import Absence, BadInput, Example, Judgement, Usage
 from ..claims.parts import visible
@@ -64,6 +62,9 @@ def without_false(
     left = (left + text[here:]).strip()
     return left if visible(left) else text
 
+# %% ../../../nbs/evaluators/narrative/refine.ipynb #refine-plan
+_ALL_ROUNDS = 'All rounds are counted, each with a summary as long as the first, all of it false, and no passages.'
+
 # %% ../../../nbs/evaluators/narrative/refine.ipynb #refine-class
 @dataclass
 class Refinement:
@@ -83,49 +84,39 @@ class Refinement:
         about, slots = self.sampling or {}, ('scenes', 'summary', 'faults')
         self.asker = self.chat and TextAsker(self.chat, 'refine_summary', slots, self.pack, **about)
 
-# %% ../../../nbs/evaluators/narrative/refine.ipynb #refine-next
-@patch
-async def _written(self:Refinement, example, last, false):
-    "The next text, what it cost, and why it is the last one's."
-    if self.asker is None: return without_false(last.text, [fact['text'] for fact in false]), Usage(), None
-    told = await self.asker.write(summary=last.text, **about(example.source, last.judgement))
-    return told.value or last.text, told.usage, told.absence
+    async def _written(self, example, last, false):
+        "The next text, what it cost, and why it is the last one's."
+        if self.asker is None: return without_false(last.text, [fact['text'] for fact in false]), Usage(), None
+        told = await self.asker.write(summary=last.text, **about(example.source, last.judgement))
+        return told.value or last.text, told.usage, told.absence
 
-# %% ../../../nbs/evaluators/narrative/refine.ipynb #refine-following
-@patch
-async def following(self:Refinement, example:Example, last:Version)->Version|None: # None: nothing is to be done
-    "The next version."
-    false = false_facts(last.judgement)
-    if last.judgement.absence or last.judgement.value >= self.stop or not false: return None
-    text, *written = await self._written(example, last, false)
-    if text == last.text: return Version(text, last.judgement, (), *written)
-    judgement = await self.judge.judge(replace(example, target=text))
-    return Version(text, judgement, tuple(edits_between(last.text, text)), *written)
+    async def following(self, example:Example, last:Version)->Version|None: # None: nothing is to be done
+        "The next version."
+        false = false_facts(last.judgement)
+        if last.judgement.absence or last.judgement.value >= self.stop or not false: return None
+        text, *written = await self._written(example, last, false)
+        if text == last.text: return Version(text, last.judgement, (), *written)
+        judgement = await self.judge.judge(replace(example, target=text))
+        return Version(text, judgement, tuple(edits_between(last.text, text)), *written)
 
-# %% ../../../nbs/evaluators/narrative/refine.ipynb #refine-call
-@patch
-async def __call__(self:Refinement, example:Example)->list[Version]: # The first as given
-    "Judge, and correct."
-    versions = [Version(example.target, await self.judge.judge(example))]
-    for _ in range(self.rounds):
-        version = await self.following(example, versions[-1])
-        if version is None: break
-        versions.append(version)
-        if version.text == versions[-2].text: break
-    return versions
+    async def __call__(self, example:Example)->list[Version]: # The first as given
+        "Judge, and correct."
+        versions = [Version(example.target, await self.judge.judge(example))]
+        for _ in range(self.rounds):
+            version = await self.following(example, versions[-1])
+            if version is None: break
+            versions.append(version)
+            if version.text == versions[-2].text: break
+        return versions
 
-# %% ../../../nbs/evaluators/narrative/refine.ipynb #refine-plan
-_ALL_ROUNDS = 'All rounds are counted, each with a summary as long as the first, all of it false, and no passages.'
-
-@patch
-def plan(self:Refinement, example:Example)->list: # Of `llm.costs.Planned`
-    "The requests, at most."
-    judged = self.judge.plan(example) if callable(getattr(self.judge, 'plan', None)) else []
-    again = [planned for planned in judged if not planned.once]
-    faults = [s.of(example.target) for s in sentences(example.target)]
-    slots = dict(scenes=[], summary=example.target, faults=faults)
-    written = [] if self.asker is None else [self.asker.planned(_ALL_ROUNDS, **slots)]
-    return judged + self.rounds*(written + again)
+    def plan(self, example:Example)->list: # Of `llm.costs.Planned`
+        "The requests, at most."
+        judged = self.judge.plan(example) if callable(getattr(self.judge, 'plan', None)) else []
+        again = [planned for planned in judged if not planned.once]
+        faults = [s.of(example.target) for s in sentences(example.target)]
+        slots = dict(scenes=[], summary=example.target, faults=faults)
+        written = [] if self.asker is None else [self.asker.planned(_ALL_ROUNDS, **slots)]
+        return judged + self.rounds*(written + again)
 
 # %% ../../../nbs/evaluators/narrative/refine.ipynb #refine-refine
 async def refine(

@@ -9,8 +9,6 @@ __all__ = ['Shared']
 import asyncio, os
 from typing import Callable
 
-from fastcore.basics import patch
-
 from ...core.checks import check_count
 from ...core.loop import on_background
 
@@ -34,51 +32,43 @@ class Shared:
         self.most = state['most']
         self._start()
 
-# %% ../../../nbs/evaluators/narrative/shared.ipynb #shared-forget
-@patch
-def _forget(self:Shared, key, task):
-    "Nobody is to be given this task any more; if it is still under way, it ends."
-    if self._tasks.get(key) is task: del self._tasks[key]
-    task.cancel()
+    def _forget(self, key, task):
+        "Nobody is to be given this task any more; if it is still under way, it ends."
+        if self._tasks.get(key) is task: del self._tasks[key]
+        task.cancel()
 
-@patch
-def _trim(self:Shared):
-    "Let go of the oldest values that nobody waits for."
-    old = [key for key, task in self._tasks.items() if task.done() and not task.waiting]
-    for key in old[:max(0, len(self._tasks) - self.most)]: del self._tasks[key]
+    def _trim(self):
+        "Let go of the oldest values that nobody waits for."
+        old = [key for key, task in self._tasks.items() if task.done() and not task.waiting]
+        for key in old[:max(0, len(self._tasks) - self.most)]: del self._tasks[key]
 
-@patch
-def _begin(self:Shared, key, make):
-    "The task of a key, which becomes the latest; and whether it is new."
-    is_new = key not in self._tasks
-    task = self._tasks[key] = asyncio.ensure_future(make()) if is_new else self._tasks.pop(key)
-    if is_new: task.waiting = 0
-    return task, is_new
+    def _begin(self, key, make):
+        "The task of a key, which becomes the latest; and whether it is new."
+        is_new = key not in self._tasks
+        task = self._tasks[key] = asyncio.ensure_future(make()) if is_new else self._tasks.pop(key)
+        if is_new: task.waiting = 0
+        return task, is_new
 
-# %% ../../../nbs/evaluators/narrative/shared.ipynb #shared-wait
-@patch
-async def _wait(self:Shared, key, make, keep):
-    "As `get`, on the background loop."
-    if self._process != os.getpid(): self._start() # after a fork
-    task, is_mine = self._begin(key, make)
-    task.waiting += 1
-    try:
-        value = await asyncio.shield(task)
-        if not keep(value): self._forget(key, task)
-        return value, is_mine
-    except BaseException:
-        if task.done() or task.waiting == 1: self._forget(key, task)
-        raise
-    finally:
-        task.waiting -= 1
-        self._trim()
+    async def _wait(self, key, make, keep):
+        "As `get`, on the background loop."
+        if self._process != os.getpid(): self._start() # after a fork
+        task, is_mine = self._begin(key, make)
+        task.waiting += 1
+        try:
+            value = await asyncio.shield(task)
+            if not keep(value): self._forget(key, task)
+            return value, is_mine
+        except BaseException:
+            if task.done() or task.waiting == 1: self._forget(key, task)
+            raise
+        finally:
+            task.waiting -= 1
+            self._trim()
 
-# %% ../../../nbs/evaluators/narrative/shared.ipynb #shared-get
-@patch
-async def get(self:Shared,
-    key, # Hashable
-    make:Callable, # Without arguments; gives a coroutine
-    keep:Callable=lambda value: True, # Value -> whether it is kept for those who ask later
-)->tuple: # The value; and whether it was made for this caller, who may count what it cost
-    "The value of a key. If making it raises, this raises the same."
-    return await on_background(self._wait(key, make, keep))
+    async def get(self,
+        key, # Hashable
+        make:Callable, # Without arguments; gives a coroutine
+        keep:Callable=lambda value: True, # Value -> whether it is kept for those who ask later
+    )->tuple: # The value; and whether it was made for this caller, who may count what it cost
+        "The value of a key. If making it raises, this raises the same."
+        return await on_background(self._wait(key, make, keep))

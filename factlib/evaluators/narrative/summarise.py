@@ -9,8 +9,6 @@ __all__ = ['Summary', 'Summariser', 'summarise', 'textrank', 'lead', 'random_sen
 import asyncio
 from dataclasses import dataclass, field
 
-from fastcore.basics import patch
-
 from ...core.checks import check_choice, check_count
 from ...core.records import Absence, BadInput, Usage
 from ..claims.parts import Outcome, together, total_usage, visible
@@ -38,6 +36,14 @@ class Summary:
 
     def __str__(self): return self.text or ''
 
+# %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-put
+def _without(outcome, where, usage, **about):
+    "No summary, and why."
+    return Summary(None, outcome.absence, where + outcome.detail, usage=usage, **about)
+
+# %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-plan
+_UNWRITTEN = 'Summaries that are merged are not known before they are written: beginnings of chunks stand in for them.'
+
 # %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-summariser
 @dataclass
 class Summariser:
@@ -57,85 +63,67 @@ class Summariser:
         ask = lambda name, slot: TextAsker(self.chat, name, (slot,), self.pack, **self.sampling)
         self.one, self.merger = ask('summarise_chunk', 'text'), ask('merge_summaries', 'summaries')
 
-# %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-chunks
-@patch
-def chunks(self:Summariser, text:str)->tuple: # `Span`s of chunks; share of the tokens in them, 0 to 1
-    "What is read of a story."
-    spans = scenes(text, self.by, self.size)
-    runs = [Span(spans[run[0]].start, spans[run[-1]].end) for run in chunks(text, spans, self.size)]
-    tokens = [estimate_tokens(run.of(text)) for run in runs]
-    if self.cut is None: return tuple(runs), 1.
-    fitting = [run for i, run in enumerate(runs) if sum(tokens[:i + 1]) <= self.cut]
-    return tuple(fitting), sum(tokens[:len(fitting)])/max(1, sum(tokens))
+    def chunks(self, text:str)->tuple: # `Span`s of chunks; share of the tokens in them, 0 to 1
+        "What is read of a story."
+        spans = scenes(text, self.by, self.size)
+        runs = [Span(spans[run[0]].start, spans[run[-1]].end) for run in chunks(text, spans, self.size)]
+        tokens = [estimate_tokens(run.of(text)) for run in runs]
+        if self.cut is None: return tuple(runs), 1.
+        fitting = [run for i, run in enumerate(runs) if sum(tokens[:i + 1]) <= self.cut]
+        return tuple(fitting), sum(tokens[:len(fitting)])/max(1, sum(tokens))
 
-# %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-levels
-@patch
-def levels(self:Summariser, n:int)->list: # Of lists of ranges of numbers: what is merged, level by level
-    "How n summaries become one. A last one that is left over goes up as it is."
-    levels, k = [], self.together
-    while n > 1:
-        levels.append([range(i, min(i + k, n)) for i in range(0, n, k)])
-        n = len(levels[-1])
-    return levels
+    def levels(self, n:int)->list: # Of lists of ranges of numbers: what is merged, level by level
+        "How n summaries become one. A last one that is left over goes up as it is."
+        levels, k = [], self.together
+        while n > 1:
+            levels.append([range(i, min(i + k, n)) for i in range(0, n, k)])
+            n = len(levels[-1])
+        return levels
 
-# %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-merge
-@patch
-async def merged(self:Summariser,
-    parts:list, # Summaries
-)->tuple: # The last `Outcome`: of the whole, or the first that is absent; and the `Usage`
-    "One summary of several, level by level."
-    usage, whole = Usage(), Outcome(parts[0])
-    for level in self.levels(len(parts)):
-        several = [run for run in level if len(run) > 1]
-        written = await together([self.merger.write(summaries=[parts[i] for i in run]) for run in several])
-        usage += total_usage(written)
-        if failed := next((o for o in written if o.absence), None): return failed, usage
-        left = [parts[run[0]] for run in level[len(several):]]
-        parts = [o.value for o in written] + left
-        whole = Outcome(parts[0])
-    return whole, usage
+    async def merged(self,
+        parts:list, # Summaries
+    )->tuple: # The last `Outcome`: of the whole, or the first that is absent; and the `Usage`
+        "One summary of several, level by level."
+        usage, whole = Usage(), Outcome(parts[0])
+        for level in self.levels(len(parts)):
+            several = [run for run in level if len(run) > 1]
+            written = await together([self.merger.write(summaries=[parts[i] for i in run]) for run in several])
+            usage += total_usage(written)
+            if failed := next((o for o in written if o.absence), None): return failed, usage
+            left = [parts[run[0]] for run in level[len(several):]]
+            parts = [o.value for o in written] + left
+            whole = Outcome(parts[0])
+        return whole, usage
 
-# %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-put
-def _without(outcome, where, usage, **about):
-    "No summary, and why."
-    return Summary(None, outcome.absence, where + outcome.detail, usage=usage, **about)
+    async def _put_together(self, written, usage, **about):
+        "The summary of the outcomes of its chunks."
+        failed = next(((n, o) for n, o in enumerate(written) if o.absence), None)
+        if failed: return _without(failed[1], f'Chunk {failed[0]}: ', usage, **about)
+        parts = [' '.join(o.value.split()) for o in written]
+        about['parts'] = tuple(parts)
+        if self.merge == 'concatenate': return Summary('\n\n'.join(parts), usage=usage, **about)
+        whole, more = await self.merged(parts)
+        if whole.absence: return _without(whole, 'Merging: ', usage + more, **about)
+        return Summary(whole.value, usage=usage + more, **about)
 
-@patch
-async def _put_together(self:Summariser, written, usage, **about):
-    "The summary of the outcomes of its chunks."
-    failed = next(((n, o) for n, o in enumerate(written) if o.absence), None)
-    if failed: return _without(failed[1], f'Chunk {failed[0]}: ', usage, **about)
-    parts = [' '.join(o.value.split()) for o in written]
-    about['parts'] = tuple(parts)
-    if self.merge == 'concatenate': return Summary('\n\n'.join(parts), usage=usage, **about)
-    whole, more = await self.merged(parts)
-    if whole.absence: return _without(whole, 'Merging: ', usage + more, **about)
-    return Summary(whole.value, usage=usage + more, **about)
+    async def __call__(self, text:str)->Summary:
+        "Sum up a story."
+        if not isinstance(text, str) or not visible(text): raise BadInput('There is no text to sum up.')
+        spans, read = await asyncio.to_thread(self.chunks, text)
+        detail = 'The first chunk is longer than what is to be read.'
+        if not spans: return Summary(absence=Absence.too_long, detail=detail, read=read)
+        written = await together([self.one.write(text=span.of(text)) for span in spans])
+        return await self._put_together(written, total_usage(written), read=read, chunks=spans)
 
-# %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-run
-@patch
-async def __call__(self:Summariser, text:str)->Summary:
-    "Sum up a story."
-    if not isinstance(text, str) or not visible(text): raise BadInput('There is no text to sum up.')
-    spans, read = await asyncio.to_thread(self.chunks, text)
-    detail = 'The first chunk is longer than what is to be read.'
-    if not spans: return Summary(absence=Absence.too_long, detail=detail, read=read)
-    written = await together([self.one.write(text=span.of(text)) for span in spans])
-    return await self._put_together(written, total_usage(written), read=read, chunks=spans)
-
-# %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-plan
-_UNWRITTEN = 'Summaries that are merged are not known before they are written: beginnings of chunks stand in for them.'
-
-@patch
-def plan(self:Summariser, text:str)->list: # Of `llm.costs.Planned`
-    "The requests."
-    spans = self.chunks(text)[0]
-    plan, parts = [self.one.planned(text=s.of(text)) for s in spans], [s.of(text)[:600] for s in spans]
-    for level in self.levels(len(parts)) if self.merge == 'hierarchical' else []:
-        several = [run for run in level if len(run) > 1]
-        plan += [self.merger.planned(_UNWRITTEN, summaries=[parts[i] for i in run]) for run in several]
-        parts = [parts[run[0]] for run in level]
-    return plan
+    def plan(self, text:str)->list: # Of `llm.costs.Planned`
+        "The requests."
+        spans = self.chunks(text)[0]
+        plan, parts = [self.one.planned(text=s.of(text)) for s in spans], [s.of(text)[:600] for s in spans]
+        for level in self.levels(len(parts)) if self.merge == 'hierarchical' else []:
+            several = [run for run in level if len(run) > 1]
+            plan += [self.merger.planned(_UNWRITTEN, summaries=[parts[i] for i in run]) for run in several]
+            parts = [parts[run[0]] for run in level]
+        return plan
 
 # %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-summarise
 async def summarise(

@@ -8,8 +8,6 @@ __all__ = ['TextAsker']
 # %% ../../../nbs/evaluators/narrative/writing.ipynb #writing-imports
 import json
 
-from fastcore.basics import patch
-
 from ...core.records import Absence, BadInput, signature
 from ..claims.asking import Asker
 from ..claims.parts import Outcome, visible
@@ -22,6 +20,13 @@ def _text_prompt(name, *about):
     prompt = load_prompt(name, *about)
     if prompt.answer != 'json': return prompt
     raise BadInput(f'The prompt {name!r} must ask for a text, not for JSON.')
+
+# %% ../../../nbs/evaluators/narrative/writing.ipynb #writing-json
+def _is_json(text):
+    "Whether a reply is a JSON value, so that a summary it is not."
+    try: return json.loads(text) is not Ellipsis
+    except ValueError: return False
+    except RecursionError: return True
 
 # %% ../../../nbs/evaluators/narrative/writing.ipynb #writing-asker
 class TextAsker(Asker):
@@ -41,19 +46,10 @@ class TextAsker(Asker):
         about = signature('asked', 1, prompt=self.prompt.signature, **self.options, **chat.describe())
         self.signature = about.replace('|', ';')
 
-# %% ../../../nbs/evaluators/narrative/writing.ipynb #writing-json
-def _is_json(text):
-    "Whether a reply is a JSON value, so that a summary it is not."
-    try: return json.loads(text) is not Ellipsis
-    except ValueError: return False
-    except RecursionError: return True
-
-# %% ../../../nbs/evaluators/narrative/writing.ipynb #writing-write
-@patch
-async def write(self:TextAsker, **slots)->Outcome: # Of the text, without reasoning and white space around it
-    "Ask for a text."
-    reply = await self(**slots)
-    if reply.absence: return Outcome(usage=reply.usage, absence=reply.absence, detail=reply.detail)
-    text = answer(reply.text)
-    if visible(text) and not _is_json(text): return Outcome(text, reply.usage)
-    return Outcome(usage=reply.usage, absence=Absence.malformed, detail='The reply holds no text.')
+    async def write(self, **slots)->Outcome: # Of the text, without reasoning and white space around it
+        "Ask for a text."
+        reply = await self(**slots)
+        if reply.absence: return Outcome(usage=reply.usage, absence=reply.absence, detail=reply.detail)
+        text = answer(reply.text)
+        if visible(text) and not _is_json(text): return Outcome(text, reply.usage)
+        return Outcome(usage=reply.usage, absence=Absence.malformed, detail='The reply holds no text.')

@@ -10,8 +10,6 @@ import math, re
 from collections import Counter
 from typing import Iterable
 
-from fastcore.basics import patch
-
 from ...core.checks import check_count
 from ...core.records import Absence, Example, Judgement, signature
 from ..base import Evaluator, register
@@ -63,19 +61,17 @@ class AdjacentSimilarity(Evaluator):
         self.min_words, self.shown = check_count(min_words, 'min_words', 1), shown
         self.signature = signature(self.name, 2, min_words=self.min_words, idf='log((N+1)/df)')
 
-# %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-adjacent-judge
-@patch
-async def judge(self:AdjacentSimilarity, example:Example)->Judgement:
-    "Cut, weigh, compare."
-    text = example.target
-    spans = [b for b in blocks(text, self.min_words) if WORD.search(text, *b)]
-    if len(spans) < 2: return self.absent(example, Absence.inapplicable, blocks=len(spans))
-    if odd := unreadable(WORD.findall(text)):
-        return self.absent(example, Absence.inapplicable, blocks=len(spans), **odd)
-    vectors = _vectors([b.of(text) for b in spans])
-    cosines = [_cosine(a, b) for a, b in zip(vectors, vectors[1:])]
-    value, lowest = math.fsum(cosines)/len(cosines), lowest_pairs(spans, cosines, self.shown, 'similarity')
-    return self.judgement(example, value, {'coherence': value}, blocks=len(spans), lowest=lowest)
+    async def judge(self, example:Example)->Judgement:
+        "Cut, weigh, compare."
+        text = example.target
+        spans = [b for b in blocks(text, self.min_words) if WORD.search(text, *b)]
+        if len(spans) < 2: return self.absent(example, Absence.inapplicable, blocks=len(spans))
+        if odd := unreadable(WORD.findall(text)):
+            return self.absent(example, Absence.inapplicable, blocks=len(spans), **odd)
+        vectors = _vectors([b.of(text) for b in spans])
+        cosines = [_cosine(a, b) for a, b in zip(vectors, vectors[1:])]
+        value, lowest = math.fsum(cosines)/len(cosines), lowest_pairs(spans, cosines, self.shown, 'similarity')
+        return self.judgement(example, value, {'coherence': value}, blocks=len(spans), lowest=lowest)
 
 # %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-idf
 class BlockWeights:
@@ -129,34 +125,30 @@ class EntityContinuity(Evaluator):
 
     def _knows(self, word): return (word := normalise(word)) in FUNCTION_WORDS or word in self.weigh.df
 
-# %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-continuity-init
-@patch
-def __init__(self:EntityContinuity,
-    background:Iterable, # Texts, independent of those that are judged, or their `BlockWeights`
-    min_words:int=50, # Words in a block of the text judged, at least
-    shown:int=3, # So many pairs go into the evidence
-):
-    self.min_words, self.shown = check_count(min_words, 'min_words', 1), shown
-    self.weigh = background if isinstance(background, BlockWeights) else BlockWeights(background)
-    self.languages = self.weigh.languages
-    known = dict(background=self.weigh.digest, blocks=self.weigh.n)
-    self.signature = signature(self.name, 3, **known, min_words=self.min_words)
+    def __init__(self,
+        background:Iterable, # Texts, independent of those that are judged, or their `BlockWeights`
+        min_words:int=50, # Words in a block of the text judged, at least
+        shown:int=3, # So many pairs go into the evidence
+    ):
+        self.min_words, self.shown = check_count(min_words, 'min_words', 1), shown
+        self.weigh = background if isinstance(background, BlockWeights) else BlockWeights(background)
+        self.languages = self.weigh.languages
+        known = dict(background=self.weigh.digest, blocks=self.weigh.n)
+        self.signature = signature(self.name, 3, **known, min_words=self.min_words)
 
-# %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-continuity-judge
-@patch
-async def judge(self:EntityContinuity, example:Example)->Judgement:
-    "Compare them."
-    text = example.target
-    if odd := unreadable(WORD.findall(text), self._knows): return self.absent(example, Absence.inapplicable, **odd)
-    cut = [(b, content_words(b.of(text))) for b in blocks(text, self.min_words)]
-    cut = [(b, words) for b, words in cut if self.weigh.total(words)]
-    if len(cut) < 2: return self.absent(example, Absence.inapplicable, blocks=len(cut))
-    (spans, words), names = zip(*cut), _names(text)
-    shares = _shared(words, self.weigh)
-    value = math.fsum(shares)/len(shares)
-    named = sum(bool(a & b & names) for a, b in zip(words, words[1:]))/len(shares) if names else Absence.inapplicable
-    lowest = lowest_pairs(spans, shares, self.shown, 'share')
-    return self.judgement(example, value, dict(coherence=value, names=named), blocks=len(cut), lowest=lowest)
+    async def judge(self, example:Example)->Judgement:
+        "Compare them."
+        text = example.target
+        if odd := unreadable(WORD.findall(text), self._knows): return self.absent(example, Absence.inapplicable, **odd)
+        cut = [(b, content_words(b.of(text))) for b in blocks(text, self.min_words)]
+        cut = [(b, words) for b, words in cut if self.weigh.total(words)]
+        if len(cut) < 2: return self.absent(example, Absence.inapplicable, blocks=len(cut))
+        (spans, words), names = zip(*cut), _names(text)
+        shares = _shared(words, self.weigh)
+        value = math.fsum(shares)/len(shares)
+        named = sum(bool(a & b & names) for a, b in zip(words, words[1:]))/len(shares) if names else Absence.inapplicable
+        lowest = lowest_pairs(spans, shares, self.shown, 'share')
+        return self.judgement(example, value, dict(coherence=value, names=named), blocks=len(cut), lowest=lowest)
 
 # %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-cosines
 def neighbour_cosines(
@@ -184,15 +176,13 @@ class ParagraphEmbedding(Evaluator):
         self.max_tokens, self.shown = max_tokens, shown
         self.signature = signature(self.name, 1, model='all-MiniLM-L6-v2', max_tokens=max_tokens)
 
-# %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-paragraph-judge
-@patch
-async def judge(self:ParagraphEmbedding, example:Example)->Judgement:
-    "Cut, embed, compare."
-    text = example.target
-    spans = [p for p in paragraphs(text) if WORD.search(text, *p)]
-    if len(spans) < 2: return self.absent(example, Absence.inapplicable, paragraphs=len(spans))
-    read = [embedded(p.of(text), self.max_tokens) for p in spans]
-    cosines = neighbour_cosines([vector for vector, _ in read])
-    value, lowest = math.fsum(cosines)/len(cosines), lowest_pairs(spans, cosines, self.shown, 'cosine')
-    counts = dict(paragraphs=len(spans), cut=sum(is_cut for _, is_cut in read))
-    return self.judgement(example, value, {'coherence': value}, **counts, lowest=lowest)
+    async def judge(self, example:Example)->Judgement:
+        "Cut, embed, compare."
+        text = example.target
+        spans = [p for p in paragraphs(text) if WORD.search(text, *p)]
+        if len(spans) < 2: return self.absent(example, Absence.inapplicable, paragraphs=len(spans))
+        read = [embedded(p.of(text), self.max_tokens) for p in spans]
+        cosines = neighbour_cosines([vector for vector, _ in read])
+        value, lowest = math.fsum(cosines)/len(cosines), lowest_pairs(spans, cosines, self.shown, 'cosine')
+        counts = dict(paragraphs=len(spans), cut=sum(is_cut for _, is_cut in read))
+        return self.judgement(example, value, {'coherence': value}, **counts, lowest=lowest)

@@ -11,8 +11,6 @@ from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
-from fastcore.basics import patch
-
 from ...core.files import digest
 from ...core.frames import DataFrame
 from ...core.records import Absence, BadInput, Example, Judgement, signature
@@ -71,6 +69,31 @@ def _pairs(examples, values):
     gold = {(e.group, e.level): (e, v) for e, v in rows if e.variant == 'gold'}
     return [_pair(e, v, gold) for e, v in rows if e.variant != 'gold']
 
+# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-training
+def _check_training(names, training):
+    "Whether the evaluators differ, and the training examples say whose they are."
+    if not names or len(set(names)) < len(names):
+        raise BadInput(f'A combination needs evaluators with different names, not {", ".join(names) or "none"}.')
+    if any(e.group is None or e.variant is None for e in training):
+        raise BadInput('Every training example needs a group and a variant, so that its document can be left out.')
+    if not any(e.variant == 'gold' for e in training):
+        raise BadInput('The training has no example with the variant "gold".')
+
+# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-own
+def _own_paragraphs(training):
+    "Of each group, the long paragraphs of all its versions."
+    own = {}
+    for e in training: own[e.group] = own.get(e.group, frozenset()) | long_paragraphs(e.target)
+    return own
+
+# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-nameless
+_UNKNOWN_GROUP = ("The example is in the training, but its group is not, so its document can't be left out of the fit: "
+                  'give it the group that it has in the training.')
+
+def _nameless(judge, example):
+    "No judgement of an example that can't be left out of the training."
+    return judge.absent(example, Absence.inapplicable, why=_UNKNOWN_GROUP)
+
 # %% ../../../nbs/evaluators/offline/combination.ipynb #combination-evaluator
 @register
 class Combination(Evaluator):
@@ -82,107 +105,71 @@ class Combination(Evaluator):
     example whose id or text is in the training while its group is not, since it could not be left out."""
     name = 'combination'
 
-# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-training
-def _check_training(names, training):
-    "Whether the evaluators differ, and the training examples say whose they are."
-    if not names or len(set(names)) < len(names):
-        raise BadInput(f'A combination needs evaluators with different names, not {", ".join(names) or "none"}.')
-    if any(e.group is None or e.variant is None for e in training):
-        raise BadInput('Every training example needs a group and a variant, so that its document can be left out.')
-    if not any(e.variant == 'gold' for e in training):
-        raise BadInput('The training has no example with the variant "gold".')
+    def __init__(self,
+        evaluators:list, # `Evaluator`s with different names
+        training:list, # `Example`s with group and variant; may include those that are judged
+        metric:str='quality', # The part's name
+        ridge:float=.1, # See `difference_weights`
+        known:dict|None=None, # Values by evaluator and text, to be shared
+    ):
+        self.evaluators, self.training, self.metric, self.ridge = list(evaluators), list(training), metric, ridge
+        _check_training([e.name for e in self.evaluators], self.training)
+        self.known, self.pairs, self.fits, self.preparing = {} if known is None else known, None, {}, asyncio.Lock()
+        self.own = _own_paragraphs(self.training)
+        self.trained = {e.id for e in self.training} | {e.target for e in self.training}
+        self.requires = tuple(dict.fromkeys(f for e in self.evaluators for f in e.requires))
+        self.languages = common_languages(self.evaluators)
+        self._sign()
 
-# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-init
-@patch
-def __init__(self:Combination,
-    evaluators:list, # `Evaluator`s with different names
-    training:list, # `Example`s with group and variant; may include those that are judged
-    metric:str='quality', # The part's name
-    ridge:float=.1, # See `difference_weights`
-    known:dict|None=None, # Values by evaluator and text, to be shared
-):
-    self.evaluators, self.training, self.metric, self.ridge = list(evaluators), list(training), metric, ridge
-    _check_training([e.name for e in self.evaluators], self.training)
-    self.known, self.pairs, self.fits, self.preparing = {} if known is None else known, None, {}, asyncio.Lock()
-    self.own = _own_paragraphs(self.training)
-    self.trained = {e.id for e in self.training} | {e.target for e in self.training}
-    self.requires = tuple(dict.fromkeys(f for e in self.evaluators for f in e.requires))
-    self.languages = common_languages(self.evaluators)
-    self._sign()
+    def _sign(self):
+        "One line that tells the evaluators and the training."
+        texts = digest('\n'.join(f'{e.group} {e.variant} {e.level} {e.target}' for e in self.training), 12)
+        of, rule = ' + '.join(e.signature for e in self.evaluators), 'the group judged and what shares a paragraph with it'
+        self.signature = signature(self.name, 2, of=of, training=texts, ridge=self.ridge, left_out=rule)
 
-# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-own
-def _own_paragraphs(training):
-    "Of each group, the long paragraphs of all its versions."
-    own = {}
-    for e in training: own[e.group] = own.get(e.group, frozenset()) | long_paragraphs(e.target)
-    return own
+    async def values(self, example:Example)->list:
+        "What each evaluator says of an example, None where it says nothing; asked once for each text."
+        text = (example.target, example.source, example.reference, example.question)
+        for e in self.evaluators:
+            if (e.signature, text) in self.known: continue
+            judged = e.judge(example)
+            self.known[e.signature, text] = (await judged if inspect.isawaitable(judged) else judged).value
+        return [self.known[e.signature, text] for e in self.evaluators]
 
-@patch
-def _sign(self:Combination):
-    "One line that tells the evaluators and the training."
-    texts = digest('\n'.join(f'{e.group} {e.variant} {e.level} {e.target}' for e in self.training), 12)
-    of, rule = ' + '.join(e.signature for e in self.evaluators), 'the group judged and what shares a paragraph with it'
-    self.signature = signature(self.name, 2, of=of, training=texts, ridge=self.ridge, left_out=rule)
+    def _fit(self, group, own):
+        "The weights, and what they were fitted on."
+        others = [p for p in self.pairs if p.group != group]
+        why = ['shared paragraph' if p.read & own else p.why for p in others]
+        used = [p for p, reason in zip(others, why) if not reason]
+        groups, counts = {p.group for p in used}, Counter(p.variant for p in used)
+        weights = difference_weights([p.difference for p in used], self.ridge) if len(groups) > 1 else None
+        by_variant = {v: counts[v] for v in dict.fromkeys(p.variant for p in self.pairs)}
+        return dict(weights=weights, differences=len(used), groups=len(groups), by_variant=by_variant,
+                    left_out=len(others) - len(used), left_out_why=dict(Counter(filter(None, why))))
 
-# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-values
-@patch
-async def values(self:Combination, example:Example)->list:
-    "What each evaluator says of an example, None where it says nothing; asked once for each text."
-    text = (example.target, example.source, example.reference, example.question)
-    for e in self.evaluators:
-        if (e.signature, text) in self.known: continue
-        judged = e.judge(example)
-        self.known[e.signature, text] = (await judged if inspect.isawaitable(judged) else judged).value
-    return [self.known[e.signature, text] for e in self.evaluators]
+    async def fit(self,
+        group, # Is left out
+        text:str='', # Counts only for a group that the training does not have
+    )->dict: # `weights` (None if there are none), and the fit's evidence
+        "The weights for one group, from all others; fitted once."
+        async with self.preparing:
+            if self.pairs is None: self.pairs = _pairs(self.training, [await self.values(e) for e in self.training])
+        own = self.own[group] if group in self.own else long_paragraphs(text)
+        if (group, own) not in self.fits: self.fits[group, own] = self._fit(group, own)
+        return self.fits[group, own]
 
-# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-fit
-@patch
-def _fit(self:Combination, group, own):
-    "The weights, and what they were fitted on."
-    others = [p for p in self.pairs if p.group != group]
-    why = ['shared paragraph' if p.read & own else p.why for p in others]
-    used = [p for p, reason in zip(others, why) if not reason]
-    groups, counts = {p.group for p in used}, Counter(p.variant for p in used)
-    weights = difference_weights([p.difference for p in used], self.ridge) if len(groups) > 1 else None
-    by_variant = {v: counts[v] for v in dict.fromkeys(p.variant for p in self.pairs)}
-    return dict(weights=weights, differences=len(used), groups=len(groups), by_variant=by_variant,
-                left_out=len(others) - len(used), left_out_why=dict(Counter(filter(None, why))))
-
-# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-fit-of
-@patch
-async def fit(self:Combination,
-    group, # Is left out
-    text:str='', # Counts only for a group that the training does not have
-)->dict: # `weights` (None if there are none), and the fit's evidence
-    "The weights for one group, from all others; fitted once."
-    async with self.preparing:
-        if self.pairs is None: self.pairs = _pairs(self.training, [await self.values(e) for e in self.training])
-    own = self.own[group] if group in self.own else long_paragraphs(text)
-    if (group, own) not in self.fits: self.fits[group, own] = self._fit(group, own)
-    return self.fits[group, own]
-
-# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-nameless
-_UNKNOWN_GROUP = ("The example is in the training, but its group is not, so its document can't be left out of the fit: "
-                  'give it the group that it has in the training.')
-
-def _nameless(judge, example):
-    "No judgement of an example that can't be left out of the training."
-    return judge.absent(example, Absence.inapplicable, why=_UNKNOWN_GROUP)
-
-# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-judge
-@patch
-async def judge(self:Combination, example:Example)->Judgement:
-    "Fit without the example's group, then weigh."
-    if example.group not in self.own and {example.id, example.target} & self.trained:
-        return _nameless(self, example)
-    fit, values = await self.fit(example.group, example.target), await self.values(example)
-    evidence = {k: v for k, v in fit.items() if k != 'weights'}
-    missing = [e.name for e, v in zip(self.evaluators, values) if v is None]
-    if fit['weights'] is None or missing:
-        return self.absent(example, Absence.inapplicable, missing=missing, **evidence)
-    value = math.fsum(w*v for w, v in zip(fit['weights'], values))
-    weights = {e.name: float(w) for e, w in zip(self.evaluators, fit['weights'])}
-    return self.judgement(example, value, {self.metric: value}, weights=weights, **evidence)
+    async def judge(self, example:Example)->Judgement:
+        "Fit without the example's group, then weigh."
+        if example.group not in self.own and {example.id, example.target} & self.trained:
+            return _nameless(self, example)
+        fit, values = await self.fit(example.group, example.target), await self.values(example)
+        evidence = {k: v for k, v in fit.items() if k != 'weights'}
+        missing = [e.name for e, v in zip(self.evaluators, values) if v is None]
+        if fit['weights'] is None or missing:
+            return self.absent(example, Absence.inapplicable, missing=missing, **evidence)
+        value = math.fsum(w*v for w, v in zip(fit['weights'], values))
+        weights = {e.name: float(w) for e, w in zip(self.evaluators, fit['weights'])}
+        return self.judgement(example, value, {self.metric: value}, weights=weights, **evidence)
 
 # %% ../../../nbs/evaluators/offline/combination.ipynb #combination-fits
 def fits_by_document(

@@ -13,8 +13,6 @@ from functools import lru_cache, partial
 from itertools import islice
 from typing import Iterable
 
-from fastcore.basics import patch
-
 from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, Judgement, signature
 from ..base import Evaluator, register
@@ -65,15 +63,13 @@ class VerbForms:
         self.digest, self.contexts = counts_digest(self.events, 'verbs'), Counter()
         for (context, _), n in self.events.items(): self.contexts[context] += n
 
-# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-forms-log-p
-@patch
-def log_p(self:VerbForms,
-    context:str, # A function word or tag before the verb, or 'after past', 'after present'
-    outcome:str, # A verb's tag, or 'past', 'present'
-)->float: # Below 0
-    "The log-probability of an outcome in a context."
-    k = 2 if outcome in ('past', 'present') else len(_VERBS)
-    return math.log((self.events[context, outcome] + .5)/(self.contexts[context] + k/2))
+    def log_p(self,
+        context:str, # A function word or tag before the verb, or 'after past', 'after present'
+        outcome:str, # A verb's tag, or 'past', 'present'
+    )->float: # Below 0
+        "The log-probability of an outcome in a context."
+        k = 2 if outcome in ('past', 'present') else len(_VERBS)
+        return math.log((self.events[context, outcome] + .5)/(self.contexts[context] + k/2))
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-some-forms
 def some_verb_forms(
@@ -92,30 +88,25 @@ class Tense(Evaluator):
     name, offline, languages = 'tense', True, ('en',) # some 10,000 words a second
     background = dict(background=some_verb_forms)
 
-# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-tense-init
-@patch
-def __init__(self:Tense,
-    background:Iterable, # Texts, independent of those that are judged, or their `VerbForms`
-    model:str=SPACY_MODEL, # An installed spaCy pipeline; that of the `VerbForms` if these are given
-    shown:int=3, # So many paragraphs go into the evidence
-):
-    counts = background if isinstance(background, VerbForms) else VerbForms(background, model)
-    self.counts, self.shown = counts, shown
-    known = dict(background=counts.digest, words=len(counts.words), events=counts.events.total())
-    self.signature = signature(self.name, 3, **known, model=counts.model)
+    def __init__(self,
+        background:Iterable, # Texts, independent of those that are judged, or their `VerbForms`
+        model:str=SPACY_MODEL, # An installed spaCy pipeline; that of the `VerbForms` if these are given
+        shown:int=3, # So many paragraphs go into the evidence
+    ):
+        counts = background if isinstance(background, VerbForms) else VerbForms(background, model)
+        self.counts, self.shown = counts, shown
+        known = dict(background=counts.digest, words=len(counts.words), events=counts.events.total())
+        self.signature = signature(self.name, 3, **known, model=counts.model)
 
-# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-tense-judge
-@patch
-def _nats(self:Tense, paragraph):
-    "The log-probabilities in one paragraph."
-    return [self.counts.log_p(*event) for event in verb_events(tagged(paragraph, self.counts.model))]
+    def _nats(self, paragraph):
+        "The log-probabilities in one paragraph."
+        return [self.counts.log_p(*event) for event in verb_events(tagged(paragraph, self.counts.model))]
 
-@patch
-async def judge(self:Tense, example:Example)->Judgement:
-    "Tag, if that makes sense, and look up."
-    odd = unreadable(WORD.findall(example.target), lambda w: normalise(w) in self.counts.words)
-    if odd: return self.absent(example, Absence.inapplicable, **odd) # the tagger finds verbs in anything
-    return judge_events(self, example, self._nats, 'events')
+    async def judge(self, example:Example)->Judgement:
+        "Tag, if that makes sense, and look up."
+        odd = unreadable(WORD.findall(example.target), lambda w: normalise(w) in self.counts.words)
+        if odd: return self.absent(example, Absence.inapplicable, **odd) # the tagger finds verbs in anything
+        return judge_events(self, example, self._nats, 'events')
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-oov
 @register
@@ -131,33 +122,29 @@ class OutOfVocabulary(Evaluator):
         matches = (m for m in WORD.finditer(text) if m.group() in unknown) if unknown else ()
         return [dict(word=m.group(), start=m.start(), end=m.end()) for m in islice(matches, self.shown)]
 
-# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-oov-init
-@patch
-def __init__(self:OutOfVocabulary,
-    vocabulary:Iterable, # Words; see `vocabulary_of`
-    shown:int=20, # So many unknown words go into the evidence
-):
-    if isinstance(vocabulary, str):
-        raise BadInput('`vocabulary` must be a set of words, not one string: `vocabulary_of([text])` makes one.')
-    self.vocabulary, self.shown = frozenset(normalise(w) for w in vocabulary), shown
-    if not self.vocabulary: raise BadInput('The vocabulary is empty, so every word would be unknown.')
-    self.languages = languages_known(self.vocabulary)
-    words = digest('\n'.join(sorted(self.vocabulary)), 12)
-    self.signature = signature(self.name, 2, vocabulary=words, words=len(self.vocabulary))
+    def __init__(self,
+        vocabulary:Iterable, # Words; see `vocabulary_of`
+        shown:int=20, # So many unknown words go into the evidence
+    ):
+        if isinstance(vocabulary, str):
+            raise BadInput('`vocabulary` must be a set of words, not one string: `vocabulary_of([text])` makes one.')
+        self.vocabulary, self.shown = frozenset(normalise(w) for w in vocabulary), shown
+        if not self.vocabulary: raise BadInput('The vocabulary is empty, so every word would be unknown.')
+        self.languages = languages_known(self.vocabulary)
+        words = digest('\n'.join(sorted(self.vocabulary)), 12)
+        self.signature = signature(self.name, 2, vocabulary=words, words=len(self.vocabulary))
 
-# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-oov-judge
-@patch
-async def judge(self:OutOfVocabulary, example:Example)->Judgement:
-    "Look every word up."
-    counts = Counter(w for w in WORD.findall(example.target) if w == w.lower())
-    words = counts.total()
-    if not words: return self.absent(example, Absence.inapplicable, words=0)
-    unknown = {w for w in counts if normalise(w) not in self.vocabulary}
-    if odd := unreadable(counts, lambda w: w not in unknown):
-        return self.absent(example, Absence.inapplicable, words=words, **odd)
-    n = sum(counts[w] for w in unknown)
-    value, first = 1 - n/words, self._first(example.target, unknown)
-    return self.judgement(example, value, {'fluency': value}, words=words, unknown=n, first_unknown=first)
+    async def judge(self, example:Example)->Judgement:
+        "Look every word up."
+        counts = Counter(w for w in WORD.findall(example.target) if w == w.lower())
+        words = counts.total()
+        if not words: return self.absent(example, Absence.inapplicable, words=0)
+        unknown = {w for w in counts if normalise(w) not in self.vocabulary}
+        if odd := unreadable(counts, lambda w: w not in unknown):
+            return self.absent(example, Absence.inapplicable, words=words, **odd)
+        n = sum(counts[w] for w in unknown)
+        value, first = 1 - n/words, self._first(example.target, unknown)
+        return self.judgement(example, value, {'fluency': value}, words=words, unknown=n, first_unknown=first)
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-class
 _TOKEN = re.compile(rf'{WORD.pattern}|\d+|[.!?]+|[,;:]')
@@ -204,15 +191,13 @@ class ClassBigrams:
             self.second[b] += n
         self.total = sum(self.second.values()) + len(self.second) + 1
 
-# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-bigrams-log-p
-@patch
-def log_p(self:ClassBigrams,
-    a:str, # A word class
-    b:str, # The next one
-)->float: # ln P(b|a), below 0
-    "How usual it is that b follows a."
-    usual = (self.second[b] + 1)/self.total
-    return math.log((self.pairs[a, b] + self.pull*usual)/(self.first[a] + self.pull))
+    def log_p(self,
+        a:str, # A word class
+        b:str, # The next one
+    )->float: # ln P(b|a), below 0
+        "How usual it is that b follows a."
+        usual = (self.second[b] + 1)/self.total
+        return math.log((self.pairs[a, b] + self.pull*usual)/(self.first[a] + self.pull))
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-function
 @register
@@ -230,14 +215,12 @@ class FunctionWords(Evaluator):
         pairs = [(a, b) for a, b in zip(classes, classes[1:]) if a in FUNCTION_WORDS or b in FUNCTION_WORDS]
         return [self.counts.log_p(a, b) for a, b in pairs]
 
-# %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-function-init
-@patch
-def __init__(self:FunctionWords,
-    background:Iterable, # Texts, independent of those that are judged, or their `ClassBigrams`
-    shown:int=3, # So many paragraphs go into the evidence
-):
-    counts = background if isinstance(background, ClassBigrams) else ClassBigrams(background)
-    self.counts, self.shown = counts, shown
-    self._nats = lru_cache(maxsize=20_000)(self._nats) # the versions of a document share most paragraphs
-    known = dict(background=counts.digest, pairs=counts.first.total())
-    self.signature = signature(self.name, 2, **known, pull=counts.pull)
+    def __init__(self,
+        background:Iterable, # Texts, independent of those that are judged, or their `ClassBigrams`
+        shown:int=3, # So many paragraphs go into the evidence
+    ):
+        counts = background if isinstance(background, ClassBigrams) else ClassBigrams(background)
+        self.counts, self.shown = counts, shown
+        self._nats = lru_cache(maxsize=20_000)(self._nats) # the versions of a document share most paragraphs
+        known = dict(background=counts.digest, pairs=counts.first.total())
+        self.signature = signature(self.name, 2, **known, pull=counts.pull)

@@ -13,8 +13,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from fastcore.basics import patch
-
 from ...core.records import Absence, BadInput, Example, Judgement, signature
 from ..base import Evaluator, register
 from .cues import narrates, spans_back
@@ -194,19 +192,17 @@ class OrderShare(Evaluator):
 
     async def judge(self, example:Example)->Judgement: return await _in_turn(self._judged, example)
 
-# %% ../../../nbs/evaluators/offline/order.ipynb #order-share-judged
-@patch
-def _judged(self:OrderShare, example):
-    "Place the sentences, and count the pairs."
-    spans, source = pieces(example.target), _read(example.source).spans
-    if len(spans)*len(source) > _MOST_CELLS:
-        return self.absent(example, Absence.too_long, pairs=len(spans)*len(source))
-    places = window_places([s.of(example.target) for s in spans], example.source)
-    placed = [(s, p) for s, p in zip(spans, places) if p is not None]
-    why = _why_none(len(placed), len(source), _WINDOW + 1)
-    if why: return self.absent(example, Absence.inapplicable, why=why)
-    shown = [dict(target=list(s), source=[source[p].start, source[p + _WINDOW - 1].end]) for s, p in placed]
-    return self.judgement(example, share_in_order(places), places=shown, unplaced=len(places) - len(placed))
+    def _judged(self, example):
+        "Place the sentences, and count the pairs."
+        spans, source = pieces(example.target), _read(example.source).spans
+        if len(spans)*len(source) > _MOST_CELLS:
+            return self.absent(example, Absence.too_long, pairs=len(spans)*len(source))
+        places = window_places([s.of(example.target) for s in spans], example.source)
+        placed = [(s, p) for s, p in zip(spans, places) if p is not None]
+        why = _why_none(len(placed), len(source), _WINDOW + 1)
+        if why: return self.absent(example, Absence.inapplicable, why=why)
+        shown = [dict(target=list(s), source=[source[p].start, source[p + _WINDOW - 1].end]) for s, p in placed]
+        return self.judgement(example, share_in_order(places), places=shown, unplaced=len(places) - len(placed))
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-probabilities
 def _softmax(x):
@@ -221,46 +217,10 @@ def _confidence(places):
 
 def _value(regret, m): return math.exp(-2*max(0., regret)/m)
 
-# %% ../../../nbs/evaluators/offline/order.ipynb #order-evaluator
+# %% ../../../nbs/evaluators/offline/order.ipynb #order-evaluator-helpers
 _SHARP = .5
+
 _LEAST_STAKE = .01
-
-@register
-class OrderPath(Evaluator):
-    """Does the target tell in the order of the source? 0 to 1; 1: no re-ordering fits better. Parts: `confidence`, 0
-    (sentences could be anywhere) to 1 (each has one place); `stake`, 0 to 1: what the reverse order would lose.
-    Evidence, for each sentence in the claimed order: its span in the `target`, where it most likely belongs in the
-    `source`, its `confidence`; how many are `unplaced`; numbers of the `cues` heeded; a `better` order if there is one.
-
-    Inapplicable: fewer than two sentences with a place, a source of one sentence, no order that matters. Too long:
-    more than 20 million pairs of sentences."""
-    name, requires, offline = 'order_path', ('target', 'source'), True
-
-    async def judge(self, example:Example)->Judgement: return await _in_turn(self._judged, example)
-
-# %% ../../../nbs/evaluators/offline/order.ipynb #order-evaluator-init
-@patch
-def __init__(self:OrderPath,
-    slip:float=.05, # How often a sentence may be anywhere
-    cues:bool=True, # Whether to heed what the target says about time
-):
-    if not 0 < slip < 1: raise BadInput(f'slip must lie between 0 and 1, not {slip!r}.')
-    self.slip, self.cues = slip, bool(cues)
-    self.languages = ('en',) if cues else None # what is told out of order on purpose shows in English words only
-    self.signature = signature(self.name, 4, slip=slip, cues=self.cues, sharp=_SHARP, near=_NEAR, free=_FREE)
-
-@patch
-def logits(self:OrderPath,
-    targets:list, # Sentences
-    source:str, # Where they belong
-)->np.ndarray: # As from `likeness`
-    "What speaks for each place, as logarithms; a row of zeros has no place."
-    return _SHARP*likeness(targets, source)
-
-@patch
-def _rows(self:OrderPath, targets, source):
-    "The logits, if there is anything to compare."
-    return self.logits(targets, source) if targets and _read(source).spans else np.zeros((0, 1))
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-earlier
 _MOST_HEEDED = 100 # sentences
@@ -300,57 +260,84 @@ def _read_as(logits, kept, spans, slip):
     best, most = best_order(places, slip)
     return _Reading(kept, order, best if most > fit else order, max(0., most - fit), cues)
 
-# %% ../../../nbs/evaluators/offline/order.ipynb #order-reading
-@patch
-def _reading(self:OrderPath, targets, logits):
-    "The reading of the target that counts."
-    kept = np.flatnonzero(logits.any(1)).tolist()
-    plain = _read_as(logits, kept, [], self.slip)
-    spans = spans_back(targets) if self.cues and len(targets) <= _MOST_HEEDED else []
-    kept = [i for i in kept if not narrates(targets[i])]
-    if not spans or len(kept) < 2: return plain
-    told = _read_as(logits, kept, spans, self.slip)
-    return told if told.cues and _value(told.regret, len(kept)) > _value(plain.regret, len(plain.kept)) else plain
-
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-shown
-@patch
-def _parts(self:OrderPath, places, reading):
-    "The parts of the judgement; the stake is None where nothing depends on the order."
-    confidence = min(1., max(0., float(_confidence(places).mean())))
-    best, worst = path_fits(places, [reading.best, reading.best[::-1]], self.slip)
-    return dict(confidence=confidence, stake=1 - _value(float(best - worst), len(places)))
-
 def _shown(spans, pieces, places):
     "Where each sentence most likely belongs, for the evidence."
     best = zip(spans, places.argmax(1), _confidence(places))
     return [dict(target=list(t), source=list(pieces[j]), confidence=round(float(c), 3)) for t, j, c in best]
 
-# %% ../../../nbs/evaluators/offline/order.ipynb #order-weighed
-@patch
-def _weighed(self:OrderPath, example, spans, pieces, logits, reading):
-    "The judgement of a reading."
-    told = [reading.kept[i] for i in reading.order]
-    parts = self._parts(_softmax(logits[reading.kept]), reading)
-    if parts['stake'] < _LEAST_STAKE:
-        why = 'its sentences fit so many places of the source that their order makes no difference'
-        return self.absent(example, Absence.inapplicable, why=why)
-    evidence = dict(places=_shown([spans[i] for i in told], pieces, _softmax(logits[told])), cues=reading.cues,
-                    unplaced=len(spans) - int(logits.any(1).sum()))
-    if reading.regret > 1e-9: evidence['better'] = [reading.order.index(i) for i in reading.best]
-    return self.judgement(example, _value(reading.regret, len(told)), parts, **evidence)
+# %% ../../../nbs/evaluators/offline/order.ipynb #order-evaluator
+@register
+class OrderPath(Evaluator):
+    """Does the target tell in the order of the source? 0 to 1; 1: no re-ordering fits better. Parts: `confidence`, 0
+    (sentences could be anywhere) to 1 (each has one place); `stake`, 0 to 1: what the reverse order would lose.
+    Evidence, for each sentence in the claimed order: its span in the `target`, where it most likely belongs in the
+    `source`, its `confidence`; how many are `unplaced`; numbers of the `cues` heeded; a `better` order if there is one.
 
-# %% ../../../nbs/evaluators/offline/order.ipynb #order-judge
-@patch
-def _judged(self:OrderPath, example):
-    "Place, read, compare."
-    spans, source = pieces(example.target), _read(example.source)
-    n = len(spans)*len(source.spans)
-    if n > _MOST_CELLS: return self.absent(example, Absence.too_long, pairs=n)
-    targets = [s.of(example.target) for s in spans]
-    logits = self._rows(targets, example.source)
-    why = _why_none(int(logits.any(1).sum()), len(source.spans))
-    if why: return self.absent(example, Absence.inapplicable, why=why)
-    return self._weighed(example, spans, source.spans, logits, self._reading(targets, logits))
+    Inapplicable: fewer than two sentences with a place, a source of one sentence, no order that matters. Too long:
+    more than 20 million pairs of sentences."""
+    name, requires, offline = 'order_path', ('target', 'source'), True
+
+    async def judge(self, example:Example)->Judgement: return await _in_turn(self._judged, example)
+
+    def __init__(self,
+        slip:float=.05, # How often a sentence may be anywhere
+        cues:bool=True, # Whether to heed what the target says about time
+    ):
+        if not 0 < slip < 1: raise BadInput(f'slip must lie between 0 and 1, not {slip!r}.')
+        self.slip, self.cues = slip, bool(cues)
+        self.languages = ('en',) if cues else None # what is told out of order on purpose shows in English words only
+        self.signature = signature(self.name, 4, slip=slip, cues=self.cues, sharp=_SHARP, near=_NEAR, free=_FREE)
+
+    def logits(self,
+        targets:list, # Sentences
+        source:str, # Where they belong
+    )->np.ndarray: # As from `likeness`
+        "What speaks for each place, as logarithms; a row of zeros has no place."
+        return _SHARP*likeness(targets, source)
+
+    def _rows(self, targets, source):
+        "The logits, if there is anything to compare."
+        return self.logits(targets, source) if targets and _read(source).spans else np.zeros((0, 1))
+
+    def _reading(self, targets, logits):
+        "The reading of the target that counts."
+        kept = np.flatnonzero(logits.any(1)).tolist()
+        plain = _read_as(logits, kept, [], self.slip)
+        spans = spans_back(targets) if self.cues and len(targets) <= _MOST_HEEDED else []
+        kept = [i for i in kept if not narrates(targets[i])]
+        if not spans or len(kept) < 2: return plain
+        told = _read_as(logits, kept, spans, self.slip)
+        return told if told.cues and _value(told.regret, len(kept)) > _value(plain.regret, len(plain.kept)) else plain
+
+    def _parts(self, places, reading):
+        "The parts of the judgement; the stake is None where nothing depends on the order."
+        confidence = min(1., max(0., float(_confidence(places).mean())))
+        best, worst = path_fits(places, [reading.best, reading.best[::-1]], self.slip)
+        return dict(confidence=confidence, stake=1 - _value(float(best - worst), len(places)))
+
+    def _weighed(self, example, spans, pieces, logits, reading):
+        "The judgement of a reading."
+        told = [reading.kept[i] for i in reading.order]
+        parts = self._parts(_softmax(logits[reading.kept]), reading)
+        if parts['stake'] < _LEAST_STAKE:
+            why = 'its sentences fit so many places of the source that their order makes no difference'
+            return self.absent(example, Absence.inapplicable, why=why)
+        evidence = dict(places=_shown([spans[i] for i in told], pieces, _softmax(logits[told])), cues=reading.cues,
+                        unplaced=len(spans) - int(logits.any(1).sum()))
+        if reading.regret > 1e-9: evidence['better'] = [reading.order.index(i) for i in reading.best]
+        return self.judgement(example, _value(reading.regret, len(told)), parts, **evidence)
+
+    def _judged(self, example):
+        "Place, read, compare."
+        spans, source = pieces(example.target), _read(example.source)
+        n = len(spans)*len(source.spans)
+        if n > _MOST_CELLS: return self.absent(example, Absence.too_long, pairs=n)
+        targets = [s.of(example.target) for s in spans]
+        logits = self._rows(targets, example.source)
+        why = _why_none(int(logits.any(1).sum()), len(source.spans))
+        if why: return self.absent(example, Absence.inapplicable, why=why)
+        return self._weighed(example, spans, source.spans, logits, self._reading(targets, logits))
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-embed
 @lru_cache(maxsize=4)

@@ -11,8 +11,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from fastcore.basics import patch
-
 from ...core.checks import check_count
 from ...core.files import whole_characters
 from ...core.records import Absence, BadInput, Example, Judgement, Usage, signature
@@ -130,37 +128,31 @@ class Surprisal(Evaluator):
     that fails gives `transport`."""
     name, languages = 'surprisal', ('en',)
 
-# %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-evaluator-init
-@patch
-def __init__(self:Surprisal,
-    max_tokens:int=2048, # Up to 8192
-    shown:int=5, # So many tokens go into the evidence
-    server:LocalServer|None=None, # As in `surprisal`
-):
-    max_tokens = check_count(max_tokens, '`max_tokens`', 1, 8192)
-    if not local_available(): weights() # says what to install
-    self.max_tokens, self.shown, self.server = max_tokens, shown, server
-    model = dict(model=MODEL, weights=WEIGHTS_SHA256[:12], label=LABEL, start='<|endoftext|>')
-    self.signature = signature(self.name, 1, **model, max_tokens=max_tokens)
+    def __init__(self,
+        max_tokens:int=2048, # Up to 8192
+        shown:int=5, # So many tokens go into the evidence
+        server:LocalServer|None=None, # As in `surprisal`
+    ):
+        max_tokens = check_count(max_tokens, '`max_tokens`', 1, 8192)
+        if not local_available(): weights() # says what to install
+        self.max_tokens, self.shown, self.server = max_tokens, shown, server
+        model = dict(model=MODEL, weights=WEIGHTS_SHA256[:12], label=LABEL, start='<|endoftext|>')
+        self.signature = signature(self.name, 1, **model, max_tokens=max_tokens)
 
-# %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-judged
-@patch
-def _judged(self:Surprisal, example, tokens):
-    "The judgement of a text with these tokens."
-    total = sum(t.nats for t in tokens)
-    parts = dict(fluency=-total/len(tokens), per_character=-total/len(example.target))
-    most = [t._asdict() for t in sorted(tokens, key=lambda t: -t.nats)[:self.shown]]
-    judged = self.judgement(example, parts['fluency'], parts, label=LABEL, tokens=len(tokens), most_surprising=most)
-    return replace(judged, usage=Usage(requests=1, prompt_tokens=len(tokens)))
+    def _judged(self, example, tokens):
+        "The judgement of a text with these tokens."
+        total = sum(t.nats for t in tokens)
+        parts = dict(fluency=-total/len(tokens), per_character=-total/len(example.target))
+        most = [t._asdict() for t in sorted(tokens, key=lambda t: -t.nats)[:self.shown]]
+        judged = self.judgement(example, parts['fluency'], parts, label=LABEL, tokens=len(tokens), most_surprising=most)
+        return replace(judged, usage=Usage(requests=1, prompt_tokens=len(tokens)))
 
-# %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-judge
-@patch
-async def judge(self:Surprisal, example:Example)->Judgement:
-    "Ask for the tokens' surprisal, in turn."
-    if not example.target.strip(): return self.absent(example, Absence.inapplicable, label=LABEL, tokens=0)
-    try: tokens = await _in_turn(surprisal, example.target, self.max_tokens, self.server)
-    except TooLong as e:
-        limits = dict(at_least=e.tokens, max_tokens=self.max_tokens)
-        return self.absent(example, Absence.too_long, label=LABEL, **limits)
-    except ConnectionError as e: return self.absent(example, Absence.transport, label=LABEL, detail=str(e))
-    return self._judged(example, tokens)
+    async def judge(self, example:Example)->Judgement:
+        "Ask for the tokens' surprisal, in turn."
+        if not example.target.strip(): return self.absent(example, Absence.inapplicable, label=LABEL, tokens=0)
+        try: tokens = await _in_turn(surprisal, example.target, self.max_tokens, self.server)
+        except TooLong as e:
+            limits = dict(at_least=e.tokens, max_tokens=self.max_tokens)
+            return self.absent(example, Absence.too_long, label=LABEL, **limits)
+        except ConnectionError as e: return self.absent(example, Absence.transport, label=LABEL, detail=str(e))
+        return self._judged(example, tokens)

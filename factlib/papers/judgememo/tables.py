@@ -9,8 +9,6 @@ __all__ = ['CONFIGURED', 'REPLY', 'COLUMNS', 'FILES', 'KEYS', 'in_order', 'frame
 # %% ../../../nbs/papers/judgememo/tables.ipynb #tables-imports
 from pathlib import Path
 
-from fastcore.basics import patch
-
 from ...core.files import read_parquet
 from ...core.frames import DataFrame
 from ...core.records import BadInput
@@ -206,14 +204,12 @@ class Recordings:
         table = self._tables[name]
         return pd.read_parquet(table) if isinstance(table, Path) else table
 
-# %% ../../../nbs/papers/judgememo/tables.ipynb #tables-repr
-@patch
-def __repr__(self:Recordings)->str:
-    "The numbers of rows, and of what became none."
-    counts = ', '.join(f'{n} {name}' + (f' (and {self.kept[name]} from before)' if self.kept.get(name) else '')
-                       for name, n in self.rows.items())
-    aside = ', '.join(f'{n} {kind}' for kind, n in self.aside.items()) or 'nothing'
-    return f'Recordings({counts}; skipped: {len(self.skipped)}; left aside: {aside})'
+    def __repr__(self)->str:
+        "The numbers of rows, and of what became none."
+        counts = ', '.join(f'{n} {name}' + (f' (and {self.kept[name]} from before)' if self.kept.get(name) else '')
+                           for name, n in self.rows.items())
+        aside = ', '.join(f'{n} {kind}' for kind, n in self.aside.items()) or 'nothing'
+        return f'Recordings({counts}; skipped: {len(self.skipped)}; left aside: {aside})'
 
 # %% ../../../nbs/papers/judgememo/tables.ipynb #tables-card
 def card(

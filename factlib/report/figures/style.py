@@ -13,8 +13,6 @@ import base64, functools, inspect, io, itertools, math, numbers, re, textwrap, w
 from dataclasses import dataclass
 
 import numpy as np
-from fastcore.basics import patch
-
 from ...core.files import write_atomic
 from ...core.frames import DataFrame
 from ...core.records import BadInput, is_missing
@@ -430,33 +428,29 @@ class Chart:
     title: str|None # Above the panels
     note: str|None # Below the panels
 
-@patch
-def part(
-    self:Chart,
-    facet, # Label of a panel
-)->DataFrame: # Its rows
-    "The data of one panel."
-    return self.data[[name == facet for name in self.data.facet]]
+    def part(
+        self,
+        facet, # Label of a panel
+    )->DataFrame: # Its rows
+        "The data of one panel."
+        return self.data[[name == facet for name in self.data.facet]]
 
-# %% ../../../nbs/report/figures/style.ipynb #style-chart-finish
-@patch
-def count_note(
-    self:Chart,
-    value:str, # Fixed name of the values that count
-    each:str, # What a place is, such as "test"
-)->tuple: # (text, whether n differs), as from `n_note`
-    "What the note says about n, for the places that have a value."
-    return n_note(self.data.n[self.data[value].notna()] if 'n' in self.data else (), each)
+    def count_note(
+        self,
+        value:str, # Fixed name of the values that count
+        each:str, # What a place is, such as "test"
+    )->tuple: # (text, whether n differs), as from `n_note`
+        "What the note says about n, for the places that have a value."
+        return n_note(self.data.n[self.data[value].notna()] if 'n' in self.data else (), each)
 
-@patch
-def finish(
-    self:Chart,
-    fig, # With its panels
-    entries=(), # Of the legend: (matplotlib artist, text) pairs
-    about_n:str='', # Begins the note
-): # The same figure
-    "Puts title, legend and note around the panels, see `compose`."
-    return compose(fig, self.title, entries, '; '.join(filter(None, (about_n, self.note))) or None)
+    def finish(
+        self,
+        fig, # With its panels
+        entries=(), # Of the legend: (matplotlib artist, text) pairs
+        about_n:str='', # Begins the note
+    ): # The same figure
+        "Puts title, legend and note around the panels, see `compose`."
+        return compose(fig, self.title, entries, '; '.join(filter(None, (about_n, self.note))) or None)
 
 # %% ../../../nbs/report/figures/style.ipynb #style-shared
 def shared_options(
