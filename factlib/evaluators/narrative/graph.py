@@ -17,7 +17,7 @@ from ..claims.parts import Outcome, check_rules, total_usage
 from .extract import SceneReader, read_scene
 from .names import NameFinder, name_key
 from .network import Character, Edge, Extraction, Graph, NobodyNamed, build_graph
-from .network_files import FORMAT # the room gives graphs `save` and `load`
+from .network_files import FORMAT
 from .one_person import by_person
 from .people import people_in
 from .rules import relations

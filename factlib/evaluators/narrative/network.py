@@ -7,13 +7,15 @@ __all__ = ['Extraction', 'Character', 'Edge', 'NobodyNamed', 'Graph', 'build_gra
 
 # %% ../../../nbs/evaluators/narrative/network.ipynb #network-imports
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
+from typing import Self
 
 from ...core.checks import check_choice, check_count
 from ...core.records import Absence, BadInput, Usage
 from .aliases import who_is_who
 from .names import NameFinder, name_key, plain_name, plain_predicate
+from .network_files import FORMAT, GraphFile, graph_values
 
 # %% ../../../nbs/evaluators/narrative/network.ipynb #network-extraction
 def _joined(text):
@@ -178,9 +180,15 @@ def _parted(character, names):
     if left and len(out) == len(keys) > 0: return out, left
     raise BadInput(f'{character.label} has the names {", ".join(character.names)}: name some of them, and not all.')
 
+# %% ../../../nbs/evaluators/narrative/network.ipynb #network-plain-sample
+def _plain_sample(reading):
+    "A reading as plain values; the name of the absence if there is none."
+    if isinstance(reading, Absence): return reading.value
+    return dict(names=reading.names, triples=[list(triple) for triple in reading.triples])
+
 # %% ../../../nbs/evaluators/narrative/network.ipynb #network-graph
 @dataclass(frozen=True, repr=False)
-class Graph:
+class Graph(GraphFile):
     "Who is in a story, and what is said of them. It never changes: `at`, `merge` and `split` give another."
     samples: tuple    # Of each scene its readings: `Extraction`, or `Absence` where none could be read
     characters: tuple # Of `Character`, the most mentioned first
@@ -289,6 +297,28 @@ class Graph:
         readings = [r for readings in self.samples for r in readings if isinstance(r, Extraction)]
         ends = [end for r in readings for subject, _, thing in r.triples for end in (subject, thing) if end is not None]
         return dict(Counter(plain_name(end) for end in ends if name_key(end) not in label_of).most_common())
+
+    def to_dict(self)->dict:
+        "The graph as plain values, as `to_json` writes them."
+        spans = self.spans or [(None, None)]*len(self.samples)
+        return dict(
+            format=FORMAT, made_by=self.made_by, tau=self.tau, count=self.count,
+            characters=[dict(label=c.label, names=c.counts) for c in self.characters],
+            edges=[asdict(edge) | dict(scenes=list(edge.scenes)) for edge in self.edges],
+            merges=[dict(names=list(names), reason=reason) for names, reason in self.merges],
+            apart=[dict(names=list(names), reason=reason) for names, reason in self.apart],
+            scenes=[dict(start=start, end=end, samples=[_plain_sample(reading) for reading in readings])
+                    for (start, end), readings in zip(spans, self.samples)])
+
+    @classmethod
+    def from_dict(cls,
+        plain:dict, # What `to_dict` gave, without the edges: they are counted again
+    )->Self:
+        "The graph that these values stand for. Whatever is wrong with them is a `BadInput` that says where."
+        values = graph_values(plain)
+        samples = [[r if isinstance(r, Absence) else Extraction(**r) for r in scene] for scene in values['samples']]
+        characters = [Character(label, counts) for label, counts in values['characters']]
+        return cls(**values | dict(samples=tuple(map(tuple, samples)), characters=tuple(characters)))
 
     def to_networkx(self): # A `networkx.MultiDiGraph`
         "Labels as nodes, with `names` and `mentions`; edges with `predicate`, `scenes` and `count`."
