@@ -225,8 +225,8 @@ class Narratives:
         "Remove a text, after a second click."
         n = self.narrative(asked)
         if asked.form.get('agreed') != 'yes':
-            return _confirm(f'Remove {n.name}?', 'The text, its graph and all its summaries leave the store for good.', n,
-                            'remove', {}, 'Remove it', asked.form_key)
+            warning = 'The text, its graph and all its summaries leave the store for good.'
+            return _confirm(f'Remove {n.name}?', warning, n, 'remove', {}, 'Remove it', asked.form_key)
         for job in self.jobs.of(n.id): self.jobs.cancel(job.id)
         n.remove()
         return go_to('/')

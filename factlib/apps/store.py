@@ -72,7 +72,8 @@ class Store:
         name:str, # Such as 'texts/1a2b/graph.json'
     )->Path: # Of a file that need not be there
         "Where a name lies. A name that isn't one is a `BadInput`."
-        if not isinstance(name, str) or not _NAME.fullmatch(name): raise BadInput(f'{name!r:.80} is no name in this store.')
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise BadInput(f'{name!r:.80} is no name in this store.')
         return self.folder/name
 
     def names(self,

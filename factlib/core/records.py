@@ -84,7 +84,8 @@ class Record:
         if unknown: raise BadInput(f'{cls.__name__} has no field {unknown[0]!r}; its fields are {", ".join(names)}.')
         missing = [k for k in _needed(cls) if k not in d]
         if missing:
-            raise BadInput(f'{cls.__name__} needs the field {missing[0]!r}; given were {", ".join(map(str, d)) or "none"}.')
+            given = ', '.join(map(str, d)) or 'none'
+            raise BadInput(f'{cls.__name__} needs the field {missing[0]!r}; given were {given}.')
         return cls(**d)
 
     @classmethod
@@ -94,7 +95,8 @@ class Record:
         "One row a record, one column a field, in the order given."
         import pandas as pd # here, because importing pandas takes longer than the rest of factlib
         rows = [r.to_dict() for r in records]
-        return pd.DataFrame({f.name: pd.Series([r[f.name] for r in rows], dtype=object) for f in dataclasses.fields(cls)})
+        names = [f.name for f in dataclasses.fields(cls)]
+        return pd.DataFrame({name: pd.Series([r[name] for r in rows], dtype=object) for name in names})
 
     @classmethod
     def from_frame(cls,

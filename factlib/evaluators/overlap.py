@@ -101,7 +101,8 @@ class Rouge(Evaluator):
             if n >= self.least and unseen <= .5: continue
             words = f'{n or "no"} word{"s" if n != 1 else ""}'
             why = f'the {field} has {words}, and {self.name} needs {self.least}'
-            if n >= self.least: why = f'ROUGE sees the letters a to z only, and most of the {field} is in another script'
+            if n >= self.least:
+                why = f'ROUGE sees the letters a to z only, and most of the {field} is in another script'
             return self.absent(example, Absence.inapplicable, why=why)
         parts = dict(zip(_MEASURES, rouge(example.target, example.source, self.stem)[self.name]))
         return self.judgement(example, parts[self.measure], parts)

@@ -371,7 +371,8 @@ class DryRun:
     def _repr_html_(self):
         "How a notebook shows it."
         import html
-        return self.table().to_html() + '<ul>' + ''.join(f'<li>{html.escape(s)}</li>' for s in self.assumptions) + '</ul>'
+        assumed = ''.join(f'<li>{html.escape(s)}</li>' for s in self.assumptions)
+        return f'{self.table().to_html()}<ul>{assumed}</ul>'
 
 # %% ../../nbs/llm/costs.ipynb #costs-total
 _COUNTS = ('judgements', 'inapplicable', 'requests', 'cached', 'prompt_tokens')

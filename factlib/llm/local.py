@@ -222,7 +222,8 @@ class LocalServer:
             excerpt = answer[:200].decode('utf-8', 'replace')
             raise ConnectionError(f'The embedded server answered with status {status}: {excerpt}')
         try: return json.loads(answer)
-        except ValueError: raise ConnectionError('The embedded server answered with something that is no JSON.') from None
+        except ValueError:
+            raise ConnectionError('The embedded server answered with something that is no JSON.') from None
 
     def tokenize(
         self,

@@ -164,7 +164,8 @@ class Prompt:
         faults = [f'needs the slot {s!r}' for s in missing[:1]] + [f'has no slot {s!r}' for s in unknown[:1]]
         if faults:
             raise BadInput(f'The prompt {self.name!r} {" and ".join(faults)}; its slots are {", ".join(self.slots)}.')
-        return {s: _clean(value, self.tags, f'The slot {s!r} of the prompt {self.name!r}') for s, value in slots.items()}
+        place = f'of the prompt {self.name!r}'
+        return {s: _clean(value, self.tags, f'The slot {s!r} {place}') for s, value in slots.items()}
 
     def messages(self, **slots)->list: # `slots`: each a text, a number, or a list of these
         "The messages of a chat, `{'role': ..., 'content': ...}`, with all texts neutralised."

@@ -161,7 +161,8 @@ class StubServer:
         "Start the server; it listens when this returns."
         try: from aiohttp import web # here: in the server's own thread it would fail unheard
         except ImportError:
-            raise BadInput("A stub server needs aiohttp, which is not installed: pip install 'openai[aiohttp]'.") from None
+            needs = "A stub server needs aiohttp, which is not installed: pip install 'openai[aiohttp]'."
+            raise BadInput(needs) from None
         started, self._loop, self._stop = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
         run = lambda: self._loop.run_until_complete(_serve(self, web, started, self._stop))
         self._thread = threading.Thread(target=run, name='factlib-stub', daemon=True)

@@ -406,8 +406,8 @@ class _State:
     def __post_init__(self): self.now = _compute(self.formula, self.components)
 
     def effect(self, moved, shifted):
-        """Cells that these components change and nothing explains, those of them that they explain, and the explained ones
-        that they spoil; None if they explain less than two."""
+        """Cells that these components change and nothing explains, those of them that they explain, and the explained
+        ones that they spoil; None if they explain less than two."""
         other = _compute(self.formula, moved)
         match = np.abs(other - self.printed) <= self.half
         if (match & ~self.explained).sum() < 2: return None

@@ -300,7 +300,7 @@ class Experiment:
         profile:dict|None=None, # What the endpoint was sent otherwise than asked; None: nothing
         why:str='', # Why scores are missing, in sentences; empty if none is
     )->None:
-        "Say how many scores an evaluator was asked for and gave. If it gave none, that is a finding, before all others."
+        "Say how many scores an evaluator was asked for and gave. None given is a finding, before all others."
         if evaluator in self.evaluators: raise BadInput(f'The evaluator {evaluator!r} is named twice.')
         told = dict(asked=int(asked), scored=int(scored), signature=signature, usage=usage or {})
         self.evaluators[evaluator] = told | {name: x for name, x in dict(profile=profile, why=why).items() if x}
@@ -321,8 +321,8 @@ class Experiment:
     def scored_by(self,
         names, # Of evaluators
     )->list: # Of them, in order
-        """Those that were not asked in vain: nothing is found, tested or drawn of the others. One to which no example is
-        applicable stays in its tables, without a score."""
+        """Those that were not asked in vain: nothing is found, tested or drawn of the others. One to which no example
+        is applicable stays in its tables, without a score."""
         return [n for n in names if not _is_silent(self.evaluators.get(n, dict(asked=0, scored=0)))]
 
     def heard(self,
@@ -386,7 +386,7 @@ class Experiment:
 
     @property
     def watched(self)->bool:
-        "Whether JupyterLab runs the notebook, where somebody waits; `runs.execute` runs a copy in the folder of results."
+        "Whether JupyterLab runs the notebook, where somebody waits; `runs.execute` runs a copy among the results."
         session = os.environ.get(SESSION, '')
         return bool(session) and Path(session).resolve().parent != Path(self.parameters['out']).resolve()
 

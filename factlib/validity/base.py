@@ -63,7 +63,8 @@ class Result:
         if self.p is not None: parts.append('p < 1e-300' if self.p < 1e-300 else f'p = {self.p:.2g}')
         uneven = self.effective is not None and self.effective < .9*self.groups
         groups = '' if self.groups is None else f' in {self.groups} groups'
-        parts.append(f'n = {self.n}/{self.asked}{groups}' + (f' (as {self.effective:.1f} equal ones)' if uneven else ''))
+        as_equal = f' (as {self.effective:.1f} equal ones)' if uneven else ''
+        parts.append(f'n = {self.n}/{self.asked}{groups}{as_equal}')
         return ', '.join(parts) + (f' ({self.note})' if self.note else '')
 
     def __float__(self)->float:

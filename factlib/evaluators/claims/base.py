@@ -59,7 +59,8 @@ class ClaimEvaluator(Evaluator):
         # beside the event loop, because it takes a second for a book
         score, parts, more = await asyncio.to_thread(self.put_together, facts, checked.value, **values)
         evidence = dict(facts=fact_rows(facts, checked.value)) | more | parted.notes | checked.notes
-        evidence |= {name: outcome.notes for name, outcome in beside.items()} | first_detail([checked, *beside.values()])
+        evidence |= {name: outcome.notes for name, outcome in beside.items()}
+        evidence |= first_detail([checked, *beside.values()])
         value, absence = (None, score) if isinstance(score, Absence) else (score, None)
         usage = total_usage([parted, checked, *beside.values()])
         return Judgement(example.id, self.name, value, parts, evidence, usage, absence)

@@ -207,7 +207,7 @@ class DoveScore(ClaimEvaluator):
         sorter=None, # In place of the chat's or the rule, such as PairSorter(chat)
         batch:int=20, # Facts in a request of the chat's checker; 1: singly, as in the paper
         sort:str='all', # 'all' events, while they are checked; 'supported' ones, afterwards, as in the paper
-        target_order:str='sorter', # Whose order of the text's events counts: the 'sorter' (as in the paper) or 'decomposer'
+        target_order:str='sorter', # Whose order of the text's events counts: 'sorter' (as in the paper) or 'decomposer'
         pack:str|None=None, # Folder of your own prompts: decompose_events, check_facts, sort_events
         **sampling, # temperature (0 if not given), seed, ...
     ):
@@ -216,7 +216,8 @@ class DoveScore(ClaimEvaluator):
         super(DoveScore, self).__init__(chat, sampling | (dict(pack=pack) if pack else {}))
         by_rule = partial(SentenceDecomposer, event_or_description)
         self.decomposer = self.component(decomposer, 'decompose', EventDecomposer, by_rule)
-        self.checker = self.component(checker, 'check', partial(ModelChecker, batch=batch), partial(word_checker, LEAST))
+        by_model, by_words = partial(ModelChecker, batch=batch), partial(word_checker, LEAST)
+        self.checker = self.component(checker, 'check', by_model, by_words)
         self.sorter = self.component(sorter, 'sort', ModelSorter, PathSorter)
         made_of = {part: getattr(self, part).signature for part in ('decomposer', 'checker', 'sorter')}
         self.signature = signature(self.name, 3, **made_of, sort=sort, target_order=target_order)

@@ -141,7 +141,8 @@ class Vista(Evaluator):
         if not claims: return [], {}
         verified = await self.verifier.verify(claims, turn.source, shown)
         verdicts = {claim.id: _value(verified, claim) for claim in claims}
-        left = [claim for claim in claims if isinstance(verdicts[claim.id], Verdict) and not verdicts[claim.id].verified]
+        read = [claim for claim in claims if isinstance(verdicts[claim.id], Verdict)]
+        left = [claim for claim in read if not verdicts[claim.id].verified]
         why = await self.categoriser.categorise(left, turn.source, shown) if left else Outcome({})
         rows = [claim_row(claim, verdicts[claim.id], _value(why, claim)) for claim in claims]
         return rows, dict(verify=verified, categorise=why)
@@ -230,7 +231,8 @@ class Vista(Evaluator):
             before = self._before(turn, judged)
             claims, how, judged[turn] = self._expected(turn, before)
             if not self._can_judge(turn): continue
-            planned += self.decomposer.plan(turn.target, self._history(turn)) + self._plan_turn(turn, before, claims, how)
+            planned += self.decomposer.plan(turn.target, self._history(turn))
+            planned += self._plan_turn(turn, before, claims, how)
         return planned
 
     def plan(self, example:Example)->list: # Of `llm.costs.Planned`; empty if it can't be judged

@@ -93,7 +93,8 @@ class TransformersEntailment(Entailment):
 
     def _tokens(self, texts):
         "How many tokens each text has by itself."
-        return np.array([len(ids) for ids in self.tokenizer(texts, add_special_tokens=False, verbose=False)['input_ids']])
+        tokenized = self.tokenizer(texts, add_special_tokens=False, verbose=False)
+        return np.array([len(ids) for ids in tokenized['input_ids']])
 
     def grid(self, premises:list, hypotheses:list)->Scored:
         "All pairs, in batches; no pair if one doesn't fit."

@@ -34,13 +34,14 @@ class Caps:
         for name, x in asdict(self).items(): check_optional_count(x, name, 1)
 
     def apply(self, chunks:list, sentences:list)->tuple:
-        """The spans that are kept, of both; and for each cap that is on, how many chunks, sentences and pairs it took away.
-        The short ones go first, as in the published code."""
+        """The spans that are kept, of both; and for each cap that is on, how many chunks, sentences and pairs it took
+        away. The short ones go first, as in the published code."""
         touched = {}
         for name in (name for name, x in asdict(self).items() if x is not None):
             before = _sizes(chunks, sentences)
             if name == 'min_chars':
-                chunks, sentences = ([s for s in part if s.end - s.start >= self.min_chars] for part in (chunks, sentences))
+                chunks = [s for s in chunks if s.end - s.start >= self.min_chars]
+                sentences = [s for s in sentences if s.end - s.start >= self.min_chars]
             elif name == 'max_chunks': chunks = chunks[:self.max_chunks]
             else: sentences = sentences[:self.max_sentences]
             touched[name] = {what: before[what] - n for what, n in _sizes(chunks, sentences).items()}

@@ -308,11 +308,12 @@ class JudgeMemo(Evaluator):
         return next((replace(r, repeats=0) for r in requests if self._too_long(r)), None)
 
     def plan(self, example:Example)->list: # Of `Planned`
-        """The requests that judging takes: never fewer than are sent. What is certainly too long is all of the list, with
-        0 repeats; what is so only as guessed counts."""
+        """The requests that judging takes: never fewer than are sent. What is certainly too long is all of the list,
+        with 0 repeats; what is so only as guessed counts."""
         if missing_field(self, example): return []
         sections, planned = scan(example.target, self.size, self.overlap, self.counter, self.finder), []
-        certain = self._first_too_long([r for _, requests in self._steps(example, sections, _SHORTEST) for r in requests])
+        shortest = [r for _, requests in self._steps(example, sections, _SHORTEST) for r in requests]
+        certain = self._first_too_long(shortest)
         if certain: return [replace(certain, note=_NOTHING)]
         for _, requests in self._steps(example, sections, _USUAL):
             if self._first_too_long(requests): requests = [replace(r, note=_PERHAPS) for r in requests]
@@ -325,7 +326,8 @@ class JudgeMemo(Evaluator):
             if not self._too_long(r): continue
             limit = reply_limit(r, self.chat)
             reply = '' if limit is None else f' and with {limit:,} for the reply'
-            detail = (f'Its prompt has about {prompt_tokens(r, self.count):,} tokens,{reply} that is more than the context '
+            tokens = prompt_tokens(r, self.count)
+            detail = (f'Its prompt has about {tokens:,} tokens,{reply} that is more than the context '
                       f'of {self.context:,}.')
             raise _Stopped(Absence.too_long, _at(step, i), detail, usage)
 

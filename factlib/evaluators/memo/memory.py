@@ -201,7 +201,8 @@ class Memory:
     )->'Memory':
         "The memory in a JSON text. Whatever is wrong with it is a `BadInput` that says where."
         needed = dict(format=str, document=str, scale=list, metrics=list, sections=list)
-        form, document, scale, metrics, sections, made_by = _fields(_parsed(text), 'The memory', needed, dict(made_by=str))
+        optional = dict(made_by=str)
+        form, document, scale, metrics, sections, made_by = _fields(_parsed(text), 'The memory', needed, optional)
         _check_head(form, scale, metrics)
         notes = [_read_note(s, i, metrics, *scale) for i, s in enumerate(sections, 1)]
         low, high = map(float, scale)

@@ -17,7 +17,6 @@ from ..claims.parts import Outcome, check_rules, total_usage
 from .extract import SceneReader, read_scene
 from .names import NameFinder, name_key
 from .network import Character, Edge, Extraction, Graph, NobodyNamed, build_graph
-from .network_files import FORMAT
 from .one_person import by_person
 from .people import people_in
 from .rules import relations
@@ -110,7 +109,7 @@ class GraphReader:
     async def read(self,
         text:str, # A narrative
     )->Outcome: # Its `value` is the `Graph`
-        "The graph of a text, and what it cost; a text in which nobody is named is `NobodyNamed`, which has its `usage`."
+        "The graph of a text, and what it cost; if nobody is named in it, `NobodyNamed`, which has its `usage`."
         spans = self._scenes(text)
         if self.scene_reader is None:
             alone = lambda: self._build([[found] for found in rule_extractions(text, spans)], text, spans)

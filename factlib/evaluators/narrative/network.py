@@ -278,7 +278,7 @@ class Graph(GraphFile):
 
     @property
     def unread(self)->dict: # Scene -> Absence; empty if all could be read
-        "Scenes of which fewer samples could be read than `tau` needs (with count 'scenes': none), with the first reason."
+        "Scenes with fewer readable samples than `tau` needs (with count 'scenes': with none), and the first reason."
         least = self.tau if self.count == 'samples' else 1
         absent = {n: [r for r in readings if isinstance(r, Absence)] for n, readings in enumerate(self.samples)}
         return {n: why[0] for n, why in absent.items() if why and len(self.samples[n]) - len(why) < least}

@@ -146,7 +146,8 @@ class EntityContinuity(Evaluator):
         (spans, words), names = zip(*cut), _names(text)
         shares = _shared(words, self.weigh)
         value = math.fsum(shares)/len(shares)
-        named = sum(bool(a & b & names) for a, b in zip(words, words[1:]))/len(shares) if names else Absence.inapplicable
+        shared = sum(bool(a & b & names) for a, b in zip(words, words[1:]))
+        named = shared/len(shares) if names else Absence.inapplicable
         lowest = lowest_pairs(spans, shares, self.shown, 'share')
         return self.judgement(example, value, dict(coherence=value, names=named), blocks=len(cut), lowest=lowest)
 

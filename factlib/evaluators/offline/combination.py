@@ -124,7 +124,8 @@ class Combination(Evaluator):
     def _sign(self):
         "One line that tells the evaluators and the training."
         texts = digest('\n'.join(f'{e.group} {e.variant} {e.level} {e.target}' for e in self.training), 12)
-        of, rule = ' + '.join(e.signature for e in self.evaluators), 'the group judged and what shares a paragraph with it'
+        of = ' + '.join(e.signature for e in self.evaluators)
+        rule = 'the group judged and what shares a paragraph with it'
         self.signature = signature(self.name, 2, of=of, training=texts, ridge=self.ridge, left_out=rule)
 
     async def values(self, example:Example)->list:
