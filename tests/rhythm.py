@@ -64,11 +64,11 @@ def library_faults(path):
     if waiting: yield 'no example', waiting
 
 def structure_faults(tree, where):
-    "Methods made outside their class."
+    "Methods made outside their class, where neither an editor nor a type checker sees them."
     for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.args.args and node.args.args[
-            0].arg == 'self' and not is_patch(node):
-            yield 'stray self', f'{where}: {node.name}'
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if is_patch(node): yield 'patch', f'{where}: {node.name}'
+            elif node.args.args and node.args.args[0].arg == 'self': yield 'stray self', f'{where}: {node.name}'
         targets = [t for top in getattr(node, 'targets', []) for t in ast.walk(top)
                    if isinstance(t, ast.Attribute)] if isinstance(node, ast.Assign) else []
         for target in targets:

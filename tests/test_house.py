@@ -22,7 +22,7 @@ FLOORS = {'core': 1, 'text': 2, 'validity': 2, 'report': 2, 'llm': 3,
 APART = {('evaluators', 'perturb'), ('evaluators', 'validity'), ('perturb', 'validity'), ('benchmarks', 'validity'),
          ('papers', 'runs')} | {('report', other) for other in FLOORS if other not in ('core', 'report')}
 # Faults of rhythm that are left: these numbers may only fall.
-ALLOWED = {'long line': 0, 'no example': 81, 'private import': 0, 'stray self': 0,
+ALLOWED = {'long line': 0, 'no example': 61, 'private import': 0, 'patch': 0, 'stray self': 0,
            'method by assignment': 0, 'long line in an experiment': 0, 'definition in an experiment': 0}
 MODULES = sorted(p for p in (ROOT/'factlib').rglob('*.py') if p.name != '_modidx.py')
 NAMES = ['.'.join(p.relative_to(ROOT).with_suffix('').parts).removesuffix('.__init__') for p in MODULES]
@@ -177,9 +177,11 @@ def test_rhythm_sees_each_fault(tmp_path, monkeypatch):
     room = planted(tmp_path/'nbs'/'core'/'bad.ipynb', '#| default_exp core.bad', imports,
                    '#| export\ndef alone(x): return x', f"#| export\ndef wide(x): return {'x + '*30}x", 'wide(1)',
                    '#| export\ndef long(x):\n' + '\n'.join(f'    x += {i}' for i in range(30)),
-                   'long(1)', '#| export\nclass C: pass\ndef stray(self): return 1\nC.method = stray', 'C().method()')
+                   'long(1)',
+                   '#| export\nclass C: pass\ndef stray(self): return 1\n@patch\ndef patched(self:C): return '
+                   '1\nC.method = stray', 'C().method()')
     assert sorted(kind for kind, _ in rhythm.faults([room])) == ['long line', 'method by assignment',
-                                                                 'no example', 'private import', 'stray self']
+                                                                 'no example', 'patch', 'private import', 'stray self']
     many = planted(tmp_path/'nbs'/'core'/'many.ipynb', '#| default_exp core.many',
                    '#| export\nclass Many:\n' + '\n'.join(f'    x{i} = {i}' for i in range(130)),
                    'Many()', '#| export\ndef _mine(): return 1')
@@ -190,10 +192,10 @@ def test_rhythm_sees_each_fault(tmp_path, monkeypatch):
     assert [kind for kind, _ in rhythm.faults([experiment])] == ['definition in an experiment',
                                                                  'long line in an experiment', 'private import']
     good = planted(tmp_path/'nbs'/'core'/'good.ipynb', '#| default_exp core.good',
-                   '#| export\nfrom fastcore.basics import patch\nfrom factlib.core.good import _mine',
-                   '#| export\nclass C: pass', 'C()', '#| export\n@patch\ndef method(self:C): return 1',
-                   'assert C().method() == 1')
-    assert list(rhythm.faults([good])) == [] and rhythm.exports([good, room]) == 2 + 4
+                   '#| export\nfrom factlib.core.good import _mine',
+                   '#| export\nclass C:\n    def method(self): return 1', 'C().method()',
+                   '#| export\ndef _mine(): return 1', '#| export\ndef f(): return 1', 'assert f() == 1')
+    assert list(rhythm.faults([good])) == [] and rhythm.exports([good, room]) == 3 + 4
     assert {kind for path in (room, experiment) for kind, _ in rhythm.faults([path])} == set(ALLOWED)
 
 @pytest.mark.slow

@@ -39,7 +39,8 @@ class Handle:
     def __init__(self,
         job:Job,
     ):
-        self.job, self._count = job, None
+        self.job = job
+        self._count: Callable|None = None # `watch` sets it
 
     def watch(self,
         total:int, # Steps in all, as planned

@@ -291,7 +291,7 @@ class Narratives:
 @contextmanager
 def narrative_server(
     folder:Path, # The store; made if need be
-    texts:list=(), # Paths of text files to be added
+    texts:list|tuple=(), # Paths of text files to be added
     port:int=0, # 0: any that is free
     settings:Settings|None=None, # The model, if there is one
 ): # Gives a running `Server`

@@ -78,7 +78,7 @@ class Tie(NamedTuple):
     "All that ties two people."
     one: str
     other: str
-    count: int   # How thick it is drawn, from 1
+    count: int   # type: ignore[assignment] # How thick it is drawn, from 1; hides tuple's method, which nobody needs
     lines: tuple # What is said, such as 'Helen - sister of - Julia'
 
 # %% ../../nbs/apps/narrative_graph.ipynb #narrative_graph-stretched
@@ -104,7 +104,7 @@ def _wishes(names, ties):
 # %% ../../nbs/apps/narrative_graph.ipynb #narrative_graph-layout
 def layout(
     names:list, # Of people, each once
-    ties:list=(), # `Tie`s between them
+    ties:list|tuple=(), # `Tie`s between them
 )->dict: # Name -> [x, y, width, height] of its box; x, y: its middle
     "Where everybody stands: no two boxes overlap, all are on the canvas. At most 60 names."
     check_count(len(names), 'The number of people in a drawing', 0, 60)

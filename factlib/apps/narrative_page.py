@@ -46,7 +46,7 @@ def why_absent(
     absence:str|None,
 )->str: # Words
     "Why there is no score."
-    return _ABSENT.get(absence, str(absence or '').replace('_', ' '))
+    return _ABSENT.get(absence or '', str(absence or '').replace('_', ' '))
 
 
 # %% ../../nbs/apps/narrative_page.ipynb #narrative_page-fact
@@ -110,8 +110,8 @@ def ties_of(
     "The relations between each two people, together."
     pairs = {}
     for edge in graph.edges: pairs.setdefault(tuple(sorted((edge.subject, edge.object))), []).append(edge)
-    return [Tie(*pair, max(e.count for e in edges), tuple(_edge_line(e) for e in edges))
-        for pair, edges in pairs.items()]
+    return [Tie(one, other, max(e.count for e in edges), tuple(_edge_line(e) for e in edges))
+        for (one, other), edges in pairs.items()]
 
 def _edge_line(edge):
     "A relation as a line; what is said of one person has no object."

@@ -114,7 +114,7 @@ def why_nothing(
     absence:str|None,
 )->str: # The end of a sentence
     "Why a model gave nothing."
-    return _WHY.get(absence, str(absence).replace('_', ' '))
+    return _WHY.get(absence or '', str(absence).replace('_', ' '))
 
 # %% ../../nbs/apps/narrative_work.ipynb #narrative_work-build
 def _built_by(chat, samples):

@@ -258,7 +258,7 @@ class Server:
         token:str|None=None, # None: a fresh one
     ):
         self.site, self._wanted, self._token = site, check_count(port, 'The port', 0, 65535), token
-        self.door = None
+        self.door: Door|None = None
 
     @property
     def address(self)->str:

@@ -62,8 +62,8 @@ def marked_text(
     "Mark what is to be changed, numbered from 1, and what is to be kept."
     marks, ordered = marks_for(text), dict(sorted(places.items(), key=lambda item: item[1]))
     if marks is None: return None
-    chosen = tuple(i for i in ordered if i in chosen)
-    return Marked(text, _with_marks(text, ordered, chosen, marks), ordered, chosen, marks)
+    in_order = tuple(i for i in ordered if i in chosen)
+    return Marked(text, _with_marks(text, ordered, in_order, marks), ordered, in_order, marks)
 
 # %% ../../nbs/benchmarks/answer_marks.ipynb #answer-marks-split
 def _kept(marked):

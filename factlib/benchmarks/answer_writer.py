@@ -195,11 +195,12 @@ class AnswerBuilder:
     )->AnswerLevels:
         "The levels of one pair. What could not be made is in `absent`."
         places = ('blocked', 'ranking', 'groups', 'spans')
-        draft = {name: {} for name in _PARTS} | dict.fromkeys(places, ()) | dict(usage=Usage(), places={})
+        draft: dict = {name: {} for name in _PARTS} | dict.fromkeys(places, ()) | dict(usage=Usage(), places={})
         text = await self._begin(example, draft)
         if text: await self._levels(example, text, draft)
         parts = {name: draft[name] for name in (*_PARTS, 'usage')} | {name: tuple(draft[name]) for name in places}
-        return AnswerLevels(example.id, example.question, example.target, made_by=self.signature, **parts)
+        question = example.question or '' # `_begin` refuses an example without
+        return AnswerLevels(example.id, question, example.target, made_by=self.signature, **parts)
 
     def _level_plans(self, example, spans, shown, blocked):
         "The requests of the levels, as far as they can be foreseen."

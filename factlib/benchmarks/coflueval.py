@@ -365,8 +365,8 @@ def build(
     name:str='coflueval', # Its
 )->Built:
     "Every document at every length, intact and damaged by every task."
-    tasks = tuple(grid() if tasks is None else tasks)
-    settings = Settings(tasks, _token_counts(lengths), seed, mode, donors, model, language)
+    every = tuple(grid() if tasks is None else tasks)
+    settings = Settings(every, _token_counts(lengths), seed, mode, donors, model, language)
     return _build(documents, settings, workers, only, progress, name)
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-save-examples

@@ -67,7 +67,9 @@ def ais_turns(
     "The rows of AIS with their texts."
     results = []
     for number, row in csv_rows(path, AIS_COLUMNS):
-        try: results.append(_ais_example(number, checked := _ais_row(row), *texts_of(checked), prefix))
+        try:
+            checked = _ais_row(row)
+            results.append(_ais_example(number, checked, *texts_of(checked), prefix=prefix))
         except BadInput as e: results.append(Refused(f'row-{number}', f'Row {number}: {e}.'))
     return some_usable(path, results)
 

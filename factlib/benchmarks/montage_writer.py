@@ -85,7 +85,7 @@ def _whole(text, given):
 def order_evidence(
     events:list, # Texts, in the order in which they should be told
     text:str, # That tells them
-    others:list=(), # What else may be in the text: descriptions
+    others:list|tuple=(), # What else may be in the text: descriptions
 )->dict: # Plain data
     """How well the words of the text fit the events.
 
@@ -338,7 +338,7 @@ class MontageBuilder:
                    example:Example, # source, and a true target
                   )->Montage:
         "The tuple of one pair."
-        draft = {name: {} for name in _DRAFT} | dict(true=example.target)
+        draft: dict = {name: {} for name in _DRAFT} | dict(true=example.target)
         events, others = await self._events(example.target, draft)
         if not draft['absent']: self._orders(example.id, len(events), draft)
         jobs = [self._lie(level, order, events, others, draft) for level, order in draft['orders'].items()]

@@ -50,7 +50,8 @@ def ttcw_recorded(
     frames = []
     for model in TTCW_JUDGES:
         name = f'ttcw/annotations_{model}.jsonl'
-        if data_home() is None or not (data_home()/name).is_file(): continue
+        home = data_home()
+        if home is None or not (home/name).is_file(): continue
         rows = json_rows(name, {'id': str, 'response': str})
         need_different([row['id'] for row in rows], name)
         said = {row['id']: (_yes_or_no(row['response']), {}) for row in rows}

@@ -18,6 +18,7 @@ def check_count(
     most:int|None=None, # Largest allowed
 )->int: # `value` as an int
     "A `BadInput` unless `value` is a whole number in this range."
+    n: int|None
     try: n = operator.index(value)
     except TypeError: n = int(value) if hasattr(value, 'is_integer') and value.is_integer() else None
     is_bool = type(value).__name__ in ('bool', 'bool_') # Python's and NumPy's

@@ -189,7 +189,7 @@ def regular_bytes(
 
 # %% ../../nbs/core/files.ipynb #files-regular
 def read_regular(
-    path:Path, # Of a file
+    path:str|Path, # Of a file
     most:int=2**26, # Bytes
 )->str:
     "The text of a regular file that is no link. Another one, one too large or no text is a ValueError that says so."
@@ -330,7 +330,7 @@ def open_lock(
 
 # %% ../../nbs/core/files.ipynb #files-write
 def write_atomic(
-    path:Path, # Its folder is made if needed
+    path:str|Path, # Its folder is made if needed
     content:str|bytes, # Text is written as UTF-8
     durable:bool=False, # Is it to survive a power cut from the return on? As with `atomic_path`
 )->Path: # The path

@@ -341,7 +341,8 @@ class Part:
         private:bool=True, # Is a new folder its owner's alone? False: open as the process makes others
     ):
         self.private, self.folder, self.token = private, check_place(folder), secrets.token_hex(4)
-        self.path, self._lock, self._end = _beside(self.folder, self.token, 'part'), None, None
+        self.path, self._lock = _beside(self.folder, self.token, 'part'), None
+        self._end: weakref.finalize|None = None # once it is begun
 
     def begin(self)->Path: # The folder to be filled
         "Make it, unless it is there. Should this process end before, what is in it is kept as `NAME.failed`."

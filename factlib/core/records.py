@@ -129,7 +129,7 @@ class Example(Record):
     "One thing to judge, with what is known about it."
     id: str                    # Unique in the benchmark
     source: str|None = None    # What the target must be faithful to
-    target: str|None = None    # The text under evaluation; always needed
+    target: str = None         # type: ignore[assignment] # The text under evaluation; always needed: None is refused
     reference: str|None = None # A good answer
     question: str|None = None  # What the target answers
     history: tuple = ()        # Earlier turns of a conversation, oldest first
@@ -165,7 +165,7 @@ class Usage(Record):
     def __add__(self, other:'Usage')->'Usage':
         counts = [f.name for f in dataclasses.fields(self) if f.name != 'profile']
         profile = {**self.profile, **other.profile} if self.profile or other.profile else {}
-        return Usage(*(getattr(self, name) + getattr(other, name) for name in counts), profile)
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in counts}, profile=profile)
 
 # %% ../../nbs/core/records.ipynb #records-judgement
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def register_variant(
         evaluator = make(**options | given)
         evaluator.name = name
         return evaluator
-    variant.requires = getattr(make, 'requires', Evaluator.requires)
+    variant.requires = getattr(make, 'requires', Evaluator.requires) # type: ignore[attr-defined] # a function's own
     EVALUATORS[name] = variant
 
 # %% ../../nbs/evaluators/base.ipynb #base-offline
@@ -428,7 +428,7 @@ def summary(
     - not_given: how often it is silent about a part of its own"""
     import pandas as pd
     parts = _part_columns(frame)
-    rows = [_summary_rows(*group, parts) for group in frame.groupby('evaluator', sort=False)]
+    rows = [_summary_rows(name, given, parts) for name, given in frame.groupby('evaluator', sort=False)]
     if not rows: return pd.DataFrame(columns=['evaluator', 'part', 'asked', 'scored', 'mean', 'sd'])
     out = pd.DataFrame(sum(rows, []))
     for column in out.columns[6:]: out[column] = out[column].fillna(0).astype(int)

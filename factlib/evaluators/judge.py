@@ -8,7 +8,7 @@ __all__ = ['NO_ANSWER', 'Scale', 'score_schema', 'verdict_schema', 'read_scores'
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-imports
 import json, math, re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..core.checks import check_count
@@ -81,7 +81,7 @@ def score_schema(
     return dict(type='object', properties=properties, required=list(properties), additionalProperties=False)
 
 def verdict_schema(
-    options:list, # The verdicts
+    options:Iterable, # The verdicts
 )->dict: # A JSON schema
     "An object with a reason, then one of the verdicts, and nothing else."
     properties = dict(reason=dict(type='string'), verdict=dict(type='string', enum=list(options)))
@@ -144,7 +144,7 @@ def _option(value, options):
 def read_verdict(
     reply, # From a `Chat`
     options:list, # The verdicts
-    keys:list=('verdict',), # Under one of these a JSON object holds it
+    keys:list|tuple=('verdict',), # Under one of these a JSON object holds it
 )->str|Absence: # One of `options`
     "The verdict in a reply. Any other word is `off_menu`."
     if reply.absence in NO_ANSWER: return reply.absence
@@ -161,7 +161,7 @@ _OWN = ('schema', 'metrics', 'low', 'high', 'step', 'scale', 'answer', 'verdicts
 class Judge(Evaluator):
     "A judge that puts one question to a model for each example. A subclass defines `read`."
     version = 1
-    fields = ('target',) # Of an example, each a slot of the template
+    fields: tuple = ('target',) # Of an example, each a slot of the template
 
     def read(self,
         reply, # From a `Chat`
@@ -273,7 +273,7 @@ class FluencyCoherence(LikertJudge):
 
     def __init__(self,
         chat, # A `Chat`
-        metrics:list|str=('fluency', 'coherence'), # One of these or both; others only with a pack
+        metrics:list|tuple|str=('fluency', 'coherence'), # One of these or both; others only with a pack
         prompt:str='fluency_coherence', # Or 'fluency_coherence_brief', or one of the pack
         pack:str|None=None, # Folder of your own prompts; slots: target; metrics, low, high, scale, anchors if wanted
         low:float=1, # Worst score

@@ -75,7 +75,8 @@ def checked_limit(
     limit:int|None, # What the model can do
 )->int|None: # None: any number
     "The most tokens: what was asked for, if the model can do it, or else what it can."
-    if check_optional_count(max_tokens, 'max_tokens', 8) and limit and max_tokens > limit:
+    asked = check_optional_count(max_tokens, 'max_tokens', 8)
+    if asked and limit and asked > limit:
         raise BadInput(f"This model reads {limit} tokens, so `max_tokens` can't be {max_tokens}.")
     return max_tokens or limit
 

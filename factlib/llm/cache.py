@@ -646,7 +646,8 @@ class Cache:
         with closing(_connect(self.path)[0]) as db:
             try:
                 for key, in db.execute('SELECT key FROM replies ORDER BY key'): # all that follows is of the same moment
-                    key = key.decode(errors='replace') if isinstance(key, bytes) else repr(key) # a damaged key finds no row
+                    # A damaged key finds no row.
+                    key = key.decode(errors='replace') if isinstance(key, bytes) else repr(key)
                     row = self._row(db, key)
                     if row is not None: yield key, *row
             except (sqlite3.Error, UnicodeError) as e: raise _say(e, self.path) from None

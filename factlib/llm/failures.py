@@ -27,7 +27,7 @@ _UNNAMED = re.compile(r'\b(?:rating|score)\b[^\n\w]{0,6}\d', re.IGNORECASE)
 # %% ../../nbs/llm/failures.ipynb #failures-kind
 def failure(
     reply:str|None, # A raw reply
-    metrics:list=('fluency', 'coherence'), # That were asked for
+    metrics:list|tuple=('fluency', 'coherence'), # That were asked for
 )->str|None: # One of `KINDS`; None if all scores are there, or if no reply arrived
     "What kind of failure a reply is."
     if not isinstance(reply, str): return None
@@ -57,7 +57,7 @@ def excerpt(
 # %% ../../nbs/llm/failures.ipynb #failures-table
 def failures(
     replies:DataFrame, # Has a column `reply`, such as the table of `papers.judgememo.recordings.recorded`
-    metrics:list=('fluency', 'coherence'), # That were asked for
+    metrics:list|tuple=('fluency', 'coherence'), # That were asked for
 )->DataFrame: # The rows without all scores, with two columns more
     """The replies that lack a score, each with its kind. A reply that never arrived has no kind and is not among them.
 

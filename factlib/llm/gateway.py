@@ -216,7 +216,8 @@ class Gateway:
         said = _parsed(raw)
         if status >= 300:
             failed = failure(status, said if said is not None else raw.decode('utf-8', 'replace'), headers)
-            if failed.kind == 'rate': gate.slower(min(failed.retry_after, _LONGEST) if failed.retry_after else None, sent)
+            if failed.kind == 'rate':
+                gate.slower(min(failed.retry_after, _LONGEST) if failed.retry_after else None, sent)
             reserved.failed(failed)
             return
         gate.faster()
@@ -413,8 +414,8 @@ class SharedCache(Cache):
     )->list: # The answers that are kept now
         "Keep several answers."
         if replace:
-            raise BadInput('The cache of a sweep takes new answers and replaces none: in mode record, a chat of a worker '
-                           'without the sweep\'s disk needs a cache of its own.')
+            raise BadInput('The cache of a sweep takes new answers and replaces none: in mode record, a chat of a '
+                           'worker without the sweep\'s disk needs a cache of its own.')
         texts = [json.dumps((key, json.loads(x) if isinstance(x, bytes) else x, answer)) for key, x, answer in rows]
         kept = []
         while texts:

@@ -223,8 +223,8 @@ def _checked_template(source, where):
 def load_prompt(
     name:str, # Of the file, without .jinja
     pack:str|Path|None=None, # A folder of yours; None: our prompts
-    slots:list|None=None, # What the template must use; None: not checked
-    optional:list=(), # What it may use
+    slots:list|tuple|None=None, # What the template must use; None: not checked
+    optional:list|tuple=(), # What it may use
 )->Prompt:
     "The prompt of this name; a `BadInput` if it is missing, faulty or has other slots."
     path = _find(name, pack)

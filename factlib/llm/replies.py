@@ -329,7 +329,7 @@ def _checked(metrics):
 # %% ../../nbs/llm/replies.ipynb #replies-likert
 def likert(
     text:str|None, # A raw reply; None if none arrived
-    metrics:list|str, # Names, e.g. ['fluency', 'coherence']
+    metrics:list|tuple|str, # Names, e.g. ['fluency', 'coherence']
     low:float=1, high:float=5, # Ends of the scale
     step:float|None=None, # E.g. 0.5 where only half points are allowed; None: every number between the ends
     finish_reason:str|None=None, # Tells `truncated` and `filtered` apart from `malformed`

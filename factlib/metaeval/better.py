@@ -182,7 +182,7 @@ class Contest:
         n, what = int((~np.isnan(d)).sum()), f'difference of shares of pairs {self.how}; p by flips of groups'
         if not n: return Result(None, asked=len(d), definition=what, note='no pair has scores of both')
         adds = self._adds(d)
-        about = dict(n=n, asked=len(d), groups=len(adds), definition=what)
+        about: dict = dict(n=n, asked=len(d), groups=len(adds), definition=what)
         return Result(float(adds.sum()), p=_flipped(adds, alternative), **about)
 
 # %% ../../nbs/metaeval/better.ipynb #better-contest-made

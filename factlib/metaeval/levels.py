@@ -176,8 +176,8 @@ def partial_within(
     "Correlation of scores and levels within questions, given ROUGE-1: deviations from each question's means, pooled."
     known = rows[rows.value.notna()]
     columns, what = [_within(known, c) for c in ('value', 'step', 'rouge1')], 'partial r within questions given ROUGE-1'
-    options = dict(n_resamples=n_resamples, seed=seed, null=0., definition=what, limits=(-1, 1))
-    return bootstrap(_given, *columns, groups=list(known.group), **options)
+    return bootstrap(_given, *columns, groups=list(known.group), n_resamples=n_resamples, seed=seed, null=0.,
+                     definition=what, limits=(-1, 1))
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-lengths
 def loss_by_question(

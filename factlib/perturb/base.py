@@ -26,6 +26,10 @@ from ..text.spans import CHAPTER, Span, paragraphs
 # %% ../../nbs/perturb/base.ipynb #base-refusal
 class Refusal(str):
     "Why a text was left alone: a sentence, with a short `reason` and how many were `asked` for and `available`."
+    reason: str
+    asked: int
+    available: int
+
     def __new__(cls, sentence:str, reason:str, asked:int, available:int):
         self = super().__new__(cls, sentence)
         self.reason, self.asked, self.available = reason, asked, available
@@ -236,7 +240,8 @@ def units(
     least = (3000 if scope == 'section' else 50) if min_characters is None else min_characters
     if scope == 'section': return _sections(text, least, offset)
     if offset: raise BadInput(f'An offset is for sections, and the scope is {scope!r}.')
-    return dict(paragraph=eligible, section=_sections, chapter=_bodies)[scope](text, least)
+    pieces: dict = dict(paragraph=eligible, chapter=_bodies)
+    return pieces[scope](text, least)
 
 # %% ../../nbs/perturb/base.ipynb #base-separator
 def separator(

@@ -139,7 +139,7 @@ def check_share(
 # %% ../../nbs/perturb/facts.ipynb #facts-retained
 def retained(
     ranking:list, # Of spans, by id, the most important first
-    blocked:list=(), # Ids among them that must stay
+    blocked:list|tuple=(), # Ids among them that must stay
     keep:float=.8, # Share to be changed, above 0 and at most 1
     mode:str='paper', # "paper": of those not blocked; "recorded": of all, and the blocked ones fall
 )->list: # Ids, the most important first

@@ -137,3 +137,4 @@ def alike_noun(
         if likeness[i] < LEAST_ALIKE: return None
         if likeness[i] > MOST_ALIKE or stem(nouns[i]) in here: continue
         if not same_meaning(token.text, nouns[i]): return nouns[i], float(likeness[i])
+    return None

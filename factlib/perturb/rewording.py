@@ -77,6 +77,7 @@ class Reworder:
             fault = f'Your last answer could not be used: {why}'
             if reply.absence in _FINAL: break
         self.absent[text, start] = reply.absence or Absence.malformed, why
+        return None
 
     def __call__(self, piece, text, start):
         "The same, and waits for it."

@@ -8,7 +8,7 @@ __all__ = ['Said', 'mentions', 'said_in', 'like', 'with_article', 'exchanges', '
 # %% ../../nbs/perturb/said.ipynb #said-imports
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..text.spans import sentences
 from ..text.words import word_list
@@ -17,7 +17,7 @@ from ..text.words import word_list
 class Said(NamedTuple):
     "A sentence that may be changed."
     text:str      # The whole text
-    tokens:object # The sentence's part of the parse: a spaCy Span
+    tokens:Any    # The sentence's part of the parse: a spaCy Span
     names:dict    # "PERSON" or "GPE" (place) -> different names in the text, in order
 
     @property

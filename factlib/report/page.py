@@ -191,8 +191,8 @@ def check_page(
 # %% ../../nbs/report/page.ipynb #page-build
 def build_page(
     outputs:Path, # Holds a folder for each experiment
-    missing:list=(), # Of dicts `title`, `why`: experiments that can't run here
-    failed:list=(), # Of dicts `title`, `why`: experiments that failed, said at the top
+    missing:list|tuple=(), # Of dicts `title`, `why`: experiments that can't run here
+    failed:list|tuple=(), # Of dicts `title`, `why`: experiments that failed, said at the top
 )->Path: # outputs/index.html
     """The results of all experiments in a folder on one page. What isn't whole is not shown, and said at the top.
     A page of somebody else's that is there is a `BadInput`."""

@@ -22,9 +22,9 @@ def by_interval(
     null:float=0., # What "no difference" is
 )->str: # One of the three
     "The sentence that an interval supports. Half an interval, or one with its ends exchanged, is a `BadInput`."
-    absent = [is_missing(low), is_missing(high)]
-    if all(absent): return unclear
-    if any(absent): raise BadInput('An interval has two ends, or there is none.')
+    if is_missing(low) and is_missing(high): return unclear
+    if low is None or high is None or is_missing(low) or is_missing(high):
+        raise BadInput('An interval has two ends, or there is none.')
     if low > high: raise BadInput(f'The interval ends ({high:g}) before it begins ({low:g}).')
     return below if high < null else above if low > null else unclear
 

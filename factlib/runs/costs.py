@@ -86,7 +86,8 @@ def estimate(
     with planning(values['out']) as plan:
         _planned_run(notebook, values, plan)
         prices = prices or values.get('prices') or None
-        whole = together([dry_run(*pair, plan.chat, reply_tokens=150, prices=prices) for pair in plan.judged])
+        whole = together([dry_run(evaluator, examples, plan.chat, reply_tokens=150, prices=prices)
+                          for evaluator, examples in plan.judged])
         said = _sent(plan, whole.total.requests, values.get('mode', 'live'))
     return replace(whole, assumptions=(*said, *assumed, *whole.assumptions))
 

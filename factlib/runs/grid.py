@@ -148,8 +148,8 @@ def _agrees(entry, cell, names):
 # %% ../../nbs/runs/grid.ipynb #grid-combinations
 def combinations(
     grid:dict, # Parameter -> list of values
-    include:list=(), # Of dicts
-    exclude:list=(), # Of dicts
+    include:list|tuple=(), # Of dicts
+    exclude:list|tuple=(), # Of dicts
 )->list: # Of dicts: the parameters in which cells differ; one empty dict without any grid
     "The cells of a sweep, in order, by the rules of GitHub Actions."
     rows = [dict(zip(grid, values)) for values in itertools.product(*grid.values())] if grid else []

@@ -171,7 +171,7 @@ def note_asked(
     label:str='', # In the experiment's tables; the judge's name if empty
 )->None:
     "Say in the experiment what was asked for and given, what it took, and why scores are missing."
-    usage = {name: int(frame[name].sum()) for name in _USAGE if frame[name].any()}
+    usage: dict = {name: int(frame[name].sum()) for name in _USAGE if frame[name].any()}
     usage['seconds'] = round(float(frame.seconds.sum()), 2)
     profile = {}
     for said in filter(None, frame.get('profile', ())): profile |= json.loads(said)

@@ -107,7 +107,7 @@ def own_benchmark(
     good:str|None=None, # The label that deserves the higher score; has to be one of the file's
 )->Benchmark:
     "A file's examples."
-    given = dict(columns=columns, labels=labels)
+    given: dict = dict(columns=columns, labels=labels)
     benchmark = load(path, **{name: meant for name, meant in given.items() if meant})
     if good is None: return benchmark
     known = list(dict.fromkeys(str(e.truth) for e in benchmark if e.truth is not None))
@@ -154,8 +154,8 @@ def evaluate_file(
 )->tuple: # What `result.json` holds; evaluator -> why it failed
     "Judge a file; what was judged is kept even if an evaluator fails."
     listed, benchmark = _check_names(names, model), own_benchmark(path, **meanings)
-    asked = dict(model=model, base_url=base_url, dataset=str(path), out=str(out), concurrency=concurrency,
-                 language=language_code(language) if language else '', request=request, weighted=weighted)
+    asked: dict = dict(model=model, base_url=base_url, dataset=str(path), out=str(out), concurrency=concurrency,
+                       language=language_code(language) if language else '', request=request, weighted=weighted)
     if request_fields(request) and not model:
         raise BadInput('--request needs a model to ask: name one as --model NAME.')
     run = _experiment(listed, asked)

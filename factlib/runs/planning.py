@@ -22,7 +22,7 @@ class Plan:
     ):
         self.out, self.chat, self.judged = out, None, [] # the last: (evaluator, `Example`s)
 
-_PLAN = ContextVar('plan', default=None)
+_PLAN: ContextVar = ContextVar('plan', default=None)
 
 def current_plan()->Plan|None: # None: experiments really run
     "The plan that is being made."

@@ -111,12 +111,12 @@ def languages_of(
     at_most:int=2_000, # Characters of each that count, so that a book doesn't outvote a hundred answers
 )->list: # For each an ISO code, as from `language_of`, or None if it can't be told
     "The languages of texts, decided together."
-    read, groups = [_clues(text[:at_most]) for text in texts], groups or range(len(texts))
+    read, of_each = [_clues(text[:at_most]) for text in texts], groups or range(len(texts))
     members = {}
-    for clues, group in zip(read, groups): members.setdefault(group, []).append(clues)
+    for clues, group in zip(read, of_each): members.setdefault(group, []).append(clues)
     of_group = {group: _sum(clues) for group, clues in members.items()}
     file = _told(_sum(read))
-    own = [_own((clues, of_group[group]), file) for clues, group in zip(read, groups)]
+    own = [_own((clues, of_group[group]), file) for clues, group in zip(read, of_each)]
     letters = [clues.letters.total() for clues in read]
     others = sum(n for n, language in zip(letters, own) if language not in (None, file))
     if others > _OTHERS*sum(letters): file = None

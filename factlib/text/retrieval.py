@@ -141,7 +141,7 @@ class VectorFolder:
 
     def path(self, text:str)->Path|None:
         "Where the vector of a text is kept; None without a folder."
-        return self.folder and self.folder/f'{digest(json.dumps([*self.about, text]))}.json'
+        return self.folder/f'{digest(json.dumps([*self.about, text]))}.json' if self.folder else None
 
     def get(self, text:str)->list|None:
         "The vector of a text; None if it isn't kept."
@@ -150,7 +150,7 @@ class VectorFolder:
         except ValueError: raise BadInput(f'{file} is no vector: remove it.') from None
 
     def put(self, text:str, vector:list)->None:
-        if self.folder: write_atomic(self.path(text), json.dumps(vector))
+        if file := self.path(text): write_atomic(file, json.dumps(vector))
 
 # %% ../../nbs/text/retrieval.ipynb #retrieval-embed
 class EndpointVectors:
@@ -168,7 +168,7 @@ class EndpointVectors:
             for text, vector in zip(part, ask_vectors(part, self.model, self.base_url)):
                 known[text] = vector
                 self.kept.put(text, vector)
-        nothing = [0.]*max(map(len, known.values()), default=1)
+        nothing = [0.]*max((len(vector) for vector in known.values() if vector), default=1)
         rows = np.array([known.get(whole_characters(t), nothing) for t in texts], float).reshape(-1, len(nothing))
         return rows/np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
 

@@ -61,7 +61,7 @@ class Result:
         if self.statistic is not None:
             parts.append(('z' if self.df is None else f't({self.df:g})') + f' = {self.statistic:.3g}')
         if self.p is not None: parts.append('p < 1e-300' if self.p < 1e-300 else f'p = {self.p:.2g}')
-        uneven = self.effective is not None and self.effective < .9*self.groups
+        uneven = self.effective is not None and self.effective < .9*(self.groups or 0)
         groups = '' if self.groups is None else f' in {self.groups} groups'
         as_equal = f' (as {self.effective:.1f} equal ones)' if uneven else ''
         parts.append(f'n = {self.n}/{self.asked}{groups}{as_equal}')
@@ -139,7 +139,7 @@ def encode(
     labels=None, # All labels in order; in order of appearance when not given
 )->tuple: # (one float array of codes a column, the list of labels)
     "Labels as codes 0, 1, ... shared by all columns, NaN for missing. With `labels`, any other label is a `BadInput`."
-    columns = [flat(c, 'labels') for c in columns]
+    columns = tuple(flat(c, 'labels') for c in columns)
     try: known = _codes_of(columns, labels)
     except TypeError: raise BadInput('Labels must be hashable: strings, numbers or tuples.') from None
     return [np.array([math.nan if no_value(v) else known[v] for v in c], dtype=float) for c in columns], list(known)

@@ -313,8 +313,8 @@ def accuracy(
     "Share of verdicts that are right. Wilson's (1927) interval, or with groups a bootstrap of whole groups."
     level, hits = check_share(level, 'level'), right(predicted, truth)
     if groups is None: return _wilson(hits, level)
-    options = dict(n_resamples=n_resamples, level=level, seed=seed)
-    return bootstrap(np.mean, hits, groups=groups, definition='accuracy = right / scored', limits=(0, 1), **options)
+    return bootstrap(np.mean, hits, groups=groups, definition='accuracy = right / scored', limits=(0, 1),
+                     n_resamples=n_resamples, level=level, seed=seed)
 
 # %% ../../nbs/validity/detection.ipynb #detection-known
 def _known(predicted, truth):

@@ -184,7 +184,8 @@ def permutation_test(
     Exact when all 2^n (2^G with groups) combinations are at most `n_resamples`; else p = (c+1)/(n_resamples+1)."""
     check_choice(alternative, ALTERNATIVES, 'alternative')
     n_resamples, seed = check_count(n_resamples, 'n_resamples', 1), check_count(seed, 'seed')
-    return _flip_test(*complete(d, groups=groups), n_resamples, seed, alternative)
+    columns, codes, asked = complete(d, groups=groups)
+    return _flip_test(columns, codes, asked, n_resamples, seed, alternative)
 
 # %% ../../nbs/validity/paired.ipynb #paired-margin
 def _margin(margin, level):

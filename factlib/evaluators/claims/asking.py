@@ -197,8 +197,8 @@ class BatchAsker(Component):
     "A component that asks a model about many things beside one source, in batches."
     template:str  # Name of the prompt
     options = {}  # Verdict -> what it stands for; none: any word
-    slots = ('source', 'items') # That the template must use
-    optional = () # Slots that it may use
+    slots: tuple = ('source', 'items') # That the template must use
+    optional: tuple = () # Slots that it may use
     schema = VERDICT_SCHEMA
 
     def __init__(self,

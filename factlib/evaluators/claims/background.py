@@ -63,7 +63,7 @@ class Background:
 
     def plus(self,
         texts:list, # Of claims, or of knowledge
-        categories:list=(), # One of `CATEGORIES` for each; empty: known from the start
+        categories:list|tuple=(), # One of `CATEGORIES` for each; empty: known from the start
         turn:int|None=None, # The message that made the claims
     )->'Background':
         "A memory with these at the end."

@@ -51,8 +51,8 @@ class ScoreChecker(Component):
             raise BadInput('A checker needs a function from a fact and a source to a number, '
                            f'not a {type(score).__name__}.')
         self.score, self.threshold = score, check_score(threshold, 'threshold')
-        name, version = name or getattr(score, '__name__', type(score).__name__), getattr(score, 'version', 1)
-        self.signature = signature(name, version, threshold=threshold).replace('|', ';')
+        called = name or str(getattr(score, '__name__', type(score).__name__))
+        self.signature = signature(called, getattr(score, 'version', 1), threshold=threshold).replace('|', ';')
 
     async def check(self, facts:list, source:str)->Outcome: # Id -> True, False or Absence
         "Score the facts one after the other; the notes have the `scores`."

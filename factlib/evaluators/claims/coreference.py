@@ -98,6 +98,7 @@ def antecedent(
         fitting = [m for m in listed if m.kind == _FITS[pronoun]]
         subjects = [m for m in fitting if m.subject]
         if fitting: return (subjects or fitting)[-1].text
+    return None
 def points_back(
     text:str,
 )->bool:

@@ -9,7 +9,7 @@ __all__ = ['Fact', 'visible', 'numbered', 'Outcome', 'Component', 'total_usage',
 # %% ../../../nbs/evaluators/claims/parts.ipynb #parts-imports
 import unicodedata
 from dataclasses import dataclass, field
-from typing import Callable, Iterable
+from typing import Any, Callable, Iterable
 
 from ...core.loop import together
 from ...core.records import Absence, BadInput, Usage
@@ -48,7 +48,7 @@ def numbered(
 @dataclass(frozen=True)
 class Outcome:
     "What a component found and what it cost, or why it found nothing."
-    value: object = None               # A list of `Fact`s; verdicts by id
+    value: Any = None                  # A list of `Fact`s; verdicts by id
     usage: Usage = Usage()             # Of all its requests
     absence: Absence|None = None       # Why there is no value
     detail: str = ''                   # One sentence on the absence, or on the first absent one among the values

@@ -88,8 +88,8 @@ def read_turn(
     who = f'example {example.id!r}'
     known = knowledge_texts(example.meta.get('knowledge'), f"meta['knowledge'] of {who}")
     messages = [read_message(m, f'Message {i} of the history of {who}') for i, m in enumerate(example.history)]
-    about = _source(example), example.history, tuple(messages), (*knowledge, *known)
-    return Turn(*_where(example), example.target, *about, example.id)
+    return Turn(*_where(example), example.target, _source(example), example.history, tuple(messages),
+                (*knowledge, *known), example.id)
 
 # %% ../../../nbs/evaluators/claims/said.ipynb #said-agree
 def agrees(

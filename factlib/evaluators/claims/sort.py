@@ -65,7 +65,7 @@ def _listed(value):
 
 def read_order(
     reply, # From a `Chat`
-    ids:list=(), # That were shown
+    ids:list|tuple=(), # That were shown
 )->list|Absence: # Ids, as they were printed in the reply
     "The order in a reply; the last list of any kind where none has one of the ids."
     if reply.absence and reply.absence is not Absence.malformed: return reply.absence

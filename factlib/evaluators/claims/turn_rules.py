@@ -320,7 +320,7 @@ class RuleCategoriser(Component):
     languages = ('en',)
     signature = signature('spoken reasons', 1, likely=LIKELY, same=_same()).replace('|', ';')
 
-    async def categorise(self, claims:list, source:str|None, background:list=())->Outcome: # Id -> `Category`
+    async def categorise(self, claims:list, source:str|None, background:list|tuple=())->Outcome: # Id -> `Category`
         "The claims of a turn that are not verified."
         background = list(background)
         return await asyncio.to_thread(
@@ -336,7 +336,7 @@ def turn_gaps(
     target:str, # A turn
     rows:list, # Its claims: dicts with text, by and category
     source:str|None, # Reference
-    background:list=(), # `Item`s
+    background:list|tuple=(), # `Item`s
 )->Gaps:
     "What of a turn neither the reference nor a verdict by the memory accounts for."
     by_memory = _stems_of([row for row in rows if row.get('by') == 'memory'])
@@ -349,7 +349,7 @@ def graded_support(
     target:str, # A turn
     rows:list, # Its claims: dicts with text, by and category
     source:str|None, # Reference
-    background:list=(), # `Item`s
+    background:list|tuple=(), # `Item`s
 )->tuple: # Support and factual support: 0 to 1; inapplicable for a turn without words
     "How far all that a turn says is backed; and how far what it says as fact is."
     if not words(target): return (Absence.inapplicable,)*2
@@ -387,11 +387,11 @@ class RuleVerifier(Component):
         verdicts = {c.id: self.verdict(c, source, background, few) for c in claims}
         return Outcome(verdicts, notes={} if few else dict(words_only=f'The turn has more than {MANY} claims'))
 
-    async def verify(self, claims:list, source:str|None, background:list=())->Outcome: # Id -> `RuleVerdict`
+    async def verify(self, claims:list, source:str|None, background:list|tuple=())->Outcome: # Id -> `RuleVerdict`
         "All claims of a turn."
         return await asyncio.to_thread(self.verified, claims, source, list(background))
 
-    def graded(self, target:str, rows:list, source:str|None, background:list=())->tuple:
+    def graded(self, target:str, rows:list, source:str|None, background:list|tuple=())->tuple:
         "Support and factual support of a turn, as `graded_support`."
         return graded_support(target, rows, source, background)
 

@@ -109,7 +109,7 @@ def is_laundered(
     return row['by'] == 'memory' and bool(items) and all(item.category != 'verified' for item in items)
 
 # %% ../../../nbs/evaluators/claims/turn_scores.ipynb #turn_scores-parts
-CLAIMLESS = dict(absent=Absence.inapplicable, supported=1., unsupported=0.) # What a turn without claims counts as
+CLAIMLESS: dict = dict(absent=Absence.inapplicable, supported=1., unsupported=0.) # What a turn without claims counts as
 
 def turn_scores(
     rows:list, # As from `claim_row`

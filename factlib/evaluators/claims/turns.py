@@ -28,7 +28,7 @@ class Claim(Fact):
 # %% ../../../nbs/evaluators/claims/turns.ipynb #turns-numbered
 def numbered_claims(
     texts:list, # Of claims, in order
-    presupposed:list=(), # Whether each is taken for granted; empty: none is
+    presupposed:list|tuple=(), # Whether each is taken for granted; empty: none is
 )->list[Claim]: # Ids are C1, C2, ...
     "Claims with ids. Left out are those that show nothing, and those that repeat an earlier one but for capitals."
     lines, first = [' '.join(text.split()) for text in texts], {}
@@ -91,17 +91,17 @@ class TurnDecomposer(Component):
         "What the template shows."
         return dict(history=history_lines(history, self.most), target=target, examples=self.examples)
 
-    def plan(self, target:str, history:list=())->list: # Of `llm.costs.Planned`
+    def plan(self, target:str, history:list|tuple=())->list: # Of `llm.costs.Planned`
         "The one request."
         return [self.asker.planned(**self._slots(target, history))]
 
-    async def decompose(self, target:str, history:list=())->Outcome: # Of `Claim`s
+    async def decompose(self, target:str, history:list|tuple=())->Outcome: # Of `Claim`s
         "Ask for the claims; the notes say how many were listed, and how many of these are blank."
         reply = await self.asker(**self._slots(target, history))
         if not reply.absence: return _listed(reply)
         return Outcome(usage=reply.usage, absence=reply.absence, detail=reply.detail, notes=dict(text=reply.text))
 
-    def expect(self, target:str, history:list=())->tuple: # Claims, and how they are known ('' if they are)
+    def expect(self, target:str, history:list|tuple=())->tuple: # Claims, and how they are known ('' if they are)
         "Stand-ins for the claims that the turn will give."
         return numbered_claims([s.of(target) for s in sentences(target)]), _STAND_IN
 
@@ -114,11 +114,11 @@ class GivenClaims(Component):
         self.claims = {turn: numbered_claims(*zip(*given)) if given else [] for turn, given in claims.items()}
         self.signature = f'given;claims:{digest(repr(sorted(self.claims.items())), 12)}'
 
-    def expect(self, target:str, history:list=())->tuple: # Claims, and '': they are known
+    def expect(self, target:str, history:list|tuple=())->tuple: # Claims, and '': they are known
         "The claims that `decompose` will give."
         return self.claims.get(target, []), ''
 
-    async def decompose(self, target:str, history:list=())->Outcome: # Of `Claim`s
+    async def decompose(self, target:str, history:list|tuple=())->Outcome: # Of `Claim`s
         "Look them up."
         if target in self.claims: return Outcome(self.claims[target])
         return Outcome(absence=Absence.inapplicable, detail='No claims are given for this turn.')

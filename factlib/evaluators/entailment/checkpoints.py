@@ -25,7 +25,7 @@ def _loaded(path, trust):
 
 # %% ../../../nbs/evaluators/entailment/checkpoints.ipynb #checkpoints-state
 def torch_state(
-    path:Path, # Written by `torch.save`: weights, or a checkpoint of PyTorch Lightning
+    path:str|Path, # Written by `torch.save`: weights, or a checkpoint of PyTorch Lightning
     trust:bool=False, # Run what the file wants to run: only for one whose origin you trust
 )->dict: # Name -> tensor, on the CPU
     "The weights of a file. A file that has none, or more than weights without `trust`, is a `BadInput`."

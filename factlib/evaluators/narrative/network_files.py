@@ -123,7 +123,7 @@ _FIELDS = dict(format=str, tau=int, count=str, made_by=str, characters=list, mer
 
 def graph_values(
     plain:dict, # A file's values without its edges
-)->dict: # By the names of `Graph`'s fields; a sample is an `Absence`, or names and triples; a character label and counts
+)->dict: # By the names of `Graph`'s fields; a sample: `Absence`, or names and triples; a character: label and counts
     "The checked values of a graph's file. Whatever is wrong with them is a `BadInput` that says where."
     form, tau, count, made_by, people, merges, apart, entries = _fields(plain, 'it', **_FIELDS)
     _need(form == FORMAT, f'its format is {form!r:.40}, and this version of factlib reads {FORMAT!r}')

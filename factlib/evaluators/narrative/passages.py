@@ -44,7 +44,7 @@ class Narrative:
     "A story in scenes, with its graph, to look facts up in."
     def __init__(self,
         text:str, # The story
-        scenes:list, # Its `Span`s
+        scenes:list|tuple, # Its `Span`s
         graph:Graph|None=None, # None: facts are held against scenes alone
         retriever='bm25', # As `retriever_for` takes it
         triples:int=3, # At most so many lines of the graph a fact

@@ -100,7 +100,7 @@ class StoryReader:
         graph, usage, why = await self._graph(text)
         spans = cut(text, self.whole, self.by, self.size)
         narrative = await asyncio.to_thread(Narrative, text, spans, graph, self.make, self.triples)
-        notes = dict(scenes=[list(span) for span in spans])
+        notes: dict = dict(scenes=[list(span) for span in spans])
         if self.graph is not None and graph is None: notes['graph'] = dict(characters=0, edges=0) # nobody is named
         if graph is None: return Story(narrative, usage, None, notes)
         notes['graph'] = dict(characters=len(graph.characters), edges=len(graph.edges), made_by=graph.made_by)

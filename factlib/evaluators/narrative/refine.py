@@ -7,6 +7,7 @@ __all__ = ['Version', 'false_facts', 'about', 'without_false', 'Refinement', 're
 
 # %% ../../../nbs/evaluators/narrative/refine.ipynb #refine-imports
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ...core.checks import check_count
 from ...core.records import Absence, BadInput, Example, Judgement, Usage
@@ -69,12 +70,12 @@ _ALL_ROUNDS = 'All rounds are counted, each with a summary as long as the first,
 @dataclass
 class Refinement:
     "Corrects summaries; says what that will cost to `llm.costs.dry_run`."
-    judge: object         # Has `facts` in its evidence
+    judge: Any            # Has `facts` in its evidence
     chat: object = None   # A `Chat` that writes; None: the rule
     rounds: int = 3       # At most
     stop: float = 1.      # It is content from here on
     pack: str|None = None # Folder of your own prompts
-    sampling: dict = None # max_tokens, ...
+    sampling: dict|None = None # max_tokens, ...
     name, requires = 'refine', ('source', 'target')
 
     def __post_init__(self):

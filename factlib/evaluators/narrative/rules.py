@@ -99,5 +99,5 @@ def relations(
         while j < len(places) and places[j][0].start < end: j += 1
         told += _told(text, start, end, places[i:j])
         i = j
-    beside = [(a, BESIDE, b) for a, b in _beside(text, *scene, places)]
+    beside = [(a, BESIDE, b) for a, b in _beside(text, scene.start, scene.end, places)]
     return list(dict.fromkeys(told + beside))

@@ -34,7 +34,7 @@ def counts_digest(
 
 # %% ../../../nbs/evaluators/offline/background.ipynb #background-mean
 def judge_events(
-    evaluator:Evaluator, # With `shown`: how many
+    evaluator, # With `shown`: how many
     example:Example, # What is judged
     nats:Callable, # Paragraph -> log-probabilities of its events; may be none
     what:str, # Their name
@@ -50,8 +50,8 @@ def judge_events(
 
 # %% ../../../nbs/evaluators/offline/background.ipynb #background-neighbours
 def lowest_pairs(
-    spans:list, # Of the pieces of a text, in order
-    values:list, # One for each pair of neighbours
+    spans:list|tuple, # Of the pieces of a text, in order
+    values:list|tuple, # One for each pair of neighbours
     shown:int, # So many pairs, the first of equals first
     name:str, # Of a value
 )->list: # Dicts: the value under its name, the spans `first` and `second`

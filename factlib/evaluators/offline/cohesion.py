@@ -8,7 +8,7 @@ __all__ = ['blocks', 'AdjacentSimilarity', 'BlockWeights', 'EntityContinuity', '
 # %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-imports
 import math, re
 from collections import Counter
-from typing import Iterable
+from collections.abc import Iterable, Set
 
 from ...core.checks import check_count
 from ...core.records import Absence, Example, Judgement, signature
@@ -91,7 +91,7 @@ class BlockWeights:
 
     def __call__(self, word:str)->float: return self.weights.get(word, self.unknown)
 
-    def total(self, words:set)->float:
+    def total(self, words:Set)->float:
         "Of all words of a set."
         return math.fsum([self.weights.get(w, self.unknown) for w in words]) # in any order
 

@@ -37,7 +37,8 @@ def verb_events(
     tokens:Iterable, # (token, tag), of one paragraph
 )->list: # One (context, outcome) for the form of each verb, one for the tense of each finite one after another
     "What a paragraph's verbs are, and in which contexts."
-    events, before, last, speech = [], 'start', {True: None, False: None}, False
+    last: dict = {True: None, False: None}
+    events, before, speech = [], 'start', False
     for token, tag in tokens:
         speech = _is_speech(token, speech)
         if tag in _VERBS:

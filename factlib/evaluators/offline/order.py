@@ -66,7 +66,7 @@ def share_in_order(
     places:list, # Numbers, or None for what has no place
 )->float|None: # 0 (reversed) to 1; None for fewer than two places
     "The share of pairs whose places are in order. Equal places count half."
-    in_order, seen = 0, []
+    in_order, seen = 0., []
     for p in (p for p in places if p is not None):
         in_order += (bisect_left(seen, p) + bisect_right(seen, p))/2 # the smaller ones before it, and half of the equal
         insort(seen, p)

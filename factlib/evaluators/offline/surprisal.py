@@ -152,7 +152,6 @@ class Surprisal(Evaluator):
         if not example.target.strip(): return self.absent(example, Absence.inapplicable, label=LABEL, tokens=0)
         try: tokens = await _in_turn(surprisal, example.target, self.max_tokens, self.server)
         except TooLong as e:
-            limits = dict(at_least=e.tokens, max_tokens=self.max_tokens)
-            return self.absent(example, Absence.too_long, label=LABEL, **limits)
+            return self.absent(example, Absence.too_long, label=LABEL, at_least=e.tokens, max_tokens=self.max_tokens)
         except ConnectionError as e: return self.absent(example, Absence.transport, label=LABEL, detail=str(e))
         return self._judged(example, tokens)

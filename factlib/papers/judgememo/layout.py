@@ -22,7 +22,7 @@ _MEMO = (rf'experiments_JM/{_MODEL}/JM-sub-sample_v6-3(?P<context_dir>_context)?
 _VANILLA = rf'experiments/{_MODEL}/(?P<dataset>[^/]+?)_(?P<prompt_version>v\d[^/]*)/{_TEXT}'
 
 # %% ../../../nbs/papers/judgememo/layout.ipynb #layout-places
-_PLACES = {
+_PATTERNS = {
     'filled prompts': r'experiments(?:_JM)?/full_prompts/.+',
     'reports': rf'{_MEMO}/reports/[^/]+',
     'vanilla': rf'{_VANILLA}/eval_(?:exp_(?P<exp>\d{{1,6}})_)?(?P<doc_id>JM-\d+)\.txt',
@@ -30,7 +30,7 @@ _PLACES = {
     'sections': rf'{_MEMO}/sec_evaluations/sec_evaluation_(?P<doc_id>JM-\d+)/section_(?P<section>\d{{1,6}})\.txt',
     'memory': rf'{_MEMO}/memory/memory_file-(?P<doc_id>JM-\d+)\.json'}
 
-_PLACES = {kind: re.compile(pattern) for kind, pattern in _PLACES.items()}
+_PLACES = {kind: re.compile(pattern) for kind, pattern in _PATTERNS.items()}
 
 # %% ../../../nbs/papers/judgememo/layout.ipynb #layout-text
 _LENGTH = re.compile(r'(?:.+?_)??(full|\d+)(?:_20)?') # of pg-1900_2000, test_full, sanity_1000, full_20

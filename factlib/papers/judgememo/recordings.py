@@ -93,7 +93,7 @@ def with_scores(
 # %% ../../../nbs/papers/judgememo/recordings.ipynb #recordings-scores
 def scores(
     replies:DataFrame, # With `reply` and `finish_reason`
-    metrics:list=('fluency', 'coherence'), # Asked for by name
+    metrics:list|tuple=('fluency', 'coherence'), # Asked for by name
     low:float=1, # Least of the scale
     high:float=5, # Greatest of the scale
     take:str='first', # Which of several scores counts; the thesis took the first

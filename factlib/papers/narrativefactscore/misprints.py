@@ -136,7 +136,7 @@ def multiples()->DataFrame: # One row for each dataset and coefficient
     for (dataset, kind), part in table[table.table == '1'].groupby(['dataset', 'kind'], sort=False):
         r = dict(zip(part.measure, part.printed))
         ours = r.pop('NFS')
-        best = max(r, key=r.get)
+        best = max(r, key=lambda measure: r[measure])
         rows.append(dict(dataset=dataset, kind=kind, of_factscore=ours/r['FActScore'], of_best=ours/r[best], best=best))
     return pd.DataFrame(rows)
 

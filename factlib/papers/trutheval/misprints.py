@@ -71,10 +71,10 @@ def section_4_cells(
     scored = pairs[pairs.level > 0]
     scores = [composite(*row) for row in zip(scored['first'], scored.second)]
     bound = noninferiority(scores, .1, 'bootstrap', level=.9, seed=seed)
-    powers = {side: 100*table[f'power, {side}, pairs'] for side in ('one-sided', 'two-sided')}
+    one_sided, two_sided = (100*table[f'power, {side}, pairs'] for side in ('one-sided', 'two-sided'))
     fewer = f'{100*table["power, one-sided, questions"]:.0f} %'
     cells = dict(composite=Cell(bound.estimate), kappa=Cell(table.kappa))
-    cells |= {'composite low': Cell(bound.low), 'power': Cell(*powers.values(), _POWER.format(fewer))}
+    cells |= {'composite low': Cell(bound.low), 'power': Cell(one_sided, two_sided, _POWER.format(fewer))}
     return cells | _tie_cells(pairs)
 
 # %% ../../../nbs/papers/trutheval/misprints.ipynb #trutheval-misprints-text

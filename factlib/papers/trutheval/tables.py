@@ -86,8 +86,8 @@ def scores_by_level(
     import pandas as pd
     table = []
     for (name, step), part in rows[rows.value.notna()].groupby(['evaluator', 'step'], sort=False):
-        options = dict(groups=list(part.group), n_resamples=n_resamples, seed=seed)
-        r = bootstrap(lambda x: x.mean(), list(part.value), **options)
+        groups = list(part.group)
+        r = bootstrap(lambda x: x.mean(), list(part.value), groups=groups, n_resamples=n_resamples, seed=seed)
         values = dict(mean=r.estimate, ci_low=r.low, ci_high=r.high)
         table.append(dict(evaluator=name, level=f'A{step:g}', answers=r.n) | values)
     return pd.DataFrame(table).astype(dict(ci_low=float, ci_high=float))
@@ -117,10 +117,10 @@ def changed_words(
 )->Manipulated: # What `report.diffs.diff_html` shows
     "What was changed, word by word."
     from difflib import SequenceMatcher
-    pieces = [re.findall(r'\w+|\s+|[^\w\s]', text) for text in (before, after)]
+    old, new = (re.findall(r'\w+|\s+|[^\w\s]', text) for text in (before, after))
     starts = [0]
-    for piece in pieces[0]: starts.append(starts[-1] + len(piece))
-    blocks = SequenceMatcher(None, *pieces, autojunk=False).get_opcodes()
-    changes = [(starts[a], starts[b], ''.join(pieces[1][c:d])) for kind, a, b, c, d in blocks if kind != 'equal']
+    for piece in old: starts.append(starts[-1] + len(piece))
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    changes = [(starts[a], starts[b], ''.join(new[c:d])) for kind, a, b, c, d in blocks if kind != 'equal']
     text, edits = apply_edits(before, changes)
     return Manipulated(text, edits, None)
