@@ -1,6 +1,8 @@
-"""What a user may write, with types: README's calls, an evaluator of one's own, a judge by name, what came out. `test_types.py` has mypy read it; nobody runs it.
+"""What a user may write, with types: README's calls, an evaluator of one's own, a judge by name, what came out.
+`test_types.py` has mypy read it; nobody runs it.
 
-Where it says `str`, `float` or `Judgement`, mypy has to find just that: an attribute that it can't see would be an error here."""
+Where it says `str`, `float` or `Judgement`, mypy has to find just that: an attribute that it can't see would be an
+error here."""
 from factlib.benchmarks import BENCHMARKS, load
 from factlib.core.records import Absence, BadInput, Example, Judgement, Usage
 from factlib.evaluators.base import EVALUATORS, Evaluator, evaluate, get, register, register_variant, summary
@@ -40,16 +42,19 @@ class Conversations(Evaluator):
         return [self.judgement(e, len(e.history)) for e in examples]
 
 register_variant('exclamations_twice', Exclamations, weight=2.)
-examples = [Example(id='a', target='Stop! Now!', source='She said stop.'), Example.from_dict(dict(id='b', target='Well.'))]
+examples = [Example(id='a', target='Stop! Now!', source='She said stop.'),
+            Example.from_dict(dict(id='b', target='Well.'))]
 frame = evaluate(Exclamations(), examples)
-print(summary(frame).to_string(), evaluate(get('rouge1'), examples, progress=False).value.mean(), sorted(EVALUATORS), sorted(BENCHMARKS))
+print(summary(frame).to_string(), evaluate(get('rouge1'), examples, progress=False).value.mean(),
+      sorted(EVALUATORS), sorted(BENCHMARKS))
 
 benchmark = load('mine.jsonl', n=10)
 name: str = benchmark.name
 ids: list[str] = [e.id for e in benchmark.examples]
 chat = Chat('NAME', 'http://localhost:8000/v1', cache='answers.sqlite')
 for judge in judges_for('fluency_coherence judgememo', chat): evaluate(judge, benchmark.examples)
-judges = [JudgeMemo(chat, size=1000, metrics=('fluency',)), Vista(chat, memory=20, knowledge=['Paris is in France.']), Vista(), DoveScore(chat), NarrativeFactScore(chat)]
+judges = [JudgeMemo(chat, size=1000, metrics=('fluency',)), Vista(chat, memory=20, knowledge=['Paris is in France.']),
+          Vista(), DoveScore(chat), NarrativeFactScore(chat)]
 for each in judges: evaluate(each, benchmark.examples, concurrency=4)
 print(dry_run(judges, benchmark.examples).table())
 
@@ -74,4 +79,5 @@ spoilt = manipulate('A text. And more of it.', '41', seed=1)
 spoilt_text: str = spoilt.revert()
 test = paired_t([.1, .2, -.1, .3], groups=['a', 'a', 'b', 'b'])
 p: float | None = test.p
-print(spoilt_text, p, test.ci, auc_ci([.9, .8], [.1, .2]).estimate, alpha([[1, 1], [0, 1]]).estimate, rouge('a b', 'a c')['rouge1'])
+print(spoilt_text, p, test.ci, auc_ci([.9, .8], [.1, .2]).estimate, alpha([[1, 1], [0, 1]]).estimate,
+      rouge('a b', 'a c')['rouge1'])

@@ -354,7 +354,7 @@ class Part:
 
     def take_place(self,
         stale=(), # Paths in the old folder that don't go along, or a function of the folder that gives them
-        check=None, # Called with this and the old folder, when nobody else exchanges it: a `BadInput` keeps the old one;
+        check=None, # Called with this and the old folder when nobody else exchanges it: a `BadInput` keeps the old one;
         # sentences that it gives are warnings when all is done
     )->Path: # The folder
         "Exchange it for the old one. If that fails, a RuntimeError says where it is; the next start tries again."

@@ -101,7 +101,11 @@ class TurnVerifier(ClaimAsker):
         "A `Verdict` of an entry of the reply."
         return rests_on(cited(entry.get('by'), shown, reference), shown) if self.options[verdict] else Verdict(False)
 
-    async def verify(self, claims:list, source:str|None, background:list|tuple=())->Outcome: # Id -> `Verdict` or Absence
+    async def verify(self,
+        claims:list,
+        source:str|None,
+        background:list|tuple=(),
+    )->Outcome: # Id -> `Verdict` or Absence
         "Ask about all claims of a turn."
         return await self.ask(claims, source, background)
 
@@ -128,6 +132,10 @@ class Categoriser(ClaimAsker):
         "A `Category` of an entry of the reply."
         return why_not(verdict, entry.get('reason'), cited(entry.get('against'), shown, reference))
 
-    async def categorise(self, claims:list, source:str|None, background:list|tuple=())->Outcome: # Id -> `Category` or Absence
+    async def categorise(self,
+        claims:list,
+        source:str|None,
+        background:list|tuple=(),
+    )->Outcome: # Id -> `Category` or Absence
         "Ask about the claims of a turn that are not verified."
         return await self.ask(claims, source, background)

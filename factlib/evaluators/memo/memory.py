@@ -216,7 +216,7 @@ class Memory:
 
     @classmethod
     def load(cls,
-        path:Path, # Of the file
+        path:str|Path, # Of the file
     )->'Memory':
         "The memory in a file."
         try: return cls.from_json(Path(path).read_text(encoding='utf-8-sig'))
