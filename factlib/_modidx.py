@@ -2878,6 +2878,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                                                 'factlib/evaluators/entailment/sentences.py'),
                                                          'factlib.evaluators.entailment.sentences.SentenceEntailment.judge': ( 'evaluators/entailment/sentences.html#sentenceentailment.judge',
                                                                                                                                'factlib/evaluators/entailment/sentences.py'),
+                                                         'factlib.evaluators.entailment.sentences.SentenceEntailment.sentence_scores': ( 'evaluators/entailment/sentences.html#sentenceentailment.sentence_scores',
+                                                                                                                                         'factlib/evaluators/entailment/sentences.py'),
                                                          'factlib.evaluators.entailment.sentences.SentenceEntailment.total': ( 'evaluators/entailment/sentences.html#sentenceentailment.total',
                                                                                                                                'factlib/evaluators/entailment/sentences.py'),
                                                          'factlib.evaluators.entailment.sentences._check_parts': ( 'evaluators/entailment/sentences.html#_check_parts',

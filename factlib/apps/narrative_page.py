@@ -39,14 +39,14 @@ def _line(triple):
     return '; '.join(str(part) for part in triple if part)
 
 # %% ../../nbs/apps/narrative_page.ipynb #narrative_page-why-absent
-_ABSENT = {Absence.inapplicable: 'nothing to score', Absence.too_long: 'the text is too long',
+_ABSENT: dict = {Absence.inapplicable: 'nothing to score', Absence.too_long: 'the text is too long',
            Absence.transport: 'the model could not be reached', Absence.refused: 'the model declined'}
 
 def why_absent(
     absence:str|None,
 )->str: # Words
     "Why there is no score."
-    return _ABSENT.get(absence or '', str(absence or '').replace('_', ' '))
+    return _ABSENT.get(absence, str(absence or '').replace('_', ' '))
 
 
 # %% ../../nbs/apps/narrative_page.ipynb #narrative_page-fact

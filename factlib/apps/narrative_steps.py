@@ -17,7 +17,7 @@ from .store import Store
 from ..core.checks import check_choice, check_count
 from ..core.records import BadInput
 from ..evaluators.narrative.summarise import Summariser
-from ..llm.cache import default_cache
+from ..llm.cache import Cache, default_cache
 from ..llm.chat import Chat
 from ..llm.costs import DryRun, dry_run, price_table
 from ..runs.parameters import request_fields
@@ -123,7 +123,8 @@ class Steps:
         store:Store,
         settings:Settings, # The model, if there is one
     ):
-        self.store, self.settings, self._cache = store, settings, None
+        self.store, self.settings = store, settings
+        self._cache: Cache|None = None # opened by the first chat
 
     def chat(self)->CountedChat:
         "A fresh one, with the store's answers."

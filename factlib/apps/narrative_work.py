@@ -105,7 +105,7 @@ def further(
     return refinement.plan(example)[len(refinement.judge.plan(example)):]
 
 # %% ../../nbs/apps/narrative_work.ipynb #narrative_work-why
-_WHY = {Absence.transport: 'the model could not be reached; see that its server runs, and that base_url is right',
+_WHY: dict = {Absence.transport: 'the model could not be reached; see that its server runs, and that base_url is right',
         Absence.truncated: 'its replies were cut off', Absence.too_long: 'the text is too long for it',
         Absence.refused: 'it declined', Absence.filtered: 'a content filter stopped it',
         Absence.malformed: 'its replies can\'t be used', Absence.looped: 'its replies repeat themselves'}
@@ -114,7 +114,7 @@ def why_nothing(
     absence:str|None,
 )->str: # The end of a sentence
     "Why a model gave nothing."
-    return _WHY.get(absence or '', str(absence).replace('_', ' '))
+    return _WHY.get(absence, str(absence).replace('_', ' '))
 
 # %% ../../nbs/apps/narrative_work.ipynb #narrative_work-build
 def _built_by(chat, samples):

@@ -263,7 +263,9 @@ class Server:
     @property
     def address(self)->str:
         "With the token in it."
-        return f'http://127.0.0.1:{self.door.port}/?token={self.door.token}'
+        door = self.door
+        if door is None: raise RuntimeError('The server has no address before it runs.')
+        return f'http://127.0.0.1:{door.port}/?token={door.token}'
 
     def _sockets(self, netutil):
         "Listening ones."

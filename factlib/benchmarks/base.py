@@ -133,7 +133,7 @@ def _from_path(path, split, n, seed, **meanings):
 
 # %% ../../nbs/benchmarks/base.ipynb #base-load
 def load(
-    name_or_path:str, # A name in `BENCHMARKS`, a .jsonl, .csv or .parquet file of examples, or a chat log
+    name_or_path:str|Path, # A name in `BENCHMARKS`, a .jsonl, .csv or .parquet file of examples, or a chat log
     split:str|None=None, # A part of the benchmark, if it has parts
     n:int|None=None, # So many groups (documents, questions, conversations); all when None
     seed:int|str=0, # Decides what is drawn at random

@@ -109,7 +109,7 @@ def _without_truth(examples):
 # %% ../../nbs/benchmarks/dialogue.ipynb #dialogue-count
 def dialogue_counts(
     examples:list, # `Example`s
-    refused:list, # `Refused`
+    refused:list|tuple, # `Refused`
 )->str: # One paragraph
     "How many turns there are of each kind, and what is not among them."
     truths, groups = Counter(e.truth for e in examples), len({e.group for e in examples})

@@ -69,7 +69,8 @@ def ais_turns(
     for number, row in csv_rows(path, AIS_COLUMNS):
         try:
             checked = _ais_row(row)
-            results.append(_ais_example(number, checked, *texts_of(checked), prefix=prefix))
+            history, source = texts_of(checked)
+            results.append(_ais_example(number, checked, history, source, prefix))
         except BadInput as e: results.append(Refused(f'row-{number}', f'Row {number}: {e}.'))
     return some_usable(path, results)
 

@@ -185,7 +185,7 @@ def literal(
     kind:type, # What the cell must hold
 ): # The value
     "The Python literal in a cell; anything else is a `BadInput`."
-    text = need_text(row, key)
+    text = need_text(row, key) or ''
     try: value = ast.literal_eval(text.strip())
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         raise BadInput(f'its `{key}` is no Python literal: {text[:40]!r}') from None

@@ -247,7 +247,7 @@ def conan(
 )->Benchmark:
     "Conan from its folder. What can't be used is in `refused`."
     check_split('conan', split, ())
-    files, known = _conan_folder(path), _texts(texts)
-    examples, refused = parted(some_usable(Path(path), [_story_or_refusal(p, known) for p in files], 'story'))
+    files, known, folder = _conan_folder(path), _texts(texts), Path(path or '')
+    examples, refused = parted(some_usable(folder, [_story_or_refusal(p, known) for p in files], 'story'))
     if n is not None: examples = sample_groups(examples, n, seed)
-    return Benchmark('conan', examples, 'none', _CONAN_CARD.format(folder=Path(path).name), tuple(refused))
+    return Benchmark('conan', examples, 'none', _CONAN_CARD.format(folder=folder.name), tuple(refused))

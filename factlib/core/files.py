@@ -174,7 +174,7 @@ import stat
 
 # %% ../../nbs/core/files.ipynb #files-regular-bytes
 def regular_bytes(
-    path:Path, # Of a file
+    path:str|Path, # Of a file
     most:int=2**26, # Bytes
 )->bytes:
     "The bytes of a regular file that is no link. Another one, or one too large, is a ValueError that says so."
@@ -295,7 +295,7 @@ def sync_to_disk(
 
 @contextmanager
 def atomic_path(
-    path:Path, # Its folder is made if needed
+    path:str|Path, # Its folder is made if needed
     durable:bool=False, # Is it to survive a power cut from the end of the `with` block on?
 ): # Gives the path of a temporary file beside it, to be written
     "Whatever is written to the temporary file takes the path's place at the end; nothing does if the writing fails."

@@ -364,7 +364,7 @@ class Part:
         except OSError as e:
             raise RuntimeError(f'The new results can\'t take the place of {str(self.folder)!r} ({e.strerror or e}): '
                                'make room, or close what has it open, and run again.') from None
-        self._end.detach()
+        if self._end is not None: self._end.detach()
         _unlock(self._lock)
         return self.folder
 

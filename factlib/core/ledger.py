@@ -86,13 +86,13 @@ def read_spent(
 class Ledger:
     "What was asked for, by whose it is (a cell, a model, ...). Threads may share it."
     def __init__(self,
-        file:Path|None=None, # Made with the first line; None: nothing is written
+        file:str|Path|None=None, # Made with the first line; None: nothing is written
         alone:bool=False, # Does no other process write it? Then it may be made short
     ):
         self.file, self._handle, self._lock, self._kept = file and Path(file), None, threading.Lock(), {}
         self.sums, whole = _read(file) if file else ({}, 0)
         self._sum = sum(self.sums.values(), Spent())
-        if alone and whole > _LONG:
+        if self.file and alone and whole > _LONG:
             lines = [json.dumps([of, asdict(spent)]) + '\n' for of, spent in self.sums.items()]
             write_atomic(self.file, ''.join(lines))
         elif alone and file and os.path.exists(file) and os.path.getsize(file) > whole: os.truncate(file, whole)

@@ -11,7 +11,7 @@ import filecmp, hashlib, json, os, re, secrets, shutil, stat
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Iterable
 
 from .. import __version__
 from .files import read_regular, write_atomic
@@ -119,17 +119,18 @@ def _in_the_way(path, root):
     return path if os.path.lexists(path) else None
 
 def check_ours(
-    paths:list, # Of files that are to be written
+    paths:Iterable, # Of files that are to be written
     root:Path|None=None, # As for `is_ours`
     known:Callable|None=None, # As for `is_ours`
     changed:bool=False, # Does also pass what was made here and changed since? For `check_exchange`, which keeps it
 )->None:
     "A `BadInput` that names the first file that is there and that factlib did not make; none with `--force`."
     if forced(): return
-    made = made_files(root) if changed else ()
+    made = made_files(root) if changed and root is not None else {}
     for path in map(Path, paths):
         found = _in_the_way(path, path.parent if root is None else Path(root))
-        listed = changed and path.relative_to(root).as_posix() in made and path.is_file() and not path.is_symlink()
+        listed = made and root is not None and path.relative_to(root).as_posix() in made
+        listed = listed and path.is_file() and not path.is_symlink()
         if found is not None and (found != path or not (listed or is_ours(path, root, known))):
             raise BadInput(f'{str(found)!r} is there, and is not as factlib made it, if it did: move it away, name '
                            'another place, or replace it with --force.')

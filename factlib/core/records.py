@@ -68,6 +68,7 @@ def _needed(cls):
     return [f.name for f in dataclasses.fields(cls) if f.default is missing and f.default_factory is missing]
 
 # %% ../../nbs/core/records.ipynb #records-dict
+@dataclass(frozen=True)
 class Record:
     "What the dataclasses of this room share: the way to dicts and frames, and back."
     def to_dict(self)->dict: # Field name -> plain value

@@ -7,7 +7,7 @@ __all__ = ['TokenVectors', 'bert_match', 'LastVectors', 'TransformersVectors', '
 
 # %% ../../nbs/evaluators/bertscore.ipynb #bertscore-imports
 import asyncio
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 from ..core.checks import check_choice, check_count
@@ -20,7 +20,7 @@ from .similarity import greedy_match
 # %% ../../nbs/evaluators/bertscore.ipynb #bertscore-tokens
 class TokenVectors(NamedTuple):
     "A text's tokens, the marks at its ends among them."
-    vectors: np.ndarray|None # tokens x dimensions, of length 1; None: the text is too long
+    vectors: Any             # tokens x dimensions, of length 1; None: the text is too long
     counts: np.ndarray       # bool: whether it is a token of the text, and no mark
     read: float = 1.         # Share of the text's tokens that were read, 0 to 1
     windows: int = 1         # In how many parts it was read

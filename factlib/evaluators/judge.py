@@ -43,7 +43,7 @@ class Scale:
     def __post_init__(self): _check_scale(self.low, self.high, self.step)
 
     @property
-    def steps(self)->float: return (self.high - self.low)/self.step
+    def steps(self)->float: return (self.high - self.low)/self.step if self.step else math.inf
 
     def points(self)->list|None: # None if there are more than 101, or no steps
         "The allowed scores."

@@ -85,7 +85,7 @@ class LongDocFACTScore(Evaluator):
         "The mean over the target's sentences."
         lacking = missing_field(self, example)
         if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
-        rows, unread = await asyncio.to_thread(self.rows, example.source, example.target)
+        rows, unread = await asyncio.to_thread(self.rows, example.source or '', example.target)
         if not rows: return self.absent(example, Absence.inapplicable, why='a text has no sentence to go by')
         if unread:
             why = f'{unread} sentences or passages do not fit the model'

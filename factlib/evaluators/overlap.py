@@ -104,7 +104,8 @@ class Rouge(Evaluator):
             if n >= self.least:
                 why = f'ROUGE sees the letters a to z only, and most of the {field} is in another script'
             return self.absent(example, Absence.inapplicable, why=why)
-        parts = dict(zip(_MEASURES, rouge(example.target, example.source, self.stem)[self.name]))
+        both = rouge(example.target, example.source, self.stem) # type: ignore[arg-type] # a required field
+        parts = dict(zip(_MEASURES, both[self.name]))
         return self.judgement(example, parts[self.measure], parts)
 
 # %% ../../nbs/evaluators/overlap.ipynb #overlap-variants

@@ -43,7 +43,8 @@ def minilm_words(
     vectors = [word_vectors(part)[1] for part in parts]
     return np.concatenate(vectors) if vectors else np.zeros((0, 384))
 
-minilm_words.signature, minilm_words.languages = 'all-MiniLM-L6-v2', ('en',)
+minilm_words.signature = 'all-MiniLM-L6-v2' # type: ignore[attr-defined] # a function's own
+minilm_words.languages = ('en',)             # type: ignore[attr-defined] # a function's own
 
 # %% ../../nbs/evaluators/similarity.ipynb #similarity-evaluator-helpers
 _MEASURES = ('precision', 'recall', 'f')

@@ -706,4 +706,4 @@ def default_cache(
     path = cache_place(fallback)
     if not str(path).startswith(('http://', 'https://')): return None if path is None else Cache(path)
     from factlib.llm.gateway import SharedCache
-    return SharedCache(path)
+    return SharedCache(str(path))

@@ -314,9 +314,11 @@ class Chat:
         most_requests:int|None=None, # At most so many are sent in all, from 1; None: as many as there are
     ):
         "Nothing is asked yet; a wrong argument is a `BadInput`."
-        self._secret = api_key = _Secret(api_key or os.environ.get('OPENAI_API_KEY') or 'none')
+        # No name here keeps the key itself, so that no traceback shows it.
+        api_key = self._secret = _Secret( # type: ignore[assignment]
+            api_key or os.environ.get('OPENAI_API_KEY') or 'none')
         self.model, self.endpoint, self.mode, self.stats = model, endpoint or base_url, mode, Stats()
-        api_key.check()
+        self._secret.check()
         if not isinstance(model, str) or not model.strip(): raise BadInput('A chat needs the name of a model.')
         check_choice(mode, MODES, '`mode`')
         self.transport = check_choice(transport, tuple(TRANSPORTS), '`transport`')

@@ -179,7 +179,8 @@ def cost(
     table = price_table(prices)
     if model not in table:
         raise BadInput(f'The prices have no model {model!r}; they have {", ".join(map(repr, table)) or "none"}.')
-    return _amount(*_used(usage), price=table[model])
+    prompt, completion = _used(usage)
+    return _amount(prompt, completion, table[model])
 
 # %% ../../nbs/llm/costs.ipynb #costs-once
 def once_each(

@@ -25,7 +25,8 @@ class Keeper:
     ):
         "Nothing runs yet."
         self.cache, self.replace, self.fault = cache, replace, None
-        self._waiting, self._task = [], None
+        self._waiting = []
+        self._task: asyncio.Future|None = None
 
     def _write(self, rows):
         "For each row the answer that stands, and why it could not be kept (None if it was)."

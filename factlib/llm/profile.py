@@ -69,7 +69,7 @@ class Profile:
     @classmethod
     def from_dict(cls, said:dict)->'Profile':
         "From `to_dict`, or a part of it. Another name, or a value of another kind, is a `BadInput`."
-        kinds = dict(fields=dict, schemas=dict, limit=(str, type(None)), form=str, density=float)
+        kinds: dict = dict(fields=dict, schemas=dict, limit=(str, type(None)), form=str, density=float)
         kinds |= dict.fromkeys(('system', 'thinks', 'stream'), bool)
         for name, value in said.items() if isinstance(said, dict) else [('', None)]:
             if name not in {f.name for f in fields(cls)}: raise BadInput(f'A profile has no {name!r}.')
@@ -90,7 +90,7 @@ class Profile:
         **others, # Take the place of what there is
     )->'Profile':
         "The profile with a lesson more."
-        more = dict(fields=self.fields | (fields or {}), schemas=self.schemas | (schemas or {}))
+        more: dict = dict(fields=self.fields | (fields or {}), schemas=self.schemas | (schemas or {}))
         return replace(self, **more, density=max(density, self.density), **others)
 
     def form_of(self, schema:dict)->str: # One of `FORMS`

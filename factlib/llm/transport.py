@@ -104,7 +104,8 @@ def failure(
 )->Failure:
     "The failure that an error's response stands for."
     message, code, param = (_redirected(headers), '', '') if 300 <= status < 400 else _message(body)
-    words, wait, more = f'{code} {message}', retry_after(headers), dict(code=code.strip(), param=param)
+    words, wait = f'{code} {message}', retry_after(headers)
+    more: dict = dict(code=code.strip(), param=param)
     refused = 400 <= status < 500 and status != 429
     if status == 413 and _PER_MINUTE.search(words): return Failure('rate', message, status, wait, **more) # Groq's
     if status == 413 or refused and _TOO_LONG.search(words): return Failure('too_long', message, status, **more)

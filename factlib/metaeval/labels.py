@@ -578,7 +578,8 @@ def label_differences(
     first, claims, rows = _labels_by_turn(a), _claims_by_turn(b), []
     for turn in dict.fromkeys([*first, *claims]):
         label, group, disfluent = first.get(turn, (None, turn, False))
-        rows.append(_difference_row(turn, group, label, *claims.get(turn, ([], False)), disfluent=disfluent))
+        kinds, context = claims.get(turn, ([], False))
+        rows.append(_difference_row(turn, group, label, kinds, context, disfluent))
     return pd.DataFrame(rows, columns=['example_id', 'group', 'first', 'second', 'difference'], dtype=object)
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-difference-counts

@@ -7,7 +7,7 @@ __all__ = ['MANIPULATIONS', 'Refusal', 'Manipulated', 'Unfit', 'need', 'Manipula
            'amount', 'due_in', 'eligible', 'units', 'separator', 'place', 'parsed', 'check_language', 'need_language']
 
 # %% ../../nbs/perturb/base.ipynb #base-imports
-import inspect, operator
+import inspect
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
@@ -170,9 +170,10 @@ def amount(
     "How many operations an intensity asks for."
     if isinstance(intensity, (tuple, list)):
         low, high = (x if _is_count(x) else round(100 * x) for x in intensity)
+        if rng is None: raise BadInput('An amount is drawn from a range: give `rng`, a numpy Generator.')
         drawn = int(rng.integers(low, high + 1))
         intensity = drawn if _is_count(intensity[0]) else drawn/100
-    if _is_count(intensity): return operator.index(intensity)
+    if _is_count(intensity): return int(intensity)
     percent = round(100 * float(intensity), 9)
     return round(percent * candidates/100)
 

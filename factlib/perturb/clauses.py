@@ -168,9 +168,10 @@ def exchanged_roles(
     changes, first = [], said.start + len(said.own) - len(said.own.lstrip('"\'“‘'))
     for verb in said.tokens:
         pair = _role_pair(verb) if verb.pos_ == 'VERB' else None
-        spans = [_phrase(t) for t in pair] if pair else [None]
-        if None in spans or not said.start <= spans[0][0] <= spans[1][1] <= said.end: continue
-        (a, b), (c, d) = spans
+        if pair is None: continue
+        one, other = _phrase(pair[0]), _phrase(pair[1])
+        if one is None or other is None or not said.start <= one[0] <= other[1] <= said.end: continue
+        (a, b), (c, d) = one, other
         new = [_placed(said, pair[1], (c, d), _SUBJECT, a == first), _placed(said, pair[0], (a, b), _OBJECT, False)]
         if new[0] != said.text[a:b]: changes.append((a, d, f'{new[0]}{said.text[b:c]}{new[1]}'))
     return changes

@@ -127,7 +127,7 @@ def exchanged(
     for m in pattern.finditer(own):
         token, others = tags.get(said.start + m.start()), table[m[0].lower()]
         other = token is not None and (others.get(token.pos_) or others.get('*'))
-        if not other or token.pos_ == 'PROPN' and not _is_date(token): continue
+        if token is None or not other or token.pos_ == 'PROPN' and not _is_date(token): continue
         if re.search(rf'\b{re.escape(other)}\b', own, re.IGNORECASE): continue
         span = said.start + m.start(), said.start + m.end()
         changes.append(with_article(said.text, *span, like(other, m[0])))

@@ -82,7 +82,7 @@ def chance_equal(
     a = r - q
     rates = [(q*(1 - r) + d*a)/((1 - r) + d*a) if r < 1 else 1 for d in range(m)] # Polya's urn: q, then r, then more
     factors = np.maximum(rates, sorted(common, reverse=True)) # frequent numbers meet small rates: on the safe side
-    return float(min(1, math.comb(n, m)*np.prod(factors)))
+    return min(1., float(math.comb(n, m)*np.prod(factors)))
 
 # %% ../../nbs/report/checks.ipynb #checks-common
 def _common(values, a, b, width):

@@ -204,7 +204,8 @@ class Experiment:
     ):
         self.name, self.title, self.question, self.parameters = name, title, question, parameters
         self.files, self.shown, self.evaluators, self.findings, self.judged = [], [], {}, [], []
-        self.started, self.cpu_before, self.result = time.time(), sum(os.times()[:4]), None
+        self.started, self.cpu_before = time.time(), sum(os.times()[:4])
+        self.result: dict|None = None # when it is finished
         self.out, self.held = Path(parameters['out']), _held(parameters['out'])
         recover(self.out)
         if self.held is None: check_results(self.out)
@@ -215,7 +216,8 @@ class Experiment:
     @property
     def folder(self)->Path:
         "Where the files are: beside `out` until the experiment is finished, then `out`."
-        return self.out if self.result and not self.held else self.held or self.part.path
+        if self.part is None: return self.held
+        return self.out if self.result else self.part.path
 
     def _write(self, path, content):
         "Write one file and list it. A disk that is full is a RuntimeError."

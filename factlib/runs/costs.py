@@ -85,8 +85,8 @@ def estimate(
     values, assumed = _with_defaults(notebook, values)
     with planning(values['out']) as plan:
         _planned_run(notebook, values, plan)
-        prices = prices or values.get('prices') or None
-        whole = together([dry_run(evaluator, examples, plan.chat, reply_tokens=150, prices=prices)
+        given = prices or values.get('prices') or None
+        whole = together([dry_run(evaluator, examples, plan.chat, reply_tokens=150, prices=given)
                           for evaluator, examples in plan.judged])
         said = _sent(plan, whole.total.requests, values.get('mode', 'live'))
     return replace(whole, assumptions=(*said, *assumed, *whole.assumptions))

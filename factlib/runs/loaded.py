@@ -34,7 +34,8 @@ def _digest(path):
 def loaded()->dict: # Name -> [path, SHA-256]
     "The modules of factlib and one's own that this process has loaded up to now."
     files = {name: getattr(module, '__file__', None) for name, module in list(sys.modules.items())}
-    own = {name: os.path.abspath(file) for name, file in files.items() if name != '__main__' and _is_own(name, file)}
+    own = {name: os.path.abspath(file) for name, file in files.items()
+           if file and name != '__main__' and _is_own(name, file)}
     return {name: [own[name], _digest(own[name])] for name in sorted(own)}
 
 # %% ../../nbs/runs/loaded.ipynb #loaded-record

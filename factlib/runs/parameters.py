@@ -157,7 +157,7 @@ def is_smoke(
     chat:Chat,
 )->bool: # Is this the embedded model, whose scores mean nothing?
     "Whether results of this chat have to be labelled \"smoke\"."
-    return chat.endpoint.startswith('local/')
+    return (chat.endpoint or '').startswith('local/')
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-temperature
 def asked_temperature(

@@ -223,7 +223,7 @@ def answers_place(
     out:Path, # Of the sweep
 )->str: # Absolute path
     "Where the answers of a sweep's cells are kept."
-    return os.path.abspath(cache_place(out/'answers.sqlite'))
+    return os.path.abspath(cache_place(out/'answers.sqlite')) # type: ignore[arg-type] # there is a fallback
 
 def _served(sweep, whys, executor, key, done, insecure=False):
     "Run what has a reason to, behind a gateway; the limit that was reached, if one was."

@@ -379,4 +379,5 @@ def correlation_test(
     _check_method(method, kind, groups)
     _check_within(per_group, groups, undefined)
     if not per_group: return _compared((x1, x2, y), groups, method, kind, level, n_resamples, seed)
-    return _compared_groups((x1, x2, y), groups, kind, *check_resampling(level, n_resamples, seed), undefined=undefined)
+    level, n_resamples, seed = check_resampling(level, n_resamples, seed)
+    return _compared_groups((x1, x2, y), groups, kind, level, n_resamples, seed, undefined)

@@ -7,7 +7,7 @@ __all__ = ['ClaimEvaluator']
 
 # %% ../../../nbs/evaluators/claims/base.ipynb #base-imports
 import asyncio
-from typing import Callable
+from typing import Any, Callable
 
 from ...core.records import Absence, Example, Judgement
 from ..base import Evaluator, common_languages, missing_field
@@ -19,13 +19,15 @@ class ClaimEvaluator(Evaluator):
     The evidence holds the `facts` with their verdicts, what `put_together` adds, and the notes of all components."""
     requires = ('source', 'target')
     offline = True # by rules, if made without a chat
+    decomposer: Any
+    checker: Any
 
     def __init__(self, chat, options:dict): # A `Chat`, or None: rules; options of its requests, which rules don't have
         check_rules(self.name, chat, options)
         self.chat, self.options = chat, options
 
     @property
-    def languages(self)->tuple|None: # ISO codes; None: any
+    def languages(self)->tuple|None: # type: ignore[override] # computed here; ISO codes; None: any
         "Those that all of its components know."
         return common_languages(vars(self).values())
 

@@ -74,7 +74,7 @@ def word_support(
     needed = content_stems(fact)
     return len(needed & content_stems(source))/len(needed) if needed else None
 
-word_support.version = 2 # 1 had another list of words without content
+word_support.version = 2 # type: ignore[attr-defined] # a function's own; 1 had another list of words without content
 
 def word_checker(
     least:float=.75, # So large a share of a fact's content words must be in the source
@@ -88,13 +88,13 @@ class WordSupport(Evaluator):
     """The share of a text's content words that its source has: 0 to 1, no parts. The evidence lists the `missing`
     stems. A text without content words is inapplicable."""
     name, requires, offline = 'word_support', ('source', 'target'), True
-    signature = signature('word_support', word_support.version)
+    signature = signature('word_support', getattr(word_support, 'version'))
 
     async def judge(self, example:Example)->Judgement:
         "Count."
         lacking = missing_field(self, example)
         if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
-        share = word_support(example.target, example.source)
+        share = word_support(example.target, example.source) # type: ignore[arg-type] # a required field
         if share is None: return self.absent(example, Absence.inapplicable, why='the target has no content words')
         missing = sorted(content_stems(example.target) - content_stems(example.source))
         return self.judgement(example, share, missing=missing)

@@ -77,7 +77,7 @@ def mentions(
 class EarlierMentions(Sequence):
     "Of each earlier message its `Mention`s, oldest first, read when they are looked at."
     def __init__(self,
-        messages:list, # (text, whether the user said it), oldest first
+        messages:list|tuple, # (text, whether the user said it), oldest first
     ):
         self.messages = messages
 

@@ -96,7 +96,7 @@ def event_or_description(
     everything else is an event. It misses participles such as *left*, and descriptions with other verbs."""
     return 'description' if _STATE.search(sentence) else 'event'
 
-event_or_description.languages = ('en',)
+event_or_description.languages = ('en',) # type: ignore[attr-defined] # a function's own
 
 # %% ../../../nbs/evaluators/claims/decompose.ipynb #decompose-sentences-helpers
 def _stating_and_empty(text):

@@ -119,8 +119,9 @@ def dove_score(
     absent = [s for s in needed if isinstance(s, Absence)]
     if absent: return absent[0]
     alpha = events/(events + descriptions)
-    in_order = 1 if isinstance(s_eo, Absence) else s_eo # nothing can be out of order
-    return (alpha*(s_e*in_order) if events else 0) + ((1 - alpha)*s_d if descriptions else 0)
+    in_order = 1. if isinstance(s_eo, Absence) else s_eo # nothing can be out of order
+    of_events = float(s_e)*in_order if events else 0
+    return alpha*of_events + ((1 - alpha)*float(s_d) if descriptions else 0)
 
 # %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-least
 LEAST = .6 # share of a fact's content words
@@ -250,7 +251,7 @@ class DoveScore(ClaimEvaluator):
         ids = [e.id for e in events]
         return Outcome(Places({i: n for n, i in enumerate(ids)}), notes=dict(order=ids))
 
-    def put_together(
+    def put_together( # type: ignore[override] # what `check` has beside the verdicts, by name
         self,
         facts:list, # Events and descriptions
         verdicts:dict, # Id -> True, False or Absence
@@ -279,6 +280,6 @@ class DoveScore(ClaimEvaluator):
         return checks + [planned for text in texts for planned in self.sorter.plan(events, text, note)]
 
 # %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-variants-more
-_in_pairs.requires = DoveScore.requires
+_in_pairs.requires = DoveScore.requires # type: ignore[attr-defined] # a function's own
 
 register_variant('dovescore_single', DoveScore, batch=1)

@@ -58,10 +58,11 @@ class JudgedTurn:
     def evidence(self)->dict:
         "What a judgement's evidence says of it."
         known, rows = self.known, self.rows
+        after = self.after or self.before
         claims = [row | (dict(drift=True) if drifts(row, known) else {}) for row in rows]
         could_drift = any(item.turn is not None and item.category == 'verified' for item in self.shown)
         return dict(
-            claims=claims, joined=[item_row(item) for item in self.after.items[len(self.before):]],
+            claims=claims, joined=[item_row(item) for item in after.items[len(self.before):]],
             memory=id_runs(self.shown), dropped=id_runs(self.dropped), cited=self.cited(),
             at_risk=len(rows) if could_drift else 0, laundered=sum(is_laundered(row, known) for row in rows),
             conversation=self.turn.conversation, turn=self.turn.place) | self.notes

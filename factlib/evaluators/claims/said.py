@@ -88,7 +88,8 @@ def read_turn(
     who = f'example {example.id!r}'
     known = knowledge_texts(example.meta.get('knowledge'), f"meta['knowledge'] of {who}")
     messages = [read_message(m, f'Message {i} of the history of {who}') for i, m in enumerate(example.history)]
-    return Turn(*_where(example), example.target, _source(example), example.history, tuple(messages),
+    conversation, place = _where(example)
+    return Turn(conversation, place, example.target, _source(example), example.history, tuple(messages),
                 (*knowledge, *known), example.id)
 
 # %% ../../../nbs/evaluators/claims/said.ipynb #said-agree

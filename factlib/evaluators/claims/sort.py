@@ -191,7 +191,7 @@ def sentence_of(
     for w in sorted(content_stems(event) & where.keys()): shared[where[w]] += weights[w] # sums depend on the order
     return int(shared.argmax()) if shared.any() else None
 
-sentence_of.version = 2 # 1 had another list of words without content
+sentence_of.version = 2 # type: ignore[attr-defined] # a function's own; 1 had another list of words without content
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-place-sorter
 _MOST_CELLS, _LOCK = 20_000_000, threading.Lock() # one thread at a time, so that a text is read once

@@ -111,7 +111,8 @@ class GivenClaims(Component):
     def __init__(self,
         claims:dict, # Turn -> list of (claim, is it taken for granted)
     ):
-        self.claims = {turn: numbered_claims(*zip(*given)) if given else [] for turn, given in claims.items()}
+        self.claims = {turn: numbered_claims([claim for claim, _ in given], [granted for _, granted in given])
+                       for turn, given in claims.items()}
         self.signature = f'given;claims:{digest(repr(sorted(self.claims.items())), 12)}'
 
     def expect(self, target:str, history:list|tuple=())->tuple: # Claims, and '': they are known

@@ -54,11 +54,11 @@ class ClaimAsker(BatchAsker):
         self.examples = bool(examples)
         self.signature = f'{self.signature};examples:{self.examples:d}'
 
-    def evidence(self, source:str|None, background:list)->dict: # Slot -> value
+    def evidence(self, source:str|None, background:list|tuple)->dict: # Slot -> value
         "The slots beside the claims."
         return dict(background=[item.line for item in background], source=source or '', examples=self.examples)
 
-    async def ask(self, claims:list, source:str|None, background:list)->Outcome: # Id -> what `read` gives
+    async def ask(self, claims:list, source:str|None, background:list|tuple)->Outcome: # Id -> what `read` gives
         "Ask about all of them; the notes say which were `asked_again`."
         shown, slots = {item.id for item in background}, self.evidence(source, background)
         def read(verdict, entry): return self.read(verdict, entry, shown, bool(source))

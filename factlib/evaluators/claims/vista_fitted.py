@@ -73,7 +73,7 @@ def read_example(
     verdicts = rule_verifier().verified(claims, example.source, known).value
     rows = [claim_row(claim, verdicts[claim.id], why_unverified(claim, example.source, known))
             for claim in claims]
-    return turn_features(example.target, example.source, rows), rows
+    return turn_features(example.target, example.source, rows), rows # type: ignore[arg-type] # a required field
 
 # %% ../../../nbs/evaluators/claims/vista_fitted.ipynb #vista-fitted-features
 def fit_features(

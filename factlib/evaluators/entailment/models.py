@@ -9,7 +9,7 @@ __all__ = ['label_columns', 'TransformersEntailment']
 import re
 
 import numpy as np
-from ...core.checks import check_optional_count
+from ...core.checks import check_count
 from ...core.files import whole_characters
 from ...core.records import BadInput, signature
 from .base import CATEGORIES, Entailment, Scored
@@ -66,7 +66,7 @@ class TransformersEntailment(Entailment):
         truncate:bool=False, # Cut the premises of longer pairs and count these; otherwise they are too long
         labels:list|None=None, # Names of the outputs; None: those in the model's configuration
     ):
-        self.batch, self.truncates = check_optional_count(batch, 'batch', 1), bool(truncate)
+        self.batch, self.truncates = check_count(batch, 'batch', 1), bool(truncate)
         loaded = Pretrained(model, 'AutoModelForSequenceClassification', 'for language inference', revision, device)
         self.tokenizer, self.model = loaded.tokenizer, loaded.model
         self.label, self.device = loaded.label, loaded.device

@@ -97,13 +97,19 @@ class SentenceEntailment(Evaluator):
         "The pieces of a source."
         return cached_units(source)
 
+    def sentence_scores(self, p, example:Example): # p: chunks x sentences x 3; None: the example has no weights
+        "A score for each sentence."
+        who = type(self).__name__
+        raise NotImplementedError(f'{who} has to say how a sentence is scored: define `sentence_scores`.')
+
     def total(self, scores, example:Example)->float:
         "The text's score, from those of its sentences."
         return math.fsum(scores)/len(scores)
 
     async def judge(self, example:Example)->Judgement:
         "All pairs, then the sentences, then the text."
-        chunks, sentences = list(self.chunks(example.source)), list(cached_units(example.target))
+        source = self.chunks(example.source) # type: ignore[arg-type] # a required field
+        chunks, sentences = list(source), list(cached_units(example.target))
         chunks, sentences, touched = self.caps.apply(chunks, sentences)
         about = dict(sentences=len(sentences), chunks=len(chunks), pairs=len(chunks)*len(sentences), caps=touched)
         none = lambda absence, why, **more: self.absent(example, absence, why=why, **more, **about)

@@ -60,7 +60,7 @@ def read_feedback(
     "Whether a fact is supported, and what is wrong with it: in the paper's form, or in our JSON with one verdict."
     why = why_absent(text, finish_reason)
     if why != Absence.malformed: return why, ''
-    said = answer(text)
+    said = answer(text or '')
     return _from_json(json_values(said)) or _from_words(said)
 
 # %% ../../../nbs/evaluators/narrative/feedback.ipynb #feedback-lines
@@ -99,7 +99,7 @@ class FeedbackChecker(BatchAsker):
         asked = await verdicts_by_id(*about, scene=scene, names=names, triples=triples)
         return replace(asked, value={i: with_feedback(pair) for i, pair in asked.value.items()})
 
-    def plan(self, facts:list, note:str='', **about)->list: # Of `llm.costs.Planned`
+    def plan(self, facts:list, note:str='', **about)->list: # type: ignore[override] # `Planned`; a story comes by name
         "A request for each batch; `about`: as `check` takes it."
         groups = batches(fact_lines(facts), self.batch)
         return [self.asker.planned(note, items=list(group.values()), **about) for group in groups]
@@ -119,7 +119,7 @@ class SingleFeedback(Component):
         value = {fact.id: pair for fact, pair in zip(facts, read)}
         return Outcome(value, total_usage(replies), detail=next(iter(whys), ''))
 
-    def plan(self, facts:list, note:str='', **about)->list:
+    def plan(self, facts:list, note:str='', **about)->list: # type: ignore[override] # as above
         "A request a fact."
         return [self.asker.planned(note, items=[fact.text], **about) for fact in facts]
 
@@ -139,7 +139,7 @@ def feedback_checker(
 # %% ../../../nbs/evaluators/narrative/feedback.ipynb #feedback-rule
 class WordFeedback(Component):
     "Verdicts by shared words (`claims.check.word_support`); a fact without content words has none."
-    signature = f'words;version:{word_support.version};threshold:.75'
+    signature = f'words;version:{getattr(word_support, "version")};threshold:.75'
 
     async def check(self, facts:list, scene:str, names:list, triples:list)->Outcome:
         "Count."

@@ -122,10 +122,11 @@ class NarrativeFactScore(ClaimEvaluator):
         if self.average == 'micro': return supported_share(verdicts)
         by_part = {}
         for verdict, part in zip(verdicts, owners): by_part.setdefault(part, []).append(verdict)
-        shares = [supported_share(listed) for listed in by_part.values()]
-        absent = [share for share in shares if isinstance(share, Absence)]
-        if absent or not shares: return absent[0] if absent else Absence.inapplicable
-        return sum(shares)/len(shares)
+        given = [supported_share(listed) for listed in by_part.values()]
+        absent = [share for share in given if isinstance(share, Absence)]
+        if absent: return absent[0]
+        shares = [share for share in given if not isinstance(share, Absence)]
+        return sum(shares)/len(shares) if shares else Absence.inapplicable
 
     async def check(self, passages:list, narrative)->tuple: # id -> (verdict, feedback); the `Outcome`s
         "Verdicts and feedback on the facts of passages."
@@ -178,7 +179,7 @@ class NarrativeFactScore(ClaimEvaluator):
         "Read the story, take the summary apart, look up, check, count."
         lacking = missing_field(self, example)
         if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
-        story, spent = await self.story(example.source)
+        story, spent = await self.story(example.source) # type: ignore[arg-type] # a required field
         none = partial(_none, self.name, example, story, spent)
         if story.absence: return none(story.absence, step='graph')
         parts = self.parts(example.target, story.narrative)
@@ -188,7 +189,8 @@ class NarrativeFactScore(ClaimEvaluator):
     def plan(self, example:Example)->list: # Of `llm.costs.Planned`
         "The requests that judging the example takes, the graph's once for all of its source."
         if self.chat is None or missing_field(self, example): return []
-        narrative, plan = self.reader.expected(example.source), self.reader.plan(example.source)
+        source = example.source or ''
+        narrative, plan = self.reader.expected(source), self.reader.plan(source)
         parts = self.parts(example.target, narrative) or []
         expected = [self.decomposer.expect(text) for text, _ in parts]
         facts, owners = _joined([listed for listed, _ in expected])

@@ -339,8 +339,8 @@ def build_graph(
     made_by:str='', # Signature of the reader
 )->Graph:
     "The consistent graph of characters (paper, equations 1 to 3). If nobody is named at all, `NobodyNamed`."
-    samples = _checked(samples)
-    aliases = _who(samples)
-    characters = _characters(aliases.groups, samples, text)
+    scenes = _checked(samples)
+    aliases = _who(scenes)
+    characters = _characters(aliases.groups, scenes, text)
     reasons = tuple(aliases.merges), tuple(aliases.apart)
-    return Graph(samples, characters, tau, count, *reasons, tuple(spans), made_by)
+    return Graph(scenes, characters, tau, count, *reasons, tuple(spans), made_by)

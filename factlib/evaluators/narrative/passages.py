@@ -7,6 +7,7 @@ __all__ = ['Passage', 'by_request', 'Narrative']
 
 # %% ../../../nbs/evaluators/narrative/passages.ipynb #passages-imports
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from ...core.checks import check_count
@@ -49,11 +50,12 @@ class Narrative:
         retriever='bm25', # As `retriever_for` takes it
         triples:int=3, # At most so many lines of the graph a fact
     ):
-        self.text, self.scenes, self.graph, self.found = text, list(scenes), graph, {}
+        self.text, self.scenes, self.found = text, list(scenes), {}
+        self.graph: Any = graph # a `Graph`, or None; below, only where there is one
         self.k, make = check_count(triples, '`triples`'), retriever_for(retriever)
         self.by_scene = make([s.of(text) for s in self.scenes])
         self.lines = graph.lines() if graph else []
-        self.by_line = make(self.lines) if self.lines else None
+        self.by_line: Any = make(self.lines) if self.lines else None
 
     def scene(self, i:int|None)->str: # '' for None
         "The text of a scene."

@@ -9,6 +9,7 @@ __all__ = ['GRAPHS', 'graph_reader', 'Story', 'cut', 'StoryReader']
 import asyncio
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from typing import Callable
 
 from ...core.checks import check_choice, check_count
 from ...core.records import Absence, BadInput, Usage, check_score
@@ -68,7 +69,7 @@ class StoryReader:
     whole: bool = False        # Facts are held against the whole story
     by: str = 'auto'           # How scenes are cut, as `scenes` takes it
     size: int = 1024           # Tokens in a scene, at most
-    retriever: object = 'bm25' # As `retriever_for` takes it
+    retriever: str|Callable = 'bm25' # As `retriever_for` takes it
     triples: int = 3           # At most so many lines a fact
     least: float = 1.          # Share of the scenes that must be read for the graph, 0 to 1
 

@@ -94,7 +94,8 @@ class Refinement:
     async def following(self, example:Example, last:Version)->Version|None: # None: nothing is to be done
         "The next version."
         false = false_facts(last.judgement)
-        if last.judgement.absence or last.judgement.value >= self.stop or not false: return None
+        value = last.judgement.value
+        if value is None or value >= self.stop or not false: return None
         text, *written = await self._written(example, last, false)
         if text == last.text: return Version(text, last.judgement, (), *written)
         judgement = await self.judge.judge(replace(example, target=text))

@@ -222,6 +222,7 @@ class FunctionWords(Evaluator):
     ):
         counts = background if isinstance(background, ClassBigrams) else ClassBigrams(background)
         self.counts, self.shown = counts, shown
-        self._nats = lru_cache(maxsize=20_000)(self._nats) # the versions of a document share most paragraphs
+        # The versions of a document share most paragraphs; the cache is this evaluator's own.
+        self._nats = lru_cache(maxsize=20_000)(self._nats) # type: ignore[method-assign]
         known = dict(background=counts.digest, pairs=counts.first.total())
         self.signature = signature(self.name, 2, **known, pull=counts.pull)

@@ -138,7 +138,10 @@ def read_memory(
 )->dict: # Section number -> start, end, author_fluency and other columns of a section
     "The sections in a memory file. Anything but the expected form is a `ValueError`."
     try:
-        entries = json.loads(text).items()
-        return {int(re.fullmatch(r'section_(\d{1,6})', name)[1]): _memory_row(entry) for name, entry in entries}
+        rows = {}
+        for name, entry in json.loads(text).items():
+            number = re.fullmatch(r'section_(\d{1,6})', name)[1] # type: ignore[index] # another name: see below
+            rows[int(number)] = _memory_row(entry)
+        return rows
     except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as e:
         raise ValueError(f'a memory of another form ({type(e).__name__}: {e})') from None

@@ -262,7 +262,8 @@ def annotation_table(
     - cell: its name in the published table"""
     import pandas as pd
     frame = answers.frame[~answers.frame.shared]
-    rows = [_table_row(*part, level=level, n_resamples=n_resamples, seed=seed) for part in _table_parts(frame)]
+    rows = [_table_row(difficulty, criterion, part, level, n_resamples, seed)
+            for difficulty, criterion, part in _table_parts(frame)]
     if not rows:
         raise BadInput('All instances are shared, so there are none for the table: deal some to single annotators.')
     return pd.DataFrame(rows)

@@ -253,8 +253,8 @@ def panel_grid(
     across = min(across, len(facets))
     down = math.ceil(len(facets) / across)
     fig = Figure(figsize=(width, height * down), layout='constrained')
-    common = dict(sharex=share in ('all', 'x'), sharey=share in ('all', 'y'))
-    axes = fig.subplots(down, across, squeeze=False, **common).ravel()
+    across_x, across_y = share in ('all', 'x'), share in ('all', 'y')
+    axes = fig.subplots(down, across, squeeze=False, sharex=across_x, sharey=across_y).ravel()
     for ax in axes[len(facets):]: ax.remove()
     for ax, facet in zip(axes, facets):
         if facet != '': ax.set_title(shown_label(facet, int(width / across * 9), 2), fontweight='bold')
