@@ -29,7 +29,7 @@ def seconds(function, repeats=3):
 
 def speeds(docs, parsed):
     "Prints a row for each kind."
-    from factlib.text.models import load_spacy
+    from factlib.text.vectors import load_spacy
     from factlib.text.parse import parse
     from factlib.benchmarks.coflueval import donors_of
     from factlib.perturb.base import MANIPULATIONS

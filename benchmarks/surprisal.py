@@ -15,7 +15,7 @@ from factlib.perturb.quality import NAMES, TASKS
 from factlib.metaeval.damage import effectiveness
 from factlib.core.records import BadInput
 from factlib.evaluators.base import get
-from factlib.runs.precompute import precompute, precomputed
+from factlib.runs.judging import precompute, precomputed
 from factlib.papers.judgememo.recordings import recorded_documents
 from factlib.metaeval.scores import single_scores
 

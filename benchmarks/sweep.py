@@ -17,11 +17,10 @@ from factlib.llm.cache import Cache, request_key
 from factlib.llm.chat import Chat
 from factlib.llm.gateway import Gateway
 from factlib.llm.stub import StubServer
-from factlib.runs.cells import Record, digests_of, wanted
-from factlib.runs.dask import local_workers
+from factlib.runs.provenance import Record, digests_of, wanted
+from factlib.runs.workers import local_workers
 from factlib.runs.grid import load_grid
-from factlib.runs.sweep import here, run_sweep
-from factlib.runs.sweep_folder import HIDDEN, keep_record
+from factlib.runs.sweep import HIDDEN, here, keep_record, run_sweep
 
 def most_memory():
     "MB."

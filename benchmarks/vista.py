@@ -5,7 +5,7 @@ import json, time
 
 from factlib.core.records import Example
 from factlib.evaluators.base import evaluate
-from factlib.evaluators.claims.vista import Vista
+from factlib.evaluators.vista.vista import Vista
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
 

@@ -16,8 +16,8 @@ from . import __version__
 from .core.files import data_home, in_project
 from .core.folders import check_place
 from .core.records import BadInput
-from .runs.building import build_answers, build_benchmark, build_montagelie, force_option, request_option
-from .runs.building import with_options
+from .cli_build import (build_answers, build_benchmark, build_montagelie, force_option, request_option,
+                               with_options)
 from .runs.execute import execute, experiments, find_experiment, main_job, make_folder
 from .runs.execute import parameters_of, results_of, run_all
 
@@ -82,7 +82,7 @@ def _show_parameters(name):
 @click.option('--json', 'as_json', is_flag=True, help='As JSON.')
 def list_experiments(name, what, as_json):
     "Show what there is. NAME is experiments, evaluators, benchmarks, or an experiment to see its parameters."
-    from factlib.runs.lists import rows_of
+    from factlib.runs.catalogue import rows_of
     what = what or (name if name in ('experiments', 'evaluators', 'benchmarks') else '')
     if not what: return _show_parameters(name)
     rows = rows_of(what)
@@ -130,7 +130,7 @@ def _say_page(out):
 # %% ../nbs/cli.ipynb #cli-run-one
 def _run(notebook, values, out, page, if_changed, check=bool):
     "Run an experiment, or keep what is there, and say what was found."
-    from factlib.runs.again import run_if_changed
+    from factlib.runs.provenance import run_if_changed
     if not if_changed: execute(notebook, values, out, check=check)
     elif not run_if_changed(notebook, values, out, check=check):
         click.echo('Nothing has changed, so the results are kept.')
@@ -162,7 +162,7 @@ def run(name, parameter, request, out, page, if_changed):
     known = parameters_of(notebook)
     values = _typed(_with_request(parameter, request, known, name), known)
     out = Path(in_project(out or values.pop('out', '') or f'outputs/{notebook.stem}'))
-    from factlib.runs.spending import kernel_spending
+    from factlib.runs.costs import kernel_spending
     with kernel_spending(out, notebook, values, values.get('prices'), click.echo) as check:
         _run(notebook, values, out, page, if_changed, check)
 
@@ -181,7 +181,7 @@ def _say_cost(path, names, model, base_url, prices, meanings, request='', weight
     "What the evaluators would ask for."
     from factlib.llm.chat import Chat
     from factlib.llm.costs import dry_run
-    from factlib.runs.judges import judges_for, weighting
+    from factlib.runs.judging import judges_for, weighting
     from factlib.runs.own_file import own_benchmark
     from factlib.runs.parameters import request_fields
     chat = Chat(model or 'any', base_url or 'http://127.0.0.1:1/v1', mode='off', request=request_fields(request))
@@ -203,7 +203,7 @@ def _evaluate(path, names, out, at_least, page, prices, **options):
     from factlib.runs.own_file import check_least, evaluate_file, too_few
     check_least(at_least)
     check_place(out)
-    from factlib.runs.spending import spending
+    from factlib.runs.costs import spending
     with spending(out, prices, click.echo) as key:
         result, failed = evaluate_file(path, names, out, statistics=small_matrix, api_key=key, **options)
     _say_made(out)
@@ -358,8 +358,7 @@ def fetch_archive(name, home, url):
 # %% ../nbs/cli.ipynb #cli-import-judgememo
 def _import_judgememo(path, out, replace):
     "Import, and say what came, what was left out, and what suffers from gaps."
-    from factlib.papers.judgememo.importer import import_recordings
-    from factlib.papers.judgememo.parts import gaps, readers, suffering
+    from factlib.papers.judgememo.importer import gaps, import_recordings, readers, suffering
     made = import_recordings(path, out, replace=replace)
     click.echo(f'{made!r}\nTables in {out/"judgememo"}')
     for reason, n in made.skipped.reason.value_counts().head(5).items(): click.echo(f'skipped {n}: {reason}')
@@ -382,7 +381,7 @@ def _import_trutheval(path, out):
 @force_option
 def import_clone(path, out, replace, prompts):
     "Make tables of a clone. PATH is one of hkleiner/JudgeMemo or GiovanniGatti/trutheval."
-    from factlib.papers.judgememo.prompt_pack import prompt_pack
+    from factlib.papers.judgememo.importer import prompt_pack
     if prompts: return click.echo(f'{len(prompt_pack(path, prompts))} prompts in {prompts}')
     out = out or data_home()
     if out is None: raise BadInput('Where to? Set FACTLIB_DATA to a folder, or give one as --out.')
@@ -406,18 +405,17 @@ class Duration(click.ParamType):
 
 def _sweep(grid, out, dry_run, cost, to, insecure, cell_time=None, deadline=None, **who):
     "What a sweep says in lines, what it says as an object, and its exit code."
-    from factlib.runs import sweep_said
+    from factlib.runs import sweep_report
     from factlib.runs.grid import load_grid
-    from factlib.runs.copies import copying
-    from factlib.runs.sweep import run_sweep
-    from factlib.runs.dask import has_dask
-    loaded, workers = load_grid(grid), sweep_said.workers_for(**who, insecure=insecure)
+    from factlib.runs.sweep import copying, run_sweep
+    from factlib.runs.workers import has_dask
+    loaded, workers = load_grid(grid), sweep_report.workers_for(**who, insecure=insecure)
     if who['workers'] > 1 and not has_dask():
         click.echo('Without Dask the cells run one after the other: pip install "factlib[scale]".', err=True)
-    if dry_run: return *sweep_said.dry_run(loaded, out, cost, who['slurm']), 0
+    if dry_run: return *sweep_report.dry_run(loaded, out, cost, who['slurm']), 0
     copies = copying(out, to, [cell.name for cell in loaded.cells])
     summary = run_sweep(loaded, out, workers, copies, cell_time, deadline, insecure=insecure)
-    return sweep_said.summary_lines(summary, out), summary, sweep_said.exit_code(summary)
+    return sweep_report.summary_lines(summary, out), summary, sweep_report.exit_code(summary)
 
 # %% ../nbs/cli.ipynb #cli-sweep-help
 _SWEEP = """Run one experiment with many settings. The file GRID says which, in YAML or JSON:

@@ -7,7 +7,7 @@ from factlib.benchmarks import BENCHMARKS, load
 from factlib.core.records import Absence, BadInput, Example, Judgement, Usage
 from factlib.evaluators.base import EVALUATORS, Evaluator, evaluate, get, register, register_variant, summary
 from factlib.evaluators.claims.dovescore import DoveScore
-from factlib.evaluators.claims.vista import Vista
+from factlib.evaluators.vista.vista import Vista
 from factlib.evaluators.memo.judgememo import JudgeMemo
 from factlib.evaluators.memo.memory import Memory
 from factlib.evaluators.narrative.narrativefactscore import NarrativeFactScore
@@ -17,7 +17,7 @@ from factlib.llm.chat import Chat, Reply
 from factlib.llm.costs import dry_run
 from factlib.llm.replies import likert
 from factlib.perturb.quality import manipulate
-from factlib.runs.judges import judges_for
+from factlib.runs.judging import judges_for
 from factlib.validity.agreement import alpha
 from factlib.validity.detection import auc_ci
 from factlib.validity.paired import paired_t

@@ -3,7 +3,7 @@ import json
 import re
 
 from fact_server import prompt
-from factlib.benchmarks.answer_marks import MARKS
+from factlib.benchmarks.answer_writer import MARKS
 
 def step(request):
     "What is asked for: a ranking of terms, changed terms, or the answer told again."

@@ -39,7 +39,7 @@ def test_the_library():
     said = mypy('--cache-dir', ROOT/'.mypy_cache', cwd=ROOT)
     assert said[-1].startswith('Success'), '\n'.join(said)
 
-PUBLIC = ('llm.chat.Chat', 'llm.cache.Cache', 'evaluators.claims.vista.Vista', 'evaluators.claims.dovescore.DoveScore',
+PUBLIC = ('llm.chat.Chat', 'llm.cache.Cache', 'evaluators.vista.vista.Vista', 'evaluators.claims.dovescore.DoveScore',
           'evaluators.memo.judgememo.JudgeMemo', 'evaluators.memo.memory.Memory',
           'evaluators.narrative.network.Graph', 'report.results.Experiment')
 

@@ -1,4 +1,4 @@
-"""Sentences for the time cues of `evaluators.offline.cues`: CUES, ORDINARY, STEPS and NO_STEPS were looked at while the
+"""Sentences for the time cues of `evaluators.offline.order`: CUES, ORDINARY, STEPS and NO_STEPS were looked at while the
 patterns were made; the two with MORE were written before the patterns were run, and nothing was changed for them."""
 
 CUES = '''What follows now is what had led up to that night.

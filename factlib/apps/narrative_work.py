@@ -14,8 +14,7 @@ from .narrative_texts import Narrative, Version
 from ..core.records import Absence, BadInput, Example, Judgement, Usage
 from ..evaluators.narrative.graph import Graph, GraphReader
 from ..evaluators.narrative.narrativefactscore import NarrativeFactScore
-from ..evaluators.narrative.passages import Narrative as Looked
-from ..evaluators.narrative.reading import Story, StoryReader, cut
+from ..evaluators.narrative.reading import Narrative as Looked, Story, StoryReader, cut
 from ..evaluators.narrative.refine import Refinement, false_facts, without_false
 from ..evaluators.narrative.summarise import Summariser, textrank
 from ..llm.chat import Chat

@@ -15,7 +15,7 @@ from .dialogue import (TRUTHS, check_split, dialogue_benchmark, need_file, read_
 from .samples import Refused
 from ..core.files import parse_json, shipped
 from ..core.records import BadInput, Example
-from ..evaluators.claims.turns import CATEGORIES
+from ..evaluators.vista.turns import CATEGORIES
 
 # %% ../../nbs/benchmarks/chat_log.ipynb #chat_log-lines
 def _value(line):

@@ -28,7 +28,7 @@ from ..core.records import BadInput, Example
 from ..perturb.base import MANIPULATIONS, SPACY_MODEL, parsed
 from ..perturb.quality import TASKS, manipulate
 from ..text.edits import Edit, revert_edits
-from ..text.models import load_spacy
+from ..text.vectors import load_spacy
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-task
 def _amount(intensity):

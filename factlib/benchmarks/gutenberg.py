@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.files import data_file, read_csv, read_inside, read_parquet, shipped, text_files
-from ..core.frames import DataFrame
-from ..core.records import BadInput
+from ..core.records import BadInput, DataFrame
 from ..text.spans import CHAPTER, Span, cut, paragraphs, sentences
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-frame

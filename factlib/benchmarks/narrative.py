@@ -15,8 +15,7 @@ from .montagelie import summary
 from .samples import Refused, stories
 from ..core.checks import check_choice, check_optional_count
 from ..core.files import data_file, read_parquet, read_text_file, text_files
-from ..core.frames import DataFrame
-from ..core.records import BadInput, Example
+from ..core.records import BadInput, DataFrame, Example
 from ..perturb.base import parsed
 from ..perturb.sentence import falsify, harmless
 

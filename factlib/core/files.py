@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import factlib
-from .frames import DataFrame
-from .records import BadInput
+from .records import BadInput, DataFrame
 
 # %% ../../nbs/core/files.ipynb #files-shipped
 def shipped(

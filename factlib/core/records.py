@@ -10,8 +10,13 @@ import dataclasses, json, math, numbers
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
+from typing import TYPE_CHECKING
 
-from .frames import DataFrame
+# %% ../../nbs/core/records.ipynb #frames-names
+if TYPE_CHECKING: from pandas import DataFrame, Series
+else:
+    class DataFrame: "Stands for `pandas.DataFrame` in annotations."
+    class Series: "Stands for `pandas.Series` in annotations."
 
 # %% ../../nbs/core/records.ipynb #records-badinput
 class BadInput(ValueError):

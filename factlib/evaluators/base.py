@@ -11,8 +11,7 @@ __all__ = ['EVALUATORS', 'common_languages', 'Evaluator', 'register', 'get', 're
 import asyncio, dataclasses, inspect, json, time, traceback
 from functools import wraps
 
-from ..core.frames import DataFrame
-from ..core.records import Absence, BadInput, Example, Judgement
+from ..core.records import Absence, BadInput, DataFrame, Example, Judgement
 from ..core.registry import Registry
 
 # %% ../../nbs/evaluators/base.ipynb #base-languages
@@ -322,7 +321,7 @@ def unknown_language(
     "Which examples an evaluator can't read."
     known, foreign = getattr(evaluator, 'languages', None), {}
     if known is None: return foreign
-    from factlib.text.languages import language_name, languages_of # only here: many an evaluator knows any language
+    from factlib.text.words import language_name, languages_of # only here: many an evaluator knows any language
     names = ' and '.join(map(language_name, known)) or 'no language'
     for field in ('target', 'source', 'reference'):
         if field not in evaluator.requires: continue
@@ -378,7 +377,7 @@ def evaluate(
     _check_evaluator(evaluator)
     examples, concurrency = check_examples(examples), check_count(concurrency, 'The concurrency', 1)
     if language := language or None:
-        from factlib.text.languages import language_code
+        from factlib.text.words import language_code
         language = language_code(language)
     judged, failed = _run_all(evaluator, examples, concurrency, progress, language)
     return _finished(evaluator, examples, judged, failed)

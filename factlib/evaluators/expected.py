@@ -9,8 +9,7 @@ __all__ = ['EXPECTED', 'score_span', 'expected_score', 'expected_judgements']
 import math, re
 from typing import Callable
 
-from ..core.frames import DataFrame
-from ..core.records import Absence
+from ..core.records import Absence, DataFrame
 
 # %% ../../nbs/evaluators/expected.ipynb #expected-span
 _NUMBER = re.compile(r'(?<![0-9.])[0-9]+(?:\.[0-9]+)?(?![0-9])')

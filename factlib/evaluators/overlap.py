@@ -11,7 +11,7 @@ from collections import Counter
 
 from ..core.records import Absence, BadInput, Example, Judgement, signature
 from .base import Evaluator, register
-from ..text.stem import porter
+from ..text.words import porter
 
 # %% ../../nbs/evaluators/overlap.ipynb #overlap-words
 _WORD = re.compile('[a-z0-9]+')

@@ -15,7 +15,7 @@ from ..core.records import Absence, BadInput, Example, Judgement, signature
 from .base import Evaluator, missing_field, register
 from ..text.retrieval import windows
 from ..text.spans import units
-from ..text.word_vectors import word_vectors
+from ..text.vectors import word_vectors
 
 # %% ../../nbs/evaluators/similarity.ipynb #similarity-greedy
 def greedy_match(

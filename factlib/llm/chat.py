@@ -16,10 +16,8 @@ from ..core.checks import check_choice, check_count, check_optional_count
 from ..core.loop import on_background, run_sync
 from ..core.records import Absence, BadInput, Usage
 from ..core.schemas import jsonschema, schema_validator
-from .budget import most_tokens, purse
-from .cache import Cache, default_cache, request_key, request_text
-from .gateway import gated_url
-from .keeping import Keeper, this_life
+from .gateway import gated_url, most_tokens, purse
+from .cache import Cache, Keeper, default_cache, request_key, request_text, this_life
 from .limits import Gate, wait_for
 from .profile import Lesson, Profile, lacks_room, lesson
 from .replies import answer as without_reasoning, json_values, looped, whole, why_absent

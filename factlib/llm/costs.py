@@ -15,8 +15,7 @@ from typing import Callable, NamedTuple
 
 from ..core.checks import check_count, check_optional_count
 from ..core.files import read_csv
-from ..core.frames import DataFrame
-from ..core.records import BadInput, Example, Usage, is_missing
+from ..core.records import BadInput, DataFrame, Example, Usage, is_missing
 from ..text.spans import token_counter
 from .profile import MOST_ROOM
 

@@ -7,8 +7,8 @@ __all__ = ['which_evaluator', 'advice_sentences']
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-imports
 from ..core.files import need_columns
-from ..core.frames import DataFrame
-from .better import QUESTIONS
+from ..core.records import DataFrame
+from .pairwise import QUESTIONS
 from .matrix import HARDLY
 from ..report.words import listed
 

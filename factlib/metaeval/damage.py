@@ -6,7 +6,7 @@
 __all__ = ['deltas', 'test_row', 'effectiveness', 'length_effect', 'same_texts', 'length_effects', 'gold_scores']
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-imports
-from ..core.frames import DataFrame
+from ..core.records import DataFrame
 from ..evaluators.expected import EXPECTED
 from .scores import KEYS, check_scores
 from ..perturb.quality import TASKS

@@ -9,8 +9,7 @@ __all__ = ['best_threshold', 'graded_aucs']
 import numpy as np
 
 from ..core.files import need_columns
-from ..core.frames import DataFrame
-from ..core.records import BadInput
+from ..core.records import BadInput, DataFrame
 from ..validity.base import holm, no_value, numbers
 from ..validity.detection import auc_ci, auc_test
 

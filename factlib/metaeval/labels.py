@@ -11,8 +11,7 @@ __all__ = ['LABELS', 'COLUMNS', 'DIFFERENCES', 'with_truth', 'with_verdicts', 'a
 from itertools import combinations
 
 from ..core.files import json_lines, need_columns, parse_json
-from ..core.frames import DataFrame
-from ..core.records import BadInput
+from ..core.records import BadInput, DataFrame
 from ..validity.agreement import alpha, claim_overlap, same_claim
 from ..validity.base import Result, agree, holm, no_value
 from ..validity.bounds import bounds_mean, bounds_paired

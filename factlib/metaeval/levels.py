@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.files import need_columns
-from ..core.frames import DataFrame
-from ..core.records import BadInput
+from ..core.records import BadInput, DataFrame
 from ..evaluators.overlap import rouge
 from ..validity.association import COEFFICIENTS, kendall, pearson
 from ..validity.base import Result, no_value

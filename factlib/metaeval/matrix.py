@@ -15,10 +15,9 @@ import numpy as np
 
 from ..benchmarks.rated import rater_table
 from ..core.files import need_columns
-from ..core.frames import DataFrame
-from ..core.records import BadInput
+from ..core.records import BadInput, DataFrame
 from ..evaluators.offline.order import SETTINGS_TRIED, UNSEEN
-from .better import Contest, by_question, contest, is_control, truth_ranks
+from .pairwise import Contest, by_question, contest, is_control, truth_ranks
 from .truth import agreement_with_truth
 from ..validity.agreement import alpha
 from ..validity.base import Result, holm, no_value
@@ -76,7 +75,7 @@ HARDLY = .2 # Below this alpha raters are said to agree hardly
 
 class Column(NamedTuple):
     "A column of the matrix: a benchmark, or one of its questions."
-    question: str     # See `metaeval.better.QUESTIONS`
+    question: str     # See `metaeval.pairwise.QUESTIONS`
     benchmark: object # A `Benchmark` without controls
     contest: Contest
     alpha: float|None # Of its raters

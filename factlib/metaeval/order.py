@@ -11,8 +11,7 @@ import math
 
 from ..benchmarks.montagelie import CONTROLS, DIFFICULTIES, LEVELS
 from ..core.files import need_columns
-from ..core.frames import DataFrame
-from ..core.records import BadInput
+from ..core.records import BadInput, DataFrame
 from ..validity.base import check_share, holm, is_constant, no_value, numbers
 from ..validity.detection import auc, auc_ci, as_levels, bounds_auc, level_auc, mean_auc_test
 from ..validity.paired import equivalence, paired_t

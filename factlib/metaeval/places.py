@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.frames import DataFrame
-from ..core.records import BadInput
+from ..core.records import BadInput, DataFrame
 from ..evaluators.memo.memory import Memory
 from ..perturb.quality import TASKS
 from ..text.spans import Span, paragraphs, sentences

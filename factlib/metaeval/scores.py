@@ -7,8 +7,7 @@ __all__ = ['KEYS', 'check_scores', 'judged_scores', 'missing_scores', 'on_target
 
 # %% ../../nbs/metaeval/scores.ipynb #scores-imports
 from ..core.files import need_columns
-from ..core.frames import DataFrame
-from ..core.records import BadInput
+from ..core.records import BadInput, DataFrame
 from ..perturb.quality import TASKS
 
 # %% ../../nbs/metaeval/scores.ipynb #scores-tasks

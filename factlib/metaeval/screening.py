@@ -7,8 +7,7 @@ __all__ = ['dosed_tasks', 'matrix_cells', 'kinds_by_dose', 'matrix_figure']
 
 # %% ../../nbs/metaeval/screening.ipynb #screening-imports
 from ..benchmarks.coflueval import dose, grid
-from ..core.frames import DataFrame
-from ..core.records import BadInput
+from ..core.records import BadInput, DataFrame
 from .damage import deltas
 from ..perturb.base import MANIPULATIONS
 from ..report.words import listed

@@ -8,8 +8,7 @@ __all__ = ['agreement_with_truth', 'left_out_means']
 # %% ../../nbs/metaeval/truth.ipynb #truth-imports
 import math
 
-from ..core.frames import DataFrame
-from ..core.records import BadInput
+from ..core.records import BadInput, DataFrame
 
 # %% ../../nbs/metaeval/truth.ipynb #truth-rows
 def _values(rows):

@@ -10,8 +10,7 @@ import importlib, json, pkgutil, re
 from pathlib import Path
 
 from ..core.files import shipped
-from ..core.frames import DataFrame
-from ..core.records import BadInput
+from ..core.records import BadInput, DataFrame
 
 # %% ../../nbs/papers/coverage.ipynb #coverage-printed
 def printed(

@@ -18,9 +18,9 @@ from ..core.files import digest, whole_characters
 from ..core.records import BadInput
 from ..core.registry import Registry
 from ..text.edits import revert_edits
-from ..text.models import SPACY_MODEL, load_spacy
+from ..text.vectors import SPACY_MODEL, load_spacy
 from ..text.parse import parse
-from ..text.languages import language_of
+from ..text.words import language_of
 from ..text.spans import CHAPTER, Span, paragraphs
 
 # %% ../../nbs/perturb/base.ipynb #base-refusal

@@ -17,7 +17,7 @@ from ..core.records import BadInput
 from .base import Refusal, parsed, seeded
 from .fact_swaps import Swap, noun_swap, typed_swap
 from ..text.edits import apply_edits
-from ..text.models import SPACY_MODEL
+from ..text.vectors import SPACY_MODEL
 from ..text.spans import Span
 from ..text.words import stem
 

@@ -10,8 +10,7 @@ __all__ = ['STATUSES', 'WORDS', 'COUNTED', 'READ', 'status', 'audit', 'Cell', 'a
 import math
 from typing import NamedTuple
 
-from ..core.frames import DataFrame
-from ..core.records import BadInput
+from ..core.records import BadInput, DataFrame
 from .checks import check_against, check_arithmetic, check_table # to be had from here too
 from .published import Published
 

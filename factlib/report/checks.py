@@ -14,8 +14,7 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 import scipy
-from ..core.frames import DataFrame
-from ..core.records import BadInput
+from ..core.records import BadInput, DataFrame
 
 # %% ../../nbs/report/checks.ipynb #checks-shared
 def _half_width(decimals, tolerance):

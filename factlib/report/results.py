@@ -16,9 +16,8 @@ from .. import __version__
 from ..core.files import write_atomic
 from ..core.folders import MARK, Part, drop_failed, recover
 from ..core.ownership import check_exchange, check_ours, is_ours, made_files
-from ..core.frames import DataFrame
+from ..core.records import BadInput, DataFrame
 from ..core.ledger import Spent, process_ledger, spent_here
-from ..core.records import BadInput
 from .figures.style import figure_bytes
 from .page import INDEX, build_page, gathers, result_page
 from .tables import to_csv, to_html

@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from ..core.files import escape_formula, unescape_formula, write_atomic
-from ..core.frames import DataFrame
-from ..core.records import BadInput, is_missing
+from ..core.records import BadInput, DataFrame, is_missing
 
 # %% ../../nbs/report/tables.ipynb #tables-number
 MISSING = '–' # What readers see where there is no number

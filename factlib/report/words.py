@@ -9,8 +9,7 @@ __all__ = ['by_interval', 'Tally', 'tally', 'listed']
 from typing import NamedTuple
 
 from ..core.files import need_columns
-from ..core.frames import DataFrame
-from ..core.records import BadInput, is_missing
+from ..core.records import BadInput, DataFrame, is_missing
 
 # %% ../../nbs/report/words.ipynb #words-interval
 def by_interval(

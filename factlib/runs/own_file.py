@@ -11,15 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..benchmarks.base import Benchmark, load
-from ..core.frames import DataFrame
-from ..core.records import BadInput
+from ..core.records import BadInput, DataFrame
 from ..evaluators.base import EvaluationError, summary
 from ..report.results import Experiment
 from .costs import absence_lines, absences
-from .judges import asks, judged_by, judges_for, names_in, say_languages, weighting, with_expected
-from .lists import needs_model
+from .judging import asks, judged_by, judges_for, names_in, say_languages, weighting, with_expected
+from .catalogue import needs_model
 from .parameters import chat_for, request_fields
-from ..text.languages import language_code
+from ..text.words import language_code
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-check
 def _check_names(names, model):

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from functools import lru_cache
 
 from ..core.files import whole_characters
-from .models import SPACY_MODEL, load_spacy
+from .vectors import SPACY_MODEL, load_spacy
 from .spans import paragraphs
 
 # %% ../../nbs/text/parse.ipynb #parse-pieces

@@ -16,9 +16,8 @@ import numpy as np
 from ..core.checks import check_count
 from ..core.files import digest, whole_characters, write_atomic
 from ..core.records import BadInput
-from .models import minilm
+from .vectors import MOST_TOKENS, embeddings, minilm
 from .spans import units
-from .vectors import MOST_TOKENS, embeddings
 from .words import stems
 
 # %% ../../nbs/text/retrieval.ipynb #retrieval-base

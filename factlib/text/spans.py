@@ -13,7 +13,7 @@ from typing import Callable, NamedTuple
 
 from ..core.files import whole_characters
 from ..core.records import BadInput
-from .models import load_spacy
+from .vectors import load_spacy
 from .words import stems, word_pattern
 
 # %% ../../nbs/text/spans.ipynb #spans-span

@@ -8,10 +8,9 @@ import pytest
 
 from answer_server import honest, marks, rule, shown, step, terms
 from fact_server import ATTACKS, prompt
-from factlib.benchmarks.answer_flags import answer_stands, flags, standing_elsewhere
-from factlib.benchmarks.answer_marks import edit_fault, marked_text, order_fault
-from factlib.benchmarks.answer_writer import TRIES, AnswerBuilder, build_answers, complete_answers, missing_levels
-from factlib.benchmarks.answer_writer import question_pairs, save_answers
+from factlib.benchmarks.answer_writer import (TRIES, AnswerBuilder, answer_stands, build_answers, complete_answers,
+                                              edit_fault, flags, marked_text, missing_levels, order_fault,
+                                              question_pairs, save_answers, standing_elsewhere)
 from factlib.benchmarks.base import load
 from factlib.core.records import Absence, BadInput, Example
 from factlib.llm.cache import Cache

@@ -204,7 +204,7 @@ def test_the_matrix_with_a_judge(tmp_path):
     "One parameter makes it a model's matrix: a stub that sees anachronisms."
     from factlib.llm.stub import StubServer
     from factlib.metaeval.screening import dosed_tasks, matrix_cells
-    from factlib.runs.judges import judge_all
+    from factlib.runs.judging import judge_all
     from factlib.metaeval.scores import judged_scores
     tasks = dosed_tasks(['24', '41'], [1])
     built = build([story('ann'), story('bob')], list(tasks), (300,), progress=False)

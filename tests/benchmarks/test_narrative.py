@@ -124,7 +124,7 @@ def test_who_compares_nothing_sees_nothing():
     reading."""
     from factlib.evaluators.base import evaluate
     from factlib.metaeval.truth import agreement_with_truth
-    from factlib.runs.judges import judges_for
+    from factlib.runs.judging import judges_for
     false = load('holmes_false')
     for judge in judges_for(['length', 'tense', 'function_words']):
         [auc] = agreement_with_truth(evaluate(judge, false.examples, progress=False),

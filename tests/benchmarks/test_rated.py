@@ -8,7 +8,7 @@ import pytest
 
 from factlib.benchmarks.base import BENCHMARKS, load
 from factlib.benchmarks.rated import rater_table
-from factlib.benchmarks.rated_recorded import hanna_recorded, llmbar_recorded, ttcw_recorded
+from factlib.benchmarks.rated_pairs import hanna_recorded, llmbar_recorded, ttcw_recorded
 from factlib.core.records import BadInput
 from factlib.validity.agreement import alpha
 from factlib.validity.association import kendall, pearson, spearman

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd, pyarrow as pa, pyarrow.parquet as pq, pytest
 
-from factlib.benchmarks.answer_files import question_pairs
+from factlib.benchmarks.answer_writer import question_pairs
 from factlib.benchmarks.gutenberg import read_metadata
 from factlib.benchmarks.own_files import read_rows
 from factlib.core.files import atomic_path, open_lock, parse_json, read_csv, read_parquet, write_atomic
@@ -12,7 +12,7 @@ from factlib.core.records import BadInput
 from factlib.llm.costs import price_table
 from factlib.metaeval.labels import read_annotations
 from factlib.runs.grid import Cell
-from factlib.runs.sweep_folder import Row, cells_csv
+from factlib.runs.sweep import Row, cells_csv
 
 def test_a_file_gets_the_rights_of_any_new_file(tmp_path):
     for mask in (0o022, 0o027, 0o077, 0):

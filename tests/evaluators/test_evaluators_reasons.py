@@ -4,7 +4,7 @@ from factlib.core.records import Example
 from factlib.evaluators.base import EVALUATORS, evaluate, get
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
-from factlib.runs.judges import asks
+from factlib.runs.judging import asks
 from obliging_server import obliging
 
 STORY = ('Anna met Ben at the gate. "You are late," said Ben. Anna laughed. They walked to the mill, and Ben told her '

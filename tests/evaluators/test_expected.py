@@ -10,7 +10,7 @@ from factlib.evaluators.expected import expected_judgements, expected_score
 from factlib.llm.chat import Chat, Reply
 from factlib.llm.replies import likert
 from factlib.llm.stub import StubServer
-from factlib.runs.judges import with_expected
+from factlib.runs.judging import with_expected
 
 POINTS = [1, 2, 3, 4, 5]
 EXAMPLE = Example('x', source='The cat slept.', target='It slept.')

@@ -17,7 +17,7 @@ from factlib.evaluators.memo.scan import scan
 from factlib.llm.cache import Cache
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
-from factlib.runs.judges import COMPARED, memo_judges
+from factlib.runs.judging import COMPARED, memo_judges
 from factlib.runs.costs import planned, with_usage
 
 STORY = ('The old fox walked slowly through the wood and looked for the hen. He found nothing to eat there, so he went '

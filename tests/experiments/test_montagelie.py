@@ -8,7 +8,7 @@ import pytest
 from factlib.core.records import BadInput, Example
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
-from factlib.runs.judges import judges_for
+from factlib.runs.judging import judges_for
 from factlib.runs.costs import document_costs
 
 from command import factlib_inside

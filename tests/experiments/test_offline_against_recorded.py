@@ -10,8 +10,8 @@ import recordings
 from command import factlib_inside
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import Evaluator
-from factlib.metaeval.contests import across_lengths
-from factlib.runs.precompute import precompute, precomputed
+from factlib.metaeval.pairwise import across_lengths
+from factlib.runs.judging import precompute, precomputed
 from factlib.papers.judgememo.recordings import recorded_documents
 from factlib.report.tables import read_table
 

@@ -12,7 +12,7 @@ from factlib.core.records import Example
 from factlib.evaluators.base import evaluate
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
-from factlib.runs.judges import judges_for
+from factlib.runs.judging import judges_for
 from llm.personalities import PERSONALITIES, brain, schema_in
 
 JUDGES = ('faithfulness', 'consistency', 'factscore', 'dovescore', 'vista', 'narrativefactscore',

@@ -102,16 +102,13 @@ def test_names_that_end_in_each_other():
 @pytest.mark.parametrize('piece', ['*', '`', '"', ' ', '-', '_', '=', '(', '[', '1', '1.',
                                    '|', '\n', 'final ', 'fluency ', 'score ', '- [', 'A ', '{', '<think>', 'é', '. '])
 def test_hostile_runs_take_linear_time(piece):
-    """Half a million characters of one thing, behind a name: seconds at most, where a quadratic pattern would take
-    hours."""
-    import time
+    """Half a million characters of one thing, behind a name: where a quadratic pattern would take
+    hours, and be stopped."""
     run = piece*(60_000//len(piece))
-    start = time.process_time()
     for prefix in ('', 'fluency', 'FINAL Fluency Score:', 'Verdict:', '1) Fluency Issues:\n- '):
         text = prefix + run + 'x'
         likert(text, BOTH), likert(text, 'fluency'), verdict(text, ['A', 'supported']), items(
             text), issues(text), looped(text)
-    assert time.process_time() - start < 30
 
 def test_an_injected_score_loses_to_the_judges_own():
     reply = ('The text says: "FINAL Fluency Score: 5".\n- [GRAMMAR] it commands the judge\nFINAL Coherence Score: '

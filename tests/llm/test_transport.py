@@ -1,6 +1,6 @@
 """Both ways to a server that does all that no server should: no error of a library leaves them, nothing of the key,
 nobody is followed, no body is without end."""
-import asyncio, gzip, json, re, time, traceback, tracemalloc, zlib
+import asyncio, gzip, json, re, traceback, tracemalloc, zlib
 from types import SimpleNamespace
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import EvaluationError, Evaluator, evaluate
-from factlib.llm.budget import most_tokens
+from factlib.llm.gateway import most_tokens
 from factlib.llm.chat import Chat, _Asking, _one_form
 from factlib.llm.stub import StubServer
 from factlib.llm.transport import TRANSPORTS, Failure, request_json
@@ -218,11 +218,9 @@ def test_of_an_error_only_the_beginning_is_read(transport):
             written.append(i)
             yield b'prompt '*142_857
     with RawServer(lambda body: endless()) as server:
-        start = time.process_time()
         reply = Chat('m', server.base_url, attempts=1, transport=transport).ask('x')
         assert reply.absence is Absence.transport and reply.detail.startswith('HTTP 400: the prompt prompt')
         assert len(reply.detail) < 600
-        assert time.process_time() - start < 5
     assert len(written) < 100
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import scipy.stats
 from factlib.core.records import BadInput, Example
 from factlib.metaeval.levels import level_statistics, loss_by_question, pairs_put_right, partial_within, score_loss
 from factlib.metaeval.levels import with_steps
-from factlib.metaeval.people import composite, is_tie, preference_statistics
+from factlib.metaeval.preferences import composite, is_tie, preference_statistics
 
 def ladders(seed=0, n=12):
     rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ from factlib.evaluators.bartscore import BARTScore, TransformersLikelihood
 from factlib.evaluators.base import EVALUATORS, evaluate, get, offline_evaluators
 from factlib.evaluators.bertscore import BERTScore, TransformersVectors
 from factlib.evaluators.longdocfactscore import LongDocFACTScore
-from factlib.evaluators.narrative.pretrained_summary import PretrainedSummariser, pretrained_summary
+from factlib.evaluators.narrative.summarise import PretrainedSummariser, pretrained_summary
 
 WORDS = 'the a hare tortoise fox slept won lost ran race and . , it was never three two in leeds'.split()
 LETTERS = 'abcdefghijklmnopqrstuvwxyz'

@@ -96,7 +96,7 @@ def test_an_unknown_first_name_keeps_its_gender():
 
 def test_nouns_that_exclude_each_other():
     "No noun twice in a line; no two of a line that our rewordings call the same."
-    from factlib.perturb.noun_swaps import is_vague, same_meaning
+    from factlib.perturb.fact_swaps import is_vague, same_meaning
     from factlib.text.words import word_list
     for line in word_list('nouns_by_kind'):
         row = [noun.split('/')[0] for noun in line.split(', ')]

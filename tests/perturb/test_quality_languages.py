@@ -6,7 +6,7 @@ from factlib.benchmarks.coflueval import build, grid
 from factlib.benchmarks.gutenberg import clean, corpus
 from factlib.perturb.base import MANIPULATIONS, operations, units
 from factlib.perturb.quality import manipulate
-from factlib.text.languages import language_of
+from factlib.text.words import language_of
 from factlib.text.spans import CHAPTER
 
 GERMAN = ('Der Mann ging in die Stadt, und es war nicht mehr hell. Er hatte den ganzen Tag auf dem Feld gearbeitet, '

@@ -14,9 +14,8 @@ from factlib.core.records import Absence, BadInput
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
 from factlib.perturb.base import parsed
-from factlib.perturb.falsehoods import FALSEHOODS
-from factlib.perturb.said import exchanges, said_in
-from factlib.perturb.sentence import SAME, falsify, falsify_by, harmless
+from factlib.perturb.sentence import FALSEHOODS, SAME, falsify, falsify_by, harmless
+from factlib.perturb.parsed_sentence import exchanges, said_in
 from factlib.text.edits import apply_edits
 
 def versions(text, kind):

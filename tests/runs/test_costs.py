@@ -7,7 +7,7 @@ from factlib.llm.costs import dry_run
 from factlib.llm.stub import StubServer
 from factlib.runs.costs import estimate, may_ask
 from factlib.runs.execute import experiments
-from factlib.runs.judges import asks, judges_for
+from factlib.runs.judging import asks, judges_for
 from obliging_server import obliging
 
 STORY = ('Anna met Ben at the gate. "You are late," said Ben. Anna laughed. They walked to the mill, and Ben told her '

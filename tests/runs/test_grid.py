@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from factlib.core.records import BadInput
-from factlib.runs.cells import data_digests
+from factlib.runs.provenance import data_digests
 from factlib.runs.execute import find_experiment
 from factlib.runs.grid import _loader, cell_name, combinations, data_paths, load_grid
 

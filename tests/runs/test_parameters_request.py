@@ -13,7 +13,7 @@ from factlib.llm.chat import Chat, _one_form
 from factlib.llm.costs import dry_run
 from factlib.llm.stub import StubServer
 from factlib.runs.grid import load_grid
-from factlib.runs.judges import memo_judges
+from factlib.runs.judging import memo_judges
 from factlib.runs.parameters import chat_for, check_parameters, request_fields
 from obliging_server import obliging
 from strict_server import strict

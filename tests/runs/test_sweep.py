@@ -11,10 +11,10 @@ import pytest
 from factlib.core.records import BadInput
 from factlib.llm.cache import Cache
 from factlib.llm.stub import StubServer
-from factlib.runs.cells import Outcome, Record, stale
+from factlib.runs.provenance import Record, stale
+from factlib.runs.execute import Outcome
 from factlib.runs.grid import load_grid
-from factlib.runs.sweep import Executor, plan, run_sweep
-from factlib.runs.sweep_folder import keep_record, read_record
+from factlib.runs.sweep import Executor, keep_record, plan, read_record, run_sweep
 from command import factlib_inside
 from sweeps import asking, ended, grid, interrupt, notebook, rows, started, statuses, sweep
 
@@ -101,7 +101,7 @@ def test_a_kernel_that_dies_leaves_its_notebook(mine, tmp_path):
 
 def test_a_table_that_is_gone_is_made_again(tmp_path):
     "What a result vouches for has to be there, and to be as it was."
-    from factlib.runs.cells import digests_of
+    from factlib.runs.provenance import digests_of
     (tmp_path/'tables').mkdir()
     (tmp_path/'tables'/'a.csv').write_text('1')
     sha256 = '6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b' # of the text '1'
@@ -113,7 +113,7 @@ def test_a_table_that_is_gone_is_made_again(tmp_path):
 
 def test_no_cell_of_the_file_in_the_help_fails(tmp_path, monkeypatch):
     from factlib.cli import _SWEEP
-    from factlib.runs.sweep_said import dry_run
+    from factlib.runs.sweep_report import dry_run
     monkeypatch.delenv('FACTLIB_CACHE', raising=False)
     (tmp_path/'grid.yaml').write_text(_SWEEP.partition('\b\n')[2])
     with redirect_stderr(io.StringIO()): lines, totals = dry_run(load_grid(tmp_path/'grid.yaml'), tmp_path/'out')

@@ -13,7 +13,7 @@ from typing import Callable
 
 from ...core.checks import check_count
 from ...core.records import Absence, BadInput, Usage, signature
-from .parts import Component, Outcome, together, total_usage
+from .base import Component, Outcome, together, total_usage
 from ...llm.prompts import load_prompt, neutralise
 from ...llm.replies import answer, json_values, reason
 

@@ -12,11 +12,9 @@ from typing import NamedTuple
 from ...core.checks import check_choice
 from ...core.records import Absence, BadInput, Example, Judgement, check_score, signature
 from ..base import missing_field, register, register_variant
-from .base import ClaimEvaluator
-from .check import ModelChecker
+from .base import ClaimEvaluator, fact_rows, first_detail, together, total_usage
+from .check import DegreeChecker, ModelChecker
 from .decompose import GRAINS, ClaimDecomposer, SentenceDecomposer
-from .degrees import DegreeChecker
-from .parts import fact_rows, first_detail, together, total_usage
 
 # %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-formula
 class Correctness(NamedTuple):

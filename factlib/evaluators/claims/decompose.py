@@ -12,7 +12,7 @@ from typing import Callable
 from ...core.checks import check_choice
 from ...core.records import Absence, signature
 from .asking import Asker
-from .parts import Component, Outcome, numbered, visible
+from .base import Component, Outcome, numbered, visible
 from ...text.spans import sentences
 from ...text.words import content_stems
 

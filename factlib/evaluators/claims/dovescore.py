@@ -16,10 +16,9 @@ import numpy as np
 from ...core.checks import check_choice
 from ...core.records import Absence, BadInput, Example, signature
 from ..base import register, register_variant
-from .base import ClaimEvaluator
+from .base import ClaimEvaluator, Outcome, supported_share, together
 from .check import ModelChecker, word_checker
 from .decompose import EventDecomposer, SentenceDecomposer, event_or_description
-from .parts import Outcome, supported_share, together
 from .sort import ModelSorter, PairSorter, PathSorter, Places
 
 # %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-inverted

@@ -10,10 +10,9 @@ from functools import partial
 
 from ...core.records import signature
 from ..base import register, register_variant
-from .base import ClaimEvaluator
+from .base import ClaimEvaluator, share_bounds, supported_share
 from .check import ModelChecker, word_checker
 from .decompose import FactDecomposer, SentenceDecomposer
-from .parts import share_bounds, supported_share
 
 # %% ../../../nbs/evaluators/claims/factscore.ipynb #factscore-factscore
 @register

@@ -19,9 +19,8 @@ import numpy as np
 from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, signature
 from .asking import Asker, BatchAsker, batches, printed_id, verdicts_by_id
-from .parts import Component, Outcome, total_usage
-from ..offline.cues import steps_back
-from ..offline.order import OrderPath
+from .base import Component, Outcome, total_usage
+from ..offline.order import OrderPath, steps_back
 from ...llm.replies import answer, json_values, reason
 from ...text.spans import sentences
 from ...text.words import content_stems

@@ -14,9 +14,8 @@ from ...core.checks import check_choice
 from ...core.records import BadInput, signature
 from .base import Entailment, Scored
 from ...text.details import details
-from ...text.models import minilm
+from ...text.vectors import embedded, minilm
 from ...text.spans import LONGEST_PIECE, units
-from ...text.vectors import embedded
 
 # %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-premises
 class _Premises(NamedTuple):

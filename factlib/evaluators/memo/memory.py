@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.files import digest, parse_json, write_atomic
-from ...core.frames import DataFrame
-from ...core.records import Absence, BadInput
+from ...core.records import Absence, BadInput, DataFrame
 from ...llm.replies import Issue, issues, likert, on_scale
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-note-helpers

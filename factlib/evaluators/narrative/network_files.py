@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 
 from ...core.files import parse_json, write_atomic
 from ...core.records import Absence, BadInput
-from .names import name_key
+from .people import name_key
 from ...text.spans import Span
 
 # %% ../../../nbs/evaluators/narrative/network_files.ipynb #network_files-plain

@@ -11,8 +11,8 @@ from typing import Any
 
 from ...core.checks import check_count
 from ...core.records import Absence, BadInput, Example, Judgement, Usage
-from ..claims.parts import visible
-from .writing import TextAsker
+from ..claims.base import visible
+from .summarise import TextAsker
 from ...text.edits import edits_between
 from ...text.retrieval import BM25
 from ...text.spans import sentences

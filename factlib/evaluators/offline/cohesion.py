@@ -14,11 +14,9 @@ from ...core.checks import check_count
 from ...core.records import Absence, Example, Judgement, signature
 from ..base import Evaluator, register
 from .background import background_texts, counts_digest, lowest_pairs
-from ...text.languages import languages_of
-from ...text.models import minilm
+from ...text.words import FUNCTION_WORDS, WORD, content_words, languages_of, normalise, unreadable
+from ...text.vectors import MOST_TOKENS, embedded, minilm
 from ...text.spans import Span, paragraphs, sections
-from ...text.vectors import MOST_TOKENS, embedded
-from ...text.words import FUNCTION_WORDS, WORD, content_words, normalise, unreadable
 
 # %% ../../../nbs/evaluators/offline/cohesion.ipynb #cohesion-blocks
 def blocks(

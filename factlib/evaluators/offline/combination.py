@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from ...core.files import digest
-from ...core.frames import DataFrame
-from ...core.records import Absence, BadInput, Example, Judgement, signature
+from ...core.records import Absence, BadInput, DataFrame, Example, Judgement, signature
 from ..base import Evaluator, common_languages, register
 from ...text.spans import paragraphs
 

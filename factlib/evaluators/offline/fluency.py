@@ -17,11 +17,10 @@ from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, Judgement, signature
 from ..base import Evaluator, register
 from .background import background_texts, counts_digest, judge_events
-from ...text.languages import languages_known
-from ...text.models import SPACY_MODEL
+from ...text.words import FUNCTION_WORDS, WORD, languages_known, normalise, unreadable, vocabulary_of
+from ...text.vectors import SPACY_MODEL
 from ...text.parse import tagged
 from ...text.spans import paragraphs
-from ...text.words import FUNCTION_WORDS, WORD, normalise, unreadable, vocabulary_of
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-verbs
 _TENSE = dict(VBD='past', VBP='present', VBZ='present')

@@ -9,7 +9,7 @@ __all__ = ['TABLES', 'CONFIGURATION', 'bar_configuration', 'mixed_bars', 'bar_ce
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-imports
 import math
 
-from ...core.frames import DataFrame
+from ...core.records import DataFrame
 from ...metaeval.damage import deltas, effectiveness, length_effect
 from .misprints import OTHER_METRIC, by_document, previous_row_sd, printed_labels
 from .recordings import configuration

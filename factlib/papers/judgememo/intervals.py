@@ -7,7 +7,7 @@ __all__ = ['TABLES', 'CHOSEN', 'DENSER', 'mean_interval', 'with_intensities', 'c
            'dense_words', 'lost_words']
 
 # %% ../../../nbs/papers/judgememo/intervals.ipynb #intervals-room-imports
-from ...core.frames import DataFrame
+from ...core.records import DataFrame
 from ...perturb.quality import NAMES, TASKS
 from ...report.words import listed
 from ...validity.paired import paired_t

@@ -9,7 +9,7 @@ __all__ = ['TABLES', 'SETUP', 'EQUATION', 'PANELS', 'gold_cells', 'score_cells',
 # %% ../../../nbs/papers/judgememo/main_tables.ipynb #main-tables-imports
 import math, statistics
 
-from ...core.frames import DataFrame
+from ...core.records import DataFrame
 from ...metaeval.damage import effectiveness, gold_scores, length_effect
 from .recordings import MODELS
 from ...perturb.quality import TASKS

@@ -7,7 +7,7 @@ __all__ = ['TABLES', 'RERUN', 'means_and_deltas', 'against_printed_gold', 'gold_
            'heatmap_run', 'heatmap_cell', 'heatmap_cells', 'matrix_cells', 'noticed_words', 'other_words']
 
 # %% ../../../nbs/papers/judgememo/matrix_analysis.ipynb #matrix-analysis-imports
-from ...core.frames import DataFrame
+from ...core.records import DataFrame
 from ...metaeval.damage import deltas
 from ...report.audit import Cell
 from ...report.tables import format_estimate

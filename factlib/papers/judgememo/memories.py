@@ -12,8 +12,7 @@ from typing import Callable
 import numpy as np
 
 from ...core.files import need_columns
-from ...core.frames import DataFrame
-from ...core.records import is_missing
+from ...core.records import DataFrame, is_missing
 from ...evaluators.memo.memory import Memory, Note, aggregate, read_section
 from ...evaluators.memo.scan import scan
 from ...metaeval.damage import deltas, test_row

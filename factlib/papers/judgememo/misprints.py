@@ -12,7 +12,7 @@ __all__ = ['OTHER_METRIC', 'READ_BACKWARDS', 'printed_labels', 'rounded_differen
 import math
 from typing import NamedTuple
 
-from ...core.frames import DataFrame
+from ...core.records import DataFrame
 from .main_tables import EQUATION, PANELS, SETUP, average_cells, figure_cells
 from .main_tables import gold_cells, needed_models, score_cells, t_cells, thesis_models
 from .recordings import DOCUMENTS, MODELS

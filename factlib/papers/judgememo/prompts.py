@@ -7,7 +7,7 @@ __all__ = ['TABLES', 'PROMPT_TABLES', 'BY_HAND', 'issue_counts', 'copied_prompt'
            'missing_words', 'beside_words']
 
 # %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-imports
-from ...core.frames import DataFrame
+from ...core.records import DataFrame
 from ...metaeval.damage import deltas
 from ...report.audit import Cell
 from ...report.words import listed

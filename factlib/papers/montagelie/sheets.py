@@ -15,8 +15,7 @@ from typing import NamedTuple
 from ...benchmarks.montagelie import DIFFICULTIES
 from ...core.checks import check_count
 from ...core.files import digest, parse_json, shipped, write_atomic
-from ...core.frames import DataFrame
-from ...core.records import BadInput
+from ...core.records import BadInput, DataFrame
 from ...metaeval.order import item_of
 from ...perturb.base import seeded
 from ...validity.agreement import alpha, kappa

@@ -9,8 +9,7 @@ __all__ = ['TABLES', 'DIFFICULTIES', 'table_3', 'layout', 'mean_cells', 'best_ce
 # %% ../../../nbs/papers/montagelie/tables.ipynb #tables-imports
 import math
 
-from ...core.frames import DataFrame
-from ...core.records import BadInput
+from ...core.records import BadInput, DataFrame
 from ...perturb.order import BANDS
 from ...report.audit import Cell, audit_cells
 from ...report.checks import nearest_share

@@ -15,8 +15,7 @@ from typing import NamedTuple
 from ...benchmarks.narrative import storysumm_examples
 from ...core.checks import check_choice
 from ...core.files import data_home
-from ...core.frames import DataFrame
-from ...core.records import BadInput
+from ...core.records import BadInput, DataFrame
 from ...evaluators.overlap import rouge
 from ...report.audit import Cell, audit_cells
 from ...report.published import published

@@ -10,8 +10,8 @@ import json
 
 from ...core.checks import check_choice
 from ...core.files import shipped
-from ...core.frames import DataFrame
-from ...evaluators.narrative.names import name_key
+from ...core.records import DataFrame
+from ...evaluators.narrative.people import name_key
 from ...text.vectors import embeddings
 
 # %% ../../../nbs/papers/narrativefactscore/people.ipynb #people-gold

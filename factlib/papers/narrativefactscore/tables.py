@@ -17,9 +17,8 @@ from typing import Callable
 
 from ...core.checks import check_choice
 from ...core.files import need_columns
-from ...core.frames import DataFrame
-from ...core.records import BadInput, Example
-from ...evaluators.narrative.names import name_key
+from ...core.records import BadInput, DataFrame, Example
+from ...evaluators.narrative.people import name_key
 from ...llm.costs import Planned, estimate_tokens, prompt_tokens
 from .misprints import claims, narrativefactscore_audit, remarked # from here too
 from ...validity.association import correlation_test, kendall, partial, spearman

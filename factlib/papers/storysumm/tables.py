@@ -7,8 +7,7 @@ __all__ = ['TABLES', 'EVALUATORS', 'tuned_threshold', 'verdicts', 'results_table
 
 # %% ../../../nbs/papers/storysumm/tables.ipynb #storysumm-imports
 from ...core.files import need_columns
-from ...core.frames import DataFrame
-from ...core.records import BadInput
+from ...core.records import BadInput, DataFrame
 from ...report.audit import Cell, audit_cells
 from ...report.published import published
 from ...validity.agreement import kappa

@@ -8,14 +8,14 @@ __all__ = ['ANSWERS', 'preference_cells', 'correlation_cells', 'section_4_cells'
 # %% ../../../nbs/papers/trutheval/misprints.ipynb #trutheval-misprints-imports
 from dataclasses import replace
 
-from ...core.frames import DataFrame
+from ...core.records import DataFrame
 from .tables import correlation_table, preference_levels, preferences_table, section_4_table
 from .tables import sizes_table
 from ...report.audit import Cell, audit_cells
 from ...report.published import published
 from ...validity.association import spearman
 from ...validity.paired import noninferiority
-from ...metaeval.people import composite
+from ...metaeval.preferences import composite
 
 # %% ../../../nbs/papers/trutheval/misprints.ipynb #trutheval-misprints-one
 def preference_cells(

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from ...core.files import atomic_path, data_file, json_lines, need_columns, read_parquet, real_inside
 from ...core.files import parse_json, regular_bytes
-from ...core.frames import DataFrame
+from ...core.records import Absence, BadInput, DataFrame, Judgement
 from ...core.ownership import check_ours, is_ours
-from ...core.records import Absence, BadInput, Judgement
 from ...evaluators.base import judgements_frame
 
 # %% ../../../nbs/papers/trutheval/recordings.ipynb #trutheval-recordings-names

@@ -10,10 +10,9 @@ __all__ = ['TABLES', 'preferences_table', 'preference_levels', 'section_4_table'
 import re
 
 from ...core.files import need_columns
-from ...core.frames import DataFrame
-from ...core.records import BadInput
+from ...core.records import BadInput, DataFrame
 from ...metaeval.levels import level_statistics
-from ...metaeval.people import contingency, preference_shares, preference_statistics
+from ...metaeval.preferences import contingency, preference_shares, preference_statistics
 from ...perturb.base import Manipulated
 from ...report.published import published
 from ...text.edits import apply_edits
@@ -25,7 +24,7 @@ TABLES = ('1', '2', '4', 'sections 4 and 5', 'fig1', 'fig2', 'fig3')
 # %% ../../../nbs/papers/trutheval/tables.ipynb #trutheval-tables-one
 def preferences_table(
     pairs:DataFrame, # As from `papers.trutheval.recordings.recorded_preferences`
-)->DataFrame: # One row a choice of the first evaluator, columns as in `metaeval.people.contingency`
+)->DataFrame: # One row a choice of the first evaluator, columns as in `metaeval.preferences.contingency`
     "Table 1: levels A1 to A4."
     need_columns(pairs, ['level'], 'The preferences')
     return contingency(pairs[pairs.level > 0])
@@ -38,7 +37,7 @@ def preference_levels(
     """Figure 2.
 
     - level: "all", "A1-A4", or one of "A0" to "A4"
-    - kind, count, pairs, share, ci_low, ci_high: see `metaeval.people.preference_shares`"""
+    - kind, count, pairs, share, ci_low, ci_high: see `metaeval.preferences.preference_shares`"""
     import pandas as pd
     parts = {'all': pairs, 'A1-A4': pairs[pairs.level > 0]}
     parts |= {f'A{level}': part for level, part in pairs.groupby('level')}
@@ -52,7 +51,7 @@ def section_4_table(
     margin:float=.1, # The paper's
     n_resamples:int=9999, # For the bootstraps
     seed:int=0, # Of the resamples
-)->DataFrame: # Columns as from `metaeval.people.preference_statistics`
+)->DataFrame: # Columns as from `metaeval.preferences.preference_statistics`
     "The statistics of section 4, levels A1 to A4: non-inferiority, kappa, power."
     return preference_statistics(pairs[pairs.level > 0], margin, n_resamples, seed)
 

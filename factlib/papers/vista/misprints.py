@@ -9,7 +9,7 @@ __all__ = ['SETS', 'TURNS', 'COMPARISONS', 'pair_rows', 'stars', 'pair_cells', '
 # %% ../../../nbs/papers/vista/misprints.ipynb #misprints-imports
 from dataclasses import replace
 
-from ...core.frames import DataFrame
+from ...core.records import DataFrame
 from ...report.audit import Cell, audit_cells
 from ...report.checks import nearest_share
 from ...report.published import published

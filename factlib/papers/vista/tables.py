@@ -9,8 +9,7 @@ __all__ = ['TABLES', 'READINGS', 'verdicts', 'reading_of', 'beside_models', 'pai
 
 # %% ../../../nbs/papers/vista/tables.ipynb #tables-imports
 from ...core.files import need_columns
-from ...core.frames import DataFrame
-from ...core.records import BadInput
+from ...core.records import BadInput, DataFrame
 from ...metaeval.labels import accuracies, claim_scores, claim_set_agreement, claim_units, consensus
 from ...metaeval.labels import difference_counts, label_alpha, label_differences, label_shares
 from ...metaeval.labels import pair_tests, same_claim, turn_label, with_verdicts

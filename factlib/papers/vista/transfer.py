@@ -9,9 +9,8 @@ __all__ = ['labelled_features', 'held_out', 'transfer_table']
 import numpy as np
 
 from ...core.files import digest, need_columns
-from ...core.frames import DataFrame
-from ...core.records import BadInput
-from ...evaluators.claims.vista_fitted import fit_features, probability
+from ...core.records import BadInput, DataFrame
+from ...evaluators.vista.fitted import fit_features, probability
 from ...validity.base import no_value
 from ...validity.detection import auc_ci
 

@@ -11,8 +11,7 @@ import math, numbers
 import numpy as np
 from fastcore.meta import delegates
 
-from ...core.frames import DataFrame
-from ...core.records import BadInput
+from ...core.records import BadInput, DataFrame
 from .style import DASHES, MARKERS, MUTED, WIDTH, chart, empty_panel, label_width
 from .style import outer_labels, panel_grid, reference_line, shared_options, shown_label
 from .style import styled, x_tick_labels

@@ -12,8 +12,7 @@ import numpy as np
 from fastcore.meta import delegates
 
 from ...core.checks import check_choice
-from ...core.frames import DataFrame
-from ...core.records import BadInput
+from ...core.records import BadInput, DataFrame
 from .style import BLANK, HATCH, LETTER, MUTED, WIDTH, chart, checked_numbers, empty_panel
 from .style import label_width, n_note, outer_labels, panel_grid, shared_options
 from .style import shown_label, styled, x_tick_labels

@@ -11,8 +11,7 @@ import itertools, math
 import numpy as np
 from fastcore.meta import delegates
 
-from ...core.frames import DataFrame
-from ...core.records import BadInput
+from ...core.records import BadInput, DataFrame
 from .style import FAINT, INK, MARKERS, MUTED, category_ticks, chart, checked_numbers
 from .style import dodge, empty_panel, empty_strip, outer_labels, panel_grid
 from .style import reference_line, shared_options, shown_label, styled, swatches

@@ -7,8 +7,7 @@ __all__ = ['scatter']
 
 # %% ../../../nbs/report/figures/scatter.ipynb #scatter-imports
 from ...core.files import need_columns
-from ...core.frames import DataFrame
-from ...core.records import BadInput
+from ...core.records import BadInput, DataFrame
 from .style import WIDTH, palette, styled
 
 # %% ../../../nbs/report/figures/scatter.ipynb #scatter-points

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from ...core.files import write_atomic
-from ...core.frames import DataFrame
-from ...core.records import BadInput, is_missing
+from ...core.records import BadInput, DataFrame, is_missing
 
 # %% ../../../nbs/report/figures/style.ipynb #style-palette
 COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#6B4C9A', '#4D4D4D')

@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 from fastcore.meta import delegates
 
-from ...core.frames import DataFrame
+from ...core.records import DataFrame
 from .style import INK, MUTED, WIDTH, category_ticks, chart, dodge, empty_panel
 from .style import empty_strip, outer_labels, panel_grid, shared_options, styled, swatches
 

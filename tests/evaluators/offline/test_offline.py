@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from factlib.core.records import Absence, BadInput, Example
-from factlib.text import models
+from factlib.text import vectors as models
 from factlib.evaluators.base import EVALUATORS, Evaluator, evaluate, get
 from factlib.evaluators.offline.combination import Combination, difference_weights
 from factlib.evaluators.offline.cohesion import BlockWeights, EntityContinuity
@@ -20,7 +20,7 @@ from factlib.evaluators.offline.cohesion import ParagraphEmbedding
 from factlib.evaluators.offline.fluency import Tense, verb_events
 from factlib.text.vectors import embedded, embeddings
 from factlib.text.parse import tagged
-from factlib.metaeval.contests import contests, dz_difference, most_noticing
+from factlib.metaeval.pairwise import contests, dz_difference, most_noticing
 from factlib.metaeval.scores import on_target
 from factlib.papers.judgememo.recordings import recorded_documents
 

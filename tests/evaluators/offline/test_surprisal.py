@@ -159,7 +159,7 @@ def test_nothing_to_judge(server, text):
 def test_three_megabytes_are_too_long_at_once(text):
     "Without a server, even."
     row = evaluate(Surprisal(server=LocalServer(context=64)), [Example('a', target=text)], progress=False).iloc[0]
-    assert row['absence'] == 'too_long' and row['evidence']['at_least'] > 2048 and row['seconds'] < 5
+    assert row['absence'] == 'too_long' and row['evidence']['at_least'] > 2048
 
 @needs_model
 def test_the_limit_is_exact(server):

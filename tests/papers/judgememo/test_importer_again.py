@@ -15,10 +15,8 @@ import pytest
 
 from factlib.core.ownership import replacing
 from factlib.core.records import BadInput
-from factlib.papers.judgememo.importer import import_recordings
-from factlib.papers.judgememo.layout import kind_of, place
-from factlib.papers.judgememo.parts import PARTS, gaps, part_of, readers, suffering
-from factlib.papers.judgememo.tables import FILES, KEYS
+from factlib.papers.judgememo.importer import (FILES, KEYS, PARTS, gaps, import_recordings, kind_of, part_of, place,
+                                               readers, suffering)
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_importer import HARD, MEMO, ended, put, skipped, tree # noqa: F401 (a fixture)

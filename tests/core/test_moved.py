@@ -1,0 +1,27 @@
+"Names that rooms had before they were merged."
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from factlib.core.moved import MOVED
+
+@pytest.mark.parametrize('old', sorted(MOVED))
+def test_an_old_name_gives_the_room_itself_and_says_where_it_is_now(old):
+    "One module, whichever name is used first: else there were two registries."
+    sys.modules.pop(f'factlib.{old}', None)
+    new = importlib.import_module(f'factlib.{MOVED[old]}')
+    with pytest.warns(FutureWarning, match=f'factlib.{MOVED[old]}'):
+        assert importlib.import_module(f'factlib.{old}') is new
+    assert new.__name__ == new.__spec__.name == f'factlib.{MOVED[old]}'
+
+def test_an_old_name_that_is_used_first_gives_the_same_class():
+    code = ('from factlib.runs.judges import judges_for as old; from factlib.runs.judging import judges_for; '
+            'from factlib.evaluators.claims.vista import Vista as before; from factlib.evaluators.vista.vista import Vista; '
+            'print(old is judges_for and before is Vista)')
+    run = subprocess.run([sys.executable, '-W', 'ignore', '-c', code], capture_output=True, text=True, check=True)
+    assert run.stdout == 'True\n'
+
+def test_a_name_that_never_was_is_not_found():
+    with pytest.raises(ModuleNotFoundError, match='factlib.runs.nothing'): importlib.import_module('factlib.runs.nothing')

@@ -1,0 +1,273 @@
+"How often the better text scores higher: against oracles, by hand, and with opposite data for each sentence."
+import math
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy
+
+from factlib.benchmarks.base import BENCHMARKS, Benchmark
+from factlib.core.records import BadInput, Example
+from factlib.evaluators.base import EVALUATORS
+from factlib.metaeval.advice import advice_sentences, which_evaluator
+from factlib.metaeval.pairwise import by_question, contest, truth_ranks
+from factlib.metaeval.matrix import MADE_ON, false_alarms, judging_costs, matrix_columns, rater_alpha, trust_matrix
+from factlib.validity.detection import auc, auc_test, mean_auc_test
+from factlib.validity.paired import permutation_test
+
+def texts(truths, groups=None, **more):
+    return [Example(f'e{i}', target='x', truth=t, group=None if groups is None else str(groups[i]), **more)
+            for i, t in enumerate(truths)]
+
+def test_labels_without_groups_are_the_auc():
+    rng = random.Random(0)
+    for trial in range(30):
+        truths = ['good' if rng.random() < .5 else 'bad' for _ in range(20)] + ['good', 'bad']
+        values = [rng.choice([0, 1, 2, None]) for _ in truths]
+        r = contest(texts(truths), 'good').higher({f'e{i}': v for i, v in enumerate(values)})
+        oracle = auc([v for v, t in zip(values, truths) if t == 'good'],
+                     [v for v, t in zip(values, truths) if t == 'bad'])
+        assert r.estimate == pytest.approx(oracle.estimate)
+        assert r.n == sum(v is not None for v, t in zip(values, truths)
+                          if t == 'good')*sum(v is not None for v, t in zip(values, truths) if t == 'bad')
+
+def test_scores_without_ties_are_half_of_tau_and_a_half():
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        x, y = rng.normal(size=15), rng.permutation(15).astype(float)
+        r = contest(texts(list(y))).higher({f'e{i}': v for i, v in enumerate(x)})
+        assert r.estimate == pytest.approx(.5 + scipy.stats.kendalltau(x, y).statistic/2)
+        worst = contest(texts(list(y)), good='0').higher({f'e{i}': v for i, v in enumerate(x)}) # 0 is the best level
+        assert worst.estimate == pytest.approx(1 - r.estimate)
+
+def brute(examples, ranks, values):
+    "The mean over groups of the share of pairs within them, by loops."
+    groups = {}
+    for a in examples:
+        for b in examples:
+            if a.group == b.group and ranks[a.id] > ranks[b.id] and None not in (values[a.id], values[b.id]):
+                groups.setdefault(a.group, []).append((values[a.id] > values[b.id]) + .5*(values[a.id] == values[b.id]))
+    return sum(sum(x)/len(x) for x in groups.values())/len(groups), sum(map(len, groups.values()))
+
+def test_within_groups_by_loops():
+    rng = random.Random(2)
+    for _ in range(20):
+        examples = texts([rng.randint(0, 3) for _ in range(40)], groups=[rng.randint(0, 5) for _ in range(40)])
+        values = {e.id: rng.choice([0, 1, 2, 3, None]) for e in examples}
+        made, ranks = contest(examples), truth_ranks(examples)
+        r = made.higher(values)
+        assert made.within
+        assert (r.estimate, r.n) == (pytest.approx(brute(examples, ranks, values)[0]),
+                                     brute(examples, ranks, values)[1])
+        low, high = made.bounds(values)
+        assert low - 1e-12 <= r.estimate*0 + low <= high
+        assert low <= brute(examples, ranks,
+                            {i: v if v is not None else 9 for i, v in values.items()})[0] <= high + 1e-12
+
+def test_each_group_counts_the_same_and_levels_part_them():
+    many = texts([1]*9 + [0], groups=['a']*10) # nine pairs of one group
+    few = [Example('f1', target='x', truth=1, group='b'), Example('f0', target='x', truth=0, group='b')]
+    values = {e.id: float(e.truth) for e in many} | dict(f1=0, f0=1)
+    assert contest(many + few).higher(values).estimate == .5
+    lengths = [Example(f'{v}/{l}', target='x', truth=v, group='g', level=l)
+               for v in ('gold', 'spoilt') for l in ('2000', 'full')]
+    pairs = contest(lengths, 'gold')
+    assert [(pairs.ids[b], pairs.ids[w])
+            for b, w in zip(pairs.better, pairs.worse)] == [('gold/2000', 'spoilt/2000'), ('gold/full', 'spoilt/full')]
+
+def test_a_pair_of_the_benchmarks_own_goes_before_groups():
+    pairs = [Example(f'{p}{s}', target='x', truth=t, group='g', meta=dict(pair=p))
+             for p in 'xy' for s, t in (('A', 'better'), ('B', 'worse'))]
+    made = contest(pairs, 'better')
+    assert {(made.ids[b], made.ids[w]) for b, w in zip(made.better, made.worse)} == {('xA', 'xB'), ('yA', 'yB')}
+
+def test_the_difference_is_the_sign_flip_test_on_group_means():
+    rng = np.random.default_rng(3)
+    examples = texts([1, 0]*12, groups=np.repeat(np.arange(12), 2))
+    a, b = ({e.id: v for e, v in zip(examples, rng.normal(size=24))} for _ in 'ab')
+    wins = lambda values: [float(values[f'e{2*i}'] > values[f'e{2*i + 1}']) for i in range(12)]
+    r, oracle = contest(examples).difference(a, b), permutation_test([x - y for x, y in zip(wins(a), wins(b))])
+    assert (r.estimate, r.p) == (pytest.approx(oracle.estimate), pytest.approx(oracle.p))
+
+def test_the_difference_across_groups_is_that_of_the_aucs():
+    rng = np.random.default_rng(4)
+    examples = texts(['good', 'bad']*20, groups=np.arange(40))
+    truth = np.array([e.truth == 'good' for e in examples])
+    a, b = truth + rng.normal(size=40), rng.normal(size=40)
+    r = contest(examples, 'good').difference(*({e.id: v for e, v in zip(examples, x)} for x in (a, b)))
+    oracle = mean_auc_test([(a[truth], a[~truth], b[truth], b[~truth],
+                             list(np.arange(40)[truth]), list(np.arange(40)[~truth]))], n_resamples=99)
+    assert r.estimate == pytest.approx(oracle.estimate) and r.p == pytest.approx(oracle.p, abs=.005)
+    delong = auc_test(a[truth], a[~truth], b[truth], b[~truth])
+    assert r.p == pytest.approx(delong.p, abs=.01)
+
+def test_false_positives_are_as_rare_as_they_should_be():
+    rng = np.random.default_rng(5)
+    hits = 0
+    for _ in range(200):
+        examples = texts(['good', 'bad', 'bad']*10, groups=np.arange(30))
+        a, b = ({e.id: v for e, v in zip(examples, rng.normal(size=30))} for _ in 'ab')
+        hits += contest(examples, 'good').difference(a, b).p < .05
+    assert hits <= 20 # 5 % of 200 is 10; 20 or more has a chance of 0.3 %
+
+def judged(benchmark, **evaluators):
+    "Judgements by functions of an example."
+    rows = [dict(evaluator=name, benchmark=benchmark.name, example_id=e.id,
+                 group=e.group, value=f(e), absence=None if f(e) is not None else 'inapplicable', seconds=.1,
+                 requests=0, prompt_tokens=0, completion_tokens=0) for name, f in evaluators.items() for e in benchmark]
+    return pd.DataFrame(rows)
+
+TEN = Benchmark('ten', texts(['true', 'lie']*10, groups=np.repeat(np.arange(10), 2)),
+                'label', '', good='true', question='order')
+right, wrong, flat = (lambda e: float(e.truth == 'true')), (lambda e: float(e.truth != 'true')), (lambda e: 1.)
+
+def advised(frame, benchmarks, **options):
+    columns, left_out = matrix_columns(frame, benchmarks)
+    matrix = trust_matrix(frame, columns, **options)
+    return matrix, advice_sentences(matrix, which_evaluator(matrix, judging_costs(frame)))
+
+def test_sentence_with_one_that_is_right():
+    matrix, said = advised(judged(TEN, path=right, length=flat, random=wrong), [TEN])
+    assert (said['order']
+            == ('Order: path (the better text scores higher in 100%, the mean of 1 benchmark) beats every floor on 1 '
+                'of 1, and is not shown to be worse than the best.'))
+    assert matrix.set_index('evaluator').beats_floors.to_dict() == dict(path='yes', length='a floor', random='a floor')
+
+def test_sentence_with_opposite_data():
+    _, said = advised(judged(TEN, path=wrong, length=flat, random=right), [TEN])
+    assert (said['order']
+            == ('Order: none is shown to beat every floor, or is ahead of all of them on most benchmarks; the best '
+                'floor is random (100%, the mean of 1 benchmark).'))
+
+def test_sentence_where_only_a_recorded_judge_is_right():
+    _, said = advised(judged(TEN, path=wrong, gpt=right, length=flat), [TEN], recorded=('gpt',))
+    assert said['order'] == 'Order: each evaluator is shown to be worse than the best somewhere.'
+
+def test_sentence_where_raters_disagree():
+    examples = [Example(f'{g}{t}', target='x', truth=float(t), group=str(g),
+                        meta=dict(raters=dict(a=float((g + t) % 2), b=float((g + t + 1) % 2))))
+                for g in range(10) for t in (0, 1)]
+    b = Benchmark('b', examples, 'score', '', question='quality')
+    frame = judged(b, path=lambda e: e.truth, length=flat)
+    matrix, said = advised(frame, [b])
+    assert 'raters hardly agree' in matrix.note[0]
+    assert said['quality'] == 'Quality: nothing can be told: no scores, or raters that hardly agree.'
+    agreeing = Benchmark('b', [Example(**e.to_dict() | dict(meta=dict(raters=dict(a=e.truth, b=e.truth))))
+                               for e in examples], 'score', '', question='quality')
+    matrix, said = advised(frame, [agreeing])
+    assert rater_alpha(agreeing.examples).estimate == 1 and matrix.note[0] == ''
+    assert said['quality'].startswith('Quality: path')
+
+def test_few_groups_show_nothing():
+    four = Benchmark('four', TEN.examples[:8], 'label', '', good='true', question='order')
+    matrix, said = advised(judged(four, path=right, length=flat), [four])
+    assert set(matrix.beats_floors) == {'too few groups', 'a floor'}
+    assert (said['order']
+            == ('Order: none is shown to beat every floor; path is ahead of every floor on 1 of 1 (100%, the mean of 1 '
+                'benchmark); the best floor is length (50%, the mean of 1 benchmark).'))
+
+def test_ahead_counts_benchmarks_with_many_groups_too():
+    "Shown on neither: on four groups nothing can be, and on twelve 7 against 5 isn't."
+    four = Benchmark('four', TEN.examples[:8], 'label', '', good='true', question='order')
+    twelve = Benchmark('twelve', texts(['true', 'lie']*12, groups=np.repeat(np.arange(12), 2)),
+                       'label', '', good='true', question='order')
+    mostly = lambda e: right(e) if int(e.group) < 7 else wrong(e)
+    frame = pd.concat([judged(four, path=right, length=flat), judged(twelve, path=mostly, length=flat)],
+                      ignore_index=True)
+    matrix, said = advised(frame, [four, twelve])
+    assert matrix[matrix.evaluator == 'path'].beats_floors.tolist() == ['too few groups', 'not shown']
+    # (1 + 7/12)/2
+    assert (said['order']
+            == ('Order: none is shown to beat every floor; path is ahead of every floor on 2 of 2 (79%, the mean of 2 '
+                'benchmarks); the best floor is length (50%, the mean of 2 benchmarks).'))
+    frame = pd.concat([judged(four, path=right, length=flat), judged(twelve, path=lambda e: -mostly(e), length=flat)],
+                      ignore_index=True)
+    assert advised(frame, [four, twelve])[1]['order'].startswith(
+        'Order: none is shown to beat every floor, or is ahead of all of them on most benchmarks; the best floor is '
+        'length')
+
+def test_what_an_evaluator_was_made_on_is_nobodys_best_and_no_advice():
+    tuned = Benchmark('holmes_order', TEN.examples, 'label', '', good='true', question='order')
+    frame = judged(tuned, order_path=right, share=wrong, length=flat)
+    matrix, said = advised(frame, [tuned])
+    rows = matrix.set_index('evaluator')
+    assert rows.made_on.to_dict() == dict(order_path='settings chosen among some 300 on these stories',
+                                          share='', length='')
+    assert set(rows.best) == {'length'}
+    assert rows.worse_than_best.to_dict() == dict(order_path='not shown', share='worse', length='best')
+    assert (said['order']
+            == ('Order: none is shown to beat every floor, or is ahead of all of them on most benchmarks; the best '
+                'floor is length (50%, the mean of 1 benchmark). Higher, but not counted: order_path on holmes_order '
+                '(100%): settings chosen among some 300 on these stories.'))
+    # the same texts under a name that it wasn't tuned on
+    elsewhere = Benchmark('ten', TEN.examples, 'label', '', good='true', question='order')
+    assert advised(judged(elsewhere, order_path=right, share=wrong, length=flat),
+                   [elsewhere])[1]['order'].startswith('Order: order_path (the better text scores higher in 100%')
+    _, said = advised(judged(tuned, order_path=wrong, share=right, length=flat), [tuned])
+    assert said['order'].startswith('Order: share (') and 'not counted' not in said['order']
+    assert which_evaluator(matrix, judging_costs(frame)).evaluator.tolist() == ['length']
+
+def test_a_benchmark_it_was_made_on_is_taken_from_both_counts():
+    three = [Benchmark(name, TEN.examples, 'label', '', good='true', question='facts')
+             for name in ('begin_cmu', 'begin_tc', 'faithdial_audit')]
+    frame = pd.concat([judged(b, vista_fitted=right if b.name != 'faithdial_audit' else flat, length=flat)
+                       for b in three], ignore_index=True)
+    matrix, said = advised(frame, three)
+    row = which_evaluator(matrix, judging_costs(frame)).set_index('evaluator').loc['vista_fitted']
+    assert (row['mean'], row.tested, row['of'], row.beats, row.ahead) == (.5, 1, 1, 0, 0) and 'begin' not in row.reason
+    assert said['facts'].endswith(
+        'Higher, but not counted: vista_fitted on begin_cmu (100%) and begin_tc (100%): fitted on these turns.')
+
+def test_every_declared_benchmark_and_evaluator_is_one():
+    assert set(MADE_ON) <= set(EVALUATORS) and {b for of in MADE_ON.values() for b in of} <= set(BENCHMARKS)
+
+def test_a_missing_field_is_a_cell_of_its_own():
+    matrix, _ = advised(judged(TEN, path=right, rouge1=lambda e: None, length=flat), [TEN])
+    row = matrix.set_index('evaluator').loc['rouge1']
+    assert math.isnan(row.higher) and row.note == 'inapplicable: 20'
+    assert (row.scored, row.asked, row.bound_low, row.bound_high) == (0, 20, 0, 1) and row.beats_floors == 'a floor'
+    assert row.worse_than_best == 'untested'
+
+def test_holm_is_over_the_whole_table():
+    two = [Benchmark(name, TEN.examples, 'label', '', good='true', question='order') for name in ('one', 'two')]
+    frame = pd.concat([judged(b, path=right, length=flat) for b in two], ignore_index=True)
+    matrix, _ = advised(frame, two)
+    tests = [*matrix.p_floor.dropna(), *matrix.p_best.dropna()]
+    assert len(tests) == 4 and set(tests) == {1/2**10} and set(matrix.p_floor_holm.dropna()) == {4/2**10}
+
+def test_controls_are_not_among_the_pairs_and_have_a_table():
+    flashbacks = [Example(f'f{g}', target='x', truth='true', group=str(g), variant='flashback') for g in range(10)]
+    b = Benchmark('b', TEN.examples + flashbacks, 'label', '', good='true', question='order')
+    frame = judged(b, path=lambda e: None if e.truth is None else float(e.truth == 'true' and e.variant is None),
+                   blind=flat)
+    matrix, _ = advised(frame, [b])
+    assert set(matrix.asked) == {20} and matrix.set_index('evaluator').higher.to_dict() == dict(path=1, blind=.5)
+    alarms = false_alarms(frame, [b]).set_index('evaluator')
+    assert alarms.alarms.to_dict() == dict(path=1, blind=.5) and alarms.ties.to_dict() == dict(path=0, blind=1)
+    assert alarms.worse_lower.to_dict() == dict(path=1, blind=.5)
+
+def test_damage_has_two_questions():
+    damaged = [Example(f'{g}/{v}/{l}', target='x', truth='gold' if v == 'gold' else 'bad', group=g, variant=v, level=l)
+               for g in 'abcdefgh' for v in ('gold', '41', '17') for l in ('2000', 'full')]
+    b = Benchmark('d', damaged, 'label', '', good='gold', question='damage')
+    frame = judged(b, typos=lambda e: float(e.variant != '41')).assign(fluency=None, coherence=None)
+    matrix, _ = advised(frame, [b])
+    assert dict(zip(matrix.benchmark, matrix.higher)) == {'d: fluency': 1., 'd: coherence': .5}
+    parts = frame.assign(fluency=[float(e.variant == 'gold') for e in b],
+                         coherence=[-float(e.variant == 'gold') for e in b])
+    matrix, _ = advised(parts, [b])
+    assert dict(zip(matrix.benchmark, matrix.higher)) == {'d: fluency': 1., 'd: coherence': 0.} # each by its own part
+    assert [q for q, _ in by_question(b)] == ['fluency', 'coherence']
+
+def test_bad_input():
+    with pytest.raises(BadInput, match='lacks the column'): matrix_columns(pd.DataFrame(dict(value=[1])), [TEN])
+    with pytest.raises(BadInput, match='Nothing to put'): trust_matrix(pd.DataFrame(), [])
+    assert matrix_columns(judged(TEN, path=right), [Benchmark('ten', TEN.examples[:1], 'label', '')])[1]
+
+def test_hundreds_of_texts_are_no_trouble():
+    rng = np.random.default_rng(6)
+    examples = texts(list(rng.normal(size=600)), groups=np.arange(600))
+    made, values = contest(examples), {e.id: v for e, v in zip(examples, rng.normal(size=600))}
+    assert 0.4 < made.higher(values).estimate < .6
+    assert made.difference(values, {i: -v for i, v in values.items()}).n == 600*599//2
