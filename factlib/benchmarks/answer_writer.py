@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['FLAGS', 'MARKS', 'question_pairs', 'complete_answers', 'AnswerLevels', 'save_answers', 'missing_levels',
            'changed_words', 'standing_elsewhere', 'answer_stands', 'flags', 'Marks', 'marks_for', 'Marked',
-           'marked_text', 'put_back', 'facts_fault', 'edit_fault', 'order_fault', 'AnswerBuilder', 'build_answers']
+           'marked_text', 'put_back', 'facts_fault', 'edit_fault', 'order_fault', 'AnswerDraft', 'AnswerBuilder',
+           'build_answers']
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-imports
 import json, re
@@ -280,17 +281,6 @@ class Marked:
     chosen: tuple # Ids of those that are to be changed
     marks: Marks
 
-def _with_marks(text, ordered, chosen, marks):
-    "The text with a mark around each place."
-    out, here, number = [], 0, 0
-    for i, (start, end) in ordered.items():
-        number += i in chosen
-        before, after = (f'{marks.open}{number}: ', marks.close) if i in chosen else marks[2:]
-        out += [text[here:start], before, text[start:end], after]
-        here = end
-    return ''.join(out) + text[here:]
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-marks-marked-text
 def marked_text(
     text:str,
     places:dict, # Id -> (start, end)
@@ -300,21 +290,19 @@ def marked_text(
     marks, ordered = marks_for(text), dict(sorted(places.items(), key=lambda item: item[1]))
     if marks is None: return None
     in_order = tuple(i for i in ordered if i in chosen)
-    return Marked(text, _with_marks(text, ordered, in_order, marks), ordered, in_order, marks)
+    out, here, number = [], 0, 0
+    for i, (start, end) in ordered.items():
+        number += i in chosen
+        before, after = (f'{marks.open}{number}: ', marks.close) if i in chosen else marks[2:]
+        out += [text[here:start], before, text[start:end], after]
+        here = end
+    return Marked(text, ''.join(out) + text[here:], ordered, in_order, marks)
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-marks-split
 def _kept(marked):
     "Id -> text of what must stay."
     return {i: marked.plain[a:b] for i, (a, b) in marked.places.items() if i not in marked.chosen}
 
-def _first_loss(found, kept):
-    "What is wrong with the terms that stand in marks, or None."
-    for said, due in zip(found, kept):
-        if said != due: return f'where {due!r} has to be kept in its marks, there is {said!r}.'
-    if len(found) < len(kept): return f'the term {kept[len(found)]!r} has to be kept in its marks, and is not there.'
-    if len(found) > len(kept): return f'the term {found[len(kept)]!r} was not in such marks before.'
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-marks-parts
 def _parts(marked, reply):
     "The gaps of a reply, one more than what is kept; or what is wrong with it, as a text."
     marks = marked.marks
@@ -324,7 +312,12 @@ def _parts(marked, reply):
     gaps, found = pieces[::2], pieces[1::2]
     stray = any(sign[0] in piece for piece in pieces for sign in marks[2:])
     if stray: return f'the marks {marks.keep_open} and {marks.keep_close} do not stand in pairs.'
-    return _first_loss(found, list(_kept(marked).values())) or gaps
+    kept = list(_kept(marked).values())
+    for said, due in zip(found, kept):
+        if said != due: return f'where {due!r} has to be kept in its marks, there is {said!r}.'
+    if len(found) < len(kept): return f'the term {kept[len(found)]!r} has to be kept in its marks, and is not there.'
+    if len(found) > len(kept): return f'the term {found[len(kept)]!r} was not in such marks before.'
+    return gaps
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-marks-untouched
 def _words_at(text): return [(m.group().lower(), m.start(), m.end()) for m in re.finditer(r'\w+|[^\w\s]', text)]
@@ -397,13 +390,6 @@ def _dropped(marked, gaps):
             if re.search(rf'(?<!\w){n}: ', gap) and f'{n}: ' not in before: return f'the number {n}: of a term is left.'
     return ''
 
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-marks-whole
-def _whole_fault(marked, text, gaps):
-    "What is wrong with a changed text as a whole, or ''."
-    if fault := length_fault(text, marked.plain, 2): return f'it is not the whole text with its terms changed: {fault}'
-    if len(sentences(text)) > len(sentences(marked.plain)): return 'a sentence was added.'
-    return wrapper_fault(text, marked.plain) or _worn(marked, gaps) or _dropped(marked, gaps)
-
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-marks-back
 def _has(text, term): return f' {" ".join(words(term))} ' in f' {" ".join(words(text))} '
 
@@ -452,7 +438,10 @@ def edit_fault(
     gaps = _parts(marked, reply.strip())
     if isinstance(gaps, str): return None, gaps
     (text, places), left = _joined(marked, gaps), _unedited(marked, gaps)
-    if fault := _whole_fault(marked, text, gaps): return None, fault
+    if fault := length_fault(text, marked.plain, 2): fault = f'it is not the whole text with its terms changed: {fault}'
+    elif len(sentences(text)) > len(sentences(marked.plain)): fault = 'a sentence was added.'
+    else: fault = wrapper_fault(text, marked.plain) or _worn(marked, gaps) or _dropped(marked, gaps)
+    if fault: return None, fault
     if not left: return (text, places, []), ''
     names = ', '.join(repr(marked.plain[slice(*marked.places[i])]) for i in left)
     fault = f'these terms were to be changed and stand as they were: {names}.'
@@ -470,7 +459,115 @@ def order_fault(
     lists = {'it left out': out, 'it held more than once': twice, 'it held, but there are no such terms:': strange}
     return '; '.join(f'{what} {", ".join(map(str, ids[:20]))}' for what, ids in lists.items() if ids)
 
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-builder-helpers
+# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-draft
+_NO_MARKS = 'The text holds all the marks that spans could be given.'
+
+def _change_slots(marked):
+    "What the prompt of a level is filled with."
+    marks = marked.marks
+    names = dict(open=marks.open, close=marks.close, keep_open=marks.keep_open, keep_close=marks.keep_close)
+    return dict(text=marked.text, n=len(marked.chosen)) | names
+
+class AnswerDraft:
+    "The levels of an answer on their way: what is there, what each step cost, and why others are missing."
+    def __init__(self,
+        builder:'AnswerBuilder', # Whose models and settings make them
+        example:Example, # A question, and a true answer as target
+    ):
+        self.builder, self.example, self.usage = builder, example, Usage()
+        self.answers, self.marked, self.plans, self.absent, self.flags, self.checks = {}, {}, {}, {}, {}, {} # By level
+        self.places = {} # Number of a span -> (start, end) in the last level, of those that are still as they were
+        self.spans, self.blocked, self.ranking, self.groups = (), (), (), ()
+        self.gone = [] # Terms that levels have changed
+
+    async def make(self)->AnswerLevels:
+        "All levels that can be made."
+        text = await self.paraphrase()
+        if text:
+            await self.rank(text)
+            self.spans = tuple(text[a:b] for a, b in self.places.values())
+            self.marked['A0'] = bracketed(text, list(self.places.values()))
+            left = []
+            for level, group in enumerate(self.groups, 1):
+                text, left = await self.change(f'A{level}', text, [*left, *group])
+        question = self.example.question or '' # the prompts refuse an example without
+        return AnswerLevels(self.example.id, question, self.example.target, self.answers, self.spans,
+                            tuple(self.blocked), tuple(self.ranking), tuple(self.groups), self.marked, self.plans,
+                            self.absent, self.flags, self.checks, self.usage, self.builder.signature)
+
+    def spend(self, step, usage, tries):
+        "Note what a step cost."
+        self.usage += usage
+        self.checks.setdefault('tries', {})[step] = tries
+
+    def leave_out(self, why, first=1):
+        "Note why there are no levels from `first` on."
+        self.absent |= {f'A{level}': why for level in range(first, self.builder.levels + 1)}
+
+    async def paraphrase(self):
+        "The true answer in other words, which is level 0; None if there is none."
+        text, ranker, changer = self.example.target, self.builder.ranker, self.builder.changer
+        tags = tuple({*ranker.prompt.tags, *changer.prompt.tags})
+        def line(x): return ' '.join(x.split()).casefold()
+        def read(data):
+            told = neutralise(data['text'].strip(), tags)
+            if not told: return None, 'the text is empty.'
+            if line(told) == line(text): return None, 'the text is the answer itself, and no other wording of it.'
+            fault = (wrapper_fault(told, neutralise(text, tags)) or length_fault(told, text, 1)
+                     or facts_fault(text, told, factual_spans(text)))
+            return (None, fault) if fault else (told, '')
+        told, why, *spent = await until_usable(self.builder.teller, read, dict(text=text))
+        self.spend('A0', *spent)
+        if why: self.leave_out((why[0], f'The paraphrase: {why[1]}'), 0)
+        else: self.answers['A0'] = told
+        return told
+
+    async def rank(self, text):
+        "Find the spans of a text, have them ranked, and deal them to the levels."
+        question = self.example.question
+        spans, self.blocked, shown = self.builder.spans_to_rank(text, question)
+        self.places = dict(enumerate(spans))
+        if isinstance(shown, Refusal): return self.leave_out((Absence.inapplicable, str(shown)))
+        slots = self.builder.ranking_slots(text, question, spans, shown)
+        if slots is None: return self.leave_out((Absence.inapplicable, _NO_MARKS))
+        def read(data):
+            fault = order_fault(data['order'], len(shown))
+            return (None, fault) if fault else (data['order'], '')
+        order, why, *spent = await until_usable(self.builder.ranker, read, slots)
+        self.spend('ranking', *spent)
+        if why: return self.leave_out((why[0], f'The ranking: {why[1]}'))
+        self.ranking, groups = self.builder.groups(self.example.id, order, shown, self.blocked)
+        if isinstance(groups, Refusal): return self.leave_out((Absence.inapplicable, str(groups)))
+        self.groups = groups
+
+    async def change(self, name, text, chosen):
+        "Change some spans of the last level; the text from which the next goes on, and the spans that are left to it."
+        marked = marked_text(text, self.places, chosen)
+        def read(data):
+            result, fault = edit_fault(marked, data['text'])
+            back = result and put_back(text, result[0], self.gone)
+            return (None, back) if back else (result and (result, data['plan']), fault)
+        def left_as_it_was(value): return len(value[0][2])
+        if marked is None: value, why, usage, tries = None, (Absence.inapplicable, _NO_MARKS), Usage(), 0
+        else:
+            slots = _change_slots(marked)
+            value, why, usage, tries = await until_usable(self.builder.changer, read, slots, left_as_it_was)
+        self.spend(name, usage, tries)
+        if why:
+            self.absent[name] = why
+            return text, chosen
+        (after, places, unedited), self.plans[name] = value
+        self.answers[name], self.marked[name] = after, bracketed(after, list(places.values()))
+        self.flags[name] = flags(self.example.question, self.answers['A0'], after)
+        edited = [i for i in chosen if i not in unedited]
+        self.checks[name] = dict(edited=edited, unedited=unedited)
+        self.gone += [text[slice(*self.places[i])] for i in edited]
+        self.places = places
+        return after, []
+
+# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-builder
+_STAND_IN = 'The texts are not known before they are written: the true answer stands in for them.'
+
 _PLANNED = dict(type='array', items=json_object(id=STRING, options=dict(type='array', items=STRING), choice=STRING))
 
 _SCHEMAS = dict(
@@ -479,182 +576,72 @@ _SCHEMAS = dict(
                 json_object(strategy=STRING, order=dict(type='array', items=dict(type='integer')))),
     perturb_spans=(('text', 'n', 'open', 'close', 'keep_open', 'keep_close'), json_object(plan=_PLANNED, text=STRING)))
 
-def _askers(chat, pack, max_tokens, sampling):
-    "One for each step."
-    return [Asker(chat, name, slots, schema, pack, ('fault',), max_tokens=max_tokens, **sampling)
-            for name, (slots, schema) in _SCHEMAS.items()]
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-tell
-def _line(text): return ' '.join(text.split()).casefold()
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-change-slots
-_NO_MARKS = 'The text holds all the marks that spans could be given.'
-
-def _change_slots(marked):
-    "What the prompt is filled with."
-    marks = marked.marks
-    names = dict(open=marks.open, close=marks.close, keep_open=marks.keep_open, keep_close=marks.keep_close)
-    return dict(text=marked.text, n=len(marked.chosen)) | names
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-draft
-_PARTS = ('answers', 'marked', 'plans', 'absent', 'flags', 'checks')
-
-def _spent(draft, step, usage, n):
-    "Note what a step cost."
-    draft['usage'] = draft['usage'] + usage
-    draft['checks'].setdefault('tries', {})[step] = n
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-plan
-_STAND_IN = 'The texts are not known before they are written: the true answer stands in for them.'
-
-# %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-builder
 class AnswerBuilder:
     "Makes levels of answers with a model (trutheval, section 3)."
     name, requires = 'answer_build', ('question', 'target')
 
     def __init__(self,
         chat, # A `Chat`
-        levels:int=4, # At least 1
+        levels:int=4, # So many besides the paraphrase, at least 1
         keep:float=.8, # Share of the spans that is changed
         mode:str='paper', # Or "recorded": as the recorded data were made (`perturb.facts`)
-        seed:int|str=0, # Another seed deals the groups to other levels
-        pack:str|None=None, # Folder of your own prompts
+        seed:int|str=0, # Deals the groups to the levels
+        pack:str|None=None, # Folder of your own prompts; None: ours
         max_tokens:int=4096, # Of a reply
         **sampling, # temperature (0 if not given), seed, ...
     ):
         check_share(keep)
         self.mode, self.levels = check_choice(mode, ('paper', 'recorded'), 'mode'), check_count(levels, 'levels', 1)
         self.chat, self.keep, self.seed = chat, keep, seed
-        self.teller, self.ranker, self.changer = _askers(chat, pack, max_tokens, sampling)
-        self._sign()
+        askers = [Asker(chat, prompt, slots, schema, pack, ('fault',), max_tokens=max_tokens, **sampling)
+                  for prompt, (slots, schema) in _SCHEMAS.items()]
+        self.teller, self.ranker, self.changer = askers
+        settings = dict(levels=self.levels, keep=keep, mode=self.mode, seed=seed, tries=TRIES)
+        self.signature = signature(self.name, 2, **{a.prompt.name: a.signature for a in askers}, **settings)
 
-    def _sign(self):
-        "Make the signature."
-        parts = {a.prompt.name: a.signature for a in (self.teller, self.ranker, self.changer)}
-        settings = dict(levels=self.levels, keep=self.keep, mode=self.mode, seed=self.seed, tries=TRIES)
-        self.signature = signature(self.name, 2, **parts, **settings)
+    async def make(self,
+        example:Example, # A question, and a true answer as target
+    )->AnswerLevels:
+        "The levels of one pair. What could not be made is in `absent`."
+        return await AnswerDraft(self, example).make()
 
-    def _read_paraphrase(self, text, data):
-        "The paraphrase, and what is wrong with it."
-        tags = tuple({*self.ranker.prompt.tags, *self.changer.prompt.tags})
-        told = neutralise(data['text'].strip(), tags)
-        if not told: return None, 'the text is empty.'
-        if _line(told) == _line(text): return None, 'the text is the answer itself, and no other wording of it.'
-        given = neutralise(text, tags)
-        fault = (wrapper_fault(told, given) or length_fault(told, text, 1)
-                 or facts_fault(text, told, factual_spans(text)))
-        return (None, fault) if fault else (told, '')
-
-    def _spans(self, text, question):
-        "The spans, the places that the question names, the places to be ranked; or a `Refusal` as the last."
+    def spans_to_rank(self,
+        text:str, # An answer
+        question, # What it answers, a text
+    )->tuple: # Spans, (start, end); numbers of those that the question names; of those to be ranked, or a `Refusal`
+        "What may be changed in an answer."
         spans = factual_spans(text)
         blocked = question_overlap(text, spans, question, self.mode)
         open_ones = [i for i in range(len(spans)) if i not in blocked]
         if len(open_ones) < self.levels: return spans, blocked, too_few(len(open_ones), self.levels)
         return spans, blocked, open_ones if self.mode == 'paper' else list(range(len(spans)))
 
-    def _ranking_slots(self, text, question, spans, shown):
-        "What the ranking's prompt is filled with; None if the text holds all marks there are."
+    def ranking_slots(self,
+        text:str, # An answer
+        question, # What it answers, a text
+        spans:list, # Its spans
+        shown:list, # Numbers of those to be ranked
+    )->dict|None: # None if the text holds all marks there are
+        "What the ranking's prompt is filled with."
         marks = marks_for(text)
         if marks is None: return None
-        numbered = bracketed(text, [spans[i] for i in shown], range(len(shown)), marks[:2])
+        numbered = bracketed(text, [spans[i] for i in shown], list(range(len(shown))), marks[:2])
         return dict(text=numbered, question=question, n=len(shown), open=marks.open, close=marks.close)
 
-    def _groups(self, item, order, shown, blocked):
-        "The ranking, as places, and the groups or a `Refusal`."
+    def groups(self,
+        item:str, # Id of an example
+        order:list, # Of the terms shown, by importance
+        shown:list, # Numbers of their spans
+        blocked:list, # Numbers of the spans that the question names
+    )->tuple: # The ranking; the groups, one for each level, or a `Refusal`
+        "From a model's ranking to the spans that each level changes, as their numbers."
         ranking = [shown[i] for i in order]
         kept = retained(ranking, blocked, self.keep, self.mode)
         return ranking, snake_groups(kept, self.levels, self.mode, f'{self.seed}/{item}')
 
-    async def _change(self, text, places, chosen, gone=()):
-        "(what `Marked.read` gives and the plan, None) or (None, (absence, why)); what it cost; tries."
-        marked = marked_text(text, places, chosen)
-        if marked is None:
-            return None, (Absence.inapplicable, _NO_MARKS), Usage(), 0
-        def read(data):
-            result, fault = edit_fault(marked, data['text'])
-            back = result and put_back(text, result[0], gone)
-            return (None, back) if back else (result and (result, data['plan']), fault)
-        return await until_usable(self.changer, read, _change_slots(marked), lambda value: len(value[0][2]))
-
-    def _all_absent(self, draft, why, first=1):
-        "Why there are no levels from `first` on."
-        draft['absent'] |= {f'A{level}': why for level in range(first, self.levels + 1)}
-
-    async def _begin(self, example, draft):
-        "The paraphrase, into the draft; None if there is none."
-        def read(data): return self._read_paraphrase(example.target, data)
-        told, why, *spent = await until_usable(self.teller, read, dict(text=example.target))
-        _spent(draft, 'A0', *spent)
-        if why: self._all_absent(draft, (why[0], f'The paraphrase: {why[1]}'), 0)
-        else: draft['answers']['A0'] = told
-        return told
-
-    async def _order(self, slots, draft):
-        "The order of the terms that are shown, or None, with the reason in the draft."
-        def read(data):
-            fault = order_fault(data['order'], slots['n'])
-            return (None, fault) if fault else (data['order'], '')
-        order, why, *spent = await until_usable(self.ranker, read, slots)
-        _spent(draft, 'ranking', *spent)
-        if why: self._all_absent(draft, (why[0], f'The ranking: {why[1]}'))
-        return order
-
-    async def _ranked(self, example, text, draft):
-        "Spans and groups, into the draft; the groups, or None."
-        spans, blocked, shown = self._spans(text, example.question)
-        draft |= dict(places=dict(enumerate(spans)), blocked=blocked)
-        few = isinstance(shown, Refusal)
-        slots = None if few else self._ranking_slots(text, example.question, spans, shown)
-        if slots is None:
-            return self._all_absent(draft, (Absence.inapplicable, str(shown) if few else _NO_MARKS))
-        order = await self._order(slots, draft)
-        if order is None: return None
-        draft['ranking'], groups = self._groups(example.id, order, shown, blocked)
-        if isinstance(groups, Refusal): return self._all_absent(draft, (Absence.inapplicable, str(groups)))
-        draft['groups'] = groups
-        return groups
-
-    async def _level(self, example, name, chosen, text, draft):
-        "A level, into the draft; the text from which the next one goes on, and spans still to be changed."
-        before, places = text, draft['places']
-        value, why, *spent = await self._change(text, places, chosen, draft.setdefault('gone', []))
-        _spent(draft, name, *spent)
-        if why:
-            draft['absent'][name] = why
-            return text, chosen
-        (text, draft['places'], unedited), draft['plans'][name] = value
-        draft['answers'][name] = text
-        draft['marked'][name] = bracketed(text, list(draft['places'].values()))
-        draft['flags'][name] = flags(example.question, draft['answers']['A0'], text)
-        edited = [i for i in chosen if i not in unedited]
-        draft['checks'][name] = dict(edited=edited, unedited=unedited)
-        draft['gone'] += [before[slice(*places[i])] for i in edited]
-        return text, []
-
-    async def _levels(self, example, text, draft):
-        "All levels, into the draft."
-        groups, left = await self._ranked(example, text, draft), []
-        draft['spans'] = tuple(text[a:b] for a, b in draft['places'].values())
-        draft['marked']['A0'] = bracketed(text, list(draft['places'].values()))
-        for level, group in enumerate(groups or [], 1):
-            text, left = await self._level(example, f'A{level}', [*left, *group], text, draft)
-
-    async def make(self,
-        example:Example, # A question, and a true answer as target
-    )->AnswerLevels:
-        "The levels of one pair. What could not be made is in `absent`."
-        places = ('blocked', 'ranking', 'groups', 'spans')
-        draft: dict = {name: {} for name in _PARTS} | dict.fromkeys(places, ()) | dict(usage=Usage(), places={})
-        text = await self._begin(example, draft)
-        if text: await self._levels(example, text, draft)
-        parts = {name: draft[name] for name in (*_PARTS, 'usage')} | {name: tuple(draft[name]) for name in places}
-        question = example.question or '' # `_begin` refuses an example without
-        return AnswerLevels(example.id, question, example.target, made_by=self.signature, **parts)
-
     def _level_plans(self, example, spans, shown, blocked):
         "The requests of the levels, as far as they can be foreseen."
-        _, groups = self._groups(example.id, list(range(len(shown))), shown, blocked)
+        _, groups = self.groups(example.id, list(range(len(shown))), shown, blocked)
         if isinstance(groups, Refusal): return []
         places, plans = dict(enumerate(spans)), []
         for group in groups:
@@ -666,9 +653,9 @@ class AnswerBuilder:
     def plan(self, example:Example)->list: # Of `llm.costs.Planned`
         "The requests that making the levels takes: a paraphrase, a ranking, and one for each level."
         plans = [self.teller.planned(text=example.target, fault='')]
-        spans, blocked, shown = self._spans(example.target, example.question)
+        spans, blocked, shown = self.spans_to_rank(example.target, example.question)
         if isinstance(shown, Refusal): return plans
-        slots = self._ranking_slots(example.target, example.question, spans, shown)
+        slots = self.ranking_slots(example.target, example.question, spans, shown)
         if slots is None: return plans
         plans.append(self.ranker.planned(_STAND_IN, **slots, fault=''))
         return plans + self._level_plans(example, spans, shown, blocked)

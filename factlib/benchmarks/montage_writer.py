@@ -6,8 +6,8 @@
 __all__ = ['SHORTEST', 'LONGEST', 'LEAST_TOLD', 'KEPT', 'length_ratio', 'length_fault', 'told_share', 'told_fault', 'repeated',
            'new_words', 'new_fault', 'one_line', 'name_fault', 'salad_fault', 'addition', 'places', 'out_of_order',
            'listed_twice', 'events_fault', 'turned_fault', 'lost_sentence', 'retold_fault', 'true_pairs',
-           'order_evidence', 'Montage', 'MontageBuilder', 'build_montages', 'save_montages', 'missing_parts',
-           'length_table']
+           'order_evidence', 'Montage', 'MontageDraft', 'MontageBuilder', 'build_montages', 'save_montages',
+           'missing_parts', 'length_table']
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-imports
 import json, re
@@ -117,12 +117,6 @@ def one_line(text:str)->str:
     return ' '.join(text.split())
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-steps-rest
-def _rest(told, reply):
-    "The reply, without the text before if it begins with that."
-    rest = reply[len(told):] if reply.startswith(told) else None
-    inside_a_word = rest and rest[0].isalnum() and told[-1:].isalnum() and told.isascii()
-    return reply if rest is None or inside_a_word else rest.strip()
-
 def _changed(told, reply):
     "The first change, if the reply is the text before with a few changes and more behind it; else ''."
     edits = edits_between(told, reply[:len(told)]) if len(words(told)) > 1 else []
@@ -167,7 +161,11 @@ def addition(
     reply:str, # Of a model
 )->tuple: # (what it adds, '') or (None, what is wrong)
     "Read one step: what a model adds to a text."
-    added = _rest(told, one_line(reply))
+    added = one_line(reply)
+    if added.startswith(told):
+        rest = added[len(told):]
+        inside_a_word = rest and rest[0].isalnum() and told[-1:].isalnum() and told.isascii() # "John", "Johnson"
+        if not inside_a_word: added = rest.strip()
     if not words(added): return None, 'nothing was added.'
     again = repeated(told, event, added)
     fault = (again and (_changed(told, added) or f'it repeats what stands already: {again[:200]!r}.')
@@ -179,19 +177,16 @@ def addition(
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-steps-places
 _MOST = .75 # of a piece's content words
 
-def _homes(piece, parts):
-    "Numbers of the parts that have most of a piece's words, or as many of them as any."
-    shares = [word_support(piece, part) or 0 for part in parts]
-    least = min(max(shares, default=0), _MOST)
-    return [i for i, share in enumerate(shares) if share and share >= least]
-
 def places(
     pieces:list, # Texts, in the order in which they should be told
     parts:list, # Sentences
 )->list: # Number of a part for each, or None
     "Where each piece is told: in the order given wherever the words allow it."
     found, last = [], 0
-    for homes in (_homes(piece, parts) for piece in pieces):
+    for piece in pieces:
+        shares = [word_support(piece, part) or 0 for part in parts]
+        least = min(max(shares, default=0), _MOST) # most of its words, or as many of them as any part has
+        homes = [i for i, share in enumerate(shares) if share and share >= least]
         found.append(next((i for i in homes if i >= last), homes[0] if homes else None))
         last = last if found[-1] is None else found[-1]
     return found
@@ -241,18 +236,17 @@ def events_fault(
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-steps-cued
 _CUE = re.compile(r'\b(before|earlier|previously|ago|had|beg[au]n|until then)\b', re.IGNORECASE)
 
-def _cued(parts): return any(_CUE.search(p) or steps_back(p) or narrates(p) for p in parts)
-
 def turned_fault(
     text:str, # That is told again
     again:str,
 )->str: # Empty if there is none
     "Whether a paraphrase goes back in the story and does not say so."
     told, parts = ([s.of(x) for s in sentences(x)] for x in (text, again))
+    def cued(some): return any(_CUE.search(p) or steps_back(p) or narrates(p) for p in some)
     here, last, at = places(told, parts), -1, 0
     for i in range(len(parts)):
         units = [n for n, place in enumerate(here) if place == i]
-        if units and min(units) < last and not _cued(parts[at:i + 1]):
+        if units and min(units) < last and not cued(parts[at:i + 1]):
             return f'{parts[i]!r} goes back in the story, and no cue such as "before that" says so.'
         if units: last, at = max(units), i + 1
     return ''
@@ -375,43 +369,13 @@ class Montage:
                             techniques=self.techniques, absent=absent, checks=self.checks, refusals=self.refusals,
                             made_by=self.made_by)
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-builder-helpers
-def _schema(*names):
-    "The JSON schema of an object of strings."
-    properties = {n: dict(type='string') for n in names}
-    return dict(type='object', properties=properties, required=list(names), additionalProperties=False)
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-draft
+_NAMES = ('events', *LEVELS, 'woven', *(f'paraphrase {level}' for level in LEVELS))
 
-def _check_settings(keep, seed, method):
-    "Complains about settings of a builder that can't work."
-    share = not isinstance(keep, bool) and isinstance(keep, (int, float)) and 0 <= keep <= 1
-    if keep is not None and not share:
-        raise BadInput(f'`keep` is a share of an event\'s words, from 0 to 1, or None, not {keep!r}.')
-    montage(5, 'easy', seeded(seed, 'order'), method)
+def _parted(facts):
+    "The events and the descriptions among some facts, as texts."
+    return [f.text for f in facts if f.kind != 'description'], [f.text for f in facts if f.kind == 'description']
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-askers
-def _writer(chat, pack, sampling):
-    "Asks for what comes next in a lie."
-    slots = 'text', 'event'
-    return Asker(chat, 'weave_event', slots, _schema('next'), pack, ('fault',), max_tokens=512, **sampling)
-
-def _teller(chat, pack, max_tokens, sampling):
-    "Asks for a paraphrase."
-    schema = _schema('technique_of_text', 'technique_chosen', 'told_again')
-    about = 'paraphrase_technique', ('text',), schema, pack, ('fault',)
-    return Asker(chat, *about, max_tokens=max_tokens, **sampling)
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-spent
-def _spent(draft, name, usage, tries, value):
-    "Note what a part cost, and how many of its replies were refused."
-    draft['usage'][name], draft['refusals'][name] = usage, tries - (value is not None)
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-no-lie
-def _no_lie(name, text, true):
-    "Why a text is no lie (None: it may be one)."
-    if name == 'woven' or words(text) != words(true): return None
-    return Absence.inapplicable, 'In this order of the events the text is the truth, word for word.'
-
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-event-checks
 def _event_checks(target, events, others):
     "How much of a summary its events have, and why no lie can be made of them (None: perhaps one can)."
     given = ' '.join(events + others)
@@ -421,179 +385,185 @@ def _event_checks(target, events, others):
     fault = events_fault(events, others, target) if events else ''
     return checks, (Absence.malformed, fault) if fault else None
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-parted
-def _parted(facts):
-    "The events and the descriptions among some facts, as texts."
-    return [f.text for f in facts if f.kind != 'description'], [f.text for f in facts if f.kind == 'description']
+class MontageDraft:
+    "A tuple on its way: the parts that are there, what each cost, and why others are missing."
+    def __init__(self,
+        builder:'MontageBuilder', # Whose models and settings make it
+        example:Example, # source, and a true target
+    ):
+        self.builder, self.example, self.true = builder, example, example.target
+        self.events, self.descriptions, self.orders = [], [], {}
+        self.lies, self.woven, self.paraphrases, self.techniques = {}, '', {}, {}
+        self.absent, self.checks, self.refusals, self.usage = {}, {}, {}, {} # Part -> as in `Montage`; its `Usage`
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-make
-_NAMES = ('events', *LEVELS, 'woven', *(f'paraphrase {level}' for level in LEVELS))
+    async def make(self)->Montage:
+        "All parts that can be made."
+        await self.take_apart()
+        if not self.absent: self.draw_orders()
+        jobs = [self.lie(level) for level in self.orders]
+        if self.builder.woven and self.orders: jobs.append(self.control())
+        if self.builder.teller: jobs.append(self.tell_again('true', self.true, self.events))
+        await together(jobs)
+        return self.montage()
 
-_DRAFT = ('lies', 'paraphrases', 'techniques', 'absent', 'checks', 'refusals', 'orders', 'usage')
+    async def take_apart(self):
+        "Find the events and the descriptions of the summary, or why they are of no use."
+        decomposer = taker = self.builder.decomposer
+        usage, checks, why = Usage(), None, None
+        for n in range(1, TRIES + 1):
+            found = await taker.decompose(self.true)
+            usage += found.usage
+            if found.absence:
+                checks, why = None, (found.absence, found.detail)
+                break
+            events, others = _parted(found.value or [])
+            checks, why = _event_checks(self.true, events, others)
+            if why is None or not isinstance(getattr(decomposer, 'asker', None), Asker): break
+            taker = reminded(decomposer, n, why[1])
+        else: why = why[0], f'After {n} tries: {why[1]}'
+        self.usage['events'] = usage
+        if checks: self.checks['events'] = checks
+        if refused := n - (why is None): self.refusals['events'] = refused
+        if why: self.leave_out((why[0], f'The events: {why[1]}'))
+        else: self.events, self.descriptions = events, others
 
-def _tuple(example, events, others, draft, made_by):
-    "A draft as a `Montage`."
-    usage = sum(draft['usage'].values(), Usage())
-    parts = {what: {name: draft[what][name] for name in _NAMES if name in draft[what]} for what in _DRAFT[:6]}
-    return Montage(example.id, example.source, example.target, tuple(events), tuple(others), **parts,
-                   orders=draft['orders'], woven=draft.get('woven', ''), usage=usage, made_by=made_by)
+    def draw_orders(self):
+        "A false order of each difficulty that has one."
+        for level, order in self.builder.false_orders(self.example.id, len(self.events)).items():
+            if isinstance(order, Refusal):
+                self.leave_out((Absence.inapplicable, order.replace('sentences', 'events')), [level])
+            else: self.orders[level] = order
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-plan
+    def leave_out(self, why, levels=DIFFICULTIES):
+        "Note why these lies are absent, and with them their paraphrases."
+        self.absent |= dict.fromkeys(levels, why)
+        if self.builder.teller:
+            again = {f'paraphrase {d}': (why[0], f'There is no {d} lie to tell again.') for d in levels}
+            self.absent |= again
+
+    async def lie(self, level):
+        "Write a lie, and tell it again."
+        told = [self.events[i] for i in self.orders[level]]
+        text, why = await self.write(level, told)
+        if why: self.leave_out(why, [level])
+        else:
+            self.lies[level] = text
+            if self.builder.teller: await self.tell_again(level, text, told)
+
+    async def control(self):
+        "Write the truth, as the lies are written."
+        text, why = await self.write('woven', self.events)
+        if why: self.absent['woven'] = why
+        else: self.woven = text
+
+    async def write(self, name, told):
+        "The text that tells these events in this order, or None; and why there is none (None: it is there)."
+        text, why, usage, refused = one_line(' '.join([*self.descriptions, told[0]])), None, Usage(), 0
+        for number, event in enumerate(told[1:], 2):
+            def read(data): return addition(text, event, data['next'])
+            added, why, spent, tries = await until_usable(self.builder.writer, read, dict(text=text, event=event))
+            usage, refused = usage + spent, refused + tries - (why is None)
+            if why:
+                why = why[0], f'Event {number} of {len(told)}: {why[1]}'
+                break
+            text = f'{text} {added}'
+        self.usage[name], self.refusals[name] = usage, refused
+        if not why: self.checks[name], why = self.check(text, told)
+        if not why and name != 'woven' and words(text) == words(self.true):
+            why = Absence.inapplicable, 'In this order of the events the text is the truth, word for word.'
+        return (None if why else text), why
+
+    def check(self, text, told):
+        "Evidence on a text that tells these events, and why it is not to be used (None: it is)."
+        keep, fault = self.builder.keep, length_fault(text, self.true)
+        evidence = order_evidence(told, text, self.descriptions)
+        evidence['of_truth'] = _share(length_ratio(text, self.true))
+        if fault: return evidence, (Absence.count_mismatch, f'Held against the truth, {fault}')
+        lost = [e for e, s in zip(told, evidence['support']) if keep is not None and s is not None and s < keep]
+        if not lost: return evidence, None
+        why = f'{len(lost)} of {len(told)} events have less than {keep:g} of their words in it, the first: {lost[0]}'
+        return evidence, (Absence.count_mismatch, why)
+
+    async def tell_again(self, level, text, told):
+        "Tell a text again, which tells these events, with another technique."
+        def read(data):
+            again, fault = data['told_again'].strip(), retold_fault(text, data['told_again'], self.true)
+            techniques = [one_line(data[key]).lower() for key in ('technique_of_text', 'technique_chosen')]
+            return (None, fault) if fault else ((again, techniques), '')
+        name = f'paraphrase {level}'
+        again, why, self.usage[name], tries = await until_usable(self.builder.teller, read, dict(text=text))
+        self.refusals[name] = tries - (again is not None)
+        if again: self.checks[name], why = self.check(again[0], told)
+        if why: self.absent[name] = why
+        else: self.paraphrases[level], self.techniques[level] = again
+
+    def montage(self)->Montage:
+        "What there is now. Replies come in any order, which must not show: the parts are sorted."
+        def ordered(parts): return {name: parts[name] for name in _NAMES if name in parts}
+        return Montage(self.example.id, self.example.source, # type: ignore[arg-type] # builders require a source
+                       self.true, tuple(self.events), tuple(self.descriptions), self.orders,
+                       ordered(self.lies), self.woven, ordered(self.paraphrases), ordered(self.techniques),
+                       ordered(self.absent), ordered(self.checks), ordered(self.refusals),
+                       sum(self.usage.values(), Usage()), self.builder.signature)
+
+# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-builder
 _STAND_IN = ('The text so far is not known before it is written: its events stand in for it. '
              f'A reply that can not be used is asked for again, up to {TRIES} times in all.')
 
-# %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-builder
+def _schema(*names):
+    "The JSON schema of an object of strings."
+    properties = {n: dict(type='string') for n in names}
+    return dict(type='object', properties=properties, required=list(names), additionalProperties=False)
+
 class MontageBuilder:
     "Makes tuples of MontageLie with a model."
     name, requires = 'montage_build', ('source', 'target')
 
     def __init__(self,
         chat, # A `Chat`
-        decomposer=None, # None: `EventDecomposer(chat)`
-        paraphrase:bool=True, # Also tell texts again
-        woven:bool=False, # Also write the true order
-        keep:float|None=None, # Least share of an event's words
-        seed:int|str=0, # Draws other orders
-        method:str='paper', # As for `permutation`
-        pack:str|None=None, # Folder of your prompts
+        decomposer=None, # Finds the events; None: `EventDecomposer(chat)`
+        paraphrase:bool=True, # Tell the truth and the lies again?
+        woven:bool=False, # Write the true order as well, as a control?
+        keep:float|None=None, # Least share of an event's words in a text; None: it is only noted
+        seed:int|str=0, # Of the false orders
+        method:str='paper', # How they are drawn, as for `permutation`
+        pack:str|None=None, # Folder of your prompts; None: ours
         max_tokens:int=4096, # Of a paraphrase
         **sampling, # temperature (0 if not given), seed, ...
     ):
-        _check_settings(keep, seed, method)
-        def events(): return EventDecomposer(chat, pack, **sampling)
-        self.writer = _writer(chat, pack, sampling)
-        self.teller = _teller(chat, pack, max_tokens, sampling) if paraphrase else None
-        self.decomposer = component_for(decomposer, 'decompose', chat, events, SentenceDecomposer)
-        self._sign(chat, keep, seed, method, woven)
-
-    def _sign(self, chat, keep, seed, method, woven):
-        "Keep the settings, and make the signature of them."
+        share = not isinstance(keep, bool) and isinstance(keep, (int, float)) and 0 <= keep <= 1
+        if keep is not None and not share:
+            raise BadInput(f'`keep` is a share of an event\'s words, from 0 to 1, or None, not {keep!r}.')
+        montage(5, 'easy', seeded(seed, 'order'), method) # complains of a method that there is not
         self.chat, self.keep, self.seed, self.method, self.woven = chat, keep, seed, method, woven
-        parts = dict(decomposer=self.decomposer.signature, writer=self.writer.signature)
+
+        schema = _schema('technique_of_text', 'technique_chosen', 'told_again')
+        self.writer = Asker(chat, 'weave_event', ('text', 'event'), _schema('next'), pack, ('fault',),
+                            max_tokens=512, **sampling)
+        self.teller = Asker(chat, 'paraphrase_technique', ('text',), schema, pack, ('fault',),
+                            max_tokens=max_tokens, **sampling) if paraphrase else None
+        def events(): return EventDecomposer(chat, pack, **sampling)
+        self.decomposer = component_for(decomposer, 'decompose', chat, events, SentenceDecomposer)
+
         teller = self.teller and self.teller.signature
-        self.signature = signature(self.name, 3, **parts, teller=teller, keep=keep, seed=seed, method=method,
-                                   woven=woven, tries=TRIES)
-
-    async def _step(self, told, event):
-        "What one event adds to the text: (text, None) or (None, (absence, why)); what it cost; how often was asked."
-        def read(data): return addition(told, event, data['next'])
-        return await until_usable(self.writer, read, dict(text=told, event=event))
-
-    async def _write(self, start, events):
-        "The text with the events added one by one, or None; why (None: it is there), what it cost, replies refused."
-        told, total, refused = one_line(start), Usage(), 0
-        for number, event in enumerate(events, 2):
-            added, why, usage, tries = await self._step(told, event)
-            total, refused = total + usage, refused + tries - (why is None)
-            if why: return None, (why[0], f'Event {number} of {len(events) + 1}: {why[1]}'), total, refused
-            told = f'{told} {added}'
-        return told, None, total, refused
-
-    async def _tell_again(self, text, true):
-        "The paraphrase: (text and techniques, None) or (None, (absence, why)); what it cost; how often was asked."
-        def read(data):
-            again, fault = data['told_again'].strip(), retold_fault(text, data['told_again'], true)
-            techniques = [one_line(data[key]).lower() for key in ('technique_of_text', 'technique_chosen')]
-            return (None, fault) if fault else ((again, techniques), '')
-        return await until_usable(self.teller, read, dict(text=text))
-
-    def _drafts(self, item, n):
-        "A false order of each difficulty, or a `Refusal`."
-        if n < 2:
-            why = f'There {"is one event" if n else "are no events"}, and a false order needs at least three.'
-            return dict.fromkeys(DIFFICULTIES, Refusal(why, 'too_few_sentences', 3, n))
-        return {d: montage(n, d, seeded(f'{self.seed}/{item}/{d}', 'order'), self.method) for d in DIFFICULTIES}
-
-    def _judged(self, text, events, others, true):
-        "Evidence on a text, and why it is not to be used (None: it is)."
-        evidence, keep, fault = order_evidence(events, text, others), self.keep, length_fault(text, true)
-        evidence['of_truth'] = _share(length_ratio(text, true))
-        if fault: return evidence, (Absence.count_mismatch, f'Held against the truth, {fault}')
-        lost = [e for e, s in zip(events, evidence['support']) if keep is not None and s is not None and s < keep]
-        if not lost: return evidence, None
-        why = f'{len(lost)} of {len(events)} events have less than {keep:g} of their words in it, the first: {lost[0]}'
-        return evidence, (Absence.count_mismatch, why)
-
-    def _none(self, why, levels=DIFFICULTIES):
-        "Why these lies are absent, and so are their paraphrases."
-        absent = dict.fromkeys(levels, why)
-        if self.teller: absent |= {f'paraphrase {d}': (why[0], f'There is no {d} lie to tell again.') for d in levels}
-        return absent
-
-    async def _again(self, level, text, events, others, draft):
-        "Tell a text again, into the draft."
-        name = f'paraphrase {level}'
-        again, why, *spent = await self._tell_again(text, draft['true'])
-        _spent(draft, name, *spent, again)
-        if again: draft['checks'][name], why = self._judged(again[0], events, others, draft['true'])
-        if why: draft['absent'][name] = why
-        else: draft['paraphrases'][level], draft['techniques'][level] = again
-
-    async def _told(self, name, told, others, draft):
-        "A text that tells events in this order, or None, and why there is none; the rest goes into the draft."
-        text, why, usage, refused = await self._write(' '.join([*others, told[0]]), told[1:])
-        draft['usage'][name], draft['refusals'][name] = usage, refused
-        if text: draft['checks'][name], why = self._judged(text, told, others, draft['true'])
-        why = why or _no_lie(name, text, draft['true'])
-        return (None if why else text), why
-
-    async def _lie(self, level, order, events, others, draft):
-        "A lie and its paraphrase, into the draft."
-        told = [events[i] for i in order]
-        text, why = await self._told(level, told, others, draft)
-        if why:
-            draft['absent'] |= self._none(why, [level])
-            return
-        draft['lies'][level] = text
-        if self.teller: await self._again(level, text, told, others, draft)
-
-    async def _weave(self, events, others, draft):
-        "The truth by the same writer, into the draft."
-        text, why = await self._told('woven', events, others, draft)
-        if why: draft['absent']['woven'] = why
-        else: draft['woven'] = text
-
-    async def _listed(self, target):
-        "What the decomposer found, checks, why it is of no use (None: it is), what it cost, replies refused."
-        usage, taker = Usage(), self.decomposer
-        for n in range(1, TRIES + 1):
-            parted = await taker.decompose(target)
-            usage += parted.usage
-            if parted.absence: return parted, None, (parted.absence, parted.detail), usage, n
-            checks, why = _event_checks(target, *_parted(parted.value or []))
-            if why is None: return parted, checks, None, usage, n - 1
-            if not isinstance(getattr(self.decomposer, 'asker', None), Asker): break
-            taker = reminded(self.decomposer, n, why[1])
-        return parted, checks, (why[0], why[1] if n == 1 else f'After {n} tries: {why[1]}'), usage, n
-
-    async def _events(self, target, draft):
-        "The events and the descriptions of a summary; what is wrong with them goes into the draft."
-        parted, checks, why, draft['usage']['events'], refused = await self._listed(target)
-        events, others = _parted(parted.value or [])
-        if checks: draft['checks']['events'] = checks
-        if refused: draft['refusals']['events'] = refused
-        if why: draft['absent'] |= self._none((why[0], f'The events: {why[1]}'))
-        return ([], []) if why else (events, others)
-
-    def _orders(self, item, n, draft):
-        "A false order of each difficulty that has one, into the draft."
-        for level, order in self._drafts(item, n).items():
-            if isinstance(order, Refusal):
-                draft['absent'] |= self._none((Absence.inapplicable, order.replace('sentences', 'events')), [level])
-            else: draft['orders'][level] = order
+        self.signature = signature(self.name, 3, decomposer=self.decomposer.signature, writer=self.writer.signature,
+                                   teller=teller, keep=keep, seed=seed, method=method, woven=woven, tries=TRIES)
 
     async def make(self,
                    example:Example, # source, and a true target
                   )->Montage:
         "The tuple of one pair."
-        draft: dict = {name: {} for name in _DRAFT} | dict(true=example.target)
-        events, others = await self._events(example.target, draft)
-        if not draft['absent']: self._orders(example.id, len(events), draft)
-        jobs = [self._lie(level, order, events, others, draft) for level, order in draft['orders'].items()]
-        if self.woven and draft['orders']: jobs.append(self._weave(events, others, draft))
-        if self.teller: jobs.append(self._again('true', example.target, events, others, draft))
-        await together(jobs)
-        return _tuple(example, events, others, draft, self.signature)
+        return await MontageDraft(self, example).make()
+
+    def false_orders(self,
+        item:str, # Id of an example
+        n:int, # So many events
+    )->dict: # Difficulty -> a permutation, or a `Refusal`
+        "A false order of each difficulty: they depend on the id and the seed alone."
+        if n < 2:
+            why = f'There {"is one event" if n else "are no events"}, and a false order needs at least three.'
+            return dict.fromkeys(DIFFICULTIES, Refusal(why, 'too_few_sentences', 3, n))
+        return {d: montage(n, d, seeded(f'{self.seed}/{item}/{d}', 'order'), self.method) for d in DIFFICULTIES}
 
     def _text_plan(self, told, events, note, again=True):
         "The requests that writing a text, and perhaps telling it again, takes; it begins with `told`."
@@ -608,7 +578,7 @@ class MontageBuilder:
         facts, note = self.decomposer.expect(example.target)
         events, others = _parted(facts)
         plans, note = self.decomposer.plan(example.target), ' '.join(filter(None, [note, _STAND_IN]))
-        orders = [x for x in self._drafts(example.id, len(events)).values() if not isinstance(x, Refusal)]
+        orders = [x for x in self.false_orders(example.id, len(events)).values() if not isinstance(x, Refusal)]
         for order in orders + [range(len(events))]*bool(self.woven and orders):
             first, *rest = [events[i] for i in order]
             plans += self._text_plan(' '.join([*others, first]), rest, note, again=not isinstance(order, range))

@@ -413,7 +413,7 @@ def test_a_lie_that_is_the_truth_word_for_word_is_refused():
     it."""
     parts = ['Ann rose,', 'Bob ate bread,', 'Cat left home,', 'Dan sang songs,', 'Eve slept well.']
     example = Example('it', source='s', target=' '.join(parts))
-    easy = MontageBuilder(Chat('stub', 'http://localhost:1', mode='off'))._drafts('it', 5)['easy']
+    easy = MontageBuilder(Chat('stub', 'http://localhost:1', mode='off')).false_orders('it', 5)['easy']
     listed = [parts[easy.index(i)] for i in range(5)]
     (one,), _ = run([example], lambda r: json.dumps(dict(events=listed, descriptions=[]))
                     if step(r) == 'decompose' else rule(r))

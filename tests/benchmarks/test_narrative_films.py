@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from factlib.benchmarks.base import load
-from factlib.benchmarks.narrative_files import is_after, relations_of, scenes_in
+from factlib.benchmarks.narrative import is_after, relations_of, scenes_in
 from factlib.core.records import BadInput
 
 SCRIPT = ('<script><scene id="1"><stage_direction>INT. INN - '
