@@ -14,7 +14,7 @@ from .narrative_texts import Narrative, Version
 from ..core.records import Absence, BadInput, Example, Judgement, Usage
 from ..evaluators.narrative.graph import Graph, GraphReader
 from ..evaluators.narrative.narrativefactscore import NarrativeFactScore
-from ..evaluators.narrative.reading import Narrative as Looked, Story, StoryReader, cut
+from ..evaluators.narrative.reading import StoryIndex, StoryReader, StoryReading, cut
 from ..evaluators.narrative.refine import Refinement, false_facts, without_false
 from ..evaluators.narrative.summarise import Summariser, textrank
 from ..llm.chat import Chat
@@ -27,17 +27,17 @@ class KeptReader(StoryReader):
 
     def expected(self,
         text:str, # The story
-    )->Looked:
+    )->StoryIndex:
         "The story in scenes, with the graph."
-        return Looked(text, cut(text, self.whole, self.by, self.size), self.kept, self.make, self.triples)
+        return StoryIndex(text, cut(text, self.whole, self.by, self.size), self.kept, self.make, self.triples)
 
     async def read(self,
         text:str, # The story
-    )->Story:
+    )->StoryReading:
         "Nothing is asked."
         looked = await asyncio.to_thread(self.expected, text)
         absence = self.kept.why_incomplete(self.least) if self.kept else None
-        return Story(looked, Usage(), absence, dict(scenes=[list(span) for span in looked.scenes]))
+        return StoryReading(looked, Usage(), absence, dict(scenes=[list(span) for span in looked.scenes]))
 
 # %% ../../nbs/apps/narrative_work.ipynb #narrative_work-judge
 def judge_with(

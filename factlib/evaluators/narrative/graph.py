@@ -135,20 +135,9 @@ def rule_extractions(
         i = j
     return found
 
-# %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-check
-def _check_samples(samples, tau, count, temperature):
-    "Whether samples can differ, and whether enough are asked for."
-    if samples > 1 and temperature == 0:
-        raise BadInput(f'At temperature 0 all {samples} samples of a scene are the same: give a higher `temperature`, '
-                       'or `samples=1` with `tau=1`.')
-    if count == 'samples' and tau > samples:
-        raise BadInput(f'Nothing can be said by {tau} of {samples} sample{"s"*(samples > 1)}: '
-                       "lower `tau`, or raise `samples`.")
-
-# %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-reader-helpers
+# %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-reader
 COUNTS = ('samples', 'scenes')
 
-# %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-reader
 class GraphReader:
     "Makes graphs of texts."
     def __init__(self,
@@ -159,24 +148,26 @@ class GraphReader:
         samples:int=3, # Readings of a scene
         tau:int=2, # How many must say something
         count:str='samples', # Of what: samples of one scene, or 'scenes'
-        temperature:float=.7,
-        pack:str|None=None, # Folder with your own read_scene
+        temperature:float=.7, # Of the samples, which have to differ if there are several
+        pack:str|None=None, # Folder with your own read_scene; None: ours
         **sampling, # max_tokens (4096), seed, ...
     ):
         self.by, self.count = check_choice(by, WAYS, '`by`'), check_choice(count, COUNTS, '`count`')
         self.size, self.samples = check_count(size, '`size`', 1), check_count(samples, '`samples`', 1)
         self.tau = check_count(tau, '`tau`', 1)
-        self._take(chat, temperature, pack, sampling)
-
-    def _take(self, chat, temperature, pack, sampling):
-        "How scenes are read."
         check_rules('graph', chat, sampling | (dict(pack=pack) if pack else {}))
         self.languages = ('en',) if chat is None else None
-        if chat is None: self.samples, self.tau, self.scene_reader = 1, 1 if self.count == 'samples' else self.tau, None
+        self.scene_reader, asked = None, 'rules'
+        if chat is None: self.samples, self.tau = 1, 1 if self.count == 'samples' else self.tau
         else:
-            _check_samples(self.samples, self.tau, self.count, temperature)
-            self.scene_reader = SceneReader(chat, self.samples, pack, temperature=temperature, **sampling)
-        asked = 'rules' if chat is None else self.scene_reader.signature
+            if self.samples > 1 and temperature == 0:
+                raise BadInput(f'At temperature 0 all {self.samples} samples of a scene are the same: give a higher '
+                               '`temperature`, or `samples=1` with `tau=1`.')
+            if self.count == 'samples' and self.tau > self.samples:
+                raise BadInput(f'Nothing can be said by {self.tau} of {self.samples} '
+                               f'sample{"s"*(self.samples > 1)}: lower `tau`, or raise `samples`.')
+            reader = self.scene_reader = SceneReader(chat, self.samples, pack, temperature=temperature, **sampling)
+            asked = reader.signature
         cut = dict(by=self.by, size=self.size, tau=self.tau, count=self.count)
         self.signature = signature('graph', 1, **cut, scenes=asked).replace('|', ';')
 

@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['NOTHING', 'read_feedback', 'fact_lines', 'with_feedback', 'FeedbackChecker', 'SingleFeedback', 'feedback_checker',
-           'WordFeedback', 'NarrativeFactScore']
+           'WordFeedback', 'joined_notes', 'SummaryParts', 'NarrativeFactScore']
 
 # %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-imports
 import asyncio, re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ...core.checks import check_choice, check_count
@@ -19,7 +19,7 @@ from ..claims.base import (ClaimEvaluator, Component, Fact, Outcome, fact_rows, 
                                             share_bounds, supported_share, together, total_usage, visible)
 from ..claims.check import word_support
 from ..claims.decompose import FactDecomposer, SentenceDecomposer
-from .reading import Shared, StoryReader, by_request, graph_reader
+from .reading import Shared, StoryIndex, StoryReader, by_request, graph_reader
 from .scenes import chunks
 from .summarise import TextAsker
 from ...llm.prompts import load_prompt
@@ -38,7 +38,6 @@ def _verdicts(value):
     if not isinstance(listed, list) or not all(isinstance(v, dict) and 'verdict' in v for v in listed): return None
     return listed
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #feedback-from-json
 def _from_json(values):
     "Verdict and feedback of the last JSON value with verdicts in it; None if there is none."
     listed = next((v for v in map(_verdicts, values) if v), None)
@@ -48,20 +47,9 @@ def _from_json(values):
     feedback = listed[0].get('feedback')
     return verdict, feedback.strip() if isinstance(feedback, str) else ''
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #feedback-words
+# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #feedback-read
 _NUMBER = re.compile(r'\s*(?:[-+−]\s*\d+|[-+−]?\d*[.,]\d+)\s*') # with a sign or a fraction, so neither 0 nor 1
 
-def _from_words(said):
-    "Verdict and feedback of a reply in the paper's form."
-    if _NUMBER.fullmatch(said): return Absence.off_menu, ''
-    bare = re.fullmatch(r'(?:output\s*:)?[\W_]*(\w+)[\W_]*', said, re.IGNORECASE)
-    if bare and bare[1].lower() in _BARE: return _BARE[bare[1].lower()], ''
-    if bare and bare[1].isdecimal(): return Absence.off_menu, ''
-    mixed = re.match(r'[\W_]*1[\W_]*(?:\n|$)', said)
-    unusable = mixed or not visible(said) or said[:1] in '{[' or said.strip(' .').lower() in ('n/a', 'none', 'null')
-    return (Absence.malformed, '') if unusable else (False, said)
-
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #feedback-read
 def read_feedback(
     text:str|None, # A raw reply about one fact; None if none arrived
     finish_reason:str|None=None, # As the server gave it: "stop", "length", "content_filter"
@@ -70,7 +58,14 @@ def read_feedback(
     why = why_absent(text, finish_reason)
     if why != Absence.malformed: return why, ''
     said = answer(text or '')
-    return _from_json(json_values(said)) or _from_words(said)
+    if in_json := _from_json(json_values(said)): return in_json
+    if _NUMBER.fullmatch(said): return Absence.off_menu, ''
+    bare = re.fullmatch(r'(?:output\s*:)?[\W_]*(\w+)[\W_]*', said, re.IGNORECASE)
+    if bare and bare[1].lower() in _BARE: return _BARE[bare[1].lower()], ''
+    if bare and bare[1].isdecimal(): return Absence.off_menu, ''
+    mixed = re.match(r'[\W_]*1[\W_]*(?:\n|$)', said)
+    unusable = mixed or not visible(said) or said[:1] in '{[' or said.strip(' .').lower() in ('n/a', 'none', 'null')
+    return (Absence.malformed, '') if unusable else (False, said)
 
 # %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #feedback-lines
 def fact_lines(
@@ -166,91 +161,59 @@ class WordFeedback(Component):
 # %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-read
 _all_ = ['read_feedback']
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-parts
+# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-judge
+NOTHING = 'Nothing in the story has anything in common with it.'
+_MISFIT = 'the summary must have a paragraph for each chunk of the story, as `summarise` writes it'
+
 def _joined(listed):
     "The facts of several parts with ids of their own, and for each the number of its part."
     pairs = [(part, fact) for part, facts in enumerate(listed) for fact in facts]
     facts = [Fact(f'F{n}', fact.text, fact.kind) for n, (_, fact) in enumerate(pairs, 1)]
     return facts, [part for part, _ in pairs]
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-rows
-NOTHING = 'Nothing in the story has anything in common with it.'
-
-def _rows(passages, read): # read: id -> (verdict, feedback)
-    "The facts for the evidence."
+def _rows(passages, read):
+    "The facts for the evidence; `read`: id -> (verdict, feedback)."
     verdicts = {i: verdict for i, (verdict, _) in read.items()}
     rows = fact_rows([p.fact for p in passages], verdicts)
     return [dict(id=row['id'], text=row['text'], verdict=row['verdict'], feedback=read[row['id']][1],
                  scene=p.scene, triples=list(p.triples)) for row, p in zip(rows, passages)]
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-story
-def _none(name, example, story, usage, absence, **why):
-    "No judgement, and why."
-    return Judgement(example.id, name, None, {}, story.notes | why, usage, absence)
-
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-notes
-def _joined_notes(listed):
-    "The notes of several components: numbers are added, lists joined."
+def joined_notes(
+    listed:list, # Notes of several components: dicts
+)->dict: # Numbers are added, lists joined; of anything else the last one counts
+    "The notes of several components in one."
     joined = {}
     for notes in listed:
         for name, value in notes.items():
             joined[name] = joined[name] + value if isinstance(value, (int, list)) and name in joined else value
     return joined
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-judge
-_MISFIT = 'the summary must have a paragraph for each chunk of the story, as `summarise` writes it'
+# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-parts
+@dataclass(frozen=True)
+class SummaryParts:
+    "The parts in which a summary is judged, and what their facts add up to."
+    scene: str = 'narrative' # Where a fact's scene is looked for: 'narrative', 'chunk' or 'whole' (the story isn't cut)
+    average: str = 'micro'   # Over facts ('micro') or 'chunks'
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-class
-@register
-class NarrativeFactScore(ClaimEvaluator):
-    """The share of a summary's facts that the story supports: 0 to 1, higher is better; no parts.
-    The evidence holds the `facts` with id, text, verdict, feedback, scene (from 0; None: none is about it) and triples,
-    the spans of the `scenes`, the `graph` in figures and, if verdicts are absent, the `bounds` of the share.
-    If more scenes than `least` lets lack could not be read for the graph, the score is absent."""
-    name = 'narrativefactscore'
-    slow = True # by rules it parses each story, a second for 40,000 characters
+    def __post_init__(self):
+        check_choice(self.scene, ('narrative', 'chunk', 'whole'), '`scene`')
+        check_choice(self.average, ('micro', 'chunks'), '`average`')
 
     @property
     def by_chunk(self)->bool:
         "Whether parts of the summary belong to chunks of the story."
         return self.scene == 'chunk' or self.average == 'chunks'
 
-    def __init__(
-        self,
-        chat=None, # A `Chat`; None: rules
-        *, graph:str|None='consistent', # None: scenes alone
-        scene:str='narrative',
-        triples:int=3, # Lines of the graph a fact
-        average:str='micro', # Over facts or chunks
-        retriever='bm25', # See `retriever_for`
-        batch:int=20, # Facts in a request
-        by:str='auto', size:int=1024, samples:int=3, tau:int=2, count:str='samples',
-        least:float=1., # Share of the scenes that must be read
-        pack:str|None=None, # Folder of your own prompts
-        **sampling, # Of decomposer and checker: seed, ...
-    ):
-        made = graph_reader(graph, chat, samples, pack, by=by, size=size, tau=tau, count=count)
-        self.reader = StoryReader(made, scene == 'whole', by, size, retriever, triples, least)
-        self._prepare(chat, scene, average, batch, sampling | (dict(pack=pack) if pack else {}))
-
-    def _prepare(self, chat, scene, average, batch, options):
-        "The components, and the signature."
-        ClaimEvaluator.__init__(self, chat, options)
-        self.scene = check_choice(scene, ('narrative', 'chunk', 'whole'), '`scene`')
-        self.average = check_choice(average, ('micro', 'chunks'), '`average`')
-        self.batch = 1 if self.chat is None else check_count(batch, '`batch`', 1)
-        asked = partial(feedback_checker, batch=self.batch)
-        self.decomposer = self.component(None, 'decompose', FactDecomposer, SentenceDecomposer)
-        self.checker, self.stories = self.component(None, 'check', asked, WordFeedback), Shared()
-        parts = dict(decomposer=self.decomposer.signature, checker=self.checker.signature)
-        self.signature = signature(self.name, 1, scene=scene, average=average, **self.reader.described, **parts)
-
-    def parts(self, target:str, narrative)->list|None: # None if they don't fit the chunks
-        "(text, scenes that its facts may be about, or None) of each part of a summary."
+    def of(self,
+        target:str, # The summary
+        story:StoryIndex,
+        size:int, # Tokens in a scene of it, at most
+    )->list|None: # None if the summary doesn't fit the chunks
+        "(text, scenes that its facts may be about, or None for all) of each part of a summary."
         if not self.by_chunk: return [(target, None)]
         texts = [s.of(target) for s in paragraphs(target)]
         if self.scene != 'chunk': return [(text, None) for text in texts]
-        runs = chunks(narrative.text, narrative.scenes, self.reader.size)
+        runs = chunks(story.text, story.scenes, size)
         return list(zip(texts, runs)) if len(texts) == len(runs) else None
 
     def score(self,
@@ -267,76 +230,99 @@ class NarrativeFactScore(ClaimEvaluator):
         shares = [share for share in given if not isinstance(share, Absence)]
         return sum(shares)/len(shares) if shares else Absence.inapplicable
 
-    async def check(self, passages:list, narrative)->tuple: # id -> (verdict, feedback); the `Outcome`s
+# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-class
+@register
+class NarrativeFactScore(ClaimEvaluator):
+    """The share of a summary's facts that the story supports: 0 to 1, higher is better; no parts.
+    The evidence holds the `facts` with id, text, verdict, feedback, scene (from 0; None: none is about it) and triples,
+    the spans of the `scenes`, the `graph` in figures and, if verdicts are absent, the `bounds` of the share.
+    If more scenes than `least` lets lack could not be read for the graph, the score is absent."""
+    name = 'narrativefactscore'
+    slow = True # by rules it parses each story, a second for 40,000 characters
+
+    def __init__(
+        self,
+        chat=None, # A `Chat`; None: rules
+        *, graph:str|None='consistent', # None: scenes alone
+        scene:str='narrative', # As `SummaryParts` takes it
+        triples:int=3, # Lines of the graph a fact
+        average:str='micro', # As `SummaryParts` takes it
+        retriever='bm25', # See `retriever_for`
+        batch:int=20, # Facts in a request
+        by:str='auto', # How scenes are cut, as `scenes` takes it
+        size:int=1024, # Tokens in a scene, at most
+        samples:int=3, # Readings of a scene, for the graph
+        tau:int=2, # How many must say something, as `GraphReader` takes it
+        count:str='samples', # Of what: samples of one scene, or 'scenes'
+        least:float=1., # Share of the scenes that must be read
+        pack:str|None=None, # Folder of your own prompts
+        **sampling, # Of decomposer and checker: seed, ...
+    ):
+        made = graph_reader(graph, chat, samples, pack, by=by, size=size, tau=tau, count=count)
+        self.reader = StoryReader(made, scene == 'whole', by, size, retriever, triples, least)
+        self.parts = SummaryParts(scene, average)
+        ClaimEvaluator.__init__(self, chat, sampling | (dict(pack=pack) if pack else {}))
+        self.batch = 1 if self.chat is None else check_count(batch, '`batch`', 1)
+        asked = partial(feedback_checker, batch=self.batch)
+        self.decomposer = self.component(None, 'decompose', FactDecomposer, SentenceDecomposer)
+        self.checker, self.stories = self.component(None, 'check', asked, WordFeedback), Shared()
+        made_of = dict(decomposer=self.decomposer.signature, checker=self.checker.signature)
+        self.signature = signature(self.name, 1, scene=scene, average=average, **self.reader.described, **made_of)
+
+    async def check_passages(self,
+        passages:list, # `Passage`s of facts
+        story:StoryIndex,
+    )->tuple: # id -> (verdict, feedback); the `Outcome`s
         "Verdicts and feedback on the facts of passages."
         groups = by_request(passages, self.batch)
-        asked = [self.checker.check([p.fact for p in group], **narrative.about(group)) for group in groups]
+        asked = [self.checker.check([p.fact for p in group], **story.about(group)) for group in groups]
         outcomes = await together(asked)
         read = {p.fact.id: (False, NOTHING) for p in passages if p.is_empty}
         for outcome in outcomes: read |= outcome.value
         return read, outcomes
 
-    async def story(self, source:str)->tuple: # A `Story`; the `Usage` of what was asked for it now
+    async def story(self, source:str)->tuple: # A `StoryReading`; the `Usage` of what was asked for it now
         "A story, read once."
         is_whole = lambda story: 'unread' not in story.notes
         story, is_mine = await self.stories.get(source, partial(self.reader.read, source), is_whole)
         return story, story.usage if is_mine else Usage()
-
-    def judged(self,
-        example:Example, # What is judged
-        facts:tuple, # `Fact`s, and for each the number of its part
-        passages:list, # Of the facts
-        read:dict, # id -> (verdict, feedback)
-        usage:Usage, # In all
-        notes:dict, # For the evidence
-    )->Judgement:
-        "The judgement, once the verdicts are there."
-        verdicts = [read[fact.id][0] for fact in facts[0]]
-        score = self.score(verdicts, facts[1])
-        evidence = dict(facts=_rows(passages, read)) | share_bounds(verdicts) | notes
-        value, absence = (None, score) if isinstance(score, Absence) else (score, None)
-        return Judgement(example.id, self.name, value, {}, evidence, usage, absence)
-
-    async def _judge_facts(self, example, story, parts, parted, spent):
-        "The judgement of a summary whose facts are known, part by part."
-        facts, owners = _joined([outcome.value for outcome in parted])
-        among = [parts[part][1] for part in owners] if self.scene == 'chunk' else None
-        passages = await asyncio.to_thread(story.narrative.passages, facts, among)
-        read, outcomes = await self.check(passages, story.narrative)
-        notes = _joined_notes([*(outcome.notes for outcome in parted + outcomes), story.notes]) | first_detail(outcomes)
-        return self.judged(example, (facts, owners), passages, read, spent + total_usage(outcomes), notes)
-
-    async def _judge_parts(self, example, story, parts, spent):
-        "The judgement of a summary in parts."
-        parted = await together([self.decomposer.decompose(text) for text, _ in parts])
-        spent, failed = spent + total_usage(parted), next((o for o in parted if o.absence), None)
-        if not failed: return await self._judge_facts(example, story, parts, parted, spent)
-        why = dict(step='decompose', detail=failed.detail, **failed.notes)
-        return _none(self.name, example, story, spent, failed.absence, **why)
 
     async def judge(self, example:Example)->Judgement:
         "Read the story, take the summary apart, look up, check, count."
         lacking = missing_field(self, example)
         if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
         story, spent = await self.story(example.source) # type: ignore[arg-type] # a required field
-        none = partial(_none, self.name, example, story, spent)
+        def none(absence, **why):
+            return Judgement(example.id, self.name, None, {}, story.notes | why, spent, absence)
         if story.absence: return none(story.absence, step='graph')
-        parts = self.parts(example.target, story.narrative)
+        parts = self.parts.of(example.target, story.index, self.reader.size)
         if parts is None: return none(Absence.inapplicable, why=_MISFIT)
-        return await self._judge_parts(example, story, parts, spent)
+        parted = await together([self.decomposer.decompose(text) for text, _ in parts])
+        spent, failed = spent + total_usage(parted), next((o for o in parted if o.absence), None)
+        if failed: return none(failed.absence, **dict(step='decompose', detail=failed.detail, **failed.notes))
+        facts, owners = _joined([outcome.value for outcome in parted])
+        among = [parts[part][1] for part in owners] if self.parts.scene == 'chunk' else None
+        passages = await asyncio.to_thread(story.index.passages, facts, among)
+        read, outcomes = await self.check_passages(passages, story.index)
+        verdicts = [read[fact.id][0] for fact in facts]
+        notes = joined_notes([*(outcome.notes for outcome in parted + outcomes), story.notes]) | first_detail(outcomes)
+        evidence = dict(facts=_rows(passages, read)) | share_bounds(verdicts) | notes
+        score, spent = self.parts.score(verdicts, owners), spent + total_usage(outcomes)
+        value, absence = (None, score) if isinstance(score, Absence) else (score, None)
+        return Judgement(example.id, self.name, value, {}, evidence, spent, absence)
 
     def plan(self, example:Example)->list: # Of `llm.costs.Planned`
         "The requests that judging the example takes, the graph's once for all of its source."
         if self.chat is None or missing_field(self, example): return []
         source = example.source or ''
-        narrative, plan = self.reader.expected(source), self.reader.plan(source)
-        parts = self.parts(example.target, narrative) or []
+        story, plan = self.reader.expected(source), self.reader.plan(source)
+        parts = self.parts.of(example.target, story, self.reader.size) or []
         expected = [self.decomposer.expect(text) for text, _ in parts]
         facts, owners = _joined([listed for listed, _ in expected])
-        among = [parts[part][1] for part in owners] if self.scene == 'chunk' else None
+        among = [parts[part][1] for part in owners] if self.parts.scene == 'chunk' else None
         plan += [planned for text, _ in parts for planned in self.decomposer.plan(text)]
-        for group in by_request(narrative.passages(facts, among), self.batch):
-            plan += self.checker.plan([p.fact for p in group], expected[0][1], **narrative.about(group))
+        for group in by_request(story.passages(facts, among), self.batch):
+            plan += self.checker.plan([p.fact for p in group], expected[0][1], **story.about(group))
         return plan
 
 # %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-variants

@@ -59,31 +59,34 @@ def _read_sample(entry, where):
     _need(all(map(is_triple, triples)), f'a triple in {where} must be [subject, predicate, object or null]')
     return dict(names=names, triples=triples)
 
-# %% ../../../nbs/evaluators/narrative/network_files.ipynb #network_files-scene
-def _read_scene(entry, number):
-    "The span (or None) and the samples of a scene."
-    where = f'scene {number}'
-    _need(_is(entry, dict) and {*entry} == {'start', 'end', 'samples'}, f'{where} must have start, end and samples')
-    ends = entry['start'], entry['end']
-    is_span = ends == (None, None) or all(_is(e, int) for e in ends) and ends[0] < ends[1]
-    _need(is_span, f'start and end of {where} must be two places in the text, the first one first, or both null')
-    _need(_is(entry['samples'], list) and entry['samples'], f'{where} needs a list of at least one sample')
-    samples = tuple(_read_sample(s, f'a sample of {where}') for s in entry['samples'])
-    return None if ends[0] is None else Span(*ends), samples
+def _read_scenes(entries):
+    "The spans of all scenes, or none, and their samples."
+    _need(entries, 'it has no scenes')
+    spans, samples = [], []
+    for number, entry in enumerate(entries):
+        where = f'scene {number}'
+        _need(_is(entry, dict) and {*entry} == {'start', 'end', 'samples'}, f'{where} must have start, end and samples')
+        start, end = entry['start'], entry['end']
+        nowhere = start is None and end is None
+        _need(nowhere or _is(start, int) and _is(end, int) and start < end,
+              f'start and end of {where} must be two places in the text, the first one first, or both null')
+        _need(_is(entry['samples'], list) and entry['samples'], f'{where} needs a list of at least one sample')
+        spans.append(None if nowhere else Span(start, end))
+        samples.append(tuple(_read_sample(sample, f'a sample of {where}') for sample in entry['samples']))
+    _need(all(spans) or not any(spans), 'start and end must be null in all scenes or in none')
+    return tuple(spans) if all(spans) else (), tuple(samples)
 
 # %% ../../../nbs/evaluators/narrative/network_files.ipynb #network_files-people
-def _read_character(entry, number):
-    "A character as written in the file: its label, and how often each name is mentioned."
-    where = f'character {number}'
-    label, counts = _fields(entry, where, label=str, names=dict)
-    _need(label.strip() and counts, f'{where} needs a label, and a name')
-    _need(all(_is(n, int) for n in counts.values()), f'each name of {where} needs its mentions, a whole number from 0')
-    return label, counts
-
-# %% ../../../nbs/evaluators/narrative/network_files.ipynb #network_files-check-people
-def _check_people(characters, samples):
-    "Whether each name has one character, and each label too."
-    names, labels = [n for _, counts in characters for n in counts], [label for label, _ in characters]
+def _read_people(entries, samples):
+    "Of each character its label, and how often each name is mentioned; checked against the samples."
+    people = []
+    for number, entry in enumerate(entries):
+        label, counts = _fields(entry, f'character {number}', label=str, names=dict)
+        _need(label.strip() and counts, f'character {number} needs a label, and a name')
+        _need(all(_is(n, int) for n in counts.values()),
+              f'each name of character {number} needs its mentions, a whole number from 0')
+        people.append((label, counts))
+    names, labels = [name for _, counts in people for name in counts], [label for label, _ in people]
     for what, all_of in (('name', names), ('label', labels)):
         keys = [name_key(text) for text in all_of]
         twice = next((text for text, key in zip(all_of, keys) if keys.count(key) > 1), None)
@@ -93,6 +96,7 @@ def _check_people(characters, samples):
     listed = (name for r in read for person in r['names'] for name in person)
     lacking = next((name for name in listed if name_key(name) and name_key(name) not in known), None)
     _need(lacking is None, f'the name {lacking!r:.60} of a sample is no character\'s')
+    return tuple(people)
 
 # %% ../../../nbs/evaluators/narrative/network_files.ipynb #network_files-parse
 def _parsed(text):
@@ -110,14 +114,6 @@ def _read_reasons(entries, where):
     _need(all(_strings(names) for names, _ in read), f'the names in {where} must be texts')
     return tuple((tuple(names), reason) for names, reason in read)
 
-# %% ../../../nbs/evaluators/narrative/network_files.ipynb #network_files-read-graph
-def _read_scenes(entries):
-    "The spans of all scenes, or none, and their samples."
-    _need(entries, 'it has no scenes')
-    spans, samples = zip(*(_read_scene(entry, n) for n, entry in enumerate(entries)))
-    _need(all(spans) or not any(spans), 'start and end must be null in all scenes or in none')
-    return spans if all(spans) else (), samples
-
 # %% ../../../nbs/evaluators/narrative/network_files.ipynb #network_files-values
 _FIELDS = dict(format=str, tau=int, count=str, made_by=str, characters=list, merges=list, apart=list, scenes=list)
 
@@ -128,8 +124,7 @@ def graph_values(
     form, tau, count, made_by, people, merges, apart, entries = _fields(plain, 'it', **_FIELDS)
     _need(form == FORMAT, f'its format is {form!r:.40}, and this version of factlib reads {FORMAT!r}')
     spans, samples = _read_scenes(entries)
-    characters = tuple(_read_character(entry, n) for n, entry in enumerate(people))
-    _check_people(characters, samples)
+    characters = _read_people(people, samples)
     return dict(samples=samples, characters=characters, tau=tau, count=count, merges=_read_reasons(merges, 'merges'),
                 apart=_read_reasons(apart, 'apart'), spans=spans, made_by=made_by)
 

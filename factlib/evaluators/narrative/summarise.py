@@ -26,16 +26,6 @@ from ...llm.replies import answer
 from ...text.spans import Span, sentences
 from ...text.words import stems
 
-# %% ../../../nbs/evaluators/narrative/summarise.ipynb #textrank-table
-def _word_table(texts):
-    "Which sentence has which stem: sparse, of 1 and 0."
-    from scipy.sparse import csr_array
-    words = [sorted(set(stems(text))) for text in texts]
-    number = {w: i for i, w in enumerate(sorted(set().union(*words)))}
-    columns = [number[w] for listed in words for w in listed]
-    ends = np.cumsum([0] + [len(listed) for listed in words])
-    return csr_array((np.ones(len(columns)), columns, ends), shape=(len(texts), max(1, len(number))))
-
 # %% ../../../nbs/evaluators/narrative/summarise.ipynb #textrank-parts
 def _parts(a, b):
     "a/b, and 0 where b is 0."
@@ -46,8 +36,14 @@ def sentence_ties(
     texts:list, # Sentences
 ): # A `LinearOperator`, sentences x sentences: symmetric, with zeros on the diagonal
     "How strongly each two sentences are tied, to be multiplied with a vector."
+    from scipy.sparse import csr_array
     from scipy.sparse.linalg import LinearOperator
-    has = _word_table(texts)
+    words = [sorted(set(stems(text))) for text in texts]
+    number = {w: i for i, w in enumerate(sorted(set().union(*words)))}
+    columns = [number[w] for listed in words for w in listed]
+    ends = np.cumsum([0] + [len(listed) for listed in words])
+    # which sentence has which stem: of 1 and 0
+    has = csr_array((np.ones(len(columns)), columns, ends), shape=(len(texts), max(1, len(number))))
     lengths = np.diff(has.indptr)
     logs = np.log(np.maximum(lengths, 1))
     tables = [(lengths == k, np.log(k), has[lengths == k].T) for k in np.unique(lengths[lengths > 0])]
@@ -105,13 +101,6 @@ def random_sentences(
     spans, n = sentences(text), check_count(n, 'The number of sentences')
     return sorted(random.Random(seed).sample(spans, min(n, len(spans))))
 
-# %% ../../../nbs/evaluators/narrative/summarise.ipynb #writing-prompt
-def _text_prompt(name, *about):
-    "A template that asks for a text."
-    prompt = load_prompt(name, *about)
-    if prompt.answer != 'json': return prompt
-    raise BadInput(f'The prompt {name!r} must ask for a text, not for JSON.')
-
 # %% ../../../nbs/evaluators/narrative/summarise.ipynb #writing-json
 def _is_json(text):
     "Whether a reply is a JSON value, so that a summary it is not."
@@ -131,7 +120,9 @@ class TextAsker(Asker):
     ):
         if not callable(chat) or not hasattr(chat, 'describe'):
             raise BadInput(f'A model is asked through a `Chat`, not a {type(chat).__name__}.')
-        self.chat, self.prompt = chat, _text_prompt(prompt, pack, slots)
+        self.chat, self.prompt = chat, load_prompt(prompt, pack, slots)
+        if self.prompt.answer == 'json':
+            raise BadInput(f'The prompt {prompt!r} must ask for a text, not for JSON.')
         self.options = dict(temperature=0, max_tokens=2048) | sampling
         chat.key('', **self.options) # complains now, not at each text
         about = signature('asked', 1, prompt=self.prompt.signature, **self.options, **chat.describe())
@@ -161,11 +152,6 @@ class Summary:
     usage: Usage = field(default_factory=Usage) # What it cost
 
     def __str__(self): return self.text or ''
-
-# %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-put
-def _without(outcome, where, usage, **about):
-    "No summary, and why."
-    return Summary(None, outcome.absence, where + outcome.detail, usage=usage, **about)
 
 # %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-plan
 _UNWRITTEN = 'Summaries that are merged are not known before they are written: beginnings of chunks stand in for them.'
@@ -221,17 +207,6 @@ class Summariser:
             whole = Outcome(parts[0])
         return whole, usage
 
-    async def _put_together(self, written, usage, **about):
-        "The summary of the outcomes of its chunks."
-        failed = next(((n, o) for n, o in enumerate(written) if o.absence), None)
-        if failed: return _without(failed[1], f'Chunk {failed[0]}: ', usage, **about)
-        parts = [' '.join(o.value.split()) for o in written]
-        about['parts'] = tuple(parts)
-        if self.merge == 'concatenate': return Summary('\n\n'.join(parts), usage=usage, **about)
-        whole, more = await self.merged(parts)
-        if whole.absence: return _without(whole, 'Merging: ', usage + more, **about)
-        return Summary(whole.value, usage=usage + more, **about)
-
     async def __call__(self, text:str)->Summary:
         "Sum up a story."
         if not isinstance(text, str) or not visible(text): raise BadInput('There is no text to sum up.')
@@ -239,7 +214,16 @@ class Summariser:
         detail = 'The first chunk is longer than what is to be read.'
         if not spans: return Summary(absence=Absence.too_long, detail=detail, read=read)
         written = await together([self.one.write(text=span.of(text)) for span in spans])
-        return await self._put_together(written, total_usage(written), read=read, chunks=spans)
+        about: dict = dict(usage=total_usage(written), read=read, chunks=spans)
+        for n, outcome in enumerate(written):
+            if outcome.absence: return Summary(None, outcome.absence, f'Chunk {n}: {outcome.detail}', **about)
+        parts = [' '.join(outcome.value.split()) for outcome in written]
+        about['parts'] = tuple(parts)
+        if self.merge == 'concatenate': return Summary('\n\n'.join(parts), **about)
+        whole, more = await self.merged(parts)
+        about['usage'] += more
+        if whole.absence: return Summary(None, whole.absence, f'Merging: {whole.detail}', **about)
+        return Summary(whole.value, **about)
 
     def plan(self, text:str)->list: # Of `llm.costs.Planned`
         "The requests."
@@ -262,12 +246,6 @@ async def summarise(
     "Sum up a story."
     return await Summariser(chat, size, merge, **options)(text)
 
-# %% ../../../nbs/evaluators/narrative/summarise.ipynb #pretrained-summary-room
-def _part_read(ends, room): # where each token ends in the story; how many fit, or None
-    "The part of the story that is read, and its share of the tokens."
-    n = len(ends) if room is None else min(room, len(ends))
-    return Span(0, ends[n - 1] if n else 0), n/max(1, len(ends))
-
 # %% ../../../nbs/evaluators/narrative/summarise.ipynb #pretrained-summary-outcome
 def _outcome(text, ended, unfinished, **about): # what was written; whether the model ended it
     "The summary, or why there is none."
@@ -275,13 +253,6 @@ def _outcome(text, ended, unfinished, **about): # what was written; whether the 
     if not visible(text): return Summary(absence=Absence.malformed, detail='The model wrote nothing.', **about)
     if ended or unfinished: return Summary(text.strip(), detail=stopped, parts=(text.strip(),), **about)
     return Summary(absence=Absence.truncated, detail=stopped, parts=(text.strip(),), **about)
-
-# %% ../../../nbs/evaluators/narrative/summarise.ipynb #pretrained-summary-length
-def _check_length(length, loaded):
-    "Whether the model can write so many tokens, and tell where each token stands in a text."
-    if loaded.can_write and length > loaded.can_write:
-        raise BadInput(f"{loaded.label!r} writes {loaded.can_write} tokens, so `length` can't be {length}.")
-    if not loaded.tokenizer.is_fast: raise BadInput(f'The tokenizer of {loaded.label!r} tells no places in a text.')
 
 # %% ../../../nbs/evaluators/narrative/summarise.ipynb #pretrained-summary-ended
 def _ended(written, ends): # numbers of tokens, the first of which starts the text; one or several that end a text
@@ -306,7 +277,10 @@ class PretrainedSummariser:
         self.beams, self.length = check_count(beams, '`beams`', 1), check_count(length, '`length`', 8)
         self.loaded = Pretrained(model, 'AutoModelForSeq2SeqLM', 'that sums up texts', **loading)
         self.limit = checked_limit(max_tokens, self.loaded.can_read)
-        _check_length(length, self.loaded)
+        can_write, label = self.loaded.can_write, self.loaded.label
+        if can_write and length > can_write:
+            raise BadInput(f"{label!r} writes {can_write} tokens, so `length` can't be {length}.")
+        if not self.loaded.tokenizer.is_fast: raise BadInput(f'The tokenizer of {label!r} tells no places in a text.')
 
     def _written(self, ids): # tokens of the story, with their marks
         "The numbers of the tokens that the model writes; and whether it came to an end."
@@ -324,7 +298,8 @@ class PretrainedSummariser:
         tokenizer, options = self.loaded.tokenizer, dict(split_special_tokens=True, verbose=False)
         places = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, **options)['offset_mapping']
         room = self.limit and self.limit - tokenizer.num_special_tokens_to_add()
-        part, share = _part_read([end for _, end in places], room)
+        n = len(places) if room is None else min(room, len(places))
+        part, share = Span(0, places[n - 1][1] if n else 0), n/max(1, len(places))
         if share < 1: options |= dict(truncation=True, max_length=self.limit)
         return tokenizer(text, **options)['input_ids'], part, share
 
