@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['CLAIMLESS', 'claim_row', 'verdicts_of', 'categories_of', 'category_shares', 'every', 'is_factual', 'graded', 'drifts',
            'drift_count', 'is_laundered', 'turn_scores', 'claims_evidence', 'turn_counts', 'supported_turns',
-           'conversation_score', 'steadiness', 'conversations', 'unknown_before', 'item_row', 'JudgedTurn']
+           'conversation_score', 'steadiness', 'conversations', 'unknown_before', 'item_row', 'TurnResult']
 
 # %% ../../../nbs/evaluators/vista/scores.ipynb #turn_scores-imports
 import json
@@ -270,7 +270,7 @@ def conversations(
 
 # %% ../../../nbs/evaluators/vista/scores.ipynb #judged-unknown
 def unknown_before(
-    earlier:list, # `JudgedTurn`s that were said before a turn
+    earlier:list, # `TurnResult`s that were said before a turn
 )->dict: # turns: not taken apart; claims: without a category; empty if there are none
     "What may be missing in the memory of a turn, for the evidence."
     claims = sum(row['category'] is None for judged in earlier for row in judged.rows)
@@ -286,7 +286,7 @@ def item_row(
 
 # %% ../../../nbs/evaluators/vista/scores.ipynb #judged-turn
 @dataclass
-class JudgedTurn:
+class TurnResult:
     "A turn, and what was found out about it."
     turn: Turn
     before: Background            # What was known before it
