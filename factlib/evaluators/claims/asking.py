@@ -17,12 +17,6 @@ from .base import Component, Outcome, together, total_usage
 from ...llm.prompts import load_prompt, neutralise
 from ...llm.replies import answer, json_values, reason
 
-# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-asker-helpers
-def _json_prompt(name, *about):
-    prompt = load_prompt(name, *about)
-    if prompt.answer == 'json': return prompt
-    raise BadInput(f'The prompt {name!r} must ask for JSON, and say so with {{% set answer = "json" %}}.')
-
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-asker
 class Asker:
     "Puts the question of one template to a chat."
@@ -38,7 +32,9 @@ class Asker:
         if not callable(chat) or not hasattr(chat, 'describe'):
             raise BadInput(f'A model is asked through a `Chat`, not a {type(chat).__name__}.')
         if 'schema' in sampling: raise BadInput(f'The prompt {prompt!r} comes with its own schema: leave `schema` out.')
-        self.chat, self.prompt = chat, _json_prompt(prompt, pack, slots, optional)
+        self.chat, self.prompt = chat, load_prompt(prompt, pack, slots, optional)
+        if self.prompt.answer != 'json':
+            raise BadInput(f'The prompt {prompt!r} must ask for JSON, and say so with {{% set answer = "json" %}}.')
         sampling = dict(temperature=0) | sampling
         self.options = sampling | dict(schema=schema)
         chat.key('', **self.options) # complains now, not at each example
@@ -116,22 +112,10 @@ def _reply_entries(reply, ids):
 def _plain(option): return re.sub(r'[\W_]+', '_', str(option).lower()).strip('_') # '"Out-of-scope."' is out_of_scope
 
 _YES, _NO = ('true', 'yes'), ('false', 'no')
-_OTHER_FORMS = dict(supported=_YES, verified=_YES, unsupported=(*_NO, 'not_supported'),
-                    unverifiable=('not_verified', 'not_verifiable', 'unverified'))
+_OTHER_FORMS = dict( # of a verdict, in a reply that leaves the schema aside; "True" is of JSON's true
+    supported=_YES, verified=_YES, unsupported=(*_NO, 'not_supported'),
+    unverifiable=('not_verified', 'not_verifiable', 'unverified'))
 
-def _menu(options):
-    "Form of a verdict -> verdict: what a model writes that leaves the schema aside."
-    forms = {form: option for option in options for form in _OTHER_FORMS.get(option, ())} # of JSON's true: "True"
-    return forms | {_plain(option): option for option in options}
-
-# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-the-one
-def _the_one(entries, options, read):
-    "The verdict of the only entry about an id, as `read` takes it; else why there is none."
-    if len(entries) != 1: return Absence.count_mismatch
-    verdict = _menu(options).get(_plain(entries[0].get('verdict', '')), Absence.off_menu)
-    return verdict if read is None or isinstance(verdict, Absence) else read(verdict, entries[0])
-
-# %% ../../../nbs/evaluators/claims/asking.ipynb #asking-read
 def read_verdicts(
     reply, # From a `Chat`
     ids:list, # That were asked about
@@ -145,23 +129,27 @@ def read_verdicts(
     entries, by_id = _reply_entries(reply, ids), {}
     if entries is None: return dict.fromkeys(ids, Absence.malformed)
     for e in entries: by_id.setdefault(printed_id(e.get('id', '')), []).append(e)
-    return {i: _the_one(by_id.get(printed_id(i), []), options, read) for i in ids}
+    menu = {form: option for option in options for form in _OTHER_FORMS.get(option, ())}
+    menu |= {_plain(option): option for option in options}
+    verdicts = {}
+    for i in ids:
+        about = by_id.get(printed_id(i), [])
+        if len(about) != 1: verdicts[i] = Absence.count_mismatch # of several entries none counts
+        else:
+            verdict = menu.get(_plain(about[0].get('verdict', '')), Absence.off_menu)
+            verdicts[i] = verdict if read is None or isinstance(verdict, Absence) else read(verdict, about[0])
+    return verdicts
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-ask
 _FINAL = (Absence.transport, Absence.too_long)
 
 def batches(
-    lines:dict,
+    lines:dict, # Id -> what is asked about
     batch:int, # At most so many in one
 )->list[dict]: # In order
     "The lines in several dicts."
     listed = list(lines.items())
     return [dict(listed[i:i + batch]) for i in range(0, len(listed), batch)]
-
-def _to_ask_again(groups, verdicts):
-    "Ids of a batch of several that are without a verdict for a reason that asking singly may mend."
-    in_batches = [i for group in groups if len(group) > 1 for i in group]
-    return [i for i in in_batches if isinstance(verdicts[i], Absence) and verdicts[i] not in _FINAL]
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-asked
 async def _asked(asker, groups, options, read, slots):
@@ -185,7 +173,8 @@ async def verdicts_by_id(
     "A verdict about each line."
     groups = batches(lines, batch)
     found, usage = await _asked(asker, groups, options, read, slots)
-    again = _to_ask_again(groups, {i: verdict for i, (verdict, _) in found.items()})
+    in_batches = [i for group in groups if len(group) > 1 for i in group]
+    again = [i for i in in_batches if isinstance(found[i][0], Absence) and found[i][0] not in _FINAL]
     better, more = await _asked(asker, [{i: lines[i]} for i in again], options, read, slots)
     found |= better
     why = next((found[i][1] for i in lines if found[i][1]), '')

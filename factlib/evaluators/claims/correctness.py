@@ -36,17 +36,9 @@ def correctness(
     f = (1 + beta**2)*precision*recall/(beta**2*precision + recall) if tp else 0.
     return Correctness(precision, recall, f, sum(reference)/len(reference))
 
-# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-absent
+# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-scores
 MODES = ('f', 'precision', 'recall')
 
-def _absent(verdicts): return next((v for v in verdicts if isinstance(v, Absence)), None)
-
-def _extremes(target, reference, mode, beta):
-    "The lowest and the highest score that the absent verdicts leave possible."
-    fill = lambda verdicts, value: [value if isinstance(v, Absence) else v for v in verdicts]
-    return [getattr(correctness(fill(target, x), fill(reference, x), beta), mode) for x in (0, 1)]
-
-# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-scores
 def correctness_scores(
     target:list, # Verdicts on the answer's claims, or Absence
     reference:list, # Verdicts on the reference's claims
@@ -54,38 +46,16 @@ def correctness_scores(
     beta:float=1, # Weight of recall
 )->tuple: # Value or Absence, parts, evidence: `bounds` if a verdict is absent
     "Value and parts, each absent if a verdict that it needs is."
-    lacks = dict(precision=_absent(target), reference_recall=_absent(reference), recall=_absent(target + reference))
+    def absent(verdicts): return next((v for v in verdicts if isinstance(v, Absence)), None)
+    def filled(value):
+        "The scores if each absent verdict were this one."
+        whole = [[value if isinstance(v, Absence) else v for v in verdicts] for verdicts in (target, reference)]
+        return correctness(*whole, beta)
+    lacks = dict(precision=absent(target), reference_recall=absent(reference), recall=absent(target + reference))
     lacks['f'] = lacks['recall']
-    fill = lambda verdicts: [0 if isinstance(v, Absence) else v for v in verdicts]
-    known = correctness(fill(target), fill(reference), beta)._asdict()
-    parts = {name: lacks[name] or value for name, value in known.items()}
-    bounds = dict(bounds=_extremes(target, reference, mode, beta)) if lacks[mode] else {}
+    parts = {name: lacks[name] or value for name, value in filled(0)._asdict().items()}
+    bounds = dict(bounds=[getattr(filled(x), mode) for x in (0, 1)]) if lacks[mode] else {}
     return parts[mode], parts, bounds
-
-# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-evaluator-helpers
-def _checked_beta(beta):
-    "A positive number."
-    weight = check_score(beta, 'beta')
-    if isinstance(weight, Absence) or not 0 < weight <= 1e6: # its square is multiplied with shares
-        raise BadInput(f'beta is {beta!r}; it must be a positive number up to a million: 1 weighs precision and recall '
-                       'alike.')
-    return weight
-
-# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-grain
-def _check_grain(grain, evaluator, decomposer):
-    "Grain that nobody would look at is refused."
-    for name, value in grain.items(): check_choice(value, GRAINS, name)
-    unused = [name for name, value in grain.items() if value != 'high']
-    if unused and (evaluator.chat is None or decomposer is not None):
-        raise BadInput(f'{unused[0]!r} is for the model that takes texts apart, and none does: leave it out.')
-
-# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-evidence
-def _evidence(facts, wanted, outcomes):
-    "Claims with their verdicts, and the notes of all steps, by what they are about."
-    ours, theirs = outcomes['precision'], outcomes['recall']
-    rows = dict(facts=fact_rows(facts, ours.value), reference_facts=fact_rows(wanted, theirs.value))
-    notes = {f'{name}_notes': outcome.notes for name, outcome in outcomes.items() if outcome.notes}
-    return rows | notes | first_detail(outcomes.values())
 
 # %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-evaluator
 @register
@@ -96,57 +66,32 @@ class FactualCorrectness(ClaimEvaluator):
     name, requires, slow = 'factual_correctness', ('target', 'reference'), True # MiniLM reads all sentences
 
     def __init__(self,
-        chat=None, # A `Chat`; None: rules
-        decomposer=None, # Another than the chat or the rule
-        checker=None, # Another than the chat or the rule
-        mode:str='f', # Or "precision", "recall"
+        chat=None, # A `Chat`, which takes apart and checks; None: rules
+        decomposer=None, # What takes texts apart, in place of the chat or the rule
+        checker=None, # What checks claims, in place of the chat or the rule, such as `NliChecker()`
+        mode:str='f', # Which part is the value: "f", "precision" or "recall"
         beta:float=1, # Weight of recall in F
-        atomicity:str='high', # Of a model's claims: see `ClaimDecomposer`
-        coverage:str='high', # Of them
-        batch:int=20, # Claims in a request
-        pack:str|None=None, # Folder of your own prompts
-        **sampling, # temperature (0 if not given), ...
+        atomicity:str='high', # How fine a model's claims are, as `ClaimDecomposer` takes it
+        coverage:str='high', # How much of a text they cover, as `ClaimDecomposer` takes it
+        batch:int=20, # Claims in a request of the chat's checker
+        pack:str|None=None, # Folder of your own prompts (decompose_claims, check_facts); None: ours
+        **sampling, # Of its requests: temperature (0 if not given), seed, ...
     ):
         ClaimEvaluator.__init__(self, chat, sampling | (dict(pack=pack) if pack else {}))
-        self.mode, self.beta = check_choice(mode, MODES, 'mode'), _checked_beta(beta)
+        self.mode, self.beta = check_choice(mode, MODES, 'mode'), check_score(beta, 'beta')
+        if isinstance(self.beta, Absence) or not 0 < self.beta <= 1e6: # its square is multiplied with shares
+            raise BadInput(f'beta is {beta!r}; it must be a positive number up to a million: 1 weighs precision and '
+                           'recall alike.')
         grain = dict(atomicity=atomicity, coverage=coverage)
-        _check_grain(grain, self, decomposer)
-        self._set_components(decomposer, checker, partial(ClaimDecomposer, **grain), batch)
-
-    def _set_components(self, decomposer, checker, asked, batch):
-        "The decomposer, the checker, and how they make the numbers."
+        for name, grained in grain.items(): check_choice(grained, GRAINS, name)
+        unused = [name for name, grained in grain.items() if grained != 'high']
+        if unused and (chat is None or decomposer is not None):
+            raise BadInput(f'{unused[0]!r} is for the model that takes texts apart, and none does: leave it out.')
+        asked = partial(ClaimDecomposer, **grain)
         self.decomposer = self.component(decomposer, 'decompose', asked, SentenceDecomposer)
         self.checker = self.component(checker, 'check', partial(ModelChecker, batch=batch), DegreeChecker)
         about = dict(decomposer=self.decomposer.signature, checker=self.checker.signature)
         self.signature = signature(self.name, 1, **about, mode=self.mode, beta=f'{self.beta:g}')
-
-    def _without_claims(self, example, facts, wanted, usage):
-        "The judgement if one of the texts has no claims, else None."
-        if facts and wanted: return None
-        evidence = dict(why=f'the {"target" if wanted else "reference"} makes no claims',
-                        facts=[], reference_facts=fact_rows(wanted, {f.id: False for f in wanted}))
-        if not wanted: return Judgement(example.id, self.name, None, {}, evidence, usage, Absence.inapplicable)
-        nothing = correctness([], [False]*len(wanted))._asdict()
-        return Judgement(example.id, self.name, 0., nothing, evidence, usage)
-
-    def _not_parted(self, example, parted):
-        "The judgement if a text could not be taken apart, else None."
-        failed = next((name for name, outcome in parted.items() if outcome.absence), None)
-        if failed is None: return None
-        outcome = parted[failed]
-        evidence = outcome.notes | dict(step=f'decompose {failed}', detail=outcome.detail)
-        return Judgement(example.id, self.name, None, {}, evidence, total_usage(parted.values()), outcome.absence)
-
-    async def _judged(self, example, facts, wanted, parted):
-        "The judgement of two lists of claims."
-        ours, theirs = await together([self.checker.check(facts, example.reference),
-                                       self.checker.check(wanted, example.target)])
-        verdicts = [[outcome.value[f.id] for f in listed] for outcome, listed in ((ours, facts), (theirs, wanted))]
-        value, parts, bounds = correctness_scores(*verdicts, self.mode, self.beta)
-        outcomes = parted | dict(precision=ours, recall=theirs)
-        evidence, usage = _evidence(facts, wanted, outcomes) | bounds, total_usage(outcomes.values())
-        value, absence = (None, value) if isinstance(value, Absence) else (value, None)
-        return Judgement(example.id, self.name, value, parts, evidence, usage, absence)
 
     async def judge(self, example:Example)->Judgement:
         "Take both apart, check both directions, put together."
@@ -154,10 +99,31 @@ class FactualCorrectness(ClaimEvaluator):
         if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
         texts = dict(target=example.target, reference=example.reference)
         parted = dict(zip(texts, await together(self.decomposer.decompose(text) for text in texts.values())))
-        if failed := self._not_parted(example, parted): return failed
+        usage = total_usage(parted.values())
+        for name, outcome in parted.items():
+            if not outcome.absence: continue
+            evidence = outcome.notes | dict(step=f'decompose {name}', detail=outcome.detail)
+            return Judgement(example.id, self.name, None, {}, evidence, usage, outcome.absence)
         facts, wanted = parted['target'].value, parted['reference'].value
-        empty = self._without_claims(example, facts, wanted, total_usage(parted.values()))
-        return empty or await self._judged(example, facts, wanted, parted)
+        if facts and wanted: return await self._judge_claims(example, facts, wanted, parted)
+        evidence = dict(why=f'the {"target" if wanted else "reference"} makes no claims',
+                        facts=[], reference_facts=fact_rows(wanted, {f.id: False for f in wanted}))
+        if not wanted: return Judgement(example.id, self.name, None, {}, evidence, usage, Absence.inapplicable)
+        nothing = correctness([], [False]*len(wanted))._asdict()
+        return Judgement(example.id, self.name, 0., nothing, evidence, usage)
+
+    async def _judge_claims(self, example, facts, wanted, parted):
+        "The judgement where both texts have claims: `facts` of the target, `wanted` by the reference."
+        ours, theirs = await together([self.checker.check(facts, example.reference),
+                                       self.checker.check(wanted, example.target)])
+        verdicts = [[outcome.value[f.id] for f in listed] for outcome, listed in ((ours, facts), (theirs, wanted))]
+        value, parts, bounds = correctness_scores(*verdicts, self.mode, self.beta)
+        outcomes = parted | dict(precision=ours, recall=theirs) # named for what they are about
+        evidence = dict(facts=fact_rows(facts, ours.value), reference_facts=fact_rows(wanted, theirs.value))
+        evidence |= {f'{name}_notes': outcome.notes for name, outcome in outcomes.items() if outcome.notes}
+        evidence |= first_detail(outcomes.values()) | bounds
+        value, absence = (None, value) if isinstance(value, Absence) else (value, None)
+        return Judgement(example.id, self.name, value, parts, evidence, total_usage(outcomes.values()), absence)
 
     def plan(self, example:Example)->list: # Of `llm.costs.Planned`; empty if a required field is missing
         "The requests that judging the example takes, as far as they can be known."

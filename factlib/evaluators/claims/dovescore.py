@@ -80,16 +80,6 @@ def _first_inverted(ids, source, target):
         if len(listed) == _MOST_LISTED: break
     return listed
 
-# %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-by-places
-def _by_places(by_source, by_target, among):
-    "What `inversions` gives, from places."
-    if len(among) > 1 and (by_source.absence or by_target.absence): return by_source.absence or by_target.absence
-    known = [i for i in among if by_source.at[i] is not None and by_target.at[i] is not None]
-    source, target = [by_source.at[i] for i in known], [by_target.at[i] for i in known]
-    inverted, settled = count_inversions(source, target)
-    still_open = math.comb(len(among), 2) - settled
-    return inverted, still_open, _first_inverted(known, source, target) if inverted else []
-
 # %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-inversions
 def inversions(
     by_source:dict, # `Places`, or pairs as for `inverted_pairs`: the order by the source
@@ -97,7 +87,13 @@ def inversions(
     among:list, # Ids of events; only pairs of these count
 )->tuple|Absence: # How many pairs are inverted, how many are open, and the inverted ones, at most a thousand of them
     "The pairs that the text has the wrong way round, counted. If a pair that counts is absent, so is the count."
-    if isinstance(by_source, Places) and isinstance(by_target, Places): return _by_places(by_source, by_target, among)
+    if isinstance(by_source, Places) and isinstance(by_target, Places):
+        if len(among) > 1 and (absence := by_source.absence or by_target.absence): return absence
+        known = [i for i in among if by_source.at[i] is not None and by_target.at[i] is not None]
+        source, target = [by_source.at[i] for i in known], [by_target.at[i] for i in known]
+        n_inverted, settled = count_inversions(source, target)
+        listed = _first_inverted(known, source, target) if n_inverted else []
+        return n_inverted, math.comb(len(among), 2) - settled, listed
     inverted = inverted_pairs(by_source, by_target, among)
     if isinstance(inverted, Absence): return inverted
     still_open = sum(0 in (by_source[pair], by_target[pair]) for pair in combinations(among, 2))
@@ -235,20 +231,14 @@ class DoveScore(ClaimEvaluator):
         return checked, dict(zip(('by_source', 'by_target'), orders))
 
     def _sorting(self, events, example):
-        "The order of the events by the source and by the text, to be awaited."
-        return self._order(events, example.source), self._order_told(events, example.target)
-
-    async def _order(self, events, text):
-        "The order of the events by a text, from the sorter."
-        return await self.sorter.sort(events, text) if len(events) > 1 else Outcome({})
-
-    async def _order_told(self, events, target):
-        "The order of the events by the text that is judged."
-        told = getattr(self.sorter, 'sort_told', None)
-        if self.target_order == 'sorter' and told and len(events) > 1: return await told(events, target)
-        if self.target_order == 'sorter': return await self._order(events, target)
-        ids = [e.id for e in events]
-        return Outcome(Places({i: n for n, i in enumerate(ids)}), notes=dict(order=ids))
+        "The order of the events by the source, and by the text that tells them; both to be awaited."
+        async def order(sort, text): return await sort(events, text) if len(events) > 1 else Outcome({})
+        async def as_listed():
+            ids = [e.id for e in events]
+            return Outcome(Places({i: n for n, i in enumerate(ids)}), notes=dict(order=ids))
+        by_source, told = order(self.sorter.sort, example.source), getattr(self.sorter, 'sort_told', None)
+        if self.target_order == 'decomposer': return by_source, as_listed()
+        return by_source, order(told or self.sorter.sort, example.target)
 
     def put_together( # type: ignore[override] # what `check` has beside the verdicts, by name
         self,

@@ -66,7 +66,7 @@ class Background:
     def __len__(self): return len(self.items)
 
     def plus(self,
-        texts:list, # Of claims, or of knowledge
+        texts:list|tuple, # Of claims, or of knowledge
         categories:list|tuple=(), # One of `CATEGORIES` for each; empty: known from the start
         turn:int|None=None, # The message that made the claims
     )->'Background':

@@ -84,27 +84,17 @@ def after(
 _NOT = frozenset('not no never unsure uncertain unable'.split())
 _KNOWING = frozenset('know sure certain aware remember recall tell say familiar confirm answer idea clue way position '
                      'able information knowledge details access data told unsure uncertain unable'.split())
-
-def _after_not(following):
-    "The words from the first negation on, four at most."
-    place = next((i for i, w in enumerate(following) if w in _NOT), len(following))
-    return following[place:place + 4]
-
-def _unknowing(following):
-    "Whether a few words have a negation and then a word of knowing."
-    rest = _after_not(following)
-    lacks = rest[:2] == ['not', 'have'] and rest[2:3] in (['the'], ['any'], ['that'], ['enough'])
-    return lacks or bool(_KNOWING & set(rest))
-
-# %% ../../../nbs/evaluators/vista/presuppositions.ipynb #turn-cues-helpless
 _CAN = frozenset('can could rather'.split())
 _EAGER = frozenset('wait believe stand agree imagine resist enough complain deny like love enjoy think'.split())
 
-def _helpless(following):
-    "Whether a few words say that the speaker can't, or would rather not."
+def _cannot_say(following):
+    "Whether a few words behind *I* say that the speaker does not know, can't say, or would rather not."
     if 'rather' in following and 'leave' in following: return True
-    rest = _after_not(following)
-    return bool(rest and _CAN & set(following[:following.index(rest[0])][-1:]) and not _EAGER & set(rest))
+    place = next((i for i, w in enumerate(following) if w in _NOT), len(following))
+    denied = following[place:place + 4] # from the first negation on
+    if denied[:2] == ['not', 'have'] and denied[2:3] in (['the'], ['any'], ['that'], ['enough']): return True
+    if _KNOWING & set(denied): return True
+    return bool(denied and _CAN & set(following[:place][-1:]) and not _EAGER & set(denied))
 
 # %% ../../../nbs/evaluators/vista/presuppositions.ipynb #turn-cues-abstains
 _FILLERS = frozenset('honestly sorry actually hm hmm well oh but and yes am really to be'.split())
@@ -119,7 +109,7 @@ def abstains(
     bare = ' '.join(listed[start:start + 2]).startswith(_BARE)
     sentences = after(text, _SELF, 7) + ([listed[start:start + 5]] if bare else [])
     present = [s for s in sentences if not {'did', 'ever'} & set(s)]
-    return any(_unknowing(s) or _helpless(s) for s in present) or listed[:2] == ['who', 'knows']
+    return any(map(_cannot_say, present)) or listed[:2] == ['who', 'knows']
 
 # %% ../../../nbs/evaluators/vista/presuppositions.ipynb #turn-cues-opinion
 VALUING = frozenset(word_list('opinions'))
@@ -435,33 +425,25 @@ def _is(noun, verb):
     past = any(t.tag_ == 'VBD' for t in [verb, *verb.lefts])
     return (' were' if past else ' are') if noun.tag_ in ('NNS', 'NNPS') else (' was' if past else ' is')
 
-# %% ../../../nbs/evaluators/vista/presuppositions.ipynb #presuppositions-joined
-def _joined_subject(head):
-    "The words of the subject that a clause has from the one it is joined to."
-    above = head.head if head.dep_ == 'conj' else head
-    while _subject(above) is None and above.dep_ == 'conj': above = above.head
-    subject = _subject(above)
-    return [] if subject is None else _noun(subject)
-
-# %% ../../../nbs/evaluators/vista/presuppositions.ipynb #presuppositions-statement
-def _relative(head, tokens):
-    "A relative clause as a statement about its noun."
-    noun = _noun(head.head)
-    rest = [t for t in tokens if t.tag_ not in ('WP', 'WDT') and not (t.is_punct and t == tokens[0])]
-    if _subject(head) is not None and _subject(head).tag_ in ('WP', 'WDT'): return noun + rest
-    return [t for t in rest if t.i <= head.i] + noun + [t for t in rest if t.i > head.i]
-
 # %% ../../../nbs/evaluators/vista/presuppositions.ipynb #presuppositions-put-together
 def statement(
     head, # Of a clause
     tokens:list, # Its words
 )->list: # Tokens, and words of our own
     "What a clause states."
-    if head.dep_ == 'relcl': return _relative(head, tokens)
+    own = _subject(head)
+    if head.dep_ == 'relcl':
+        noun, rest = _noun(head.head), [t for t in tokens if t.tag_ not in ('WP', 'WDT')]
+        rest = [t for t in rest if not (t.is_punct and t == tokens[0])]
+        if own is not None and own.tag_ in ('WP', 'WDT'): return noun + rest
+        return [t for t in rest if t.i <= head.i] + noun + [t for t in rest if t.i > head.i]
     if head.dep_ == 'appos': return [*_noun(head.head), _is(head.head, head.sent.root), *tokens]
-    if _subject(head) is not None or head.dep_ != 'conj': return tokens
+    if own is not None or head.dep_ != 'conj': return tokens
+    above = head.head
+    while _subject(above) is None and above.dep_ == 'conj': above = above.head
+    joined = [] if _subject(above) is None else _noun(_subject(above))
     is_passive = head.tag_ == 'VBN' and not any(t.dep_ in ('aux', 'auxpass') for t in head.lefts)
-    return _joined_subject(head) + [t for t in head.head.lefts if is_passive and t.dep_ in ('aux', 'auxpass')] + tokens
+    return joined + [t for t in head.head.lefts if is_passive and t.dep_ in ('aux', 'auxpass')] + tokens
 
 # %% ../../../nbs/evaluators/vista/presuppositions.ipynb #presuppositions-complement
 _LEAD_IN = frozenset('that when why how where because'.split())
@@ -492,26 +474,20 @@ def factive(
         listed += [pieces for x in inside if _mark(x) not in ('if', 'whether') and (pieces := _complement(x))]
     return listed
 
-# %% ../../../nbs/evaluators/vista/presuppositions.ipynb #presuppositions-cleft
-def _cleft_parts(sentence):
-    "Of *it was X who did Y*: the words of X and of Y (with *who*); None if it is none."
-    be, subject = sentence.root, _subject(sentence.root)
-    if be.lemma_ != 'be' or subject is None or subject.lower_ != 'it': return None
-    below = [t for x in [be, *be.rights] for t in x.rights]
-    clause = next((t for t in below if t.dep_ in ('relcl', 'ccomp', 'advcl') and t.i > be.i + 1), None)
-    if clause is None or clause.left_edge.lower_ not in ('who', 'that', 'which', 'where', 'when'): return None
-    focus = [t for t in sentence if be.i < t.i < clause.left_edge.i and not t.is_punct]
-    if not focus or len(focus) > 8 or focus[0].lower_ in ('a', 'an', 'not') or focus[-1].pos_ == 'ADJ': return None
-    return None if focus[-1].lower_ in _FEELING else (focus, list(clause.subtree))
-
 # %% ../../../nbs/evaluators/vista/presuppositions.ipynb #presuppositions-cleft-claims
 def cleft(
     sentence, # spaCy's span
-)->list: # Of (pieces, whether presupposed)
+)->list: # Of (pieces, whether presupposed); empty if it is no cleft
     "What *it was X who* states and takes for granted."
-    parts = _cleft_parts(sentence)
-    if parts is None: return []
-    focus, (relative, *rest) = parts
+    be, subject = sentence.root, _subject(sentence.root)
+    if be.lemma_ != 'be' or subject is None or subject.lower_ != 'it': return []
+    below = [t for x in [be, *be.rights] for t in x.rights]
+    clause = next((t for t in below if t.dep_ in ('relcl', 'ccomp', 'advcl') and t.i > be.i + 1), None)
+    if clause is None or clause.left_edge.lower_ not in ('who', 'that', 'which', 'where', 'when'): return []
+    focus = [t for t in sentence if be.i < t.i < clause.left_edge.i and not t.is_punct]
+    if not focus or len(focus) > 8 or focus[0].lower_ in ('a', 'an', 'not') or focus[-1].pos_ == 'ADJ': return []
+    if focus[-1].lower_ in _FEELING: return []
+    relative, *rest = clause.subtree
     if any(t.dep_ in SUBJECTS for t in rest if t.head.left_edge.i <= relative.i):
         return [(rest + focus, False), (rest, True)]
     someone = 'someone' if relative.lower_ == 'who' or focus[-1].ent_type_ == 'PERSON' else 'something'
@@ -609,23 +585,18 @@ def asked(
     return who + aux + rest if rest or wh.lower_ == 'why' else []
 
 # %% ../../../nbs/evaluators/vista/presuppositions.ipynb #presuppositions-sentence
-def _stated(sentence):
-    "What a sentence's clauses state, and what those that ask take for granted."
-    listed, rows = heads(sentence), []
-    for head in listed:
-        tokens = clause_tokens(head, listed)
-        if asks(head, tokens): rows.append((asked(head, tokens), True, 'question'))
-        else: rows.append((statement(head, tokens), False, 'clause'))
-    return rows
-
 def sentence_claims(
     sentence, # spaCy's span
 )->list: # Of (pieces, whether presupposed, pattern)
     "What a sentence states and takes for granted."
-    split = [(pieces, granted, 'cleft') for pieces, granted in cleft(sentence)]
+    rows = [(pieces, granted, 'cleft') for pieces, granted in cleft(sentence)]
+    listed = [] if rows else heads(sentence)
+    for head in listed:
+        tokens = clause_tokens(head, listed)
+        if asks(head, tokens): rows.append((asked(head, tokens), True, 'question'))
+        else: rows.append((statement(head, tokens), False, 'clause'))
     patterns = dict(factive=factive, temporal=temporal, possessive=possessive, repeated=repeated)
-    granted = [(pieces, True, how) for how, find in patterns.items() for pieces in find(sentence)]
-    return (split or _stated(sentence)) + granted
+    return rows + [(pieces, True, how) for how, find in patterns.items() for pieces in find(sentence)]
 
 # %% ../../../nbs/evaluators/vista/presuppositions.ipynb #presuppositions-rendered
 def _rendered(pieces, resolve):

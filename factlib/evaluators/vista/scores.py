@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['CLAIMLESS', 'claim_row', 'verdicts_of', 'categories_of', 'category_shares', 'every', 'is_factual', 'graded', 'drifts',
            'drift_count', 'is_laundered', 'turn_scores', 'claims_evidence', 'turn_counts', 'supported_turns',
-           'conversation_score', 'steadiness', 'conversations', 'unknown_before', 'item_row', 'JudgedTurn']
+           'conversation_score', 'steadiness', 'conversations', 'item_row', 'TurnResult', 'unknown_before']
 
 # %% ../../../nbs/evaluators/vista/scores.ipynb #turn_scores-imports
 import json
@@ -163,27 +163,24 @@ def supported_turns(
     if claimless != 'absent': known += [CLAIMLESS[claimless]]*empty
     return _ratio(sum(known), len(known)), len(known)
 
-# %% ../../../nbs/evaluators/vista/scores.ipynb #conversations-base
+# %% ../../../nbs/evaluators/vista/scores.ipynb #conversations-score
 _GOOD = dict(verified=('verified',), factual=('verified', 'out_of_scope', 'abstention')) # Base of a score -> categories
 
 def _total(counts, name): return sum(turn[name] for turn in counts)
 
-def _base(counts, base, claimless):
-    "The share that a score begins with, of how many, and how many of these drift."
-    if base == 'supported': return *supported_turns(counts, claimless), sum(turn['drift'] > 0 for turn in counts)
-    decided = _total(counts, 'claims') - _total(counts, 'undecided')
-    share = _ratio(sum(_total(counts, category) for category in _GOOD[base]), decided)
-    return share, decided, _total(counts, 'drift')
-
-# %% ../../../nbs/evaluators/vista/scores.ipynb #conversations-score
 def conversation_score(
     counts:list, # Of turns, as from `turn_counts`
     penalty:float=1., # For each claim (or turn) that drifts
-    base:str='verified', # Or 'factual', 'supported'
-    claimless:str='absent', # A key of `CLAIMLESS`
-)->float|None: # 0 to 1
+    base:str='verified', # The share it begins with: of claims 'verified' or 'factual', or of turns 'supported'
+    claimless:str='absent', # What a turn without claims counts as, of 'supported': a key of `CLAIMLESS`
+)->float|None: # 0 to 1; None if nothing was decided
     "The VISTA Score as decided above: a share, less the penalty for drift, and not below 0."
-    share, n, drift = _base(counts, base, claimless)
+    if base == 'supported':
+        share, n = supported_turns(counts, claimless)
+        drift = sum(turn['drift'] > 0 for turn in counts)
+    else:
+        n, drift = _total(counts, 'claims') - _total(counts, 'undecided'), _total(counts, 'drift')
+        share = _ratio(sum(_total(counts, category) for category in _GOOD[base]), n)
     return None if share is None else max(0., share - penalty*drift/n)
 
 # %% ../../../nbs/evaluators/vista/scores.ipynb #conversations-consistency
@@ -198,9 +195,12 @@ def steadiness(
     return None if share is None else 1 - share
 
 # %% ../../../nbs/evaluators/vista/scores.ipynb #conversations-rows
-def _grouped(frame):
+def _turns_by_conversation(frame):
     "The evidence of turns by evaluator, group and conversation; None for turns that were not judged."
+    for column in ('evaluator', 'group', 'evidence'):
+        if column not in frame: raise BadInput(f'The column {column!r} is missing: give a frame of `evaluate`.')
     evidences, named, grouped = [claims_evidence(e) for e in frame['evidence']], {}, {}
+    if not any(evidences): raise BadInput('None of these judgements lists claims of a turn: give a frame of `vista`.')
     names = [evidence and evidence.get('conversation') for evidence in evidences]
     for group, name in zip(frame['group'], names):
         if name is not None: named.setdefault(group, name)
@@ -211,7 +211,7 @@ def _grouped(frame):
 
 # %% ../../../nbs/evaluators/vista/scores.ipynb #conversations-row
 def _row(turns, penalty, consistency, score, claimless):
-    "What is said of one conversation; `turns` as from `_grouped`."
+    "What is said of one conversation; `turns`: evidence, None for one that was not judged."
     counts = [turn_counts(turn) for turn in turns if turn is not None]
     claims, undecided, drift = (_total(counts, name) for name in ('claims', 'undecided', 'drift'))
     row = dict(turns=len(turns), not_judged=len(turns) - len(counts))
@@ -220,22 +220,6 @@ def _row(turns, penalty, consistency, score, claimless):
     row |= dict(supported=supported_turns(counts, claimless)[0], drift=drift, at_risk=_total(counts, 'at_risk'))
     row |= dict(laundered=_total(counts, 'laundered'), consistency=steadiness(counts, consistency))
     return row | dict(score=conversation_score(counts, penalty, score, claimless))
-
-# %% ../../../nbs/evaluators/vista/scores.ipynb #conversations-checked
-def _choices(penalty, consistency, score, claimless):
-    "The choices, if they can be made."
-    if check_score(penalty, 'penalty') < 0: raise BadInput(f'The penalty must be a number from 0, not {penalty!r}.')
-    check_choice(consistency, ('claims', 'turns'), '`consistency`')
-    check_choice(score, (*_GOOD, 'supported'), '`score`')
-    return penalty, consistency, score, check_choice(claimless, tuple(CLAIMLESS), '`claimless`')
-
-def _of_turns(frame):
-    "The turns, grouped; a `BadInput` if the frame has none."
-    for column in ('evaluator', 'group', 'evidence'):
-        if column not in frame: raise BadInput(f'The column {column!r} is missing: give a frame of `evaluate`.')
-    grouped = _grouped(frame)
-    if any(turn for turns in grouped.values() for turn in turns): return grouped
-    raise BadInput('None of these judgements lists claims of a turn: give a frame of `vista`.')
 
 # %% ../../../nbs/evaluators/vista/scores.ipynb #conversations-table
 def _table(rows):
@@ -250,10 +234,10 @@ def _table(rows):
 # %% ../../../nbs/evaluators/vista/scores.ipynb #conversations-call
 def conversations(
     frame:DataFrame, # From `evaluate` with `Vista`
-    penalty:float=1., # Claims that a drift takes off
-    consistency:str='claims', # Or 'turns'
-    score:str='verified', # Or 'factual', 'supported'
-    claimless:str='absent', # Or 'supported', 'unsupported'
+    penalty:float=1., # So many claims (or turns) each drift takes off the score, from 0
+    consistency:str='claims', # Consistency is a share of 'claims' or of 'turns'
+    score:str='verified', # What the score is a share of: claims 'verified' or 'factual', or turns 'supported'
+    claimless:str='absent', # A turn without claims is left out ('absent'), or counts as 'supported' or 'unsupported'
 )->DataFrame: # A row for each of them
     """What turns add up to. Shares, 0 to 1, are of decided claims; None if there are none.
 
@@ -265,28 +249,21 @@ def conversations(
     - drift, at_risk: claims that drift, that could
     - laundered: verified by opinions
     - consistency, score: 0 to 1"""
-    chosen = _choices(penalty, consistency, score, claimless)
-    return _table([(*key, _row(turns, *chosen)) for key, turns in _of_turns(frame).items()])
+    if check_score(penalty, 'penalty') < 0: raise BadInput(f'The penalty must be a number from 0, not {penalty!r}.')
+    check_choice(consistency, ('claims', 'turns'), '`consistency`')
+    check_choice(score, (*_GOOD, 'supported'), '`score`')
+    chosen = penalty, consistency, score, check_choice(claimless, tuple(CLAIMLESS), '`claimless`')
+    return _table([(*key, _row(turns, *chosen)) for key, turns in _turns_by_conversation(frame).items()])
 
-# %% ../../../nbs/evaluators/vista/scores.ipynb #judged-unknown
-def unknown_before(
-    earlier:list, # `JudgedTurn`s that were said before a turn
-)->dict: # turns: not taken apart; claims: without a category; empty if there are none
-    "What may be missing in the memory of a turn, for the evidence."
-    claims = sum(row['category'] is None for judged in earlier for row in judged.rows)
-    unknown = dict(turns=sum(judged.absence is not None for judged in earlier), claims=claims)
-    return unknown if any(unknown.values()) else {}
-
-# %% ../../../nbs/evaluators/vista/scores.ipynb #judged-cited
+# %% ../../../nbs/evaluators/vista/scores.ipynb #judged-turn
 def item_row(
     item:Item,
 )->dict: # id, text, category, turn
     "An item of the memory, for the evidence."
     return dict(id=item.id, text=item.text, category=item.category, turn=item.turn)
 
-# %% ../../../nbs/evaluators/vista/scores.ipynb #judged-turn
 @dataclass
-class JudgedTurn:
+class TurnResult:
     "A turn, and what was found out about it."
     turn: Turn
     before: Background            # What was known before it
@@ -326,3 +303,11 @@ class JudgedTurn:
         "What another turn's evidence says of it."
         keys = 'claims', 'joined', 'memory', 'turn'
         return {k: v for k, v in self.evidence().items() if k in keys} | dict(absence=self.absence)
+
+def unknown_before(
+    earlier:list, # `TurnResult`s that were said before a turn
+)->dict: # turns: not taken apart; claims: without a category; empty if there are none
+    "What may be missing in the memory of a turn, for the evidence."
+    claims = sum(row['category'] is None for judged in earlier for row in judged.rows)
+    unknown = dict(turns=sum(judged.absence is not None for judged in earlier), claims=claims)
+    return unknown if any(unknown.values()) else {}
