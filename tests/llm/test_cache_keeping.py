@@ -8,7 +8,7 @@ import pytest
 import factlib.llm.cache as cache_room
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence
-from factlib.llm.cache import Cache, Keeper, request_key
+from factlib.llm.cache import Cache, CacheWriter, request_key
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
 from factlib.llm.transport import TRANSPORTS
@@ -121,7 +121,7 @@ def test_who_reads_does_not_wait_for_who_writes(tmp_path):
 
 def test_one_row_that_cannot_be_kept_takes_no_other_with_it(tmp_path):
     async def go():
-        keeper = Keeper(Cache(tmp_path/'a.sqlite'))
+        keeper = CacheWriter(Cache(tmp_path/'a.sqlite'))
         rows = [(request_key(dict(i=i)), dict(i=i), dict(text=f'{i}', bad=float('nan') if i == 3 else 0.))
                 for i in range(8)]
         return keeper, await asyncio.gather(*[keeper.put(*row) for row in rows])
@@ -132,7 +132,7 @@ def test_one_row_that_cannot_be_kept_takes_no_other_with_it(tmp_path):
 
 def test_who_stops_waiting_does_not_stop_the_writing(tmp_path):
     async def go():
-        keeper = Keeper(Cache(tmp_path/'a.sqlite'))
+        keeper = CacheWriter(Cache(tmp_path/'a.sqlite'))
         waiting = [asyncio.ensure_future(keeper.put(request_key(dict(i=i)), dict(i=i), dict(text=f'{i}')))
                    for i in range(20)]
         await asyncio.sleep(0)
