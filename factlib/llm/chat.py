@@ -17,8 +17,8 @@ from ..core.checks import check_choice, check_count, check_optional_count
 from ..core.loop import on_background, run_sync
 from ..core.records import Absence, BadInput, Usage
 from ..core.schemas import jsonschema, schema_validator
-from .gateway import gated_url, most_tokens, purse
-from .cache import Cache, CacheWriter, default_cache, request_key, request_text, this_life
+from .cache import Cache, CacheWriter, default_cache, request_key, request_text
+from .gateway import gated_url, most_tokens, purse, this_life
 from .limits import Gate, wait_for
 from .profile import Learner, Negotiation, Profile, lesson
 from .replies import answer as without_reasoning, json_values, looped, whole, why_absent
@@ -561,7 +561,7 @@ class _Exchange:
                         drawn = negotiation.ignored_schema(answer, reply.data is not None, no_json)
                         if drawn is None:
                             negotiation.end(adopt=True)
-                            if negotiation.raise_room(profile, body, answer): self.count -= 1 # learning costs no attempt
+                            if negotiation.raise_room(profile, body, answer): self.count -= 1 # learning is no attempt
                             elif not self.may_be_slip(answer): # kept with its place: who can't keep sends no more
                                 return await self.keep(answer, reply)
                             continue

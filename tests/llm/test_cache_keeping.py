@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import factlib.llm.cache as cache_room
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence
 from factlib.llm.cache import Cache, CacheWriter, request_key
@@ -54,7 +53,7 @@ def checked(chat, replies, said, server, why):
 def test_a_full_disk(transport, tmp_path):
     with StubServer(lambda request: 'y'*2000) as server:
         chat = Chat('m', server.base_url, cache=tmp_path/'a.sqlite', transport=transport, concurrency=8)
-        chat.cache._db.execute('PRAGMA max_page_count=30') # SQLite's own full disk
+        chat.cache._file.db.execute('PRAGMA max_page_count=30') # SQLite's own full disk
         replies, _, said = ask(chat)
         checked(chat, replies, said, server, 'disk is full')
         paid = len(server.requests)
@@ -75,7 +74,7 @@ def locked(path):
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 def test_a_lock_that_lasts(transport, tmp_path, monkeypatch):
-    monkeypatch.setattr(cache_room, '_PATIENCE', 1)
+    monkeypatch.setattr('factlib.llm.cache_file._PATIENCE', 1)
     with StubServer(lambda request: 'ok') as server:
         Chat('m', server.base_url, transport=transport, mode='off').ask('x') # imported and connected
         server.requests.clear()
