@@ -145,7 +145,7 @@ import resource, signal, sys, warnings
 from factlib.core.loop import run_sync
 from factlib.llm.chat import Chat
 sys.path.insert(0, sys.argv[3])
-from test_keeping import ask
+from test_cache_keeping import ask
 chat = Chat('m', sys.argv[1], cache=sys.argv[2], concurrency=8)
 if sys.argv[4] == 'limit':
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
