@@ -7,9 +7,10 @@ __all__ = ['TRANSPORTS', 'MOST_BODY', 'Failure', 'retry_after', 'failure', 'SdkT
            'transport_for', 'connect']
 
 # %% ../../nbs/llm/transport.ipynb #transport-imports
-import asyncio, atexit, http.client, json, os, re, time
+import asyncio, atexit, json, os, re, time
 from contextlib import aclosing
 from email.utils import parsedate_to_datetime
+from http.client import HTTPConnection, HTTPSConnection
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -362,8 +363,8 @@ MOST_BODY = 10_000_000 # bytes of a request that a gateway reads
 def connect(
     gate:str, # Address of an `llm.gateway.Gateway`
     timeout:float, # Seconds
-)->http.client.HTTPConnection: # Or one that is encrypted, if the address says so
+)->HTTPConnection: # Or one that is encrypted, if the address says so
     "A connection to a gateway."
     parts = urlsplit(gate)
-    kind = http.client.HTTPSConnection if parts.scheme == 'https' else http.client.HTTPConnection
+    kind = HTTPSConnection if parts.scheme == 'https' else HTTPConnection
     return kind(parts.netloc, timeout=timeout)

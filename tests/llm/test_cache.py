@@ -892,7 +892,7 @@ def test_a_cache_of_the_first_format_is_read_and_goes_on(tmp_path):
 def test_a_killed_merge_leaves_all_or_nothing(tmp_path):
     n, rng, found = 3000, random.Random(1), set()
     with Cache(tmp_path/'source') as source:
-        with source._writing() as db:
+        with source._file.writing() as db:
             for i in range(n): room._insert(db, request_key(asked(i)), room.request_text(asked(i)), b'{"text":"a"}')
         source.export(tmp_path/'x.jsonl')
     script = ('import sys\nfrom factlib.llm.cache import Cache\ncache = Cache(sys.argv[1])\nprint("now", '
