@@ -142,7 +142,7 @@ def with_options(
 # %% ../nbs/cli_build.ipynb #building-chat
 def _made_before(path):
     "Whether an earlier version made a file, which kept no record: the answers lie beside it, and its rows are ours."
-    from factlib.llm.cache import is_cache
+    from factlib.llm.cache_file import is_cache
     if not is_cache(path.with_suffix('.answers.sqlite')): return False
     try: text = read_regular(path, 2**30)
     except (OSError, ValueError): return False

@@ -10,16 +10,17 @@ import asyncio, json, math, os, re, threading, time, warnings
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ..core.checks import check_choice, check_count, check_optional_count
 from ..core.loop import on_background, run_sync
 from ..core.records import Absence, BadInput, Usage
 from ..core.schemas import jsonschema, schema_validator
-from .gateway import gated_url, most_tokens, purse
-from .cache import Cache, Keeper, default_cache, request_key, request_text, this_life
+from .cache import Cache, CacheWriter, default_cache, request_key, request_text
+from .gateway import gated_url, most_tokens, purse, this_life
 from .limits import Gate, wait_for
-from .profile import Lesson, Profile, lacks_room, lesson
+from .profile import Learner, Negotiation, Profile, lesson
 from .replies import answer as without_reasoning, json_values, looped, whole, why_absent
 from .transport import TRANSPORTS, Failure, request_json, transport_for
 
@@ -62,6 +63,17 @@ class Stats:
     def __getitem__(self, name):
         "The field of this name."
         return getattr(self, name)
+
+    def add(self,
+        reply:Reply, # That a caller gets
+    )->None:
+        "Count a reply and its tokens; what was sent for it is counted when it is sent."
+        if reply.cached: self.cached += 1
+        else:
+            self.prompt_tokens += reply.usage.prompt_tokens
+            self.completion_tokens += reply.usage.completion_tokens
+            self.uncounted += reply.usage.uncounted
+        if reply.absence is not None: self.absences[reply.absence] = self.absences.get(reply.absence, 0) + 1
 
 # %% ../../nbs/llm/chat.ipynb #chat-request-form
 @lru_cache(maxsize=256)
@@ -268,9 +280,99 @@ def _cache_for(cache, mode):
                        'use mode replay, or another cache.')
     return cache
 
-# %% ../../nbs/llm/chat.ipynb #chat-class
+# %% ../../nbs/llm/chat.ipynb #chat-way
 _WEEK = 7*86400. # seconds: as good as for ever
 
+class _Way(NamedTuple):
+    "Where the requests of a chat go."
+    base_url: str    # Of the endpoint, or of the gateway before it
+    secret: _Secret  # The key that is shown there
+    least: float     # Seconds that an answer has at least, whatever the chat's own limits
+    lacks_key: bool  # Does this address need a key, and is there none? Then nothing is sent
+
+def _way_to(chat):
+    "The way to a chat's server: straight, or through the gateway that the environment names."
+    if (gate := os.environ.get('FACTLIB_GATE')) and not chat.endpoint.startswith('local/'):
+        token = _Secret(os.environ.get('OPENAI_API_KEY') or 'none')
+        return _Way(gated_url(gate, chat.base_url, chat.timeout), token, _WEEK, False)
+    lacks_key = chat._secret.value == 'none' and bool(_NEED_KEYS.search(urlsplit(chat.base_url).hostname or ''))
+    return _Way(chat.base_url, chat._secret, 0., lacks_key)
+
+# %% ../../nbs/llm/chat.ipynb #chat-single-flight
+class _SingleFlight:
+    "Equal requests under way at the same time are one: the first is sent, the others wait for its reply."
+    def __init__(self): self.tasks = {} # key of a request -> the task that asks for it
+
+    async def run(self, key, ask):
+        "The reply, and whether another caller had asked for it already."
+        joined = key in self.tasks
+        def forget(task): # it is no longer to be joined
+            if self.tasks.get(key) is task: del self.tasks[key]
+        if not joined:
+            task = self.tasks[key] = asyncio.ensure_future(ask())
+            task.waiting = 0 # callers
+            task.add_done_callback(forget)
+        task = self.tasks[key]
+        task.waiting += 1
+        try: return await asyncio.shield(task), joined
+        except asyncio.CancelledError:
+            if task.waiting == 1:
+                forget(task) # who asks from now on asks anew
+                task.cancel()
+            raise
+        finally: task.waiting -= 1
+
+# %% ../../nbs/llm/chat.ipynb #chat-breaker
+_HINTS = { # statuses that concern every request
+    401: 'Is the key in OPENAI_API_KEY right?',
+    402: 'The account has to be topped up.',
+    404: 'Is the base URL complete, usually ending in /v1, and is this the model\'s name there?'}
+_HINTS |= dict.fromkeys((301, 302, 303, 307, 308), 'Give that address as base_url if you trust it.')
+_ROUNDS = 3 # attempts of one request at a server that isn't there, or requests that are refused alike
+
+def _complaint(failed):
+    "A failure's kind and words, without numbers and the ids of requests."
+    return failed.kind, re.sub(r'[\da-f]{6,}|\d+', '#', str(failed))
+
+class _Breaker:
+    "Ends the sending once a failure concerns every request of a chat."
+    def __init__(self):
+        self.why = None    # the sentence, once nothing is sent any more
+        self.denied = None # the last failure that concerns every request
+        self.first = {}    # the requests that were sent first -> how each failed
+        self.came = self.answered = False # did anything come; was it ever an answer?
+
+    def sent(self, key):
+        "A request goes out."
+        if not self.came or len(self.first) < _ROUNDS: self.first.setdefault(key, None)
+
+    def success(self):
+        "An answer has come."
+        self.denied, self.answered = None, True
+
+    def failure(self, failed, key, attempts):
+        "A request has failed that often. Is it final for all?"
+        if failed.status in _HINTS:
+            hint = _HINTS[failed.status]
+            if failed.status == 404 and re.search(r'\bno (?:\w+ )?(?:endpoint|provider)s?\b', failed.message, re.I):
+                hint = 'The router has nobody for such requests: name another model there.'
+            if str(failed) == self.denied: self.open(failed, hint)
+            self.denied = str(failed)
+        elif not self.answered:
+            words = _complaint(failed)
+            if key in self.first: self.first[key] = words
+            if set(self.first.values()) != {words}: return
+            if failed.kind == 'connection' and attempts >= _ROUNDS:
+                self.open(failed, 'Is the base URL right, and does the server run?')
+            if failed.kind == 'rejected' and len(self.first) >= _ROUNDS:
+                self.open(failed, f'The first {len(self.first)} requests all failed alike.')
+
+    def open(self, what, hint=''):
+        "No request of the chat is sent any more."
+        hint = f'{hint} '.lstrip()
+        self.why = f'{what} ({hint}This chat asks no more; make a new one.)'
+
+# %% ../../nbs/llm/chat.ipynb #chat-class
 def _check_seconds(value, what):
     "The number, if it is above 0; else a `BadInput`."
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
@@ -335,22 +437,22 @@ class Chat:
 
     def _start_process(self):
         "What belongs to a process: nothing is under way, nothing is learnt about the server."
-        self._process = os.getpid()
-        self._way = self.base_url, self._secret, 0. # where requests go, with which key, seconds to wait there at least
-        if (gate := os.environ.get('FACTLIB_GATE')) and not self.endpoint.startswith('local/'):
-            token = _Secret(os.environ.get('OPENAI_API_KEY') or 'none')
-            self._way = gated_url(gate, self.base_url, self.timeout), token, _WEEK
+        self._process, self._way = os.getpid(), _way_to(self)
         self._gate, self._lock = Gate(self.concurrency, self.per_minute), threading.Lock() # the lock guards the counts
-        self._keeper = Keeper(self.cache, self.mode == 'record') if self.cache is not None else None
-        self._under_way = {} # key of a request -> the task that asks for it
-        self.profile, self._trial = self.known, None # what was learnt; the lesson that one request is trying
-        self._denied = self._given_up = None # the last 401, 402 or 404, and the sentence once nothing is asked any more
-        self._first = {} # the requests that were sent first -> how each failed
-        self._came = self._answered = False # did anything come; was it ever an answer?
-        self._fitted = self._words_tried = False # did a reply ever fit its schema? Were words tried instead?
+        self._writer = CacheWriter(self.cache, self.mode == 'record') if self.cache is not None else None
+        self._learner = Learner(self.model, self.known, 'max_tokens' in self.request)
+        self._under_way, self._breaker = _SingleFlight(), _Breaker()
+        if self._way.lacks_key:
+            self._breaker.why = ('Nothing was sent: this address answers nobody without a key, and the environment '
+                                 'variable OPENAI_API_KEY is empty.')
+
+    @property
+    def profile(self)->Profile:
+        "How the endpoint wants to be asked, as far as it is known by now."
+        return self._learner.profile
 
     def __getstate__(self): # what begins with an underscore belongs to the process, or is the key
-        return {name: value for name, value in vars(self).items() if not name.startswith('_') and name != 'profile'}
+        return {name: value for name, value in vars(self).items() if not name.startswith('_')}
 
     def __setstate__(self, state):
         vars(self).update(state)
@@ -389,10 +491,7 @@ class Chat:
         answer = self.cache.get(key) if self.cache is not None and self.mode in ('live', 'replay') else None
         if answer is not None: return self._enter(_reply_of(answer, schema, cached=True))
         if self.mode == 'replay': raise ReplayMiss(_miss(request, key))
-        if self._lacks_key():
-            self._given_up = ('Nothing was sent: this address answers nobody without a key, and the environment '
-                              'variable OPENAI_API_KEY is empty.')
-        return await on_background(self._ask_joined(_Asking(self, request, text, key)))
+        return await on_background(self._send(request, text))
 
     def ask(self,
         messages, # A prompt, or a list of messages (dicts with role and content)
@@ -401,55 +500,25 @@ class Chat:
         "Ask, from code that can't await. The reply has an `absence` if it can't be used."
         return run_sync(self(messages, **options))
 
-    async def _ask_joined(self, asking):
-        "Ask this, or join the task that is asking for it already."
+    async def _send(self, request, text):
+        "Ask the server; in mode live, equal requests that are under way at the same time are one."
         if self._process != os.getpid(): self._start_process() # after a fork
-        if self.mode != 'live': return await asking.reply()
-        key, joined = asking.key, asking.key in self._under_way
-        def forget(task): # it is no longer to be joined
-            if self._under_way.get(key) is task: del self._under_way[key]
-        if not joined:
-            task = self._under_way[key] = asyncio.ensure_future(asking.reply())
-            task.waiting = 0 # callers
-            task.add_done_callback(forget)
-        task = self._under_way[key]
-        task.waiting += 1
-        try: reply = await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if task.waiting == 1:
-                forget(task) # who asks from now on asks anew
-                task.cancel()
-            raise
-        finally: task.waiting -= 1
+        exchange = _Exchange(self, request, text)
+        if self.mode != 'live': return await exchange.reply()
+        reply, joined = await self._under_way.run(text.key, exchange.reply)
         if not joined or reply.absence in (Absence.transport, Absence.too_long): return reply
         with self._lock: self.stats.cached += 1
         purse().ledger.keep(self.model)
         return replace(reply, cached=True, usage=replace(reply.usage, cached=1, seconds=0.))
 
-    def _lacks_key(self):
-        "Does this address need a key, and is there none? Then nothing is sent."
-        host = urlsplit(self.base_url).hostname or ''
-        return self._secret.value == 'none' and self._way[0] == self.base_url and bool(_NEED_KEYS.search(host))
-
-    def _settle(self, reserved, counted=True):
-        "It is known what became of a request; if its tokens are counted, or it cost nothing, also what it took."
-        self.stats.unanswered -= 1
-        if counted: self.stats.reserved_tokens -= reserved.tokens
-
     def _enter(self, reply):
         "Enter a reply into the counts. The first answer without a count of tokens is warned about."
         if reply.cached: purse().ledger.keep(self.model)
         with self._lock:
-            if reply.cached: self.stats.cached += 1
-            else:
-                self.stats.prompt_tokens += reply.usage.prompt_tokens
-                self.stats.completion_tokens += reply.usage.completion_tokens
-                self.stats.uncounted += reply.usage.uncounted
-                if reply.usage.uncounted and self.stats.uncounted == 1:
-                    warnings.warn(f'{self.endpoint} does not say how many tokens it read: such answers are counted as '
-                                  '`uncounted`, and their tokens as 0.', stacklevel=3)
-            if reply.absence is not None:
-                self.stats.absences[reply.absence] = self.stats.absences.get(reply.absence, 0) + 1
+            self.stats.add(reply)
+            if reply.usage.uncounted and not reply.cached and self.stats.uncounted == 1:
+                warnings.warn(f'{self.endpoint} does not say how many tokens it read: such answers are counted as '
+                              '`uncounted`, and their tokens as 0.', stacklevel=3)
         return reply
 
 def _miss(request, key):
@@ -459,200 +528,100 @@ def _miss(request, key):
     return (f'Not in the cache: {request["model"]} at {request["endpoint"]}, "{excerpt}" (key {key[:12]}). '
             'Mode replay never asks: record it first with mode live, or name the cache that has it.')
 
-# %% ../../nbs/llm/chat.ipynb #chat-asking
+# %% ../../nbs/llm/chat.ipynb #chat-exchange
 _HOPELESS = {'too_long': Absence.too_long, 'filtered': Absence.filtered}
-_HINTS = { # statuses that concern every request
-    401: 'Is the key in OPENAI_API_KEY right?',
-    402: 'The account has to be topped up.',
-    404: 'Is the base URL complete, usually ending in /v1, and is this the model\'s name there?'}
-_HINTS |= dict.fromkeys((301, 302, 303, 307, 308), 'Give that address as base_url if you trust it.')
-_ROUNDS = 3 # attempts of one request at a server that isn't there, or requests that are refused alike
 
-def _hint(failed):
-    "What to do about a failure that concerns every request."
-    router = failed.status == 404 and re.search(r'\bno (?:\w+ )?(?:endpoint|provider)s?\b', failed.message, re.I)
-    return 'The router has nobody for such requests: name another model there.' if router else _HINTS[failed.status]
-
-_MOST_LESSONS = 8 # tried by one request
-_IGNORED = Lesson(dict(form='words'), 'asked with a schema in words: NAME does not keep to it otherwise')
-
-def _complaint(failed):
-    "A failure's kind and words, without numbers and the ids of requests."
-    return failed.kind, re.sub(r'[\da-f]{6,}|\d+', '#', str(failed))
-
-class _Trial:
-    "Lessons that one request tries while the others wait."
-    def __init__(self, asking, profile, lessons):
-        self.asking, self.done = asking, asyncio.Event()
-        self.lessons = lessons # (lesson, the complaint that it is drawn from), in the order of their trial
-        self.profile = profile.changed(**self.change(drawn for drawn, _ in lessons))
-
-    def change(self, lessons):
-        "What these lessons change in a profile."
-        change = {}
-        for drawn in lessons:
-            for name, told in drawn.change.items():
-                change[name] = change.get(name, {}) | told if isinstance(told, dict) else told
-        return change
-
-    def helpful(self):
-        "The lessons that helped. What was met with the same complaint again did not."
-        later = [complaint for _, complaint in self.lessons[1:]] + [None]
-        return [drawn for (drawn, complaint), after in zip(self.lessons, later) if after is None or after != complaint]
-
-class _Asking:
+class _Exchange:
     "A request of a chat, asked until there is an answer or no hope of one."
-    def __init__(self, chat, request, text, key):
-        self.chat, self.request, self.text, self.key = chat, request, text, key # `text` is the request's canonical JSON
+    def __init__(self, chat, request, text):
+        self.chat, self.request, self.text = chat, request, text # `text` is the request's canonical JSON
+        self.negotiation = Negotiation(chat._learner, request)
         self.count, self.last = 0, None # attempts made, and why the last one failed
         self.sent, self.end = 0., None  # when the last one went out and when time is up for all, by the loop's clock
-        self.prompt, self.trial, self.failed_lessons = None, None, set() # its tokens if said; the profile on trial
-        self.slips, self.without_json = set(), None # errors that may be slips; the reply that ignored the schema
 
     async def reply(self):
         "Ask until done."
-        chat, clock = self.chat, asyncio.get_running_loop().time
+        chat, negotiation, clock = self.chat, self.negotiation, asyncio.get_running_loop().time
         try:
             while True:
                 queued = clock()
-                while self.waits_for_lesson(): await chat._trial.done.wait()
+                await negotiation.turn()
                 async with chat._gate:
-                    if self.waits_for_lesson(): continue # one has come up while this request queued
+                    if negotiation.waits(): continue # another has come to try something while this request queued
                     self.sent = clock()
-                    if self.end is None: self.end = self.sent + max(chat.deadline, chat._way[2])
+                    if self.end is None: self.end = self.sent + max(chat.deadline, chat._way.least)
                     else: self.end += self.sent - queued
-                    if chat.most_requests and chat.stats.requests >= chat.most_requests:
-                        chat._given_up = f'This chat sends {chat.most_requests} requests at most, and has.'
-                    if chat._given_up or self.sent >= self.end: return self.too_late()
-                    profile = self.trial or chat.profile
-                    body = self.body(profile)
+                    if reply := self.too_late(): return reply
+                    profile = negotiation.profile
+                    body = negotiation.body(profile)
                     answer = await self.attempt(profile, body)
-                    came = isinstance(answer, dict)
-                    drawn = self.ignored_schema(answer) if came else lesson(profile, self.request, body, answer)
-                    if came and drawn is None:
-                        self.end_trial(adopt=True)
-                        if self.again(profile, body, answer): continue
-                        return await self.keep(answer) # with its place: who can't keep sends no more
-                complaint = None if came else _complaint(answer)
-                if drawn and await self.try_lesson(drawn, complaint, body): self.count -= 1 # learning costs no attempt
-                elif came or self.without_json:
-                    self.end_trial()
-                    async with chat._gate: return await self.keep(self.without_json or answer)
+                    if came := isinstance(answer, dict):
+                        reply = _reply_of(answer, self.request.get('schema'), cached=False)
+                        no_json = reply.absence is Absence.malformed and bool(reply.text.strip())
+                        drawn = negotiation.ignored_schema(answer, reply.data is not None, no_json)
+                        if drawn is None:
+                            negotiation.end(adopt=True)
+                            if negotiation.raise_room(profile, body, answer): self.count -= 1 # learning is no attempt
+                            elif not self.may_be_slip(answer): # kept with its place: who can't keep sends no more
+                                return await self.keep(answer, reply)
+                            continue
+                    else: drawn = lesson(profile, self.request, body, answer)
+                begun = clock()
+                learnt = drawn and await negotiation.try_lesson(drawn, None if came else _complaint(answer), body)
+                self.end += clock() - begun # waiting for others to try theirs is not the server's doing
+                if learnt: self.count -= 1
+                elif came or negotiation.without_json:
+                    negotiation.end()
+                    answer = negotiation.without_json or answer
+                    async with chat._gate:
+                        return await self.keep(answer, _reply_of(answer, self.request.get('schema'), cached=False))
                 else:
-                    if not answer.transient: self.end_trial()
+                    if not answer.transient: negotiation.end()
                     if reply := self.hopeless(answer): return reply
                     await self.wait(answer)
-        finally: self.end_trial()
-
-    def body(self, profile):
-        "What is sent. What the user fixed for all requests is not raised."
-        return profile.body(self.request, self.prompt, fixed='max_tokens' in self.chat.request)
-
-    def waits_for_lesson(self):
-        "Does another request try a lesson that would change this one, too?"
-        trial = self.chat._trial
-        return (trial is not None and trial.asking is not self
-                and self.body(trial.profile) != self.body(self.chat.profile))
-
-    async def try_lesson(self, drawn, complaint, body):
-        "Change what is sent, for a trial. False if that changes nothing, or if there were too many trials."
-        chat = self.chat
-        if not drawn.clear and drawn.sentence not in self.slips: # the same request once more
-            self.slips.add(drawn.sentence)
-            return True
-        self.prompt = drawn.prompt or self.prompt
-        if drawn.prompt and drawn.change.get('context') == chat.profile.context: # only denser than was thought
-            chat.profile = chat.profile.changed(density=drawn.change.get('density', 0.))
-        now = asyncio.get_running_loop().time
-        begun = now()
-        while chat._trial is not None and chat._trial.asking is not self: await chat._trial.done.wait()
-        self.end += now() - begun # which is not the server's doing
-        if self.trial is None and self.body(chat.profile) != body: return True # another request has learnt it meanwhile
-        if drawn is _IGNORED:
-            if chat._words_tried: return False
-            chat._words_tried = True
-        before = chat._trial.lessons if self.trial else []
-        trial = _Trial(self, chat.profile, before + [(drawn, complaint)])
-        known = {told.sentence for told, _ in trial.lessons} & self.failed_lessons
-        if known or len(trial.lessons) > _MOST_LESSONS or self.body(trial.profile) == body:
-            self.end_trial()
-            return False
-        if chat._trial: trial.done = chat._trial.done
-        self.trial, chat._trial = trial.profile, trial
-        return True
-
-    def end_trial(self, adopt=False):
-        "The lessons that were tried are kept, and said, or not; who waited for them goes on."
-        chat, trial = self.chat, self.chat._trial
-        if self.trial is None or trial is None or trial.asking is not self: return
-        if adopt:
-            helpful = trial.helpful()
-            chat.profile = chat.profile.changed(**trial.change(helpful))
-            for drawn in helpful: warnings.warn(f'{drawn.sentence.replace("NAME", chat.model)}.', stacklevel=2)
-        else: self.failed_lessons |= {drawn.sentence for drawn, _ in trial.lessons}
-        self.trial = chat._trial = None
-        trial.done.set()
-
-    def ignored_schema(self, answer):
-        "The lesson that a reply without JSON suggests, as long as none ever fitted a schema: some servers ignore them."
-        schema, chat = self.request.get('schema'), self.chat
-        if schema is None or chat._fitted or chat._words_tried and chat._trial is None: return None
-        reply = _reply_of(answer, schema, cached=False)
-        chat._fitted = reply.data is not None
-        if reply.absence is not Absence.malformed or not reply.text.strip(): return None
-        self.without_json = self.without_json or answer
-        return _IGNORED
-
-    def again(self, profile, body, answer):
-        "Is it to be asked again: because a model that thinks needs more room, or because an empty reply may be a slip?"
-        chat, limit = self.chat, body.get(profile.limit)
-        def limit_of(profile): return self.body(profile).get(profile.limit) or 0
-        if limit is not None and lacks_room(answer):
-            roomier = chat.profile.roomier(limit)
-            if raised := limit_of(chat.profile) <= limit and roomier and limit_of(roomier) > limit:
-                chat.profile = roomier
-                warnings.warn(f'{chat.model} thinks before it answers: its replies may have {roomier.room:,} tokens.',
-                              stacklevel=2)
-            if raised or limit_of(chat.profile) > limit: # for another request, since this one was sent
-                self.count -= 1 # learning costs no attempt
-                return True
-        ended = answer['finish_reason'] in ('length', 'content_filter') or answer.get('refusal')
-        return not (self.count > 1 or answer['text'].strip() or ended)
+        finally: negotiation.end()
 
     async def attempt(self, profile, body):
         "One attempt: the answer as plain data, or the `Failure`. The key is struck out before a complaint is cut."
-        chat, begun = self.chat, time.perf_counter()
-        base_url, key, least = chat._way
+        chat, way, stats, begun = self.chat, self.chat._way, self.chat.stats, time.perf_counter()
         self.count += 1
-        if not chat._came or len(chat._first) < _ROUNDS: chat._first.setdefault(self.key, None)
+        chat._breaker.sent(self.text.key)
         data = request_json(body) # a long story: made once, for its size and to be sent
         try: reserved = purse().reserve(chat.model, *most_tokens(body, len(data)), chat.model)
         except OSError as e:
             return Failure('rejected', f'nothing is sent that can\'t be counted ({e.strerror}): make room')
-        chat.stats.requests += 1
-        chat.stats.retries += self.count > 1
-        chat.stats.unanswered += 1 # until it is known better
-        chat.stats.reserved_tokens += reserved.tokens
-        if least and chat.mode == 'live': # the last field: the gateway takes it off
-            body, data = body | dict(factlib_key=self.key + this_life()), None
+        stats.requests += 1
+        stats.retries += self.count > 1
+        stats.unanswered += 1 # until it is known better
+        stats.reserved_tokens += reserved.tokens
+        if way.least and chat.mode == 'live': # the last field: the gateway takes it off
+            body, data = body | dict(factlib_key=self.text.key + this_life()), None
         try:
-            seconds = max(min(chat.timeout, self.end - self.sent), least)
-            completion = await transport_for(chat.transport, base_url, key).send(body, seconds, data)
+            seconds = max(min(chat.timeout, self.end - self.sent), way.least)
+            completion = await transport_for(chat.transport, way.base_url, way.secret).send(body, seconds, data)
         except Failure as e:
-            if reserved.failed(e): chat._settle(reserved)
+            if reserved.failed(e): # it cost nothing
+                stats.unanswered -= 1
+                stats.reserved_tokens -= reserved.tokens
             e.message = chat._secret.strike(e.message)[:500]
             e.args = e.message,
             return e.with_traceback(None) # whose frames hold the prompt and the transport
         finally:
-            chat._came = True
+            chat._breaker.came = True
             reserved.lost()
         try: answer = _clean(_plain_answer(completion, chat.model, time.perf_counter() - begun), chat._secret.strike)
         except Exception as e: return Failure('garbled', f'the answer is no chat completion ({type(e).__name__})')
-        chat._settle(reserved, counted=bool(reserved.came(answer['usage'])[0]))
+        stats.unanswered -= 1
+        if reserved.came(answer['usage'])[0]: stats.reserved_tokens -= reserved.tokens # it is known what it took
         chat._gate.faster()
-        chat._denied, chat._answered = None, True
+        chat._breaker.success()
         if told := profile.to_dict(): answer['profile'] = told
         return answer
+
+    def may_be_slip(self, answer):
+        "Is it the first answer, and empty for no reason?"
+        ended = answer['finish_reason'] in ('length', 'content_filter') or answer.get('refusal')
+        return self.count <= 1 and not answer['text'].strip() and not ended
 
     async def wait(self, failed):
         "The wait after a failure; after a 429 everybody waits."
@@ -666,55 +635,40 @@ class _Asking:
         "A reply that didn't come."
         return self.chat._enter(Reply(usage=Usage(requests=1), absence=absence, detail=detail))
 
+    def too_late(self):
+        "The reply if nothing is asked any more, because the chat has given up or time is up; else None."
+        chat, breaker = self.chat, self.chat._breaker
+        if chat.most_requests and chat.stats.requests >= chat.most_requests:
+            breaker.why = f'This chat sends {chat.most_requests} requests at most, and has.'
+        if breaker.why: return self.absent(Absence.transport, breaker.why)
+        if self.sent < self.end: return None
+        why = f'{self.last or "The reply was empty."} (given up after {chat.deadline:g} s, {self.count} attempts)'
+        return self.absent(Absence.transport, why)
+
     def hopeless(self, failed):
         "The reply to give if another attempt makes no sense, else None."
         chat, last = self.chat, self.last
         if failed.kind in _HOPELESS: return self.absent(_HOPELESS[failed.kind], str(failed))
-        if failed.status in _HINTS: # heard twice in the same words, it is final for all requests
-            if str(failed) == chat._denied: self.give_up(failed, _hint(failed))
-            chat._denied = str(failed)
-        elif not chat._answered: self.compare_first(failed)
-        if chat._given_up: return self.absent(Absence.transport, chat._given_up)
+        chat._breaker.failure(failed, self.text.key, self.count)
+        if chat._breaker.why: return self.absent(Absence.transport, chat._breaker.why)
         def words(e): return e and (e.kind, e.status, e.message)
         same = words(failed) == words(last)
         if same and not failed.transient: return self.absent(Absence.transport, f'{failed} (twice the same)')
         if self.count >= chat.attempts: return self.absent(Absence.transport, f'{failed} ({self.count} attempts)')
 
-    def compare_first(self, failed):
-        "Nothing was answered yet: if all requests that were sent first fail alike, that is final for those to come."
-        chat = self.chat
-        words = _complaint(failed)
-        if self.key in chat._first: chat._first[self.key] = words
-        if set(chat._first.values()) != {words}: return
-        if failed.kind == 'connection' and self.count >= _ROUNDS:
-            self.give_up(failed, 'Is the base URL right, and does the server run?')
-        if failed.kind == 'rejected' and len(chat._first) >= _ROUNDS:
-            self.give_up(failed, f'The first {len(chat._first)} requests all failed alike.')
-
-    def give_up(self, failed, hint):
-        "No request of this chat is sent any more."
-        self.chat._given_up = f'{failed} ({hint} This chat asks no more; make a new one.)'
-
-    def too_late(self):
-        "The reply if nothing is asked any more: the chat has given up, or time is up."
-        if self.chat._given_up: return self.absent(Absence.transport, self.chat._given_up)
-        why = f'{self.last or "The reply was empty."} (given up after {self.chat.deadline:g} s, {self.count} attempts)'
-        return self.absent(Absence.transport, why)
-
-    async def keep(self, answer):
+    async def keep(self, answer, reply):
         "Keep an answer, unless the model declined. Gives the reply of the answer that is kept."
-        chat, request, schema = self.chat, self.request, self.request.get('schema')
+        chat, request = self.chat, self.request
         sent = sum(len(m['content'].encode()) for m in request['messages'] if isinstance(m['content'], str))
         if 0 < (read := answer['usage']['prompt_tokens']) < sent/16:
             warnings.warn(f'{request["endpoint"]} says it read {read:,} tokens of a prompt of {sent:,} bytes: it may '
                           f'have cut it. Raise the context that the server gives to {request["model"]}.', stacklevel=2)
-        reply = _reply_of(answer, schema, cached=False)
-        if chat._keeper is not None and reply.absence not in (Absence.refused, Absence.filtered):
-            kept, why = await chat._keeper.put(self.key, self.text, answer)
+        if chat._writer is not None and reply.absence not in (Absence.refused, Absence.filtered):
+            kept, why = await chat._writer.put(self.text.key, self.text, answer)
             if why is not None:
                 chat.stats.unkept += 1
                 if chat.stats.unkept == 1: # after the first, the chat gives up
-                    chat._given_up = f'{why} (This chat asks no more; make a new one.)'
-                    warnings.warn(f'An answer could not be kept. {chat._given_up}', stacklevel=2)
-            if kept is not answer: reply = _reply_of(kept, schema, cached=False)
+                    chat._breaker.open(why)
+                    warnings.warn(f'An answer could not be kept. {chat._breaker.why}', stacklevel=2)
+            if kept is not answer: reply = _reply_of(kept, request.get('schema'), cached=False)
         return chat._enter(reply)

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['FORMS', 'MOST_ROOM', 'in_words', 'schema_id', 'without_system', 'Profile', 'lacks_room', 'prompt_bytes', 'Lesson',
-           'lesson']
+           'lesson', 'Learner', 'Negotiation']
 
 # %% ../../nbs/llm/profile.ipynb #profile-imports
-import json, re
+import asyncio, json, re, warnings
 from dataclasses import dataclass, field, fields, replace
 
 from ..core.files import digest
@@ -291,3 +291,143 @@ def lesson(
         return Lesson(dict(system=False), 'asked without a system role, its text first in the message: NAME has none')
     if failed.kind == 'server' and not _REFUSES.search(words): return None # it complains of nothing
     return _limit_lesson(profile, body, words, False) or _field_lesson(sampling, body, words, '')
+
+# %% ../../nbs/llm/profile.ipynb #profile-negotiation
+_MOST_LESSONS = 8 # tried by one request
+_IGNORED = Lesson(dict(form='words'), 'asked with a schema in words: NAME does not keep to it otherwise')
+
+class _Trial:
+    "Lessons that one request tries while the others wait."
+    def __init__(self, negotiation, profile, lessons):
+        self.negotiation, self.done = negotiation, asyncio.Event()
+        self.lessons = lessons # (lesson, the complaint that it is drawn from), in the order of their trial
+        self.profile = profile.changed(**self.change(drawn for drawn, _ in lessons))
+
+    def change(self, lessons):
+        "What these lessons change in a profile."
+        change = {}
+        for drawn in lessons:
+            for name, told in drawn.change.items():
+                change[name] = change.get(name, {}) | told if isinstance(told, dict) else told
+        return change
+
+    def helpful(self):
+        "The lessons that helped. What was met with the same complaint again did not."
+        later = [complaint for _, complaint in self.lessons[1:]] + [None]
+        return [drawn for (drawn, complaint), after in zip(self.lessons, later) if after is None or after != complaint]
+
+class Learner:
+    "What a chat has learnt of how its server wants to be asked."
+    def __init__(self,
+        model:str, # As the endpoint names it
+        known:Profile, # Beforehand
+        fixed:bool=False, # Is max_tokens the user's own? Then it is never raised
+    ):
+        self.model, self.profile, self.fixed = model, known, fixed
+        self.trial: _Trial|None = None # the one under way
+        self.fitted = self.words_tried = False # did a reply ever fit its schema? Were words tried instead?
+
+class Negotiation:
+    "One request and how it is sent: by what the chat has learnt, or by lessons on trial."
+    def __init__(self,
+        learner:Learner, # Of the chat
+        request:dict, # In the one form of `llm.chat`
+    ):
+        self.learner, self.request = learner, request
+        self.prompt: int|None = None # the tokens of its prompt, if the server said them
+        self.on_trial: Profile|None = None
+        self.failed_lessons: set[str] = set()
+        self.slips: set[str] = set() # errors that may be slips
+        self.without_json: dict|None = None # the answer that ignored the schema
+
+    @property
+    def profile(self)->Profile:
+        "By which the request is sent now."
+        return self.on_trial or self.learner.profile
+
+    def body(self,
+        profile:Profile, # By which it is to be sent
+    )->dict:
+        "What is sent."
+        return profile.body(self.request, self.prompt, self.learner.fixed)
+
+    def waits(self)->bool:
+        "Does another request try a lesson that would change this one, too?"
+        trial = self.learner.trial
+        return (trial is not None and trial.negotiation is not self
+                and self.body(trial.profile) != self.body(self.learner.profile))
+
+    async def turn(self)->None:
+        "Wait until no other request tries a lesson that would change this one."
+        while self.waits(): await self.learner.trial.done.wait() # type: ignore[union-attr] # `waits` looked
+
+    async def try_lesson(self,
+        drawn:Lesson, # From what came back
+        complaint, # What came back, in words that can be compared; None: a reply without the JSON
+        body:dict, # What was sent
+    )->bool: # False: that changes nothing, or too much was tried
+        "Change what is sent, for a trial."
+        learner = self.learner
+        if not drawn.clear and drawn.sentence not in self.slips: # the same request once more
+            self.slips.add(drawn.sentence)
+            return True
+        self.prompt = drawn.prompt or self.prompt
+        if drawn.prompt and drawn.change.get('context') == learner.profile.context: # only denser than was thought
+            learner.profile = learner.profile.changed(density=drawn.change.get('density', 0.))
+        while learner.trial is not None and learner.trial.negotiation is not self: await learner.trial.done.wait()
+        if self.on_trial is None and self.body(learner.profile) != body: return True # another has learnt it meanwhile
+        if drawn is _IGNORED:
+            if learner.words_tried: return False
+            learner.words_tried = True
+        before = learner.trial.lessons if self.on_trial and learner.trial else []
+        trial = _Trial(self, learner.profile, before + [(drawn, complaint)])
+        known = {told.sentence for told, _ in trial.lessons} & self.failed_lessons
+        if known or len(trial.lessons) > _MOST_LESSONS or self.body(trial.profile) == body:
+            self.end()
+            return False
+        if learner.trial: trial.done = learner.trial.done
+        self.on_trial, learner.trial = trial.profile, trial
+        return True
+
+    def end(self,
+        adopt:bool=False, # Was the changed request answered?
+    )->None:
+        "The lessons that were tried are kept, and said, or not; who waited for them goes on."
+        learner, trial = self.learner, self.learner.trial
+        if self.on_trial is None or trial is None or trial.negotiation is not self: return
+        if adopt:
+            helpful = trial.helpful()
+            learner.profile = learner.profile.changed(**trial.change(helpful))
+            for drawn in helpful: warnings.warn(f'{drawn.sentence.replace("NAME", learner.model)}.', stacklevel=2)
+        else: self.failed_lessons |= {drawn.sentence for drawn, _ in trial.lessons}
+        self.on_trial = learner.trial = None
+        trial.done.set()
+
+    def ignored_schema(self,
+        answer:dict, # That came
+        fitted:bool, # Does it hold JSON that fits the schema?
+        other:bool, # Or does it hold another text than JSON?
+    )->Lesson|None: # None: the schema isn't in doubt
+        "The lesson that a reply without JSON suggests, as long as none ever fitted a schema: some servers ignore them."
+        learner = self.learner
+        if 'schema' not in self.request or learner.fitted or learner.words_tried and learner.trial is None: return None
+        learner.fitted = fitted
+        if not other: return None
+        self.without_json = self.without_json or answer
+        return _IGNORED
+
+    def raise_room(self,
+        profile:Profile, # By which the request was sent
+        body:dict, # What was sent
+        answer:dict, # What came
+    )->bool: # Is it to be sent again, with more?
+        "A model that thinks needs more room: all requests have it from now on."
+        learner, limit = self.learner, body.get(profile.limit)
+        if limit is None or not lacks_room(answer): return False
+        def limit_of(profile): return self.body(profile).get(profile.limit) or 0
+        roomier = learner.profile.roomier(limit)
+        if roomier is not None and limit_of(learner.profile) <= limit < limit_of(roomier):
+            learner.profile = roomier
+            warnings.warn(f'{learner.model} thinks before it answers: its replies may have {roomier.room:,} tokens.',
+                          stacklevel=2)
+        return limit_of(learner.profile) > limit # now, or by another request since this one was sent

@@ -20,10 +20,9 @@ from ..core.folders import at_work
 from ..core.ledger import LEDGER, Ledger, Spent, process_ledger, read_spent
 from ..core.records import BadInput, DataFrame
 from ..evaluators.base import summary
-from ..llm.cache import Arrived
 from ..llm.chat import Chat
 from ..llm.costs import DryRun, dry_run, once_each, planned_by, price_table, prompt_tokens, together
-from ..llm.gateway import PRICES, Gateway, purse
+from ..llm.gateway import PRICES, Arrived, Gateway, purse
 from ..llm.keys import key_taken
 from ..report.results import write_result
 from .execute import MODEL, environment, find_experiment, needs_of, parameters_of

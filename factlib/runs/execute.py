@@ -19,7 +19,7 @@ from ..core.files import data_home, shipped
 from ..core.folders import MARK, Part, drop_failed, failed_folder
 from ..core.ownership import check_exchange, check_ours, is_ours, remove_own
 from ..core.records import BadInput
-from ..llm.gateway import connect
+from ..llm.transport import connect
 from ..llm.keys import seal_process, trust_also
 from ..report.results import HELD, NOTEBOOKS, check_results, digests, own_files, write_page, write_result
 from .loaded import LOADED, RECORDING

@@ -21,8 +21,8 @@ from ..core.ledger import Spent
 from ..core.loop import progress_bar
 from ..core.ownership import GENERATOR, check_ours, forced, is_ours, remove_own
 from ..core.records import BadInput
-from ..llm.cache import Arrived, cache_place, default_cache
-from ..llm.gateway import Budget, Gateway
+from ..llm.cache import cache_place, default_cache
+from ..llm.gateway import Arrived, Budget, Gateway
 from ..llm.keys import key_taken
 from ..report.results import NOTEBOOKS
 from .provenance import VOUCHING, Record, digests_of, stale, wanted
@@ -228,7 +228,7 @@ class Sweep:
             spent = self.budget.ledger.of(row.cell.name)
             if spent != Spent() or row.seconds is not None: row.count(spent)
         write_atomic(self.out/'cells.csv', cells_csv(rows))
-        write_atomic(self.out/'index.html', sweep_page(self.out, self.grid, rows, f'Asked for: {self.budget.said()}.'))
+        write_atomic(self.out/'index.html', sweep_page(self.out, self.grid, rows, f'Asked for: {self.budget.describe()}.'))
         self.written = time.monotonic()
         self.took = self.written - begun
 
@@ -355,7 +355,7 @@ def _work(sweep, whys, run, gateway, cache, done):
             if gateway.arrived is not None and not outcome.died: gateway.arrived.drop(accounts[job.name].lives)
             sweep.enter(job.name, before[job.name], outcome, accounts[job.name])
             if sweep.rows[job.name].status == 'done': _hand_on(sweep, job.name, done)
-            bar.set_postfix_str(sweep.budget.said())
+            bar.set_postfix_str(sweep.budget.describe())
             bar.update()
     if gateway.arrived is not None and sweep.count('done') + sweep.count('kept') == len(sweep.rows):
         gateway.arrived.drop(None) # also what killed cells had kept themselves

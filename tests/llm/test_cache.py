@@ -578,7 +578,7 @@ def test_a_removed_or_replaced_file_is_made_anew(tmp_path):
 def test_a_full_disk_is_an_oserror_and_loses_nothing(tmp_path):
     cache = Cache(tmp_path)
     kept = fill(cache, 5)
-    cache._db.execute(f'PRAGMA max_page_count={cache._db.execute("PRAGMA page_count").fetchone()[0]}')
+    cache._file.db.execute(f'PRAGMA max_page_count={cache._file.db.execute("PRAGMA page_count").fetchone()[0]}')
     big = asked(content=random.Random(0).randbytes(50_000).hex())
     with pytest.raises(OSError, match='disk is full') as e: cache.put(request_key(big), big, {'text': 'a'})
     sentence(e)
@@ -589,7 +589,7 @@ def test_a_full_disk_is_an_oserror_and_loses_nothing(tmp_path):
     assert cache.put(request_key(big), big, {'text': 'a'})
 
 def test_a_lock_that_lasts_is_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(room, '_PATIENCE', 0.1)
+    monkeypatch.setattr('factlib.llm.cache_file._PATIENCE', 0.1)
     cache = Cache(tmp_path)
     kept = fill(cache, 2)
     with contextlib.closing(sqlite3.connect(cache.path, isolation_level=None)) as db:
@@ -734,7 +734,7 @@ def test_forked_children(tmp_path):
     kept = fill(cache, 5)
     held, done = threading.Event(), threading.Event()
     def hold():
-        with cache._lock:
+        with cache._file.lock:
             held.set()
             done.wait(60)
     thread = threading.Thread(target=hold) # at the moment of the fork another thread uses the cache
@@ -892,7 +892,7 @@ def test_a_cache_of_the_first_format_is_read_and_goes_on(tmp_path):
 def test_a_killed_merge_leaves_all_or_nothing(tmp_path):
     n, rng, found = 3000, random.Random(1), set()
     with Cache(tmp_path/'source') as source:
-        with source._writing() as db:
+        with source._file.writing() as db:
             for i in range(n): room._insert(db, request_key(asked(i)), room.request_text(asked(i)), b'{"text":"a"}')
         source.export(tmp_path/'x.jsonl')
     script = ('import sys\nfrom factlib.llm.cache import Cache\ncache = Cache(sys.argv[1])\nprint("now", '

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import factlib.llm.cache as cache_room
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence
-from factlib.llm.cache import Cache, Keeper, request_key
+from factlib.llm.cache import Cache, CacheWriter, request_key
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
 from factlib.llm.transport import TRANSPORTS
@@ -54,7 +53,7 @@ def checked(chat, replies, said, server, why):
 def test_a_full_disk(transport, tmp_path):
     with StubServer(lambda request: 'y'*2000) as server:
         chat = Chat('m', server.base_url, cache=tmp_path/'a.sqlite', transport=transport, concurrency=8)
-        chat.cache._db.execute('PRAGMA max_page_count=30') # SQLite's own full disk
+        chat.cache._file.db.execute('PRAGMA max_page_count=30') # SQLite's own full disk
         replies, _, said = ask(chat)
         checked(chat, replies, said, server, 'disk is full')
         paid = len(server.requests)
@@ -75,7 +74,7 @@ def locked(path):
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
 def test_a_lock_that_lasts(transport, tmp_path, monkeypatch):
-    monkeypatch.setattr(cache_room, '_PATIENCE', 1)
+    monkeypatch.setattr('factlib.llm.cache_file._PATIENCE', 1)
     with StubServer(lambda request: 'ok') as server:
         Chat('m', server.base_url, transport=transport, mode='off').ask('x') # imported and connected
         server.requests.clear()
@@ -121,7 +120,7 @@ def test_who_reads_does_not_wait_for_who_writes(tmp_path):
 
 def test_one_row_that_cannot_be_kept_takes_no_other_with_it(tmp_path):
     async def go():
-        keeper = Keeper(Cache(tmp_path/'a.sqlite'))
+        keeper = CacheWriter(Cache(tmp_path/'a.sqlite'))
         rows = [(request_key(dict(i=i)), dict(i=i), dict(text=f'{i}', bad=float('nan') if i == 3 else 0.))
                 for i in range(8)]
         return keeper, await asyncio.gather(*[keeper.put(*row) for row in rows])
@@ -132,7 +131,7 @@ def test_one_row_that_cannot_be_kept_takes_no_other_with_it(tmp_path):
 
 def test_who_stops_waiting_does_not_stop_the_writing(tmp_path):
     async def go():
-        keeper = Keeper(Cache(tmp_path/'a.sqlite'))
+        keeper = CacheWriter(Cache(tmp_path/'a.sqlite'))
         waiting = [asyncio.ensure_future(keeper.put(request_key(dict(i=i)), dict(i=i), dict(text=f'{i}')))
                    for i in range(20)]
         await asyncio.sleep(0)

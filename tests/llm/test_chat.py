@@ -334,7 +334,7 @@ def test_one_who_gives_up_waiting_does_not_take_the_answer_from_the_other():
             for t in tasks: t.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.sleep(.02)
-            return chat._gate.inside, dict(chat._under_way)
+            return chat._gate.inside, dict(chat._under_way.tasks)
         assert run_sync(all_give_up()) == (0, {})
 
 def test_the_environment_names_the_cache(tmp_path, monkeypatch):

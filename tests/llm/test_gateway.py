@@ -18,8 +18,8 @@ import pytest
 from factlib.core.ledger import Spent, read_spent
 from factlib.core.loop import run_sync
 from factlib.core.records import BadInput
-from factlib.llm.gateway import Account, Budget, Gateway, SharedCache, gated_url
-from factlib.llm.cache import Arrived, Cache, request_key
+from factlib.llm.cache import Cache, SharedCache, request_key
+from factlib.llm.gateway import Account, Arrived, Budget, Gateway, gated_url
 from factlib.llm.chat import Chat
 from factlib.llm.limits import Gate
 from factlib.llm.stub import StubServer

@@ -8,8 +8,9 @@ import pytest
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import EvaluationError, Evaluator, evaluate
+from factlib.llm.cache import request_text
 from factlib.llm.gateway import most_tokens
-from factlib.llm.chat import Chat, _Asking, _one_form
+from factlib.llm.chat import Chat, _Exchange, _one_form
 from factlib.llm.stub import StubServer
 from factlib.llm.transport import TRANSPORTS, Failure, request_json
 from raw_server import RawServer, completion, http
@@ -117,9 +118,9 @@ def test_a_kept_failure_shows_no_key():
         with RawServer(NO_ANSWER['the key in an error']) as server:
             chat = Chat('m', server.base_url, api_key=KEY, transport=transport)
             now = run_sync(clock())
-            asking = _Asking(chat, request := _one_form(chat, 'x'), b'', '')
-            asking.sent, asking.end = now, now + 9
-            failed = run_sync(asking.attempt(chat.profile, chat.profile.body(request)))
+            exchange = _Exchange(chat, request := _one_form(chat, 'x'), request_text(request))
+            exchange.sent, exchange.end = now, now + 9
+            failed = run_sync(exchange.attempt(chat.profile, chat.profile.body(request)))
             assert failed.kind == 'rejected' and failed.__traceback__ is None and KEY not in shown(failed)
 
 async def clock(): return asyncio.get_running_loop().time()
