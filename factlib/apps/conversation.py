@@ -8,7 +8,7 @@ __all__ = ['SIGNS', 'conversation_html']
 # %% ../../nbs/apps/conversation.ipynb #conversation-imports
 from collections import Counter
 
-from .kit import render
+from .server import render
 from ..core.checks import check_optional_count
 from ..core.records import BadInput, is_missing
 from ..evaluators.base import check_examples

@@ -9,7 +9,7 @@ __all__ = ['WIDTH', 'HEIGHT', 'short', 'Tie', 'layout', 'Person', 'draw']
 import math, unicodedata
 from typing import Callable, NamedTuple
 
-from .kit import render
+from .server import render
 from ..core.checks import check_count
 
 # %% ../../nbs/apps/narrative_graph.ipynb #narrative_graph-box

@@ -11,7 +11,7 @@ from typing import Callable
 from urllib.parse import urlencode
 
 from .jobs import STATES, Job
-from .kit import render, visible
+from .server import render, visible
 from .narrative_graph import Person, Tie, draw
 from .narrative_texts import Narrative, Version
 from ..core.records import Absence

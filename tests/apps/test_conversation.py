@@ -6,7 +6,7 @@ import pytest
 from browser import browser, needs_browser
 
 from factlib.apps.conversation import SIGNS, conversation_html
-from factlib.apps.kit import asks_elsewhere, visible
+from factlib.apps.server import asks_elsewhere, visible
 from factlib.core.records import Absence, BadInput, Example, Judgement
 from factlib.evaluators.base import judgements_frame
 
