@@ -12,13 +12,12 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from .jobs import Jobs
 from .narrative_page import TITLES, changed_html, estimate_parts, fact_parts, graph_html, graph_parts
 from .narrative_page import job_parts, linker, version_parts
-from .narrative_steps import Settings, Steps
-from .narrative_texts import MOST_TEXT, Narrative, Version, add_text, all_texts, decoded
+from .narrative_steps import ModelSettings, NarrativeSteps
+from .narrative_texts import MOST_TEXT, StoredText, SummaryVersion, add_text, all_texts, decoded
 from .server import Request, Response, Route, Server, download, go_to, render
-from .store import Store
+from .store import PageJobs, Store
 from ..core.files import digest
 from ..core.records import BadInput
 
@@ -27,10 +26,10 @@ class NarrativeApp:
     "What all pages lean on: the store, the steps that can be done to its texts, and the jobs that do them."
     def __init__(self,
         store:Store,
-        settings:Settings|None=None, # The model, if there is one; None: everything by rules
+        settings:ModelSettings|None=None, # The model, if there is one; None: everything by rules
     ):
-        self.store, self.steps = store, Steps(store, settings or Settings())
-        self.jobs = Jobs(store, self.steps.works())
+        self.store, self.steps = store, NarrativeSteps(store, settings or ModelSettings())
+        self.jobs = PageJobs(store, self.steps.works())
 
     @property
     def model(self)->str: # Empty: none
@@ -39,9 +38,9 @@ class NarrativeApp:
 
     def text(self,
         id:str, # From the address
-    )->Narrative:
+    )->StoredText:
         "The text that an address names; a `BadInput` if it is not in the store."
-        return Narrative(self.store, id)
+        return StoredText(self.store, id)
 
     def samples(self)->list: # Of stories with id, title and text
         "The stories that come with the packages for notebooks; none without them."
@@ -66,7 +65,7 @@ def _versions(narrative, query):
     """All versions for the template, the chosen one with its facts, and two side by side.
 
     By default these are the chosen one and the one that it refines, or else the last two."""
-    versions = narrative.versions()
+    versions = narrative.summaries.all()
     parts = [version_parts(v, i, narrative) for i, v in enumerate(versions, 1)]
     if not parts: return dict(versions=[], version=None, sides=None)
     place = {v.id: i for i, v in enumerate(versions)}
@@ -89,13 +88,13 @@ def _graph_of(narrative):
 def _json(narrative):
     "All that is known of a text."
     graph = narrative.store.read(f'texts/{narrative.id}/graph.json')
-    scenes, summaries = [[s.start, s.end] for s in narrative.scenes], [asdict(v) for v in narrative.versions()]
+    scenes, summaries = [[s.start, s.end] for s in narrative.scenes], [asdict(v) for v in narrative.summaries.all()]
     return json.dumps(dict(name=narrative.name, text=narrative.text, scenes=scenes, graph=graph,
                            graph_made_by=narrative.graph_how, summaries=summaries), indent=1)
 
 def _html(narrative):
     "A page with the graph, and every version with its facts and what it changed."
-    graph, kept = narrative.graph(), narrative.versions()
+    graph, kept = narrative.graph(), narrative.summaries.all()
     shown = None if graph is None else graph_parts(graph) | dict(how=narrative.graph_how)
     texts, versions = {v.id: v.text for v in kept}, []
     for i, version in enumerate(kept, 1):
@@ -131,7 +130,7 @@ class NarrativeViews:
             states: list = []
             texts.append(dict(id=n.id, name=n.name, words=n.about['words'], states=states))
             try:
-                versions = n.versions()
+                versions = n.summaries.all()
                 scored = sum(bool(v.by) for v in versions)
                 if any(job.state == 'running' for job in app.jobs.of(n.id)): states.append('at work')
                 if n.has_graph: states.append('graph')
@@ -147,13 +146,13 @@ class NarrativeViews:
         n, query = self.app.text(id), request.query
         last = next(iter(self.app.jobs.of(id)), None) # first: what a job has made is there before the job is done
         state, job = (last.state, job_parts(last)) if last else ('done', None)
-        parts = dict(job=job if state == 'running' else None, ended=job if state not in ('running', 'done') else None)
-        parts |= dict(id=n.id, here=f'/texts/{n.id}', name=n.name, words=n.about['words'], link=linker(query), graph=None)
-        graph = n.graph()
+        graph, shown = n.graph(), None
         if graph is not None:
             view = graph_html(graph, n, query, request.form_key)
-            parts['graph'] = graph_parts(graph, query.get('about', '')) | dict(how=n.graph_how, view=view)
-        parts |= _scenes(n, query) | _versions(n, query)
+            shown = graph_parts(graph, query.get('about', '')) | dict(how=n.graph_how, view=view)
+        parts = dict(id=n.id, here=f'/texts/{n.id}', name=n.name, words=n.about['words'], link=linker(query),
+                     job=job if state == 'running' else None, ended=job if state not in ('running', 'done') else None,
+                     graph=shown) | _scenes(n, query) | _versions(n, query)
         return Response(render('narrative.html.jinja', n=parts, model=self.app.model, form_key=request.form_key))
 
     def graph(self, request:Request, id:str)->Response:
@@ -175,8 +174,8 @@ class NarrativeViews:
 def _confirm(title, about, narrative, action, fields, button, form_key, e=None):
     "A page that asks for a second click."
     back = f'/texts/{narrative.id}'
-    return Response(render('narrative-confirm.html.jinja', title=title, about=about, action=f'{back}/{action}', back=back,
-                           fields=list(fields.items()), button=button, form_key=form_key, e=e))
+    return Response(render('narrative-confirm.html.jinja', title=title, about=about, action=f'{back}/{action}',
+                           back=back, fields=list(fields.items()), button=button, form_key=form_key, e=e))
 
 class NarrativeForms:
     "What forms do to texts and jobs."
@@ -218,7 +217,7 @@ class NarrativeForms:
         "Take somebody's own summary; the same one again changes nothing."
         n, text = self.app.text(id), decoded(request.form.get('text', '').encode(), 'The summary')
         own = digest(text, 16)
-        if own not in {v.id for v in n.versions()}: n.add_version(Version(own, text.strip(), 'your own'))
+        if own not in {v.id for v in n.summaries.all()}: n.summaries.add(SummaryVersion(own, text.strip(), 'your own'))
         return go_to(f'/texts/{n.id}?version={own}#summary')
 
     def remove(self, request:Request, id:str)->Response:
@@ -285,7 +284,7 @@ def narrative_server(
     folder:Path, # The store; made if need be
     texts:list|tuple=(), # Paths of text files to be added
     port:int=0, # 0: any that is free
-    settings:Settings|None=None, # The model, if there is one; None: everything by rules
+    settings:ModelSettings|None=None, # The model, if there is one; None: everything by rules
 ): # Gives a running `Server`
     "The page on 127.0.0.1, for a `with` block."
     with Store(folder) as store:

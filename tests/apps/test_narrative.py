@@ -17,7 +17,7 @@ from narrative_server import rule
 
 from factlib.apps.server import asks_elsewhere
 from factlib.apps.narrative import narrative_server
-from factlib.apps.narrative_steps import Settings
+from factlib.apps.narrative_steps import ModelSettings
 from factlib.apps.narrative_texts import MOST_TEXT
 from factlib.core.records import BadInput
 from factlib.evaluators.narrative.graph import Graph
@@ -66,7 +66,7 @@ def visit(folder, settings=None):
 
 @contextmanager
 def visit_with_model(folder, rule=rule, **settings):
-    with StubServer(rule) as model, visit(folder, Settings('stub', model.base_url, **settings)) as visitor:
+    with StubServer(rule) as model, visit(folder, ModelSettings('stub', model.base_url, **settings)) as visitor:
         visitor.model = model
         yield visitor
 
