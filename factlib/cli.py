@@ -484,11 +484,11 @@ def _settings(parameters):
     "The model that a page can ask."
     from dataclasses import fields
 
-    from factlib.apps.narrative_steps import Settings
-    known = {f.name: dict(inferred_type_name=f.type.__name__) for f in fields(Settings)}
+    from factlib.apps.narrative_steps import ModelSettings
+    known = {f.name: dict(inferred_type_name=f.type.__name__) for f in fields(ModelSettings)}
     for name, _ in parameters:
         if name not in known: raise BadInput(f'The page has no parameter {name!r}; it has {", ".join(known)}.')
-    return Settings(**_typed(parameters, known))
+    return ModelSettings(**_typed(parameters, known))
 
 # %% ../nbs/cli.ipynb #cli-narrative-serve
 @app.command('narrative')

@@ -8,7 +8,7 @@ __all__ = ['SIGNS', 'conversation_html']
 # %% ../../nbs/apps/conversation.ipynb #conversation-imports
 from collections import Counter
 
-from .kit import render
+from .server import render
 from ..core.checks import check_optional_count
 from ..core.records import BadInput, is_missing
 from ..evaluators.base import check_examples
@@ -29,80 +29,36 @@ def _sign(category):
     return dict(kind=kind, **dict(zip(('mark', 'word', 'about'), SIGNS[kind])))
 
 # %% ../../nbs/apps/conversation.ipynb #conversation-records
-def _rows(judgements):
-    "Judgements as dicts, with `drift` among them."
-    if hasattr(judgements, 'columns'): return judgements.to_dict('records')
-    return [j.to_dict() | dict(drift=j.parts.get('drift')) for j in judgements]
+_SHOWN = ('example_id', 'evaluator', 'value', 'absence', 'evidence', 'drift')
 
 def _records(judgements):
     "Example id -> its judgements."
+    if hasattr(judgements, 'columns'): rows = judgements.to_dict('records')
+    else: rows = [j.to_dict() | dict(drift=j.parts.get('drift')) for j in judgements]
     records = {}
-    for row in _rows(judgements):
+    for row in rows:
         own = records.setdefault(row['example_id'], [])
         if any(other['evaluator'] == row['evaluator'] for other in own):
             raise BadInput(f'{row["evaluator"]!r} has two judgements of {row["example_id"]!r}: show one at a time.')
         own.append({key: None if is_missing(row.get(key)) else row[key] for key in _SHOWN})
     return records
 
-_SHOWN = ('example_id', 'evaluator', 'value', 'absence', 'evidence', 'drift')
-
-# %% ../../nbs/apps/conversation.ipynb #conversation-places
-def _place(example):
-    "Where the target stands among all messages, from 0."
-    place = check_optional_count(example.meta.get('turn'), f'The turn of {example.id!r}')
-    return len(example.history) if place is None else place
-
-def _message(message):
-    "(speaker, text, reference) of a message of a history."
-    if isinstance(message, str): return '', message, None
-    if isinstance(message, dict) and isinstance(message.get('text'), str):
-        return str(message.get('speaker') or ''), message['text'], message.get('reference')
-    raise BadInput(f'A message of a history is a text, or a dict with a text, not {message!r:.60}.')
-
-# %% ../../nbs/apps/conversation.ipynb #conversation-said
-def _said(examples):
-    "Place -> {text: (speaker, reference)} of the messages that were not judged."
-    said, judged = {}, {(_place(e), e.target) for e in examples}
-    for example in examples:
-        start = _place(example) - len(example.history)
-        for place, message in enumerate(map(_message, example.history), start):
-            speaker, text, reference = message
-            if (place, text) not in judged: said.setdefault(place, {}).setdefault(text, (speaker, reference))
-    return said
-
 # %% ../../nbs/apps/conversation.ipynb #conversation-memory
-def _joined(examples, records):
-    "(evaluator, id) -> text of all that joined the memory of a conversation, in order."
-    items = {}
-    for example in examples:
-        for record in records.get(example.id, []):
-            for item in (record['evidence'] or {}).get('joined', []):
-                items[record['evaluator'], str(item['id'])] = item.get('text', '')
-    return items
-
-def _knowledge(examples):
-    "What the agent knew from the start, each text once."
-    texts = []
-    for example in examples:
-        known = example.meta.get('knowledge') or []
-        texts += [known] if isinstance(known, str) else list(known)
-    return list(dict.fromkeys(texts))
-
-# %% ../../nbs/apps/conversation.ipynb #conversation-given
-def _given(number, texts, joined):
-    "What was known from the start, for the template: with ids, if the ids of what joined leave room for them."
-    first = {}
-    for evaluator, id in joined: first.setdefault(evaluator, id)
-    is_numbered = set(first.values()) <= {f'B{len(texts) + 1}'}
-    return [dict(id=f'B{i + 1}' if is_numbered else '', text=text, anchor=f'c{number}-k{i}')
-        for i, text in enumerate(texts)]
-
-# %% ../../nbs/apps/conversation.ipynb #conversation-anchors
 class _Memory:
     "Texts and anchors of what a conversation's evaluators remember."
     def __init__(self, number, examples, records):
-        joined = _joined(examples, records)
-        self.start = _given(number, _knowledge(examples), joined)
+        joined, knowledge, first = {}, [], {} # (evaluator, id) -> text, in order; texts; evaluator -> its first id
+        for example in examples:
+            known = example.meta.get('knowledge') or []
+            knowledge += [known] if isinstance(known, str) else list(known)
+            for record in records.get(example.id, []):
+                for item in (record['evidence'] or {}).get('joined', []):
+                    joined[record['evaluator'], str(item['id'])] = item.get('text', '')
+                    first.setdefault(record['evaluator'], str(item['id']))
+        texts = list(dict.fromkeys(knowledge))
+        is_numbered = set(first.values()) <= {f'B{len(texts) + 1}'} # or the ids of what joined leave no room for them
+        self.start = [dict(id=f'B{i + 1}' if is_numbered else '', text=text, anchor=f'c{number}-k{i}')
+            for i, text in enumerate(texts)]
         self.given = {item['id']: item for item in self.start if item['id']}
         self.items = {(who, id): dict(id=id, anchor=f'c{number}-m{i}', text=text)
             for i, ((who, id), text) in enumerate(joined.items())}
@@ -112,7 +68,7 @@ class _Memory:
         id = str(id)
         return self.items.get((evaluator, id)) or self.given.get(id) or dict(id=id, anchor=None, text='')
 
-# %% ../../nbs/apps/conversation.ipynb #conversation-claims
+# %% ../../nbs/apps/conversation.ipynb #conversation-judgement
 def _claim(claim, evaluator, memory):
     "A claim for the template."
     against, support = claim.get('against'), claim.get('support')
@@ -123,7 +79,6 @@ def _claim(claim, evaluator, memory):
         against=memory.link(evaluator, against) if against else None,
         rests=[memory.link(evaluator, id) for id in claim.get('items') or ()])
 
-# %% ../../nbs/apps/conversation.ipynb #conversation-links
 def _count(x): return len(x) if isinstance(x, (list, tuple)) else 0 if is_missing(x) or isinstance(x, str) else int(x)
 
 def _links(evidence, key, evaluator, memory):
@@ -132,7 +87,6 @@ def _links(evidence, key, evaluator, memory):
     ids = [i.get('id', '') if isinstance(i, dict) else i for i in items] if isinstance(items, (list, tuple)) else []
     return [memory.link(evaluator, id) | dict(text='') for id in ids]
 
-# %% ../../nbs/apps/conversation.ipynb #conversation-judgement
 def _judgement(record, memory):
     "A judgement for the template."
     evidence, who = record['evidence'] or {}, record['evaluator']
@@ -145,46 +99,36 @@ def _judgement(record, memory):
         shown=_links(evidence, 'memory', who, memory), dropped=_links(evidence, 'dropped', who, memory))
 
 # %% ../../nbs/apps/conversation.ipynb #conversation-turns
-def _judged_turn(example, other, records, memory):
-    "A turn that was, or could have been, judged."
-    own = records.get(example.id, [])
-    return dict(place=_place(example), text=example.target, speaker=str(example.meta.get('speaker', 'assistant')),
-        reference=example.source, label=example.truth if isinstance(example.truth, str) else None, judged=True,
-        other=other, unjudged=not own, judgements=[_judgement(record, memory) for record in own])
+def _place(example):
+    "Where the target stands among all messages, from 0."
+    place = check_optional_count(example.meta.get('turn'), f'The turn of {example.id!r}')
+    return len(example.history) if place is None else place
 
-def _said_turn(place, text, speaker, reference):
-    "A turn that is only known from a history."
-    return dict(place=place, text=text, speaker=speaker, reference=reference, label=None, judged=False, other=False,
-        unjudged=False, judgements=[])
+def _message(message):
+    "(speaker, text, reference) of a message of a history."
+    if isinstance(message, str): return '', message, None
+    if isinstance(message, dict) and isinstance(message.get('text'), str):
+        return str(message.get('speaker') or ''), message['text'], message.get('reference')
+    raise BadInput(f'A message of a history is a text, or a dict with a text, not {message!r:.60}.')
 
-# %% ../../nbs/apps/conversation.ipynb #conversation-in-order
 def _turns(examples, records, memory):
     "All turns of a conversation, in order; at one place, what was said stands before other answers."
-    turns = [_said_turn(place, text, *about) for place, texts in _said(examples).items()
-        for text, about in texts.items()]
+    judged, said = {(_place(e), e.target) for e in examples}, {} # said: (place, text) -> (speaker, reference)
+    for example in examples:
+        start = _place(example) - len(example.history)
+        for place, message in enumerate(map(_message, example.history), start):
+            speaker, text, reference = message
+            if (place, text) not in judged: said.setdefault((place, text), (speaker, reference))
+    turns = [dict(place=place, text=text, speaker=speaker, reference=reference, label=None, judged=False, other=False,
+        unjudged=False, judgements=[]) for (place, text), (speaker, reference) in said.items()]
     taken = {turn['place'] for turn in turns}
     for example in sorted(examples, key=_place):
-        turns.append(_judged_turn(example, _place(example) in taken, records, memory))
-        taken.add(_place(example))
+        own, place = records.get(example.id, []), _place(example)
+        turns.append(dict(place=place, text=example.target, speaker=str(example.meta.get('speaker', 'assistant')),
+            reference=example.source, label=example.truth if isinstance(example.truth, str) else None, judged=True,
+            other=place in taken, unjudged=not own, judgements=[_judgement(record, memory) for record in own]))
+        taken.add(place)
     return sorted(turns, key=lambda turn: turn['place'])
-
-# %% ../../nbs/apps/conversation.ipynb #conversation-whole
-def _conversation(number, id, examples, records):
-    "A conversation for the template."
-    memory = _Memory(number, examples, records)
-    turns = _turns(examples, records, memory)
-    words = Counter(c['sign']['word'] for t in turns for j in t['judgements'] for c in j['claims'])
-    counts = [(n, word) for word, n in words.most_common()]
-    return dict(id=str(id), anchor=f'c{number}', knowledge=memory.start, turns=turns, counts=counts)
-
-# %% ../../nbs/apps/conversation.ipynb #conversation-parts
-def _conversations(examples, records):
-    "The examples by conversation."
-    stray = [id for id in records if id not in {e.id for e in examples}]
-    if stray: raise BadInput(f'There is a judgement of {stray[0]!r}, which is not among the examples.')
-    parts = {}
-    for example in examples: parts.setdefault(example.meta.get('conversation', example.group), []).append(example)
-    return [_conversation(i, id, part, records) for i, (id, part) in enumerate(parts.items())]
 
 # %% ../../nbs/apps/conversation.ipynb #conversation-html
 def conversation_html(
@@ -195,6 +139,17 @@ def conversation_html(
     """Dialogues with their claims, evidence and memory, as a page that opens alone.
 
     A judgement of an example that is not given is a `BadInput`."""
-    conversations = _conversations(check_examples(examples), _records(judgements))
+    examples, records = check_examples(examples), _records(judgements)
+    stray = [id for id in records if id not in {e.id for e in examples}]
+    if stray: raise BadInput(f'There is a judgement of {stray[0]!r}, which is not among the examples.')
+    parts: dict = {}
+    for example in examples: parts.setdefault(example.meta.get('conversation', example.group), []).append(example)
+    conversations = []
+    for number, (id, part) in enumerate(parts.items()):
+        memory = _Memory(number, part, records)
+        turns = _turns(part, records, memory)
+        words = Counter(c['sign']['word'] for t in turns for j in t['judgements'] for c in j['claims'])
+        counts = [(n, word) for word, n in words.most_common()]
+        conversations.append(dict(id=str(id), anchor=f'c{number}', knowledge=memory.start, turns=turns, counts=counts))
     legend = [_sign(kind) for kind in SIGNS]
     return render('conversation.html.jinja', title=title, legend=legend, conversations=conversations)

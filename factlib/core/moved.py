@@ -12,6 +12,10 @@ from importlib.machinery import ModuleSpec
 
 # %% ../../nbs/core/moved.ipynb #moved-names
 MOVED = { # Old module -> where it is now, both without 'factlib.'
+    'apps.jobs': 'apps.store',
+    'apps.kit': 'apps.server',
+    'apps.narrative_graph': 'apps.narrative_page',
+    'apps.narrative_work': 'apps.narrative_steps',
     'benchmarks.answer_files': 'benchmarks.answer_writer',
     'benchmarks.answer_flags': 'benchmarks.answer_writer',
     'benchmarks.answer_marks': 'benchmarks.answer_writer',

@@ -6,7 +6,7 @@ import pytest
 from browser import browser, needs_browser
 
 from factlib.apps.conversation import SIGNS, conversation_html
-from factlib.apps.kit import asks_elsewhere, visible
+from factlib.apps.server import asks_elsewhere, visible
 from factlib.core.records import Absence, BadInput, Example, Judgement
 from factlib.evaluators.base import judgements_frame
 
@@ -140,6 +140,22 @@ def test_absent_verdicts_several_evaluators_and_frames():
     assert 'no verdict on the turn (<bdi>refused</bdi>)' in html and 'faithfulness' in html and 'Drift:' not in html
     frame = pd.concat([judgements_frame([ONE, TWO], [FIRST, SECOND])])
     assert conversation_html([FIRST, SECOND], frame) == conversation_html([FIRST, SECOND], [ONE, TWO])
+
+def test_ids_of_what_was_known_leave_room():
+    "What was known from the start is B1 if memory goes on with B2; if that begins with B1, it has no id."
+    joined = lambda id: Judgement(FIRST.id, 'vista', value=1, evidence=dict(
+        claims=[claim('C1', 'x', 'verified', items=[id], support=.25)],
+        joined=[dict(id=id, text='It is of 1764.', category='verified')]))
+    beside, instead = (Page(conversation_html([FIRST], [joined(id)])) for id in ('B2', 'B1'))
+    assert 'B1 The guide is Ida.' in ' '.join(beside.words.split()) and 'B2: It is of 1764.' in beside.words
+    assert 'The guide is Ida.' in instead.words and 'B1 The guide' not in ' '.join(instead.words.split())
+    assert 'B1: It is of 1764.' in instead.words and 'support 0.25' in instead.words
+
+def test_counts_come_as_numbers_or_lists():
+    for unknown, said in ((2, '2 claims of earlier'), (['C1'], '1 claim of earlier'), (None, None), ('refused', None)):
+        words = Page(conversation_html([FIRST], [Judgement(FIRST.id, 'vista', value=1,
+                                                           evidence=dict(unknown_before=unknown))])).words
+        assert said in words if said else 'of earlier turns had no verdict' not in words
 
 def test_conversations_apart():
     html = conversation_html([FIRST, Example('b', target='x'), Example('c', target='y', group='b')])

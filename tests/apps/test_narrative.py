@@ -15,9 +15,9 @@ import pytest
 from command import environment
 from narrative_server import rule
 
-from factlib.apps.kit import asks_elsewhere
+from factlib.apps.server import asks_elsewhere
 from factlib.apps.narrative import narrative_server
-from factlib.apps.narrative_steps import Settings
+from factlib.apps.narrative_steps import ModelSettings
 from factlib.apps.narrative_texts import MOST_TEXT
 from factlib.core.records import BadInput
 from factlib.evaluators.narrative.graph import Graph
@@ -32,9 +32,9 @@ HOSTILE = ('</textarea></title></script><script>alert(1)</script><img src=x oner
 class Visitor:
     "The owner, as a browser without a script."
     def __init__(self, server):
-        self.http = httpx.Client(base_url=f'http://127.0.0.1:{server.door.port}', follow_redirects=True, timeout=60)
+        self.http = httpx.Client(base_url=f'http://127.0.0.1:{server.access.port}', follow_redirects=True, timeout=60)
         self.http.get(server.address)
-        self.key = server.door.form_key
+        self.key = server.access.form_key
     def get(self, path): return self.http.get(path)
     def post(self, path, files=None, **form):
         answered = self.http.post(path, data=form | dict(form_key=self.key), files=files, follow_redirects=False)
@@ -66,7 +66,7 @@ def visit(folder, settings=None):
 
 @contextmanager
 def visit_with_model(folder, rule=rule, **settings):
-    with StubServer(rule) as model, visit(folder, Settings('stub', model.base_url, **settings)) as visitor:
+    with StubServer(rule) as model, visit(folder, ModelSettings('stub', model.base_url, **settings)) as visitor:
         visitor.model = model
         yield visitor
 

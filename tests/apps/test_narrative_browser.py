@@ -11,7 +11,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from factlib.apps.narrative import narrative_server
-from factlib.apps.narrative_steps import Settings
+from factlib.apps.narrative_steps import ModelSettings
 from factlib.llm.stub import StubServer
 
 pytestmark = [pytest.mark.slow, needs_browser]
@@ -77,7 +77,7 @@ class Page:
 @pytest.mark.parametrize('width, dark', [(1280, False), (800, True)])
 def test_the_path_by_a_model(tmp_path, width, dark):
     with StubServer(rule, delay=.15) as model, narrative_server(tmp_path,
-                                                                settings=Settings('stub', model.base_url,
+                                                                settings=ModelSettings('stub', model.base_url,
                                                                                   concurrency=1)) as server, browser(
                                                                                       width, dark) as driver:
         page = Page(driver, server, f'model-{width}')
@@ -139,7 +139,7 @@ def test_the_path_by_rules(tmp_path, width):
 def test_the_graph_answers_without_a_reload(tmp_path):
     "Slider, person, and a click on a name redraw it; the threshold is kept, the model is not asked."
     with StubServer(rule) as model, narrative_server(tmp_path,
-                                                     settings=Settings(
+                                                     settings=ModelSettings(
                                                          'stub', model.base_url)) as server, browser() as driver:
         page = Page(driver, server, 'live')
         page.start()
@@ -173,7 +173,7 @@ def test_reload_in_mid_job_cancel_and_go_on(tmp_path):
         seen.append(request)
         return rule(request) if len(seen) <= 2 else dict(content=rule(request), delay=60)
     with StubServer(slow) as model, narrative_server(tmp_path,
-                                                     settings=Settings('stub', model.base_url,
+                                                     settings=ModelSettings('stub', model.base_url,
                                                                        concurrency=1)) as server, browser() as driver:
         page = Page(driver, server, 'cancel')
         page.start()
@@ -196,7 +196,7 @@ def test_reload_in_mid_job_cancel_and_go_on(tmp_path):
 def test_when_the_server_is_gone(tmp_path):
     "A page that waits says so, instead of waiting for ever."
     with StubServer(lambda request: dict(content=rule(request), delay=60)) as model, browser() as driver:
-        with narrative_server(tmp_path, settings=Settings('stub', model.base_url)) as server:
+        with narrative_server(tmp_path, settings=ModelSettings('stub', model.base_url)) as server:
             page = Page(driver, server, 'gone')
             page.start()
             page.paste()
@@ -253,7 +253,7 @@ def test_three_megabytes_from_a_file(tmp_path):
 def test_keys_reach_everything(tmp_path):
     from selenium.webdriver.common.keys import Keys
     with StubServer(rule) as model, narrative_server(tmp_path,
-                                                     settings=Settings(
+                                                     settings=ModelSettings(
                                                          'stub', model.base_url)) as server, browser() as driver:
         page = Page(driver, server, 'keys')
         page.start()

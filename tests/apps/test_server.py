@@ -11,46 +11,42 @@ import httpx
 import psutil
 import pytest
 
-from factlib.apps.server import HEADERS, MOST_BYTES, Answer, Server, Site, download, go_to
+from factlib.apps.server import HEADERS, MOST_BYTES, Response, Route, Server, download, go_to
 from factlib.core.records import BadInput
 
-SITE = Site()
 CHANGES = []
 
-@SITE.at('GET', '/')
-def start(asked): return Answer(f'<p>{asked.form_key}</p>')
+def start(request): return Response(f'<p>{request.form_key}</p>')
 
-@SITE.at('POST', '/change')
-def change(asked):
-    CHANGES.append(asked.form.get('what'))
+def change(request):
+    CHANGES.append(request.form.get('what'))
     return go_to('/')
 
-@SITE.at('POST', '/size')
-def size(asked):
-    name, content = asked.files['file']
-    return Answer(f'{name} {len(content)} {content[:4]!r} {asked.form["note"]}')
+def size(request):
+    name, content = request.files['file']
+    return Response(f'{name} {len(content)} {content[:4]!r} {request.form["note"]}')
 
-@SITE.at('GET', '/bad')
-def bad(asked): raise BadInput('Give <another> one.')
+def bad(request): raise BadInput('Give <another> one.')
 
-@SITE.at('GET', '/broken')
-def broken(asked): return 1/0
+def broken(request): return 1/0
 
-@SITE.at('GET', '/slow')
-def slow(asked):
+def slow(request):
     time.sleep(1)
-    return Answer('slept')
+    return Response('slept')
 
-@SITE.at('GET', '/echo')
-def echo(asked): return Answer(repr((asked.query, asked.form_key)))
+def echo(request): return Response(repr((request.query, request.form_key)))
+
+ROUTES = [Route('/', get=start), Route('/change', post=change), Route('/size', post=size), Route('/bad', get=bad),
+          Route('/broken', get=broken), Route('/slow', get=slow), Route('/echo', get=echo),
+          Route('/say/(?P<word>[a-z]+)', get=lambda request, word: Response(word))]
 
 @pytest.fixture(scope='module')
 def server():
-    with Server(SITE) as running: yield running
+    with Server(ROUTES) as running: yield running
 
 @pytest.fixture
 def stranger(server):
-    with httpx.Client(base_url=f'http://127.0.0.1:{server.door.port}') as client: yield client
+    with httpx.Client(base_url=f'http://127.0.0.1:{server.access.port}') as client: yield client
 
 @pytest.fixture
 def owner(server, stranger):
@@ -59,17 +55,17 @@ def owner(server, stranger):
 
 def test_token_then_cookie(server, stranger):
     assert stranger.get('/').status_code == 403 and 'terminal' in stranger.get('/').text
-    for wrong in ('', 'x', server.door.token[:-1], server.door.token + 'x', server.door.token.upper()):
+    for wrong in ('', 'x', server.access.token[:-1], server.access.token + 'x', server.access.token.upper()):
         assert stranger.get('/', params=dict(token=wrong)).status_code == 403
     entered = stranger.get(server.address)
     assert entered.status_code == 302 and entered.headers['location'] == '/' and 'token' not in entered.text
     cookie = entered.headers['set-cookie']
-    assert 'HttpOnly' in cookie and 'SameSite=Lax' in cookie and cookie.startswith(server.door.cookie)
+    assert 'HttpOnly' in cookie and 'SameSite=Lax' in cookie and cookie.startswith(server.access.cookie)
     assert stranger.get('/').status_code == 200
 
 def test_a_wrong_or_foreign_cookie_is_none(server, stranger):
-    for name, value in ((server.door.cookie, 'x'), ('factlib-1', server.door.token),
-                        (server.door.cookie, '\xe9'.encode('latin1').decode('latin1'))):
+    for name, value in ((server.access.cookie, 'x'), ('factlib-1', server.access.token),
+                        (server.access.cookie, '\xe9'.encode('latin1').decode('latin1'))):
         assert stranger.get('/', headers={'Cookie': f'{name}={value}'.encode('latin1')}).status_code == 403
 
 @pytest.mark.parametrize('host', ['evil.example', 'evil.example:{port}',
@@ -77,39 +73,40 @@ def test_a_wrong_or_foreign_cookie_is_none(server, stranger):
                                   '[::2]:{port}', '0.0.0.0:{port}', '127.0.0.1:{port}@evil.example', ''])
 def test_other_hosts(server, owner, host):
     "DNS rebinding: the browser sends the cookie of its own host, never ours; even with ours nothing is shown."
-    assert owner.get('/', headers=dict(Host=host.format(port=server.door.port))).status_code in (400, 403)
-    named = owner.get('/', params=dict(token=server.door.token), headers=dict(Host=host.format(port=server.door.port)))
+    assert owner.get('/', headers=dict(Host=host.format(port=server.access.port))).status_code in (400, 403)
+    named = owner.get('/', params=dict(token=server.access.token),
+                      headers=dict(Host=host.format(port=server.access.port)))
     assert named.status_code in (400, 403) and 'set-cookie' not in named.headers
 
 def test_localhost_is_ours(server, owner):
-    assert owner.get('/', headers=dict(Host=f'localhost:{server.door.port}')).status_code == 200
+    assert owner.get('/', headers=dict(Host=f'localhost:{server.access.port}')).status_code == 200
 
 def test_forms_bring_their_key(server, owner):
     CHANGES.clear()
-    for form in ({}, dict(form_key=''), dict(form_key='x'), dict(form_key=server.door.token)):
+    for form in ({}, dict(form_key=''), dict(form_key='x'), dict(form_key=server.access.token)):
         assert owner.post('/change', data=form | dict(what='no')).status_code == 403
     # addresses are logged and shared
-    assert owner.post('/change?form_key=' + server.door.form_key, data=dict(what='no')).status_code == 403
-    assert owner.post('/change', data=dict(what='yes', form_key=server.door.form_key)).headers['location'] == '/'
+    assert owner.post('/change?form_key=' + server.access.form_key, data=dict(what='no')).status_code == 403
+    assert owner.post('/change', data=dict(what='yes', form_key=server.access.form_key)).headers['location'] == '/'
     assert owner.post('/change', data=dict(what='header'),
-                      headers={'X-Form-Key': server.door.form_key}).status_code == 303
+                      headers={'X-Form-Key': server.access.form_key}).status_code == 303
     assert CHANGES == ['yes', 'header']
 
 @pytest.mark.parametrize('origin', ['https://evil.example', 'null', 'http://127.0.0.1:1', 'http://localhost'])
 def test_other_origins(server, owner, origin):
     CHANGES.clear()
-    assert owner.post('/change', data=dict(form_key=server.door.form_key),
+    assert owner.post('/change', data=dict(form_key=server.access.form_key),
                       headers=dict(Origin=origin)).status_code == 403
     assert not CHANGES
 
 def test_own_origin(server, owner):
-    assert owner.post('/change', data=dict(form_key=server.door.form_key),
-                      headers=dict(Origin=f'http://127.0.0.1:{server.door.port}')).status_code == 303
+    assert owner.post('/change', data=dict(form_key=server.access.form_key),
+                      headers=dict(Origin=f'http://127.0.0.1:{server.access.port}')).status_code == 303
 
 def test_a_token_in_an_address_changes_nothing(server, stranger):
     CHANGES.clear()
-    assert stranger.post('/change', params=dict(token=server.door.token),
-                         data=dict(form_key=server.door.form_key)).status_code == 403
+    assert stranger.post('/change', params=dict(token=server.access.token),
+                         data=dict(form_key=server.access.form_key)).status_code == 403
     assert not CHANGES
 
 def test_other_methods(server, owner):
@@ -131,6 +128,16 @@ def test_errors_are_pages(owner, capfd):
     assert owner.get('/<script>').status_code == 404 and '<script>alert' not in owner.get('/<script>alert').text
     assert 'ZeroDivisionError' in capfd.readouterr().err
 
+def test_routes(server, owner):
+    "The whole path has to fit, under the method that the route has; a stranger is not even told whether it does."
+    assert owner.get('/say/hi').text == 'hi'
+    elsewhere = ['/say/HI', '/say/hi/x', '/say/', '/say/h%69', '/say/hi%0a', '/SAY/hi', '//say/hi', '/change', '/files']
+    for path in elsewhere: assert owner.get(path).status_code == 404, path
+    own = dict(form_key=server.access.form_key)
+    assert owner.post('/say/hi', data=own).status_code == owner.post('/none', data=own).status_code == 404
+    with httpx.Client(base_url=owner.base_url) as stranger:
+        for path in ['/say/hi', '/files/app.css', *elsewhere]: assert stranger.get(path).status_code == 403, path
+
 def test_files_are_ours_only(owner):
     assert owner.get('/files/app.css').headers['content-type'].startswith('text/css')
     for name in ('kit.html.jinja', '../pyproject.toml', '..%2f..%2fsettings.ini', '%2e%2e/x', ''):
@@ -138,14 +145,14 @@ def test_files_are_ours_only(owner):
 
 def test_an_upload_of_three_megabytes(server, owner):
     content = b'\x00\xff\r\n' + b'word ' * 600_000
-    answered = owner.post('/size', data=dict(form_key=server.door.form_key, note='שלום'),
+    answered = owner.post('/size', data=dict(form_key=server.access.form_key, note='שלום'),
                           files=dict(file=('a b.txt', content)))
     assert answered.text == f"a b.txt {len(content)} b'\\x00\\xff\\r\\n' שלום"
 
 def test_too_large_a_request_is_cut_off(server, owner):
-    with socket.create_connection(('127.0.0.1', server.door.port)) as line:
-        line.sendall(
-            f'POST /size HTTP/1.1\r\nHost: 127.0.0.1:{server.door.port}\r\nContent-Length: {MOST_BYTES + 1}\r\n\r\n'.encode())
+    with socket.create_connection(('127.0.0.1', server.access.port)) as line:
+        lines = ['POST /size HTTP/1.1', f'Host: 127.0.0.1:{server.access.port}', f'Content-Length: {MOST_BYTES + 1}']
+        line.sendall('\r\n'.join([*lines, '', '']).encode())
         line.settimeout(5)
         assert b' 4' in line.recv(100)[:12] # before it was sent
     assert owner.get('/').status_code == 200
@@ -171,20 +178,32 @@ def test_it_is_not_reached_from_other_addresses(server):
             mine = probe.getsockname()[0]
         except OSError: pytest.skip('this machine has no other address')
     if mine.startswith('127.'): pytest.skip('this machine has no other address')
-    with pytest.raises(OSError): socket.create_connection((mine, server.door.port), timeout=2).close()
+    with pytest.raises(OSError): socket.create_connection((mine, server.access.port), timeout=2).close()
 
 def test_two_servers_have_two_cookies():
-    with Server(SITE) as one, Server(SITE) as other, httpx.Client() as browser:
+    with Server(ROUTES) as one, Server(ROUTES) as other, httpx.Client() as browser:
         for server in (one, other): browser.get(server.address)
-        assert all(browser.get(f'http://127.0.0.1:{s.door.port}/').status_code == 200 for s in (one, other))
+        assert all(browser.get(f'http://127.0.0.1:{s.access.port}/').status_code == 200 for s in (one, other))
     before = threading.active_count()
     assert not [t for t in threading.enumerate() if t.name == 'factlib-pages' and not t.is_alive()] and before
 
 def test_a_taken_port_and_a_port_again():
-    with Server(SITE) as one:
-        with pytest.raises(BadInput, match='give another one'): Server(SITE, one.door.port).__enter__()
-        port = one.door.port
-    with Server(SITE, port) as again: assert again.door.port == port
+    with Server(ROUTES) as one:
+        with pytest.raises(BadInput, match='give another one'): Server(ROUTES, one.access.port).__enter__()
+        port = one.access.port
+    with Server(ROUTES, port) as again: assert again.access.port == port
+
+def test_started_and_closed_without_a_block():
+    "As a notebook does it; what was closed is closed, and its port is free."
+    server = Server(ROUTES)
+    server.close()
+    with pytest.raises(RuntimeError): server.address
+    server.start()
+    with httpx.Client() as browser: assert browser.get(server.address, follow_redirects=True).status_code == 200
+    server.close()
+    server.close()
+    with pytest.raises(httpx.ConnectError): httpx.get(server.address)
+    with Server(ROUTES, server.access.port): pass
 
 def test_file_names_in_headers_are_tame():
     for name in ('a\r\nSet-Cookie: x', '"', '../../x', 'שלום', '', 'a"; filename="b.exe'):
@@ -193,19 +212,19 @@ def test_file_names_in_headers_are_tame():
 
 def test_without_tornado():
     "A clear sentence, with the command that helps; importing needs nothing."
-    code = ("import sys\nsys.modules['tornado'] = None\nfrom factlib.apps.server import Server, Site\nfrom "
-            "factlib.core.records import BadInput\ntry: Server(Site()).__enter__()\nexcept BadInput as e: print(e)")
+    code = ("import sys\nsys.modules['tornado'] = None\nfrom factlib.apps.server import Server\nfrom "
+            "factlib.core.records import BadInput\ntry: Server([]).__enter__()\nexcept BadInput as e: print(e)")
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert "pip install 'factlib[annotate]'" in done.stdout, done.stderr
 
 def test_importing_is_light():
-    code = ('import sys, factlib.apps.server, factlib.apps.jobs\nprint([m for m in ("tornado", "jinja2", "pandas", '
+    code = ('import sys, factlib.apps.server, factlib.apps.store\nprint([m for m in ("tornado", "jinja2", "pandas", '
             '"numpy", "networkx") if m in sys.modules])')
     assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout.strip() == '[]'
 
 def sent(server, lines, body=b''):
     "What the server answers to bytes; empty if it ends the connection first."
-    with socket.create_connection(('127.0.0.1', server.door.port)) as connection:
+    with socket.create_connection(('127.0.0.1', server.access.port)) as connection:
         connection.settimeout(20)
         said = b''
         try:
@@ -218,7 +237,7 @@ def sent(server, lines, body=b''):
 def test_bodies_of_strangers_are_not_read(server):
     "Before, 20 connections without a cookie, of 60 MB each, took 1.2 GB."
     huge, rss = b'x'*60_000_000, lambda: psutil.Process().memory_info().rss
-    ours = f'Host: 127.0.0.1:{server.door.port}'
+    ours = f'Host: 127.0.0.1:{server.access.port}'
     ways = [[f'{method} /change HTTP/1.1', host, 'Content-Length: 60000000']
             for method in ('POST', 'GET') for host in (ours, 'Host: evil.example')]
     begun = most = rss()
@@ -231,10 +250,10 @@ def test_bodies_of_strangers_are_not_read(server):
 def test_slow_senders_are_cut(monkeypatch):
     "Before, a body was waited for without end. Who has the cookie is cut as well."
     monkeypatch.setattr('factlib.apps.server._SLOW', .5)
-    with Server(SITE) as quick:
-        lines = ['POST /change HTTP/1.1', f'Host: 127.0.0.1:{quick.door.port}',
-                 f'Cookie: {quick.door.cookie}={quick.door.token}', 'Content-Length: 50']
+    with Server(ROUTES) as quick:
+        lines = ['POST /change HTTP/1.1', f'Host: 127.0.0.1:{quick.access.port}',
+                 f'Cookie: {quick.access.cookie}={quick.access.token}', 'Content-Length: 50']
         assert sent(quick, lines, b'what=') == ''
-        with socket.create_connection(('127.0.0.1', quick.door.port)) as silent:
+        with socket.create_connection(('127.0.0.1', quick.access.port)) as silent:
             silent.settimeout(20)
             assert silent.recv(100) == b''

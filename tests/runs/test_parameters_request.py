@@ -122,10 +122,10 @@ def test_builders(tmp_path):
         assert wrong.returncode == 2 and 'JSON' in wrong.stderr
 
 def test_page_of_narratives(tmp_path):
-    from factlib.apps.narrative_steps import Settings, Steps
+    from factlib.apps.narrative_steps import ModelSettings, NarrativeSteps
     from factlib.apps.store import Store
-    with pytest.raises(BadInput, match='JSON'): Settings('m', request='{')
-    steps = Steps(Store(tmp_path), Settings('m', 'http://127.0.0.1:9/v1', request=REQUEST))
+    with pytest.raises(BadInput, match='JSON'): ModelSettings('m', request='{')
+    steps = NarrativeSteps(Store(tmp_path), ModelSettings('m', 'http://127.0.0.1:9/v1', request=REQUEST))
     assert steps.chat().request == FIELDS
     steps.close()
     wrong = factlib_inside('narrative', '--store', tmp_path/'s', '-p', 'model', 'm', '-p', 'request', '{', cwd=tmp_path)
