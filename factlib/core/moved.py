@@ -77,7 +77,7 @@ MOVED = { # Old module -> where it is now, both without 'factlib.'
     'runs.copies': 'runs.sweep',
     'runs.dask': 'runs.workers',
     'runs.judges': 'runs.judging',
-    'runs.kept': 'runs.judging',
+    'runs.kept': 'evaluators.judgement_cache',
     'runs.lists': 'runs.catalogue',
     'runs.planning': 'runs.parameters',
     'runs.precompute': 'runs.judging',
