@@ -79,6 +79,7 @@ MOVED = { # Old module -> where it is now, both without 'factlib.'
     'runs.judges': 'runs.judging',
     'runs.kept': 'evaluators.judgement_cache',
     'runs.lists': 'runs.catalogue',
+    'runs.loaded': 'core.modules',
     'runs.planning': 'runs.parameters',
     'runs.precompute': 'runs.judging',
     'runs.spending': 'runs.costs',

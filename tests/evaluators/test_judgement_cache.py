@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from factlib.core.modules import source_version
 from factlib.core.records import Absence, Example, Judgement
 from factlib.evaluators import judgement_cache
 from factlib.evaluators.base import EvaluationError, Evaluator, evaluate, plan_only
-from factlib.evaluators.judgement_cache import JudgementCache, source_version
+from factlib.evaluators.judgement_cache import JudgementCache
 
 TEXTS = [Example(i, target=f'Text {i}.', group='g') for i in 'abc'] + [Example('d', target='')]
 
@@ -90,7 +91,7 @@ def test_the_source_counts_with_all_that_it_imports(tmp_path):
     (package/'words.py').write_text('count = len\n')
     (package/'other.py').write_text('x = 1\n')
     version = lambda: subprocess.run([sys.executable, '-c',
-                                      'from factlib.evaluators.judgement_cache import source_version; '
+                                      'from factlib.core.modules import source_version; '
                                       'print(source_version("mine.judge"))'],
                                      cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     first = version()
