@@ -17,7 +17,7 @@ from factlib.llm.cache import Cache, request_key
 from factlib.llm.chat import Chat
 from factlib.llm.gateway import Gateway
 from factlib.llm.stub import StubServer
-from factlib.runs.provenance import Record, digests_of, wanted
+from factlib.runs.provenance import digests_of, provenance
 from factlib.runs.workers import local_workers
 from factlib.runs.grid import load_grid
 from factlib.runs.sweep import HIDDEN, here, keep_record, run_sweep
@@ -121,7 +121,7 @@ def table(n):
         for cell in grid.cells:
             (where/'out'/cell.name).mkdir(parents=True)
             (where/'out'/cell.name/'notebook.ipynb').write_text(cell.name)
-            record = wanted(grid, cell)
+            record = provenance(grid.notebook, cell.parameters)
             record.status, record.modules, record.result, record.seconds = 'done', modules, digests_of(where/'out'/cell.name), 2.5
             keep_record(where/'out', cell.name, record)
         (where/'out'/HIDDEN/'sweep.json').write_text(json.dumps(dict(experiment='own', cells=[c.name for c in grid.cells])))

@@ -407,13 +407,13 @@ def _sweep(grid, out, dry_run, cost, to, insecure, cell_time=None, deadline=None
     "What a sweep says in lines, what it says as an object, and its exit code."
     from factlib.runs import sweep_report
     from factlib.runs.grid import load_grid
-    from factlib.runs.sweep import copying, run_sweep
+    from factlib.runs.sweep import copier, run_sweep
     from factlib.runs.workers import has_dask
     loaded, workers = load_grid(grid), sweep_report.workers_for(**who, insecure=insecure)
     if who['workers'] > 1 and not has_dask():
         click.echo('Without Dask the cells run one after the other: pip install "factlib[scale]".', err=True)
     if dry_run: return *sweep_report.dry_run(loaded, out, cost, who['slurm']), 0
-    copies = copying(out, to, [cell.name for cell in loaded.cells])
+    copies = copier(out, to, [cell.name for cell in loaded.cells])
     summary = run_sweep(loaded, out, workers, copies, cell_time, deadline, insecure=insecure)
     return sweep_report.summary_lines(summary, out), summary, sweep_report.exit_code(summary)
 

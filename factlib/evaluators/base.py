@@ -4,12 +4,15 @@
 
 # %% auto #0
 __all__ = ['EVALUATORS', 'common_languages', 'Evaluator', 'register', 'get', 'register_variant', 'offline_evaluators',
-           'check_examples', 'missing_field', 'judgements_frame', 'EvaluationError', 'unknown_language', 'evaluate',
-           'summary']
+           'check_examples', 'missing_field', 'judgements_frame', 'EvaluationError', 'unknown_language', 'plan_only',
+           'evaluate', 'summary']
 
 # %% ../../nbs/evaluators/base.ipynb #base-imports
-import asyncio, dataclasses, inspect, json, time, traceback
+import asyncio, dataclasses, inspect, json, os, time, traceback
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
+from typing import Callable
 
 from ..core.records import Absence, BadInput, DataFrame, Example, Judgement
 from ..core.registry import Registry
@@ -361,6 +364,17 @@ def _finished(evaluator, examples, judged, failed):
     return frame
 
 # %% ../../nbs/evaluators/base.ipynb #base-evaluate-call
+_NOTE: ContextVar = ContextVar('note', default=None) # Of `plan_only`; None: evaluators are asked
+
+@contextmanager
+def plan_only(
+    note:Callable, # Called with each evaluator and its examples
+):
+    "In this block `evaluate` asks nobody and keeps nothing, and gives rows without scores."
+    token = _NOTE.set(note)
+    try: yield
+    finally: _NOTE.reset(token)
+
 def evaluate(
     evaluator, # An `Evaluator`, or anything with its attributes
     examples:list, # `Example`s with different ids
@@ -368,10 +382,11 @@ def evaluate(
     concurrency:int=16, # Examples (or groups) at a time, at most
     progress:bool=True, # Show a bar
     language:str|None=None, # Of all texts, as "de" or "German"; None: it is decided on all of them
+    cache=None, # A folder, or a `JudgementCache`: what is there isn't judged again. None: all is judged, nothing kept
 )->DataFrame: # One row an example, in the order given; columns as in `judgements_frame`
     """Judge all examples. Without a required field, or in a language that the evaluator doesn't know, they are
     `inapplicable`, and the evidence says it.
-    `frame.attrs['signatures']` maps its name to its signature.
+    `frame.attrs['signatures']` maps its name to its signature. With a cache, evidence is only why there is no score.
     If judging fails anywhere, the rest is finished; an `EvaluationError` holds it."""
     from factlib.core.checks import check_count
     _check_evaluator(evaluator)
@@ -379,8 +394,18 @@ def evaluate(
     if language := language or None:
         from factlib.text.words import language_code
         language = language_code(language)
+    if cache is not None:
+        from factlib.evaluators.judgement_cache import JudgementCache
+        if isinstance(cache, (str, os.PathLike)): cache = JudgementCache(cache)
+        if (frame := cache.get(evaluator, examples, language)) is not None: return frame
+        if getattr(evaluator, 'offline', False): concurrency = 1
+    if note := _NOTE.get():
+        note(evaluator, examples)
+        unasked = {e.id: Judgement(e.id, evaluator.name, absence=Absence.inapplicable) for e in examples}
+        return _finished(evaluator, examples, unasked, {})
     judged, failed = _run_all(evaluator, examples, concurrency, progress, language)
-    return _finished(evaluator, examples, judged, failed)
+    frame = _finished(evaluator, examples, judged, failed)
+    return frame if cache is None else cache.put(evaluator, examples, frame, language)
 
 # %% ../../nbs/evaluators/base.ipynb #base-summary-columns
 def _part_columns(frame):

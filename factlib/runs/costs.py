@@ -59,8 +59,8 @@ def _sent(plan, requests, mode):
 def may_ask(
     notebook:Path, # An experiment
 )->bool: # Is there a way to a model in it?
-    "Whether an experiment can ask a model by `chat_for` or `judge_all`."
-    return bool(re.search(r'\b(?:chat_for|judge_all)\(', Path(notebook).read_text(encoding='utf-8')))
+    "Whether an experiment can ask a model by `chat_for` or `open_judges`."
+    return bool(re.search(r'\b(?:chat_for|open_judges)\(', Path(notebook).read_text(encoding='utf-8')))
 
 
 # %% ../../nbs/runs/costs.ipynb #costs-planned-run

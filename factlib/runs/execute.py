@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['DIED', 'MODEL', 'MINUTES', 'GATE_CERTIFICATE', 'experiments', 'find_experiment', 'parameters_of', 'make_folder',
-           'OutOfTime', 'execute', 'results_of', 'needs_of', 'why_not', 'main_job', 'run_all', 'Job', 'Outcome',
-           'environment', 'Stopped', 'modules_read', 'run_cell']
+           'OutOfTime', 'execute', 'results_of', 'needs_of', 'why_not', 'main_job', 'run_all', 'CellJob', 'CellOutcome',
+           'environment', 'Stopped', 'run_cell']
 
 # %% ../../nbs/runs/execute.ipynb #execute-imports
 import ast, io, json, os, tarfile, tempfile, time
@@ -17,12 +17,12 @@ from typing import Callable
 
 from ..core.files import data_home, shipped
 from ..core.folders import MARK, Part, drop_failed, failed_folder
+from ..core.modules import LOADED, RECORDING, recorded_modules
 from ..core.ownership import check_exchange, check_ours, is_ours, remove_own
 from ..core.records import BadInput
 from ..llm.transport import connect
 from ..llm.keys import seal_process, trust_also
 from ..report.results import HELD, NOTEBOOKS, check_results, digests, own_files, write_page, write_result
-from .loaded import LOADED, RECORDING
 
 # %% ../../nbs/runs/execute.ipynb #execute-experiments
 def experiments()->dict: # Name -> notebook
@@ -287,7 +287,7 @@ def _run_one(name, notebook, outputs, say):
 
 # %% ../../nbs/runs/execute.ipynb #cells-job
 @dataclass
-class Job:
+class CellJob:
     "A cell to be run."
     name: str           # Of the cell
     notebook: str       # Path
@@ -299,11 +299,11 @@ class Job:
     until: float|None = None # When it must have ended, in seconds since 1970; None: never
 
 @dataclass
-class Outcome:
+class CellOutcome:
     "What came of a job."
     failed: str = ''      # One sentence
     seconds: float = 0.
-    modules: dict = field(default_factory=dict) # From `runs.loaded`
+    modules: dict = field(default_factory=dict) # From `core.modules`
     archive: bytes|None = None # Of what was made, if the disk is another one
     stopped: str = ''     # One sentence, if the end of the sweep has stopped it
     died: bool = False    # Did it not end by itself? Then answers may have been on their way to it
@@ -339,14 +339,6 @@ def _check_account(folder):
     finally: connection.close()
     if refused: raise Stopped(refused)
 
-# %% ../../nbs/runs/execute.ipynb #cells-modules-read
-def modules_read(
-    file:Path, # That `FACTLIB_LOADED` names
-)->dict: # As from `loaded.loaded`; empty if there is none
-    "The modules that a kernel has written down."
-    try: return json.loads(Path(file).read_text(encoding='utf-8'))
-    except (OSError, ValueError): return {}
-
 # %% ../../nbs/runs/execute.ipynb #cells-executed
 GATE_CERTIFICATE = 'FACTLIB_GATE_CERTIFICATE' # Environment variable: PEM text of the gateway's
 _SEALING = '--IPKernelApp.exec_lines=__import__("ctypes").CDLL(None).prctl(4, 0, 0, 0, 0)' # as `llm.keys.seal_process`
@@ -355,7 +347,7 @@ def _executed(job, out, folder):
     "Run a job's notebook; what came of it. `folder` is for what passes."
     begun, loaded, why, stopped = time.monotonic(), os.path.join(folder, 'loaded.json'), '', ''
     left = [] if job.until is None else [job.until - time.time()]
-    if left and left[0] <= 0: return Outcome(stopped='The deadline had passed before it began.')
+    if left and left[0] <= 0: return CellOutcome(stopped='The deadline had passed before it began.')
     left += [] if job.most is None else [job.most]
     values, certificate = job.environment | {LOADED: loaded}, job.environment.get(GATE_CERTIFICATE)
     if certificate: values |= trust_also(certificate, Path(folder)/'certificates.pem')
@@ -370,7 +362,7 @@ def _executed(job, out, folder):
     except (BadInput, RuntimeError) as e: why = str(e)
     except OSError as e: why = f'{e.strerror or e}{f": {e.filename}" if e.filename else ""}.'
     if 'failed with KeyboardInterrupt' in why: raise KeyboardInterrupt
-    return Outcome(why, round(time.monotonic() - begun, 2), modules_read(loaded), stopped=stopped,
+    return CellOutcome(why, round(time.monotonic() - begun, 2), recorded_modules(loaded), stopped=stopped,
                    died=DIED in why or bool(stopped))
 
 # %% ../../nbs/runs/execute.ipynb #cells-archive
@@ -388,8 +380,8 @@ def _brought(files, folder):
 
 # %% ../../nbs/runs/execute.ipynb #cells-run
 def run_cell(
-    job:Job,
-)->Outcome:
+    job:CellJob,
+)->CellOutcome:
     "Run a cell. What goes wrong is said in the outcome; a Ctrl-C is raised."
     with tempfile.TemporaryDirectory(prefix='factlib-') as folder:
         if job.files is None: return _executed(job, job.out, folder)

@@ -4,20 +4,20 @@
 
 # %% auto #0
 __all__ = ['SAMPLING', 'COMPARED', 'SMOKE', 'names_in', 'asks', 'weighting', 'judges_for', 'memo_judges', 'check_judged',
-           'note_asked', 'judged_now', 'text_languages', 'say_languages', 'judged_by', 'with_expected', 'judge_all',
-           'precompute', 'precomputed', 'source_version', 'texts_digest', 'pair_key', 'judged_pair', 'judged_pairs']
+           'note_asked', 'text_languages', 'say_languages', 'evaluate_in', 'with_expected', 'open_judges', 'precompute',
+           'precomputed']
 
 # %% ../../nbs/runs/judging.ipynb #judges-imports
-import ast, importlib.util, inspect, json, re, time, warnings
-from contextlib import nullcontext
+import inspect, json, re, time, warnings
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import Callable
 
 from ..benchmarks.samples import background_text
-from ..core.files import atomic_path, digest, json_lines, write_atomic
-from ..core.records import Absence, BadInput, DataFrame
-from ..evaluators.base import EVALUATORS, Evaluator, evaluate, get, offline_evaluators
+from ..core.files import digest, json_lines, write_atomic
+from ..core.records import BadInput, DataFrame
+from ..evaluators.base import EVALUATORS, evaluate, get, offline_evaluators
 from ..evaluators.expected import expected_judgements
 from ..evaluators.memo.judgememo import MODES, SECTIONS
 from ..evaluators.prompt_family import VERSIONS, Generation, generation
@@ -181,24 +181,6 @@ def note_asked(
     scored = int(frame.value.notna().sum())
     run.asked(label or judge.name, len(frame), scored, judge.signature, usage, profile, why)
 
-# %% ../../nbs/runs/judging.ipynb #judges-noted
-class _Unasked(Evaluator):
-    "Stands in for an evaluator while a run is planned."
-    requires, offline = (), True
-    def __init__(self, judge): self.name, self.signature = judge.name, judge.signature
-    async def judge(self, example): return self.absent(example, Absence.inapplicable)
-
-def judged_now(
-    judge, # An `Evaluator`
-    examples:list, # `Example`s
-    **how, # As for `evaluate`
-)->DataFrame:
-    "The frame from `evaluate`; while a run is planned, a note for the plan and a frame without scores."
-    plan = current_plan()
-    if plan is None: return evaluate(judge, examples, **how)
-    if plan.chat is not None: plan.judged.append((judge, examples))
-    return evaluate(_Unasked(judge), examples, progress=False)
-
 # %% ../../nbs/runs/judging.ipynb #judges-languages
 def text_languages(
     examples:list, # `Example`s that belong together, such as those of a file
@@ -222,33 +204,38 @@ def say_languages(
         if said not in known and (always or not usual): run.finding(said, cell='')
 
 # %% ../../nbs/runs/judging.ipynb #judges-judged-by
-def judged_by(
-    judge, # An `Evaluator`
+def evaluate_in(
+    evaluators, # An `Evaluator`, or several with different names
     benchmarks:dict, # Name -> `Example`s
     run, # A `report.results.Experiment`
-    label:str='', # In the experiment's tables; the judge's name if empty
-    model:str='', # The one that is asked
+    label:str='', # What one evaluator is called in the experiment's tables; empty: by its own name
+    model:str='', # The one that is asked; empty: none is
     concurrency:int=16, # Examples under way at a time
     progress:bool|None=None, # Show a bar; None: in JupyterLab
+    cache=None, # As for `evaluate`
 )->DataFrame: # As from `evaluate`, with the label as evaluator, and the column `benchmark`
-    "Judge in an experiment, which keeps the judgements and counts what was asked for and given."
+    """Evaluate in an experiment, which keeps the judgements and counts what was asked for and given. Rows are in the
+    order of the benchmarks, and in each of the evaluators."""
     import pandas as pd
-    label, frames, bar = label or judge.name, [], run.watched if progress is None else progress
-    language = run.parameters.get('language') or None
-    if not run.evaluators: say_languages(run, benchmarks, language) # once
-    for name, examples in benchmarks.items():
-        frame = judged_now(judge, examples, concurrency=concurrency, progress=bar, language=language)
-        frame = frame.assign(evaluator=label)
-        frame.attrs['signatures'] = {label: judge.signature}
-        run.judgements(frame, examples, name, model)
-        frames.append(frame.assign(benchmark=name))
+    judges = evaluators if isinstance(evaluators, (list, tuple)) else [evaluators]
+    names = [label or judge.name for judge in judges]
+    how: dict = dict(concurrency=concurrency, progress=run.watched if progress is None else progress, cache=cache,
+                     language=run.parameters.get('language') or None)
+    if not run.evaluators: say_languages(run, benchmarks, how['language']) # once
+    frames = []
+    for benchmark, examples in benchmarks.items():
+        own = [evaluate(judge, examples, **how).assign(evaluator=name) for judge, name in zip(judges, names)]
+        frame = pd.concat(own, ignore_index=True)
+        frame.attrs['signatures'] = {name: judge.signature for judge, name in zip(judges, names)}
+        run.judgements(frame, examples, benchmark, model)
+        frames.append(frame.assign(benchmark=benchmark))
     whole = pd.concat(frames, ignore_index=True)
-    note_asked(run, judge, whole, label)
+    for judge, name in zip(judges, names): note_asked(run, judge, whole[whole.evaluator == name], name)
     return whole
 
 # %% ../../nbs/runs/judging.ipynb #judges-expected
 def with_expected(
-    judged:DataFrame, # From `judged_by`, of all evaluators
+    judged:DataFrame, # From `evaluate_in`, of all evaluators
     run, # A `report.results.Experiment`
 )->DataFrame: # The same rows, and behind them those of `expected_judgements`
     """The judgements, with the expected scores of weighted judges as those of evaluators of their own. A finding says
@@ -261,25 +248,20 @@ def with_expected(
     return pd.concat([judged, told], ignore_index=True) if len(told) else judged
 
 # %% ../../nbs/runs/judging.ipynb #judges-all
-def judge_all(
+@contextmanager
+def open_judges(
     parameters:dict, # Of an experiment: evaluator (names), options (JSON), seed, model, base_url, out
-    examples:list, # `Example`s
-    progress:bool=True, # Show a bar
-)->dict: # Evaluator's name -> (evaluator, frame from `evaluate`)
-    "The judgements of the evaluators that the parameters name."
+): # Gives a list of evaluators, in the order of their names
+    "The evaluators that the parameters name, for a `with` block at the end of which their chat is closed."
     names = names_in(parameters['evaluator'])
     try: options = json.loads(parameters['options'])
     except ValueError as e:
         raise BadInput(f'The parameter options must be JSON, such as \'{{"min_words": 30}}\': {e}.') from None
     if 'random' in names: options = dict(seed=parameters['seed']) | options
-    how = dict(progress=progress, language=parameters.get('language') or None)
     by_rule = lambda name: getattr(EVALUATORS[name], 'offline', False) and not parameters['model']
     asked = [name for name in names if asks(name) and not by_rule(name)]
-    with chat_for(parameters) if asked else nullcontext() as chat:
-        judges = judges_for(names, chat, **options)
-        judged = {judge.name: (judge, judged_now(judge, examples, **how)) for judge in judges}
+    with chat_for(parameters) if asked else nullcontext() as chat: yield judges_for(names, chat, **options)
     if current_plan(): raise PlanMade
-    return judged
 
 # %% ../../nbs/runs/judging.ipynb #precompute-kept
 _COLUMNS = ('evaluator', 'signature', 'group', 'variant', 'level', 'text', 'value', 'absence', 'tokens', 'seconds')
@@ -352,153 +334,3 @@ def precomputed(
     known = [(scores[_mark(e)], e) for e in examples if _mark(e) in scores]
     rows = [score | dict(group=e.group, variant=e.variant, level=e.level) for score, e in known]
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dict(value='float64'))
-
-# %% ../../nbs/runs/judging.ipynb #kept-imported
-def _names(tree, package):
-    "Modules that a source text imports; for `from x import y` both x and x.y, one of which is a module."
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import): yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = '.'.join(package.split('.')[:len(package.split('.')) - node.level + 1]) if node.level else ''
-            base = '.'.join(filter(None, [above, node.module]))
-            yield from (base, *(f'{base}.{alias.name}' for alias in node.names))
-
-@lru_cache(maxsize=None)
-def _file_of(module):
-    "The source file of a module; None if there is none."
-    try: found = importlib.util.find_spec(module)
-    except (ImportError, AttributeError, ValueError): return None
-    return found.origin if found and str(found.origin).endswith('.py') else None
-
-# %% ../../nbs/runs/judging.ipynb #kept-closure
-@lru_cache(maxsize=None)
-def _needs(module):
-    "(digest of a module's source, modules of its package that it imports)."
-    file = _file_of(module)
-    if file is None: return '', ()
-    text = Path(file).read_text(encoding='utf-8')
-    package = module if Path(file).name == '__init__.py' else module.rpartition('.')[0]
-    own = {name for name in _names(ast.parse(text), package) if name.split('.')[0] == module.split('.')[0]}
-    return digest(text), tuple(sorted(name for name in own if _file_of(name)))
-
-# %% ../../nbs/runs/judging.ipynb #kept-source
-@lru_cache(maxsize=None)
-def source_version(
-    module:str, # Where an evaluator is defined, such as 'factlib.evaluators.overlap'
-)->str: # 16 hexadecimal digits
-    "A digest of a module's source and of all that it imports from its own package."
-    seen, waiting = {}, [module]
-    while waiting:
-        name = waiting.pop()
-        if name in seen: continue
-        seen[name], others = _needs(name)
-        waiting += others
-    return digest(json.dumps(seen, sort_keys=True), 16)
-
-# %% ../../nbs/runs/judging.ipynb #kept-key
-def texts_digest(
-    examples:list, # `Example`s
-)->str: # 64 hexadecimal digits
-    "Of every field of each, in their order."
-    return digest(json.dumps([e.to_dict() for e in examples], default=str, sort_keys=True))
-
-def pair_key(
-    judge, # An `Evaluator`
-    examples:list, # `Example`s
-    texts:str='', # Their `texts_digest`, if it is known: it takes a while for long texts
-)->dict: # Texts
-    "What a pair's judgements rest on: evaluator, signature, examples, source."
-    about = dict(evaluator=judge.name, signature=judge.signature, examples=texts or texts_digest(examples))
-    return about | dict(source=source_version(type(judge).__module__))
-
-# %% ../../nbs/runs/judging.ipynb #kept-write
-def _place(folder, key):
-    name = ''.join(c if c.isalnum() or c in '-_.' else '_' for c in key['evaluator'])[:60]
-    return Path(folder)/f'{name}-{digest(json.dumps(key, sort_keys=True), 16)}.parquet'
-
-def _write_pair(frame, path, key):
-    "Write a pair."
-    import pyarrow as pa, pyarrow.parquet as pq
-    evidence = [json.dumps(x, default=str) for x in frame.evidence]
-    table = pa.Table.from_pandas(frame.assign(evidence=evidence), preserve_index=False)
-    about = {**(table.schema.metadata or {}), b'pair': json.dumps(key)}
-    with atomic_path(path) as temporary: pq.write_table(table.replace_schema_metadata(about), temporary)
-
-# %% ../../nbs/runs/judging.ipynb #kept-read
-def _reason_alone(evidence):
-    "Why there is no score, as far as the evidence says it."
-    return {key: evidence[key] for key in ('detail', 'missing_field', 'why') if key in evidence}
-
-def _with_none(frame):
-    "Columns as `evaluate` gives them: texts are objects, and what is missing is None."
-    lacking = [c for c in frame if frame[c].isna().any() or frame[c].dtype.kind not in 'if']
-    as_none = lambda column: column.astype(object).where(column.notna(), None)
-    return frame.assign(**{c: as_none(frame[c]) for c in lacking})
-
-# %% ../../nbs/runs/judging.ipynb #kept-read-pair
-def _read(path, key, examples):
-    "A pair that was kept, of its evidence only the reasons; None if it isn't there or can't be used."
-    import pyarrow as pa, pyarrow.parquet as pq
-    if not path.is_file(): return None
-    try:
-        with pq.ParquetFile(path) as file:
-            known = json.loads(file.schema_arrow.metadata.get(b'pair', b'null'))
-            frame = file.read([c for c in file.schema_arrow.names if c != 'evidence']).to_pandas()
-            absent = frame.absence.notna()
-            texts = file.read(['evidence']).to_pandas().evidence if absent.any() else [None]*len(frame)
-        if known == key and list(frame.example_id) == [e.id for e in examples]:
-            evidence = [_reason_alone(json.loads(text)) if gone else {} for text, gone in zip(texts, absent)]
-            return _with_none(frame).assign(evidence=evidence)
-    except (pa.ArrowException, OSError, ValueError, AttributeError, TypeError): pass
-    print(f'Kept judgements that can\'t be read are made anew: {path.name}')
-    return None
-
-# %% ../../nbs/runs/judging.ipynb #kept-pair
-def judged_pair(
-    judge, # An `Evaluator`
-    examples:list, # `Example`s
-    folder:str|Path, # Of kept pairs; made if needed
-    concurrency:int=16, # Examples under way at a time, if it asks a model
-    progress:bool=False, # Show a bar
-    texts:str='', # As for `pair_key`
-)->tuple[DataFrame, bool]: # As from `evaluate`; whether it was kept, and then of the evidence only the reasons
-    "The judgements of a pair, from the folder if it has them."
-    key = pair_key(judge, examples, texts)
-    path = _place(folder, key)
-    frame = _read(path, key, examples)
-    if frame is not None: return frame, True
-    frame = judged_now(judge, examples, concurrency=1 if judge.offline else concurrency, progress=progress)
-    if current_plan() is None and not (frame.absence == 'transport').any(): _write_pair(frame, path, key)
-    return frame, False
-
-# %% ../../nbs/runs/judging.ipynb #kept-judge-all
-def _benchmark_frame(judges, examples, folder, counts):
-    "All judgements of a benchmark."
-    import pandas as pd
-    frames, texts = [], texts_digest(examples)
-    for judge in judges:
-        frame, kept = judged_pair(judge, examples, folder, texts=texts)
-        counts['kept' if kept else 'judged'] += 1
-        frames.append(frame.drop(columns='evidence').assign(evidence=[_reason_alone(x) for x in frame.evidence]))
-    whole = pd.concat(frames, ignore_index=True)
-    whole.attrs['signatures'] = {judge.name: judge.signature for judge in judges}
-    return whole
-
-# %% ../../nbs/runs/judging.ipynb #kept-judged-pairs
-def judged_pairs(
-    judges:list, # `Evaluator`s with different names
-    benchmarks:list, # `Benchmark`s
-    run, # A `report.results.Experiment`
-    folder:str|Path, # Of kept pairs
-    model:str='', # Who is asked
-)->tuple[DataFrame, dict]: # With `benchmark`, without evidence; how many pairs were kept, judged
-    "Every evaluator on every benchmark, in an experiment."
-    import pandas as pd
-    counts, frames = dict(kept=0, judged=0), []
-    for b in benchmarks:
-        frame = _benchmark_frame(judges, b.examples, folder, counts)
-        run.judgements(frame, b.examples, b.name, model)
-        frames.append(frame.assign(benchmark=b.name))
-    whole = pd.concat(frames, ignore_index=True)
-    for judge in judges: note_asked(run, judge, whole[whole.evaluator == judge.name])
-    return whole, counts

@@ -17,6 +17,7 @@ from ..core.checks import check_optional_count
 from ..core.files import in_project
 from ..core.folders import recover
 from ..core.records import BadInput, DataFrame
+from ..evaluators.base import plan_only
 from ..llm.chat import Chat
 
 # %% ../../nbs/runs/parameters.ipynb #planning-plan
@@ -29,6 +30,13 @@ class Plan:
         out:str, # Folder of the run that is planned: its answers are looked for there
     ):
         self.out, self.chat, self.judged = out, None, [] # the last: (evaluator, `Example`s)
+
+    def note(self,
+        evaluator, # Who would judge
+        examples:list, # `Example`s
+    )->None:
+        "Remember who would judge what. Nobody who judges before there is a chat asks it."
+        if self.chat is not None: self.judged.append((evaluator, examples))
 
 _PLAN: ContextVar = ContextVar('plan', default=None)
 
@@ -44,7 +52,8 @@ def planning(
     "In this block experiments are planned, not run."
     plan = Plan(out)
     token = _PLAN.set(plan)
-    try: yield plan
+    try:
+        with plan_only(plan.note): yield plan
     finally:
         _PLAN.reset(token)
         if plan.chat is not None and plan.chat.cache is not None: plan.chat.cache.close()

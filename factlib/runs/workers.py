@@ -22,7 +22,7 @@ from ..core.ownership import check_exchange, check_ours, remove_own
 from ..core.records import BadInput
 from ..benchmarks.fetch import unpack
 from ..report.results import NOTEBOOKS, own_files
-from .execute import Job, Outcome, run_cell
+from .execute import CellJob, CellOutcome, run_cell
 from .grid import data_paths
 from .sweep import Executor, here
 
@@ -75,7 +75,7 @@ def _move(folder, out):
 
 # %% ../../nbs/runs/workers.ipynb #dask-arrive
 def arrive(
-    archive:bytes, # Of a job's `Outcome`
+    archive:bytes, # Of a job's `CellOutcome`
     out:Path, # Folder of the cell
 )->None:
     "Put what a worker made where it belongs. What is no sound archive is a `FetchError`."
@@ -99,9 +99,9 @@ def _outcome(future):
     if error is None: return future.result()
     kind = type(error).__name__
     if kind == 'KilledWorker':
-        return Outcome('Its worker died each time that it ran: is there memory enough?', died=True)
+        return CellOutcome('Its worker died each time that it ran: is there memory enough?', died=True)
     if kind in ('CancelledError', 'FutureCancelledError'): raise RuntimeError(_LOST)
-    return Outcome(f'Its worker could not run it ({kind}: {error}).', died=True)
+    return CellOutcome(f'Its worker could not run it ({kind}: {error}).', died=True)
 
 _LOST = 'The scheduler was lost. What is done is kept: the same command goes on.'
 

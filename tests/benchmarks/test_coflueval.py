@@ -204,7 +204,8 @@ def test_the_matrix_with_a_judge(tmp_path):
     "One parameter makes it a model's matrix: a stub that sees anachronisms."
     from factlib.llm.stub import StubServer
     from factlib.metaeval.screening import dosed_tasks, matrix_cells
-    from factlib.runs.judging import judge_all
+    from factlib.evaluators.base import evaluate
+    from factlib.runs.judging import open_judges
     from factlib.metaeval.scores import judged_scores
     tasks = dosed_tasks(['24', '41'], [1])
     built = build([story('ann'), story('bob')], list(tasks), (300,), progress=False)
@@ -215,10 +216,11 @@ def test_the_matrix_with_a_judge(tmp_path):
     with StubServer(reply) as server:
         parameters = dict(evaluator='fluency_coherence', options='{}',
                           seed=0, model='stub', base_url=server.base_url, out=str(tmp_path))
-        (judge, frame), = judge_all(parameters, built.benchmark.examples, progress=False).values()
+        with open_judges(parameters) as [judge]:
+            frame = evaluate(judge, built.benchmark.examples, progress=False)
     cells = matrix_cells(judged_scores(frame), tasks).set_index(['metric', 'kind'])
     assert cells.loc[('coherence', '24'), 'mean'] == -2 and cells.loc[('coherence', '24'), 'lower'] == 2
     assert cells.loc[('coherence', '41'), 'mean'] == cells.loc[('fluency', '24'), 'mean'] == 0
     assert cells.loc[('coherence', '24'), 'target'] and not cells.loc[('fluency', '24'), 'target']
     assert set(cells.asked) == {2}
-    with pytest.raises(BadInput, match='must be JSON'): judge_all(parameters | dict(options='{'), [])
+    with pytest.raises(BadInput, match='must be JSON'), open_judges(parameters | dict(options='{')): pass

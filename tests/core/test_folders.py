@@ -494,7 +494,7 @@ def test_a_disk_that_is_really_full(tmp_path):
         try:
             run.file('small', 'x')
             run.file('large', 'x'*10**5)
-        finally: run.part.give_up()
+        finally: run.results.part.give_up()
     assert child(full, 0, 'none') == 'sentence'
     assert contents(tmp_path/'r') == before and sorted(contents(tmp_path/'r.failed')) == ['small', 'unfinished.json']
 

@@ -11,8 +11,8 @@ import pytest
 from factlib.core.records import BadInput
 from factlib.llm.cache import Cache
 from factlib.llm.stub import StubServer
-from factlib.runs.provenance import Record, stale
-from factlib.runs.execute import Outcome
+from factlib.runs.provenance import Provenance, why_stale
+from factlib.runs.execute import CellOutcome
 from factlib.runs.grid import load_grid
 from factlib.runs.sweep import Executor, keep_record, plan, read_record, run_sweep
 from command import factlib_inside
@@ -106,10 +106,10 @@ def test_a_table_that_is_gone_is_made_again(tmp_path):
     (tmp_path/'tables'/'a.csv').write_text('1')
     sha256 = '6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b' # of the text '1'
     (tmp_path/'result.json').write_text(json.dumps(dict(sha256={'tables/a.csv': sha256})))
-    record = Record('done', modules=dict(a=['a.py', 'x']), result=digests_of(tmp_path))
+    record = Provenance('done', modules=dict(a=['a.py', 'x']), result=digests_of(tmp_path))
     assert list(record.result) == ['result.json']
     (tmp_path/'tables'/'a.csv').unlink()
-    assert stale(record, Record('done'), tmp_path) == 'Its results are not whole.'
+    assert why_stale(record, Provenance('done'), tmp_path) == 'Its results are not whole.'
 
 def test_no_cell_of_the_file_in_the_help_fails(tmp_path, monkeypatch):
     from factlib.cli import _SWEEP
@@ -209,7 +209,7 @@ def test_a_full_disk_for_the_sweep_itself(mine, tmp_path, monkeypatch):
     monkeypatch.setattr(room, 'keep_record', full)
     @contextmanager
     def quick(cells): # workers that say they have failed: what counts here is what the sweep writes
-        yield Executor(lambda jobs, stop: ((job, Outcome('It broke.')) for job in jobs))
+        yield Executor(lambda jobs, stop: ((job, CellOutcome('It broke.')) for job in jobs))
     with pytest.raises(OSError, match='No space left'), redirect_stderr(io.StringIO()):
         run_sweep(load_grid(file), out, quick)
     monkeypatch.setattr(room, 'keep_record', real)
@@ -217,7 +217,7 @@ def test_a_full_disk_for_the_sweep_itself(mine, tmp_path, monkeypatch):
     assert statuses(out) == {'x=1': 'failed', 'x=2': 'stopped'}
 
 def test_a_record_that_cant_be_read_is_none(tmp_path):
-    keep_record(tmp_path, 'a', Record('done'))
+    keep_record(tmp_path, 'a', Provenance('done'))
     (tmp_path/'.sweep'/'cells'/'a.json').write_text('{"status": 1, "odd": 2}')
     assert read_record(tmp_path, 'a') is None
 

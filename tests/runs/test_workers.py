@@ -19,7 +19,7 @@ import pytest
 from factlib.benchmarks.fetch import FetchError
 from factlib.core.records import BadInput
 from factlib.llm.stub import StubServer
-from factlib.runs.sweep import copying, here, plan, run_sweep
+from factlib.runs.sweep import copier, here, plan, run_sweep
 from factlib.runs.workers import arrive, job_script, local_workers, scheduler_workers, slurm_workers
 from factlib.runs.grid import load_grid
 from factlib.runs.sweep_report import exit_code
@@ -252,7 +252,7 @@ def test_a_copy_that_fails_stops_nobody(tmp_path, monkeypatch):
     (tmp_path/'elsewhere'/'x=1').touch()
     (tmp_path/'elsewhere'/'index.html').mkdir()
     for kept in (0, 2): # again: those that are kept are copied before anything runs
-        summary = swept(file, 'out', done=copying('out', f'file://{tmp_path}/elsewhere'))
+        summary = swept(file, 'out', done=copier('out', f'file://{tmp_path}/elsewhere'))
         assert (summary['kept'], summary['done']) == (kept, 2 - kept)
         assert sorted(summary['not_copied']) == ['index.html', 'x=1'] and exit_code(summary) == 1
     assert (tmp_path/'elsewhere'/'x=2'/'notebook.ipynb').is_file() and (tmp_path/'elsewhere'/'cells.csv').is_file()
@@ -269,10 +269,10 @@ def test_copies_are_whole_when_they_are_there(tmp_path, monkeypatch):
         return put(self, source, to, **options)
     monkeypatch.setattr(local.LocalFileSystem, 'put_file', noted)
     for _ in range(2): # the second time only what is new is copied
-        swept(file, 'out', done=copying('out', f'file://{tmp_path}/elsewhere'))
+        swept(file, 'out', done=copier('out', f'file://{tmp_path}/elsewhere'))
     assert order == ['notebook.html', 'notebook.ipynb']*2 + ['cells.csv', 'index.html']*2
     assert {p.name for p in (tmp_path/'elsewhere').iterdir()} == {'x=1', 'x=2', 'cells.csv', 'index.html'}
-    with pytest.raises(BadInput, match='Nothing can be copied'): copying('out', 'nowhere://x')
+    with pytest.raises(BadInput, match='Nothing can be copied'): copier('out', 'nowhere://x')
 
 # Who isn't the user, and code in a cell that tries what it shouldn't
 

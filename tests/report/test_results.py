@@ -1,0 +1,58 @@
+"What opens a notebook, and what is said of evaluators that gave nothing."
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from factlib.core.records import BadInput
+from factlib.report.figures.style import figure_bytes
+from factlib.report.results import NotebookDisplay, ResultFolder, ScoreCounts
+
+class Slot:
+    "A place in a notebook."
+    def update(self, thing): self.thing = thing
+
+def displayed(folder, findings, figures=()):
+    "What stands in the two places of the answer."
+    display = NotebookDisplay('fox', Path('outputs/fox'))
+    display.slots = [Slot(), Slot()]
+    display.answer(findings, list(figures), folder)
+    return [getattr(slot, 'thing', None) for slot in display.slots]
+
+def finding(text, lead=0): return dict(text=text, cell='', lead=lead)
+
+@pytest.mark.parametrize('leads, said', [((0, 0, 0, 0), 'a b c'), ((1, 0, 3, 0), 'c a'), ((1, 2, 3, 4), 'd c b')])
+def test_what_leads_opens_the_notebook_else_the_first(leads, said, tmp_path):
+    answer, picture = displayed(tmp_path, [finding(text, lead) for text, lead in zip('abcd', leads)])
+    assert answer.markdown == f'**Answer.** {said}' and picture is None
+
+def test_nothing_found(tmp_path):
+    assert displayed(tmp_path, [])[0].markdown == '**Answer.** Nothing was found: see the cells below.'
+
+@pytest.mark.parametrize('high, width', [(4, 700), (10, 364)])
+def test_a_tall_picture_is_made_narrower(high, width, tmp_path):
+    "364: 700 by 1,000 pixels, made 520 high."
+    (tmp_path/'low.png').write_bytes(b'no picture')
+    (tmp_path/'fig.png').write_bytes(figure_bytes(Figure(figsize=(7, high)), 'png'))
+    figures = [dict(file='low.png', lead=0), dict(file='fig.png', lead=1)]
+    assert displayed(tmp_path, [], figures)[1].width == width
+
+def test_who_was_asked_in_vain_for_which_reason():
+    counts = ScoreCounts()
+    for name, scored, why in [('a', 0, 'transport in 2 of 2.'), ('b', 0, 'refused in 2 of 2.'), ('c', 1, ''),
+                              ('d', 0, 'transport in 2 of 2.'), ('e', 0, 'inapplicable in 2 of 2, each time: .')]:
+        counts.add(name, 2, scored, 's', why=why)
+    assert [name for name in 'abcdef' if counts.is_silent(name)] == ['a', 'b', 'd']
+    assert counts.same_silence('d') == ['a', 'd'] and counts.same_silence('b') == ['b']
+    assert counts.silence(['a', 'd']) == 'a and d gave no score to any of 2 examples: transport in 2 of 2.'
+    with pytest.raises(BadInput, match='named twice'): counts.add('a', 1, 1, 's')
+
+def test_a_file_is_written_once_unless_it_grows(tmp_path):
+    results = ResultFolder(tmp_path/'fox')
+    results.write('a.txt', 'one')
+    results.write('b.txt', 'two')
+    results.write('a.txt', 'three', anew=True)
+    assert results.files == ['b.txt', 'a.txt'] and (results.path/'a.txt').read_text() == 'three'
+    with pytest.raises(BadInput, match='is there already'): results.write('b.txt', 'four')
+    assert (results.path/'b.txt').read_text() == 'two'
+    results.part.give_up()
