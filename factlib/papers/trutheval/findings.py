@@ -28,11 +28,11 @@ def level_findings(
     - evaluator, questions
     - tau, tau_low, tau_high: below 0, scores fall with the levels"""
     words, best = correlations.set_index('evaluator').loc['rouge1'], correlations.sort_values('tau').iloc[0]
+    low, high = _ends(words, 'tau') or (None, None)
     return [f'On {int(words.questions)} ladders ({kind}) shared words alone (rouge1) follow the levels with a mean tau '
             f'of {format_estimate(words.tau, _ends(words, "tau"))}; the best evaluator in the paper\'s Table 2 has '
             f'{format_estimate(in_print, None, 2)}. '
-            + by_interval(*(_ends(words, 'tau') or (None, None)),
-                          'So a score can follow the levels without reading for errors.',
+            + by_interval(low, high, 'So a score can follow the levels without reading for errors.',
                           'So shared words do not follow the levels better.',
                           'Which of the two follows them better can\'t be told.', null=in_print),
             f'The lowest mean tau of all evaluators here is {best.tau:.3f} ({best.evaluator}).']
