@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'CHOSEN', 'DENSER', 'mean_interval', 'with_intensities', 'chosen', 'task_intervals', 'intensity_intervals',
-           'dense_words', 'lost_words']
+           'dense_words', 'lost_words', 'apart_finding']
 
 # %% ../../../nbs/papers/judgememo/intervals.ipynb #intervals-room-imports
 from ...core.records import DataFrame
@@ -158,3 +158,23 @@ def lost_words(
     if not denser: return f'Noticed at 2K only: {names}, of which both lengths hold the same share.'
     return (f'Noticed at 2K only: {names}. But short texts hold more per 1,000 tokens of {listed(denser)}, '
             f'so that does not show that length hides a fault.')
+
+# %% ../../../nbs/papers/judgememo/intervals.ipynb #intervals-room-tasks-finding
+def apart_finding(
+    tasks:DataFrame, # From `task_intervals`
+)->str:
+    """How many faults are noticed at 2K and at Full: by the interval of the difference, and by two intervals apart.
+
+    - level, task, metric, ci_low, ci_high
+    - delta_high: upper end of the interval of the paired difference"""
+    gold = tasks[tasks.task == 'gold'].set_index(['level', 'metric'])
+    target = tasks[[TASKS.get(t) == m for t, m in zip(tasks.task, tasks.metric)]]
+    of_gold = gold.loc[list(zip(target.level, target.metric)), ['ci_low', 'ci_high']].set_axis(target.index)
+    apart = (target.ci_high < of_gold.ci_low) | (of_gold.ci_high < target.ci_low)
+    two = [target[target.level == level] for level in ('2000', 'full')]
+    return ('Faults noticed on the metric they were meant to lower: '
+            + ' and '.join(f'{int((part.delta_high < 0).sum())} of {len(part)} at {name}'
+                           for part, name in zip(two, ('2K', 'Full')))
+            + ' (interval of the paired difference below 0). The intervals of untouched and spoilt scores are apart '
+              'for '
+            + ' and '.join(str(int(apart[part.index].sum())) for part in two) + '.')

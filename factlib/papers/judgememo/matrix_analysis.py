@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'RERUN', 'means_and_deltas', 'against_printed_gold', 'gold_cells', 'deselected_cell', 'deselected_cells',
-           'heatmap_run', 'heatmap_cell', 'heatmap_cells', 'matrix_cells', 'noticed_words', 'other_words']
+           'heatmap_run', 'heatmap_cell', 'heatmap_cells', 'matrix_cells', 'noticed_words', 'other_words',
+           'strongest_findings']
 
 # %% ../../../nbs/papers/judgememo/matrix_analysis.ipynb #matrix-analysis-imports
 from ...core.records import DataFrame
@@ -179,3 +180,22 @@ def other_words(
     few, many = scored
     return (f'On the other metric, a drop is shown for {listed(named, "none of these")}. With {few} to {many} texts a '
             f'small drop would not be found.')
+
+# %% ../../../nbs/papers/judgememo/matrix_analysis.ipynb #matrix-analysis-strongest
+def strongest_findings(
+    strong:DataFrame, # Of the metric meant, each fault at its highest intensity; columns see below
+    other:DataFrame, # Of the other metric, likewise
+)->list[str]: # At each length, at some, on the other metric; and, if it was recorded, [32]
+    """What is noticed of the faults at their strongest.
+
+    - id, task, level, length: the last two as a number and in words
+    - metric, intensity, scored
+    - delta, ci_low, ci_high"""
+    never = strong.groupby('task').filter(lambda rows: not (rows.ci_high < 0).any()).task
+    texts = other.scored.min(), other.scored.max()
+    found = [*noticed_words(strong), other_words(other[other.task.isin(never)], texts)]
+    vague = strong[strong.id == '32']
+    if not len(vague): return found
+    costs = listed(f'{format_estimate(-r.delta, (-r.ci_high, -r.ci_low), 2)} points at {r.length}'
+                   for r in vague.sort_values('level').itertuples())
+    return found + [f'[32], entities made vague, costs {costs} ({vague.intensity.iloc[0]:g} % of the names).']

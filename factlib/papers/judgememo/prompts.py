@@ -4,13 +4,15 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'PROMPT_TABLES', 'BY_HAND', 'issue_counts', 'copied_prompt', 'issue_cells', 'prompt_means', 'missing_scores',
-           'missing_words', 'beside_words']
+           'missing_words', 'beside_words', 'prompt_changes', 'lost_findings']
 
 # %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-imports
 from ...core.records import DataFrame
-from ...metaeval.damage import deltas
+from ...metaeval.damage import deltas, target_deltas
 from ...report.audit import Cell
 from ...report.words import listed
+from ...validity.base import holm
+from ...validity.paired import paired_t
 
 # %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-names
 TABLES = ('A.7', 'A.8', 'A.9', 'A.10', 'A.11', 'fig4.1', 'fig4.2', 'figA.26', 'figA.27')
@@ -127,3 +129,45 @@ def beside_words(
     return (f'Beside v6-3, more is noticed with {more} and less with {less} (Holm over {len(beside)} tests); for the '
             f'other {len(beside) - len(sure)} no difference is shown, on {int(beside.documents.max())} texts.'
             + (f' Not compared: {listed(left)}.' if left else ''))
+
+# %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-changes
+def prompt_changes(
+    table:DataFrame, # Scores with a column `prompt`
+    prompts, # Those that are compared, in this order
+    against:str='v6-3', # With which
+)->DataFrame: # One row for each prompt that has scores in common with it
+    """Mean delta of each prompt minus that of another, on the metric that the fault was meant to lower.
+
+    - prompt; judges: names of those with scores of both
+    - documents, change, ci_low, ci_high, p: below 0, the fault costs more points
+    - p_holm: over this table"""
+    import pandas as pd
+    d = pd.concat([target_deltas(part).assign(prompt=p) for p, part in table.groupby('prompt', sort=False)])
+    each = d.astype(dict(delta=float)).pivot(index=['evaluator', 'level', 'variant', 'group'], columns='prompt',
+                                             values='delta')
+    rows = []
+    for p in [p for p in prompts if p in each and p != against] if against in each else []:
+        both = (each[p] - each[against]).dropna()
+        if not len(both): continue
+        r = paired_t(both.groupby('group').mean().tolist())
+        judges = sorted(set(both.index.get_level_values('evaluator')))
+        rows.append(dict(prompt=p, judges=judges, documents=r.n, change=r.estimate, ci_low=r.low, ci_high=r.high,
+                         p=r.p))
+    beside = pd.DataFrame(rows, columns=['prompt', 'judges', 'documents', 'change', 'ci_low', 'ci_high', 'p'])
+    return beside.assign(p_holm=pd.Series(holm(beside.p), dtype='float64'))
+
+# %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-lost
+def lost_findings(
+    lost:DataFrame, # From `missing_scores`, with a column `length` (the level in words)
+    main:str='v6-3', # The prompt of the main study
+)->list[str]: # Of the main prompt, if it was recorded, and of the worst
+    """Which prompts lose scores, judge by judge.
+
+    - prompt, evaluator, length, asked
+    - share: in percent"""
+    own, worst = lost[lost.prompt == main].sort_values('share'), lost.sort_values('share').iloc[-1]
+    found = [f'{main}, the prompt of the main study, lacks {most.share:.0f} % of the scores of one judge '
+             f'({most.evaluator}, {most.length}; {most.asked} asked for) and {own.share.min():.0f} % at best.'
+             for _, most in own[-1:].iterrows()]
+    return found + [f'The largest share of scores is missing with {worst.prompt}: {worst.share:.0f} % by '
+                    f'{worst.evaluator} at {worst.length} ({worst.asked} asked for).']

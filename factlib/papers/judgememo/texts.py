@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['TABLES', 'PLACES', 'FAMILIES', 'PRINTED_UNITS', 'quick_counts', 'sentence_counts', 'entity_counts', 'general_cells',
            'with_swapped', 'entity_cells', 'said_intensity', 'taxonomy', 'taxonomy_figure', 'where_figure',
-           'settings_table', 'changed_words', 'changed_sentences', 'exchange_audit']
+           'settings_table', 'changed_words', 'changed_sentences', 'exchange_audit', 'taxonomy_finding',
+           'density_findings', 'units_finding', 'statistics_findings']
 
 # %% ../../../nbs/papers/judgememo/texts.ipynb #texts-imports
 import re
@@ -13,9 +14,10 @@ import re
 from ...core.records import DataFrame, Series
 from .recordings import recorded_texts
 from ...perturb.base import MANIPULATIONS
-from ...perturb.quality import TASKS
+from ...perturb.quality import NAMES, TASKS
 from ...report.audit import Cell
 from ...report.figures.style import FAINT, FIXED, INK, MUTED, compose, styled, swatches
+from ...report.words import listed
 from ...text.parse import parse
 from ...text.spans import paragraphs
 from ...text.vectors import load_spacy
@@ -263,3 +265,62 @@ def exchange_audit(
     texts = {(id, variant): text for (id, length, variant), text in recorded_texts(home).items() if length == '2000'}
     ids = sorted({id for id, _ in texts})[:n]
     return pd.DataFrame([_exchanged(id, *(texts[id, v] for v in ('gold', '42', '43'))) for id in ids])
+
+# %% ../../../nbs/papers/judgememo/texts.ipynb #texts-findings
+def taxonomy_finding(
+    kinds:DataFrame, # From `taxonomy`
+    used, # Ids of those in the benchmark
+)->str:
+    """What there is, and what the benchmark uses.
+
+    - id, metric"""
+    of = kinds.metric.value_counts()
+    return (f'The thesis has {len(kinds)} ways to damage a text, {of.get("coherence", 0)} meant to lower coherence and '
+            f'{of.get("fluency", 0)} fluency; its benchmark uses {kinds.id.isin(used).sum()}.')
+
+def density_findings(
+    made:DataFrame, # Spoilt texts of the benchmark; columns see below
+    mode:str, # Of the doses
+)->list[str]: # All kinds together, then [17] and [24], of which the thesis's formulas give short texts more
+    """Which kinds hit short texts more densely.
+
+    - variant
+    - length: in words, short ones first
+    - per_1000: changes per 1,000 tokens"""
+    mean = made.groupby(['variant', 'length']).per_1000.mean()
+    variants = list(mean.index.get_level_values(0).unique())
+    both = {v: mean[v].tolist() for v in variants if len(mean[v]) == 2}
+    told = [f'[{v}] {NAMES[v]} ({a:.1f} and {b:.1f})' for v, (a, b) in both.items() if a > 1.2*b]
+    return [f'Texts cut to 2,000 tokens hold over a fifth more changes per 1,000 tokens than whole ones for '
+            f'{listed(told, "no kind")} ({mode} mode).'] + [
+                f'[{v}] {NAMES[v]}: ' + ' and '.join(f'{x:.1f} changes per 1,000 tokens, {length}'
+                                                     for length, x in mean[v].items()) + f' ({mode} mode).'
+                for v in ('17', '24') if v in variants]
+
+def units_finding(
+    audit:DataFrame, # From `exchange_audit`
+)->str:
+    "Are the units of [42] and [43] swapped in print?"
+    mean = audit[['words_42', 'of_verbs', 'of_sentences', 'sentences_43']].mean()
+    swapped = abs(mean.words_42 - mean.of_verbs) < abs(mean.words_42 - mean.of_sentences)
+    return (f'[42] changed {mean.words_42:.1f} words a text, and 5 % of the verbs are {mean.of_verbs:.1f}, of the '
+            f'sentences {mean.of_sentences:.1f}; [43] changed {mean.sentences_43:.1f} sentences a text. '
+            + ('So their units are swapped in Table 3.7.' if swapped else
+               'That does not show that their units are swapped.'))
+
+# %% ../../../nbs/papers/judgememo/texts.ipynb #texts-checked
+def statistics_findings(
+    found:DataFrame, # The audit of Tables 3.1 and 3.5; columns see below
+    paragraphs:float, # Paragraphs of a full text, on average
+    sentences:float, # What is printed as its number of sentences
+)->list[str]: # How many agree; and whether that number is another's
+    """How many printed statistics are what the texts hold.
+
+    - status: `recipe_only`, if it is another number's value"""
+    known = found.status[found.status != 'no_data']
+    agree, others = (int((known == status).sum()) for status in ('agrees', 'recipe_only'))
+    said = [f'Of {len(found)} printed statistics {len(known)} could be checked: {agree} agree, {others} '
+            f'{"holds" if others == 1 else "hold"} another number\'s value, {len(known) - agree - others} with another '
+            f'value.']
+    return said + ([f'What is printed as the mean number of sentences, {sentences}, is the mean number of paragraphs, '
+                    f'{paragraphs:.2f}.'] if abs(paragraphs - sentences) < .005 else [])

@@ -246,6 +246,7 @@ def _checked_pairs(scores, pairs):
 def changes_table(
     scores:DataFrame, # From `measured`
     pairs:list|None=None, # (before, after); None: each variant and the next
+    family:str='table', # What Holm corrects over: the whole table, or the measures of each 'pair'
     **options, # n_resamples of films (1000), seed (0)
 )->DataFrame: # One row for each set, measure and pair
     """What changes from one kind of text to another.
@@ -256,7 +257,9 @@ def changes_table(
     rows = [dict(dataset=dataset, measure=measure, before=a, after=b) | _change_row(wide[a], wide[b], **options)
         for (dataset, measure), wide in _wide(scores) for a, b in _checked_pairs(scores, pairs) if {a, b} <= set(wide)]
     table = _as_numbers(rows, ['delta', 'ci_low', 'ci_high', 'dz', 'p'])
-    return table.assign(p_holm=holm(list(table.p))) if rows else table
+    if not rows: return table
+    by_pair = table.groupby(['before', 'after']).p
+    return table.assign(p_holm=by_pair.transform(holm) if family == 'pair' else holm(list(table.p)))
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-versions
 def version_name(

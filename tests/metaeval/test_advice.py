@@ -1,0 +1,90 @@
+"What matrices say in sentences, on made-up ones: where the opposite holds they say the opposite."
+import numpy as np
+import pandas as pd
+import pytest
+
+from factlib.metaeval.advice import alarm_findings, best_findings, chance_findings, floor_findings, known_aucs
+from sentences import joined, says
+
+# The small matrix
+
+def matrix(*rows):
+    "What is found of these evaluators, AUCs and intervals, on one benchmark."
+    table = pd.DataFrame([dict(benchmark='holmes_order', evaluator=e, statistic='AUC',
+                               estimate=auc, ci_low=low, ci_high=high, scored=12) for e, auc, low, high in rows])
+    known = known_aucs(table)
+    return joined(chance_findings(known) + best_findings(known))
+
+@pytest.mark.parametrize('low, high, words',
+                         [(.6, .8, ['1 have an AUC shown to be above one half (rouge1 0.70 on holmes_order) and 0 '
+                                    'below it (none). 0 intervals']),
+                          (.2, .4, ['0 have an AUC shown to be above one half (none) and 1 below it (rouge1',
+                                    '0 intervals']),
+                          (.4, .8, ['0 have an AUC shown to be above one half (none) and 0 below it (none). 1 '
+                                    'intervals include one half, and 1 pairs have no interval'])])
+def test_what_is_told_apart(low, high, words):
+    rows = ('rouge1', (low + high)/2, low, high), ('order_path', .9, None,
+                                                   None), ('length', .1, .05, .2), ('random', .5, .3, .7)
+    says(matrix(*rows), 'Of 2 pairs', *words, '1 of 2 intervals excludes one half (length 0.10 on holmes_order')
+
+def test_a_tuned_evaluator_is_named_with_the_best_of_the_others():
+    says(matrix(('order_path', .9, .8, .95), ('rouge1', .7, .6, .8), ('length', .99, .9, 1.)),
+         'order_path (tuned there) 0.90 [0.80, 0.95], 12 texts (settings chosen among some 300 on these stories); '
+         'of the others rouge1 0.70',
+         'the highest AUC of 2 evaluators') # the control is none
+
+@pytest.mark.parametrize('length, random, words',
+                         [((.05, .2), (.1, .3), '2 of 2 intervals exclude one half'),
+                          ((.4, .6), (.1, .3), '1 of 2 intervals excludes'),
+                          ((.4, .6), (.3, .7), '0 of 2 intervals exclude one half')])
+def test_controls_in_good_english(length, random, words):
+    rows = [(e, (low + high)/2, low, high)
+            for e, (low, high) in (('length', length), ('random', random), ('rouge1', (.4, .6)))]
+    says(matrix(*rows), words)
+
+# The matrix
+
+def cells(*rows):
+    "A matrix: evaluator, benchmark, higher, beats_floors, alpha of each cell."
+    table = pd.DataFrame(rows, columns=['evaluator', 'benchmark', 'higher', 'beats_floors', 'alpha'])
+    return table.assign(recorded=False, made_on=np.where(table.evaluator == 'fit', 'fitted on these turns', ''),
+                        floor=table.evaluator == 'length', scored=table.higher.notna().astype(int)*9)
+
+@pytest.mark.parametrize('beats, higher, alpha, words', [
+    ('yes', .9, .8,
+     ['Of 2 pairs of an evaluator and a benchmark 2 are shown to beat every floor (Holm over the whole table); for 0',
+      '0 pairs have no score']),
+    ('no', .2, .1, ['Of 2 pairs of an evaluator and a benchmark 0 are shown', 'for 0',
+                    'b: the raters hardly agree (alpha 0.10), so a low share says little about an evaluator.']),
+    ('too few groups', .9, .8, ['Of 2 pairs of an evaluator and a benchmark 0 are shown', 'for 2 there were too few']),
+    ('', None, .8, ['Of 0 pairs of an evaluator and a benchmark 0', '2 pairs have no score'])])
+def test_what_beats_the_floors(beats, higher, alpha, words):
+    text = joined(floor_findings(cells(('j', 'b', higher, beats, alpha), ('k', 'b', higher, beats, alpha),
+                                       ('fit', 'b', .99, 'yes', alpha), ('length', 'b', .5, '', alpha))))
+    says(text, *words, 'Not among them are 1 pairs where the evaluator was made on the benchmark.')
+    assert ('hardly agree' in text) == (alpha < .2)
+
+@pytest.mark.parametrize('worse, alarms, words', [
+    ((.9, .6), (.2, .5),
+     'b, flashback: j separates them best: it scores 90% of the worse texts lower, and 20% of the harmless ones; more '
+     'alarms than chance (interval above .5): none.'),
+    ((.5, .9), (.9, .2),
+     'k separates them best: it scores 90% of the worse texts lower, and 20% of the harmless ones; more alarms than '
+     'chance (interval above .5): j.'),
+    ((.2, .2), (.9, .8),
+     'b, flashback: none scores the worse texts lower more often than the harmless ones; more alarms than chance '
+     '(interval above .5): j and k.'),
+    ((.58, .5), (.6, .52),
+     'b, flashback: none scores the worse texts lower more often than the harmless ones; more alarms than chance '
+     '(interval above .5): none.'),
+    ((.5, None), (.4, .9),
+     'j separates them best: it scores 50% of the worse texts lower, and 40% of the harmless ones; more alarms than '
+     'chance (interval above .5): k.'),
+    ((None, None), (.9, .2), 'no evaluator has scores of both; more alarms than chance (interval above .5): j.')])
+def test_who_raises_false_alarms(worse, alarms, words):
+    table = pd.DataFrame(dict(benchmark='b', control='flashback', evaluator=['j', 'k'],
+                              worse_lower=worse, alarms=alarms, ci_low=[a - .2 for a in alarms]))
+    table = table.assign(excess=table.worse_lower - table.alarms, made_on='')
+    says(alarm_findings(table), words)
+    text = joined(alarm_findings(table.assign(made_on=['tuned on these stories', ''])))
+    assert ('j (tuned on these stories) separates' in text) == ('j separates' in words)

@@ -1,0 +1,89 @@
+"Findings of NarrativeFactScore on made-up tables: where the opposite holds they say the opposite."
+import numpy as np
+import pandas as pd
+import pytest
+
+from factlib.papers.narrativefactscore.findings import (correlation_finding, falsehood_findings, graph_findings,
+                                                        own_changes_finding, refinement_finding)
+from factlib.papers.narrativefactscore.tables import ablation_table, changes_table, measured
+from sentences import joined, says
+
+def changes(low, high, p_holm):
+    "All sentences false against harmless edits, for one evaluator and for one that never changes."
+    return pd.DataFrame([dict(before='harmless', after='false all', measure=m,
+                              delta=(lo + hi)/2, ci_low=lo, ci_high=hi, p_holm=p)
+                         for m, lo, hi, p in (('factscore', low, high, p_holm), ('rouge1', -1., 1., 1.))])
+
+@pytest.mark.parametrize('low, high, p_holm, words',
+                         [(-9., -3., .01,
+                           '1 of 2 evaluators score summaries with all sentences false lower than those with as many '
+                           'harmless edits (factscore −6.00 [−9.00, −3.00]), 0 higher (none): points of 100, '
+                           'two-sided, Holm over 2. All'),
+                          (3., 9., .01, 'edits (none), 1 higher (factscore 6.00 [3.00, 9.00])'),
+                          (-9., -3., .2,
+                           'None of 2 evaluators is shown to score summaries with all sentences false lower than those '
+                           'with as many harmless edits, or higher (two-sided, Holm over 2). All sentences false '
+                           'against as many harmless edits, no difference shown: factscore −6.00 [−9.00, −3.00] and '
+                           'rouge1 0.00 [−1.00, 1.00]')])
+def test_whether_falsehoods_cost_more_than_edits(low, high, p_holm, words):
+    says(falsehood_findings(changes(low, high, p_holm)), words)
+
+def test_what_edits_of_true_summaries_do():
+    own = pd.DataFrame([dict(before='original', after=after, measure='narrativefactscore', delta=d, ci_low=low,
+                             ci_high=high) for after, d, low, high in (('harmless', -1., -2., 0.),
+                                                                       ('false all', -5., None, None))])
+    says(own_changes_finding(own), 'changes by −1.0 [−2.0, 0.0] for harmless edits and −5.0 for all false (')
+
+def test_each_pair_of_kinds_is_a_family_of_its_own():
+    """A measure that falls on all of six stories has p 2/64 = .03125.
+
+    Two evaluators are two tests of a question, so Holm gives 2 x .03125 for both, whatever the four other questions
+    are."""
+    edits = {'original': 0, 'harmless': 1, 'false 1': 2, 'false 4': 3, 'false all': 4}
+    rows = [dict(dataset='holmes_false', evaluator=e, variant=v,
+                 level=v.split()[-1], group=f's{i}', example_id=f's{i}/{v}', value=(50 - k*(i + 1))/100)
+            for e in ('factscore', 'rouge1') for i in range(6) for v, k in edits.items()]
+    scores = measured(pd.DataFrame(rows), {e: (e, 'value') for e in ('factscore', 'rouge1')})
+    pairs = [('original', after) for after in list(edits)[1:]] + [('harmless', 'false all')]
+    found = changes_table(scores, pairs, family='pair', seed=0)
+    assert set(found.p) == {.03125} and set(found.p_holm) == {.0625}
+    assert set(changes_table(scores, pairs, seed=0).p_holm) == {10*.03125} # the table as one family
+
+def graph_finding(whole, form, books=12, same=False):
+    "The findings of the table of correlations, for scores that follow the truth with these errors."
+    chance = np.random.default_rng(0)
+    rows = [(b, i, chance.normal()) for b in range(books) for i in range(5)]
+    def judged(name, error):
+        return [dict(dataset='s', evaluator=name, example_id=f'{b}-{i}', group=f'b{b}',
+                     truth=truth, value=truth + error*chance.normal(), absence=None) for b, i, truth in rows]
+    frame = pd.DataFrame([r for name, error in (('narrativefactscore', whole), ('narrativefactscore_text', form))
+                          for r in judged(name, error)])
+    if same:
+        frame.loc[frame.evaluator == 'narrativefactscore_text',
+                  'value'] = list(frame.value[frame.evaluator == 'narrativefactscore'])
+    return joined(graph_findings(ablation_table(frame, 'narrativefactscore', seed=0), frame))
+
+@pytest.mark.parametrize('whole, form, words', [(.1, 3., 'it helps.'), (3., .1, 'it costs agreement.'),
+                                                (1., 1., 'that it helps is not shown.')])
+def test_whether_the_graph_helps(whole, form, words):
+    says(graph_finding(whole, form), '(narrativefactscore against narrativefactscore_text; 60 of 60 scores change); '
+         + words)
+
+def test_a_graph_that_changes_no_score_says_nothing():
+    text = graph_finding(1., 0., same=True)
+    says(text, 's: the graph changes none of 60 scores (narrativefactscore against narrativefactscore_text), so '
+               'whether it helps can\'t be told here.')
+    assert 'rho with people' not in text
+
+def test_correlations_are_those_of_the_table():
+    row = dict(dataset='s', scored=9, spearman_low=-.1, spearman_high=.4)
+    table = pd.DataFrame([row | dict(evaluator=e, spearman=rho)
+                          for e, rho in (('narrativefactscore', .16), ('length', .41), ('rouge1', .2))])
+    text = correlation_finding(table)
+    says(text, 's, Spearman\'s rho with people\'s judgements: narrativefactscore 0.16', 'length 0.41')
+    assert 'rouge1' not in text
+
+@pytest.mark.parametrize('gone, words', [(2, '2 of 4 false edits (50 %) and 20 % of all words: a larger share'),
+                                         (0, '0 of 4 false edits (0 %) and 20 % of all words: no larger share')])
+def test_whether_the_false_is_left_out(gone, words):
+    says(refinement_finding(gone, 4, pd.DataFrame(dict(version=[0, 0, 1, 1], words=[90, 110, 70, 90]))), words)
