@@ -15,7 +15,7 @@ from pathlib import Path
 from .narrative_page import TITLES, changed_html, estimate_parts, fact_parts, graph_html, graph_parts
 from .narrative_page import job_parts, linker, version_parts
 from .narrative_steps import ModelSettings, NarrativeSteps
-from .narrative_texts import MOST_TEXT, StoredText, SummaryVersion, add_text, all_texts, decoded
+from .narrative_texts import MOST_TEXT, StoredText, SummaryVersion, add_text, all_texts, decode_text
 from .server import Request, Response, Route, Server, download, go_to, render
 from .store import PageJobs, Store
 from ..core.files import digest
@@ -187,15 +187,15 @@ class NarrativeForms:
     def add(self, request:Request, way:str)->Response:
         "Take a text from a form, and open it."
         form = request.form
-        if way == 'paste': text, name = decoded(form.get('text', '').encode(), 'This'), form.get('name', '')
+        if way == 'paste': text, name = decode_text(form.get('text', '').encode(), 'This'), form.get('name', '')
         elif way == 'file':
             given, content = request.files.get('file', ('', b''))
             if not given: raise BadInput('There is no file: choose one, then upload it.')
-            text, name = decoded(content, given), Path(given).stem
+            text, name = decode_text(content, given), Path(given).stem
         else:
             story = next((s for s in self.app.samples() if s.id == form.get('sample')), None)
             if story is None: raise BadInput('There is no such sample: choose one from the list.')
-            text, name = decoded(story.text.encode(), story.title), story.title
+            text, name = decode_text(story.text.encode(), story.title), story.title
         return go_to(f'/texts/{add_text(self.app.store, text, name).id}')
 
     def change(self, request:Request, id:str, what:str)->Response:
@@ -215,7 +215,7 @@ class NarrativeForms:
 
     def paste(self, request:Request, id:str)->Response:
         "Take somebody's own summary; the same one again changes nothing."
-        n, text = self.app.text(id), decoded(request.form.get('text', '').encode(), 'The summary')
+        n, text = self.app.text(id), decode_text(request.form.get('text', '').encode(), 'The summary')
         own = digest(text, 16)
         if own not in {v.id for v in n.summaries.all()}: n.summaries.add(SummaryVersion(own, text.strip(), 'your own'))
         return go_to(f'/texts/{n.id}?version={own}#summary')
@@ -291,7 +291,7 @@ def narrative_server(
         app = NarrativeApp(store, settings)
         for path in map(Path, texts):
             if not path.is_file(): raise BadInput(f'There is no file {str(path)!r}.')
-            add_text(store, decoded(path.read_bytes(), path.name), path.stem)
+            add_text(store, decode_text(path.read_bytes(), path.name), path.stem)
         try:
             with Server(narrative_routes(app), port) as server: yield server
         finally: app.jobs.close()

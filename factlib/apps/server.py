@@ -122,7 +122,7 @@ class Response(NamedTuple):
     body: str|bytes = ''
     kind: str = 'text/html; charset=utf-8' # Its content type
     status: int = 200
-    headers: dict = {}                     # Further ones: name -> text
+    headers: dict = {}                     # Beside those that every answer has: name -> text
 
 def go_to(
     path:str, # On this server; may end in #PLACE
@@ -144,7 +144,7 @@ class Route(NamedTuple):
     "An address, and the functions that answer there: each takes a `Request`, and by name the groups of the pattern."
     pattern: str               # Of the whole path, as a regular expression with named groups
     get: Callable|None = None  # Shows, and changes nothing; None: there is no such page
-    post: Callable|None = None # Changes something: a form has to bring its key; None: likewise
+    post: Callable|None = None # Changes something: a form has to bring its key; None: no form is taken
 
 # %% ../../nbs/apps/server.ipynb #server-answer
 def _page_of_error(sentence, status):
