@@ -280,12 +280,6 @@ def _manifest(name, documents, examples, refused, settings, left_out):
                 documents=[_source_row(d) for d in documents], left_out=[x._asdict() for x in left_out],
                 examples=[_example_row(e) for e in examples], refused=[r._asdict() for r in refused])
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-check
-def _token_counts(lengths):
-    "The lengths, whole numbers from 1; None is the whole text."
-    return tuple(check_optional_count(x, 'A length in tokens (None: the whole text)', 1) for x in lengths)
-
-
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-check-build
 def _check(documents, settings, only):
     "Whether a benchmark can be made of this."
@@ -336,9 +330,26 @@ def _examples(documents, settings, workers, only, progress):
     refused = [r for r in short if _wanted(r.id.rpartition('/')[0], only)]
     return pairs, refused + [r for d, length in jobs for r in results[d.id, length][1]]
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-build-settings
-def _build(documents, settings, workers, only, progress, name):
-    "The benchmark of these documents and settings."
+# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-build
+def build(
+    documents, # A `Corpus`, or whatever has id, title and text
+    tasks:list|None=None, # From `grid`; None: the thesis's six
+    lengths:tuple=(2000, None), # In tokens; None: the whole text
+    *,
+    seed:int|str=0, # Draws the places that are hit
+    mode:str='paper', # Amounts as in the thesis; or "equal_density": as many in 1,000 tokens for all kinds
+    only:list|None=None, # Ids of the documents to be damaged, the others are donors; None: all
+    donors:int=32, # Other documents from which one may get passages, at most
+    model:str=SPACY_MODEL, # An installed spaCy pipeline
+    language:str='en', # Of the texts, an ISO code
+    workers:int=1, # Processes
+    progress:bool=True, # Show a bar
+    name:str='coflueval', # Of the benchmark
+)->Built:
+    "Every document at every length, intact and damaged by every task."
+    every = tuple(grid() if tasks is None else tasks)
+    counts = tuple(check_optional_count(x, 'A length in tokens (None: the whole text)', 1) for x in lengths)
+    settings = BuildSettings(every, counts, seed, mode, donors, model, language)
     everyone = sorted(documents, key=lambda d: d.id)
     _check(everyone, settings, only)
     workers = check_count(workers, 'The number of workers', 1)
@@ -348,39 +359,10 @@ def _build(documents, settings, workers, only, progress, name):
     edits = {e.id: edits for e, edits in pairs if e.variant != 'gold'}
     return Built(_benchmark(manifest, examples), edits, manifest)
 
-# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-build
-def build(
-    documents, # A `Corpus`, or whatever has id, title and text
-    tasks:list|None=None, # From `grid`; None: the thesis's six
-    lengths:tuple=(2000, None), # In tokens; None: the whole text
-    *,
-    seed:int|str=0, # Another seed hits other places
-    mode:str='paper', # Or "equal_density"
-    only:list|None=None, # Ids; the others are donors
-    donors:int=32, # Of one document, at most
-    model:str=SPACY_MODEL, # An installed spaCy pipeline
-    language:str='en', # ISO code
-    workers:int=1, # Processes
-    progress:bool=True, # Show a bar
-    name:str='coflueval', # Its
-)->Built:
-    "Every document at every length, intact and damaged by every task."
-    every = tuple(grid() if tasks is None else tasks)
-    settings = BuildSettings(every, _token_counts(lengths), seed, mode, donors, model, language)
-    return _build(documents, settings, workers, only, progress, name)
-
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-save-examples
-def _json_lines(rows): return ''.join(json.dumps(row, ensure_ascii=True) + '\n' for row in rows)
+def _json_lines(rows): # ASCII: no line separator of any script can break a line
+    return ''.join(json.dumps(row, ensure_ascii=True) + '\n' for row in rows)
 
-def _save_examples(examples, folder, format):
-    "Write the examples as examples.jsonl or examples.parquet."
-    if format == 'jsonl': write_atomic(folder/'examples.jsonl', _json_lines(e.to_dict() for e in examples))
-    else:
-        frame = Example.to_frame(examples)
-        if not frame.meta.map(bool).any(): frame = frame.drop(columns='meta') # parquet has no empty records
-        with atomic_path(folder/'examples.parquet') as path: frame.to_parquet(path, index=False)
-
-# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-save
 SAVED = ('examples.jsonl', 'examples.parquet', 'edits.jsonl', 'manifest.json')
 
 def save(
@@ -394,31 +376,15 @@ def save(
     edits = [dict(id=id, edits=[list(e) for e in edits]) for id, edits in built.edits.items()]
     stale = lambda old: [name for name in SAVED if is_ours(old/name, old)]
     with whole_folder(Path(folder), stale, check_exchange) as part:
-        _save_examples(built.benchmark, part, format)
+        if format == 'jsonl': write_atomic(part/'examples.jsonl', _json_lines(e.to_dict() for e in built.benchmark))
+        else:
+            frame = Example.to_frame(built.benchmark)
+            if not frame.meta.map(bool).any(): frame = frame.drop(columns='meta') # parquet has no empty records
+            with atomic_path(part/'examples.parquet') as path: frame.to_parquet(path, index=False)
         write_atomic(part/'edits.jsonl', _json_lines(edits))
         manifest = built.manifest | dict(sha256={'edits.jsonl': file_digest(part/'edits.jsonl')}) # see core.ownership
         write_atomic(part/'manifest.json', json.dumps(manifest, indent=1, ensure_ascii=False) + '\n')
     return Path(folder)
-
-# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-saved
-def _saved(folder):
-    "The manifest and the examples of a folder."
-    if not (folder/'manifest.json').is_file():
-        raise BadInput(f'{str(folder)!r} holds no benchmark: it has no manifest.json.')
-    manifest = json.loads((folder/'manifest.json').read_text(encoding='utf-8'))
-    manifest.pop('sha256', None) # of the files
-    files = [folder/'examples.jsonl', folder/'examples.parquet']
-    return manifest, load(next((p for p in files if p.is_file()), files[0])).examples
-
-
-# %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-same-texts
-def _same_texts(manifest, examples, folder):
-    "Complains about the first text that is another one, or missing."
-    listed, present = {e['id']: e['sha256'] for e in manifest['examples']}, {e.id: sha256(e.target) for e in examples}
-    wrong = [i for i in {**listed, **present} if listed.get(i) != present.get(i)]
-    if wrong:
-        raise BadInput(f'{len(wrong)} texts in {str(folder)!r} are not those of the manifest, '
-                       f'the first {wrong[0]!r}: build the benchmark again.')
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-load
 def load_built(
@@ -427,8 +393,17 @@ def load_built(
     "Read a benchmark. A text that is not the manifest's, or missing, is a `BadInput`."
     folder = Path(folder)
     recover(folder)
-    manifest, examples = _saved(folder)
-    _same_texts(manifest, examples, folder)
+    if not (folder/'manifest.json').is_file():
+        raise BadInput(f'{str(folder)!r} holds no benchmark: it has no manifest.json.')
+    manifest = json.loads((folder/'manifest.json').read_text(encoding='utf-8'))
+    manifest.pop('sha256', None) # of the files
+    files = [folder/'examples.jsonl', folder/'examples.parquet']
+    examples = load(next((p for p in files if p.is_file()), files[0])).examples
+    listed, present = {e['id']: e['sha256'] for e in manifest['examples']}, {e.id: sha256(e.target) for e in examples}
+    wrong = [i for i in {**listed, **present} if listed.get(i) != present.get(i)]
+    if wrong:
+        raise BadInput(f'{len(wrong)} texts in {str(folder)!r} are not those of the manifest, '
+                       f'the first {wrong[0]!r}: build the benchmark again.')
     rows = map(json.loads, json_lines((folder/'edits.jsonl').read_text(encoding='utf-8')))
     edits = {row['id']: [Edit(*e) for e in row['edits']] for row in rows}
     return Built(_benchmark(manifest, examples), edits, manifest)
@@ -446,11 +421,11 @@ def _drawn(documents, n, seed):
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-sets
 @benchmark(_ABOUT, good='gold', slow=True, question='damage')
 def coflueval(
-    split:str|None=None, # "LC" (whole texts) or "SC" (2,000 tokens); both when None
-    n:int|None=None, # So many documents; the others stay donors
-    seed:int=0, # Another seed draws and hits others
+    split:str|None=None, # "LC" (whole texts) or "SC" (2,000 tokens); None: both
+    n:int|None=None, # So many documents, the others stay donors; None: all
+    seed:int=0, # Draws the documents and the places that are hit
     folder:Path|None=None, # Of .txt files; None: the thesis's
-    mode:str='paper', # Or "equal_density"
+    mode:str='paper', # Amounts as in the thesis; or "equal_density"
     workers:int=1, # Processes
     **options, # Of `corpus`
 )->Benchmark:

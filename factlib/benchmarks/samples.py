@@ -147,7 +147,7 @@ def _parted(results):
 # %% ../../nbs/benchmarks/samples.ipynb #samples-sweep
 def quick_sweep(
     n:int|None=None, # The first so many texts; None: all
-    seed:int|str=0, # Another seed hits other places
+    seed:int|str=0, # Draws the places that are hit
     lengths:tuple=(2000, None), # In white-space tokens; None: the whole text
     kinds:tuple=('17', '24', '41'), # Of `MANIPULATIONS`
     mode:str='paper', # "equal_density" hits long texts as densely as short ones
@@ -174,7 +174,7 @@ good for trying things out, not for conclusions about judges."""
 def holmes(
     split=None, # There are no splits
     n:int|None=None, # The first so many stories; None: all
-    seed:int|str=0, # Another seed hits other places
+    seed:int|str=0, # Draws the places that are hit
     **options, # Of `quick_sweep`
 )->Benchmark:
     "The quick sweep as a benchmark."
