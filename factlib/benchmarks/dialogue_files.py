@@ -8,6 +8,7 @@ __all__ = ['VERSIONS', 'FADE_COLUMNS', 'AIS_COLUMNS', 'json_list', 'need_text', 
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-imports
 import ast, csv, io, json, re
+from collections import Counter
 from pathlib import Path
 
 from .base import Benchmark, benchmark
@@ -97,29 +98,20 @@ def _faithdial_example(turn, earlier, version, conversation):
     return Example(f'{conversation}/{place}', source=turn['knowledge'], target=turn[version], truth=truth,
                    history=_past(turn, earlier, version), group=conversation, meta=meta)
 
-# %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-faithdial-said
-def _said_turn(u, earlier):
-    "An utterance, entered into `earlier` at its place; a `BadInput` if another one stands there."
-    turn = _utterance(u)
-    place = len(turn['history'])
-    if place in earlier: raise BadInput('an utterance before it stands at the same place')
-    earlier[place] = turn
-    return turn
-
-def _utterances(dialogue):
-    "The utterances of a dialogue."
-    utterances = dialogue.get('utterances') if isinstance(dialogue, dict) else None
-    if isinstance(utterances, list) and utterances: return utterances
-    raise BadInput('it has no `utterances`, which must be a list of at least one')
-
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-faithdial-dialogue
 def _faithdial_dialogue(dialogue, conversation, where, version):
     "An `Example` or a `Refused` for each utterance of a dialogue."
-    try: utterances = _utterances(dialogue)
-    except BadInput as e: return [Refused(conversation, f'{where}: {e}.')]
+    utterances = dialogue.get('utterances') if isinstance(dialogue, dict) else None
+    if not isinstance(utterances, list) or not utterances:
+        return [Refused(conversation, f'{where}: it has no `utterances`, which must be a list of at least one.')]
     results, earlier = [], {}
     for i, u in enumerate(utterances):
-        try: results.append(_faithdial_example(_said_turn(u, earlier), earlier, version, conversation))
+        try:
+            turn = _utterance(u)
+            place = len(turn['history'])
+            if place in earlier: raise BadInput('an utterance before it stands at the same place')
+            earlier[place] = turn
+            results.append(_faithdial_example(turn, earlier, version, conversation))
         except BadInput as e:
             results.append(Refused(f'{conversation}/utterances[{i}]', f'{where}, utterances[{i}]: {e}.'))
     return results
@@ -139,35 +131,19 @@ _MEANING = dict(original='a turn that nobody edited is the original.',
 def _stands(results):
     "How many of the earlier turns of a dialogue were found in their places in later histories."
     turns = [x for x in results if isinstance(x, Example)]
-    pairs = sum(len(places) * (len(places) - 1) // 2 for places in _by_group(turns).values())
+    sizes = Counter(e.group for e in turns)
+    pairs = sum(n * (n - 1) // 2 for n in sizes.values())
     with_reference = sum('reference' in turn for e in turns for turn in e.history)
     return f'{with_reference:,} of {pairs:,} pairs of an earlier and a later turn'
 
-def _faithdial_card(path, version, results):
-    "The card of a file of FaithDial."
-    about = dict(version=version, file=path.name, meaning=_MEANING[version], stands=_stands(results))
-    return _FAITHDIAL_CARD.format(**about)
-
-def _by_group(turns):
-    "Group -> its examples."
-    groups = {}
-    for e in turns: groups.setdefault(e.group, []).append(e)
-    return groups
-
-# %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-faithdial-turns
-def _faithdial_turns(path, version):
-    "The results of all dialogues."
-    results = [x for i, dialogue in enumerate(json_list(path))
-               for x in _faithdial_dialogue(dialogue, f'{path.stem}-{i:04}', f'Dialogue {i}', version)]
-    return some_usable(path, results)
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-faithdial
 @benchmark('FaithDial: load("faithdial", path=JSON, version="original" or "edited"); each turn of a dialogue',
            good=SUPPORTED, question='facts')
 def faithdial(
     split=None, # There are no splits
-    n:int|None=None, # So many dialogues
-    seed:int|str=0, # Another draws others
+    n:int|None=None, # So many dialogues; None: all
+    seed:int|str=0, # Draws the dialogues
     path:str|Path|None=None, # The JSON file, needed
     version:str='original', # What the wizard wrote, as VISTA reads it; or "edited"
 )->Benchmark:
@@ -175,8 +151,11 @@ def faithdial(
     check_split('faithdial', split, ())
     check_choice(version, VERSIONS, 'version')
     path = need_file('faithdial', path, 'a JSON file of FaithDial (Hugging Face hub, McGill-NLP/FaithDial)')
-    results = _faithdial_turns(path, version)
-    return dialogue_benchmark('faithdial', results, _faithdial_card(path, version, results), n, seed)
+    results = [x for i, dialogue in enumerate(json_list(path))
+               for x in _faithdial_dialogue(dialogue, f'{path.stem}-{i:04}', f'Dialogue {i}', version)]
+    stands = _stands(some_usable(path, results))
+    card = _FAITHDIAL_CARD.format(version=version, file=path.name, meaning=_MEANING[version], stands=stands)
+    return dialogue_benchmark('faithdial', results, card, n, seed)
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-literal
 def literal(
@@ -193,20 +172,19 @@ def literal(
     raise BadInput(f'its `{key}` is no {kind.__name__} but a {type(value).__name__}')
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-csv-read
-def _next(reader):
-    "The next row, None at the end, or a `BadInput` for a row that can't be read."
-    try: return next(reader, None)
-    except csv.Error as e: return BadInput(f'it can\'t be read ({e})')
-
 def _numbered(reader, header):
     "(number from 1, row as a dict or `BadInput`) for each row; blank lines are none."
-    number = 0
-    while (cells := _next(reader)) is not None:
-        number += 1 if cells else 0
-        if isinstance(cells, BadInput): yield number, cells
-        elif cells and len(cells) != len(header):
-            yield number, BadInput(f'it has {len(cells)} cells, and the header {len(header)}')
-        elif cells: yield number, dict(zip(header, cells))
+    number, row = 0, None
+    while True: # a loop over the reader would end at the first row that can't be read
+        try: cells = next(reader)
+        except StopIteration: return
+        except csv.Error as e: row = BadInput(f'it can\'t be read ({e})')
+        else:
+            if not cells: continue
+            wrong = f'it has {len(cells)} cells, and the header {len(header)}'
+            row = dict(zip(header, cells)) if len(cells) == len(header) else BadInput(wrong)
+        number += 1
+        yield number, row
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-csv
 def _table_rows(text, columns, path):
@@ -266,25 +244,6 @@ def _fade_example(number, turn, known):
                    history=_fade_past(turn, known), truth=UNSUPPORTED if turn['bad'] else SUPPORTED,
                    group=turn['dialogue_id'], meta=meta)
 
-def _fade_known(turns):
-    "(dialogue, place, response) -> what was known for it."
-    return {(t['dialogue_id'], len(t['history']), plain(t['response'])): t['source'] for t in turns if t['source']}
-
-# %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-fade-turns
-def _checked(rows, check):
-    "(number, checked row) of each row that passes, and the refusals."
-    passed, refused = [], []
-    for number, row in rows:
-        try: passed.append((number, check(row)))
-        except BadInput as e: refused.append(Refused(f'row-{number}', f'Row {number}: {e}.'))
-    return passed, refused
-
-def _fade_turns(path):
-    "The results of all rows."
-    turns, refused = _checked(csv_rows(path, FADE_COLUMNS), _fade_turn)
-    known = _fade_known([turn for _, turn in turns])
-    return [*(_fade_example(number, turn, known) for number, turn in turns), *refused]
-
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-fade-card
 _FADE_CARD = """\
 FADE (Das, Saha & Srihari, 2022; github.com/souvikdgp16/FADE, MIT; dialogues of OpenDialKG, which see for its \
@@ -300,14 +259,19 @@ say what its path doesn't hold. `corrupt_history` isn't used. Format as in the a
            good=SUPPORTED, question='facts')
 def fade(
     split=None, # There are no splits: each is a file of its own
-    n:int|None=None, # So many dialogues
-    seed:int|str=0, # Another seed draws others
+    n:int|None=None, # So many dialogues; None: all
+    seed:int|str=0, # Draws the dialogues
     path:str|Path|None=None, # The CSV file, which is needed
 )->Benchmark:
     "FADE (Das et al., 2022) from its CSV file. What can't be used is in `refused`."
     check_split('fade', split, ())
     path = need_file('fade', path, 'a CSV file of FADE (github.com/souvikdgp16/FADE)')
-    results = some_usable(path, _fade_turns(path))
+    turns, refused = [], []
+    for number, row in csv_rows(path, FADE_COLUMNS):
+        try: turns.append((number, _fade_turn(row)))
+        except BadInput as e: refused.append(Refused(f'row-{number}', f'Row {number}: {e}.'))
+    known = {(t['dialogue_id'], len(t['history']), plain(t['response'])): t['source'] for _, t in turns if t['source']}
+    results = some_usable(path, [*(_fade_example(number, turn, known) for number, turn in turns), *refused])
     users = sum(isinstance(x, Example) and x.meta['speaker'] == 'user' for x in results)
     return dialogue_benchmark('fade', results, _FADE_CARD.format(file=path.name, users=users), n, seed)
 
@@ -330,28 +294,15 @@ def _binary(row, key):
     if row[key].strip() in ('0', '1'): return row[key].strip() == '1'
     raise BadInput(f'its `{key}` is {row[key][:40]!r}; it can be 0 or 1')
 
-def _ais_label(row):
-    "Whether an answer is attributable, and the label in words."
-    interpretable, good = _binary(row, 'INT'), _binary(row, 'INT & AIS')
-    if good and not interpretable: raise BadInput('it can\'t be attributable without being interpretable')
-    return good, 'attributable' if good else 'not attributable' if interpretable else 'not interpretable'
-
-# %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_ais-row
 def _ais_row(row):
     "The fields of a row of labels, checked; a flagged one is a `BadInput`, too."
     if isinstance(row, BadInput): raise row
     conversation, turn = example_index(row['ex-idx'])
     if _binary(row, 'Flagged'): raise BadInput('people flagged it as malformed, so it has no label')
-    good, label = _ais_label(row)
+    interpretable, good = _binary(row, 'INT'), _binary(row, 'INT & AIS')
+    if good and not interpretable: raise BadInput('it can\'t be attributable without being interpretable')
+    label = 'attributable' if good else 'not attributable' if interpretable else 'not interpretable'
     return row | dict(conversation=conversation, turn=turn, good=good, label=label)
-
-# %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_ais-example
-def _ais_example(number, row, history, source, prefix):
-    "The example of a row, given what was said before and what it is held against."
-    group = f'{prefix}-{row["conversation"]}'
-    meta = dict(conversation=group, turn=len(history), model=row['model-name'].strip(), label=row['label'])
-    return Example(f'{row["ex-idx"].strip()}/{number}', source=text_or_none(source), target=row['output'],
-                   history=history, truth=SUPPORTED if row['good'] else UNSUPPORTED, group=group, meta=meta)
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_ais-turns
 def ais_turns(
@@ -360,12 +311,16 @@ def ais_turns(
     prefix:str, # Begins the groups' names
 )->list: # `Example`s in the file's order, and `Refused` for flagged rows and rows without texts
     "The rows of AIS with their texts."
-    results = []
+    results: list = []
     for number, row in csv_rows(path, AIS_COLUMNS):
         try:
             checked = _ais_row(row)
             history, source = texts_of(checked)
-            results.append(_ais_example(number, checked, history, source, prefix))
+            group = f'{prefix}-{checked["conversation"]}'
+            meta = dict(conversation=group, turn=len(history), model=row['model-name'].strip(), label=checked['label'])
+            results.append(Example(f'{row["ex-idx"].strip()}/{number}', source=text_or_none(source),
+                                   target=row['output'], history=history, group=group, meta=meta,
+                                   truth=SUPPORTED if checked['good'] else UNSUPPORTED))
         except BadInput as e: results.append(Refused(f'row-{number}', f'Row {number}: {e}.'))
     return some_usable(path, results)
 
@@ -416,19 +371,13 @@ models' and people's answers in one dialogue. In the history the wizard's turns 
 as `reference`. Known flaws: one sentence is less than the wizard had before it. That file itself was not at hand when \
 this was written; its keys are those that code which reads it uses."""
 
-# %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_ais-wow-results
-def _wow_results(path, texts):
-    "The rows of AIS on Wizard of Wikipedia with their texts."
-    dialogues = json_list(texts)
-    return ais_turns(path, lambda row: _wow_texts(dialogues, row), 'wow')
-
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_ais-wow
 @benchmark('AIS, Wizard of Wikipedia: load("ais_wow", path=CSV, texts=JSON); is an answer in its sentence?',
            good=SUPPORTED, question='facts')
 def ais_wow(
     split=None, # There are no splits
-    n:int|None=None, # So many conversations
-    seed:int|str=0, # Another draws others
+    n:int|None=None, # So many conversations; None: all
+    seed:int|str=0, # Draws the conversations
     path:str|Path|None=None, # The labels, ann_wow.csv
     texts:str|Path|None=None, # The dialogues, test_random_split.json
 )->Benchmark:
@@ -437,7 +386,9 @@ def ais_wow(
     path = need_file('ais_wow', path, 'the file ann_wow.csv of AIS')
     texts = need_file('ais_wow', texts, 'the file test_random_split.json of Wizard of Wikipedia', 'texts')
     card = _WOW_CARD.format(path=path.name, texts=texts.name)
-    return dialogue_benchmark('ais_wow', _wow_results(path, texts), card, n, seed)
+    dialogues = json_list(texts)
+    results = ais_turns(path, lambda row: _wow_texts(dialogues, row), 'wow')
+    return dialogue_benchmark('ais_wow', results, card, n, seed)
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_ais-qrecc-turn
 def _qrecc_turns(rows):
@@ -450,14 +401,6 @@ def _qrecc_turns(rows):
         except BadInput as e: said = e
         turns[key] = BadInput('the file of texts has its turn twice') if key in turns else said
     return turns
-
-def _qrecc_said(turns, row):
-    "What was said before a row's answer."
-    conversation, turn = row['conversation'], row['turn']
-    said = turns.get((str(conversation), str(turn)))
-    if said is None: raise BadInput(f'the file of texts has no turn {turn} of conversation {conversation}')
-    if isinstance(said, BadInput): raise said
-    return alternating(said)
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_ais-passages
 def _passage_lines(path):
@@ -485,7 +428,11 @@ def _wanted(path):
 
 def _qrecc_texts(turns, collection, row):
     "What was said before a row's answer, and the passage it is held against."
-    history, url = _qrecc_said(turns, row), row['doc-url'].strip()
+    conversation, turn, url = row['conversation'], row['turn'], row['doc-url'].strip()
+    said = turns.get((str(conversation), str(turn)))
+    if said is None: raise BadInput(f'the file of texts has no turn {turn} of conversation {conversation}')
+    if isinstance(said, BadInput): raise said
+    history = alternating(said)
     if url not in collection: raise BadInput(f'among the passages there is no {url!r}')
     return history, collection[url]
 
@@ -499,15 +446,6 @@ answers have no `reference`; the passages come as a collection of 54 million, of
 each. The files were not at hand when this was written: `Conversation_no`, `Turn_no`, `Context` and `Question` are \
 those of the challenge's README, and the passages' `id` and `contents` those that code which reads them uses."""
 
-# %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_ais-qrecc-files
-def _qrecc_files(path, texts, collection):
-    "The three files that are needed."
-    path = need_file('ais_qrecc', path, 'the file ann_qrecc.csv of AIS')
-    texts = need_file('ais_qrecc', texts, 'the file qrecc_test.json of SCAI-QReCC-21', 'texts')
-    if collection is not None and Path(collection).is_dir(): return path, texts, Path(collection)
-    what = 'QReCC\'s passages: JSON lines with `id` and `contents`, a file or a folder'
-    return path, texts, need_file('ais_qrecc', collection, what, 'passages')
-
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_ais-qrecc-results
 def _qrecc_results(path, texts, collection):
     "The rows of AIS on QReCC with their texts."
@@ -519,15 +457,18 @@ def _qrecc_results(path, texts, collection):
            good=SUPPORTED, question='facts')
 def ais_qrecc(
     split=None, # There are no splits
-    n:int|None=None, # So many conversations
-    seed:int|str=0, # Another draws others
+    n:int|None=None, # So many conversations; None: all
+    seed:int|str=0, # Draws the conversations
     path:str|Path|None=None, # The labels, ann_qrecc.csv
     texts:str|Path|None=None, # The questions, qrecc_test.json
     passages:str|Path|None=None, # A file or a folder of JSON lines
 )->Benchmark:
     "AIS on QReCC. What can't be used is in `refused`."
     check_split('ais_qrecc', split, ())
-    files = _qrecc_files(path, texts, passages)
-    results = _qrecc_results(*files)
-    names = dict(zip(('path', 'texts', 'passages'), (file.name for file in files)))
-    return dialogue_benchmark('ais_qrecc', results, _QRECC_CARD.format(**names), n, seed)
+    path = need_file('ais_qrecc', path, 'the file ann_qrecc.csv of AIS')
+    texts = need_file('ais_qrecc', texts, 'the file qrecc_test.json of SCAI-QReCC-21', 'texts')
+    what = 'QReCC\'s passages: JSON lines with `id` and `contents`, a file or a folder'
+    if passages is not None and Path(passages).is_dir(): collection = Path(passages)
+    else: collection = need_file('ais_qrecc', passages, what, 'passages')
+    card = _QRECC_CARD.format(path=path.name, texts=texts.name, passages=collection.name)
+    return dialogue_benchmark('ais_qrecc', _qrecc_results(path, texts, collection), card, n, seed)

@@ -37,7 +37,7 @@ def _example(item, variant, level, source, target, group, meta=None):
 def reordered(
     sentences:list, # In the true order
     order:list, # Of the movable sentences: a permutation
-    movable:list|None=None, # Their places; all when None
+    movable:list|None=None, # Their places; None: all are movable
 )->list: # The sentences in the new order
     "The sentences, the movable ones re-ordered among their places."
     movable = list(range(len(sentences))) if movable is None else movable
@@ -62,7 +62,7 @@ def lies(
     sentences:list, # In the true order
     group:str, # Of the examples
     movable:list|None=None, # Places of the events; all when None
-    seed:int|str=0, # Another seed gives other orders
+    seed:int|str=0, # Draws the orders
     method:str='paper', # As for `perturb.order.permutation`
 )->list: # An `Example` or a `Refused` for each difficulty
     "The text at each difficulty."
@@ -74,7 +74,7 @@ CUES = tuple(shipped('data/words/flashback_cues.txt').read_text(encoding='utf-8'
 
 def cue_of(
     item:str, # Id of the text
-    seed:int|str=0, # Another seed gives other texts another cue
+    seed:int|str=0, # Draws the cue
 )->str: # One of `CUES`
     "The cue of a text's flashback: the same for the same id and seed, whatever else is made."
     return CUES[int(digest(f'{seed}/{item}'), 16) % len(CUES)]
@@ -99,7 +99,7 @@ ANNOUNCED = json.loads(shipped('data/order/announced.json').read_text(encoding='
 def announcement(
     kind:str, # "flashback", "interjection" or "supplement"
     item:str, # Id of the text
-    seed:int|str=0, # Another seed gives other texts another one
+    seed:int|str=0, # Draws it
 ): # (opening, cue), (into, out of), or the sentence
     "How a text announces it: the same for the same kind, id and seed."
     return ANNOUNCED[kind][int(digest(f'{seed}/{item}/{kind}'), 16) % len(ANNOUNCED[kind])]
@@ -208,28 +208,23 @@ def _storysumm_rows(split):
     stories = read_parquet(data_file('storysumm/stories.parquet'), ['story_id', 'story']).set_index('story_id').story
     return summaries[(summaries.label == 1) & (summaries.split.eq(split) if split else True)], stories
 
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-storysumm-results
-def _storysumm_results(split, seed, method, sentences, announced):
-    "The texts made of all summaries of a split, and refusals."
-    if sentences not in SENTENCES: raise BadInput(f'sentences must be "events" or "all", not {sentences!r}.')
-    (rows, stories), marks = _storysumm_rows(split), storysumm_marks() if sentences == 'events' else {}
-    parallel = json.loads(shipped('data/order/storysumm.json').read_text(encoding='utf-8'))['parallel']
-    return [x for row in rows.itertuples()
-            for x in _storysumm_item(row, stories[row.story_id], parallel, marks, seed, method, announced)]
-
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-storysumm
 @benchmark('Faithful summaries of StorySumm, true and in a false order', good='true',
            needs=('storysumm/summaries.parquet', 'storysumm/stories.parquet'), question='order')
 def storysumm_order(
-    split:str|None=None, # "val" or "test"
-    n:int|None=None, # So many stories
-    seed:int|str=0, # Another seed gives other orders and cues
+    split:str|None=None, # "val" or "test"; None: both
+    n:int|None=None, # So many stories; None: all
+    seed:int|str=0, # Draws the stories, their orders and cues
     method:str='paper', # As for `perturb.order.permutation`
     sentences:str='events', # Moved by the lies; or "all", as before the marks
     announced:bool=False, # Controls of `announced.json`: flashback, interjected, supplement
 )->Benchmark:
     "Faithful summaries of StorySumm, their events re-ordered, and controls."
-    results = _storysumm_results(split, seed, method, sentences, announced)
+    if sentences not in SENTENCES: raise BadInput(f'sentences must be "events" or "all", not {sentences!r}.')
+    (rows, texts), marks = _storysumm_rows(split), storysumm_marks() if sentences == 'events' else {}
+    parallel = json.loads(shipped('data/order/storysumm.json').read_text(encoding='utf-8'))['parallel']
+    results = [x for row in rows.itertuples()
+               for x in _storysumm_item(row, texts[row.story_id], parallel, marks, seed, method, announced)]
     return _benchmark('storysumm_order', results, STORYSUMM, n, seed)
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-summary
@@ -268,8 +263,8 @@ def _holmes_item(story, told, seed, method):
            question='order')
 def holmes_order(
     split=None, # There are no splits
-    n:int|None=None, # So many stories
-    seed:int|str=0, # Another seed gives other orders
+    n:int|None=None, # So many stories; None: all
+    seed:int|str=0, # Draws the stories and their orders
     method:str='paper', # As for `perturb.order.permutation`
 )->Benchmark:
     "Our summaries of the Holmes stories, their events re-ordered, and controls."
@@ -286,10 +281,6 @@ _PARTS = {word: part for part, words in _LEVELS.items() for word in words.split(
 _WOVEN = 'woven', 'true' # the truth by the writer of the lies
 _ALONE = dict(source=('source',), woven=_WOVEN) # never paraphrased
 
-def _key_words(key):
-    "The words of a key, in small letters; a prime is a word."
-    return re.findall('[a-z]+', re.sub("['’′]", '_prime', key.lower()))
-
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-keys
 def _only_level(words):
     "The level that these words mean, or \"source\"; None for none or several."
@@ -302,7 +293,7 @@ def text_key(
     key:str, # Of a row; nested keys are joined by a dot
 )->tuple|None: # ("source",), or (variant, level), or None for something else
     "Which text of MontageLie stands under this key."
-    words = _key_words(key)
+    words = re.findall('[a-z]+', re.sub("['’′]", '_prime', key.lower()))
     if not words or any(w not in _PARTS for w in words): return None
     paraphrased, level = any(_PARTS[w] == 'paraphrase' for w in words), _only_level(words)
     if level in _ALONE: return None if paraphrased else _ALONE[level]
@@ -404,16 +395,9 @@ def is_labelled(
     lies = [what for what in map(text_key, keys) if what and what[-1] in DIFFICULTIES]
     return not lies and any(key.strip().lower() in ('label', 'labels', 'truth') for key in keys)
 
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-meaning
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-label-fault
 _MEANINGS = ('true', 'lie', *DIFFICULTIES)
 
-def _check_meanings(path, truths):
-    "Whether the truths of a file are true or lie, or a difficulty."
-    unknown = [t for t in truths if t is not None and t not in _MEANINGS]
-    if unknown: raise BadInput(f'In {str(path)!r} a text is marked {unknown[0]!r}: say which labels mean what, as '
-                               f"labels={{'0': 'lie', '1': 'true'}}; a label means {', '.join(_MEANINGS)}.")
-
-# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-label-fault
 def _label_fault(example):
     "What is wrong with a labelled text, or None."
     level, lie = example.level, example.truth != 'true'
@@ -443,7 +427,9 @@ def _labelled_texts(file, columns, labels):
     if file.suffix == '.json':
         raise BadInput(f'{str(file)!r} has labels, one text a row: save it as JSON lines (.jsonl), CSV or parquet.')
     examples, _ = read_examples(file, columns, labels)
-    _check_meanings(file, [e.truth for e in examples])
+    unknown = [e.truth for e in examples if e.truth is not None and e.truth not in _MEANINGS]
+    if unknown: raise BadInput(f'In {str(file)!r} a text is marked {unknown[0]!r}: say which labels mean what, as '
+                               f"labels={{'0': 'lie', '1': 'true'}}; a label means {', '.join(_MEANINGS)}.")
     return [_of_label(e, number) for number, e in enumerate(examples, 1)]
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-named
@@ -489,17 +475,14 @@ def _whole_file(text, path):
     return rows
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-file
-def _named_rows(path):
-    "(part, row) for each row of a file."
-    try: text = path.read_text(encoding='utf-8-sig')
-    except ValueError: raise BadInput(f'{str(path)!r} is not UTF-8 text: save it as UTF-8.') from None
-    return [(None, _line(line)) for line in json_lines(text)] if path.suffix == '.jsonl' else _whole_file(text, path)
-
 _SUFFIXES = ('.jsonl', '.json', '.csv', '.parquet')
 
 def _file_rows(path):
     "(part, row) for each row of a file of any kind."
-    return [(None, row) for row in read_rows(path)] if path.suffix in _SUFFIXES[2:] else _named_rows(path)
+    if path.suffix in _SUFFIXES[2:]: return [(None, row) for row in read_rows(path)]
+    try: text = path.read_text(encoding='utf-8-sig')
+    except ValueError: raise BadInput(f'{str(path)!r} is not UTF-8 text: save it as UTF-8.') from None
+    return [(None, _line(line)) for line in json_lines(text)] if path.suffix == '.jsonl' else _whole_file(text, path)
 
 def tuple_rows(
     path:Path, # A .jsonl, .json, .csv or .parquet file
@@ -557,17 +540,15 @@ def _check_bare(file, rows):
                    f"means, as columns={{'truth': {named!r}}} and labels={{'0': 'lie', '1': 'true'}}, or leave it out.")
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-released-texts
-def _tuple_texts(file, rows, columns):
-    "The texts of rows that are tuples, and refusals."
-    rows = _renamed(rows, columns)
-    _check_bare(file, rows)
-    return [x for number, (part, row) in enumerate(rows, 1) for x in _row_examples(row, number, part)]
-
 def _released_texts(file, columns=None, labels=None):
     "The texts of all rows, and refusals. If no row is usable, a `BadInput` says what is wrong with the first."
     rows = _file_rows(file)
     labelled = labels or 'truth' in (columns or {}) or any(is_labelled(row) for _, row in rows)
-    results = _labelled_texts(file, columns, labels) if labelled else _tuple_texts(file, rows, columns)
+    if labelled: results = _labelled_texts(file, columns, labels)
+    else:
+        rows = _renamed(rows, columns)
+        _check_bare(file, rows)
+        results = [x for number, (part, row) in enumerate(rows, 1) for x in _row_examples(row, number, part)]
     if any(isinstance(x, Example) for x in results): return results
     raise BadInput(f'{str(file)!r} holds no row of MontageLie.' + (f' {results[0].reason}' if results else ''))
 
@@ -576,11 +557,11 @@ def _released_texts(file, columns=None, labels=None):
            needs=('montagelie/montagelie.jsonl',), question='order')
 def montagelie(
     split=None, # There are no splits
-    n:int|None=None, # So many sources
-    seed:int|str=0,
-    path:str|Path|None=None, # None: montagelie/montagelie.jsonl or .json in the data folder
-    columns:dict|None=None, # Field of an `Example` -> its column
-    labels:dict|None=None, # Such as {'0': 'lie', '1': 'true'}
+    n:int|None=None, # So many sources; None: all
+    seed:int|str=0, # Draws the sources
+    path:str|Path|None=None, # The file; None: montagelie/montagelie.jsonl or .json in the data folder
+    columns:dict|None=None, # Field of an `Example` -> its column; None: by the usual names
+    labels:dict|None=None, # What labels mean, such as {'0': 'lie', '1': 'true'}; None: they say so themselves
 )->Benchmark:
     "The released tuples of MontageLie (Eq 4), or one labelled text a row. What can't be used is in `refused`."
     if split is not None: raise BadInput(f'"montagelie" has no splits, so none called {split!r}.')

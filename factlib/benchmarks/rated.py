@@ -53,8 +53,8 @@ def rated_benchmark(
     results:list, # `Example`s, and `Refused` of what could not be made
     kind:str, # "label" or "score"
     card:str, # What they are, and their warnings
-    n:int|None=None, # So many groups; all when None
-    seed:int|str=0, # Another seed draws others
+    n:int|None=None, # So many groups; None: all
+    seed:int|str=0, # Draws the groups
 )->Benchmark:
     "The benchmark. Without a single example: a `BadInput` with the first reason."
     examples, refused = parted(results)
@@ -222,9 +222,9 @@ don't show them as facts. From `factscore_labels/MODEL.jsonl`."""
     good='supported', needs=tuple(f'factscore_labels/{model}.jsonl' for model in MODELS), question='facts')
 def factscore_labels(
     split=None, # There are no splits
-    n:int|None=None, # So many people described
-    seed:int|str=0, # Another seed draws others
-    unit:str='reply', # Or "fact"
+    n:int|None=None, # So many people described; None: all
+    seed:int|str=0, # Draws the people
+    unit:str='reply', # What an example is: a biography, or a "fact" of one
 )->Benchmark:
     "FActScore's labelled biographies (Min et al., 2023)."
     check_split('factscore_labels', split, ())

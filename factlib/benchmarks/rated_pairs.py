@@ -75,26 +75,22 @@ the decided pairs. Lines that name the maker are taken out."""
 DIMENSIONS = ('insights', 'inclusion', 'exclusion', 'direction', 'structure')
 _METASYN = ('metasyn/human_annotation_data.json', 'metasyn/ma.jsonl')
 
-def _metasyn(dimension):
-    "All examples of a dimension."
-    tasks = json_file(_METASYN[0], {'per_task_annotations': {...: _TASK}})['per_task_annotations']
-    reports = {(r['meta']['paper_id'], r['meta']['pair_id']): r for r in json_rows(_METASYN[1], _PAIR)}
-    ours = {name: task for name, task in tasks.items() if task['dimension_id'] == dimension}
-    return [x for name, task in ours.items() for x in _task_examples(name, task, reports)]
-
-# %% ../../nbs/benchmarks/rated_pairs.ipynb #rated_pairs-metasyn-load
 @benchmark('MetaSyn: pairs of long machine-made reports, compared by eight people', good='better', needs=_METASYN,
     slow=True, question='quality')
 def metasyn(
     split=None, # There are no splits
-    n:int|None=None, # So many papers
-    seed:int|str=0, # Another seed draws others
+    n:int|None=None, # So many papers; None: all
+    seed:int|str=0, # Draws the papers
     dimension:str='insights', # Or another of `DIMENSIONS`
 )->Benchmark:
     "MetaSyn's pairs of reports."
     check_split('metasyn', split, ())
     check_choice(dimension, DIMENSIONS, 'dimension')
-    return rated_benchmark('metasyn', _metasyn(dimension), 'label', _METASYN_CARD, n, seed)
+    tasks = json_file(_METASYN[0], {'per_task_annotations': {...: _TASK}})['per_task_annotations']
+    reports = {(r['meta']['paper_id'], r['meta']['pair_id']): r for r in json_rows(_METASYN[1], _PAIR)}
+    ours = {name: task for name, task in tasks.items() if task['dimension_id'] == dimension}
+    results = [x for name, task in ours.items() for x in _task_examples(name, task, reports)]
+    return rated_benchmark('metasyn', results, 'label', _METASYN_CARD, n, seed)
 
 # %% ../../nbs/benchmarks/rated_pairs.ipynb #rated_pairs-llmbar-rows
 SETS = dict(Natural='Natural', GPTInst='Adversarial/GPTInst', GPTOut='Adversarial/GPTOut', Manual='Adversarial/Manual',
@@ -122,9 +118,9 @@ habit, not noise; report the sets apart. From `llmbar/SET/dataset.json`."""
            'Neighbor', good='better', needs=tuple(f'llmbar/{folder}/dataset.json' for folder in SETS.values()),
            question='quality')
 def llmbar(
-    split:str|None=None, # One of `SETS`; all when None
-    n:int|None=None, # So many instructions
-    seed:int|str=0, # Another seed draws others
+    split:str|None=None, # One of `SETS`; None: all
+    n:int|None=None, # So many instructions; None: all
+    seed:int|str=0, # Draws the instructions
 )->Benchmark:
     "LLMBar's pairs (Zeng et al., 2024)."
     check_split('llmbar', split, tuple(SETS))
@@ -204,19 +200,15 @@ def _llmbar_said(model, names):
             said |= {(f'{name}/{i}/{side}', about): _won(row['results'][0], side, f'{file}, row {i}') for side in '12'}
     return said
 
-# %% ../../nbs/benchmarks/rated_pairs.ipynb #rated_recorded-llmbar-judges
-def _llmbar_judges():
-    "Names of the recorded judges."
-    folders = [data_home()/'llmbar'/f/'evaluators' for f in SETS.values()] if data_home() else []
-    return sorted({p.name for folder in folders if folder.is_dir() for p in folder.iterdir() if p.is_dir()})
-
 # %% ../../nbs/benchmarks/rated_pairs.ipynb #rated_recorded-llmbar
 def llmbar_recorded(
     examples:list, # Of `llmbar`
 )->DataFrame: # As from `evaluate`, with the parts first and swapped; judge after judge
     "What six models said of pairs of answers, in both orders."
     names, frames = [name for name in SETS if any(e.level == name for e in examples)], []
-    for model in _llmbar_judges():
+    home = data_home()
+    folders = [home/'llmbar'/f/'evaluators' for f in SETS.values()] if home else []
+    for model in sorted({p.name for folder in folders if folder.is_dir() for p in folder.iterdir() if p.is_dir()}):
         said = _llmbar_said(model, names)
         ours = {e.id: said[e.id, e.group] for e in examples if (e.id, e.group) in said}
         if ours: frames.append(_frame(model, examples, ours))

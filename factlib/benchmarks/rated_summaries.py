@@ -60,20 +60,6 @@ def _answer(name, row, story, number, system, raters, ask):
 # %% ../../nbs/benchmarks/rated_summaries.ipynb #rated_summaries-squality-results
 SYSTEMS = ('bart', 'bart-dpr', 'human')
 
-def _squality(ask, systems):
-    "All answers of these systems."
-    rows, stories = json_rows('squality/all-responses.jsonl', _RATED), _stories()
-    need_different([row['passage-id'] for row in rows], 'squality/all-responses.jsonl')
-    people, results = _people(rows), []
-    cells = [(row, number, s) for row in rows for number, own in row['questions'].items() for s in own if s in systems]
-    for row, number, system in cells:
-        name, reviews = f'{row["passage-id"]}/{number}/{system}', row['questions'][number][system]['reviews']
-        if not number.isdecimal(): results.append(Refused(name, f'The question {number!r} has no number.'))
-        else: results.append(_answer(name, row, stories.get(row['passage-id']), number, system,
-                                     _ratings(reviews, ask, people, name), ask))
-    return results
-
-# %% ../../nbs/benchmarks/rated_summaries.ipynb #rated_summaries-squality-card
 _SQUALITY_CARD = """\
 SQuALITY (Wang et al., 2022; github.com/nyu-mll/SQuALITY; ratings CC BY 4.0, stories Project Gutenberg): 300 \
 answers to 100 questions on 20 stories by two machines and a person, each rated by three of four reviewers, 0 to \
@@ -88,16 +74,25 @@ left out of them. Two stories (63521, 61198) were shorter when rated."""
     needs=('squality/all-responses.jsonl', 'squality/test.jsonl'), slow=True, question='quality')
 def squality(
     split=None, # There are no splits
-    n:int|None=None, # So many stories
-    seed:int|str=0, # Another seed draws others
-    ask:str='overall', # Or "correctness", "selection"
-    systems:tuple=SYSTEMS, # Some of them
+    n:int|None=None, # So many stories; None: all
+    seed:int|str=0, # Draws the stories
+    ask:str='overall', # What was rated; or "correctness", "selection"
+    systems:tuple=SYSTEMS, # Whose answers, some of `SYSTEMS`
 )->Benchmark:
     "SQuALITY's rated answers (Wang et al., 2022)."
     check_split('squality', split, ())
     check_choice(ask, ('overall', 'correctness', 'selection'), 'ask')
     for system in systems: check_choice(system, SYSTEMS, 'system')
-    return rated_benchmark('squality', _squality(ask, systems), 'score', _SQUALITY_CARD, n, seed)
+    rows, stories = json_rows('squality/all-responses.jsonl', _RATED), _stories()
+    need_different([row['passage-id'] for row in rows], 'squality/all-responses.jsonl')
+    people, results = _people(rows), []
+    cells = [(row, number, s) for row in rows for number, own in row['questions'].items() for s in own if s in systems]
+    for row, number, system in cells:
+        name, reviews = f'{row["passage-id"]}/{number}/{system}', row['questions'][number][system]['reviews']
+        if not number.isdecimal(): results.append(Refused(name, f'The question {number!r} has no number.'))
+        else: results.append(_answer(name, row, stories.get(row['passage-id']), number, system,
+                                     _ratings(reviews, ask, people, name), ask))
+    return rated_benchmark('squality', results, 'score', _SQUALITY_CARD, n, seed)
 
 # %% ../../nbs/benchmarks/rated_summaries.ipynb #rated_summaries-booook-forms
 _MARKS = {...: {'summary': str, 'annotations': [{'source': str, 'anno': {...: (str, list)}, 'agreement': str}]}}
@@ -158,9 +153,9 @@ _BOOOOK = 'booookscore/annotations-gpt4-4096-inc.json'
     needs=(_BOOOOK,), question='coherence')
 def booookscore(
     split=None, # There are no splits
-    n:int|None=None, # So many books
-    seed:int|str=0, # Another seed draws others
-    unit:str='book', # Or "mark"
+    n:int|None=None, # So many books; None: all
+    seed:int|str=0, # Draws the books
+    unit:str='book', # What an example is: a summary of a book, or a "mark" in one
 )->Benchmark:
     "BooookScore's marks (Chang et al., 2024)."
     check_split('booookscore', split, ())
@@ -205,19 +200,6 @@ def _story_test(story, test, said, experts, truth):
         truth=_majority(said) if truth == 'label' else mean_rating(said), group=f'plot-{story["story_idx"]:02}',
         variant=story['story_id'].split('_', 1)[-1], level=str(test['ttcw_idx']), meta=meta)
 
-# %% ../../nbs/benchmarks/rated_summaries.ipynb #rated_stories-ttcw-results
-def _ttcw(tests, truth):
-    "All examples of these tests."
-    verdicts, stories = _verdicts(), json_file('ttcw/ttcw_short_stories.json', [_TTCW_STORY])
-    known = json_file('ttcw/ttcw_all_tests.json', [_TEST])
-    need_different([s['story_id'] for s in stories], 'ttcw/ttcw_short_stories.json')
-    wanted = [t for t in known if tests is None or t['ttcw_idx'] in tests]
-    lacking = set(tests or ()) - {t['ttcw_idx'] for t in known}
-    if lacking: raise BadInput(f'TTCW has no test {min(lacking)!r}; it has {len(known)}, from 1 on.')
-    experts = sorted({expert for said in verdicts.values() for expert in said})
-    return [_story_test(s, t, verdicts.get((s['story_id'], t['ttcw_idx']), {}), experts, truth)
-            for s in stories for t in wanted]
-
 # %% ../../nbs/benchmarks/rated_summaries.ipynb #rated_stories-ttcw-card
 _TTCW_CARD = """\
 TTCW (Chakrabarty et al., CHI 2024; github.com/salesforce/creativity_eval, BSD-3-Clause): 48 stories by The New \
@@ -234,16 +216,24 @@ accuracy of .58 at best. From `ttcw/ttcw_annotations.json`, `ttcw_short_stories.
     slow=True, question='quality')
 def ttcw(
     split=None, # There are no splits
-    n:int|None=None, # So many plots
-    seed:int|str=0, # Another seed draws others
-    tests:tuple|None=None, # Numbers of tests, 1 to 14; all when None
+    n:int|None=None, # So many plots; None: all
+    seed:int|str=0, # Draws the plots
+    tests:tuple|None=None, # Numbers of tests, 1 to 14; None: all
     truth:str='label', # "yes" or "no"; or "share", of the experts who said yes
 )->Benchmark:
     "The Torrance Test of Creative Writing (Chakrabarty et al., 2024)."
     check_split('ttcw', split, ())
     check_choice(truth, ('label', 'share'), 'truth')
-    kind = 'label' if truth == 'label' else 'score'
-    return rated_benchmark('ttcw', _ttcw(tests, truth), kind, _TTCW_CARD, n, seed)
+    verdicts, stories = _verdicts(), json_file('ttcw/ttcw_short_stories.json', [_TTCW_STORY])
+    known = json_file('ttcw/ttcw_all_tests.json', [_TEST])
+    need_different([s['story_id'] for s in stories], 'ttcw/ttcw_short_stories.json')
+    wanted = [t for t in known if tests is None or t['ttcw_idx'] in tests]
+    lacking = set(tests or ()) - {t['ttcw_idx'] for t in known}
+    if lacking: raise BadInput(f'TTCW has no test {min(lacking)!r}; it has {len(known)}, from 1 on.')
+    experts = sorted({expert for said in verdicts.values() for expert in said})
+    results = [_story_test(s, t, verdicts.get((s['story_id'], t['ttcw_idx']), {}), experts, truth)
+               for s in stories for t in wanted]
+    return rated_benchmark('ttcw', results, 'label' if truth == 'label' else 'score', _TTCW_CARD, n, seed)
 
 # %% ../../nbs/benchmarks/rated_summaries.ipynb #rated_stories-hanna-cells
 CRITERIA = dict(Relevance='RE', Coherence='CH', Empathy='EM', Surprise='SU', Engagement='EG', Complexity='CX')
@@ -298,7 +288,7 @@ compared with itself by reference measures gives their highest value. From `hann
 def hanna(
     split=None, # There are no splits
     n:int|None=None, # So many prompts
-    seed:int|str=0, # Another seed draws others
+    seed:int|str=0, # Draws the stories
     criterion:str='Coherence', # Or another of `CRITERIA`
 )->Benchmark:
     "HANNA's human scores (Chhun et al., 2022, 2024)."

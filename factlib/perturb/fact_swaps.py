@@ -229,24 +229,17 @@ def _other_word(word, seed):
         return _as(word, _drawn(near, word, seed))
 
 # %% ../../nbs/perturb/fact_swaps.ipynb #fact-swaps-limit
-def _is_month(doc, i): return 0 <= i < len(doc) and _kind_of().get(doc[i].lower_) == 'month' and doc[i].pos_ != 'AUX'
-
 def _is_day(token):
     "Whether a number stands beside a month."
-    beside = any(_is_month(token.doc, token.i + d) for d in (-1, 1))
-    return bool(beside and re.fullmatch(r'\d{1,2}(st|nd|rd|th)?', token.text))
+    beside = token.doc[max(0, token.i - 1):token.i + 2]
+    month = any(t.i != token.i and t.pos_ != 'AUX' and _kind_of().get(t.lower_) == 'month' for t in beside)
+    return bool(month and re.fullmatch(r'\d{1,2}(st|nd|rd|th)?', token.text))
 
 def _largest(token):
     "The largest number that makes sense here; None if there is none."
     if _is_day(token): return 28
     behind = token.doc[token.i + 1].lower_ if token.i + 1 < len(token.doc) else ''
     return 99 if behind in ('%', 'percent') else None
-
-# %% ../../nbs/perturb/fact_swaps.ipynb #fact-swaps-time
-def _is_time(token):
-    "Whether a second or a quarter is a time, and counts nothing."
-    behind = token.doc[token.i + 1].pos_ if token.i + 1 < len(token.doc) else ''
-    return token.lower_ in ('second', 'quarter') and behind not in ('NOUN', 'PROPN', 'ADJ')
 
 # %% ../../nbs/perturb/fact_swaps.ipynb #fact-swaps-dates
 def _number_swap(token, seed):
@@ -255,7 +248,9 @@ def _number_swap(token, seed):
     if kind in ('month', 'weekday') and token.pos_ == 'PROPN':
         return _drawn([n for n in _names()[kind] if n.lower() != token.lower_], word, seed), 'date'
     new = _other_digits(word, seed, _largest(token)) if word.isascii() else None
-    if new is None and token.pos_ in ('NUM', 'ADJ', 'NOUN') and not _is_time(token): new = _other_word(word, seed)
+    behind = token.doc[token.i + 1].pos_ if token.i + 1 < len(token.doc) else ''
+    is_time = token.lower_ in ('second', 'quarter') and behind not in ('NOUN', 'PROPN', 'ADJ')
+    if new is None and token.pos_ in ('NUM', 'ADJ', 'NOUN') and not is_time: new = _other_word(word, seed)
     is_date = _is_day(token) or re.fullmatch(r'1\d{3}|20[0-2]\d|\d{3}0s', word)
     return new and (new, 'date' if is_date else 'number')
 
@@ -401,7 +396,7 @@ def _word_swap(token, seed):
 # %% ../../nbs/perturb/fact_swaps.ipynb #fact-swaps-typed-span
 def typed_swap(
     span, # A spaCy span
-    seed:int|str=0, # Another seed draws others
+    seed:int|str=0, # Draws what comes in
     taken:dict|None=None, # New names in use -> what they stand for; none of them is given to another name
 )->Swap|None:
     "Another number, date, name, opposite or noun of a known kind in the span; None if it has none."

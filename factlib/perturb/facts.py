@@ -229,37 +229,26 @@ def _ladder(text, spans, blocked, swaps, groups):
     protected = tuple(i for i in range(len(spans)) if i not in changed)
     return Ladder(tuple(texts), steps, tuple(spans), tuple(blocked), protected)
 
-# %% ../../nbs/perturb/facts.ipynb #facts-check
-def _check_ladder(text, levels, keep, donors):
-    "The number of levels, and the donors as a tuple."
-    if not isinstance(text, str): raise BadInput(f'The answer must be a string, not {type(text).__name__}.')
-    if not text.strip(): raise BadInput('The answer is empty, so there is nothing to change.')
-    check_share(keep)
-    if isinstance(donors, str): raise BadInput('`donors` must be a list of texts, not one string.')
-    return check_count(levels, 'levels', 1), tuple(donors or ())
-
-# %% ../../nbs/perturb/facts.ipynb #facts-open
-def _open_spans(text, spans, question):
-    "Places of the spans that the question names, and of the others."
-    blocked = question_overlap(text, spans, question, lemmas=True) if question is not None else []
-    return blocked, [i for i in range(len(spans)) if i not in blocked]
-
 # %% ../../nbs/perturb/facts.ipynb #facts-swap-ladder
 def swap_ladder(
     text:str, # A true answer
-    question:str|None=None, # What it names stays
-    levels:int=4,
+    question:str|None=None, # What it names stays; None: all may be changed
+    levels:int=4, # So many besides the answer itself
     keep:float=.8, # Share of what can be changed
-    seed:int|str=0, # Another seed draws other swaps
-    donors:list|None=None, # Other texts
-    doc=None, # Its spaCy parse
+    seed:int|str=0, # Draws the swaps
+    donors:list|None=None, # Other texts, whose nouns may come in; None: none may
+    doc=None, # The answer's spaCy parse; None: it is parsed here
 )->Ladder: # Refused if too few spans can be changed
     "An answer made worse by rule: each level has all changes of the one before."
-    levels, donors = _check_ladder(text, levels, keep, donors)
+    if not isinstance(text, str): raise BadInput(f'The answer must be a string, not {type(text).__name__}.')
+    if not text.strip(): raise BadInput('The answer is empty, so there is nothing to change.')
+    share = check_share(keep)
+    if isinstance(donors, str): raise BadInput('`donors` must be a list of texts, not one string.')
+    levels, others = check_count(levels, 'levels', 1), tuple(donors or ())
     doc = parsed(text, doc, needs=('DEP', 'ENT_IOB', 'TAG'))
     spans = factual_spans(text, doc)
-    blocked, open_ones = _open_spans(text, spans, question)
-    enough = (levels - 1)//check_share(keep) + 1
-    swaps = _candidates(doc, spans, open_ones, seed, donors, enough)
+    blocked = question_overlap(text, spans, question, lemmas=True) if question is not None else []
+    open_ones = [i for i in range(len(spans)) if i not in blocked]
+    swaps = _candidates(doc, spans, open_ones, seed, others, enough=(levels - 1)//share + 1)
     groups = snake_groups(retained(list(swaps), keep=keep), levels, 'paper')
     return _ladder(text, spans, blocked, swaps, groups)

@@ -55,29 +55,20 @@ def _filler(continuation, tokens):
         if total >= tokens: break
     return continuation[:min(counts)[1]].strip()
 
-# %% ../../nbs/perturb/flow.ipynb #flow-12-chapter
-def _with_heading(text, body):
-    "A chapter's body together with its heading."
-    heading = [m for m in CHAPTER.finditer(text, 0, body.start) if m.end() <= body.start][-1]
-    return Span(heading.end() - len(heading[0].lstrip()), body.end)
-
-# %% ../../nbs/perturb/flow.ipynb #flow-12-removable
-def _removable(text, scope, min_characters, offset=0):
-    "Passages with their headings, and how many of them can go: not all, if there is nothing else."
-    targets = units(text, scope, min_characters, offset)
-    if scope == 'chapter': targets = [_with_heading(text, body) for body in targets]
-    edges = zip([0] + [t.end for t in targets], [t.start for t in targets] + [len(text)])
-    stays = any(text[start:end].strip() for start, end in edges)
-    return targets, len(targets) if stays else len(targets) - 1
-
 # %% ../../nbs/perturb/flow.ipynb #flow-12
 @manipulation('12', 'Remove content', 'coherence', 'Passages of the text are left out.',
               unit='passages', intensity=2, rate=1., scopes=SCOPES, granularities=())
 def _remove(text, rng, due, *, scope='paragraph', min_characters=None, continuation=None, offset=0):
     "Thesis, Eq 3.9; the filler is its footnote 9."
-    targets, most = _removable(text, scope, min_characters, offset)
+    targets = units(text, scope, min_characters, offset)
+    if scope == 'chapter':
+        for i, body in enumerate(targets):
+            own = [m for m in CHAPTER.finditer(text, 0, body.start) if m.end() <= body.start][-1]
+            targets[i] = Span(own.end() - len(own[0].lstrip()), body.end)
+    edges = zip([0] + [t.end for t in targets], [t.start for t in targets] + [len(text)])
+    stays = any(text[start:end].strip() for start, end in edges)
     n = due(len(targets))
-    need(n, most, f'{scope}s that are long enough', f'too_few_{scope}s')
+    need(n, len(targets) if stays else len(targets) - 1, f'{scope}s that are long enough', f'too_few_{scope}s')
     removed = [targets[i] for i in place(targets, n, rng)]
     changes = _without(text, removed)
     if continuation is None: return changes
@@ -96,15 +87,6 @@ def _foreign(text, donors, scope, min_characters, id):
     pools = ([u.of(donor) for u in units(donor, scope, min_characters)] for donor in donors)
     return [[passage for passage in pool if is_foreign(passage)] for pool in pools]
 
-# %% ../../nbs/perturb/flow.ipynb #flow-13-rich
-def _from_one(pools, n, scope, rng):
-    "n different passages of one pool that has as many."
-    pools = [list(dict.fromkeys(pool)) for pool in pools]
-    need(n, max(len(pool) for pool in pools), f'different {scope}s in any one donor', f'too_few_donor_{scope}s')
-    rich = [pool for pool in pools if len(pool) >= n]
-    pool = rich[rng.integers(len(rich))]
-    return [pool[i] for i in rng.choice(len(pool), n, replace=False)]
-
 # %% ../../nbs/perturb/flow.ipynb #flow-13
 @manipulation('13', 'Insert content', 'coherence', 'Passages of another text are put between the passages of this one.',
               unit='passages', intensity=2, rate=1., scopes=SCOPES, granularities=())
@@ -114,8 +96,12 @@ def _insert(text, rng, due, *, scope='paragraph', donors=None, min_characters=No
     own = paragraphs(text) if scope == 'paragraph' else units(text, scope, min_characters, offset)
     n = due(len(own))
     need(n, len(own) + bool(own), f'places between {scope}s', f'too_few_{scope}s')
-    new, gap = _from_one(pools, n, scope, rng), separator(text)
-    changes = []
+    pools = [list(dict.fromkeys(pool)) for pool in pools]
+    need(n, max(len(pool) for pool in pools), f'different {scope}s in any one donor', f'too_few_donor_{scope}s')
+    rich = [pool for pool in pools if len(pool) >= n]
+    pool = rich[rng.integers(len(rich))]
+    new = [pool[i] for i in rng.choice(len(pool), n, replace=False)]
+    changes, gap = [], separator(text)
     for k, passage in zip(place(range(len(own) + 1), n, rng).tolist(), new):
         at = own[k - 1].end if k else own[0].start
         changes.append((at, at, gap + passage if k else passage + gap))

@@ -120,27 +120,22 @@ def _contradicted(verb, subject):
     pronoun = before is not None and before.lower_ in ('i', 'we', 'he', 'she', 'they')
     return pronoun and before.dep_ != 'conj' and before != subject
 
-# %% ../../nbs/perturb/language.ipynb #language-42-whole
-_JOINED_LEFT, _JOINED_RIGHT = re.compile(r"\w['’-]?\Z"), re.compile(r"\w|['’-]\w")
-_NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
-
-def _is_whole(verb, text):
-    "Whether a verb is a word of its own, or all of one but a \"n't\" that goes with its other tense."
-    i, j = verb.idx, verb.idx + len(verb)
-    if _JOINED_LEFT.search(text, max(0, i - 2), i): return False
-    if _NOT.match(text, j): return verb.lemma_ in ('be', 'have', 'do') # not "needn't"
-    return not _JOINED_RIGHT.match(text, j)
-
 # %% ../../nbs/perturb/language.ipynb #language-42-free
 _BARE = frozenset('let make see hear watch feel help have bid suggest insist'.split()) # "let them go"
 _FIXED = {('use', 'to'), ('have', 'better'), ('have', 'rather'), ('have', 'best')}
 
+_JOINED_LEFT, _JOINED_RIGHT = re.compile(r"\w['’-]?\Z"), re.compile(r"\w|['’-]\w")
+_NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
+
 def _changeable(verb, clause, text):
-    "Whether a finite verb is a word of its own, outside of fixed phrases."
+    "Whether a finite verb is a word of its own, or all of one but a \"n't\" that goes along; not in fixed phrases."
     then = verb.nbor(1).lower_ if verb.i + 1 < len(verb.doc) else ''
     if (verb.lemma_, verb.dep_) == ('need', 'aux') or (verb.lemma_, then) in _FIXED: return False
     bare = verb.tag_ == 'VBP' and clause.dep_ in ('ccomp', 'xcomp') and clause.head.lemma_ in _BARE
-    return _is_whole(verb, text) and not bare
+    start, end = verb.idx, verb.idx + len(verb)
+    if bare or _JOINED_LEFT.search(text, max(0, start - 2), start): return False
+    if _NOT.match(text, end): return verb.lemma_ in ('be', 'have', 'do') # not "needn't"
+    return not _JOINED_RIGHT.match(text, end)
 
 # %% ../../nbs/perturb/language.ipynb #language-42-change
 def _shape(word):

@@ -135,8 +135,15 @@ def _uniform_code(n, k, rng):
 # %% ../../nbs/perturb/order.ipynb #order-check-permutation
 MOST_UNIFORM = 250 # items
 
-def _check_permutation(n, k, rng, method):
-    "n and k as ints, or a `BadInput`."
+_CODES = {'paper': _paper_code, 'uniform': _uniform_code}
+
+def permutation(
+    n:int, # Items, at least 1
+    k:int, # Inversions, 0 to n(n-1)/2
+    rng:np.random.Generator, # E.g. `np.random.default_rng(0)`
+    method:str='paper', # Algorithm 1 of MontageLie; or "uniform": each such permutation is equally likely
+)->list[int]: # Of 0..n-1
+    "A random permutation with exactly k inversions. \"uniform\" takes up to 250 items."
     if method not in _CODES: raise BadInput(f'There is no method {method!r}: give "paper" or "uniform".')
     n = check_count(n, 'The number of items', 1)
     k = check_count(k, f'The number of inversions of {n} items', 0, most_inversions(n))
@@ -145,19 +152,6 @@ def _check_permutation(n, k, rng, method):
     if method == 'uniform' and n > MOST_UNIFORM:
         raise BadInput(f'The uniform method takes up to {MOST_UNIFORM} items, not {n}: counting more takes too much '
                        'memory. The paper\'s method takes any number.')
-    return n, k
-
-_CODES = {'paper': _paper_code, 'uniform': _uniform_code}
-
-# %% ../../nbs/perturb/order.ipynb #order-permutation
-def permutation(
-    n:int, # Items, at least 1
-    k:int, # Inversions, 0 to n(n-1)/2
-    rng:np.random.Generator, # E.g. `np.random.default_rng(0)`
-    method:str='paper', # Algorithm 1 of MontageLie; or "uniform": each such permutation is equally likely
-)->list[int]: # Of 0..n-1
-    "A random permutation with exactly k inversions. \"uniform\" takes up to 250 items."
-    n, k = _check_permutation(n, k, rng, method)
     return _decode(_CODES[method](n, k, rng))
 
 # %% ../../nbs/perturb/order.ipynb #order-bands

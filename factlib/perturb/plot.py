@@ -38,11 +38,6 @@ def _swap_names(text, rng, due, *, doc=None, model=SPACY_MODEL):
 NAMES = tuple(shipped('data/words/names.txt').read_text(encoding='utf-8').split())
 
 # %% ../../nbs/perturb/plot.ipynb #plot-22-substitutes
-def _substitutes(text, names):
-    "The names that the text does not know, each once."
-    words = set(re.findall(r'\w+', text))
-    return [name for name in dict.fromkeys(names) if words.isdisjoint(re.findall(r'\w+', name))]
-
 def _strings(values, what):
     "A list of strings that say something, or a `BadInput`."
     if not isinstance(values, (list, tuple)) or not all(isinstance(x, str) and x.strip() for x in values):
@@ -60,7 +55,8 @@ def _exchange_names(text, rng, due, *, doc=None, model=SPACY_MODEL, names=None):
     if names is None: need_language(doc, n)
     else: _strings(names, 'names')
     need(n, len(mentions), 'names of persons', 'too_few_names')
-    new = _substitutes(text, names or NAMES)
+    known = set(re.findall(r'\w+', text))
+    new = [name for name in dict.fromkeys(names or NAMES) if known.isdisjoint(re.findall(r'\w+', name))]
     need(n, len(new), 'substitutes that the text does not know', 'too_few_substitutes')
     chosen = [mentions[i] for i in rng.choice(len(mentions), n, replace=False)]
     return [(e.start_char, e.end_char, new[i]) for e, i in zip(chosen, rng.choice(len(new), n, replace=False))]
@@ -75,14 +71,6 @@ def _finished(text, min_characters):
     "The long paragraphs that end with their sentence."
     return [p for p in eligible(text, min_characters) if not _UNFINISHED.search(text, max(p.start, p.end - 9), p.end)]
 
-# %% ../../nbs/perturb/plot.ipynb #plot-24-draw
-def _appended(targets, sentences, n, rng):
-    "Changes that append n different sentences to n different paragraphs."
-    need(n, len(sentences), 'different sentences', 'too_few_sentences')
-    chosen = rng.choice(len(targets), n, replace=False)
-    drawn = rng.choice(len(sentences), n, replace=False)
-    return [(targets[i].end, targets[i].end, ' ' + sentences[j]) for i, j in zip(chosen, drawn)]
-
 # %% ../../nbs/perturb/plot.ipynb #plot-24
 @manipulation('24', 'Temporal inconsistency', 'coherence', 'Sentences from our century are appended to paragraphs.',
               unit='paragraphs', intensity=partial(operations, bias=1), rate=1.5, scopes=('paragraph',),
@@ -95,4 +83,7 @@ def _anachronism(text, rng, due, *, min_characters=50, sentences=ANACHRONISMS):
     n = due(len(targets))
     what = f'paragraphs of at least {min_characters} characters that end with their sentence'
     need(n, len(targets), what, 'too_few_paragraphs')
-    return _appended(targets, sentences, n, rng)
+    need(n, len(sentences), 'different sentences', 'too_few_sentences')
+    chosen = rng.choice(len(targets), n, replace=False)
+    drawn = rng.choice(len(sentences), n, replace=False)
+    return [(targets[i].end, targets[i].end, ' ' + sentences[j]) for i, j in zip(chosen, drawn)]

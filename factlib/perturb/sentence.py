@@ -303,16 +303,6 @@ def _chosen(said, number, seed, found):
     changes = list(kinds.values())[rng.integers(len(kinds))]
     return changes[rng.integers(len(changes))]
 
-def _all_chosen(text, doc, seed, due, found):
-    "At most `due` changes in different sentences, and how many sentences there are."
-    said = said_in(text, doc)
-    order, changes = seeded(seed, 'sentences').permutation(len(said)), []
-    for number in order:
-        if len(changes) >= due(len(said)): break
-        change = _chosen(said[number], int(number), seed, found)
-        if change is not None: changes.append(change)
-    return changes, len(said)
-
 # %% ../../nbs/perturb/sentence.ipynb #sentence-check
 def _check_text(text, share):
     "A `BadInput` if this can't be changed at all."
@@ -336,7 +326,12 @@ def _changed(text, doc, seed, share, count, found, what):
     if doc.lang_ != 'en':
         why = f'Only the words of English are known here, and the text was parsed as {doc.lang_!r}.'
         return Manipulated(text, [], Refusal(why, 'language', due(1), 0))
-    changes, n = _all_chosen(text, doc, seed, due, found)
+    said, changes = said_in(text, doc), []
+    n = len(said)
+    for number in seeded(seed, 'sentences').permutation(n):
+        if len(changes) >= due(n): break
+        change = _chosen(said[number], int(number), seed, found)
+        if change is not None: changes.append(change)
     if changes: return Manipulated(*apply_edits(text, changes))
     why = f'None of the {n:,} sentences has anything that could be changed {what}.'
     return Manipulated(text, [], Refusal(why, 'nothing_to_change', due(n), 0))

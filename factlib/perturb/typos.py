@@ -34,16 +34,10 @@ def _letters(text):
     if marks: is_letter[:-1] &= ~np.isin(codes[1:], marks)
     return np.flatnonzero(is_letter), codes
 
-# %% ../../nbs/perturb/typos.ipynb #typos-replace
+# %% ../../nbs/perturb/typos.ipynb #typos-kind
 _KEYS = np.array([[ord(c) for c in NEIGHBOURS[a].ljust(6, '-')] for a in sorted(NEIGHBOURS)], dtype=np.uint32)
 _FANOUT = np.array([len(NEIGHBOURS[a]) for a in sorted(NEIGHBOURS)])
 
-def _slips(codes, rng):
-    "For each code point of a letter that of one of its neighbours, in the same case."
-    row = (codes | 32) - ord('a')
-    return _KEYS[row, (rng.random(len(codes)) * _FANOUT[row]).astype(int)] - (32 - (codes & 32))
-
-# %% ../../nbs/perturb/typos.ipynb #typos-kind
 @manipulation('41', 'Typos', 'fluency', 'Letters are replaced by their neighbours on the keyboard.',
               unit='tokens', intensity=.02, rate=20., densities=('widespread', 'dense'), granularities=('character',))
 def _typos(text, rng, due, *, density='widespread'):
@@ -52,4 +46,7 @@ def _typos(text, rng, due, *, density='widespread'):
     letters, codes = _letters(text)
     need(n, len(letters), 'Latin letters', 'too_few_letters')
     places = letters[place(letters, n, rng, density)]
-    return [(i, i + 1, chr(c)) for i, c in zip(places.tolist(), _slips(codes[places], rng).tolist())]
+    old = codes[places]
+    row = (old | 32) - ord('a')
+    new = _KEYS[row, (rng.random(len(old)) * _FANOUT[row]).astype(int)] - (32 - (old & 32))
+    return [(i, i + 1, chr(c)) for i, c in zip(places.tolist(), new.tolist())]
