@@ -86,11 +86,6 @@ def _about(model, config, revision):
     name = Path(model).name if Path(model).is_dir() else model
     return dict(model=name, revision=model_state(model, config, revision))
 
-def _best_device():
-    "A GPU if there is one."
-    import torch
-    return 'cuda' if torch.cuda.is_available() else 'cpu'
-
 # %% ../../nbs/evaluators/pretrained.ipynb #pretrained-class
 class Pretrained:
     "A model with its tokenizer, on a device. Whoever asks it holds its `lock`."
@@ -104,7 +99,8 @@ class Pretrained:
     ):
         self.tokenizer, self.model = load_pretrained(model, kind, purpose, revision, unused)
         self.config, self.label, self.lock = self.model.config, Path(str(model)).name, threading.Lock()
-        self.device = device or _best_device()
+        import torch
+        self.device = device or ('cuda' if torch.cuda.is_available() else 'cpu')
         self.model.to(self.device)
         self.can_read, self.can_write = token_limits(self.tokenizer, self.config)
         self.about = _about(model, self.config, revision)

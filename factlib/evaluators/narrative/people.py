@@ -173,7 +173,7 @@ def who_is_who(
     votes = count_votes(listings)
     order = {key: i for i, key in enumerate(votes.forms)}
     majority = lambda a, b: votes.joint(a, b) - votes.apart(a, b)
-    by_majority = lambda pair: (-majority(*pair), *sorted(map(order.get, pair)))
+    by_majority = lambda pair: (-majority(*pair), *sorted(order[key] for key in pair))
     group_of, merges, apart = {key: [key] for key in votes.forms}, [], []
     for a, b in sorted(votes.together, key=by_majority):
         if group_of[a] is group_of[b]: continue
