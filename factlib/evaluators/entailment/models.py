@@ -61,7 +61,7 @@ class TransformersEntailment(Entailment):
     "A classifier of pairs, loaded by `transformers` when this is made. Needs `pip install 'factlib[nli]'`."
     def __init__(self,
         model:str, # Name on the Hugging Face hub, or a folder
-        revision:str|None=None, # Commit, tag or branch on the hub
+        revision:str|None=None, # Commit, tag or branch on the hub; None: the newest
         device:str|None=None, # Such as 'cpu' or 'cuda:0'; None: a GPU if there is one
         batch:int=32, # So many pairs at a time
         max_tokens:int|None=None, # Of a pair, with the marks between; None: what the model can read

@@ -50,7 +50,7 @@ class Caps:
 # %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-units
 @lru_cache(maxsize=8) # the targets of one source follow each other
 def cached_units(
-    text:str,
+    text:str, # A source, or what is held against it
 )->tuple: # Of `Span`s
     "The sentences of a text, in parts of at most 80 words (`text.spans.units`). The last texts are kept."
     return tuple(units(text))

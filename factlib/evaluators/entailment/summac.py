@@ -123,7 +123,7 @@ class SummaCConv(SentenceEntailment):
     original_caps = Caps(min_chars=11, max_chunks=100, max_sentences=10)
 
     def __init__(self,
-        weights:ConvWeights|dict|str|None=None, # Weights, a file with them, or group -> weights, as from `fit_conv`
+        weights:ConvWeights|dict|str|None=None, # Weights, a file, or group -> weights, as from `fit_conv`; needed
         entailment:Entailment|None=None, # The one that the weights were made with; None: rules
         caps:Caps|None=None, # None: nothing is dropped; the published ones are `SummaCConv.original_caps`
         shown:int=3, # So many sentences go into the evidence

@@ -36,7 +36,7 @@ def read_section(
     metrics:tuple=('fluency', 'coherence'), # Those that were asked for
     low:float=1, # Worst score
     high:float=5, # Best score
-    finish_reason:str|None=None, # How the reply ended
+    finish_reason:str|None=None, # How the reply ended, as the server gave it; None: not known
     take:str='last', # Which of several scores counts
     step:float|None=None, # E.g. .5: a score between half points is `off_menu`; None: any number on the scale
 )->tuple: # (metric -> float or Absence, tuple of `Issue`)

@@ -140,7 +140,7 @@ def _between(votes, one, other):
     return next(((a, b) for a in one for b in other if votes.against(a, b)), None)
 
 def spelling(
-    votes:Votes,
+    votes:Votes, # In which it has its spellings
     key:str, # Of a name
 )->str:
     "How a name is written most often; of equally many spellings the first."
@@ -389,7 +389,7 @@ _RELATED = re.compile(rf"[,—-]*\s*(?:the |a |an )?(?:\w+ ){{0,2}}(?:{_OF_KIN})
                       rf"['’]s? (?:\w+ ){{0,2}}(?:{_OF_KIN}),?|(?:and|or)(?: his| her)?(?: (?:{_OF_KIN}|old|young))?")
 
 def named_apart(
-    text:str,
+    text:str, # In which the names stand
     places:list, # (Span, name) from `NameFinder.find`
 )->set: # Of frozensets of two names
     "Names that the text sets beside each other as those of two people."

@@ -115,7 +115,7 @@ class TextAsker(Asker):
         chat, # A `Chat`
         prompt:str, # Name of the template
         slots:tuple, # That the template must use
-        pack:str|None=None, # Folder of your own prompts
+        pack:str|None=None, # Folder of your own prompts; None: ours
         /, **sampling, # temperature, ...
     ):
         if not callable(chat) or not hasattr(chat, 'describe'):

@@ -87,7 +87,7 @@ class Combination(Evaluator):
         training:list, # `Example`s with group and variant; may include those that are judged
         metric:str='quality', # The part's name
         ridge:float=.1, # See `difference_weights`
-        known:dict|None=None, # Values by evaluator and text, to be shared
+        known:dict|None=None, # Values by evaluator and text, shared with others; None: its own
     ):
         self.evaluators, self.training, self.metric, self.ridge = list(evaluators), list(training), metric, ridge
         names = [e.name for e in self.evaluators]

@@ -126,7 +126,7 @@ class Surprisal(Evaluator):
     def __init__(self,
         max_tokens:int=2048, # Up to 8192
         shown:int=5, # So many tokens go into the evidence
-        server:LocalServer|None=None, # As in `surprisal`
+        server:LocalServer|None=None, # As in `surprisal`; None: a shared one
     ):
         max_tokens = check_count(max_tokens, '`max_tokens`', 1, 8192)
         if not local_available(): weights() # says what to install
