@@ -158,9 +158,6 @@ class WordFeedback(Component):
         lacking = dict.fromkeys(w for w in words(fact) if stem(w) in missing)
         return share >= .75, '' if share >= .75 else f'Not there: {", ".join(lacking)}.'
 
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-read
-_all_ = ['read_feedback']
-
 # %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-judge
 NOTHING = 'Nothing in the story has anything in common with it.'
 _MISFIT = 'the summary must have a paragraph for each chunk of the story, as `summarise` writes it'

@@ -136,9 +136,6 @@ class TextAsker(Asker):
         if visible(text) and not _is_json(text): return Outcome(text, reply.usage)
         return Outcome(usage=reply.usage, absence=Absence.malformed, detail='The reply holds no text.')
 
-# %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-names
-_all_ = ['textrank', 'lead', 'random_sentences']
-
 # %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-summary
 @dataclass(frozen=True)
 class Summary:
