@@ -44,6 +44,7 @@ MOVED = { # Old module -> where it is now, both without 'factlib.'
     'evaluators.claims.verify': 'evaluators.vista.verify',
     'evaluators.claims.vista': 'evaluators.vista.vista',
     'evaluators.claims.vista_fitted': 'evaluators.vista.fitted',
+    'evaluators.entailment.checkpoints': 'evaluators.entailment.models',
     'evaluators.narrative.aliases': 'evaluators.narrative.people',
     'evaluators.narrative.chunks': 'evaluators.narrative.scenes',
     'evaluators.narrative.extract': 'evaluators.narrative.network',

@@ -150,9 +150,9 @@ class BERTScore(Evaluator):
 
     def __init__(self,
         model:str|Callable, # Name on the hub, a folder, or text -> `TokenVectors`
-        against:str='source', # 'reference'
+        against:str='source', # What the target is held against: 'source' or 'reference'
         layer:int=9, # As `TransformersVectors` takes it; of no use with a function
-        long:str='windows', # Likewise
+        long:str='windows', # What is done with long texts, as `TransformersVectors` takes it; of no use, either
     ):
         self.requires = ('target', check_choice(against, ('source', 'reference'), '`against`'))
         self.vectors = model if callable(model) else TransformersVectors(model, layer, long)

@@ -72,8 +72,8 @@ class LongDocFACTScore(Evaluator):
         return [(s, [Span(sources[a].start, sources[b].end) for a, b in ranges]) for s, ranges in zip(targets, chosen)]
 
     def rows(self,
-        source:str,
-        target:str,
+        source:str, # The document
+        target:str, # Its summary
     )->tuple: # A dict for each sentence (target, source, score); and how many pairs don't fit
         near = self.near(source, target)
         found = self.likelihood([(p.of(source), s.of(target)) for s, spans in near for p in spans])

@@ -32,7 +32,7 @@ def load_pretrained(
     model:str, # Name on the Hugging Face hub, or a folder
     kind:str, # Class of `transformers` that loads it, such as 'AutoModel'
     purpose:str, # For messages, such as 'for language inference'
-    revision:str|None=None, # Commit, tag or branch on the hub
+    revision:str|None=None, # Commit, tag or branch on the hub; None: the newest
     unused:tuple=(), # Beginnings of names of weights that may be missing
 )->tuple: # Tokenizer and model, in evaluation mode
     "A model and its tokenizer. What can't be had, or lacks weights, is a `BadInput`."
@@ -46,7 +46,7 @@ def load_pretrained(
 def model_state(
     model:str, # Name on the hub, or a folder
     config, # The loaded model's configuration
-    revision:str|None=None, # What was asked for
+    revision:str|None=None, # What was asked for; None: the newest
 )->str|None: # None if the hub didn't say
     "What tells one state of a model from another: the hub's commit, or a digest of the folder."
     if not Path(model).is_dir(): return getattr(config, '_commit_hash', None) or revision
@@ -86,25 +86,21 @@ def _about(model, config, revision):
     name = Path(model).name if Path(model).is_dir() else model
     return dict(model=name, revision=model_state(model, config, revision))
 
-def _best_device():
-    "A GPU if there is one."
-    import torch
-    return 'cuda' if torch.cuda.is_available() else 'cpu'
-
 # %% ../../nbs/evaluators/pretrained.ipynb #pretrained-class
 class Pretrained:
     "A model with its tokenizer, on a device. Whoever asks it holds its `lock`."
     def __init__(self,
-        model:str, # These as in `load_pretrained`
-        kind:str,
-        purpose:str,
-        revision:str|None=None,
+        model:str, # Name on the Hugging Face hub, or a folder
+        kind:str, # Class of `transformers` that loads it, such as 'AutoModel'
+        purpose:str, # For messages, such as 'for language inference'
+        revision:str|None=None, # Commit, tag or branch on the hub; None: the newest
         device:str|None=None, # Such as 'cpu' or 'cuda:0'; None: a GPU if there is one
-        unused:tuple=(),
+        unused:tuple=(), # Beginnings of names of weights that may be missing
     ):
         self.tokenizer, self.model = load_pretrained(model, kind, purpose, revision, unused)
         self.config, self.label, self.lock = self.model.config, Path(str(model)).name, threading.Lock()
-        self.device = device or _best_device()
+        import torch
+        self.device = device or ('cuda' if torch.cuda.is_available() else 'cpu')
         self.model.to(self.device)
         self.can_read, self.can_write = token_limits(self.tokenizer, self.config)
         self.about = _about(model, self.config, revision)

@@ -20,7 +20,7 @@ from ..text.vectors import word_vectors
 # %% ../../nbs/evaluators/similarity.ipynb #similarity-greedy
 def greedy_match(
     target, # Vectors of length 1: words x dimensions, at least one word
-    other, # Those of the other text
+    other, # Vectors of the words of the other text, of length 1
     block:int=2_000, # Words of the other text at a time, to save memory
 )->dict: # precision, recall: -1 to 1; f: 0 to 1, or Absence
     "How well the words of two texts match."

@@ -11,8 +11,7 @@ torch = pytest.importorskip('torch',
 
 from factlib.core.records import BadInput, Example
 from factlib.evaluators.entailment.alignscore import AlignScoreLike
-from factlib.evaluators.entailment.checkpoints import save_alignscore, torch_state
-from factlib.evaluators.entailment.models import TransformersEntailment
+from factlib.evaluators.entailment.models import TransformersEntailment, save_alignscore, torch_state
 from factlib.evaluators.entailment.rules import RuleEntailment
 from factlib.evaluators.entailment.summac import PUBLISHED_EDGES, ConvWeights, SummaCConv
 from factlib.core.loop import run_sync

@@ -18,7 +18,7 @@ from ...text.words import word_pattern
 # %% ../../../nbs/evaluators/entailment/alignscore.ipynb #alignscore-chunks
 @lru_cache(maxsize=64)
 def word_chunks(
-    text:str,
+    text:str, # Such as a source
     words:int=350, # At most so many; characters where a script sets no spaces
 )->tuple[Span]: # In order
     "The text in pieces of whole sentences. Kept for the next claims about it."

@@ -26,13 +26,6 @@ class _Premises(NamedTuple):
     read: tuple        # `Details` of each sentence
     has: dict          # Kind of detail -> {detail -> numbers of the sentences that have it}
 
-def _index(read, kind):
-    "Where each detail of a kind occurs."
-    where = {}
-    for i, d in enumerate(read):
-        for x in getattr(d, kind): where.setdefault(x, []).append(i)
-    return {x: np.array(at) for x, at in where.items()}
-
 # %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-read
 def _parts(text):
     "The sentences of a premise, very long ones in parts; the text itself if there are none."
@@ -45,7 +38,12 @@ def _read_premises(premises):
     sentences = tuple(sentence for part in parts for sentence in part)
     sizes = np.array([len(part) for part in parts])
     read = tuple(details(sentence) for sentence in sentences)
-    has = {kind: _index(read, kind) for kind in ('stems', 'numbers', 'names')}
+    has = {}
+    for kind in ('stems', 'numbers', 'names'):
+        where = {}
+        for i, d in enumerate(read):
+            for x in getattr(d, kind): where.setdefault(x, []).append(i)
+        has[kind] = {x: np.array(at) for x, at in where.items()}
     return _Premises(sentences, np.cumsum(sizes) - sizes, np.repeat(np.arange(len(parts)), sizes), read, has)
 
 # %% ../../../nbs/evaluators/entailment/rules.ipynb #rules-likeness

@@ -50,17 +50,10 @@ class Caps:
 # %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-units
 @lru_cache(maxsize=8) # the targets of one source follow each other
 def cached_units(
-    text:str,
+    text:str, # A source, or what is held against it
 )->tuple: # Of `Span`s
     "The sentences of a text, in parts of at most 80 words (`text.spans.units`). The last texts are kept."
     return tuple(units(text))
-
-# %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-evaluator-helpers
-def _check_parts(entailment, caps):
-    if isinstance(entailment, type) or not all(hasattr(entailment, a) for a in ('score', 'signature', 'label')):
-        raise BadInput('`entailment` must be an `Entailment`, such as RuleEntailment() '
-                       f'or TransformersEntailment(model), not {entailment!r}.')
-    if not isinstance(caps, Caps): raise BadInput(f'`caps` must be `Caps`, such as Caps(max_chunks=100), not {caps!r}.')
 
 # %% ../../../nbs/evaluators/entailment/sentences.ipynb #sentences-row
 def _row(p, chunks, sentence, score): # p: chunks x CATEGORIES
@@ -88,7 +81,12 @@ class SentenceEntailment(Evaluator):
         self.entailment = RuleEntailment() if entailment is None else entailment
         self.caps, self.shown = caps or Caps(), shown
         self.languages = getattr(self.entailment, 'languages', None)
-        _check_parts(self.entailment, self.caps)
+        if isinstance(self.entailment, type) or not all(hasattr(self.entailment, a)
+                                                        for a in ('score', 'signature', 'label')):
+            raise BadInput('`entailment` must be an `Entailment`, such as RuleEntailment() '
+                           f'or TransformersEntailment(model), not {self.entailment!r}.')
+        if not isinstance(self.caps, Caps):
+            raise BadInput(f'`caps` must be `Caps`, such as Caps(max_chunks=100), not {self.caps!r}.')
         kind = type(self).name
         self.name = f'{kind}, {self.entailment.label}'
         self.signature = signature(kind, 1, entailment=self.entailment.signature, **method, **asdict(self.caps))

@@ -16,7 +16,7 @@ from ...core.loop import run_sync
 from ...core.records import BadInput, Example, check_score
 from ..base import register
 from .base import Entailment
-from .checkpoints import torch_state
+from .models import torch_state
 from .sentences import Caps, SentenceEntailment
 
 # %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-zs
@@ -46,12 +46,6 @@ class SummaCZS(SentenceEntailment):
 PUBLISHED_EDGES = (0, .01, .02, .03, .04, .07, .13, .37, .9, .91, .92, .93, .94, .95, # of the bins named "percentile"
                    .955, .96, .965, .97, .975, .98, .985, .99, .995, 1.)
 
-def _check_bins(edges, weights):
-    if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or any(a >= b for a, b in zip(edges, edges[1:])):
-        raise BadInput('The edges of the bins must rise from 0 to 1.')
-    if len(weights) != len(edges) - 1:
-        raise BadInput(f'{len(edges) - 1} bins need as many weights, and there are {len(weights)}.')
-
 # %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-published
 _LAYERS = 'mlp.weight', 'mlp.bias', 'layer_final.weight', 'layer_final.bias'
 
@@ -73,7 +67,11 @@ class ConvWeights:
             object.__setattr__(self, name, numbers)
         for name in ('bias', 'slope', 'intercept'):
             object.__setattr__(self, name, check_score(getattr(self, name), name))
-        _check_bins(self.edges, self.weights)
+        edges = self.edges
+        if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or any(a >= b for a, b in zip(edges, edges[1:])):
+            raise BadInput('The edges of the bins must rise from 0 to 1.')
+        if len(self.weights) != len(edges) - 1:
+            raise BadInput(f'{len(edges) - 1} bins need as many weights, and there are {len(self.weights)}.')
 
     def histograms(self, entailments)->np.ndarray: # chunks x sentences -> sentences x bins
         "How the entailments of each sentence are spread."
@@ -125,7 +123,7 @@ class SummaCConv(SentenceEntailment):
     original_caps = Caps(min_chars=11, max_chunks=100, max_sentences=10)
 
     def __init__(self,
-        weights:ConvWeights|dict|str|None=None, # Weights, a file with them, or group -> weights, as from `fit_conv`
+        weights:ConvWeights|dict|str|None=None, # Weights, a file, or group -> weights, as from `fit_conv`; needed
         entailment:Entailment|None=None, # The one that the weights were made with; None: rules
         caps:Caps|None=None, # None: nothing is dropped; the published ones are `SummaCConv.original_caps`
         shown:int=3, # So many sentences go into the evidence

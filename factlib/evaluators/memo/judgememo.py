@@ -377,14 +377,14 @@ class JudgeMemo(Evaluator):
         overlap:float=.1, # See `scan`; 0 is hard mode
         summaries:bool=False, # Of the sections, for the judge of the next one and for the report
         aware:bool=True, # The judge is told that a section is a part of a longer text
-        metrics:tuple=('fluency', 'coherence'), # These, or one of them
+        metrics:tuple=('fluency', 'coherence'), # What is judged: these, or one of them
         least:float=1., # Share of the text that must have been scored, else there is no score
         how:Generation|None=None, # E.g. `generation(model)`; None: temperature 0, 2048 tokens
         context:int|None=None, # Tokens for prompt and reply; None: only the server can say "too long"
-        counter:str|Callable|None=None, # See `scan`; it also counts prompts
+        counter:str|Callable|None=None, # See `scan`; it also counts prompts; None: a quarter of the bytes
         finder:Callable=sentences, # See `scan`
         step:float|None=.5, # Of the final score's scale
-        pack:str|None=None, # Folder of your own prompts: memo_section, memo_final, memo_summary
+        pack:str|None=None, # Folder of your own prompts: memo_section, memo_final, memo_summary; None: ours
         reason:bool=True, # The final judge says what decides; False: scores alone, as in the thesis
     ):
         if report not in REPORTS: raise BadInput(f'There is no report mode {report!r}; there are {", ".join(REPORTS)}.')

@@ -28,39 +28,28 @@ class Note:
     detail: str|None = None # Where a score is absent: why, in a sentence
     reply: str|None = None  # Where a reply arrived that could not be read: its beginning
 
-# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-issues
+# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-parse
 NO_ISSUE = ('NONE', 'NO ISSUE', 'NO ISSUES', 'N/A') # labels by which a judge says that there is nothing
 
-def _issues_about(reply, metrics):
-    "The issues of a reply, each with its metric, or None under a heading that was not asked for."
-    named = [i for i in issues(reply) if i.label not in NO_ISSUE]
-    if len(metrics) == 1: named = [i._replace(metric=metrics[0]) if i.metric is None else i for i in named]
-    known = {m.lower(): m for m in metrics}
-    return tuple(i._replace(metric=known.get(i.metric)) for i in named)
-
-# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-parse
 def read_section(
     reply:str|None, # Of the judge of a section; None if none arrived
     metrics:tuple=('fluency', 'coherence'), # Those that were asked for
     low:float=1, # Worst score
     high:float=5, # Best score
-    finish_reason:str|None=None, # How the reply ended
+    finish_reason:str|None=None, # How the reply ended, as the server gave it; None: not known
     take:str='last', # Which of several scores counts
     step:float|None=None, # E.g. .5: a score between half points is `off_menu`; None: any number on the scale
 )->tuple: # (metric -> float or Absence, tuple of `Issue`)
     """The scores and issues in a section's reply. With one metric asked for, issues without a heading are its own;
     else their metric is None, and so it is under a heading that was not asked for. A label of `NO_ISSUE` names none."""
-    return likert(reply, metrics, low, high, step, finish_reason, take), _issues_about(reply, metrics)
+    named = [i for i in issues(reply) if i.label not in NO_ISSUE]
+    if len(metrics) == 1: named = [i._replace(metric=metrics[0]) if i.metric is None else i for i in named]
+    known = {m.lower(): m for m in metrics}
+    found = tuple(i._replace(metric=known.get(i.metric)) for i in named)
+    return likert(reply, metrics, low, high, step, finish_reason, take), found
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-dict
 FORMAT = 'factlib memory 1'
-
-def _note_dict(note):
-    "A note as plain values."
-    scores = {m: s.value if isinstance(s, Absence) else s for m, s in note.scores.items()}
-    told = dict(section=note.section, start=note.start, end=note.end, summary=note.summary, scores=scores,
-                issues=[i._asdict() for i in note.issues])
-    return told | {name: text for name, text in dict(detail=note.detail, reply=note.reply).items() if text}
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-kinds
 _KINDS = {str: 'a text', int: 'a whole number', dict: 'an object { }', list: 'a list [ ]', float: 'a number'}
@@ -116,22 +105,6 @@ def _read_issue(entry, where, metrics):
     if not label.strip(): raise BadInput(f'{where} has an empty label.')
     return Issue(metric, label.strip().upper(), text)
 
-# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-read-note
-def _read_scores(scores, where, metrics, low, high):
-    "A section's scores, one for each metric."
-    lacking, unknown = [m for m in metrics if m not in scores], [m for m in scores if m not in metrics]
-    if lacking or unknown:
-        but = f'none for {lacking[0]}' if lacking else f'there is one for {unknown[0]}'
-        raise BadInput(f'{where}: there must be a score for {" and ".join(metrics)}, and {but}.')
-    return {m: _read_score(scores[m], f'{where}: the score of {m}', low, high) for m in metrics}
-
-def _check_span(start, end, where):
-    "Whether these are two characters of a text, or both None."
-    if start is None and end is None: return
-    if start is None or end is None or not 0 <= start < end:
-        raise BadInput(f'{where}: start and end must be two characters of the text, the start first (or both null), '
-                       f'not {start} and {end}.')
-
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-read-notes
 def _read_note(entry, place, metrics, low, high):
     "A note as written in the file."
@@ -139,8 +112,15 @@ def _read_note(entry, place, metrics, low, high):
     optional = dict(start=int, end=int, summary=str, issues=list, detail=str, reply=str)
     number, scores, *others = _fields(entry, where, dict(section=int, scores=dict), optional)
     start, end, summary, listed, detail, reply = others
-    _check_span(start, end, where)
-    scores = _read_scores(scores, where, metrics, low, high)
+    nowhere = start is None and end is None
+    if not nowhere and (start is None or end is None or not 0 <= start < end):
+        raise BadInput(f'{where}: start and end must be two characters of the text, the start first (or both null), '
+                       f'not {start} and {end}.')
+    lacking, unknown = [m for m in metrics if m not in scores], [m for m in scores if m not in metrics]
+    if lacking or unknown:
+        but = f'none for {lacking[0]}' if lacking else f'there is one for {unknown[0]}'
+        raise BadInput(f'{where}: there must be a score for {" and ".join(metrics)}, and {but}.')
+    scores = {m: _read_score(scores[m], f'{where}: the score of {m}', low, high) for m in metrics}
     issues = [_read_issue(issue, f'{where}, issue {n}', metrics) for n, issue in enumerate(listed or [], 1)]
     return Note(number, start, end, scores, tuple(issues), summary, detail, reply)
 
@@ -188,8 +168,14 @@ class Memory:
 
     def to_json(self)->str: # Indented
         "The memory as JSON text, to be read by people too."
+        def plain_note(n):
+            scores = {m: s.value if isinstance(s, Absence) else s for m, s in n.scores.items()}
+            told = dict(section=n.section, start=n.start, end=n.end, summary=n.summary, scores=scores,
+                        issues=[issue._asdict() for issue in n.issues])
+            return told | {name: text for name, text in dict(detail=n.detail, reply=n.reply).items() if text}
+
         plain = dict(format=FORMAT, document=self.document, made_by=self.made_by, scale=[self.low, self.high],
-                     metrics=list(self.metrics), sections=[_note_dict(n) for n in self.notes])
+                     metrics=list(self.metrics), sections=[plain_note(n) for n in self.notes])
         text = json.dumps(plain, ensure_ascii=False, indent=2)
         escaped = lambda m: f'\\u{ord(m[0]):04x}' # of half a character, which no file can hold
         return re.sub('[\ud800-\udfff]', escaped, text) + '\n'
@@ -227,10 +213,6 @@ def _one_line(text):
     "A text with single spaces."
     return ' '.join(text.split())
 
-def _score_line(metric, score):
-    "A score, or that there is none."
-    return f'{metric.capitalize()}: ' + (f'no score ({score.value})' if isinstance(score, Absence) else f'{score:g}')
-
 def _issue_lines(found, heading):
     "The issues of one metric, grouped by label in order of appearance."
     if not found: return [f'{heading} issues: none noted']
@@ -245,7 +227,10 @@ def _told(note, metrics):
     where = '' if note.start is None else f' (characters {note.start} to {note.end})'
     lines = [f'Section {note.section}{where}']
     if note.summary: lines.append(f'Summary: {_one_line(note.summary)}')
-    lines += [_score_line(m, note.scores[m]) for m in metrics]
+    for m in metrics:
+        score = note.scores[m]
+        told = f'no score ({score.value})' if isinstance(score, Absence) else f'{score:g}'
+        lines.append(f'{m.capitalize()}: {told}')
     for m in metrics: lines += _issue_lines([i for i in note.issues if i.metric == m], m.capitalize())
     others = [i for i in note.issues if i.metric is None]
     if others: lines += _issue_lines(others, 'Other')
@@ -290,19 +275,6 @@ def unread_sections(
     absent = [(n, next((s for s in n.scores.values() if isinstance(s, Absence)), None)) for n in memory.notes]
     return [dict(section=n.section, absence=why.value, detail=n.detail, reply=n.reply) for n, why in absent if why]
 
-# %% ../../../nbs/evaluators/memo/memory.ipynb #memory-by-rule
-def _scored(memory, metric, weights):
-    "Of the sections that have a score: the weights, the scores, and the numbers of issues of the metric."
-    pairs = zip(_weights(memory, weights), memory.notes)
-    scored = [(w, n) for w, n in pairs if not isinstance(n.scores[metric], Absence)]
-    counts = [sum(i.metric == metric for i in n.issues) for _, n in scored]
-    return [w for w, _ in scored], [n.scores[metric] for _, n in scored], counts
-
-def _by_rule(how, per_issue, weights, scores, counts):
-    "The mean or the worst of scores, less the points for the issues."
-    mean = lambda values: math.fsum(w*v for w, v in zip(weights, values))/math.fsum(weights)
-    return (mean(scores) if how == 'mean' else min(scores)) - per_issue*mean(counts)
-
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-aggregate
 def aggregate(
     memory:Memory, # Of one document
@@ -315,7 +287,14 @@ def aggregate(
     "A document's score from its sections' scores and issues, by rule."
     if how not in ('mean', 'worst'): raise BadInput(f"`how` can be 'mean' or 'worst', not {how!r}.")
     why = why_incomplete(memory, metric, least, weights)
-    return why or max(memory.low, _by_rule(how, per_issue, *_scored(memory, metric, weights)))
+    if why: return why
+    scored = [(w, n) for w, n in zip(_weights(memory, weights), memory.notes)
+              if not isinstance(n.scores[metric], Absence)]
+    scores = [n.scores[metric] for _, n in scored]
+    counts = [sum(i.metric == metric for i in n.issues) for _, n in scored]
+    whole = math.fsum(w for w, _ in scored)
+    mean = lambda values: math.fsum(w*v for (w, _), v in zip(scored, values))/whole
+    return max(memory.low, (mean(scores) if how == 'mean' else min(scores)) - per_issue*mean(counts))
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-file-name
 def _file_name(memory):

@@ -90,26 +90,6 @@ def _hard_cut(text, sentence, size, count):
         start = stop
     return [p for p in pieces if p.start < p.end]
 
-def _pieces(text, finder, size, count):
-    return [piece for sentence in finder(text) for piece in _hard_cut(text, sentence, size, count)]
-
-# %% ../../../nbs/evaluators/memo/scan.ipynb #scan-check
-def _check_overlap(overlap):
-    "Whether it is a share."
-    is_number = isinstance(overlap, (int, float)) and not isinstance(overlap, bool)
-    if not is_number or not 0 <= overlap < math.inf:
-        raise BadInput('The overlap is a share from 0 (none) to 1 (all of the section before), '
-                       f'not {overlap!r}.')
-
-# %% ../../../nbs/evaluators/memo/scan.ipynb #scan-sections
-def _sections(text, spans, size, overlap, count, gaps):
-    "The runs of sentences as sections, each with its context."
-    sections = []
-    for first, behind, tokens in _filled(text, spans, size, count, gaps):
-        context = _context(text, sections[-1], size, overlap, count) if sections and overlap else None
-        sections.append(Section(len(sections) + 1, spans[first].start, spans[behind-1].end, tokens, context))
-    return sections
-
 # %% ../../../nbs/evaluators/memo/scan.ipynb #scan-scan
 def scan(
     text:str, # To be cut
@@ -122,6 +102,14 @@ def scan(
     """Sections that cover all but the white space between them (thesis, section 4.3.1, Figures 4.4, 4.5).
     A longer sentence is a section; one of ten times the size is cut."""
     size = check_count(size, 'The size of a section', 1)
-    _check_overlap(overlap)
+    is_number = isinstance(overlap, (int, float)) and not isinstance(overlap, bool)
+    if not is_number or not 0 <= overlap < math.inf:
+        raise BadInput('The overlap is a share from 0 (none) to 1 (all of the section before), '
+                       f'not {overlap!r}.')
     count = estimate_tokens if counter is None else token_counter(counter)
-    return _sections(text, _pieces(text, finder, size, count), size, overlap, count, gaps)
+    spans = [piece for sentence in finder(text) for piece in _hard_cut(text, sentence, size, count)]
+    sections = []
+    for first, behind, tokens in _filled(text, spans, size, count, gaps):
+        context = _context(text, sections[-1], size, overlap, count) if sections and overlap else None
+        sections.append(Section(len(sections) + 1, spans[first].start, spans[behind-1].end, tokens, context))
+    return sections

@@ -52,7 +52,7 @@ _NUMBER = re.compile(r'\s*(?:[-+−]\s*\d+|[-+−]?\d*[.,]\d+)\s*') # with a sig
 
 def read_feedback(
     text:str|None, # A raw reply about one fact; None if none arrived
-    finish_reason:str|None=None, # As the server gave it: "stop", "length", "content_filter"
+    finish_reason:str|None=None, # As the server gave it: "stop", "length", "content_filter"; None: not known
 )->tuple: # True, False or Absence; and the feedback, '' if there is none
     "Whether a fact is supported, and what is wrong with it: in the paper's form, or in our JSON with one verdict."
     why = why_absent(text, finish_reason)
@@ -131,7 +131,7 @@ class SingleFeedback(Component):
 def feedback_checker(
     chat, # A `Chat`
     batch:int=20, # Facts in a request
-    pack:str|None=None, # Folder of your own prompts: check_narrative
+    pack:str|None=None, # Folder of your own prompts: check_narrative; None: ours
     **sampling, # temperature (0 if not given), seed, ...
 ): # `FeedbackChecker`, or `SingleFeedback` if the pack's prompt has a text as answer, which takes a batch of 1
     "The checker that fits the prompt."
@@ -157,9 +157,6 @@ class WordFeedback(Component):
         missing = content_stems(fact) - content_stems(evidence)
         lacking = dict.fromkeys(w for w in words(fact) if stem(w) in missing)
         return share >= .75, '' if share >= .75 else f'Not there: {", ".join(lacking)}.'
-
-# %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-read
-_all_ = ['read_feedback']
 
 # %% ../../../nbs/evaluators/narrative/narrativefactscore.ipynb #nfs-judge
 NOTHING = 'Nothing in the story has anything in common with it.'
@@ -206,7 +203,7 @@ class SummaryParts:
 
     def of(self,
         target:str, # The summary
-        story:StoryIndex,
+        story:StoryIndex, # That the summary is about
         size:int, # Tokens in a scene of it, at most
     )->list|None: # None if the summary doesn't fit the chunks
         "(text, scenes that its facts may be about, or None for all) of each part of a summary."
@@ -255,7 +252,7 @@ class NarrativeFactScore(ClaimEvaluator):
         tau:int=2, # How many must say something, as `GraphReader` takes it
         count:str='samples', # Of what: samples of one scene, or 'scenes'
         least:float=1., # Share of the scenes that must be read
-        pack:str|None=None, # Folder of your own prompts
+        pack:str|None=None, # Folder of your own prompts; None: ours
         **sampling, # Of decomposer and checker: seed, ...
     ):
         made = graph_reader(graph, chat, samples, pack, by=by, size=size, tau=tau, count=count)
@@ -271,7 +268,7 @@ class NarrativeFactScore(ClaimEvaluator):
 
     async def check_passages(self,
         passages:list, # `Passage`s of facts
-        story:StoryIndex,
+        story:StoryIndex, # That the summary is about
     )->tuple: # id -> (verdict, feedback); the `Outcome`s
         "Verdicts and feedback on the facts of passages."
         groups = by_request(passages, self.batch)

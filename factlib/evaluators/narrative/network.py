@@ -366,7 +366,7 @@ class SceneReader:
     def __init__(self,
         chat, # A `Chat`
         samples:int=3, # Readings of each scene
-        pack:str|None=None, # Folder of your own prompts: read_scene, with the slot scene
+        pack:str|None=None, # Folder of your own prompts: read_scene, with the slot scene; None: ours
         max_tokens:int=4096, # Of a reply; a longer one is `truncated`
         **sampling, # temperature, seed, ...
     ):

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TITLES', 'KIN', 'FIRST_NAMES', 'GAP', 'INITIAL', 'PARTICLE', 'CAPITAL', 'NAME', 'TITLE', 'TITLED', 'RULER', 'COUPLE',
            'plain_name', 'name_key', 'plain_predicate', 'NameFinder', 'Votes', 'count_votes', 'spelling', 'Aliases',
-           'who_is_who', 'name_words', 'without_titles', 'NameParts', 'take_apart', 'Evidence', 'people_in',
+           'who_is_who', 'name_words', 'without_titles', 'NameParts', 'take_apart', 'NameEvidence', 'people_in',
            'named_apart', 'by_person']
 
 # %% ../../../nbs/evaluators/narrative/people.ipynb #people-imports
@@ -139,14 +139,8 @@ def _between(votes, one, other):
     "Two names, one of each group, that are kept apart; None if there are none."
     return next(((a, b) for a in one for b in other if votes.against(a, b)), None)
 
-def _ballot(votes):
-    "All pairs that some sample lists together, the largest majority first."
-    order = {key: i for i, key in enumerate(votes.forms)}
-    majority = lambda a, b: votes.joint(a, b) - votes.apart(a, b)
-    return sorted(votes.together, key=lambda pair: (-majority(*pair), *sorted(map(order.get, pair))))
-
 def spelling(
-    votes:Votes,
+    votes:Votes, # In which it has its spellings
     key:str, # Of a name
 )->str:
     "How a name is written most often; of equally many spellings the first."
@@ -167,19 +161,21 @@ def _decide(votes, a, b, group_of):
     c, d = (spelling(votes, key) for key in clash)
     return f'{_because(votes, a, b)}; joined they would bring together {c} and {d}: {_because(votes, *clash)}'
 
-# %% ../../../nbs/evaluators/narrative/people.ipynb #aliases-who
+# %% ../../../nbs/evaluators/narrative/people.ipynb #aliases-vote
 def _rename(votes, reasons):
     "Reasons with the names as they are written most often."
     return [((spelling(votes, a), spelling(votes, b)), reason) for a, b, reason in reasons]
 
-# %% ../../../nbs/evaluators/narrative/people.ipynb #aliases-vote
 def who_is_who(
     listings:list, # Of each sample, its people: lists of names
 )->Aliases:
     "The names in the samples by person."
     votes = count_votes(listings)
+    order = {key: i for i, key in enumerate(votes.forms)}
+    majority = lambda a, b: votes.joint(a, b) - votes.apart(a, b)
+    by_majority = lambda pair: (-majority(*pair), *sorted(order[key] for key in pair))
     group_of, merges, apart = {key: [key] for key in votes.forms}, [], []
-    for a, b in _ballot(votes):
+    for a, b in sorted(votes.together, key=by_majority):
         if group_of[a] is group_of[b]: continue
         reason = _decide(votes, a, b, group_of)
         (apart if reason else merges).append((a, b, reason or _because(votes, a, b)))
@@ -260,23 +256,17 @@ _EMPTY = 'majesty highness lordship ladyship honour honor excellency sir madam g
 _NO_NAME = FUNCTION_WORDS | frozenset(word_list('not_names')) | frozenset(_EMPTY.split())
 _PLACES = frozenset(word_list('places'))
 
-def _kept(words):
-    "The words up to the first one that is no name."
-    return words[:next((i for i, word in enumerate(words) if word.lower() in _NO_NAME or word == 'I'), len(words))]
-
-# %% ../../../nbs/evaluators/narrative/people.ipynb #people-with-title
-def _with_title(text, match):
-    "The name with a title that was found; None if it is that of a place, or belongs to a couple."
-    titles, behind = without_titles(match[0])
-    behind = _kept(behind)
-    couple = re.search(r'\bMr\.?\s+and\s+$', text[max(0, match.start() - 12):match.start()])
-    if not titles or not behind or behind[-1].lower() in _PLACES or couple: return None
-    return ' '.join(name_words(match[0])[:len(titles)] + behind)
-
 def _titled(text):
-    "Names with a title, as Counter."
-    names = [_with_title(text, m) for m in TITLED.finditer(text)]
-    return Counter(filter(None, names)) + Counter(' '.join(m[0].split()) for m in RULER.finditer(text))
+    "Names with a title, as Counter: not those of places, nor Mrs. X of a couple."
+    names = []
+    for match in TITLED.finditer(text):
+        titles, words = without_titles(match[0])
+        end = next((i for i, word in enumerate(words) if word == 'I' or word.lower() in _NO_NAME), len(words))
+        behind = words[:end]
+        couple = re.search(r'\bMr\.?\s+and\s+$', text[max(0, match.start() - 12):match.start()])
+        if not titles or not behind or behind[-1].lower() in _PLACES or couple: continue
+        names.append(' '.join(name_words(match[0])[:len(titles)] + behind))
+    return Counter(names) + Counter(' '.join(m[0].split()) for m in RULER.finditer(text))
 
 # %% ../../../nbs/evaluators/narrative/people.ipynb #people-entities
 def _runs(entity, small):
@@ -312,33 +302,29 @@ _PLACE = re.compile(rf"^\s+(?:{'|'.join(sorted(_PLACES))})\b", re.IGNORECASE)
 _START = re.compile(r"(?:^|[.!?:;\"“”'‘’—-]|\n\s*\n)\s*[\"“”'‘’(]*$")
 
 # %% ../../../nbs/evaluators/narrative/people.ipynb #people-cue
-def _called(before, behind):
-    "Whether somebody is called by the name between these words."
-    return bool(re.search(r'[,"“]\s*$', before) and re.match(r'[,.!?]', behind)
-                and re.search('["“”]', before[-3:] + behind[:3]))
-
 def _cue(before, behind):
     "How the words around a name speak for a person: 2 or 1 for it, -1 or -2 against it."
     if _BEFORE.search(before) or _BEHIND.search(behind): return 2
-    if _called(before, behind): return 1
+    is_quoted = re.search('["“”]', before[-3:] + behind[:3])
+    if is_quoted and re.search(r'[,"“]\s*$', before) and re.match(r'[,.!?]', behind): return 1 # somebody is called
     return -2 if _AT.search(before) else -1 if _TO.search(before) or _PLACE.search(behind) else 0
 
 # %% ../../../nbs/evaluators/narrative/people.ipynb #people-evidence
-class Evidence(NamedTuple):
+class NameEvidence(NamedTuple):
     "What a text says for a name."
     times: int  # It stands there, outside longer names
     inside: int # Of these, not at the beginning of a sentence or quotation
     score: int  # Sum of the cues
 
 def _evidence(text, names):
-    "Name -> `Evidence`."
+    "Name -> `NameEvidence`."
     times, inside, score = Counter(), Counter(), Counter()
     for span, name in NameFinder(names).find(text):
         before, behind = text[max(0, span.start - 40):span.start], text[span.end:span.end + 30]
         times[name] += 1
         inside[name] += not _START.search(before)
         score[name] += _cue(before, behind)
-    return {name: Evidence(times[name], inside[name], score[name]) for name in times}
+    return {name: NameEvidence(times[name], inside[name], score[name]) for name in times}
 
 # %% ../../../nbs/evaluators/narrative/people.ipynb #people-is
 def _is_person(name, votes, against, seen):
@@ -374,7 +360,7 @@ def _speakers(text):
 def _accepted(titled, people, others, seen, small):
     "The names of people among all candidates."
     names = dict.fromkeys([*titled, *people, *others])
-    nowhere = Evidence(0, 0, 0) # outside longer names
+    nowhere = NameEvidence(0, 0, 0) # outside longer names
     sure = [n for n in names if n in titled or _is_person(n, people[n], others[n], seen.get(n, nowhere))]
     sure = dict.fromkeys(n for n in sure if n in seen or len(name_words(n)) > 1)
     parts = _parts([n for n in names if n in titled] + [*sure])
@@ -403,7 +389,7 @@ _RELATED = re.compile(rf"[,—-]*\s*(?:the |a |an )?(?:\w+ ){{0,2}}(?:{_OF_KIN})
                       rf"['’]s? (?:\w+ ){{0,2}}(?:{_OF_KIN}),?|(?:and|or)(?: his| her)?(?: (?:{_OF_KIN}|old|young))?")
 
 def named_apart(
-    text:str,
+    text:str, # In which the names stand
     places:list, # (Span, name) from `NameFinder.find`
 )->set: # Of frozensets of two names
     "Names that the text sets beside each other as those of two people."
@@ -421,15 +407,14 @@ def _clashes(person, name, apart):
     if name.gender and genders and name.gender not in genders: return True
     return any(frozenset((name.written, other.written)) in apart for other in person)
 
-def _given_fit(a, b):
-    "Whether given names may be the same person's: the shorter ones are among the longer, in full or as initials."
-    alike = lambda x, y: x == y or len(x) == 1 and y.startswith(x) or len(y) == 1 and x.startswith(y)
-    short, long = sorted((a, b), key=len)
-    return all(any(alike(x, y) for y in long) for x in short)
-
 # %% ../../../nbs/evaluators/narrative/people.ipynb #one_person-titled
 def _fits_full(person, name):
-    return any(n.given and n.last == name.last and _given_fit(n.given, name.given) for n in person)
+    "For given names and a surname: the shorter ones are among the longer, in full or as initials."
+    alike = lambda x, y: x == y or len(x) == 1 and y.startswith(x) or len(y) == 1 and x.startswith(y)
+    for n in person:
+        short, long = sorted((n.given, name.given), key=len)
+        if n.given and n.last == name.last and all(any(alike(x, y) for y in long) for x in short): return True
+    return False
 
 def _fits_titled(person, name):
     "For a title and one word."
@@ -488,14 +473,11 @@ def _gathered(names, counts, apart):
     return people
 
 # %% ../../../nbs/evaluators/narrative/people.ipynb #one_person-short
-def _untitled(name):
-    "A name with titles as it is without."
-    return ' '.join(without_titles(name.written)[1])
-
 def _short_names(people):
     "Of each person the names without titles, and surnames, that are nobody's yet and can be nobody else's."
     taken = {n.written.casefold() for p in people for n in p}
-    own = [{_untitled(n) for n in p if n.titles} | {name_words(n.written)[-1] for n in p if n.given} for p in people]
+    untitled = lambda n: ' '.join(without_titles(n.written)[1])
+    own = [{untitled(n) for n in p if n.titles} | {name_words(n.written)[-1] for n in p if n.given} for p in people]
     bearers = Counter(n.last for p in people for n in {n.last: n for n in p}.values())
     unique = lambda short: bearers[name_words(short)[-1].casefold()] == 1 and short.casefold() not in taken
     return [sorted(filter(unique, short)) for short in own]

@@ -111,7 +111,7 @@ class StoryIndex:
 
     def passages(self,
         facts:list, # `Fact`s
-        among:list|None=None, # As `best_scenes` takes it
+        among:list|None=None, # As `best_scenes` takes it; None: all
     )->list[Passage]: # One a fact, in order
         "What each fact is held against."
         scenes = self.best_scenes(facts, among)
@@ -199,7 +199,7 @@ def graph_reader(
     kind:str|None, # 'consistent', 'single', or None: no graph
     chat=None, # A `Chat`; None: rules
     samples:int=3, # Readings of a scene
-    pack:str|None=None, # Folder of your own prompts: read_scene
+    pack:str|None=None, # Folder of your own prompts: read_scene; None: ours
     **options, # by, size, tau, count: as `GraphReader` takes them
 )->GraphReader|None:
     "What makes the graph; one reading is taken at temperature 0."

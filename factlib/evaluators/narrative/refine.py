@@ -73,9 +73,9 @@ class Refinement:
     judge: Any            # Has `facts` in its evidence
     chat: object = None   # A `Chat` that writes; None: the rule
     rounds: int = 3       # At most
-    stop: float = 1.      # It is content from here on
+    stop: float = 1.      # A value from which on the judge is content
     pack: str|None = None # Folder of your own prompts
-    sampling: dict|None = None # max_tokens, ...
+    sampling: dict|None = None # Of the writer: max_tokens, ...; None: as `TextAsker` has it
     name, requires = 'refine', ('source', 'target')
 
     def __post_init__(self):
@@ -126,7 +126,7 @@ async def refine(
     *,
     rounds:int=3, # At most
     stop:float=1., # A value from which on the judge is content
-    pack:str|None=None, # Folder of your own prompts: refine_summary
+    pack:str|None=None, # Folder of your own prompts: refine_summary; None: ours
     **sampling, # Of the writer: max_tokens, ...
 )->list[Draft]: # The first as given
     "Correct a summary by the feedback on its facts."

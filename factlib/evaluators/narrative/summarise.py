@@ -115,7 +115,7 @@ class TextAsker(Asker):
         chat, # A `Chat`
         prompt:str, # Name of the template
         slots:tuple, # That the template must use
-        pack:str|None=None, # Folder of your own prompts
+        pack:str|None=None, # Folder of your own prompts; None: ours
         /, **sampling, # temperature, ...
     ):
         if not callable(chat) or not hasattr(chat, 'describe'):
@@ -135,9 +135,6 @@ class TextAsker(Asker):
         text = answer(reply.text)
         if visible(text) and not _is_json(text): return Outcome(text, reply.usage)
         return Outcome(usage=reply.usage, absence=Absence.malformed, detail='The reply holds no text.')
-
-# %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-names
-_all_ = ['textrank', 'lead', 'random_sentences']
 
 # %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-summary
 @dataclass(frozen=True)

@@ -68,32 +68,10 @@ def _pairs(examples, values):
     gold = {(e.group, e.level): (e, v) for e, v in rows if e.variant == 'gold'}
     return [_pair(e, v, gold) for e, v in rows if e.variant != 'gold']
 
-# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-training
-def _check_training(names, training):
-    "Whether the evaluators differ, and the training examples say whose they are."
-    if not names or len(set(names)) < len(names):
-        raise BadInput(f'A combination needs evaluators with different names, not {", ".join(names) or "none"}.')
-    if any(e.group is None or e.variant is None for e in training):
-        raise BadInput('Every training example needs a group and a variant, so that its document can be left out.')
-    if not any(e.variant == 'gold' for e in training):
-        raise BadInput('The training has no example with the variant "gold".')
-
-# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-own
-def _own_paragraphs(training):
-    "Of each group, the long paragraphs of all its versions."
-    own = {}
-    for e in training: own[e.group] = own.get(e.group, frozenset()) | long_paragraphs(e.target)
-    return own
-
-# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-nameless
+# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-evaluator
 _UNKNOWN_GROUP = ("The example is in the training, but its group is not, so its document can't be left out of the fit: "
                   'give it the group that it has in the training.')
 
-def _nameless(judge, example):
-    "No judgement of an example that can't be left out of the training."
-    return judge.absent(example, Absence.inapplicable, why=_UNKNOWN_GROUP)
-
-# %% ../../../nbs/evaluators/offline/combination.ipynb #combination-evaluator
 @register
 class Combination(Evaluator):
     """Weighted sum of the values of several evaluators, fitted by `difference_weights` on the training examples of all
@@ -109,12 +87,19 @@ class Combination(Evaluator):
         training:list, # `Example`s with group and variant; may include those that are judged
         metric:str='quality', # The part's name
         ridge:float=.1, # See `difference_weights`
-        known:dict|None=None, # Values by evaluator and text, to be shared
+        known:dict|None=None, # Values by evaluator and text, shared with others; None: its own
     ):
         self.evaluators, self.training, self.metric, self.ridge = list(evaluators), list(training), metric, ridge
-        _check_training([e.name for e in self.evaluators], self.training)
+        names = [e.name for e in self.evaluators]
+        if not names or len(set(names)) < len(names):
+            raise BadInput(f'A combination needs evaluators with different names, not {", ".join(names) or "none"}.')
+        if any(e.group is None or e.variant is None for e in self.training):
+            raise BadInput('Every training example needs a group and a variant, so that its document can be left out.')
+        if not any(e.variant == 'gold' for e in self.training):
+            raise BadInput('The training has no example with the variant "gold".')
         self.known, self.pairs, self.fits, self.preparing = {} if known is None else known, None, {}, asyncio.Lock()
-        self.own = _own_paragraphs(self.training)
+        self.own = {} # of each group, the long paragraphs of all its versions
+        for e in self.training: self.own[e.group] = self.own.get(e.group, frozenset()) | long_paragraphs(e.target)
         self.trained = {e.id for e in self.training} | {e.target for e in self.training}
         self.requires = tuple(dict.fromkeys(f for e in self.evaluators for f in e.requires))
         self.languages = common_languages(self.evaluators)
@@ -161,7 +146,7 @@ class Combination(Evaluator):
     async def judge(self, example:Example)->Judgement:
         "Fit without the example's group, then weigh."
         if example.group not in self.own and {example.id, example.target} & self.trained:
-            return _nameless(self, example)
+            return self.absent(example, Absence.inapplicable, why=_UNKNOWN_GROUP)
         fit, values = await self.fit(example.group, example.target), await self.values(example)
         evidence = {k: v for k, v in fit.items() if k != 'weights'}
         missing = [e.name for e, v in zip(self.evaluators, values) if v is None]

@@ -102,11 +102,6 @@ def _read(source):
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-windows
 _WINDOW = 3 # pieces
 
-def _windows_with(pieces, n):
-    "The windows, of n, that hold one of these pieces, each once."
-    begin = np.unique(np.asarray(pieces)[:, None] - np.arange(_WINDOW))
-    return begin[(0 <= begin) & (begin < n)]
-
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-window-places
 def window_places(
     targets:list, # Sentences
@@ -118,7 +113,9 @@ def window_places(
     for target in targets:
         total = np.zeros(n)
         for w in sorted(set(stems(target)) & read.where.keys()): # sums of floats depend on the order
-            if w not in windows: windows[w] = _windows_with(read.where[w], n)
+            if w not in windows: # those that hold a piece with the word, each once
+                begin = np.unique(np.asarray(read.where[w])[:, None] - np.arange(_WINDOW))
+                windows[w] = begin[(0 <= begin) & (begin < n)]
             total[windows[w]] += read.weight[w]
         places.append(int(total.argmax()) if total.any() else None)
     return places
@@ -378,18 +375,6 @@ class OrderPath(Evaluator):
         best, worst = path_fits(places, [reading.best, reading.best[::-1]], self.slip)
         return dict(confidence=confidence, stake=1 - _value(float(best - worst), len(places)))
 
-    def _weighed(self, example, spans, pieces, logits, reading):
-        "The judgement of a reading."
-        told = [reading.kept[i] for i in reading.order]
-        parts = self._parts(_softmax(logits[reading.kept]), reading)
-        if parts['stake'] < _LEAST_STAKE:
-            why = 'its sentences fit so many places of the source that their order makes no difference'
-            return self.absent(example, Absence.inapplicable, why=why)
-        evidence = dict(places=_shown([spans[i] for i in told], pieces, _softmax(logits[told])), cues=reading.cues,
-                        unplaced=len(spans) - int(logits.any(1).sum()))
-        if reading.regret > 1e-9: evidence['better'] = [reading.order.index(i) for i in reading.best]
-        return self.judgement(example, _value(reading.regret, len(told)), parts, **evidence)
-
     def _judged(self, example):
         "Place, read, compare."
         spans, source = pieces(example.target), _read(example.source)
@@ -399,7 +384,15 @@ class OrderPath(Evaluator):
         logits = self._rows(targets, example.source)
         why = _why_none(int(logits.any(1).sum()), len(source.spans))
         if why: return self.absent(example, Absence.inapplicable, why=why)
-        return self._weighed(example, spans, source.spans, logits, self._reading(targets, logits))
+        reading = self._reading(targets, logits)
+        parts, told = self._parts(_softmax(logits[reading.kept]), reading), [reading.kept[i] for i in reading.order]
+        if parts['stake'] < _LEAST_STAKE:
+            why = 'its sentences fit so many places of the source that their order makes no difference'
+            return self.absent(example, Absence.inapplicable, why=why)
+        places = _shown([spans[i] for i in told], source.spans, _softmax(logits[told]))
+        evidence = dict(places=places, cues=reading.cues, unplaced=len(spans) - int(logits.any(1).sum()))
+        if reading.regret > 1e-9: evidence['better'] = [reading.order.index(i) for i in reading.best]
+        return self.judgement(example, _value(reading.regret, len(told)), parts, **evidence)
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-embed
 @lru_cache(maxsize=4)

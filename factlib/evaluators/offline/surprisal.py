@@ -83,16 +83,9 @@ def _check_tokens(tokens, most):
     "Whether so many are allowed."
     if tokens > most: raise TooLong(tokens, most)
 
-# %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-measured
+# %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-function
 _START = 0 # The token <|endoftext|>, which stands between documents in the model's training
 
-def _measured(text, max_tokens, server):
-    "The spans of the tokens, and the surprisal of each."
-    ids, pieces = server.tokenize(text)
-    _check_tokens(len(ids), max_tokens)
-    return _spans(text, pieces), _nats(server.hidden_states([_START] + ids[:-1]), ids)
-
-# %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-function
 def surprisal(
     text:str, # Any characters
     max_tokens:int=2048, # More are `TooLong`, a `BadInput`; at most 8192
@@ -104,7 +97,9 @@ def surprisal(
     _check_tokens(-(-len(readable.encode())//LONGEST_TOKEN), max_tokens)
     if not text: return []
     if server is None: server = shared_server(embedding=True, context=max(2, max_tokens))
-    spans, nats = _measured(readable, max_tokens, server)
+    ids, pieces = server.tokenize(readable)
+    _check_tokens(len(ids), max_tokens)
+    spans, nats = _spans(readable, pieces), _nats(server.hidden_states([_START] + ids[:-1]), ids)
     return [Token(text[a:b], a, b, max(0., float(x))) for (a, b), x in zip(spans, nats)]
 
 # %% ../../../nbs/evaluators/offline/surprisal.ipynb #surprisal-turns
@@ -131,7 +126,7 @@ class Surprisal(Evaluator):
     def __init__(self,
         max_tokens:int=2048, # Up to 8192
         shown:int=5, # So many tokens go into the evidence
-        server:LocalServer|None=None, # As in `surprisal`
+        server:LocalServer|None=None, # As in `surprisal`; None: a shared one
     ):
         max_tokens = check_count(max_tokens, '`max_tokens`', 1, 8192)
         if not local_available(): weights() # says what to install
