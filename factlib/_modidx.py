@@ -1962,6 +1962,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                    'factlib/evaluators/claims/asking.py'),
                                                   'factlib.evaluators.claims.asking.BatchAsker.__init__': ( 'evaluators/claims/asking.html#batchasker.__init__',
                                                                                                             'factlib/evaluators/claims/asking.py'),
+                                                  'factlib.evaluators.claims.asking.BatchAsker.requests': ( 'evaluators/claims/asking.html#batchasker.requests',
+                                                                                                            'factlib/evaluators/claims/asking.py'),
                                                   'factlib.evaluators.claims.asking._Reminder': ( 'evaluators/claims/asking.html#_reminder',
                                                                                                   'factlib/evaluators/claims/asking.py'),
                                                   'factlib.evaluators.claims.asking._Reminder.__call__': ( 'evaluators/claims/asking.html#_reminder.__call__',

@@ -202,6 +202,11 @@ class BatchAsker(Component):
         self.asker = Asker(chat, *about, self.optional, max_tokens=max_tokens, **sampling)
         self.signature = f'{self.asker.signature};menu:1;batch:{self.batch}'
 
+    def requests(self, lines:dict, note:str='', **slots)->list: # Of `llm.costs.Planned`
+        "What it takes to ask about these lines, without asking: a request for each batch."
+        groups = batches(lines, self.batch)
+        return [self.asker.planned(note, items=list(group.values()), **slots) for group in groups]
+
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-fed-back
 TRIES = 8 # of each request, the first included
 NO_USE = (Absence.transport, Absence.too_long, Absence.refused, Absence.filtered)

@@ -15,7 +15,7 @@ from ...core.checks import check_optional_count
 from ...core.files import whole_characters
 from ...core.records import Absence, BadInput, Example, Judgement, check_score, signature
 from ..base import Evaluator, missing_field, register
-from .asking import BatchAsker, batches, verdicts_by_id
+from .asking import BatchAsker, verdicts_by_id
 from .base import Component, ComponentResult, visible
 from ..vista.presuppositions import spelled_out
 from ..vista.rules import FAR, closest, read_evidence
@@ -42,8 +42,7 @@ class ModelChecker(BatchAsker):
 
     def plan(self, facts:list, source:str, note:str='')->list: # Of `llm.costs.Planned`
         "A request for each batch."
-        groups = batches(self.lines(facts), self.batch)
-        return [self.asker.planned(note, items=list(group.values()), source=source) for group in groups]
+        return self.requests(self.lines(facts), note, source=source)
 
 # %% ../../../nbs/evaluators/claims/check.ipynb #check-score
 class ScoreChecker(Component):

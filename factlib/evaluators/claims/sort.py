@@ -18,7 +18,7 @@ from typing import Callable
 import numpy as np
 from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, signature
-from .asking import Asker, BatchAsker, batches, printed_id, verdicts_by_id
+from .asking import Asker, BatchAsker, printed_id, verdicts_by_id
 from .base import Component, ComponentResult, total_usage
 from ..offline.order import OrderPath, steps_back
 from ...llm.replies import answer, json_values, reason
@@ -156,8 +156,7 @@ class PairSorter(BatchAsker):
 
     def plan(self, events:list, text:str, note:str='')->list: # Of `llm.costs.Planned`
         "A request for each batch."
-        groups = batches(self.lines(events, text)[0], self.batch)
-        return [self.asker.planned(note, items=list(group.values()), source=text) for group in groups]
+        return self.requests(self.lines(events, text)[0], note, source=text)
 
     async def sort(self, events:list, text:str)->ComponentResult: # (a, b), in the events' order -> 1, -1, 0 or Absence
         "Ask about every two events."

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from ...core.records import Absence
-from ..claims.asking import STRING, BatchAsker, batches, verdict_schema, verdicts_by_id
+from ..claims.asking import STRING, BatchAsker, verdict_schema, verdicts_by_id
 from .history import MemoryItem
 from ..claims.base import ComponentResult
 
@@ -66,8 +66,7 @@ class ClaimAsker(BatchAsker):
 
     def plan(self, claims:list, source:str|None, background:list, note:str='')->list: # Of `llm.costs.Planned`
         "A request for each batch."
-        groups, slots = batches(claim_lines(claims), self.batch), self.evidence(source, background)
-        return [self.asker.planned(note, items=list(group.values()), **slots) for group in groups]
+        return self.requests(claim_lines(claims), note, **self.evidence(source, background))
 
 # %% ../../../nbs/evaluators/vista/verify.ipynb #verify-cited
 def cited(
