@@ -529,7 +529,8 @@ def test_offline():
     source = 'Ann packed her suitcase. Bob made coffee. The train arrived late. Ann kissed Bob on the platform.'
     scores = evaluate(get('dovescore'),
                       [Example('t', source=source,
-                               target='Ann packed. Bob made coffee. The train arrived. Ann kissed Bob. Trains are late.'),
+                               target='Ann packed. Bob made coffee. The train arrived. Ann kissed Bob. Trains are '
+                                      'late.'),
                        Example('l', source=source,
                                target='Ann kissed Bob. The train arrived. Bob made coffee. Ann packed. Zebras have '
                                       'stripes.')], progress=False)

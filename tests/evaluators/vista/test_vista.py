@@ -559,7 +559,8 @@ class Degrees:
         share = lambda c: len(set(c.text.split()) & known)/len(set(c.text.split()))
         return ComponentResult({c.id: Verdict(share(c) == 1, 'reference', share(c)) for c in claims})
     async def categorise(self, claims, source, background):
-        return ComponentResult({c.id: Category('out_of_scope' if 'like' in c.text else 'lacking_evidence') for c in claims})
+        category = lambda c: Category('out_of_scope' if 'like' in c.text else 'lacking_evidence')
+        return ComponentResult({c.id: category(c) for c in claims})
 
 def test_degrees_without_a_chat(monkeypatch):
     rules = ModuleType('turn_rules')
