@@ -53,7 +53,7 @@ class Evaluator:
         example:Example, # What could not be judged
         absence:Absence, # Why
         parts:dict|None=None, # Name of a part -> number or `Absence`
-        **evidence, # More about the reason; `detail` is one sentence on it
+        **evidence, # What else is known of the reason; `detail` is one sentence on it
     )->Judgement:
         "No judgement, and why."
         return Judgement(example.id, self.name, absence=absence, parts=parts or {}, evidence=evidence)
@@ -103,9 +103,17 @@ def offline_evaluators(
     is_wanted = lambda make: getattr(make, 'offline', False) and (slow or not getattr(make, 'slow', False))
     return [name for name, make in EVALUATORS.items() if is_wanted(make)]
 
-# %% ../../nbs/evaluators/base.ipynb #base-check-requires
-def _check_requires(evaluator):
-    "Whether the fields that it requires are fields of an example."
+# %% ../../nbs/evaluators/base.ipynb #base-check
+def _check_evaluator(evaluator):
+    "Whether it has what an evaluator has."
+    if isinstance(evaluator, type):
+        name = evaluator.__name__
+        raise BadInput(f'{name} is a class of evaluators: give an evaluator, made with {name}().')
+    for attribute in ('name', 'signature'):
+        if not isinstance(getattr(evaluator, attribute, None), str):
+            raise BadInput(f'{type(evaluator).__name__} is no evaluator: it has no {attribute} (a string).')
+    if not any(callable(getattr(evaluator, method, None)) for method in ('judge', 'judge_group')):
+        raise BadInput(f'{evaluator.name!r} is no evaluator: it has neither a judge nor a judge_group method.')
     fields = [f.name for f in dataclasses.fields(Example)]
     requires = getattr(evaluator, 'requires', None)
     if isinstance(requires, str) or requires is None:
@@ -119,19 +127,6 @@ def _check_requires(evaluator):
     if languages is not None and not isinstance(languages, (tuple, list)):
         raise BadInput(f'{evaluator.name!r} is no evaluator: its `languages` must be a tuple of ISO codes, or None '
                        f'for any, not {languages!r}.')
-
-# %% ../../nbs/evaluators/base.ipynb #base-check
-def _check_evaluator(evaluator):
-    "Whether it has what an evaluator has."
-    if isinstance(evaluator, type):
-        name = evaluator.__name__
-        raise BadInput(f'{name} is a class of evaluators: give an evaluator, made with {name}().')
-    for attribute in ('name', 'signature'):
-        if not isinstance(getattr(evaluator, attribute, None), str):
-            raise BadInput(f'{type(evaluator).__name__} is no evaluator: it has no {attribute} (a string).')
-    if not any(callable(getattr(evaluator, method, None)) for method in ('judge', 'judge_group')):
-        raise BadInput(f'{evaluator.name!r} is no evaluator: it has neither a judge nor a judge_group method.')
-    _check_requires(evaluator)
 
 # %% ../../nbs/evaluators/base.ipynb #base-examples
 def check_examples(
@@ -308,13 +303,6 @@ class EvaluationError(RuntimeError):
         super().__init__(message)
         self.frame, self.errors = frame, errors or {}
 
-def _raise_failed(evaluator, failed, frame):
-    "One error for all that failed, naming the first."
-    first, error = next(iter(failed.items()))
-    raise EvaluationError(f'{evaluator.name!r} failed on {len(failed)} of {len(failed) + len(frame)} examples, '
-                          f'first on {first!r}: {type(error).__name__}: {error}. '
-                          'What was judged is in the `frame` of this error.', frame, failed) from error
-
 # %% ../../nbs/evaluators/base.ipynb #base-foreign
 def unknown_language(
     evaluator,
@@ -344,25 +332,6 @@ def _inapplicable(evaluator, examples, language=None):
     why = unknown_language(evaluator, [e for e in examples if e.id not in lacking], language) | lacking
     return {i: Judgement(i, evaluator.name, absence=Absence.inapplicable, evidence=said) for i, said in why.items()}
 
-# %% ../../nbs/evaluators/base.ipynb #base-run-all
-def _run_all(evaluator, examples, concurrency, progress, language):
-    "Judge all: judgements and errors, both by example id."
-    from factlib.core.loop import progress_bar, run_sync # only here: most who import an evaluator run none
-    judged = _inapplicable(evaluator, examples, language)
-    jobs = _jobs(evaluator, [e for e in examples if e.id not in judged])
-    with progress_bar(len(examples), evaluator.name, progress, len(judged)) as bar:
-        new, failed = run_sync(_run(evaluator, jobs, concurrency, bar.update))
-    return judged | new, failed
-
-# %% ../../nbs/evaluators/base.ipynb #base-evaluate
-def _finished(evaluator, examples, judged, failed):
-    "The table of what was judged, alone or in an error."
-    complete = [e for e in examples if e.id in judged]
-    frame = judgements_frame([judged[e.id] for e in complete], complete)
-    frame.attrs['signatures'] = {evaluator.name: evaluator.signature}
-    if failed: _raise_failed(evaluator, failed, frame)
-    return frame
-
 # %% ../../nbs/evaluators/base.ipynb #base-evaluate-call
 _NOTE: ContextVar = ContextVar('note', default=None) # Of `plan_only`; None: evaluators are asked
 
@@ -389,6 +358,7 @@ def evaluate(
     `frame.attrs['signatures']` maps its name to its signature. With a cache, evidence is only why there is no score.
     If judging fails anywhere, the rest is finished; an `EvaluationError` holds it."""
     from factlib.core.checks import check_count
+    from factlib.core.loop import progress_bar, run_sync # only here: most who import an evaluator run none
     _check_evaluator(evaluator)
     examples, concurrency = check_examples(examples), check_count(concurrency, 'The concurrency', 1)
     if language := language or None:
@@ -401,10 +371,22 @@ def evaluate(
         if getattr(evaluator, 'offline', False): concurrency = 1
     if note := _NOTE.get():
         note(evaluator, examples)
-        unasked = {e.id: Judgement(e.id, evaluator.name, absence=Absence.inapplicable) for e in examples}
-        return _finished(evaluator, examples, unasked, {})
-    judged, failed = _run_all(evaluator, examples, concurrency, progress, language)
-    frame = _finished(evaluator, examples, judged, failed)
+        judged = {e.id: Judgement(e.id, evaluator.name, absence=Absence.inapplicable) for e in examples}
+        failed: dict = {}
+    else:
+        judged = _inapplicable(evaluator, examples, language)
+        jobs = _jobs(evaluator, [e for e in examples if e.id not in judged])
+        with progress_bar(len(examples), evaluator.name, progress, len(judged)) as bar:
+            new, failed = run_sync(_run(evaluator, jobs, concurrency, bar.update))
+        judged |= new
+    complete = [e for e in examples if e.id in judged]
+    frame = judgements_frame([judged[e.id] for e in complete], complete)
+    frame.attrs['signatures'] = {evaluator.name: evaluator.signature}
+    if failed:
+        first, error = next(iter(failed.items()))
+        raise EvaluationError(f'{evaluator.name!r} failed on {len(failed)} of {len(examples)} examples, '
+                              f'first on {first!r}: {type(error).__name__}: {error}. '
+                              'What was judged is in the `frame` of this error.', frame, failed) from error
     return frame if cache is None else cache.put(evaluator, examples, frame, language)
 
 # %% ../../nbs/evaluators/base.ipynb #base-summary-columns
@@ -434,11 +416,6 @@ def _is_silent(rows, column):
     absences = f'{column}_absence'
     return rows[column].isna().all() and not (absences in rows and rows[absences].notna().any())
 
-def _summary_rows(evaluator, rows, parts):
-    "One evaluator's rows of the summary."
-    columns = ['value', *(c for c in parts if not _is_silent(rows, c))]
-    return [dict(evaluator=evaluator, part=c) | _summary_row(rows, c) for c in columns]
-
 # %% ../../nbs/evaluators/base.ipynb #base-summary
 def summary(
     frame:DataFrame, # From `evaluate`, or several concatenated; columns of yours pass for parts
@@ -452,9 +429,12 @@ def summary(
     - not_given: how often it is silent about a part of its own"""
     import pandas as pd
     parts = _part_columns(frame)
-    rows = [_summary_rows(name, given, parts) for name, given in frame.groupby('evaluator', sort=False)]
+    rows = []
+    for name, given in frame.groupby('evaluator', sort=False):
+        columns = ['value', *(part for part in parts if not _is_silent(given, part))]
+        rows += [dict(evaluator=name, part=column) | _summary_row(given, column) for column in columns]
     if not rows: return pd.DataFrame(columns=['evaluator', 'part', 'asked', 'scored', 'mean', 'sd'])
-    out = pd.DataFrame(sum(rows, []))
+    out = pd.DataFrame(rows)
     for column in out.columns[6:]: out[column] = out[column].fillna(0).astype(int)
     for column in ('mean', 'sd'): out[column] = _numbers([None if pd.isna(x) else x for x in out[column]])
     return out

@@ -25,7 +25,7 @@ class Random(Evaluator):
     name, offline = 'random', True
 
     def __init__(self,
-        seed:int|str=0, # Another seed, other numbers
+        seed:int|str=0, # Of the random numbers: another seed gives others
     ):
         self.seed, self.signature = seed, signature(self.name, 1, seed=seed)
 

@@ -23,15 +23,6 @@ def _plain(x):
     "Without a superfluous .0."
     return int(x) if float(x).is_integer() else round(float(x), 9)
 
-def _check_scale(low, high, step):
-    "Whether there is such a scale."
-    if not all(isinstance(x, (int, float)) and math.isfinite(x) for x in (low, high)) or low >= high:
-        raise BadInput(f'A scale goes from a lower to a higher number, not from {low!r} to {high!r}.')
-    if step is None: return
-    is_step = isinstance(step, (int, float)) and 0 < step <= high - low
-    if not is_step or abs((high - low)/step - round((high - low)/step)) > 1e-9:
-        raise BadInput(f'From {low} to {high} there is no whole number of steps of {step!r}.')
-
 # %% ../../nbs/evaluators/judge.ipynb #judge-scale-class
 @dataclass(frozen=True)
 class Scale:
@@ -40,7 +31,15 @@ class Scale:
     high: float = 5
     step: float|None = 1 # None: every number between the ends
 
-    def __post_init__(self): _check_scale(self.low, self.high, self.step)
+    def __post_init__(self):
+        "Whether there is such a scale."
+        low, high, step = self.low, self.high, self.step
+        if not all(isinstance(x, (int, float)) and math.isfinite(x) for x in (low, high)) or low >= high:
+            raise BadInput(f'A scale goes from a lower to a higher number, not from {low!r} to {high!r}.')
+        if step is None: return
+        is_step = isinstance(step, (int, float)) and 0 < step <= high - low
+        if not is_step or abs((high - low)/step - round((high - low)/step)) > 1e-9:
+            raise BadInput(f'From {low} to {high} there is no whole number of steps of {step!r}.')
 
     @property
     def steps(self)->float: return (self.high - self.low)/self.step if self.step else math.inf
@@ -169,18 +168,14 @@ class Judge(Evaluator):
         "What the reply says."
         raise NotImplementedError(f'{type(self).__name__} does not say how its replies are read.')
 
-    def _sampling(self, chat, max_tokens, temperature, sampling):
-        "The options of a request, if they and the chat can be used."
+    def _ask_with(self, chat, prompt, pack, more, schema, max_tokens, temperature, sampling, **described):
+        "Set up. `more`: slots that are the same for all examples; `described`: goes into the signature."
         if not callable(chat) or not hasattr(chat, 'describe'):
             raise BadInput(f'A judge needs a `Chat` to ask, not {type(chat).__name__}.')
         max_tokens = check_count(max_tokens, 'max_tokens', 1)
         taken = [k for k in sampling if k in _OWN]
         if taken: raise BadInput(f'The judge {self.name!r} does not take {taken[0]!r}.')
-        return dict(temperature=temperature, max_tokens=max_tokens) | sampling
-
-    def _ask_with(self, chat, prompt, pack, more, schema, max_tokens, temperature, sampling, **described):
-        "Set up. `more`: slots that are the same for all examples; `described`: goes into the signature."
-        sampling = self._sampling(chat, max_tokens, temperature, sampling)
+        sampling = dict(temperature=temperature, max_tokens=max_tokens) | sampling
         self.chat, self.more, self.prompt = chat, more, load_prompt(prompt, pack, self.fields, tuple(more))
         form = self.prompt.answer
         self.options = sampling | dict(schema=schema if form == 'json' else None)
@@ -256,13 +251,6 @@ class LikertJudge(Judge):
         self.weighted = weighted
         self._ask_with(chat, prompt, pack, more, schema, max_tokens, temperature, sampling, **described)
 
-# %% ../../nbs/evaluators/judge.ipynb #judge-fluency-helpers
-def _check_metrics(metrics):
-    "Whether the built-in prompts say what the metrics are."
-    unknown = [m for m in ([metrics] if isinstance(metrics, str) else metrics) if m not in ('fluency', 'coherence')]
-    if unknown: raise BadInput(f'This prompt defines fluency and coherence; for {unknown[0]!r} '
-                               'give a pack whose prompt says what it is.')
-
 # %% ../../nbs/evaluators/judge.ipynb #judge-fluency
 @register
 class FluencyCoherence(LikertJudge):
@@ -274,17 +262,20 @@ class FluencyCoherence(LikertJudge):
     def __init__(self,
         chat, # A `Chat`
         metrics:list|tuple|str=('fluency', 'coherence'), # One of these or both; others only with a pack
-        prompt:str='fluency_coherence', # Or 'fluency_coherence_brief', or one of the pack
+        prompt:str='fluency_coherence', # Name of the template: this, 'fluency_coherence_brief', or one of the pack
         pack:str|None=None, # Folder of your own prompts; slots: target; metrics, low, high, scale, anchors if wanted
-        low:float=1, # Worst score
-        high:float=5, # Best score
+        low:float=1, # Worst score of the scale
+        high:float=5, # Best score of the scale
         step:float|None=.5, # Between two scores; None: any number
         max_tokens:int=2048, # A longer reply is cut off
         temperature:float=0, # Of the sampling
         weighted:bool=False, # Also expected scores, by the endpoint's probabilities; needs `step=1`
-        **sampling, # More for the server, such as seed or top_p
+        **sampling, # Further fields of the request, such as seed or top_p
     ):
-        if pack is None: _check_metrics(metrics)
+        asked = [metrics] if isinstance(metrics, str) else metrics
+        if unknown := [metric for metric in asked if pack is None and metric not in ('fluency', 'coherence')]:
+            raise BadInput(f'This prompt defines fluency and coherence; for {unknown[0]!r} '
+                           'give a pack whose prompt says what it is.')
         scale = Scale(low, high, step)
         self._score_with(chat, metrics, scale, prompt, pack, max_tokens, temperature, weighted, sampling)
 
@@ -297,15 +288,15 @@ class Consistency(LikertJudge):
 
     def __init__(self,
         chat, # A `Chat`
-        prompt:str='consistency', # Or one of the pack
+        prompt:str='consistency', # Name of the template: ours, or one of the pack
         pack:str|None=None, # Folder of your own prompts; slots: source, target, and what `Scale.slots` has
-        low:float=1, # Worst
-        high:float=5, # Best
-        step:float|None=1, # Between scores
+        low:float=1, # Worst score of the scale
+        high:float=5, # Best score of the scale
+        step:float|None=1, # Between two scores; None: any number
         max_tokens:int=2048, # A longer reply is cut off
         temperature:float=0, # Of the sampling
         weighted:bool=False, # Also the expected score, by the endpoint's probabilities
-        **sampling, # More for the server
+        **sampling, # Further fields of the request, such as seed or top_p
     ):
         scale = Scale(low, high, step)
         self._score_with(chat, ['consistency'], scale, prompt, pack, max_tokens, temperature, weighted, sampling)
@@ -323,15 +314,15 @@ class Rubric(LikertJudge):
 
     def __init__(self,
         chat, # A `Chat`
-        prompt:str='rubric', # Or one of the pack
+        prompt:str='rubric', # Name of the template: ours, or one of the pack
         pack:str|None=None, # Folder of your own prompts; slots: `fields`, and what `Scale.slots` has
-        low:float=1, # Worst
-        high:float=5, # Best
-        step:float|None=1, # Between scores
+        low:float=1, # Worst score of the scale
+        high:float=5, # Best score of the scale
+        step:float|None=1, # Between two scores; None: any number
         max_tokens:int=2048, # A longer reply is cut off
         temperature:float=0, # Of the sampling
         weighted:bool=False, # Also the expected score, by the endpoint's probabilities
-        **sampling, # More for the server
+        **sampling, # Further fields of the request, such as seed or top_p
     ):
         scale = Scale(low, high, step)
         self._score_with(chat, ['correctness'], scale, prompt, pack, max_tokens, temperature, weighted, sampling)
@@ -372,11 +363,11 @@ class Faithfulness(Judge):
 
     def __init__(self,
         chat, # A `Chat`
-        prompt:str='faithfulness', # Or one of the pack
+        prompt:str='faithfulness', # Name of the template: ours, or one of the pack
         pack:str|None=None, # Folder of your own prompts; slots: source, history (a list), target
         max_tokens:int=2048, # A longer reply is cut off
         temperature:float=0, # Of the sampling
-        **sampling, # More for the server, such as seed or top_p
+        **sampling, # Further fields of the request, such as seed or top_p
     ):
         schema, names = verdict_schema(self.verdicts), '+'.join(self.verdicts)
         self._ask_with(chat, prompt, pack, {}, schema, max_tokens, temperature, sampling, verdicts=names)

@@ -100,17 +100,6 @@ class Price(NamedTuple):
     output: float
     currency: str = ''
 
-def _price(model, entry):
-    "A checked price."
-    try:
-        price = Price(**entry) if isinstance(entry, dict) else Price(*entry)
-        numbers = float(price.input), float(price.output)
-    except (TypeError, ValueError): numbers = (math.nan,)
-    if not all(math.isfinite(x) and x >= 0 for x in numbers):
-        raise BadInput(f'The price of {model!r} must be input and output, two numbers from 0 for a million tokens, '
-                       f'and perhaps a currency; not {entry!r}.')
-    return Price(*numbers, str(price.currency or '').strip())
-
 # %% ../../nbs/llm/costs.ipynb #costs-read-prices
 def _read_prices(path):
     "The rows of a CSV file."
@@ -138,7 +127,17 @@ def price_table(
     if isinstance(prices, (str, os.PathLike)): prices = _read_prices(prices)
     if not isinstance(prices, dict):
         raise BadInput(f'Prices are a dict or the path of a CSV file, not a {type(prices).__name__}.')
-    return {model: _price(model, entry) for model, entry in prices.items()}
+    table = {}
+    for model, entry in prices.items():
+        try:
+            price = Price(**entry) if isinstance(entry, dict) else Price(*entry)
+            numbers = float(price.input), float(price.output)
+        except (TypeError, ValueError): numbers = math.nan, math.nan
+        if not all(math.isfinite(x) and x >= 0 for x in numbers):
+            raise BadInput(f'The price of {model!r} must be input and output, two numbers from 0 for a million tokens, '
+                           f'and perhaps a currency; not {entry!r}.')
+        table[model] = Price(*numbers, str(price.currency or '').strip())
+    return table
 
 # %% ../../nbs/llm/costs.ipynb #costs-cost-class
 class Cost(NamedTuple):
@@ -150,19 +149,6 @@ class Cost(NamedTuple):
         "With two decimals, or two digits if it is less than 0.1."
         amount = f'{self.amount:,.2f}' if self.amount >= 0.1 or not self.amount else f'{self.amount:.2g}'
         return f'{amount} {self.currency}'.strip()
-
-# %% ../../nbs/llm/costs.ipynb #costs-used
-def _used(usage):
-    "Prompt and completion tokens."
-    if isinstance(usage, Usage): return usage.prompt_tokens, usage.completion_tokens
-    for name in ('prompt_tokens', 'completion_tokens'):
-        if name not in getattr(usage, 'columns', ()):
-            raise BadInput('A cost is that of a Usage, or of a frame with the columns prompt_tokens and '
-                           f'completion_tokens, which this {type(usage).__name__} is not.')
-        if any(is_missing(x) for x in usage[name]):
-            raise BadInput(f'The column {name!r} has rows without a number, so there is no sum: leave them out, '
-                           'and say so.')
-    return int(usage['prompt_tokens'].sum()), int(usage['completion_tokens'].sum())
 
 # %% ../../nbs/llm/costs.ipynb #costs-cost
 def _amount(prompt, completion, price):
@@ -178,8 +164,15 @@ def cost(
     table = price_table(prices)
     if model not in table:
         raise BadInput(f'The prices have no model {model!r}; they have {", ".join(map(repr, table)) or "none"}.')
-    prompt, completion = _used(usage)
-    return _amount(prompt, completion, table[model])
+    if isinstance(usage, Usage): return _amount(usage.prompt_tokens, usage.completion_tokens, table[model])
+    for name in ('prompt_tokens', 'completion_tokens'):
+        if name not in getattr(usage, 'columns', ()):
+            raise BadInput('A cost is that of a Usage, or of a frame with the columns prompt_tokens and '
+                           f'completion_tokens, which this {type(usage).__name__} is not.')
+        if any(is_missing(x) for x in usage[name]):
+            raise BadInput(f'The column {name!r} has rows without a number, so there is no sum: leave them out, '
+                           'and say so.')
+    return _amount(int(usage['prompt_tokens'].sum()), int(usage['completion_tokens'].sum()), table[model])
 
 # %% ../../nbs/llm/costs.ipynb #costs-once
 def once_each(
@@ -224,30 +217,21 @@ def _plans(evaluator, examples):
         raise BadInput(f'plan(example) of {evaluator.name!r} must give Planned requests, and gave a {kind}.')
     return once_each(plans), len(judged)
 
-# %% ../../nbs/llm/costs.ipynb #costs-keys
-def _keys(chat, plans):
-    "For every plan, the keys of its repeats."
-    def key(plan, i): return chat.key(plan.messages, **plan.options | dict(max_tokens=plan.max_tokens, repeat=i))
-    return [[key(plan, i) for i in range(plan.repeats)] for plan in plans]
-
-def _on_repetition(keys):
-    "A sentence if some requests are the same as others."
-    flat = [key for of_plan in keys for key in of_plan]
-    same = len(flat) - len(set(flat))
-    if not same: return []
-    return [f'{same:,} requests are the same as another one; each is counted, though the cache may save it.']
-
 # %% ../../nbs/llm/costs.ipynb #costs-cached
 def _look_up(chat, plans):
     "For every plan, how many of its repeats are in the cache; and sentences about that."
-    nothing = [0]*len(plans)
+    nothing, mode, sentences = [0]*len(plans), getattr(chat, 'mode', 'live'), []
     if chat is None: return nothing, ['No chat was given, so nothing is known of a cache: all requests are counted.']
-    keys = _keys(chat, plans)
-    sentences, mode = _on_repetition(keys), getattr(chat, 'mode', 'live')
+    def key(plan, i): return chat.key(plan.messages, **plan.options | dict(max_tokens=plan.max_tokens, repeat=i))
+    keys = [[key(plan, i) for i in range(plan.repeats)] for plan in plans]
+    flat = [key for of_plan in keys for key in of_plan]
+    if same := len(flat) - len(set(flat)):
+        sentences.append(f'{same:,} requests are the same as another one; each is counted, though the cache may save '
+                         'it.')
     if chat.cache is None or mode in ('record', 'off'):
         return nothing, sentences + ['The chat takes nothing from a cache, so all requests are counted.']
     cached = [sum(key in chat.cache for key in of_plan) for of_plan in keys]
-    missing = sum(map(len, keys)) - sum(cached)
+    missing = len(flat) - sum(cached)
     if mode == 'replay' and missing:
         sentences.append(f'A replay asks nothing, and would stop: {missing:,} requests are not in the cache.')
     return cached, sentences
@@ -281,14 +265,10 @@ def _money(prompt, completion, prices, model):
     return _amount(prompt, completion, prices[model])
 
 # %% ../../nbs/llm/costs.ipynb #costs-assumptions
-def _notes(plans):
-    "What the plans assumed, each with how often."
-    counts = Counter((plan.note, plan.repeats > 0) for plan in plans if plan.note)
-    return [f'{note} ({n:,} {"planned" if sent else "unsent"} requests)' for (note, sent), n in counts.items()]
-
 def _assumptions(plans, examples, judged, prices, model):
     "Sentences on what was assumed for one evaluator."
-    sentences = _notes(plans)
+    notes = Counter((plan.note, plan.repeats > 0) for plan in plans if plan.note)
+    sentences = [f'{note} ({n:,} {"planned" if sent else "unsent"} requests)' for (note, sent), n in notes.items()]
     if examples > judged:
         sentences.append(f'{examples - judged:,} of {examples:,} examples lack a field that is needed, '
                          'and are not judged.')
@@ -415,20 +395,6 @@ def _own(estimates):
     "The sentences on single evaluators; with its name if there are several."
     return [s if len(estimates) == 1 else f'{e.evaluator}: {s}' for e in estimates for s in e.assumptions]
 
-# %% ../../nbs/llm/costs.ipynb #costs-check-run
-def _check_run(evaluators, examples, reply_tokens):
-    "A `BadInput` if there is nothing to run, or a reply can't be of this length."
-    if not evaluators or not examples or not all(isinstance(e, Example) for e in examples):
-        raise BadInput('A dry run needs at least one evaluator, and a list of at least one Example.')
-    if reply_tokens is None: return
-    is_number = isinstance(reply_tokens, (int, float)) and not isinstance(reply_tokens, bool)
-    if not is_number or not 0 <= reply_tokens < math.inf:
-        raise BadInput(f'The expected reply must be a number of tokens from 0, not {reply_tokens!r}.')
-
-def _listed(evaluator):
-    "One evaluator or several, as a list."
-    return list(evaluator) if isinstance(evaluator, (list, tuple)) else [evaluator]
-
 # %% ../../nbs/llm/costs.ipynb #costs-dry-run
 def dry_run(
     evaluator, # An evaluator with a method `plan(example) -> list[Planned]`, or a list of such
@@ -439,8 +405,14 @@ def dry_run(
     prices:dict|str|os.PathLike|None=None, # As `price_table` takes them
 )->DryRun:
     "What `evaluate` would ask for: requests, tokens and price, with what was assumed. Nothing is sent."
-    evaluators, examples = _listed(evaluator), list(examples)
-    _check_run(evaluators, examples, reply_tokens)
+    evaluators = list(evaluator) if isinstance(evaluator, (list, tuple)) else [evaluator]
+    examples = list(examples)
+    if not evaluators or not examples or not all(isinstance(e, Example) for e in examples):
+        raise BadInput('A dry run needs at least one evaluator, and a list of at least one Example.')
+    if reply_tokens is not None:
+        is_number = isinstance(reply_tokens, (int, float)) and not isinstance(reply_tokens, bool)
+        if not is_number or not 0 <= reply_tokens < math.inf:
+            raise BadInput(f'The expected reply must be a number of tokens from 0, not {reply_tokens!r}.')
     count = estimate_tokens if counter is None else token_counter(counter)
     prices = None if prices is None else price_table(prices)
     estimates = tuple(_estimate(e, examples, chat, count, reply_tokens, prices) for e in evaluators)
@@ -449,18 +421,15 @@ def dry_run(
     return DryRun(estimates, total, tuple(common + _own(estimates)))
 
 # %% ../../nbs/llm/costs.ipynb #costs-together
-def _as_one(estimates):
-    "Those of one evaluator, for several lists of examples."
-    said = tuple(dict.fromkeys(s for e in estimates for s in e.assumptions))
-    return replace(_total(estimates), evaluator=estimates[0].evaluator, assumptions=said)
-
 def together(
     runs:list, # `DryRun`s, all with the same prices and counter
 )->DryRun: # One estimate an evaluator
     "Several dry runs as one."
-    named = {}
+    named, estimates = {}, []
     for e in (e for run in runs for e in run.estimates): named.setdefault(e.evaluator, []).append(e)
-    estimates = tuple(map(_as_one, named.values()))
-    own = {s for run in runs for s in _own(run.estimates)}
-    common = [s for s in runs[0].assumptions if s not in own]
-    return DryRun(estimates, _total(estimates), tuple(common + _own(estimates)))
+    for name, of_one in named.items():
+        assumed = tuple(dict.fromkeys(sentence for e in of_one for sentence in e.assumptions))
+        estimates.append(replace(_total(of_one), evaluator=name, assumptions=assumed))
+    own = {sentence for run in runs for sentence in _own(run.estimates)}
+    common = [sentence for sentence in runs[0].assumptions if sentence not in own]
+    return DryRun(tuple(estimates), _total(estimates), tuple(common + _own(estimates)))

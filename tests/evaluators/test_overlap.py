@@ -46,7 +46,8 @@ def test_texts_of_the_stories():
 
 WORDS = st.lists(
     st.sampled_from(
-        'running runs run dies died skies the a enjoyed enjoying 1891 naïve İstanbul — ... don\'t dis-\nposed geology happily \u017f K'.split(' ')), max_size=25).map(' '.join)
+        'running runs run dies died skies the a enjoyed enjoying 1891 naïve İstanbul — ... don\'t dis-\nposed geology '
+        'happily \u017f K'.split(' ')), max_size=25).map(' '.join)
 
 @settings(max_examples=150, deadline=None)
 @given(WORDS, WORDS)

@@ -13,7 +13,7 @@ from typing import Callable
 
 from ...core.checks import check_count
 from ...core.records import Absence, BadInput, Usage, signature
-from .base import Component, Outcome, together, total_usage
+from .base import Component, ComponentResult, together, total_usage
 from ...llm.prompts import load_prompt, neutralise
 from ...llm.replies import answer, json_values, reason
 
@@ -169,7 +169,7 @@ async def verdicts_by_id(
     batch:int, # So many in a request
     read:Callable|None=None, # As `read_verdicts` takes it
     /, **slots, # The template's other slots
-)->Outcome: # Id -> verdict, or what `read` makes of it, or Absence
+)->ComponentResult: # Id -> verdict, or what `read` makes of it, or Absence
     "A verdict about each line."
     groups = batches(lines, batch)
     found, usage = await _asked(asker, groups, options, read, slots)
@@ -179,7 +179,7 @@ async def verdicts_by_id(
     found |= better
     why = next((found[i][1] for i in lines if found[i][1]), '')
     notes = dict(asked_again=again) if again else {}
-    return Outcome({i: found[i][0] for i in lines}, usage + more, detail=why, notes=notes)
+    return ComponentResult({i: found[i][0] for i in lines}, usage + more, detail=why, notes=notes)
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-batch
 class BatchAsker(Component):
@@ -201,6 +201,11 @@ class BatchAsker(Component):
         about = self.template, self.slots, with_menu(self.schema, self.options), pack
         self.asker = Asker(chat, *about, self.optional, max_tokens=max_tokens, **sampling)
         self.signature = f'{self.asker.signature};menu:1;batch:{self.batch}'
+
+    def requests(self, lines:dict, note:str='', **slots)->list: # Of `llm.costs.Planned`
+        "What it takes to ask about these lines, without asking: a request for each batch."
+        groups = batches(lines, self.batch)
+        return [self.asker.planned(note, items=list(group.values()), **slots) for group in groups]
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-fed-back
 TRIES = 8 # of each request, the first included

@@ -15,8 +15,8 @@ from ...core.checks import check_optional_count
 from ...core.files import whole_characters
 from ...core.records import Absence, BadInput, Example, Judgement, check_score, signature
 from ..base import Evaluator, missing_field, register
-from .asking import BatchAsker, batches, verdicts_by_id
-from .base import Component, Outcome, visible
+from .asking import BatchAsker, verdicts_by_id
+from .base import Component, ComponentResult, visible
 from ..vista.presuppositions import spelled_out
 from ..vista.rules import FAR, closest, read_evidence
 from ..entailment.alignscore import word_chunks
@@ -35,15 +35,14 @@ class ModelChecker(BatchAsker):
         "The facts as the model is shown them."
         return {f.id: f'[{f.id}] {" ".join(f.text.split())}' for f in facts}
 
-    async def check(self, facts:list, source:str)->Outcome: # Id -> True, False or Absence
+    async def check(self, facts:list, source:str)->ComponentResult: # Id -> True, False or Absence
         "Ask about all of them."
         asked = await verdicts_by_id(self.asker, self.lines(facts), list(self.options), self.batch, source=source)
         return replace(asked, value={i: self.options.get(v, v) for i, v in asked.value.items()})
 
     def plan(self, facts:list, source:str, note:str='')->list: # Of `llm.costs.Planned`
         "A request for each batch."
-        groups = batches(self.lines(facts), self.batch)
-        return [self.asker.planned(note, items=list(group.values()), source=source) for group in groups]
+        return self.requests(self.lines(facts), note, source=source)
 
 # %% ../../../nbs/evaluators/claims/check.ipynb #check-score
 class ScoreChecker(Component):
@@ -60,21 +59,21 @@ class ScoreChecker(Component):
         called = name or str(getattr(score, '__name__', type(score).__name__))
         self.signature = signature(called, getattr(score, 'version', 1), threshold=threshold).replace('|', ';')
 
-    async def check(self, facts:list, source:str)->Outcome: # Id -> True, False or Absence
+    async def check(self, facts:list, source:str)->ComponentResult: # Id -> True, False or Absence
         "Score the facts one after the other; the notes have the `scores`."
         scores = {}
         for fact in facts:
             await asyncio.sleep(0) # others have their turn
             score = self.score(fact.text, source)
             scores[fact.id] = await score if inspect.isawaitable(score) else score
-        return Outcome({i: self._verdict(s) for i, s in scores.items()}, notes=dict(scores=scores))
+        return ComponentResult({i: self._verdict(s) for i, s in scores.items()}, notes=dict(scores=scores))
 
     def _verdict(self, score): return Absence.inapplicable if score is None else check_score(score) >= self.threshold
 
 # %% ../../../nbs/evaluators/claims/check.ipynb #check-words
 def word_support(
-    fact:str,
-    source:str,
+    fact:str, # In any script
+    source:str, # The text it is held against
 )->float|None: # 0 to 1; None if the fact has no content words
     "The share of the fact's content words that the source has, compared by their stems (`text.words`), in any script."
     needed = content_stems(fact)
@@ -124,9 +123,10 @@ class NliChecker(Component):
         if self.words is None: return [source] if visible(source) else []
         return [s.of(source) for s in word_chunks(source, self.words)]
 
-    async def check(self, facts:list, source:str)->Outcome: # Id -> True, False or Absence
+    async def check(self, facts:list, source:str)->ComponentResult: # Id -> True, False or Absence
         "Hold each fact against all windows; the notes have the `scores`."
-        windows, verdicts, scores = self.windows(source), {}, {}
+        windows, scores = self.windows(source), {}
+        verdicts: dict[str, bool|Absence] = {}
         for fact in facts:
             scored = await self.entailment.score(windows, [fact.text]) if windows else Scored(None)
             if scored.probabilities is None:
@@ -137,7 +137,7 @@ class NliChecker(Component):
             if self.threshold is not None: supported = entailment.max() >= self.threshold
             else: supported = (entailment > others.max(1)).any() # a draw is not enough
             verdicts[fact.id] = bool(supported)
-        return Outcome(verdicts, notes=dict(scores=scores))
+        return ComponentResult(verdicts, notes=dict(scores=scores))
 
 # %% ../../../nbs/evaluators/claims/check.ipynb #degrees-words
 def _word_share(claim, evidence, by_meaning):
@@ -189,9 +189,9 @@ class DegreeChecker(Component):
         how = dict(near='all-MiniLM-L6-v2' if by_meaning else None, far=FAR if by_meaning else None)
         self.signature = signature('degrees', 1, **how).replace('|', ';')
 
-    async def check(self, facts:list, source:str)->Outcome: # Id -> 0 to 1, or Absence
+    async def check(self, facts:list, source:str)->ComponentResult: # Id -> 0 to 1, or Absence
         "The degree of each; the notes have what is `lacking` of those that lack a detail."
         held = {f.id: await asyncio.to_thread(degree_of_support, f.text, source, self.by_meaning) for f in facts}
         lacking = {i: list(h.lacking) for i, h in held.items() if h.lacking}
         degrees = {i: Absence.inapplicable if h.degree is None else h.degree for i, h in held.items()}
-        return Outcome(degrees, notes=dict(lacking=lacking) if lacking else {})
+        return ComponentResult(degrees, notes=dict(lacking=lacking) if lacking else {})

@@ -12,7 +12,7 @@ from typing import Callable
 from ...core.checks import check_choice
 from ...core.records import Absence, signature
 from .asking import Asker
-from .base import Component, Outcome, numbered, visible
+from .base import Component, ComponentResult, numbered, visible
 from ...text.spans import sentences
 from ...text.words import content_stems
 
@@ -41,18 +41,19 @@ class FactDecomposer(Component):
         self.asker = Asker(chat, *about, max_tokens=max_tokens, **sampling)
         self.signature = self.asker.signature
 
-    async def decompose(self, text:str)->Outcome: # Of `Fact`s
+    async def decompose(self, text:str)->ComponentResult: # Of `Fact`s
         "Ask for the facts; the notes say how many were listed, and how many of these are blank."
         reply = await self.asker(text=text, **self.fixed)
         if reply.absence:
-            return Outcome(usage=reply.usage, absence=reply.absence, detail=reply.detail, notes=dict(text=reply.text))
+            return ComponentResult(usage=reply.usage, absence=reply.absence, detail=reply.detail,
+                                   notes=dict(text=reply.text))
         facts = [fact for key, kind in self.lists.items() for fact in numbered(reply.data[key], kind)]
         listed = [text for key in self.lists for text in reply.data[key]]
         blank = sum(not visible(text) for text in listed)
         notes = dict(listed=len(listed)) | (dict(blank=blank) if blank else {})
-        if facts or not blank: return Outcome(facts, reply.usage, notes=notes)
+        if facts or not blank: return ComponentResult(facts, reply.usage, notes=notes)
         why, notes = 'All facts that were listed are blank.', notes | dict(text=reply.text)
-        return Outcome(usage=reply.usage, absence=Absence.malformed, detail=why, notes=notes)
+        return ComponentResult(usage=reply.usage, absence=Absence.malformed, detail=why, notes=notes)
 
     def plan(self, text:str)->list: # Of `llm.costs.Planned`
         "The one request."
@@ -122,10 +123,10 @@ class SentenceDecomposer(Component):
         for sentence in _stating_and_empty(text)[0]: by_kind.setdefault(self.kind_of(sentence), []).append(sentence)
         return [fact for kind in sorted(by_kind, reverse=True) for fact in numbered(by_kind[kind], kind)], ''
 
-    async def decompose(self, text:str)->Outcome: # Of `Fact`s
+    async def decompose(self, text:str)->ComponentResult: # Of `Fact`s
         "The sentences as facts; the notes have those that are `left_out`."
         def alone():
             stating, empty = _stating_and_empty(text)
             notes = dict(listed=len(stating) + len(empty)) | (dict(left_out=empty) if empty else {})
-            return Outcome(self.expect(text)[0], notes=notes)
+            return ComponentResult(self.expect(text)[0], notes=notes)
         return await asyncio.to_thread(alone) # a second, for a book

@@ -16,7 +16,7 @@ import numpy as np
 from ...core.checks import check_choice
 from ...core.records import Absence, BadInput, Example, signature
 from ..base import register, register_variant
-from .base import ClaimEvaluator, Outcome, supported_share, together
+from .base import ClaimEvaluator, ComponentResult, supported_share, together
 from .check import ModelChecker, word_checker
 from .decompose import EventDecomposer, SentenceDecomposer, event_or_description
 from .sort import ModelSorter, PairSorter, PathSorter, Places
@@ -218,7 +218,7 @@ class DoveScore(ClaimEvaluator):
         made_of = {part: getattr(self, part).signature for part in ('decomposer', 'checker', 'sorter')}
         self.signature = signature(self.name, 3, **made_of, sort=sort, target_order=target_order)
 
-    async def check(self, facts:list, example:Example)->tuple: # The checker's `Outcome`, the sorter's by name
+    async def check(self, facts:list, example:Example)->tuple: # The checker's `ComponentResult`, the sorter's by name
         "Check the facts and sort the events, `by_source` and `by_target`."
         if any(f.kind == 'fact' for f in facts):
             raise BadInput('DoveScore needs a decomposer that tells events from descriptions, '
@@ -232,10 +232,10 @@ class DoveScore(ClaimEvaluator):
 
     def _sorting(self, events, example):
         "The order of the events by the source, and by the text that tells them; both to be awaited."
-        async def order(sort, text): return await sort(events, text) if len(events) > 1 else Outcome({})
+        async def order(sort, text): return await sort(events, text) if len(events) > 1 else ComponentResult({})
         async def as_listed():
             ids = [e.id for e in events]
-            return Outcome(Places({i: n for n, i in enumerate(ids)}), notes=dict(order=ids))
+            return ComponentResult(Places({i: n for n, i in enumerate(ids)}), notes=dict(order=ids))
         by_source, told = order(self.sorter.sort, example.source), getattr(self.sorter, 'sort_told', None)
         if self.target_order == 'decomposer': return by_source, as_listed()
         return by_source, order(told or self.sorter.sort, example.target)

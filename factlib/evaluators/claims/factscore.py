@@ -24,8 +24,8 @@ class FActScore(ClaimEvaluator):
 
     def __init__(self,
         chat=None, # A `Chat`; None: rules
-        decomposer=None, # Another than the chat or the rule
-        checker=None, # Another than the chat or the rule
+        decomposer=None, # What takes the target apart, in place of the chat or the rule
+        checker=None, # What checks the facts, in place of the chat or the rule, such as `NliChecker()`
         batch:int=20, # Facts in a request of the chat; 1: singly, as in the papers
         pack:str|None=None, # Folder of your own prompts: decompose_facts, check_facts
         **sampling, # temperature (0 if not given), seed, ...

@@ -18,8 +18,8 @@ from typing import Callable
 import numpy as np
 from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, signature
-from .asking import Asker, BatchAsker, batches, printed_id, verdicts_by_id
-from .base import Component, Outcome, total_usage
+from .asking import Asker, BatchAsker, printed_id, verdicts_by_id
+from .base import Component, ComponentResult, total_usage
 from ..offline.order import OrderPath, steps_back
 from ...llm.replies import answer, json_values, reason
 from ...text.spans import sentences
@@ -130,7 +130,7 @@ class ModelSorter(Component):
         "The one request."
         return [self.asker.planned(note, **self.slots(events, text)[0], fault='')]
 
-    async def sort(self, events:list, text:str)->Outcome: # (a, b), in the events' order -> 1, -1 or Absence
+    async def sort(self, events:list, text:str)->ComponentResult: # (a, b), in the events' order -> 1, -1 or Absence
         "Ask; if the order can't be used, say why and ask once more."
         ids, (slots, by_id) = [event.id for event in events], self.slots(events, text)
         replies = [await self.asker(**slots, fault='')]
@@ -142,7 +142,7 @@ class ModelSorter(Component):
         if isinstance(read, Absence): why = reason(replies[-1], read)
         elif wrong := order_fault(read, list(by_id)): why = f'The order can\'t be used: {wrong}.'
         notes = dict(order=order) | (dict(asked_again=order_fault(_named(first, by_id), ids)) if fault else {})
-        return Outcome(relations(order, ids), total_usage(replies), detail=why, notes=notes)
+        return ComponentResult(relations(order, ids), total_usage(replies), detail=why, notes=notes)
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-pairs
 class PairSorter(BatchAsker):
@@ -156,10 +156,9 @@ class PairSorter(BatchAsker):
 
     def plan(self, events:list, text:str, note:str='')->list: # Of `llm.costs.Planned`
         "A request for each batch."
-        groups = batches(self.lines(events, text)[0], self.batch)
-        return [self.asker.planned(note, items=list(group.values()), source=text) for group in groups]
+        return self.requests(self.lines(events, text)[0], note, source=text)
 
-    async def sort(self, events:list, text:str)->Outcome: # (a, b), in the events' order -> 1, -1, 0 or Absence
+    async def sort(self, events:list, text:str)->ComponentResult: # (a, b), in the events' order -> 1, -1, 0 or Absence
         "Ask about every two events."
         lines, pairs = self.lines(events, text)
         asked = await verdicts_by_id(self.asker, lines, list(self.options), self.batch, source=text)
@@ -212,19 +211,19 @@ class PlaceSorter(Component):
             cells = len(events)*_sentence_stems(text)[0] if self.place is sentence_of else 0
             if cells > _MOST_CELLS:
                 nowhere = dict.fromkeys(e.id for e in events)
-                return Outcome(Places(nowhere, Absence.too_long), notes=dict(too_long=cells))
+                return ComponentResult(Places(nowhere, Absence.too_long), notes=dict(too_long=cells))
             at = {e.id: self.place(e.text, text) for e in events}
-        return Outcome(Places(at), notes=dict(places=at))
+        return ComponentResult(Places(at), notes=dict(places=at))
 
-    async def sort(self, events:list, text:str)->Outcome: # `Places`: (a, b) -> 1, -1 or 0; too_long
+    async def sort(self, events:list, text:str)->ComponentResult: # `Places`: (a, b) -> 1, -1 or 0; too_long
         "Look for all events, beside the event loop: it takes seconds, for a book."
         return await asyncio.to_thread(self._sorted, events, text)
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-path-places
 def _by_path(at, ids):
-    "The `Outcome` of some places, or of too many pairs."
-    if isinstance(at, dict): return Outcome(Places(at), notes=dict(places=at))
-    return Outcome(Places(dict.fromkeys(ids), Absence.too_long), notes=dict(too_long=at))
+    "The `ComponentResult` of some places, or of too many pairs."
+    if isinstance(at, dict): return ComponentResult(Places(at), notes=dict(places=at))
+    return ComponentResult(Places(dict.fromkeys(ids), Absence.too_long), notes=dict(too_long=at))
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-path
 class PathSorter(Component):
@@ -250,11 +249,11 @@ class PathSorter(Component):
             at[events[int(np.searchsorted(ends, start, 'right'))].id] = place
         return at
 
-    async def sort(self, events:list, text:str)->Outcome: # `Places`: (a, b) -> 1, -1 or 0; too_long
+    async def sort(self, events:list, text:str)->ComponentResult: # `Places`: (a, b) -> 1, -1 or 0; too_long
         "The order of some events by a source."
         return _by_path(await self._at(events, text), [e.id for e in events])
 
-    async def sort_told(self, events:list, text:str)->Outcome: # The same
+    async def sort_told(self, events:list, text:str)->ComponentResult: # `Places`: (a, b) -> 1, -1 or 0; too_long
         "The order of some events by the text that tells them, and by what it says about time."
         at, claimed = await self._at(events, text), await self._spans(text, text, cues=True)
         if isinstance(at, dict) and isinstance(claimed, list):

@@ -14,7 +14,7 @@ from fastcore.meta import delegates
 
 from ...core.checks import check_choice, check_count
 from ...core.records import Absence, BadInput, signature
-from ..claims.base import Outcome, check_rules, total_usage
+from ..claims.base import ComponentResult, check_rules, total_usage
 from .network import (Character, Edge, Extraction, Graph, NobodyNamed, SceneReader,
                                                   build_graph, read_scene)
 from .people import KIN, NameFinder, by_person, name_key, people_in
@@ -188,18 +188,18 @@ class GraphReader:
 
     async def read(self,
         text:str, # A narrative
-    )->Outcome: # Its `value` is the `Graph`
+    )->ComponentResult: # Its `value` is the `Graph`
         "The graph of a text, and what it cost; if nobody is named in it, `NobodyNamed`, which has its `usage`."
         spans = self._scenes(text)
         if self.scene_reader is None:
             alone = lambda: self._build([[found] for found in rule_extractions(text, spans)], text, spans)
-            return Outcome(await asyncio.to_thread(alone)) # some seconds, for a book
+            return ComponentResult(await asyncio.to_thread(alone)) # some seconds, for a book
         replies = await self.scene_reader.read([span.of(text) for span in spans])
         samples = [[read_scene(reply) for reply in of_scene] for of_scene in replies]
         usage = total_usage(reply for of_scene in replies for reply in of_scene)
         why = next((reason(reply, read) for scene, found in zip(replies, samples) for reply, read in zip(scene, found)
                     if isinstance(read, Absence)), '')
-        try: return Outcome(self._build(samples, text, spans), usage, detail=why)
+        try: return ComponentResult(self._build(samples, text, spans), usage, detail=why)
         except NobodyNamed as e:
             e.usage = usage
             raise

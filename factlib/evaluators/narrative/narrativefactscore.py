@@ -15,7 +15,7 @@ from ...core.checks import check_choice, check_count
 from ...core.records import Absence, BadInput, Example, Judgement, Usage, signature
 from ..base import missing_field, register, register_variant
 from ..claims.asking import STRING, BatchAsker, batches, verdict_schema, verdicts_by_id
-from ..claims.base import (ClaimEvaluator, Component, Fact, Outcome, fact_rows, first_detail,
+from ..claims.base import (ClaimEvaluator, Component, Fact, ComponentResult, fact_rows, first_detail,
                                             share_bounds, supported_share, together, total_usage, visible)
 from ..claims.check import word_support
 from ..claims.decompose import FactDecomposer, SentenceDecomposer
@@ -97,7 +97,7 @@ class FeedbackChecker(BatchAsker):
         scene:str, # Its text
         names:list, # Lines: the names of one person
         triples:list, # Lines of the graph
-    )->Outcome: # Id -> (True, False or Absence; feedback)
+    )->ComponentResult: # Id -> (True, False or Absence; feedback)
         "Ask about the facts of a scene."
         about = self.asker, fact_lines(facts), list(self.options), self.batch, self.read
         asked = await verdicts_by_id(*about, scene=scene, names=names, triples=triples)
@@ -115,13 +115,13 @@ class SingleFeedback(Component):
         self.asker = TextAsker(chat, FeedbackChecker.template, FeedbackChecker.slots, pack, **sampling)
         self.signature = f'{self.asker.signature};batch:1'
 
-    async def check(self, facts:list, **about)->Outcome:
+    async def check(self, facts:list, **about)->ComponentResult:
         "Ask about each fact."
         replies = await together([self.asker(items=[fact.text], **about) for fact in facts])
         read = [with_feedback(r.absence or read_feedback(r.text, r.finish_reason)) for r in replies]
         whys = [reason(r, verdict) for r, (verdict, _) in zip(replies, read) if isinstance(verdict, Absence)]
         value = {fact.id: pair for fact, pair in zip(facts, read)}
-        return Outcome(value, total_usage(replies), detail=next(iter(whys), ''))
+        return ComponentResult(value, total_usage(replies), detail=next(iter(whys), ''))
 
     def plan(self, facts:list, note:str='', **about)->list: # type: ignore[override] # as above
         "A request a fact."
@@ -145,10 +145,10 @@ class WordFeedback(Component):
     "Verdicts by shared words (`claims.check.word_support`); a fact without content words has none."
     signature = f'words;version:{getattr(word_support, "version")};threshold:.75'
 
-    async def check(self, facts:list, scene:str, names:list, triples:list)->Outcome:
+    async def check(self, facts:list, scene:str, names:list, triples:list)->ComponentResult:
         "Count."
         evidence = '\n'.join([scene, *names, *triples])
-        return Outcome({fact.id: self.verdict(fact.text, evidence) for fact in facts})
+        return ComponentResult({fact.id: self.verdict(fact.text, evidence) for fact in facts})
 
     def verdict(self, fact:str, evidence:str)->tuple:
         "Verdict and feedback about one fact."
@@ -269,7 +269,7 @@ class NarrativeFactScore(ClaimEvaluator):
     async def check_passages(self,
         passages:list, # `Passage`s of facts
         story:StoryIndex, # That the summary is about
-    )->tuple: # id -> (verdict, feedback); the `Outcome`s
+    )->tuple: # id -> (verdict, feedback); the `ComponentResult`s
         "Verdicts and feedback on the facts of passages."
         groups = by_request(passages, self.batch)
         asked = [self.checker.check([p.fact for p in group], **story.about(group)) for group in groups]

@@ -16,7 +16,7 @@ from ...core.checks import check_choice, check_count
 from ...core.files import whole_characters
 from ...core.records import Absence, BadInput, Usage, signature
 from ..claims.asking import Asker
-from ..claims.base import Outcome, together, total_usage, visible
+from ..claims.base import ComponentResult, together, total_usage, visible
 from .graph import scenes
 from .scenes import chunks
 from ..pretrained import Pretrained, checked_limit
@@ -128,13 +128,13 @@ class TextAsker(Asker):
         about = signature('asked', 1, prompt=self.prompt.signature, **self.options, **chat.describe())
         self.signature = about.replace('|', ';')
 
-    async def write(self, **slots)->Outcome: # Of the text, without reasoning and white space around it
+    async def write(self, **slots)->ComponentResult: # Of the text, without reasoning and white space around it
         "Ask for a text."
         reply = await self(**slots)
-        if reply.absence: return Outcome(usage=reply.usage, absence=reply.absence, detail=reply.detail)
+        if reply.absence: return ComponentResult(usage=reply.usage, absence=reply.absence, detail=reply.detail)
         text = answer(reply.text)
-        if visible(text) and not _is_json(text): return Outcome(text, reply.usage)
-        return Outcome(usage=reply.usage, absence=Absence.malformed, detail='The reply holds no text.')
+        if visible(text) and not _is_json(text): return ComponentResult(text, reply.usage)
+        return ComponentResult(usage=reply.usage, absence=Absence.malformed, detail='The reply holds no text.')
 
 # %% ../../../nbs/evaluators/narrative/summarise.ipynb #summarise-summary
 @dataclass(frozen=True)
@@ -191,9 +191,9 @@ class Summariser:
 
     async def merged(self,
         parts:list, # Summaries
-    )->tuple: # The last `Outcome`: of the whole, or the first that is absent; and the `Usage`
+    )->tuple: # The last `ComponentResult`: of the whole, or the first that is absent; and the `Usage`
         "One summary of several, level by level."
-        usage, whole = Usage(), Outcome(parts[0])
+        usage, whole = Usage(), ComponentResult(parts[0])
         for level in self.levels(len(parts)):
             several = [run for run in level if len(run) > 1]
             written = await together([self.merger.write(summaries=[parts[i] for i in run]) for run in several])
@@ -201,7 +201,7 @@ class Summariser:
             if failed := next((o for o in written if o.absence), None): return failed, usage
             left = [parts[run[0]] for run in level[len(several):]]
             parts = [o.value for o in written] + left
-            whole = Outcome(parts[0])
+            whole = ComponentResult(parts[0])
         return whole, usage
 
     async def __call__(self, text:str)->Summary:

@@ -125,30 +125,26 @@ def turn_features(
     listed = {name: x for measure in of_both for name, x in measure(target, source).items()}
     return listed | claim_features(rows)
 
-# %% ../../../nbs/evaluators/vista/fitted.ipynb #vista-fitted-logistic
+# %% ../../../nbs/evaluators/vista/fitted.ipynb #vista-fitted-weights
 RIDGE = 10.
 
-def _minimal(z, y, penalty):
-    "The weights of least penalised loss; the first column of z is 1."
-    from scipy.optimize import minimize
-    def loss(w):
-        t = z @ w
-        gradient = z.T @ (1/(1 + np.exp(-np.clip(t, -500, 500))) - y) + penalty*w
-        return np.logaddexp(0, t).sum() - y @ t + penalty @ w**2/2, gradient
-    return minimize(loss, np.zeros(z.shape[1]), jac=True, method='L-BFGS-B', options=dict(maxiter=2000)).x
-
-# %% ../../../nbs/evaluators/vista/fitted.ipynb #vista-fitted-weights
 def logistic_weights(
     columns, # One row a turn, one column a feature
     labels, # 1 or 0 for each
     ridge:float=RIDGE, # Penalty on the squared weights of standardised columns, halved; above 0
 )->dict: # means, scales, weights (lists) and intercept
     "Ridge logistic regression."
+    from scipy.optimize import minimize
     x, y = np.asarray(columns, float), np.asarray(labels, float)
     means, scales = x.mean(axis=0), x.std(axis=0)
     scales = np.where(scales > 1e-9, scales, 1.)
-    z = np.column_stack([np.ones(len(x)), (x - means)/scales])
-    w = _minimal(z, y, np.r_[0, np.full(x.shape[1], ridge)])
+    z = np.column_stack([np.ones(len(x)), (x - means)/scales]) # the first column is the intercept's
+    penalty = np.r_[0, np.full(x.shape[1], ridge)]
+    def loss(w):
+        t = z @ w
+        gradient = z.T @ (1/(1 + np.exp(-np.clip(t, -500, 500))) - y) + penalty*w
+        return np.logaddexp(0, t).sum() - y @ t + penalty @ w**2/2, gradient
+    w = minimize(loss, np.zeros(z.shape[1]), jac=True, method='L-BFGS-B', options=dict(maxiter=2000)).x
     return dict(means=means.tolist(), scales=scales.tolist(), weights=w[1:].tolist(), intercept=float(w[0]))
 
 # %% ../../../nbs/evaluators/vista/fitted.ipynb #vista-fitted-probability
@@ -206,7 +202,7 @@ def fit(
 
 # %% ../../../nbs/evaluators/vista/fitted.ipynb #vista-fitted-shipped
 @lru_cache(maxsize=1)
-def shipped_fit()->dict: # As from `fit`
+def shipped_fit()->dict: # The weights, as `fit` gives them
     "The weights that come with factlib: `data/fits/vista_fitted.json`."
     return json.loads(shipped('data/fits/vista_fitted.json').read_text(encoding='utf-8'))
 

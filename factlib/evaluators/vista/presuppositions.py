@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ...core.files import whole_characters
 from ...core.records import signature
-from ..claims.base import Component, Outcome
+from ..claims.base import Component, ComponentResult
 from .turns import Claim
 from ...text.parse import parse
 from ...text.spans import units
@@ -49,7 +49,7 @@ _ENDING = re.compile(r"(?<=\w)(?:n['’]t|['’](?:m|re|ve|ll|d))(?!\w)", re.I)
 @lru_cache(maxsize=20_000)
 def spelled_out(
     text:str,
-)->str: # As `plain`, without contractions but 's
+)->str: # With single spaces, and no contractions but 's
     "English with its contractions spelled out: *isn't* is *is not*."
     lower = lambda match: match[0].lower().replace('’', "'")
     text = _SHORT.sub(lambda m: _WHOLE[lower(m)], plain(text))
@@ -676,8 +676,8 @@ class RuleDecomposer(Component):
         "The claims that `decompose` will give."
         return list(spoken_claims(target, tuple(map(message_of, history)))), ''
 
-    async def decompose(self, target:str, history:tuple=())->Outcome: # Of `SpokenClaim`s
+    async def decompose(self, target:str, history:tuple=())->ComponentResult: # Of `SpokenClaim`s
         "The claims; the notes say if the parser was not used."
         claims, _ = await asyncio.to_thread(self.expect, target, history)
         why = why_plain(target)
-        return Outcome(claims, notes=dict(listed=len(claims)) | (dict(by_sentence=why) if why else {}))
+        return ComponentResult(claims, notes=dict(listed=len(claims)) | (dict(by_sentence=why) if why else {}))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ...core.files import whole_characters
 from ...core.records import Absence, signature
-from ..claims.base import Component, Outcome
+from ..claims.base import Component, ComponentResult
 from .presuppositions import (SPEAKERS, VALUING, RuleDecomposer, abstains, personal,
                                                        spelled_out, values)
 from .verify import Category, Verdict
@@ -224,7 +224,7 @@ _POINTS_BACK = frozenset('it they he she its their his her this these them'.spli
 def clashes(
     claim:str,
     evidence:EvidenceText,
-)->str: # As `clash`
+)->str: # 'number', 'name', 'opposite', 'negation', or ''
     "In what a claim contradicts the sentences closest to it."
     for sentence in closest(claim, evidence):
         place = evidence.sentences.index(sentence)
@@ -255,7 +255,7 @@ LIKELY = 5 # Items of the memory that a claim is compared with
 
 def likely_items(
     claim:str,
-    background:list, # `Item`s
+    background:list, # `MemoryItem`s
 )->list:
     "The items that share most content words with a claim, the latest first of equals."
     mine = details(spelled_out(claim)).stems
@@ -263,7 +263,7 @@ def likely_items(
     return [background[i] for n, i in sorted(shared, reverse=True)[:LIKELY] if n]
 
 def known_names(
-    background:list, # `Item`s
+    background:list, # `MemoryItem`s
 )->frozenset:
     "The stems of the names that the conversation knows."
     return frozenset().union(*(details(item.text).names for item in background))
@@ -278,7 +278,7 @@ _REASONS = dict(out_of_scope='It is a taste, an experience, advice or a value, w
 def why_unverified(
     claim, # A `Claim`
     source:str|None, # The reference text of its turn
-    background:list, # `Item`s
+    background:list, # `MemoryItem`s
 )->Category:
     "Why one claim is not borne out. The order of the questions is the rule."
     said = getattr(claim, 'said', '') or claim.text
@@ -298,11 +298,15 @@ class RuleCategoriser(Component):
     languages = ('en',)
     signature = signature('spoken reasons', 1, likely=LIKELY, same=_same()).replace('|', ';')
 
-    async def categorise(self, claims:list, source:str|None, background:list|tuple=())->Outcome: # Id -> `Category`
+    async def categorise(self,
+        claims:list, # `Claim`s of a turn that are not verified
+        source:str|None, # Its reference text
+        background:list|tuple=(), # `MemoryItem`s
+    )->ComponentResult: # Id -> `Category`
         "The claims of a turn that are not verified."
         background = list(background)
         return await asyncio.to_thread(
-            lambda: Outcome({c.id: why_unverified(c, source, background) for c in claims}))
+            lambda: ComponentResult({c.id: why_unverified(c, source, background) for c in claims}))
 
 # %% ../../../nbs/evaluators/vista/rules.ipynb #turn-rules-stems
 def _stems_of(rows):
@@ -314,7 +318,7 @@ def turn_gaps(
     target:str, # A turn
     rows:list, # Its claims: dicts with text, by and category
     source:str|None, # Reference
-    background:list|tuple=(), # `Item`s
+    background:list|tuple=(), # `MemoryItem`s
 )->Gaps:
     "What of a turn neither the reference nor a verdict by the memory accounts for."
     by_memory = _stems_of([row for row in rows if row.get('by') == 'memory'])
@@ -327,7 +331,7 @@ def graded_support(
     target:str, # A turn
     rows:list, # Its claims: dicts with text, by and category
     source:str|None, # Reference
-    background:list|tuple=(), # `Item`s
+    background:list|tuple=(), # `MemoryItem`s
 )->tuple: # Support and factual support: 0 to 1; inapplicable for a turn without words
     "How far all that a turn says is backed; and how far what it says as fact is."
     if not words(target): return (Absence.inapplicable,)*2
@@ -347,7 +351,7 @@ class RuleVerifier(Component):
     def verdict(self,
         claim, # A `Claim`
         source:str|None, # Reference
-        background:list, # `Item`s
+        background:list, # `MemoryItem`s
         by_meaning:bool=True, # Whether nearness closes gaps
     )->RuleVerdict:
         "Of one claim."
@@ -359,13 +363,17 @@ class RuleVerifier(Component):
             if backed: return RuleVerdict(True, 'memory', support, (item.id,), g.loss, g.size)
         return first
 
-    def verified(self, claims:list, source:str|None, background:list)->Outcome: # Id -> `RuleVerdict`
+    def verified(self, claims:list, source:str|None, background:list)->ComponentResult: # Id -> `RuleVerdict`
         "As `verify`, without waiting."
         few = len(claims) <= MANY
         verdicts = {c.id: self.verdict(c, source, background, few) for c in claims}
-        return Outcome(verdicts, notes={} if few else dict(words_only=f'The turn has more than {MANY} claims'))
+        return ComponentResult(verdicts, notes={} if few else dict(words_only=f'The turn has more than {MANY} claims'))
 
-    async def verify(self, claims:list, source:str|None, background:list|tuple=())->Outcome: # Id -> `RuleVerdict`
+    async def verify(self,
+        claims:list, # `Claim`s of a turn
+        source:str|None, # Its reference text
+        background:list|tuple=(), # `MemoryItem`s
+    )->ComponentResult: # Id -> `RuleVerdict`
         "All claims of a turn."
         return await asyncio.to_thread(self.verified, claims, source, list(background))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ...core.checks import check_choice
 from ...core.records import Absence, BadInput, DataFrame, Usage, check_score
 from ..claims.base import share_bounds, supported_share
-from .history import Background, Item, Turn, id_runs
+from .history import Background, MemoryItem, Turn, id_runs
 from .turns import CATEGORIES, Claim
 from .verify import Category, Verdict
 
@@ -90,7 +90,7 @@ def graded(
 # %% ../../../nbs/evaluators/vista/scores.ipynb #turn_scores-drift
 def drifts(
     row:dict, # As from `claim_row`
-    shown:dict, # Id -> `Item` of the memory that the prompt showed
+    shown:dict, # Id -> `MemoryItem` of the memory that the prompt showed
 )->bool:
     "Whether a claim contradicts what was verified earlier in the conversation."
     item = shown.get(row['against']) if row['category'] == 'contradicted' else None
@@ -98,7 +98,7 @@ def drifts(
 
 def drift_count(
     rows:list, # As from `claim_row`
-    shown:dict, # As for `drifts`
+    shown:dict, # Id -> `MemoryItem` of the memory that the prompt showed
 )->int|Absence:
     "How many claims drift."
     could = any(item.turn is not None and item.category == 'verified' for item in shown.values())
@@ -108,7 +108,7 @@ def drift_count(
 # %% ../../../nbs/evaluators/vista/scores.ipynb #turn_scores-laundered
 def is_laundered(
     row:dict, # As from `claim_row`
-    shown:dict, # As for `drifts`
+    shown:dict, # Id -> `MemoryItem` of the memory that the prompt showed
 )->bool:
     "Whether a claim is verified by nothing but what was not verified itself."
     items = [shown[i] for i in row.get('items', ()) if i in shown]
@@ -186,7 +186,7 @@ def conversation_score(
 # %% ../../../nbs/evaluators/vista/scores.ipynb #conversations-consistency
 def steadiness(
     counts:list, # Of turns, as from `turn_counts`
-    unit:str='claims', # Or 'turns'
+    unit:str='claims', # What is counted: 'claims' or 'turns'
 )->float|None: # 0 to 1; None if nothing was verified before
     "The share of claims, or turns, without drift among those that could have drifted."
     at_risk, drift = [turn['at_risk'] for turn in counts], [turn['drift'] for turn in counts]
@@ -249,7 +249,9 @@ def conversations(
     - drift, at_risk: claims that drift, that could
     - laundered: verified by opinions
     - consistency, score: 0 to 1"""
-    if check_score(penalty, 'penalty') < 0: raise BadInput(f'The penalty must be a number from 0, not {penalty!r}.')
+    taken_off = check_score(penalty, 'penalty')
+    if isinstance(taken_off, Absence) or taken_off < 0:
+        raise BadInput(f'The penalty must be a number from 0, not {penalty!r}.')
     check_choice(consistency, ('claims', 'turns'), '`consistency`')
     check_choice(score, (*_GOOD, 'supported'), '`score`')
     chosen = penalty, consistency, score, check_choice(claimless, tuple(CLAIMLESS), '`claimless`')
@@ -257,7 +259,7 @@ def conversations(
 
 # %% ../../../nbs/evaluators/vista/scores.ipynb #judged-turn
 def item_row(
-    item:Item,
+    item:MemoryItem,
 )->dict: # id, text, category, turn
     "An item of the memory, for the evidence."
     return dict(id=item.id, text=item.text, category=item.category, turn=item.turn)
@@ -267,18 +269,18 @@ class TurnResult:
     "A turn, and what was found out about it."
     turn: Turn
     before: Background            # What was known before it
-    rows: list = field(default_factory=list)  # Its claims, see `claim_row`
+    rows: list = field(default_factory=list)  # Its claims and their verdicts, as from `claim_row`
     shown: list = field(default_factory=list) # Items of the background that the prompts showed
     dropped: list = field(default_factory=list) # Those that they didn't
-    notes: dict = field(default_factory=dict) # More for the evidence
-    usage: Usage = Usage()
+    notes: dict = field(default_factory=dict) # What else the evidence says: of each step, or why it has no claims
+    usage: Usage = Usage()        # Of all steps
     absence: Absence|None = None  # Why it has no claims
     after: Background|None = None # None: as before
 
     def __post_init__(self): self.after = self.after or self.before
 
     @property
-    def known(self)->dict: # Id -> `Item`
+    def known(self)->dict: # Id -> `MemoryItem`
         "What was shown, by id."
         return {item.id: item for item in self.shown}
 

@@ -12,7 +12,7 @@ from ...core.checks import check_count
 from ...core.files import digest
 from ...core.records import Absence, BadInput
 from ..claims.asking import STRING, Asker, json_object
-from ..claims.base import Component, Fact, Outcome, visible
+from ..claims.base import Component, Fact, ComponentResult, visible
 from ..judge import turns
 from ...text.spans import sentences
 
@@ -63,9 +63,9 @@ def _listed(reply):
     claims = numbered_claims(texts, [e['presupposed'] for e in reply.data['claims']])
     blank = sum(not visible(text) for text in texts)
     notes = dict(listed=len(texts)) | (dict(blank=blank) if blank else {})
-    if claims or not blank: return Outcome(claims, reply.usage, notes=notes)
+    if claims or not blank: return ComponentResult(claims, reply.usage, notes=notes)
     why, notes = 'All claims that were listed are blank.', notes | dict(text=reply.text)
-    return Outcome(usage=reply.usage, absence=Absence.malformed, detail=why, notes=notes)
+    return ComponentResult(usage=reply.usage, absence=Absence.malformed, detail=why, notes=notes)
 
 # %% ../../../nbs/evaluators/vista/turns.ipynb #turns-expect
 _STAND_IN = ('The claims are not known before the turn is taken apart: its sentences stand in for them '
@@ -95,11 +95,12 @@ class TurnDecomposer(Component):
         "The one request."
         return [self.asker.planned(**self._slots(target, history))]
 
-    async def decompose(self, target:str, history:list|tuple=())->Outcome: # Of `Claim`s
+    async def decompose(self, target:str, history:list|tuple=())->ComponentResult: # Of `Claim`s
         "Ask for the claims; the notes say how many were listed, and how many of these are blank."
         reply = await self.asker(**self._slots(target, history))
         if not reply.absence: return _listed(reply)
-        return Outcome(usage=reply.usage, absence=reply.absence, detail=reply.detail, notes=dict(text=reply.text))
+        return ComponentResult(usage=reply.usage, absence=reply.absence, detail=reply.detail,
+                               notes=dict(text=reply.text))
 
     def expect(self, target:str, history:list|tuple=())->tuple: # Claims, and how they are known ('' if they are)
         "Stand-ins for the claims that the turn will give."
@@ -119,7 +120,7 @@ class GivenClaims(Component):
         "The claims that `decompose` will give."
         return self.claims.get(target, []), ''
 
-    async def decompose(self, target:str, history:list|tuple=())->Outcome: # Of `Claim`s
+    async def decompose(self, target:str, history:list|tuple=())->ComponentResult: # Of `Claim`s
         "Look them up."
-        if target in self.claims: return Outcome(self.claims[target])
-        return Outcome(absence=Absence.inapplicable, detail='No claims are given for this turn.')
+        if target in self.claims: return ComponentResult(self.claims[target])
+        return ComponentResult(absence=Absence.inapplicable, detail='No claims are given for this turn.')

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 
 from ...core.records import Absence
-from ..claims.asking import STRING, BatchAsker, batches, verdict_schema, verdicts_by_id
-from .history import Item
-from ..claims.base import Outcome
+from ..claims.asking import STRING, BatchAsker, verdict_schema, verdicts_by_id
+from .history import MemoryItem
+from ..claims.base import ComponentResult
 
 # %% ../../../nbs/evaluators/vista/verify.ipynb #verify-records
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ClaimAsker(BatchAsker):
         "The slots beside the claims."
         return dict(background=[item.line for item in background], source=source or '', examples=self.examples)
 
-    async def ask(self, claims:list, source:str|None, background:list|tuple)->Outcome: # Id -> what `read` gives
+    async def ask(self, claims:list, source:str|None, background:list|tuple)->ComponentResult: # Id -> what `read` gives
         "Ask about all of them; the notes say which were `asked_again`."
         shown, slots = {item.id for item in background}, self.evidence(source, background)
         def read(verdict, entry): return self.read(verdict, entry, shown, bool(source))
@@ -66,8 +66,7 @@ class ClaimAsker(BatchAsker):
 
     def plan(self, claims:list, source:str|None, background:list, note:str='')->list: # Of `llm.costs.Planned`
         "A request for each batch."
-        groups, slots = batches(claim_lines(claims), self.batch), self.evidence(source, background)
-        return [self.asker.planned(note, items=list(group.values()), **slots) for group in groups]
+        return self.requests(claim_lines(claims), note, **self.evidence(source, background))
 
 # %% ../../../nbs/evaluators/vista/verify.ipynb #verify-cited
 def cited(
@@ -102,17 +101,17 @@ class TurnVerifier(ClaimAsker):
         return rests_on(cited(entry.get('by'), shown, reference), shown) if self.options[verdict] else Verdict(False)
 
     async def verify(self,
-        claims:list,
-        source:str|None,
-        background:list|tuple=(),
-    )->Outcome: # Id -> `Verdict` or Absence
+        claims:list, # `Claim`s of one turn
+        source:str|None, # Its reference text; None: it has none
+        background:list|tuple=(), # `MemoryItem`s that the prompt shows, in their order
+    )->ComponentResult: # Id -> `Verdict` or Absence
         "Ask about all claims of a turn."
         return await self.ask(claims, source, background)
 
 # %% ../../../nbs/evaluators/vista/verify.ipynb #verify-why-not
 def why_not(
     category:str, # Of a claim
-    reason, # As a reply gives it
+    reason, # In the reply's words; anything but a text counts as none
     against:list, # What the reply says it contradicts, as `cited` gives it
 )->Category|Absence:
     "The `Category` of a claim. A contradiction is against something, and first against what was said."
@@ -133,9 +132,9 @@ class Categoriser(ClaimAsker):
         return why_not(verdict, entry.get('reason'), cited(entry.get('against'), shown, reference))
 
     async def categorise(self,
-        claims:list,
-        source:str|None,
-        background:list|tuple=(),
-    )->Outcome: # Id -> `Category` or Absence
+        claims:list, # `Claim`s of one turn
+        source:str|None, # Its reference text; None: it has none
+        background:list|tuple=(), # `MemoryItem`s that the prompt shows, in their order
+    )->ComponentResult: # Id -> `Category` or Absence
         "Ask about the claims of a turn that are not verified."
         return await self.ask(claims, source, background)

@@ -14,8 +14,8 @@ from ...core.checks import check_choice, check_optional_count
 from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, Judgement, Usage, signature
 from ..base import Evaluator, common_languages, missing_field, register, register_variant
-from ..claims.base import (Outcome, check_rules, component_for, first_detail, share_bounds, together,
-                                            total_usage)
+from ..claims.base import (ComponentResult, check_rules, component_for, first_detail, share_bounds,
+                                            together, total_usage)
 from .history import Background, Turn, check_carry, knowledge_texts, linked, read_turn
 from .scores import (CLAIMLESS, TurnResult, claim_row, drift_count, graded, turn_scores,
                                              unknown_before, verdicts_of)
@@ -59,14 +59,14 @@ class TurnJudge:
         for earlier in turn.before: memory = memory.after(results[earlier].rows, earlier.place, self.carry)
         return memory
 
-    async def take_apart(self, turn:Turn)->Outcome|None: # Its value: `Claim`s; None: the turn can't be judged
+    async def take_apart(self, turn:Turn)->ComponentResult|None: # Its value: `Claim`s; None: the turn can't be judged
         "Step 1, which needs no memory."
         if not self.can_judge(turn): return None
         return await self.decomposer.decompose(turn.target, self.history(turn))
 
     async def judge(self,
         turn:Turn,
-        parted:Outcome|None, # From `take_apart`
+        parted:ComponentResult|None, # From `take_apart`
         results:dict, # The `TurnResult` of each turn before it
     )->TurnResult:
         "Steps 2 to 4."
@@ -82,7 +82,7 @@ class TurnJudge:
             verified = await self.verifier.verify(claims, turn.source, shown)
             verdicts = {claim.id: _told(verified, claim) for claim in claims}
             left = [c for c in claims if isinstance(verdicts[c.id], Verdict) and not verdicts[c.id].verified]
-            why = await self.categoriser.categorise(left, turn.source, shown) if left else Outcome({})
+            why = await self.categoriser.categorise(left, turn.source, shown) if left else ComponentResult({})
             rows = [claim_row(claim, verdicts[claim.id], _told(why, claim)) for claim in claims]
             asked = dict(verify=verified, categorise=why)
         steps = dict(decompose=parted) | asked

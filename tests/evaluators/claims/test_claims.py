@@ -14,7 +14,7 @@ from factlib.evaluators.base import EVALUATORS, EvaluationError, evaluate, get
 from factlib.evaluators.claims.decompose import EventDecomposer, FactDecomposer, SentenceDecomposer
 from factlib.evaluators.claims.decompose import event_or_description
 from factlib.evaluators.claims.factscore import FActScore
-from factlib.evaluators.claims.base import Fact, Outcome, numbered, supported_share
+from factlib.evaluators.claims.base import Fact, ComponentResult, numbered, supported_share
 from factlib.evaluators.claims.check import ModelChecker, ScoreChecker, word_support
 from factlib.evaluators.claims.asking import read_verdicts
 from factlib.evaluators.claims.dovescore import DoveScore

@@ -15,7 +15,7 @@ from factlib.evaluators.base import evaluate, get
 from factlib.evaluators.claims.check import DegreeChecker, ModelChecker, NliChecker, degree_of_support
 from factlib.evaluators.claims.correctness import FactualCorrectness, correctness, correctness_scores
 from factlib.evaluators.claims.decompose import ClaimDecomposer, SentenceDecomposer
-from factlib.evaluators.claims.base import Component, Outcome, numbered
+from factlib.evaluators.claims.base import Component, ComponentResult, numbered
 from factlib.evaluators.entailment.base import Entailment, Scored
 from factlib.llm.chat import Chat
 from factlib.llm.costs import dry_run
@@ -80,10 +80,10 @@ class Meeting(Component):
         await asyncio.wait_for(event.wait(), 20)
     async def decompose(self, text):
         await self.meet('decompose')
-        return Outcome(numbered(text.split('\n')))
+        return ComponentResult(numbered(text.split('\n')))
     async def check(self, facts, source):
         await self.meet('check')
-        return Outcome({f.id: f.text in source for f in facts})
+        return ComponentResult({f.id: f.text in source for f in facts})
 
 def test_both_sides_at_once():
     both = Meeting()

@@ -14,7 +14,7 @@ from fact_server import ATTACKS, LONG, asked, example, honest, prompt, rule, run
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import EVALUATORS, EvaluationError, evaluate, get
-from factlib.evaluators.claims.base import Fact, Outcome, numbered
+from factlib.evaluators.claims.base import Fact, ComponentResult, numbered
 from factlib.evaluators.claims.decompose import FactDecomposer, SentenceDecomposer
 from factlib.evaluators.claims.check import ModelChecker, ScoreChecker, word_support
 from factlib.evaluators.claims.dovescore import LEAST, DoveScore, dove_score, inversions, inverted_pairs, order_score
@@ -390,7 +390,7 @@ def test_components_may_be_any():
     class Oracle:
         signature = 'oracle;v:1'
         async def sort(self, events, text):
-            return Outcome({(a.id, b.id): 1 if text.find(a.text) < text.find(b.text)
+            return ComponentResult({(a.id, b.id): 1 if text.find(a.text) < text.find(b.text)
                             else -1 for a, b in combinations(events, 2)})
     nli = ScoreChecker(lambda fact, source: float(fact in source), .5, 'nli')
     dove = DoveScore(decomposer=SentenceDecomposer(lambda s: 'description' if s.startswith('~') else 'event'),
@@ -529,7 +529,8 @@ def test_offline():
     source = 'Ann packed her suitcase. Bob made coffee. The train arrived late. Ann kissed Bob on the platform.'
     scores = evaluate(get('dovescore'),
                       [Example('t', source=source,
-                               target='Ann packed. Bob made coffee. The train arrived. Ann kissed Bob. Trains are late.'),
+                               target='Ann packed. Bob made coffee. The train arrived. Ann kissed Bob. Trains are '
+                                      'late.'),
                        Example('l', source=source,
                                target='Ann kissed Bob. The train arrived. Bob made coffee. Ann packed. Zebras have '
                                       'stripes.')], progress=False)

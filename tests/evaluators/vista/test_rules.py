@@ -12,7 +12,7 @@ from factlib.core.files import data_home, shipped
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import EVALUATORS, evaluate, get
-from factlib.evaluators.vista.history import Item
+from factlib.evaluators.vista.history import MemoryItem
 from factlib.evaluators.vista.presuppositions import (RuleDecomposer, abstains, personal, plain, remark, spelled_out,
                                                        spoken_claims, values)
 from factlib.evaluators.vista.fitted import (VistaFitted, card, fit, fit_features, longest_run, probability,
@@ -131,7 +131,7 @@ def test_each_sentence_supports_itself():
     ('The view is splendid.', 'out_of_scope', None), ('Cats sleep.', 'lacking_evidence', None),
     ('The assistant does not know that.', 'abstention', None)])
 def test_reasons(claim, category, against):
-    reason = why_unverified(Claim('C1', claim), TOWER, [Item('B1', 'The bridge opened in 1931.', turn=1)])
+    reason = why_unverified(Claim('C1', claim), TOWER, [MemoryItem('B1', 'The bridge opened in 1931.', turn=1)])
     assert (reason.category, reason.against) == (category, against) and reason.category in CATEGORIES and reason.reason
 
 @pytest.mark.parametrize('claim, sentence, kind', [
@@ -146,8 +146,8 @@ def test_reasons(claim, category, against):
 def test_clash(claim, sentence, kind): assert clash(claim, sentence) == kind
 
 def test_memory_backs_resolved_text():
-    items = [Item('B1', 'The assistant loves rain.', 'out_of_scope', 1),
-             Item('B2', 'The bridge opened in 1931.', turn=1)]
+    items = [MemoryItem('B1', 'The assistant loves rain.', 'out_of_scope', 1),
+             MemoryItem('B2', 'The bridge opened in 1931.', turn=1)]
     claim = spoken_claims('It opened in 1931.', (user('The bridge is long.'),))[0]
     verdict = RuleVerifier().verdict(claim, 'Cats sleep.', items)
     assert (verdict.verified, verdict.by, verdict.items) == (True, 'memory', ('B2',))
@@ -249,7 +249,7 @@ def test_seen_conversations():
     lines = shipped('data/samples/written_dialogues.jsonl').read_text(encoding='utf-8').splitlines()
     verifier, right, n = rule_verifier(), 0, 0
     for conversation in [c for line in lines for c in [json.loads(line)] if c['split'] == 'seen'][:6]:
-        memory = [Item(f'B{i}', text) for i, text in enumerate(conversation['knowledge'], 1)]
+        memory = [MemoryItem(f'B{i}', text) for i, text in enumerate(conversation['knowledge'], 1)]
         for turn, message in enumerate(conversation['messages']):
             for given in message.get('claims', []):
                 claim, source = Claim('C1', given['text'], presupposed=given['presupposed']), message.get('reference')
@@ -258,7 +258,7 @@ def test_seen_conversations():
                                                               claim, source, memory).category
                 n, right = n + 1, right + (category == given['category'])
                 if given['category'] in ('verified', 'out_of_scope'):
-                    memory.append(Item(f'B{len(memory) + 1}', given['text'], given['category'], turn))
+                    memory.append(MemoryItem(f'B{len(memory) + 1}', given['text'], given['category'], turn))
     assert right / n > .65
 
 @pytest.mark.slow

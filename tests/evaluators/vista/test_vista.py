@@ -15,7 +15,7 @@ from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import EVALUATORS, evaluate, get
 from factlib.evaluators.vista.scores import conversations
-from factlib.evaluators.claims.base import Outcome
+from factlib.evaluators.claims.base import ComponentResult
 from factlib.evaluators.vista.history import linked, read_turn
 from factlib.evaluators.vista.turns import CATEGORIES, numbered_claims
 from factlib.evaluators.vista.verify import Categoriser, Category, TurnVerifier, Verdict
@@ -345,7 +345,7 @@ class Lines:
     signature = 'lines'
     def expect(self, target, history): return numbered_claims(target.split('\n')), ''
     def plan(self, target, history): return []
-    async def decompose(self, target, history): return Outcome(self.expect(target, history)[0])
+    async def decompose(self, target, history): return ComponentResult(self.expect(target, history)[0])
 
 def sent(server): return sorted(json.dumps(r['messages']) for r in server.requests)
 
@@ -557,9 +557,10 @@ class Degrees:
     async def verify(self, claims, source, background):
         known = set(' '.join([source or '', *(i.text for i in background)]).split())
         share = lambda c: len(set(c.text.split()) & known)/len(set(c.text.split()))
-        return Outcome({c.id: Verdict(share(c) == 1, 'reference', share(c)) for c in claims})
+        return ComponentResult({c.id: Verdict(share(c) == 1, 'reference', share(c)) for c in claims})
     async def categorise(self, claims, source, background):
-        return Outcome({c.id: Category('out_of_scope' if 'like' in c.text else 'lacking_evidence') for c in claims})
+        category = lambda c: Category('out_of_scope' if 'like' in c.text else 'lacking_evidence')
+        return ComponentResult({c.id: category(c) for c in claims})
 
 def test_degrees_without_a_chat(monkeypatch):
     rules = ModuleType('turn_rules')
@@ -582,7 +583,7 @@ def test_an_error_in_a_component_is_an_error():
     with pytest.raises(ZeroDivisionError):
         run_sync(Vista(off(), decomposer=Broken()).judge_group([FOUR, turn('a', 1, ['a', 'b'], '.')]))
     class Silent(Degrees):
-        async def verify(self, claims, source, background): return Outcome(absence=Absence.transport)
+        async def verify(self, claims, source, background): return ComponentResult(absence=Absence.transport)
     j = run_sync(Vista(off(), decomposer=Lines(), verifier=Silent(), categoriser=Degrees()).judge(FOUR))
     assert j.absence == 'transport' and j.evidence['bounds'] == [0, 1]
 
