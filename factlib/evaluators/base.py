@@ -387,7 +387,7 @@ def evaluate(
         raise EvaluationError(f'{evaluator.name!r} failed on {len(failed)} of {len(examples)} examples, '
                               f'first on {first!r}: {type(error).__name__}: {error}. '
                               'What was judged is in the `frame` of this error.', frame, failed) from error
-    return frame if cache is None else cache.put(evaluator, examples, frame, language)
+    return frame if cache is None or note else cache.put(evaluator, examples, frame, language)
 
 # %% ../../nbs/evaluators/base.ipynb #base-summary-columns
 def _part_columns(frame):
