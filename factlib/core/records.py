@@ -66,12 +66,6 @@ def _plain(x):
     if isinstance(x, (list, tuple)): return [_plain(v) for v in x]
     return x
 
-# %% ../../nbs/core/records.ipynb #records-from-dict
-def _needed(cls):
-    "Names of the fields without a default."
-    missing = dataclasses.MISSING
-    return [f.name for f in dataclasses.fields(cls) if f.default is missing and f.default_factory is missing]
-
 # %% ../../nbs/core/records.ipynb #records-dict
 @dataclass(frozen=True)
 class PlainRecord:
@@ -88,7 +82,9 @@ class PlainRecord:
         names = [f.name for f in dataclasses.fields(cls)]
         unknown = [k for k in d if k not in names]
         if unknown: raise BadInput(f'{cls.__name__} has no field {unknown[0]!r}; its fields are {", ".join(names)}.')
-        missing = [k for k in _needed(cls) if k not in d]
+        absent = dataclasses.MISSING # of a field without a default, which has to be given
+        missing = [f.name for f in dataclasses.fields(cls)
+                   if f.default is absent and f.default_factory is absent and f.name not in d]
         if missing:
             given = ', '.join(map(str, d)) or 'none'
             raise BadInput(f'{cls.__name__} needs the field {missing[0]!r}; given were {given}.')

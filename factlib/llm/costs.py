@@ -230,20 +230,16 @@ def _keys(chat, plans):
     def key(plan, i): return chat.key(plan.messages, **plan.options | dict(max_tokens=plan.max_tokens, repeat=i))
     return [[key(plan, i) for i in range(plan.repeats)] for plan in plans]
 
-def _on_repetition(keys):
-    "A sentence if some requests are the same as others."
-    flat = [key for of_plan in keys for key in of_plan]
-    same = len(flat) - len(set(flat))
-    if not same: return []
-    return [f'{same:,} requests are the same as another one; each is counted, though the cache may save it.']
 
-# %% ../../nbs/llm/costs.ipynb #costs-cached
 def _look_up(chat, plans):
     "For every plan, how many of its repeats are in the cache; and sentences about that."
     nothing = [0]*len(plans)
     if chat is None: return nothing, ['No chat was given, so nothing is known of a cache: all requests are counted.']
-    keys = _keys(chat, plans)
-    sentences, mode = _on_repetition(keys), getattr(chat, 'mode', 'live')
+    keys, sentences, mode = _keys(chat, plans), [], getattr(chat, 'mode', 'live')
+    flat = [key for of_plan in keys for key in of_plan]
+    if same := len(flat) - len(set(flat)):
+        sentences.append(f'{same:,} requests are the same as another one; '
+                         'each is counted, though the cache may save it.')
     if chat.cache is None or mode in ('record', 'off'):
         return nothing, sentences + ['The chat takes nothing from a cache, so all requests are counted.']
     cached = [sum(key in chat.cache for key in of_plan) for of_plan in keys]
@@ -281,14 +277,10 @@ def _money(prompt, completion, prices, model):
     return _amount(prompt, completion, prices[model])
 
 # %% ../../nbs/llm/costs.ipynb #costs-assumptions
-def _notes(plans):
-    "What the plans assumed, each with how often."
-    counts = Counter((plan.note, plan.repeats > 0) for plan in plans if plan.note)
-    return [f'{note} ({n:,} {"planned" if sent else "unsent"} requests)' for (note, sent), n in counts.items()]
-
 def _assumptions(plans, examples, judged, prices, model):
     "Sentences on what was assumed for one evaluator."
-    sentences = _notes(plans)
+    counts = Counter((plan.note, plan.repeats > 0) for plan in plans if plan.note)
+    sentences = [f'{note} ({n:,} {"planned" if sent else "unsent"} requests)' for (note, sent), n in counts.items()]
     if examples > judged:
         sentences.append(f'{examples - judged:,} of {examples:,} examples lack a field that is needed, '
                          'and are not judged.')
@@ -328,7 +320,6 @@ def _shown(x, n=None):
     if x is None or n == 0: return ''
     if isinstance(x, Cost): return str(x if n is None else Cost(x.amount/n, x.currency))
     return f'{x:,.0f}' if n is None else f'{x/n:,.1f}'
-
 
 # %% ../../nbs/llm/costs.ipynb #costs-rows
 def _column(e, n=None):
@@ -449,18 +440,16 @@ def dry_run(
     return DryRun(estimates, total, tuple(common + _own(estimates)))
 
 # %% ../../nbs/llm/costs.ipynb #costs-together
-def _as_one(estimates):
-    "Those of one evaluator, for several lists of examples."
-    said = tuple(dict.fromkeys(s for e in estimates for s in e.assumptions))
-    return replace(_total(estimates), evaluator=estimates[0].evaluator, assumptions=said)
-
 def together(
     runs:list, # `DryRun`s, all with the same prices and counter
 )->DryRun: # One estimate an evaluator
     "Several dry runs as one."
     named = {}
     for e in (e for run in runs for e in run.estimates): named.setdefault(e.evaluator, []).append(e)
-    estimates = tuple(map(_as_one, named.values()))
-    own = {s for run in runs for s in _own(run.estimates)}
-    common = [s for s in runs[0].assumptions if s not in own]
-    return DryRun(estimates, _total(estimates), tuple(common + _own(estimates)))
+    estimates = []
+    for name, own in named.items(): # those of one evaluator, for several lists of examples
+        said = tuple(dict.fromkeys(s for e in own for s in e.assumptions))
+        estimates.append(replace(_total(own), evaluator=name, assumptions=said))
+    single = {s for run in runs for s in _own(run.estimates)}
+    common = [s for s in runs[0].assumptions if s not in single]
+    return DryRun(tuple(estimates), _total(estimates), tuple(common + _own(estimates)))
