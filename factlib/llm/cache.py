@@ -8,7 +8,6 @@ __all__ = ['RequestText', 'request_text', 'request_key', 'Merged', 'Cache', 'Sha
 
 # %% ../../nbs/llm/cache.ipynb #cache-imports
 import asyncio, hashlib, http.client, itertools, json, math, os, re, sqlite3, threading, zlib
-from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Iterator, NamedTuple
@@ -180,9 +179,9 @@ class _Table:
             if not is_damage(e): raise
             row = None, None
         if row is None: return None
-        with suppress(TypeError, ValueError):
-            value = json.loads(row[0]) if _checksum(key, row[0]) == row[1] else None
-            if isinstance(value, dict): return row[0], value
+        try: value = json.loads(row[0]) if _checksum(key, row[0]) == row[1] else None
+        except (TypeError, ValueError): value = None
+        if isinstance(value, dict): return row[0], value
         self.damaged.add(key)
         return None
 
