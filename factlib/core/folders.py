@@ -78,7 +78,6 @@ def _connection(path):
         db.close()
         raise
 
-
 # %% ../../nbs/core/folders.ipynb #databases-held-open
 @contextmanager
 def held_open(
@@ -299,7 +298,10 @@ def drop_failed(
 )->None:
     "Remove what an earlier run that failed left. Somebody else's folder of that name stays, and so do files in it."
     failed = failed_folder(_real(folder))
-    for path in _of_failed(failed):
+    said = _unfinished(failed)
+    inside = set(_carried(failed, ())) if said else ()
+    own = {*said.get('files', ()), *said.get('sha256', ()), 'notebook.ipynb', 'notebook.html'} - {MARK}
+    for path in [*(path for path in inside if path in own), MARK] if said else []: # the mark last
         with suppress(OSError): os.unlink(failed/path)
         for above in list(Path(path).parents)[:-1]:
             with suppress(OSError): os.rmdir(failed/above)
@@ -310,13 +312,6 @@ def _unfinished(folder):
     try: said = json.loads((folder/MARK).read_text(encoding='utf-8'))
     except (OSError, ValueError, RecursionError): return {}
     return said if isinstance(said, dict) and isinstance(said.get('files'), list) else {}
-
-def _of_failed(failed):
-    "The files of a folder that a failed run left, the mark last."
-    said = _unfinished(failed)
-    inside = set(_carried(failed, ())) if said else ()
-    own = {*said.get('files', ()), *said.get('sha256', ()), 'notebook.ipynb', 'notebook.html'} - {MARK}
-    return [*(path for path in inside if path in own), MARK] if said else []
 
 # %% ../../nbs/core/folders.ipynb #folders-keep-failed
 def _keep_failed(folder, token):

@@ -120,17 +120,15 @@ class Ledger:
 
     def _write(self, name, change):
         "One line. What can't be written isn't counted either."
-        if self.file is not None: self._append(name, change)
+        if self.file is not None:
+            if self._handle is None:
+                private_folder(self.file.parent)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, 'O_NOFOLLOW', 0)
+                self._handle = os.open(self.file, flags, 0o600)
+            line = json.dumps([name, change]).encode()
+            os.write(self._handle, b'\n' + line + b'\n') # the first one ends a torn line
         for sums in map(vars, (self.sums.setdefault(name, Spent()), self._sum)):
             for field, n in change.items(): sums[field] += n
-
-    def _append(self, name, change):
-        "Write it to the file."
-        if self._handle is None:
-            private_folder(self.file.parent)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, 'O_NOFOLLOW', 0)
-            self._handle = os.open(self.file, flags, 0o600)
-        os.write(self._handle, b'\n' + json.dumps([name, change]).encode() + b'\n') # the first one ends a torn line
 
     def keep(self, name:str)->None:
         "An answer came from a cache."

@@ -8,7 +8,6 @@ __all__ = ['RequestText', 'request_text', 'request_key', 'Merged', 'Cache', 'Sha
 
 # %% ../../nbs/llm/cache.ipynb #cache-imports
 import asyncio, hashlib, http.client, itertools, json, math, os, re, sqlite3, threading, zlib
-from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Iterator, NamedTuple
@@ -169,6 +168,44 @@ def _row_texts(key, request, answer):
     raise BadInput('The key is not the one that request_key gives for this request, '
                    'so the answer would never be found: use that one.')
 
+class _Table:
+    "The rows of a cache, as a connection has them. A damaged one is as good as none, and remembered."
+    def __init__(self): self.damaged = set() # keys
+
+    def answer(self, db, key):
+        "Text and value of a kept answer; None if there is none, or if it is damaged."
+        try: row = db.execute('SELECT answer, checksum FROM replies WHERE key = ?', (key,)).fetchone()
+        except sqlite3.DatabaseError as e:
+            if not is_damage(e): raise
+            row = None, None
+        if row is None: return None
+        try: value = json.loads(row[0]) if _checksum(key, row[0]) == row[1] else None
+        except (TypeError, ValueError): value = None
+        if isinstance(value, dict): return row[0], value
+        self.damaged.add(key)
+        return None
+
+    def row(self, db, key):
+        "The texts of request and answer; None if either is damaged."
+        if (answer := self.answer(db, key)) is not None:
+            try:
+                packed, = db.execute('SELECT request FROM replies WHERE key = ?', (key,)).fetchone()
+                request = _unpack(packed)
+                if hashlib.sha256(request).hexdigest() == key: return request, answer[0]
+            except (ValueError, TypeError): pass
+            except sqlite3.DatabaseError as e:
+                if not is_damage(e): raise
+        self.damaged.add(key)
+        return None
+
+    def rows(self, db):
+        "Key and texts of request and answer of all sound rows, ordered by key."
+        for key, in db.execute('SELECT key FROM replies ORDER BY key'): # all that follows is of the same moment
+            # A damaged key finds no row.
+            key = key.decode(errors='replace') if isinstance(key, bytes) else repr(key)
+            row = self.row(db, key)
+            if row is not None: yield key, *row
+
 # %% ../../nbs/llm/cache.ipynb #cache-write
 def _write_jsonl(rows, path):
     "One row a line. Returns how many."
@@ -272,8 +309,7 @@ class Cache:
         if path.suffix in ('.parquet', '.jsonl'):
             raise BadInput(f'{path.name!r} is the name of an export, not of a cache: make a cache, '
                            'and merge the export into it.')
-        self.path, self._bad = path, set() # keys of damaged rows
-        self._file = CacheFile(path)
+        self.path, self._file, self._table = path, CacheFile(path), _Table()
 
     @property
     def read_only(self)->bool:
@@ -299,7 +335,7 @@ class Cache:
     @property
     def corrupt(self)->int: # From 0
         "How many damaged rows were met so far: each was a miss."
-        return len(self._bad)
+        return len(self._table.damaged)
 
     def __enter__(self):
         "The cache itself."
@@ -309,19 +345,6 @@ class Cache:
         "Closes the file."
         self.close()
 
-    def _sound(self, db, key):
-        "Text and value of a kept answer; None if there is none, or if it is damaged."
-        try: row = db.execute('SELECT answer, checksum FROM replies WHERE key = ?', (key,)).fetchone()
-        except sqlite3.DatabaseError as e:
-            if not is_damage(e): raise
-            row = None, None
-        if row is None: return None
-        with suppress(TypeError, ValueError):
-            value = json.loads(row[0]) if _checksum(key, row[0]) == row[1] else None
-            if isinstance(value, dict): return row[0], value
-        self._bad.add(key)
-        return None
-
     def get(
         self,
         key:str, # From `request_key`
@@ -329,7 +352,7 @@ class Cache:
         "The kept answer to a request."
         if not isinstance(key, str) or not key.isascii():
             raise BadInput(f'A key is a string that request_key gave, not {key!r}.')
-        with self._file.using() as db: answer = self._sound(db, key)
+        with self._file.using() as db: answer = self._table.answer(db, key)
         return None if answer is None else answer[1]
 
     def __contains__(self, key):
@@ -346,7 +369,7 @@ class Cache:
         texts, kept = [_row_texts(*row) for row in rows], []
         with self._file.writing(patience) as db:
             for key, request, new in texts:
-                old = None if replace else self._sound(db, key)
+                old = None if replace else self._table.answer(db, key)
                 if old is None: _insert(db, key, request, new)
                 kept.append(json.loads(new) if old is None else old[1])
         return kept
@@ -361,27 +384,9 @@ class Cache:
         "Keep an answer; it is on file when this returns. The first stands, unless `replace` is set or it is damaged."
         return self.put_all([(key, request, answer)], replace)[0]
 
-    def _row(self, db, key):
-        "The texts of request and answer; None if either is damaged."
-        answer = self._sound(db, key)
-        if answer is None: return self._bad.add(key)
-        try:
-            row = db.execute('SELECT request FROM replies WHERE key = ?', (key,)).fetchone()
-            request = _unpack(row[0])
-            if hashlib.sha256(request).hexdigest() == key: return request, answer[0]
-        except (ValueError, TypeError): pass
-        except sqlite3.DatabaseError as e:
-            if not is_damage(e): raise
-        self._bad.add(key)
-
     def _rows(self):
         "Key and texts of request and answer of all sound rows, ordered by key, from a connection of its own."
-        with self._file.reading() as db:
-            for key, in db.execute('SELECT key FROM replies ORDER BY key'): # all that follows is of the same moment
-                # A damaged key finds no row.
-                key = key.decode(errors='replace') if isinstance(key, bytes) else repr(key)
-                row = self._row(db, key)
-                if row is not None: yield key, *row
+        with self._file.reading() as db: yield from self._table.rows(db)
 
     def __iter__(self)->Iterator[tuple[str, dict, dict]]:
         "Key, request and answer of every sound row, ordered by key."
@@ -411,7 +416,7 @@ class Cache:
         new = same = different = 0
         with self._file.writing() as db:
             for key, request, answer in rows:
-                ours = self._sound(db, key)
+                ours = self._table.answer(db, key)
                 if ours is None:
                     _insert(db, key, request, answer)
                     new += 1
@@ -427,7 +432,7 @@ class SharedCache(Cache):
         address:str, # Of the gateway
     ):
         self.path = address.rstrip('/') # type: ignore[assignment] # it is no file
-        self._bad, self._lock = set(), threading.RLock()
+        self._table, self._lock = _Table(), threading.RLock()
         self._connection: http.client.HTTPConnection|None = None
 
     @property

@@ -309,7 +309,6 @@ def _shown(x, n=None):
     if isinstance(x, Cost): return str(x if n is None else Cost(x.amount/n, x.currency))
     return f'{x:,.0f}' if n is None else f'{x/n:,.1f}'
 
-
 # %% ../../nbs/llm/costs.ipynb #costs-rows
 def _column(e, n=None):
     "The quantities of an estimate, in words; with `n`, for one of n judgements."

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from ..core.folders import private_folder
 from ..core.ledger import Ledger, Spent, process_ledger
-from ..core.loop import background_loop, run_sync
+from ..core.loop import run_sync
 from ..core.records import BadInput
 from .cache import Cache
 from .costs import price_table

@@ -88,14 +88,6 @@ def _model_file(model, context):
     return path
 
 # %% ../../nbs/llm/local.ipynb #local-process
-def _open_process():
-    "The server's process, which waits for its configuration. Its own session keeps interrupts away from it."
-    paths = os.pathsep.join(p or os.getcwd() for p in sys.path) # it finds the factlib that we are
-    command = [sys.executable, '-P', '-c', 'from factlib.llm.local import _serve; _serve()']
-    return subprocess.Popen(command, env=os.environ | dict(PYTHONPATH=paths), text=True, encoding='utf-8',
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                            start_new_session=True)
-
 def _end(process):
     "End a server process; twice does no harm."
     process.stdin.close()
@@ -107,8 +99,12 @@ def _end(process):
 
 # %% ../../nbs/llm/local.ipynb #local-server-start
 def _launch(config):
-    "The process, and the address at which it listens. Two minutes have to do."
-    process = _open_process()
+    "The server's process, and the address at which it listens. Two minutes have to do."
+    paths = os.pathsep.join(p or os.getcwd() for p in sys.path) # it finds the factlib that we are
+    command = [sys.executable, '-P', '-c', 'from factlib.llm.local import _serve; _serve()']
+    process = subprocess.Popen(command, env=os.environ | dict(PYTHONPATH=paths), text=True, encoding='utf-8',
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               start_new_session=True) # which keeps interrupts away from it
     watchdog = threading.Timer(120, process.kill)
     watchdog.start()
     try:

@@ -77,15 +77,6 @@ def _compiled(source):
     constants = dict(filter(None, map(_constant, _environment().parse(source).body)))
     return _environment().from_string(source), constants
 
-# %% ../../nbs/llm/prompts.ipynb #prompts-check
-def _private_names(tree):
-    "Attributes with a leading underscore that a template reaches for."
-    from jinja2 import nodes
-    names = [node.attr for node in tree.find_all(nodes.Getattr)]
-    names += [str(node.arg.value) for node in tree.find_all(nodes.Getitem) if isinstance(node.arg, nodes.Const)]
-    return [name for name in names if name.startswith('_')]
-
-
 # %% ../../nbs/llm/prompts.ipynb #prompts-parse
 def _parse(source, where):
     "The syntax tree of a template; a BadInput if it has a syntax error or wants more than its own file."
@@ -96,25 +87,26 @@ def _parse(source, where):
     if any(tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends))):
         raise BadInput(f'{where} wants to load another template: put everything into this one, so that its hash says '
                        'all of it.')
-    private = _private_names(tree)
+    names = [node.attr for node in tree.find_all(nodes.Getattr)]
+    names += [str(node.arg.value) for node in tree.find_all(nodes.Getitem) if isinstance(node.arg, nodes.Const)]
+    private = [name for name in names if name.startswith('_')]
     if private:
         raise BadInput(f'{where} reaches for {private[0]!r}, which is none of a template\'s business: '
                        'it may only use its slots.')
     return tree
 
-# %% ../../nbs/llm/prompts.ipynb #prompts-constants
-def _check_constants(constants, where):
-    "Whether a template has a version, and an answer that we know."
+def _checked_template(source, where):
+    "The constants that a template sets, and the slots that it uses."
+    from jinja2 import meta, nodes
+    tree = _parse(source, where)
+    try: constants = _compiled(source)[1]
+    except Exception as e: raise BadInput(f'{where} can\'t be compiled: {e}') from None
     if not re.fullmatch(r'[\w.+-]{1,40}', str(constants.get('version', ''))):
         raise BadInput(f'{where} has no version: begin it with {{% set version = "1" %}} (letters, digits, dots), '
                        'and raise it with every change.')
     if constants.get('answer', 'text') not in ('json', 'text'):
         raise BadInput(f'{where} sets answer to {constants["answer"]!r}; it can be "json" or "text".')
 
-# %% ../../nbs/llm/prompts.ipynb #prompts-parts
-def _check_blocks(tree, where):
-    "Whether a template has its blocks, and nothing that would get lost."
-    from jinja2 import nodes
     blocks = [node.name for node in tree.find_all(nodes.Block)]
     if 'user' not in blocks: raise BadInput(f'{where} has no {{% block user %}}: that is what is sent.')
     unknown = [name for name in blocks if name not in ('system', 'user')]
@@ -123,6 +115,7 @@ def _check_blocks(tree, where):
     is_text = lambda part: not isinstance(part, nodes.TemplateData) or part.data.strip()
     lost = [node for node in tree.body if isinstance(node, nodes.Output) and any(map(is_text, node.nodes))]
     if lost: raise BadInput(f'{where} has text outside its blocks (line {lost[0].lineno}), which would not be sent.')
+    return constants, sorted(meta.find_undeclared_variables(tree) - set(constants))
 
 # %% ../../nbs/llm/prompts.ipynb #prompts-clean
 def _clean(value, tags, where):
@@ -207,17 +200,6 @@ def _check_slots(used, slots, optional, where):
     if unknown: faults.append(f'needs {", ".join(map(repr, unknown))}, which nobody fills')
     may = f', and may use {", ".join(optional)}' if optional else ''
     raise BadInput(f'{where} {" and ".join(faults)}; it must use {", ".join(slots)}{may}.')
-
-# %% ../../nbs/llm/prompts.ipynb #prompts-template
-def _checked_template(source, where):
-    "The constants that a template sets, and the slots that it uses."
-    from jinja2 import meta
-    tree = _parse(source, where)
-    try: constants = _compiled(source)[1]
-    except Exception as e: raise BadInput(f'{where} can\'t be compiled: {e}') from None
-    _check_constants(constants, where)
-    _check_blocks(tree, where)
-    return constants, sorted(meta.find_undeclared_variables(tree) - set(constants))
 
 # %% ../../nbs/llm/prompts.ipynb #prompts-load-prompt
 def load_prompt(

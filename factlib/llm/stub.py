@@ -101,8 +101,8 @@ async def _route(server, http, web):
     return _failed(reply, web)
 
 # %% ../../nbs/llm/stub.ipynb #stub-listen
-async def _listen(server, web):
-    "Listen on a free port. Gives the socket's server, and aiohttp's."
+async def _serve(server, web, ready, stop):
+    "Listen on a free port, and serve until told to stop."
     class Counting(web.Server): # one protocol object a connection
         def __call__(self):
             server.connections += 1
@@ -111,12 +111,6 @@ async def _listen(server, web):
     counting = Counting(handle, max_line_size=65536)
     listening = await asyncio.get_running_loop().create_server(counting, '127.0.0.1', 0, backlog=1024)
     server.base_url = f'http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1'
-    return listening, counting
-
-# %% ../../nbs/llm/stub.ipynb #stub-serve
-async def _serve(server, web, ready, stop):
-    "Serve until told to stop."
-    listening, counting = await _listen(server, web)
     ready.set()
     await stop.wait()
     listening.close()

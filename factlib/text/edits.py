@@ -68,13 +68,6 @@ def _rising(pairs):
         number = before[number]
     return chain[::-1]
 
-# %% ../../nbs/text/edits.ipynb #edits-anchors
-def _anchors(a, b):
-    "Places (i, j) of tokens that both lists have once, in the same order."
-    in_a, in_b = Counter(a), Counter(b)
-    at = {token: j for j, token in enumerate(b) if in_b[token] == 1}
-    return _rising([(i, at[token]) for i, token in enumerate(a) if in_a[token] == 1 and token in at])
-
 # %% ../../nbs/text/edits.ipynb #edits-stretches
 _SHORT = 40_000 # pairs of tokens, up to which `difflib` compares
 
@@ -86,8 +79,10 @@ def _trimmed(a, b, i, i_end, j, j_end):
 
 # %% ../../nbs/text/edits.ipynb #edits-divided
 def _divided(a, b, i, i_end, j, j_end):
-    "A stretch in parts that are still to be compared; none if nothing divides it."
-    cuts = [(i + x, j + y) for x, y in _anchors(a[i:i_end], b[j:j_end])]
+    "A stretch in parts that are still to be compared, between tokens that both lists have there once; perhaps none."
+    in_a, in_b = Counter(a[i:i_end]), Counter(b[j:j_end])
+    at = {token: y for y, token in enumerate(b[j:j_end], j) if in_b[token] == 1}
+    cuts = _rising([(x, at[token]) for x, token in enumerate(a[i:i_end], i) if in_a[token] == 1 and token in at])
     starts, ends = [(i, j)] + [(x + 1, y + 1) for x, y in cuts], cuts + [(i_end, j_end)]
     return [(x, x_end, y, y_end) for (x, y), (x_end, y_end) in zip(starts, ends)] if cuts else []
 

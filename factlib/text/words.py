@@ -183,14 +183,14 @@ def _is_short(word):
 
 # %% ../../nbs/text/words.ipynb #stem-tense
 def _mended(stem):
-    "Step 1b, second half: a stem that has lost -ed or -ing."
+    "A stem that has lost -ed or -ing gets its e back, or loses one letter of two: the second half of Porter's step 1b."
     if stem.endswith(('at', 'bl', 'iz')): return stem + 'e'
     doubled = len(stem) > 1 and stem[-1] == stem[-2] and _shape(stem).endswith('c')
     if doubled: return stem if stem[-1] in 'lsz' else stem[:-1]
     return stem + 'e' if _measure(stem) == 1 and _is_short(stem) else stem
 
 def _tense(word):
-    "Step 1b."
+    "A word without its -ed or -ing: Porter's step 1b."
     if word.endswith('ied'): return word[:-1] if len(word) == 4 else word[:-2]
     if word.endswith('eed'): return word[:-1] if _measure(word[:-3]) else word
     for ending in ('ed', 'ing'):
@@ -200,13 +200,13 @@ def _tense(word):
 
 # %% ../../nbs/text/words.ipynb #stem-plural
 def _plural(word):
-    "Step 1a."
+    "A word without the s of a plural or a verb: Porter's step 1a."
     if word.endswith('ies'): return word[:-1] if len(word) == 4 else word[:-2]
     if word.endswith('sses'): return word[:-2]
     return word[:-1] if word.endswith('s') and not word.endswith('ss') else word
 
 def _y(word):
-    "Step 1c."
+    "A y at the end becomes an i behind a consonant: Porter's step 1c."
     return word[:-1] + 'i' if word.endswith('y') and len(word) > 2 and _shape(word[:-1]).endswith('c') else word
 
 # %% ../../nbs/text/words.ipynb #stem-endings
@@ -224,6 +224,7 @@ def _exchange(word, endings):
     return word
 
 def _step2(word):
+    "A long ending becomes the shorter one that it is made of (-ization: -ize)."
     if word.endswith('alli') and _measure(word[:-4]): return _step2(word[:-2])
     if word.endswith('logi'): return word[:-1] if _measure(word[:-3]) else word
     return _exchange(word, _STEP2)

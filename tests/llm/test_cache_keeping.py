@@ -120,24 +120,24 @@ def test_who_reads_does_not_wait_for_who_writes(tmp_path):
 
 def test_one_row_that_cannot_be_kept_takes_no_other_with_it(tmp_path):
     async def go():
-        keeper = CacheWriter(Cache(tmp_path/'a.sqlite'))
+        writer = CacheWriter(Cache(tmp_path/'a.sqlite'))
         rows = [(request_key(dict(i=i)), dict(i=i), dict(text=f'{i}', bad=float('nan') if i == 3 else 0.))
                 for i in range(8)]
-        return keeper, await asyncio.gather(*[keeper.put(*row) for row in rows])
-    keeper, results = run_sync(go())
+        return writer, await asyncio.gather(*[writer.put(*row) for row in rows])
+    writer, results = run_sync(go())
     assert [why is None for _, why in results] == [i != 3 for i in range(8)]
     assert [a['text'] for a, _ in results] == [f'{i}' for i in range(8)]
-    assert len(keeper.cache) == 7 and keeper.fault.__traceback__ is None
+    assert len(writer.cache) == 7 and writer.fault.__traceback__ is None
 
 def test_who_stops_waiting_does_not_stop_the_writing(tmp_path):
     async def go():
-        keeper = CacheWriter(Cache(tmp_path/'a.sqlite'))
-        waiting = [asyncio.ensure_future(keeper.put(request_key(dict(i=i)), dict(i=i), dict(text=f'{i}')))
+        writer = CacheWriter(Cache(tmp_path/'a.sqlite'))
+        waiting = [asyncio.ensure_future(writer.put(request_key(dict(i=i)), dict(i=i), dict(text=f'{i}')))
                    for i in range(20)]
         await asyncio.sleep(0)
         for w in waiting[::2]: w.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
-        return len(keeper.cache), keeper._task
+        return len(writer.cache), writer._task
     assert run_sync(go()) == (20, None)
 
 FULL = """
