@@ -131,7 +131,8 @@ def nearest_share(
     return 100*round(percent*n/100)/n
 
 # %% ../../nbs/report/checks.ipynb #checks-how
-_HOW: dict[str, tuple[Callable, Callable]] = { # name -> (function of the source cells, how much errors of size 1 in all of them can add up to)
+_HOW: dict[str, tuple[Callable, Callable]] = {
+    # name -> (function of the source cells, how much errors of size 1 in all of them can add up to)
     'mean': (np.mean, lambda k: 1),
     'sum': (np.sum, lambda k: k),
     'difference': (lambda x, axis: np.take(x, 0, axis) - np.take(x, 1, axis), lambda k: 2),

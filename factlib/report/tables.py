@@ -320,8 +320,8 @@ def to_html(
     sides = [Markup(' class="number"' if r else '') for r in right]
     # for each row the addresses of its cells, None where there is no safe one
     urls = zip(*(map(safe_url, frame[links[c]]) if c in links else [None] * len(frame) for c in shown.columns))
-    rows = [[dict(text=text, missing=missing, side=side, url=url) for (text, missing), side, url in zip(row, sides, own)]
-            for row, own in zip(rows, urls)]
+    cell = lambda text, side, url: dict(text=text[0], missing=text[1], side=side, url=url)
+    rows = [list(map(cell, row, sides, own)) for row, own in zip(rows, urls)]
     return _html(heads=list(zip(heads, sides)), rows=rows, caption=_plain(caption) if caption else None)
 
 # %% ../../nbs/report/tables.ipynb #tables-formats

@@ -126,7 +126,8 @@ def _papermill(notebook, part, out, values, progress, arguments=(), keep=False, 
                   extra_arguments=more, **limit)
     except PapermillExecutionError as e:
         if e.ename == 'BadInput' and not keep: raise BadInput(e.evalue) from None
-        raise RuntimeError(f'{notebook.stem} failed with {e.ename}: {e.evalue} {_kept_notebook(part, failed)}') from None
+        told = f'{notebook.stem} failed with {e.ename}: {e.evalue}'
+        raise RuntimeError(f'{told} {_kept_notebook(part, failed)}') from None
     except DeadKernelError:
         raise RuntimeError(f'{notebook.stem} failed: {DIED}. {_kept_notebook(part, failed)}') from None
     except CellTimeoutError: # before OSError, which it is, too

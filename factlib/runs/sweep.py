@@ -243,8 +243,8 @@ class Sweep:
         status = 'stopped' if account.refused or outcome.stopped else 'failed' if why else 'done'
         ledger = self.budget.ledger
         spent = enter_kept(folder, ledger, name) if status == 'done' else ledger.of(name)
-        record = Provenance(status, why, before.parameters, before.notebook, before.data, outcome.modules, outcome.seconds,
-                        spent.requests, spent.tokens)
+        record = replace(before, status=status, why=why, modules=outcome.modules, seconds=outcome.seconds,
+                         requests=spent.requests, tokens=spent.tokens)
         if status != 'failed': # what an earlier failure has left beside its folder
             remove_own(self.out/f'{name}.failed.ipynb')
             drop_failed(folder)

@@ -107,7 +107,8 @@ def _panels(c, at, reference):
 
 # %% ../../../nbs/report/figures/deltas.ipynb #deltas-mark-gaps
 def _mark_gaps(c, panels, blocks, at):
-    "Crosses at the bottom, stacked, where lines have no value, and a word in panels that have none at all. Gives whether a value is missing."
+    """Crosses at the bottom, stacked, where lines have no value, and a word in panels that have none at all. Gives
+    whether a value is missing."""
     lost = {facet: [own.y.isna() for own in block.values()] for facet, block in blocks.items()}
     deepest = max(np.sum(gaps, axis=0).max() for gaps in lost.values())
     *_, ax = panels.values()
