@@ -15,7 +15,7 @@ from factlib.perturb.quality import NAMES, TASKS
 from factlib.metaeval.damage import effectiveness
 from factlib.core.records import BadInput
 from factlib.evaluators.base import get
-from factlib.runs.judging import precompute, precomputed
+from factlib.runs.judging import precompute, load_precomputed
 from factlib.papers.judgememo.recordings import recorded_documents
 from factlib.metaeval.scores import single_scores
 
@@ -40,7 +40,7 @@ def main():
     try: examples, evaluator = chosen(asked.documents, list(TASKS) if asked.all else asked.faults), get('surprisal', max_tokens=MAX_TOKENS)
     except BadInput as e: return print(e) # no data or no model: nothing to measure
     left = precompute(evaluator, examples, asked.out, None if asked.all else 60*asked.minutes)
-    found = precomputed(asked.out, examples)
+    found = load_precomputed(asked.out, examples)
     print(f'\n{len(found)} of {len(examples)} texts have a score in {asked.out}; {left} are left' + (', run again to go on.' if left else '.'))
     if not len(found): return
     print(f'{found.tokens.sum()/found.seconds.sum():.0f} tokens a second, {found.seconds.mean():.0f} s a text')

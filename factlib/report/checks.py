@@ -131,7 +131,8 @@ def nearest_share(
     return 100*round(percent*n/100)/n
 
 # %% ../../nbs/report/checks.ipynb #checks-how
-_HOW = { # name -> (function of the source cells, how much errors of size 1 in all of them can add up to)
+_HOW: dict[str, tuple[Callable, Callable]] = {
+    # name -> (function of the source cells, how much errors of size 1 in all of them can add up to)
     'mean': (np.mean, lambda k: 1),
     'sum': (np.sum, lambda k: k),
     'difference': (lambda x, axis: np.take(x, 0, axis) - np.take(x, 1, axis), lambda k: 2),
@@ -150,28 +151,6 @@ def _check_derived(derived, columns):
         if len(sources) < least or how == 'difference' and len(sources) != 2:
             raise BadInput(f'A {how} of {len(sources)} columns can\'t be computed.')
 
-# %% ../../nbs/report/checks.ipynb #checks-misfits
-def _misfits(printed, expected, slack, labels):
-    "(row, a word on whose number it is) of the cells that are further off than the slack."
-    for i in np.flatnonzero(np.abs(printed - expected) > slack):
-        twins = [_name(labels[t]) for t in np.flatnonzero(np.abs(expected - printed[i]) <= slack)]
-        yield i, f'; it would be right for {twins[0]}' if len(twins) == 1 else ''
-
-# %% ../../nbs/report/checks.ipynb #checks-derived-column
-def _derived_column(table, values, target, rule, form):
-    "Its findings, and how many cells can't be checked; `rule`: how, from what; `form`: decimals, half width."
-    (how, sources), (decimals, half) = rule, form
-    function, spread = _HOW[how]
-    columns = list(table.columns)
-    printed = values[:, columns.index(target)]
-    expected = function(values[:, [columns.index(c) for c in sources]], axis=1)
-    rows = []
-    for i, twin in _misfits(printed, expected, half*(1 + spread(len(sources))), table.index):
-        right = f'the {how} of {", ".join(map(_name, sources))} is {expected[i]:.{decimals + 1}f}'
-        where = f'{_name(table.index[i])}, {_name(target)}'
-        rows.append(('does not follow', where, f'printed {printed[i]:.{decimals}f}, {right}{twin}', 1, 0.0))
-    return rows, int(np.isnan(expected + printed).sum())
-
 # %% ../../nbs/report/checks.ipynb #checks-arithmetic
 def check_arithmetic(
     table:DataFrame, # Numbers, labelled
@@ -182,31 +161,23 @@ def check_arithmetic(
     """The cells that don't follow from those that they are declared to follow from.
 
     How: 'mean', 'sum', 'difference' (first minus second), 'sd' (of the population) or 'sample sd'."""
-    values, form = _values(table), (decimals, _half_width(decimals, tolerance))
+    values, half = _values(table), _half_width(decimals, tolerance)
     _check_derived(derived, set(table.columns))
-    columns = [_derived_column(table, values, target, rule, form) for target, rule in derived.items()]
-    findings = _findings([row for rows, _ in columns for row in rows])
-    findings.attrs['unchecked'] = sum(unchecked for _, unchecked in columns)
-    return findings
-
-# %% ../../nbs/report/checks.ipynb #checks-equal
-def _equal_findings(table, values, width, tried):
-    "The findings on equal rows and columns; chances are multiplied by how many pairs were tried."
-    for kind, labels, x in (('rows', table.index, values), ('columns', table.columns, values.T)):
-        for a, b, m, n, chance in equal_rows(x, width):
-            where = f'{_name(labels[a])} = {_name(labels[b])}'
-            yield f'equal {kind}', where, f'{m} of {n} cells agree', m, chance*tried
-
-# %% ../../nbs/report/checks.ipynb #checks-reported
-def _reported(arithmetic, table, values, width, alpha):
-    "All findings with a chance of at most alpha, the least likely first, with counts of what was compared."
-    tried = sum(math.comb(n, 2) for n in values.shape)
-    rows = [*arithmetic.itertuples(index=False, name=None), *_equal_findings(table, values, width, tried)]
-    findings = _findings(sorted(rows, key=lambda row: row[4]))
-    findings['chance'] = findings.chance.clip(upper=1)
-    findings = findings[findings.chance <= alpha].reset_index(drop=True)
-    missing = int(np.isnan(values).sum())
-    findings.attrs = dict(compared=tried, missing=missing, unchecked=arithmetic.attrs['unchecked'])
+    columns, rows, unchecked = list(table.columns), [], 0
+    for target, (how, sources) in derived.items():
+        function, spread = _HOW[how]
+        printed = values[:, columns.index(target)]
+        expected = function(values[:, [columns.index(c) for c in sources]], axis=1)
+        slack = half*(1 + spread(len(sources)))
+        for i in np.flatnonzero(np.abs(printed - expected) > slack):
+            right = f'the {how} of {", ".join(map(_name, sources))} is {expected[i]:.{decimals + 1}f}'
+            twins = [_name(table.index[t]) for t in np.flatnonzero(np.abs(expected - printed[i]) <= slack)]
+            whose = f'; it would be right for {twins[0]}' if len(twins) == 1 else ''
+            where = f'{_name(table.index[i])}, {_name(target)}'
+            rows.append(('does not follow', where, f'printed {printed[i]:.{decimals}f}, {right}{whose}', 1, 0.0))
+        unchecked += int(np.isnan(expected + printed).sum())
+    findings = _findings(rows)
+    findings.attrs['unchecked'] = unchecked
     return findings
 
 # %% ../../nbs/report/checks.ipynb #checks-table
@@ -226,7 +197,18 @@ def check_table(
     values, half = _values(table), _half_width(decimals, tolerance)
     arithmetic = check_arithmetic(table, derived or {}, decimals, tolerance)
     width = half if tolerance is None else 2*half # both may be off
-    return _reported(arithmetic, table, values, width, alpha)
+    tried = sum(math.comb(n, 2) for n in values.shape) # pairs, by which chances are multiplied
+    rows = list(arithmetic.itertuples(index=False, name=None))
+    for kind, labels, x in (('rows', table.index, values), ('columns', table.columns, values.T)):
+        for a, b, m, n, chance in equal_rows(x, width):
+            where = f'{_name(labels[a])} = {_name(labels[b])}'
+            rows.append((f'equal {kind}', where, f'{m} of {n} cells agree', m, chance*tried))
+    findings = _findings(sorted(rows, key=lambda row: row[4]))
+    findings['chance'] = findings.chance.clip(upper=1)
+    findings = findings[findings.chance <= alpha].reset_index(drop=True)
+    missing = int(np.isnan(values).sum())
+    findings.attrs = dict(compared=tried, missing=missing, unchecked=arithmetic.attrs['unchecked'])
+    return findings
 
 # %% ../../nbs/report/checks.ipynb #checks-cells
 def _whole(label): return label if isinstance(label, tuple) else (label,)
@@ -269,7 +251,7 @@ class Move:
     def __init__(self,
         kind:str, # exchanged, shifted or copied
         axis:int, # The dimension
-        source:list, # For each position, the position of the label whose number it takes
+        source:list|np.ndarray, # For each position, the position of the label whose number it takes
         words:str, # Says which labels
     ):
         self.kind, self.axis, self.source, self.words = kind, axis, np.array(source), words
@@ -281,29 +263,28 @@ class Move:
         taken[(slice(None),)*self.axis + (self.source < 0,)] = np.nan
         return taken
 
-# %% ../../nbs/report/checks.ipynb #checks-moves
-def _axis_moves(axis, labels, name):
-    "All mistakes along one dimension."
-    n, here = len(labels), np.arange(len(labels))
-    for a in range(n):
-        for b in range(a + 1, n):
-            swap = here.copy()
-            swap[[a, b]] = b, a
-            yield Move('exchanged', axis, swap, f'{name}: {labels[a]} and {labels[b]}')
-        for b in set(range(n)) - {a}:
-            copy = np.where(here == a, b, here)
-            yield Move('copied', axis, copy, f'{name}: {labels[a]} has the numbers of {labels[b]}')
-    if n > 2:
-        yield Move('shifted', axis, here - 1, f'{name}: numbers of the one before')
-        yield Move('shifted', axis, np.where(here + 1 < n, here + 1, -1), f'{name}: numbers of the one after')
-
 # %% ../../nbs/report/checks.ipynb #checks-all-moves
 def moves(
     labels:list, # The labels of each dimension, in order
     names:list, # What the dimensions are called
 )->list: # Of `Move`
     "Every exchange of two labels, every shift by one, every copy of a label."
-    return [move for axis, (own, name) in enumerate(zip(labels, names)) for move in _axis_moves(axis, own, name)]
+    moves = []
+    for axis, (own, name) in enumerate(zip(labels, names)):
+        n, here = len(own), np.arange(len(own))
+        for a in range(n):
+            for b in range(a + 1, n):
+                swap = here.copy()
+                swap[[a, b]] = b, a
+                moves.append(Move('exchanged', axis, swap, f'{name}: {own[a]} and {own[b]}'))
+            for b in set(range(n)) - {a}:
+                copy = np.where(here == a, b, here)
+                moves.append(Move('copied', axis, copy, f'{name}: {own[a]} has the numbers of {own[b]}'))
+        if n > 2:
+            after = np.where(here + 1 < n, here + 1, -1)
+            moves.append(Move('shifted', axis, here - 1, f'{name}: numbers of the one before'))
+            moves.append(Move('shifted', axis, after, f'{name}: numbers of the one after'))
+    return moves
 
 # %% ../../nbs/report/checks.ipynb #checks-match
 def chance_match(
@@ -461,23 +442,6 @@ def _explain(state, tried, alpha):
         starts = [starts[0], state.components]
     return explanations, state
 
-# %% ../../nbs/report/checks.ipynb #checks-setting
-def _labels(shown, parts):
-    "The labels of each dimension, in the order of the components."
-    if not shown or not all(parts.values()): raise BadInput('There are no numbers to compare: a table is empty.')
-    keys = [key for part in parts.values() for key in part] + list(shown)
-    if len({len(key) for key in keys}) > 1:
-        raise BadInput('The printed and the recomputed cells have different numbers of labels.')
-    return [list(dict.fromkeys(axis)) for axis in zip(*keys)]
-
-def _dimensions(names, labels):
-    "What the dimensions are called."
-    if not names and len(labels) == 2: return ['row', 'column']
-    names = names or [f'dimension {i + 1}' for i in range(len(labels))]
-    if len(names) != len(labels):
-        raise BadInput(f'The table has {len(labels)} dimensions, but {len(names)} names are given.')
-    return names
-
 # %% ../../nbs/report/checks.ipynb #checks-first-state
 def _first_state(shown, parts, labels, half, formula):
     "The state before any mistake is found, of printed cells and cells of components."
@@ -515,8 +479,14 @@ def check_against(
     if not formula: recomputed, formula = {'value': recomputed}, lambda value: value
     half, shown = _half_width(decimals, tolerance), table_cells(printed)
     parts = {key: table_cells(x) for key, x in recomputed.items()}
-    labels = _labels(shown, parts)
-    names = _dimensions(names, labels)
+    if not shown or not all(parts.values()): raise BadInput('There are no numbers to compare: a table is empty.')
+    keys = [key for part in parts.values() for key in part] + list(shown)
+    if len({len(key) for key in keys}) > 1:
+        raise BadInput('The printed and the recomputed cells have different numbers of labels.')
+    labels = [list(dict.fromkeys(axis)) for axis in zip(*keys)] # in the order of the components
+    if not names: names = ['row', 'column'] if len(labels) == 2 else [f'dimension {i + 1}' for i in range(len(labels))]
+    if len(names) != len(labels):
+        raise BadInput(f'The table has {len(labels)} dimensions, but {len(names)} names are given.')
     state = _first_state(shown, parts, labels, half, formula)
     explanations, last = _explain(state, _alternatives(moves(labels, names), parts), alpha)
     findings = _findings([_row(e, chance, labels, names) for e, chance in explanations])

@@ -47,12 +47,6 @@ def _decimals(told):
     if told != 'p' and told not in range(20): raise ValueError(f'{told!r} decimals')
     return format_p if told == 'p' else told
 
-def _table_html(content, said):
-    "A table made of its CSV file, with the columns, headings and decimals of `result.json`."
-    table, names = parse_table(decoded(content), said['file']), said['columns']
-    if names is not None: table = table[list(names)]
-    return to_html(table, _decimals(said['digits']), names, said['caption'])
-
 # %% ../../nbs/report/page.ipynb #page-texts
 def _texts(said, names):
     "Some entries as texts that can be written and linked to."
@@ -64,7 +58,10 @@ def _shown(said, folder, sha256):
     file = str(said['file'])
     content = _content(folder, file, sha256[file])
     plain = _texts(said, ('kind', 'file', 'caption', 'cell')) | dict(lead=int(said.get('lead', 0)))
-    if said['kind'] == 'table': return plain | dict(html=_table_html(content, said))
+    if said['kind'] == 'table': # made of its CSV file, with the columns, headings and decimals of `result.json`
+        table, names = parse_table(decoded(content), file), said['columns']
+        if names is not None: table = table[list(names)]
+        return plain | dict(html=to_html(table, _decimals(said['digits']), names, said['caption']))
     if not content.startswith(b'\x89PNG\r\n'): raise ValueError(f'{file} is no PNG')
     return plain | dict(data='data:image/png;base64,' + base64.b64encode(content).decode())
 
@@ -78,6 +75,8 @@ def _plain(result):
         findings=findings, evaluators=evaluators, parameters=dict(result['parameters']))
 
 # %% ../../nbs/report/page.ipynb #page-whole
+_BROKEN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, OSError)
+
 def _whole(folder):
     "What the page says of a result, with its pictures and tables; an error of some kind if it isn't whole."
     result = json.loads(decoded(regular_bytes(real_inside(folder, 'result.json'))))
@@ -86,17 +85,6 @@ def _whole(folder):
     for file in {*files, *sha256} - {said['file'] for said in result['shown']}: _content(folder, file, sha256[file])
     shown = [_shown(said, folder, sha256) for said in result['shown']]
     return _plain(result) | dict(shown=shown, notebook='notebook.html' in sha256)
-
-# %% ../../nbs/report/page.ipynb #page-load
-_BROKEN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, OSError)
-
-def _load(folder):
-    "A result for the page; one that isn't whole is a `BadInput`."
-    try: result = _whole(folder)
-    except (*_BROKEN, BadInput) as e:
-        why = str(e) if type(e) in (ValueError, BadInput) else f'{type(e).__name__}: {e}'
-        raise BadInput(f'The results in {folder.name!r} are not whole ({why}): run the experiment again.') from None
-    return _linked(result) | dict(name=whole_characters(folder.name), href='./' + quote(os.fsencode(folder.name)))
 
 # %% ../../nbs/report/page.ipynb #page-linked
 def _linked(result):
@@ -118,8 +106,6 @@ def _leading(results, kind):
     "Findings, or figures, with a lead, the highest first; each with its experiment."
     things = [thing | dict(run=r) for r in results for thing in r[kind] if _lead(thing)]
     return sorted(things, key=_lead, reverse=True)
-
-def _highest_lead(result): return max([0, *map(_lead, result['findings'] + result['shown'])])
 
 def _top(results):
     "What opens the page."
@@ -172,9 +158,17 @@ def _results(outputs):
     results, refused = [], []
     for file in sorted(outputs.glob('*/result.json')):
         if file.parent.name.startswith('.'): continue # on its way
-        try: results.append(_load(file.parent))
-        except BadInput as e: refused.append(dict(title=f'Not shown: {file.parent.name}', why=str(e)))
-    return _distinct(sorted(results, key=_highest_lead, reverse=True)), refused
+        folder = file.parent
+        try: result = _whole(folder)
+        except (*_BROKEN, BadInput) as e:
+            why = str(e) if type(e) in (ValueError, BadInput) else f'{type(e).__name__}: {e}'
+            refused.append(dict(title=f'Not shown: {folder.name}', why=
+                f'The results in {folder.name!r} are not whole ({why}): run the experiment again.'))
+        else:
+            place = './' + quote(os.fsencode(folder.name))
+            results.append(_linked(result) | dict(name=whole_characters(folder.name), href=place))
+    highest = lambda result: max([0, *map(_lead, result['findings'] + result['shown'])])
+    return _distinct(sorted(results, key=highest, reverse=True)), refused
 
 # %% ../../nbs/report/page.ipynb #page-check
 def check_page(

@@ -47,7 +47,6 @@ def own_files(
     paths = dict.fromkeys([*NOTEBOOKS, *made_files(folder)])
     return [path for path in paths if is_ours(Path(folder)/path, folder)]
 
-# %% ../../nbs/report/results.ipynb #results-digests
 def digests(
     folder:Path, # Of a result
     paths:list, # In it
@@ -57,7 +56,6 @@ def digests(
         with open(folder/path, 'rb') as file: return hashlib.file_digest(file, 'sha256').hexdigest()
     return {path: one(path) for path in sorted(paths)}
 
-# %% ../../nbs/report/results.ipynb #results-result
 def write_result(
     folder:Path, # Gets `result.json`
     result:dict, # Is written to it
@@ -66,7 +64,6 @@ def write_result(
     write_atomic(folder/'result.json', json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False))
     (folder/MARK).unlink(missing_ok=True)
 
-# %% ../../nbs/report/results.ipynb #results-finish
 def write_page(
     folder:Path, # Of a result
     result:dict, # As for `result_page`
@@ -180,7 +177,7 @@ class ScoreCounts:
         texts = f'any of {counts["asked"]} examples' if counts['asked'] > 1 else 'the only example'
         return f'{listed(names)} gave no score to {texts}: {counts.get("why", "")}'
 
-# %% ../../nbs/report/results.ipynb #results-shown
+# %% ../../nbs/report/results.ipynb #results-literally
 class Shown:
     "HTML that a notebook displays."
     def __init__(self, html): self.html = html
@@ -192,7 +189,6 @@ def _as_plain(digits):
     if isinstance(digits, dict): return {column: _as_plain(d) for column, d in digits.items()}
     return 'p' if callable(digits) else digits
 
-# %% ../../nbs/report/results.ipynb #results-markdown
 class Markdown:
     "What a notebook displays as Markdown, and a terminal or a script as plain text."
     def __init__(self, markdown, plain): self.markdown, self.plain = markdown, plain
@@ -205,7 +201,6 @@ def _tell(told):
     except ImportError: display = print
     display(told)
 
-# %% ../../nbs/report/results.ipynb #results-literally
 def _literally(text):
     "Markdown that shows a text as it is, on one line."
     line = ' '.join(text.split()).replace('\\', '\0')

@@ -60,9 +60,10 @@ def format_p(
     if 1 - least < p < 1: return f'> {1 - least:.{digits}f}'
     return format_number(float(p), digits)
 
-# %% ../../nbs/report/tables.ipynb #tables-check
-def _check_frame(frame):
-    "Refuses what has no single header row, or an index that would get lost."
+# %% ../../nbs/report/tables.ipynb #tables-check-names
+def _check(frame, columns=()):
+    """The frame with its column names as texts when it can be written: it has a single header row, no index that would
+    get lost, and unique names, `columns` among them."""
     import pandas as pd # here, because it takes longer to import than the rest of factlib
     if not isinstance(frame, pd.DataFrame):
         raise BadInput(f'A table is made from a pandas DataFrame, not from {type(frame).__name__}.')
@@ -71,11 +72,6 @@ def _check_frame(frame):
     index = frame.index
     if index.nlevels > 1 or index.name is not None or len(frame) and not pd.api.types.is_integer_dtype(index):
         raise BadInput('The index is not written: call reset_index() first to make it a column.')
-
-# %% ../../nbs/report/tables.ipynb #tables-check-names
-def _check(frame, columns=()):
-    "The frame with its column names as texts when it can be written: they are unique, and `columns` are among them."
-    _check_frame(frame)
     names = [str(c) for c in frame.columns]
     twice = next((c for c in names if names.count(c) > 1), None)
     if twice is not None: raise BadInput(f'Two columns are called {twice!r}: rename one.')
@@ -194,11 +190,6 @@ def _shown(x, how):
     return format_number(x, how) if isinstance(x, numbers.Real) else _plain(x)
 
 # %% ../../nbs/report/tables.ipynb #tables-cells-frame
-def _all_numbers(cells):
-    "Whether a column holds numbers, and so stands to the right."
-    known = [x for x in cells if not is_missing(x)]
-    return bool(known) and all(map(_is_number, known))
-
 def _cells(frame, digits, names):
     "What readers see: the headings, the rows of (text, whether missing), and which columns stand to the right."
     per_column, names = digits if isinstance(digits, dict) else {}, names or {}
@@ -208,7 +199,8 @@ def _cells(frame, digits, names):
     for c in frame.columns:
         cells = frame[c].astype(object).tolist()
         shown.append([(_shown(x, per_column.get(c, default)), is_missing(x)) for x in cells])
-        right.append(_all_numbers(cells))
+        known = [x for x in cells if not is_missing(x)]
+        right.append(bool(known) and all(map(_is_number, known)))
     return [_plain(names.get(c, c)) for c in frame.columns], [list(row) for row in zip(*shown)], right
 
 # %% ../../nbs/report/tables.ipynb #tables-markdown-text
@@ -252,14 +244,6 @@ def _latex(text, number=False):
     if not number: return text.translate(str.maketrans(_LATEX))
     return text.translate(str.maketrans(_LATEX | {'−': '$-$', '–': '--', '<': '$<$', '>': '$>$'}))
 
-# %% ../../nbs/report/tables.ipynb #tables-tabular
-def _tabular(heads, rows, right):
-    "The lines of a tabular, from what `_cells` gives."
-    line = lambda cells: ' & '.join(cells) + r' \\'
-    body = [line([_latex(text, r or missing) for (text, missing), r in zip(row, right)]) for row in rows]
-    begin = r'\begin{tabular}{' + ''.join('r' if r else 'l' for r in right) + '}'
-    return [begin, r'\toprule', line(map(_latex, heads)), r'\midrule', *body, r'\bottomrule', r'\end{tabular}']
-
 # %% ../../nbs/report/tables.ipynb #tables-latex
 def to_latex(
     frame, # A `pandas.DataFrame`
@@ -269,7 +253,11 @@ def to_latex(
     label:str|None=None, # What \ref calls it; needs a caption
 )->str: # LaTeX that needs the package booktabs
     "The table for a paper: rounded, numbers to the right, an en dash where there is nothing, every cell escaped."
-    lines = _tabular(*_cells(frame, digits, names))
+    heads, rows, right = _cells(frame, digits, names)
+    line = lambda cells: ' & '.join(cells) + r' \\'
+    body = [line([_latex(text, r or missing) for (text, missing), r in zip(row, right)]) for row in rows]
+    begin = r'\begin{tabular}{' + ''.join('r' if r else 'l' for r in right) + '}'
+    lines = [begin, r'\toprule', line(map(_latex, heads)), r'\midrule', *body, r'\bottomrule', r'\end{tabular}']
     if caption:
         mark = [r'\label{' + re.sub(r'[^\w:.-]', '-', label) + '}'] if label else []
         caption = r'\caption{' + _latex(_plain(caption)) + '}'
@@ -304,11 +292,6 @@ def _html(**words):
     import jinja2
     return jinja2.Environment(autoescape=True).from_string(_HTML).render(**words)
 
-def _html_row(cells, urls, sides):
-    "A row for the template; `cells`: (text, whether missing)."
-    places = zip(cells, sides, urls)
-    return [dict(text=text, missing=missing, side=side, url=url) for (text, missing), side, url in places]
-
 # %% ../../nbs/report/tables.ipynb #tables-url
 def safe_url(
     url, # What wants to be a link's address
@@ -319,10 +302,6 @@ def safe_url(
     try: scheme = urlsplit(url).scheme.lower()
     except ValueError: return None
     return url if scheme in ('http', 'https') or not scheme and ':' not in url.split('/')[0] else None
-
-def _urls(frame, columns, links):
-    "For each row the addresses of its cells, None where there is no safe one."
-    return list(zip(*(map(safe_url, frame[links[c]]) if c in links else [None] * len(frame) for c in columns)))
 
 # %% ../../nbs/report/tables.ipynb #tables-html
 def to_html(
@@ -339,8 +318,10 @@ def to_html(
     shown = frame.drop(columns=list(set(links.values()) - set(links)))
     heads, rows, right = _cells(shown, digits, names)
     sides = [Markup(' class="number"' if r else '') for r in right]
-    urls = _urls(frame, shown.columns, links)
-    rows = [_html_row(*row, sides) for row in zip(rows, urls)]
+    # for each row the addresses of its cells, None where there is no safe one
+    urls = zip(*(map(safe_url, frame[links[c]]) if c in links else [None] * len(frame) for c in shown.columns))
+    cell = lambda text, side, url: dict(text=text[0], missing=text[1], side=side, url=url)
+    rows = [list(map(cell, row, sides, own)) for row, own in zip(rows, urls)]
     return _html(heads=list(zip(heads, sides)), rows=rows, caption=_plain(caption) if caption else None)
 
 # %% ../../nbs/report/tables.ipynb #tables-formats

@@ -196,18 +196,6 @@ def _kind(known):
     kind = known['inferred_type_name']
     return kind if kind in _TYPES else next((n for n in _TYPES if type(_default(known)).__name__ == n), '')
 
-# %% ../../nbs/runs/grid.ipynb #grid-check-value
-def _check_value(name, value, known, experiment):
-    "A `BadInput` for a parameter that the experiment doesn't have, and for a value of another type."
-    if name == 'out': raise BadInput('The parameter out is the cell\'s own folder: leave it out of the grid.')
-    if name not in known:
-        there = [n for n in known if n != 'out']
-        raise BadInput(f'The experiment {experiment} has no parameter {name!r}; it has {", ".join(there) or "none"}.'
-                       f'{_nearest(name, there)}')
-    kind = _kind(known[name])
-    fits = not kind or isinstance(value, _TYPES[kind]) and (kind == 'bool') == isinstance(value, bool)
-    if not fits: raise BadInput(f'The parameter {name} has to be of type {kind}, not {value!r}.')
-
 # %% ../../nbs/runs/grid.ipynb #grid-path
 _DATA = ('.jsonl', '.json', '.csv', '.tsv', '.parquet', '.txt', '.yaml', '.yml', '.zip', '.gz', '.sqlite', '.md')
 _READ = ('dataset', 'data', 'source', 'file', 'prices', 'pack', 'books', 'annotations') # parameters of what is read
@@ -348,7 +336,14 @@ def _check_cell(cell, known, notebook, checked):
     for name, value in cell.parameters.items():
         if (name, _value(value)) in checked: continue
         checked.add((name, _value(value)))
-        _check_value(name, value, known, notebook.stem)
+        if name == 'out': raise BadInput('The parameter out is the cell\'s own folder: leave it out of the grid.')
+        if name not in known:
+            there = [n for n in known if n != 'out']
+            raise BadInput(f'The experiment {notebook.stem} has no parameter {name!r}; it has '
+                           f'{", ".join(there) or "none"}.{_nearest(name, there)}')
+        kind = _kind(known[name])
+        if kind and not (isinstance(value, _TYPES[kind]) and (kind == 'bool') == isinstance(value, bool)):
+            raise BadInput(f'The parameter {name} has to be of type {kind}, not {value!r}.')
         if name == 'request' and notebook.stem in experiments(): request_fields(value)
         data_paths({name: value})
         if name == 'dataset' and isinstance(value, str): _check_dataset(value, notebook)

@@ -15,7 +15,7 @@ from ..core.records import BadInput, DataFrame
 from ..evaluators.base import EvaluationError, summary
 from ..report.results import Experiment
 from .costs import absence_lines, absences
-from .judging import asks, evaluate_in, judges_for, names_in, say_languages, weighting, with_expected
+from .judging import asks, evaluate_in, judges_for, names_in, say_languages, weighting, add_expected
 from .catalogue import needs_model
 from .parameters import chat_for, request_fields
 from ..text.words import language_code
@@ -56,7 +56,7 @@ def scores_table(
 def _show(run, judged, benchmark, statistics):
     "What a folder shows of the judgements of a file."
     for line in absence_lines(run.heard(judged)): run.finding(f'Why there is no score: {line}', cell='')
-    judged = with_expected(judged, run)
+    judged = add_expected(judged, run)
     run.table(scores_table(judged), 'scores', 'The score of each text, and why there is none.', cell='', rows=40)
     counts = summary(judged.drop(columns='benchmark'))
     run.table(counts, 'counts', 'Scores asked for and given, by evaluator and part.', cell='', rows=60)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LEADING', 'ANSWERS', 'PlanMade', 'Plan', 'current_plan', 'planning', 'run_cells', 'request_fields',
-           'check_parameters', 'cache_of', 'closing', 'chat_for', 'is_smoke', 'asked_temperature', 'lengths_in',
+           'check_parameters', 'cache_of', 'closing', 'chat_for', 'is_smoke', 'temperature_in', 'lengths_in',
            'live_examples', 'need_versions', 'check_recordings', 'first_groups', 'need_groups']
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-imports
@@ -90,12 +90,6 @@ def _unknown(names, types):
     mine = [name for name, value in names.items() if isinstance(value, plain) and not name.startswith('_')]
     return [name for name in mine if name not in types and name not in others]
 
-def _check_type(name, value, kind):
-    "A `BadInput` unless the value is of this type; True is no number."
-    kinds = (int, float) if kind is float else kind
-    if not isinstance(value, kinds) or isinstance(value, bool) and kind is not bool:
-        raise BadInput(f'The parameter {name} has to be of type {kind.__name__}, not {value!r}.')
-
 # %% ../../nbs/runs/parameters.ipynb #parameters-request
 def _each_once(pairs):
     "A JSON object as a dict. A name that is there twice is a `ValueError`: one of its values would be lost."
@@ -131,7 +125,9 @@ def check_parameters(
         raise BadInput(f'This experiment has no parameter {name!r}; it has {", ".join(types)}.')
     for name, kind in types.items():
         if name not in names: raise BadInput(f'The parameter {name!r} is missing.')
-        _check_type(name, names[name], kind)
+        value, kinds = names[name], (int, float) if kind is float else kind
+        if not isinstance(value, kinds) or isinstance(value, bool) and kind is not bool: # True is no number
+            raise BadInput(f'The parameter {name} has to be of type {kind.__name__}, not {value!r}.')
     for name in ('n', 'seed'):
         if names[name] < 0: raise BadInput(f'The parameter {name} is {names[name]}, but it can\'t be negative.')
     if not names['out'].strip():
@@ -173,13 +169,6 @@ def _planner(parameters, out):
                 cache=kept, mode=mode if kept else 'off', request=request_fields(parameters.get('request')),
                 profile=learnt)
 
-@contextmanager
-def _planned_chat(parameters, plan):
-    "The planner's chat; at the end of the block the plan is made. Whoever plans closes its cache."
-    plan.chat = plan.chat or _planner(parameters, plan.out)
-    yield plan.chat
-    raise PlanMade
-
 # %% ../../nbs/runs/parameters.ipynb #parameters-chat
 @contextmanager
 def chat_for(
@@ -192,9 +181,10 @@ def chat_for(
     model, base_url = parameters['model'], parameters['base_url']
     if base_url and not model:
         raise BadInput('The parameter base_url needs a model: say which one, as `-p model NAME`.')
-    if current_plan():
-        with _planned_chat(parameters, current_plan()) as chat: yield chat
-        return
+    if plan := current_plan(): # whoever plans closes its cache
+        plan.chat = plan.chat or _planner(parameters, plan.out)
+        yield plan.chat
+        raise PlanMade
     if settings['mode'] != 'off': settings['cache'] = cache_of(parameters)
     if model:
         with closing(Chat(model, base_url or None, **settings)) as chat: yield chat
@@ -219,7 +209,7 @@ def is_smoke(
     return (chat.endpoint or '').startswith('local/')
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-temperature
-def asked_temperature(
+def temperature_in(
     given:str, # Of an experiment's parameter
 )->float|None: # None: the server's default
     "A temperature from the command line, where an empty string stands for the server's default."
@@ -288,18 +278,6 @@ def live_examples(
     lengths, kinds = _asked_lengths(parameters), tuple(parameters['kinds'].split())
     return quick_sweep(min(n or len(texts), len(texts)), seed, lengths=lengths, kinds=kinds, texts=texts)
 
-# %% ../../nbs/runs/parameters.ipynb #parameters-versions
-def _check_versions(places):
-    "A `BadInput` unless each (text, length, version), counted, is there once and has an untouched one beside it."
-    for (text, level, version), times in places.items():
-        if times > 1:
-            raise BadInput(f'The text {text!r} has two versions {version!r} at the length {level!r}: keep one of them.')
-        if (text, level, 'gold') not in places:
-            raise BadInput(f'The text {text!r} has no version "gold" at the length {level!r} to compare with: '
-                           'give a folder of .txt files as dataset, or add it.')
-    if all(version == 'gold' for *_, version in places):
-        raise BadInput('No text was spoilt, so there is nothing to notice: give longer texts or other kinds.')
-
 # %% ../../nbs/runs/parameters.ipynb #parameters-need-versions
 def need_versions(
     examples:list, # `Example`s
@@ -308,7 +286,15 @@ def need_versions(
     from collections import Counter
     from dataclasses import replace
     examples = [e if e.level else replace(e, level='as given') for e in examples]
-    _check_versions(Counter((e.group, e.level, e.variant) for e in examples))
+    places = Counter((e.group, e.level, e.variant) for e in examples)
+    for (text, level, version), times in places.items():
+        if times > 1:
+            raise BadInput(f'The text {text!r} has two versions {version!r} at the length {level!r}: keep one of them.')
+        if (text, level, 'gold') not in places:
+            raise BadInput(f'The text {text!r} has no version "gold" at the length {level!r} to compare with: '
+                           'give a folder of .txt files as dataset, or add it.')
+    if all(version == 'gold' for *_, version in places):
+        raise BadInput('No text was spoilt, so there is nothing to notice: give longer texts or other kinds.')
     return examples
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-recorded

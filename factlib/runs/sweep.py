@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['HIDDEN', 'read_record', 'keep_record', 'is_table', 'check_table', 'check_owner', 'CellRow', 'row_of', 'cells_csv',
-           'sweep_page', 'plan', 'Sweep', 'run_here', 'Executor', 'in_time', 'here', 'answers_place', 'run_sweep',
+           'sweep_page', 'plan', 'Sweep', 'run_here', 'Executor', 'with_deadline', 'here', 'answers_place', 'run_sweep',
            'copier']
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-imports
@@ -100,7 +100,7 @@ def check_owner(
 # %% ../../nbs/runs/sweep.ipynb #folder-row
 @dataclass
 class CellRow:
-    "What became of a cell."
+    "A line of the sweep's table: what became of a cell."
     cell: GridCell
     status: str = 'stopped'
     seconds: float|None = None
@@ -199,11 +199,6 @@ def _unscored(folder):
     except (OSError, ValueError, KeyError, TypeError): return 'Its result can\'t be read.'
     return f'Nothing could be scored. {_first_finding(folder)}'.strip() if nothing else ''
 
-def _clear(out, name):
-    "Remove what a failure of a cell has left beside its folder."
-    remove_own(out/f'{name}.failed.ipynb')
-    drop_failed(out/name)
-
 # %% ../../nbs/runs/sweep.ipynb #sweep-class
 class Sweep:
     "The rows of a sweep, and its files."
@@ -248,9 +243,11 @@ class Sweep:
         status = 'stopped' if account.refused or outcome.stopped else 'failed' if why else 'done'
         ledger = self.budget.ledger
         spent = enter_kept(folder, ledger, name) if status == 'done' else ledger.of(name)
-        record = Provenance(status, why, before.parameters, before.notebook, before.data, outcome.modules, outcome.seconds,
-                        spent.requests, spent.tokens)
-        if status != 'failed': _clear(self.out, name)
+        record = replace(before, status=status, why=why, modules=outcome.modules, seconds=outcome.seconds,
+                         requests=spent.requests, tokens=spent.tokens)
+        if status != 'failed': # what an earlier failure has left beside its folder
+            remove_own(self.out/f'{name}.failed.ipynb')
+            drop_failed(folder)
         if status == 'done':
             record.found, record.result = _first_finding(folder), digests_of(folder)
             if provenance(self.grid.notebook, cell.parameters) != before: record.result = {}
@@ -290,7 +287,7 @@ class Executor:
     host: str = '127.0.0.1'  # Where the gateway listens for them
     over: Callable = str     # Says why no more may begin; an empty text: they may
 
-def in_time(
+def with_deadline(
     executor:Executor,
     cell_time:float|None=None, # Seconds that a cell may take; None: as long as it takes
     until:float|None=None, # When all must have ended, in seconds since 1970; None: never
@@ -317,14 +314,6 @@ def _budget(grid, out):
     budget = Budget(limits.requests, limits.tokens, limits.money, limits.prices or None, file)
     if not file.exists() and before.exists(): budget.ledger.enter('', **json.loads(read_regular(before)))
     return budget
-
-def _gateway(sweep, cache, key, executor, insecure):
-    "The gateway of a sweep. What leaves this machine is encrypted."
-    grid, arrived = sweep.grid, Arrived(sweep.out/HIDDEN/'arrived.sqlite')
-    asked = endpoints_of(grid.notebook, [cell.parameters for cell in grid.cells])
-    endpoints = sorted({url for urls in asked for url in urls})
-    return Gateway(endpoints, grid.limits.concurrency, grid.limits.per_minute, sweep.budget, cache, key,
-                   executor.host, encrypted=not executor.host.startswith('127.'), insecure=insecure, arrived=arrived)
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-begin
 def _begin(grid, out, whys, budget):
@@ -375,18 +364,17 @@ def _served(sweep, whys, executor, key, done, insecure=False):
     "Run what has a reason to, behind a gateway; the limit that was reached, if one was."
     place = answers_place(sweep.out)
     shared = default_cache(place) if executor.remote else None # else by the disk
+    grid, arrived = sweep.grid, Arrived(sweep.out/HIDDEN/'arrived.sqlite')
+    asked = endpoints_of(grid.notebook, [cell.parameters for cell in grid.cells])
+    endpoints = sorted({url for urls in asked for url in urls})
     with closing(shared) if executor.remote else nullcontext():
-        with _gateway(sweep, shared, key, executor, insecure) as gateway:
+        with Gateway(endpoints, grid.limits.concurrency, grid.limits.per_minute, sweep.budget, shared, key,
+                     executor.host, encrypted=not executor.host.startswith('127.'), # what leaves this machine is
+                     insecure=insecure, arrived=arrived) as gateway:
             _work(sweep, whys, executor.run, gateway, place, done)
             return gateway.stopped or (executor.over() if sweep.count('stopped') else '')
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-stopped
-def _say_stopped(sweep, why):
-    "The reason for all cells that were not begun."
-    for row in sweep.rows.values():
-        if row.status == 'stopped' and row.seconds is None: row.why = why or row.why
-    sweep.write(now=True)
-
 def _summary(sweep, begun, before):
     "What a sweep says in the end."
     counts = {status: sweep.count(status) for status in ('done', 'kept', 'failed', 'stopped')}
@@ -395,17 +383,6 @@ def _summary(sweep, begun, before):
     said = (sweep.budget.spent - before).said(sweep.budget.currency, bool(sweep.budget.prices))
     in_all = sweep.budget.spent.to_dict()
     return counts | dict(not_copied=sweep.not_copied, spent=spent, spent_in_all=in_all, said=said)
-
-# %% ../../nbs/runs/sweep.ipynb #sweep-run
-def _swept(grid, out, whys, budget, executor, key, done, insecure=False):
-    "The sweep when it has ended, and the limit that was reached."
-    sweep, limit = _begin(grid, out, whys, budget), ''
-    for name, why in whys.items():
-        if not why: _hand_on(sweep, name, done)
-    try: limit = _served(sweep, whys, executor, key, done, insecure) if any(whys.values()) else ''
-    finally: _say_stopped(sweep, limit)
-    for file in ('cells.csv', 'index.html'): _hand_on(sweep, file, done)
-    return sweep, limit
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-run-all
 def run_sweep(
@@ -425,10 +402,18 @@ def run_sweep(
     whys = plan(grid, out)
     n = sum(map(bool, whys.values()))
     with key_taken() as key, workers(n) if n else nullcontext() as executor, at_work(out):
-        executor = executor and in_time(executor, cell_time, until)
+        executor = executor and with_deadline(executor, cell_time, until)
         with closing(_budget(grid, out)) as budget:
-            before = budget.spent
-            sweep, limit = _swept(grid, out, whys, budget, executor, key, done, insecure)
+            before, limit, sweep = budget.spent, '', _begin(grid, out, whys, budget)
+            for name, why in whys.items():
+                if not why: _hand_on(sweep, name, done)
+            try:
+                if n: limit = _served(sweep, whys, executor, key, done, insecure)
+            finally: # whatever happened, cells that were not begun have a reason
+                for row in sweep.rows.values():
+                    if row.status == 'stopped' and row.seconds is None: row.why = limit or row.why
+                sweep.write(now=True)
+            for file in ('cells.csv', 'index.html'): _hand_on(sweep, file, done)
         return _summary(sweep, begun, before) | dict(limit=limit)
 
 # %% ../../nbs/runs/sweep.ipynb #copies-place

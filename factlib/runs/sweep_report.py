@@ -29,23 +29,6 @@ def _cost(grid, cell):
     told = f'It asks for about {total.asked:,} requests, {total.prompt_tokens:,} tokens of prompts{price}.'
     return total.asked, total.prompt_tokens, total.expected, told
 
-# %% ../../nbs/runs/sweep_report.ipynb #said-line
-def _line(name, why, told):
-    "A cell of a dry run."
-    return f'keep  {name}' if not why else f'run   {name}: {why} {told}'.rstrip()
-
-def _totals(costs, whys):
-    "The sums of a dry run."
-    requests, tokens = sum(c[0] for c in costs), sum(c[1] for c in costs)
-    money = [c[2].amount for c in costs if c[2]]
-    counts = dict(run=sum(map(bool, whys.values())), kept=sum(not why for why in whys.values()))
-    return counts | dict(requests=requests, tokens=tokens, money=sum(money) if money else None)
-def _total_line(totals):
-    "The last line of a dry run."
-    money = '' if totals['money'] is None else f', which cost {totals["money"]:.3g}'
-    asked = f' In all about {totals["requests"]:,} requests{money}.' if totals['requests'] else ''
-    return f'{totals["run"]} cells would run, {totals["kept"]} are kept.{asked}'
-
 # %% ../../nbs/runs/sweep_report.ipynb #said-workers
 def workers_for(
     workers:int=1, # Processes of this machine
@@ -61,10 +44,6 @@ def workers_for(
     if slurm: return slurm_workers(slurm)
     return local_workers(workers) if workers > 1 else here
 
-def _script(slurm):
-    "Lines of the script that each job of Slurm would get."
-    return ['', *job_script(slurm).splitlines(), ''] if slurm else []
-
 # %% ../../nbs/runs/sweep_report.ipynb #said-dry
 def dry_run(
     grid:Grid,
@@ -79,9 +58,15 @@ def dry_run(
         for cell in grid.cells:
             costs[cell.name] = _cost(grid, cell) if whys[cell.name] and cost else (0, 0, None, '')
             bar.update()
-    totals = _totals(costs.values(), whys)
-    lines = [_line(name, why, costs[name][3]) for name, why in whys.items()]
-    return [*lines, *_script(slurm), _total_line(totals)], totals
+    lines = [f'run   {name}: {why} {costs[name][3]}'.rstrip() if why else f'keep  {name}' for name, why in whys.items()]
+    if slurm: lines += ['', *job_script(slurm).splitlines(), '']
+    amounts = [expected.amount for _, _, expected, _ in costs.values() if expected]
+    totals = dict(run=sum(map(bool, whys.values())), kept=sum(not why for why in whys.values()),
+                  requests=sum(cost[0] for cost in costs.values()), tokens=sum(cost[1] for cost in costs.values()),
+                  money=sum(amounts) if amounts else None)
+    money = f', which cost {totals["money"]:.3g}' if amounts else ''
+    asked = f' In all about {totals["requests"]:,} requests{money}.' if totals['requests'] else ''
+    return [*lines, f'{totals["run"]} cells would run, {totals["kept"]} are kept.{asked}'], totals
 
 # %% ../../nbs/runs/sweep_report.ipynb #said-end
 def summary_lines(

@@ -35,43 +35,24 @@ def _need_dask(what):
     "A `BadInput` where it is not."
     if not has_dask(): raise BadInput(f'{what} needs Dask: pip install "factlib[scale]".')
 
-# %% ../../nbs/runs/workers.ipynb #dask-files
+# %% ../../nbs/runs/workers.ipynb #dask-bring
+_ALSO = ('OPENAI_BASE_URL',) # What of the environment a worker elsewhere needs, too
 _MOST = 2**28 # bytes that a job brings along
 
-def _inside(path):
-    "The files of a path, or itself."
-    return [p for p in Path(path).rglob('*') if p.is_file()] if Path(path).is_dir() else [Path(path)]
-
-def _files(job):
-    "What a job brings along: path -> bytes."
+def _packed(job):
+    "A job that brings all it needs: the notebook, and data files with a relative path."
     relative = [p for p in data_paths(job.parameters) if not os.path.isabs(p) and '..' not in Path(p).parts]
-    paths = [p for path in relative for p in _inside(os.path.expanduser(path))]
+    paths = []
+    for path in map(Path, map(os.path.expanduser, relative)):
+        paths += [p for p in path.rglob('*') if p.is_file()] if path.is_dir() else [path]
     size = sum(p.stat().st_size for p in paths)
     if size > _MOST:
         raise BadInput(f'The data of {job.name} are {size/1e6:,.0f} MB, too much to be sent to a worker: give absolute '
                        'paths, where the workers have the files.')
-    return {p.as_posix(): p.read_bytes() for p in paths}
-
-# %% ../../nbs/runs/workers.ipynb #dask-bring
-_ALSO = ('OPENAI_BASE_URL',) # What of the environment a worker elsewhere needs, too
-
-def _packed(job):
-    "A job that brings all it needs."
     name, environment = Path(job.notebook).name, dict(job.environment, FACTLIB_CACHE=job.environment['FACTLIB_GATE'])
     environment |= {n: os.environ[n] for n in _ALSO if n in os.environ}
-    files = _files(job) | {name: Path(job.notebook).read_bytes()}
+    files = {p.as_posix(): p.read_bytes() for p in paths} | {name: Path(job.notebook).read_bytes()}
     return replace(job, notebook=name, environment=environment, files=files)
-
-# %% ../../nbs/runs/workers.ipynb #dask-arrived
-def _move(folder, out):
-    "Let a cell that came back take its place; what it replaces goes as after a run here."
-    part = Part(out)
-    begun = part.begin()
-    for file in sorted(folder.iterdir()): os.replace(file, begun/file.name)
-    part.take_place(own_files if (begun/'result.json').exists() else NOTEBOOKS, check_exchange)
-    drop_failed(out)
-    remove_own(out.with_name(f'{out.name}.failed.ipynb'))
-
 
 # %% ../../nbs/runs/workers.ipynb #dask-arrive
 def arrive(
@@ -84,7 +65,13 @@ def arrive(
         file.write_bytes(archive)
         unpack(file, made)
         failed = failed_folder(out)
-        if (made/out.name).is_dir(): _move(made/out.name, out)
+        if (made/out.name).is_dir(): # what it replaces goes as after a run here
+            part = Part(out)
+            begun = part.begin()
+            for done in sorted((made/out.name).iterdir()): os.replace(done, begun/done.name)
+            part.take_place(own_files if (begun/'result.json').exists() else NOTEBOOKS, check_exchange)
+            drop_failed(out)
+            remove_own(out.with_name(f'{out.name}.failed.ipynb'))
         if (made/f'{failed.name}.ipynb').is_file():
             check_ours([f'{failed}.ipynb'])
             os.replace(made/f'{failed.name}.ipynb', f'{failed}.ipynb')
@@ -286,19 +273,15 @@ def job_script(
     with _slurm_cluster(path) as (cluster, _): return cluster.job_script()
 
 # %% ../../nbs/runs/workers.ipynb #dask-submit
-def _give_up(cluster):
-    "Let a cluster be closed some of whose jobs weren't taken."
-    from distributed.core import Status
-    for job in cluster.workers.values():
-        if job.status == Status.created: job.status = Status.failed
-
 def _submit(cluster, jobs):
     "Submit jobs. A `BadInput` says why Slurm doesn't take them."
     async def submitted(): await cluster
     for _ in range(jobs): cluster.worker_spec.update(cluster.new_worker_spec())
     try: cluster.sync(submitted)
     except (OSError, RuntimeError) as e:
-        _give_up(cluster)
+        from distributed.core import Status
+        for job in cluster.workers.values(): # else the cluster can't be closed
+            if job.status == Status.created: job.status = Status.failed
         why = ' '.join(str(e).rpartition('stderr:')[2].split())[:300]
         raise BadInput(f'Slurm can\'t be asked for workers ({why}): correct the file of --slurm, or start the sweep '
                        'where `sbatch` works.') from None

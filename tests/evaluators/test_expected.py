@@ -10,7 +10,7 @@ from factlib.evaluators.expected import expected_judgements, expected_score
 from factlib.llm.chat import Chat, Reply
 from factlib.llm.replies import likert
 from factlib.llm.stub import StubServer
-from factlib.runs.judging import with_expected
+from factlib.runs.judging import add_expected
 
 POINTS = [1, 2, 3, 4, 5]
 EXAMPLE = Example('x', source='The cat slept.', target='It slept.')
@@ -199,7 +199,7 @@ def test_expected_scores_stand_beside_the_scores():
     with StubServer(half) as server:
         judge = get('consistency', chat=Chat('m', server.base_url), weighted=True)
         frame, run = evaluate(judge, examples, progress=False), Findings()
-    whole = with_expected(frame, run).set_index(['evaluator', 'example_id'])
+    whole = add_expected(frame, run).set_index(['evaluator', 'example_id'])
     assert len(whole) == 8 and list(whole.value['consistency']) == [4]*4
     own = whole.loc['consistency (expected)']
     assert list(own.value[['0', '1', '3']]) == pytest.approx([EXPECTED]*3) and own.value.isna()['2']
@@ -211,7 +211,7 @@ def test_no_expected_score_at_all_is_one_sentence_and_no_row():
     with StubServer(rule(None, '{"reason": "", "consistency": 4}')) as server:
         judge = get('consistency', chat=Chat('m', server.base_url), weighted=True)
         frame, run = evaluate(judge, [EXAMPLE], progress=False), Findings()
-    assert list(with_expected(frame, run).evaluator) == ['consistency'] and len(run.said) == 1
+    assert list(add_expected(frame, run).evaluator) == ['consistency'] and len(run.said) == 1
 
 def test_expected_score_of_two_metrics_is_their_mean():
     two = entry('2', .5, [('2', .5), ('1', .5)])
@@ -227,7 +227,7 @@ def test_judgement_without_a_score_has_no_sentence_of_its_own():
         judge = get('consistency', chat=Chat('m', server.base_url), weighted=True)
         frame, run = evaluate(judge, [EXAMPLE], progress=False), Findings()
     assert expected_judgements(frame).absence.tolist() == ['malformed']
-    assert with_expected(frame, run) is frame and run.said == []
+    assert add_expected(frame, run) is frame and run.said == []
 
 @pytest.mark.slow
 @pytest.mark.parametrize('name, judge, dataset, table', [('montagelie', 'consistency', 'holmes_order', 'aucs'),

@@ -18,7 +18,7 @@ from factlib.llm.cache import Cache
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
 from factlib.runs.judging import COMPARED, memo_judges
-from factlib.runs.costs import planned, with_usage
+from factlib.runs.costs import plan_table, usage_table
 
 STORY = ('The old fox walked slowly through the wood and looked for the hen. He found nothing to eat there, so he went '
          'home again.')
@@ -310,8 +310,8 @@ def test_planned_is_sent(tmp_path, mode, what, judges):
     with StubServer(rule) as server, Cache(tmp_path/'c.sqlite') as cache:
         chat = Chat('m', server.base_url, api_key='none', cache=None if mode == 'off' else cache, mode=mode)
         made = memo_judges(dict(model='m', what=what, judges=judges, size=300, max_tokens=0, generation=''), chat)
-        plan = planned(made, texts)
-        usage = with_usage(plan, [evaluate(j, texts, progress=False) for j in made])
+        plan = plan_table(made, texts)
+        usage = usage_table(plan, [evaluate(j, texts, progress=False) for j in made])
         assert list(usage.requests_planned) == list(usage.requests) and list(usage.new_planned) == list(usage.sent)
         assert usage.sent.sum() == len(server.requests)
     if mode != 'live': assert list(usage.sent) == list(usage.requests)

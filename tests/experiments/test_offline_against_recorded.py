@@ -11,7 +11,7 @@ from command import factlib_inside
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import Evaluator
 from factlib.metaeval.pairwise import across_lengths
-from factlib.runs.judging import precompute, precomputed
+from factlib.runs.judging import precompute, load_precomputed
 from factlib.papers.judgememo.recordings import recorded_documents
 from factlib.report.tables import read_table
 
@@ -123,7 +123,7 @@ def test_an_interrupted_run_goes_on(tmp_path):
     # what needs a server that is away is not written
     assert precompute(judge, examples, path, say=lines.append) == 1 and judge.calls == 4
     assert precompute(judge, examples, path, say=lines.append) == 1 and judge.calls == 5 # and tried again
-    found = precomputed(path, [example('x', 'two words'), *examples])
+    found = load_precomputed(path, [example('x', 'two words'), *examples])
     assert list(found.group) == ['gx', 'g0', 'g2', 'g3'] and found.value.tolist()[:2] == [0, -1]
     assert math.isnan(found.value[2]) and found.absence[2] == 'too_long'
 
@@ -132,13 +132,13 @@ def test_another_method_does_not_mix(tmp_path):
     precompute(Faulty(), [example(0, 'a'), example(1, 'b')], path, say=lambda line: None)
     new.signature = 'made up|v:2'
     assert precompute(new, [example(0, 'a')], path, say=lambda line: None) == 0 and new.calls == 1
-    found = precomputed(path, [example(0, 'a'), example(1, 'b')])
+    found = load_precomputed(path, [example(0, 'a'), example(1, 'b')])
     assert list(found.group) == ['g0'] and set(found.signature) == {'made up|v:2'}
 
 def test_no_file_and_another_file(tmp_path):
-    assert precomputed(tmp_path/'none', [example(0, 'a')]).empty
+    assert load_precomputed(tmp_path/'none', [example(0, 'a')]).empty
     (tmp_path/'other').write_text('not JSON\n')
-    for path in (tmp_path/'other', tmp_path): pytest.raises(BadInput, precomputed, path, [])
+    for path in (tmp_path/'other', tmp_path): pytest.raises(BadInput, load_precomputed, path, [])
 
 def test_a_judge_at_one_length_has_no_row():
     rows = [(j, d, v, length, 'fluency', x) for j, lengths in (('both', ('2000', 'full')), ('short', ('2000',)))

@@ -48,29 +48,7 @@ def _one_line(ax, xs, own, colour, i):
         raise BadInput('An interval has its low end above its high end: low and high are swapped.')
     ax.vlines(np.asarray(xs)[known], own.low[known], own.high[known], color=colour, linewidth=1.6, alpha=.6, zorder=2)
 
-# %% ../../../nbs/report/figures/deltas.ipynb #deltas-gaps
-def _crosses(ax, xs, lost, colours, step):
-    "Crosses at the bottom, stacked, for the lines without a value at a place; `lost`: line x place."
-    look = dict(marker='x', markersize=5.5, markeredgewidth=1.7, linestyle='', zorder=4)
-    for x, column in zip(xs, np.asarray(lost).T):
-        for rank, i in enumerate(np.flatnonzero(column)):
-            ax.plot([x], [step * (rank + .6)], color=colours[i], transform=ax.get_xaxis_transform(), **look)
-
-def _room_below(ax, deepest):
-    "Lifts the lines above `deepest` stacked crosses; gives the step of the stack as a part of the panel's height."
-    low, high = ax.get_ylim()
-    step = min(.055, .5 / max(1, deepest))
-    part = step * (deepest + .4)
-    if deepest: ax.set_ylim(low - (high - low) * part / (1 - part), high)
-    return step
-
 # %% ../../../nbs/report/figures/deltas.ipynb #deltas-axes
-def _tilt(labels, at, across):
-    "The turn of the labels below (degrees) and the height they need beyond a line (inches)."
-    span = (max(at) - min(at)) or 1
-    room = (WIDTH - 1) / across * min(np.diff(at), default=span) / span / 1.2
-    return (0, 0) if label_width(labels, 14) <= room else (35, label_width(labels, 34, 1) * .58)
-
 def _axes(ax, labels, at, reference, turn):
     "Ticks, limits and grid of one panel of lines."
     span = (max(at) - min(at)) or 1
@@ -114,7 +92,10 @@ def _panels(c, at, reference):
     "The figure with its lines: also its panels, their data, how many are side by side, and the height of one."
     facets, lines = c.names['facet'], c.names['line']
     across = 2 if len(facets) == 4 else min(3, len(facets))
-    turn, more = _tilt(c.names['x'], at, across)
+    span = (max(at) - min(at)) or 1
+    room = (WIDTH - 1) / across * min(np.diff(at), default=span) / span / 1.2 # inches for a label below
+    names = c.names['x'] # turned where they don't fit, which needs height
+    turn, more = (0, 0) if label_width(names, 14) <= room else (35, label_width(names, 34, 1) * .58)
     fig, panels = panel_grid(facets, 3.3 + more, across=across)
     apart = min(np.diff(at), default=1) * (.04 if 'low' in c.data else 0) # intervals stand a little beside each other
     blocks = _blocks(c)
@@ -126,14 +107,23 @@ def _panels(c, at, reference):
 
 # %% ../../../nbs/report/figures/deltas.ipynb #deltas-mark-gaps
 def _mark_gaps(c, panels, blocks, at):
-    "Crosses where lines have no value, and a word in panels that have none at all. Gives whether a value is missing."
+    """Crosses at the bottom, stacked, where lines have no value, and a word in panels that have none at all. Gives
+    whether a value is missing."""
     lost = {facet: [own.y.isna() for own in block.values()] for facet, block in blocks.items()}
     deepest = max(np.sum(gaps, axis=0).max() for gaps in lost.values())
     *_, ax = panels.values()
-    step = _room_below(ax, deepest) # for all, as they share their axes
+    low, high = ax.get_ylim()
+    step = min(.055, .5 / max(1, deepest)) # of the stack of crosses, as a part of the panel's height
+    part = step * (deepest + .4) # the lines are lifted above it, in all panels, as they share their axes
+    if deepest: ax.set_ylim(low - (high - low) * part / (1 - part), high)
+    colours = [c.colours[name] for name in c.names['line']]
     for facet, ax in panels.items():
         if empty_panel(ax, c.part(facet).y, 'all deltas are missing'): continue
-        _crosses(ax, at, lost[facet], [c.colours[name] for name in c.names['line']], step)
+        look = dict(marker='x', markersize=5.5, markeredgewidth=1.7, linestyle='', zorder=4,
+            transform=ax.get_xaxis_transform())
+        for x, column in zip(at, np.asarray(lost[facet]).T):
+            for rank, i in enumerate(np.flatnonzero(column)):
+                ax.plot([x], [step * (rank + .6)], color=colours[i], **look)
     return np.any(list(lost.values()))
 
 # %% ../../../nbs/report/figures/deltas.ipynb #deltas-draw

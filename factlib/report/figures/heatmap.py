@@ -117,21 +117,17 @@ def _panels(c, values, texts, scale, annotate):
         empty_panel(ax, block, f'all {block.size} values are missing')
     return fig, panels, across, height
 
-# %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-colours
-def _colours(center, red):
-    "The colours, in so few steps that files stay small; `red`: the end that is red."
-    import matplotlib
-    name = 'Blues' if center is None else dict(low='RdBu', high='RdBu_r', none='PuOr')[red]
-    return matplotlib.colormaps[name].resampled(21)
-
 # %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-draw
 def _draw(c, annotate, fmt, scale, words):
     "The whole figure; `scale`: centre, limits and where it is red; `words`: what columns and rows are."
+    import matplotlib
     from matplotlib.patches import Patch
     (values, ns), (center, limits, red) = _grid(c), scale
     about_n, vary = n_note(ns[~np.isnan(values)], 'cell')
     texts = np.array([_texts(v, k, fmt, vary) for v, k in zip(values, ns)])
-    scale = _colours(center, red), _limits(values, center, limits)
+    colours = 'Blues' if center is None else dict(low='RdBu', high='RdBu_r', none='PuOr')[red]
+    steps = matplotlib.colormaps[colours].resampled(21) # so few that files stay small
+    scale = steps, _limits(values, center, limits)
     fig, panels, across, height = _panels(c, values, texts, scale, annotate)
     outer_labels(panels, across, *words)
     gaps, shape = int(np.isnan(values).sum()), (height, height * math.ceil(len(panels) / across))

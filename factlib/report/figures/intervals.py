@@ -50,7 +50,7 @@ def _lines(ax, c, ys, what, alone):
     ax.xaxis.grid(True)
 
 # %% ../../../nbs/report/figures/intervals.ipynb #intervals-interval
-_HOLLOW = dict(color='white', markersize=5.5, markeredgewidth=1.6)
+_HOLLOW: dict = dict(color='white', markersize=5.5, markeredgewidth=1.6)
 
 def _interval(ax, at, row, colour, marker):
     "A dot with its interval; without an interval the dot is hollow."
@@ -61,31 +61,6 @@ def _interval(ax, at, row, colour, marker):
     filled = dict(color=colour, markeredgecolor='white', markersize=6.5, markeredgewidth=.8)
     look = filled if known else _HOLLOW | dict(markeredgecolor=colour)
     ax.plot([row.estimate], [at], marker=marker, zorder=3, **look)
-
-# %% ../../../nbs/report/figures/intervals.ipynb #intervals-ci-legend
-def _ci_legend(c):
-    "Legend entries: the colours, and the hollow dot if there is one."
-    from matplotlib.lines import Line2D
-    bare = c.data.estimate.notna() & (c.data.low.isna() | c.data.high.isna())
-    hollow = Line2D([], [], marker='o', markeredgecolor=MUTED, linestyle='', **_HOLLOW)
-    return swatches(c.names['hue'], c.colours, markers=True) + [(hollow, 'no interval')] * bool(bare.any())
-
-# %% ../../../nbs/report/figures/intervals.ipynb #intervals-ci-draw
-def _draw_ci(c, reference):
-    "The whole chart of intervals."
-    about_n, vary = c.count_note('estimate', 'estimate')
-    facets, kinds = c.names['facet'], c.names['hue']
-    across = min(len(facets), 2 if vary else 3)
-    fig, panels = panel_grid(facets, _height(c), across=across)
-    for ax, at, j, row in _places(c, panels):
-        if row is None or math.isnan(row.estimate): empty_strip(ax, at, .36 / len(kinds))
-        else: _interval(ax, at, row, c.colours[kinds[j]], MARKERS[j % 8])
-        if vary and row is not None: _margin(ax, at, row.n)
-    for name, ax in panels.items():
-        reference_line(ax, reference, 'x')
-        _lines(ax, c, c.part(name).estimate, 'estimates', c.data.estimate.isna().all())
-    outer_labels(panels, across, c.label, '')
-    return c.finish(fig, _ci_legend(c), about_n)
 
 # %% ../../../nbs/report/figures/intervals.ipynb #intervals-ci
 @styled
@@ -105,7 +80,24 @@ def ci_plot(
 ): # A `matplotlib.figure.Figure`
     "Dots with intervals, lying. A place without an estimate is hatched; an estimate without an interval is hollow."
     values = dict(estimate=estimate, low=low, high=high)
-    return _draw_ci(chart(frame, dict(x=(x, order_x), hue=(hue, order_hue)), values, True, **kwargs), reference)
+    c = chart(frame, dict(x=(x, order_x), hue=(hue, order_hue)), values, True, **kwargs)
+    from matplotlib.lines import Line2D
+    about_n, vary = c.count_note('estimate', 'estimate')
+    facets, kinds = c.names['facet'], c.names['hue']
+    across = min(len(facets), 2 if vary else 3)
+    fig, panels = panel_grid(facets, _height(c), across=across)
+    for ax, at, j, row in _places(c, panels):
+        if row is None or math.isnan(row.estimate): empty_strip(ax, at, .36 / len(kinds))
+        else: _interval(ax, at, row, c.colours[kinds[j]], MARKERS[j % 8])
+        if vary and row is not None: _margin(ax, at, row.n)
+    for name, ax in panels.items():
+        reference_line(ax, reference, 'x')
+        _lines(ax, c, c.part(name).estimate, 'estimates', c.data.estimate.isna().all())
+    outer_labels(panels, across, c.label, '')
+    bare = c.data.estimate.notna() & (c.data.low.isna() | c.data.high.isna())
+    hollow = Line2D([], [], marker='o', markeredgecolor=MUTED, linestyle='', **_HOLLOW)
+    legend = swatches(kinds, c.colours, markers=True) + [(hollow, 'no interval')] * bool(bare.any())
+    return c.finish(fig, legend, about_n)
 
 # %% ../../../nbs/report/figures/intervals.ipynb #intervals-criticals
 def _criticals(data, critical):
@@ -159,19 +151,6 @@ def _t_panels(c, panels, vary):
         reference_line(ax, 0, 'x')
         _lines(ax, c, data.t, 't statistics', c.data.t.isna().all())
 
-# %% ../../../nbs/report/figures/intervals.ipynb #intervals-t-whole
-def _draw_t(c, critical):
-    "The whole chart of t statistics."
-    from matplotlib.patches import Patch
-    c.data = _criticals(c.data, critical)
-    about_n, vary = c.count_note('t', 'test')
-    across = min(len(c.names['facet']), 2)
-    fig, panels = panel_grid(c.names['facet'], _height(c), across=across)
-    _t_panels(c, panels, vary)
-    outer_labels(panels, across, c.label, '')
-    band = Patch(color=FAINT), _band_text(c.data.critical)
-    return c.finish(fig, swatches(c.names['hue'], c.colours) + [band], about_n)
-
 # %% ../../../nbs/report/figures/intervals.ipynb #intervals-t
 @styled
 @delegates(shared_options)
@@ -192,4 +171,12 @@ def t_bars(
         raise BadInput('t_bars needs the critical value: a number, or the name of the column that has it for each bar.')
     values = dict(t=t, critical=critical if isinstance(critical, str) else None)
     c = chart(frame, dict(x=(x, order_x), hue=(hue, order_hue)), values, True, label=label or '', **kwargs)
-    return _draw_t(c, critical)
+    from matplotlib.patches import Patch
+    c.data = _criticals(c.data, critical)
+    about_n, vary = c.count_note('t', 'test')
+    across = min(len(c.names['facet']), 2)
+    fig, panels = panel_grid(c.names['facet'], _height(c), across=across)
+    _t_panels(c, panels, vary)
+    outer_labels(panels, across, c.label, '')
+    band = Patch(color=FAINT), _band_text(c.data.critical)
+    return c.finish(fig, swatches(c.names['hue'], c.colours) + [band], about_n)

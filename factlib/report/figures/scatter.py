@@ -25,22 +25,6 @@ def _points(ax, known, columns, hue):
     for label, part in known.groupby(hue, sort=False) if hue else [('', known)]:
         ax.scatter(part[x], part[y], s=26, color=colours[label], alpha=.8, label=str(label), linewidths=0)
 
-# %% ../../../nbs/report/figures/scatter.ipynb #scatter-finish
-def _finish(fig, ax, title, labels, hue, lacking, log_x):
-    "Title, axes, legend, and what is not shown."
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-    fig.text(0, 0, '') # the title of the figure is its first text
-    fig.texts[0].set_text(title)
-    fig.texts[0].set_visible(False)
-    ax.set(title=title, xlabel=labels[0] + (f' ({lacking} not shown: no number)' if lacking else ''), ylabel=labels[1])
-    if log_x:
-        ax.set_xscale('log')
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f'{x:g}'))
-        ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.grid(True)
-    if hue: ax.legend(loc='best')
-
 # %% ../../../nbs/report/figures/scatter.ipynb #scatter-covered
 _PLACES = [(dx, dy) for dy in (3, -3, 12, -12, 21, -21, 30, -30) for dx in (4, -4)] # from the point; the best first
 
@@ -96,9 +80,19 @@ def scatter(
 ): # A `matplotlib.figure.Figure`
     "Points. Rows that lack a number are counted below."
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
     known, lacking = _drawable(frame, x, y, hue)
     fig = Figure(figsize=(WIDTH, 3.8), layout='constrained')
     ax = fig.subplots()
     _points(ax, known, (x, y), hue)
-    _finish(fig, ax, title, [label or c for label, c in zip(labels, (x, y))], hue, lacking, log_x)
+    fig.text(0, 0, title).set_visible(False) # the title of the figure is its first text
+    x_label, y_label = (label or c for label, c in zip(labels, (x, y)))
+    ax.set(title=title, xlabel=x_label + (f' ({lacking} not shown: no number)' if lacking else ''), ylabel=y_label)
+    if log_x:
+        ax.set_xscale('log')
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f'{x:g}'))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.grid(True)
+    if hue: ax.legend(loc='best')
     return _named(fig, ax, known, (x, y), names)

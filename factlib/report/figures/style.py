@@ -61,23 +61,9 @@ def _png(fig, dpi):
     (few if change <= 40 else full).save(small, 'png', optimize=True, dpi=(dpi, dpi))
     return small.getvalue()
 
-# %% ../../../nbs/report/figures/style.ipynb #style-small
+# %% ../../../nbs/report/figures/style.ipynb #style-bytes
 _DPI = (150, 125, 100, 85, 76) # pixels per inch, tried one after another
 
-def _small_png(fig, choices):
-    "A PNG of less than 100 kB, if one of these resolutions gives one."
-    for dpi in choices:
-        data = _png(fig, dpi)
-        if len(data) < 100_000: break
-    return data
-
-def _svg(fig):
-    "The figure as SVG."
-    file = io.BytesIO()
-    with _style(): fig.savefig(file, format='svg', metadata={'Date': None, 'Creator': None})
-    return file.getvalue()
-
-# %% ../../../nbs/report/figures/style.ipynb #style-bytes
 def figure_bytes(
     fig, # A figure from here, or any matplotlib `Figure`
     kind:str, # "svg" or "png"
@@ -86,7 +72,15 @@ def figure_bytes(
     "The figure as a file's content, without dates and versions; drawn once."
     if fig.stale or not hasattr(fig, 'drawn'): fig.drawn = {} # it has changed since
     if (kind, dpi) not in fig.drawn:
-        fig.drawn[kind, dpi] = _svg(fig) if kind == 'svg' else _small_png(fig, (dpi,) if dpi else _DPI)
+        if kind == 'svg':
+            file = io.BytesIO()
+            with _style(): fig.savefig(file, format='svg', metadata={'Date': None, 'Creator': None})
+            data = file.getvalue()
+        else:
+            for one in (dpi,) if dpi else _DPI:
+                data = _png(fig, one)
+                if len(data) < 100_000: break
+        fig.drawn[kind, dpi] = data
         fig.stale = False
     return fig.drawn[kind, dpi]
 
@@ -165,14 +159,6 @@ def _need_columns(frame, wanted):
             raise BadInput(f'There is no column {c!r}; the columns are {", ".join(map(str, columns))}.')
         if columns.count(c) > 1: raise BadInput(f'Two columns are called {c!r}: rename one.')
 
-# %% ../../../nbs/report/figures/style.ipynb #style-one-row
-def _one_row_each(data, factors):
-    "Refuses two rows with the same labels."
-    repeated = data.duplicated(factors)
-    if not repeated.any(): return
-    place = ', '.join(str(x) for x in data.loc[repeated, factors].iloc[0] if x != '')
-    raise BadInput(f'Several rows for {place}: give one row for each place in the figure.')
-
 # %% ../../../nbs/report/figures/style.ipynb #style-pick
 def _pick(frame, labels, values, unique):
     "The columns that a figure needs under fixed names, checked; a label column that is None becomes one empty label."
@@ -185,7 +171,9 @@ def _pick(frame, labels, values, unique):
     for key, c in values.items():
         if c is not None: data[key] = pd.Series(checked_numbers(frame[c].astype(object).tolist(), c), dtype=float)
     data = pd.DataFrame(data)
-    if unique: _one_row_each(data, list(labels))
+    if unique and (repeated := data.duplicated(list(labels))).any():
+        place = ', '.join(str(x) for x in data.loc[repeated, list(labels)].iloc[0] if x != '')
+        raise BadInput(f'Several rows for {place}: give one row for each place in the figure.')
     return data
 
 # %% ../../../nbs/report/figures/style.ipynb #style-order

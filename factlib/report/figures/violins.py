@@ -52,12 +52,6 @@ def _count(ax, at, ys, flat, half):
     if lost == len(ys): empty_strip(ax, at, half, flat)
 
 # %% ../../../nbs/report/figures/violins.ipynb #violins-axes
-def _ticks(ax, names, flat, room):
-    "The categories' ticks; `room`: inches for the label of one."
-    category_ticks(ax.yaxis if flat else ax.xaxis, names, 26 if flat else max(6, int(room / .085)))
-    if flat: ax.set_ylim(len(names) - .5, -.5)
-    else: ax.set_xlim(-.5, len(names) - .5)
-
 def _panel(ax, data, c, flat):
     "All violins of one panel with their counts."
     groups, kinds = c.names['x'], c.names['hue']
@@ -85,8 +79,12 @@ def _panels(c, flat, across, share):
     for name, ax in panels.items():
         data = c.part(name)
         _panel(ax, data, c, flat)
-        _ticks(ax, groups, flat, (WIDTH - .6) / across / len(groups))
-        if not flat: ax.tick_params(axis='x', pad=28 if missing.any() else 17)
+        room = (WIDTH - .6) / across / len(groups) # inches for a label below
+        category_ticks(ax.yaxis if flat else ax.xaxis, groups, 26 if flat else max(6, int(room / .085)))
+        if flat: ax.set_ylim(len(groups) - .5, -.5)
+        else:
+            ax.set_xlim(-.5, len(groups) - .5)
+            ax.tick_params(axis='x', pad=28 if missing.any() else 17)
         axis = ax.xaxis if flat else ax.yaxis
         empty = empty_panel(ax, data.y, f'all {len(data)} scores are missing')
         if empty and (not share or missing.all()): axis.set_ticks([])
