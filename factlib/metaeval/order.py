@@ -69,33 +69,6 @@ def _mean_auc(frame, n_resamples, seed):
     return bootstrap(_mean_of_four, as_levels(numbers(value)), kind, groups=group, n_resamples=n_resamples, seed=seed,
                      definition='mean of the AUCs of the four difficulties', limits=(0, 1))
 
-# %% ../../nbs/metaeval/order.ipynb #order-auc-row
-def _auc_results(frame, pairs, options):
-    "Difficulty, and 'mean' where there are four -> `Result`."
-    results = {}
-    for d, (true, lie) in pairs.items():
-        groups = true.group, lie.group
-        results[d] = auc_ci(true.value, lie.value, method='cluster', groups=groups, **options)
-    return results | (dict(mean=_mean_auc(frame, **options)) if len(results) == 4 else {})
-
-# %% ../../nbs/metaeval/order.ipynb #order-auc-cells
-def _auc_row(evaluator, difficulty, r, pairs):
-    "A row of the table: the result, and how many different texts entered."
-    cells = dict(evaluator=evaluator, difficulty=difficulty, auc=r.estimate, ci_low=r.low, ci_high=r.high)
-    counts = dict(true=len(_distinct(pairs, 0)), lies=len(_distinct(pairs, 1)))
-    return cells | counts | dict(scored=int(_distinct(pairs).value.notna().sum()), groups=r.groups)
-
-def _auc_rows(evaluator, frame, options):
-    "The rows of one evaluator."
-    pairs = _all_pairs(frame, evaluator)
-    for d, r in _auc_results(frame, pairs, options).items():
-        yield _auc_row(evaluator, d, r, list(pairs.values()) if d == 'mean' else [pairs[d]])
-
-def _auc_table(rows):
-    "The table of these rows; an AUC that is None becomes NaN."
-    import pandas as pd
-    return pd.DataFrame(rows).astype(dict(auc='float64', ci_low='float64', ci_high='float64'))
-
 # %% ../../nbs/metaeval/order.ipynb #order-auc
 def order_aucs(
     frame:DataFrame, # From `evaluate`, of one evaluator or several
@@ -110,23 +83,27 @@ def order_aucs(
     - true, lies: different texts that were asked
     - scored: how many of both have a score; only these count
     - groups: sources"""
-    options = dict(n_resamples=n_resamples, seed=seed)
-    parts = _judgements(frame, variant).groupby('evaluator', sort=False)
-    return _auc_table([row for evaluator, part in parts for row in _auc_rows(evaluator, part, options)])
+    import pandas as pd
+    options, rows = dict(n_resamples=n_resamples, seed=seed), []
+    for evaluator, part in _judgements(frame, variant).groupby('evaluator', sort=False):
+        pairs = _all_pairs(part, evaluator)
+        of = {d: [sides] for d, sides in pairs.items()}
+        results = {d: auc_ci(true.value, lie.value, method='cluster', groups=(true.group, lie.group), **options)
+                   for d, (true, lie) in pairs.items()}
+        if len(pairs) == 4: results['mean'], of['mean'] = _mean_auc(part, **options), list(pairs.values())
+        rows += [dict(evaluator=evaluator, difficulty=d, auc=r.estimate, ci_low=r.low, ci_high=r.high,
+                      true=len(_distinct(of[d], 0)), lies=len(_distinct(of[d], 1)),
+                      scored=int(_distinct(of[d]).value.notna().sum()), groups=r.groups) for d, r in results.items()]
+    return pd.DataFrame(rows).astype(dict(auc='float64', ci_low='float64', ci_high='float64')) # None becomes NaN
 
 # %% ../../nbs/metaeval/order.ipynb #order-compared
-def _against(mine, pairs):
-    "One evaluator's scores beside another's on these pairs, which hold the other's: a set for each difficulty."
-    sets = []
+def _compared(mine, pairs, options):
+    "The test of one evaluator against another one on these pairs, which hold the other's scores."
+    mine, sets = mine.set_index('example_id').value, []
     for true, lie in pairs:
         scores = [mine.reindex(side.example_id).tolist() for side in (true, lie)]
         sets.append((*scores, list(true.value), list(lie.value), list(true.group), list(lie.group)))
-    return sets
-
-def _compared(mine, pairs, options):
-    "The test of one evaluator against another one on these pairs, which hold the other's scores."
-    mine = mine.set_index('example_id').value
-    r, texts = mean_auc_test(_against(mine, pairs), **options), _distinct(pairs)
+    r, texts = mean_auc_test(sets, **options), _distinct(pairs)
     both = texts.value.notna().to_numpy() & mine.reindex(texts.example_id).notna().to_numpy()
     cells = dict(difference=r.estimate, ci_low=r.low, ci_high=r.high, p=r.p)
     return cells | dict(scored=int(both.sum()), groups=r.groups)
@@ -137,29 +114,6 @@ def _with_holm(tests):
     family = sum(test['p'] is not None for test in tests)
     adjusted = holm([test['p'] for test in tests])
     return [test | dict(p_holm=p, family=family) for test, p in zip(tests, adjusted)]
-
-# %% ../../nbs/metaeval/order.ipynb #order-opponent
-def _opponent(frame, against, variant):
-    "Evaluator -> its judgements, and the pairs of the one that the others are compared with."
-    judged = dict(list(_judgements(frame, variant).groupby('evaluator', sort=False)))
-    if against not in judged:
-        names = ', '.join(judged)
-        raise BadInput(f'There are no judgements by {against!r} to compare with; there are some by {names}.')
-    pairs = _all_pairs(judged[against], against)
-    sets = {d: [sides] for d, sides in pairs.items()}
-    return judged, sets | (dict(mean=list(pairs.values())) if len(pairs) == 4 else {})
-
-# %% ../../nbs/metaeval/order.ipynb #order-test-rows
-_TEST_COLUMNS = ['evaluator', 'difficulty', 'difference', 'ci_low', 'ci_high', 'p', 'p_holm', 'family',
-                 'scored', 'groups']
-
-def _test_rows(frame, against, variant, options):
-    "The rows of all difficulties: each evaluator but the one they are compared with."
-    judged, sets = _opponent(frame, against, variant)
-    others = {name: part for name, part in judged.items() if name != against}
-    for d, pairs in sets.items():
-        tests = {name: _compared(part, pairs, options) for name, part in others.items()}
-        yield from _with_holm([dict(evaluator=name, difficulty=d) | test for name, test in tests.items()])
 
 # %% ../../nbs/metaeval/order.ipynb #order-tests
 def order_tests(
@@ -178,7 +132,18 @@ def order_tests(
     - scored, groups: different texts with both scores, sources"""
     import pandas as pd
     options = dict(n_resamples=n_resamples, n_flips=n_flips, seed=seed)
-    return pd.DataFrame([*_test_rows(frame, against, variant, options)], columns=_TEST_COLUMNS)
+    judged = dict(list(_judgements(frame, variant).groupby('evaluator', sort=False)))
+    if against not in judged:
+        names = ', '.join(judged)
+        raise BadInput(f'There are no judgements by {against!r} to compare with; there are some by {names}.')
+    pairs, rows = _all_pairs(judged.pop(against), against), []
+    sets = {d: [sides] for d, sides in pairs.items()}
+    if len(pairs) == 4: sets['mean'] = list(pairs.values())
+    for d, of in sets.items():
+        rows += _with_holm([dict(evaluator=name, difficulty=d) | _compared(part, of, options)
+                            for name, part in judged.items()])
+    return pd.DataFrame(rows, columns=['evaluator', 'difficulty', 'difference', 'ci_low', 'ci_high', 'p', 'p_holm',
+                                       'family', 'scored', 'groups'])
 
 # %% ../../nbs/metaeval/order.ipynb #order-threshold
 def _threshold(scored, evaluator, difficulty, caught):
@@ -189,16 +154,6 @@ def _threshold(scored, evaluator, difficulty, caught):
     lie = sorted(scored.value[(scored.level == difficulty) & (scored.variant == 'original')])
     if not lie: raise BadInput(f'{evaluator!r} has no score of a lie of the difficulty {difficulty!r}.')
     return lie[math.ceil(share*len(lie) - 1e-9) - 1]
-
-# %% ../../nbs/metaeval/order.ipynb #order-accused
-def _alarm_row(evaluator, part, difficulty, caught):
-    "The row of one evaluator, from its judgements."
-    scored = part.dropna(subset=['value'])
-    threshold = _threshold(scored, evaluator, difficulty, caught)
-    row = dict(evaluator=evaluator, threshold=threshold, missing=len(part) - len(scored))
-    for variant, true in scored[scored.level == 'true'].groupby('variant', sort=False):
-        row |= {f'{variant}_n': len(true), variant: float((true.value <= threshold).mean())}
-    return row
 
 # %% ../../nbs/metaeval/order.ipynb #order-alarms
 def false_alarms(
@@ -213,8 +168,15 @@ def false_alarms(
     - VARIANT_n, VARIANT: true texts of each variant, and the share of them that are called lies"""
     import pandas as pd
     _need(frame, 'evaluator value variant level')
-    parts = frame.groupby('evaluator', sort=False)
-    return pd.DataFrame([_alarm_row(evaluator, part, difficulty, caught) for evaluator, part in parts])
+    rows = []
+    for evaluator, part in frame.groupby('evaluator', sort=False):
+        scored = part.dropna(subset=['value'])
+        threshold = _threshold(scored, evaluator, difficulty, caught)
+        row = dict(evaluator=evaluator, threshold=threshold, missing=len(part) - len(scored))
+        for variant, true in scored[scored.level == 'true'].groupby('variant', sort=False):
+            row |= {f'{variant}_n': len(true), variant: float((true.value <= threshold).mean())}
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 # %% ../../nbs/metaeval/order.ipynb #order-cues
 def _cue_rows(evaluator, part, cues, difficulty, caught):
