@@ -227,7 +227,8 @@ class Sweep:
             spent = self.budget.ledger.of(row.cell.name)
             if spent != Spent() or row.seconds is not None: row.count(spent)
         write_atomic(self.out/'cells.csv', cells_csv(rows))
-        write_atomic(self.out/'index.html', sweep_page(self.out, self.grid, rows, f'Asked for: {self.budget.describe()}.'))
+        page = sweep_page(self.out, self.grid, rows, f'Asked for: {self.budget.describe()}.')
+        write_atomic(self.out/'index.html', page)
         self.written = time.monotonic()
         self.took = self.written - begun
 
