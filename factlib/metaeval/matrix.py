@@ -23,25 +23,23 @@ from ..validity.agreement import alpha
 from ..validity.base import Result, holm, no_value
 from ..validity.resampling import bootstrap
 
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-row
+# %% ../../nbs/metaeval/matrix.ipynb #matrix-matrix
+def _absences(part):
+    "Why scores are missing, counted; '' if none are."
+    return ', '.join(f'{why}: {n}' for why, n in part.absence.value_counts().items())
+
 _SHOWN = ['statistic', 'estimate', 'ci_low', 'ci_high']
 
-def _without(about, note):
-    "The row of a cell without a statistic."
-    return about | dict(zip(_SHOWN, ('none', None, None, None))) | dict(note=note)
-
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-cell
-def _cell(frame, benchmark):
+def _statistic_rows(frame, benchmark):
     "The rows of one evaluator's judgements of one benchmark."
     about = dict(benchmark=benchmark.name, evaluator=frame.evaluator.iloc[0], asked=len(frame),
                  scored=int(frame.value.notna().sum()), seconds=float(frame.seconds.sum()))
-    if not about['scored']:
-        return [_without(about, ', '.join(f'{k}: {v}' for k, v in frame.absence.value_counts().items()))]
+    none = dict(zip(_SHOWN, ('none', None, None, None)))
+    if not about['scored']: return [about | none | dict(note=_absences(frame))]
     try: statistics = agreement_with_truth(frame, benchmark.examples, benchmark.good, n_resamples=300) # many cells
-    except BadInput as e: return [_without(about, str(e))]
+    except BadInput as e: return [about | none | dict(note=str(e))]
     return [about | row | dict(note='') for row in statistics[_SHOWN].astype(object).to_dict('records')]
 
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-matrix
 def small_matrix(
     judgements:DataFrame, # From `evaluate`, of all evaluators, with the column `benchmark`
     benchmarks:list, # The `Benchmark`s that were judged
@@ -57,7 +55,7 @@ def small_matrix(
     import pandas as pd
     parts = [(b, part) for b in benchmarks
              for _, part in judgements[judgements.benchmark == b.name].groupby('evaluator', sort=False)]
-    return pd.DataFrame([row for b, part in parts for row in _cell(part.reset_index(drop=True), b)])
+    return pd.DataFrame([row for b, part in parts for row in _statistic_rows(part.reset_index(drop=True), b)])
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-raters
 def rater_alpha(
@@ -92,26 +90,22 @@ def _scores(judged, ids, question):
         found[name] = dict(zip(part.example_id, part[_value_column(part, question)]))
     return found
 
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-columns
-def _column(whole_judged, part, question):
-    "A column; a `BadInput` where no text is better than another."
-    part = replace(part, examples=[e for e in part.examples if not is_control(e)])
-    pairs, agreed = contest(part.examples, part.good), rater_alpha(part.examples)
-    return Column(question, part, pairs, agreed and agreed.estimate, _scores(whole_judged, set(pairs.ids), question))
-
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-columns-made
 def matrix_columns(
     judgements:DataFrame, # From `evaluate`, of all evaluators, with the column `benchmark`
     benchmarks:list, # The `Benchmark`s that were judged
-)->tuple[list, dict]: # `Column`s; name of a benchmark that can't be one -> why
+)->tuple[list, dict]: # `Column`s; name of a benchmark that can't be one, as no text of it is better than another -> why
     "The columns of the matrix."
     need_columns(judgements, ['benchmark', 'evaluator', 'example_id', 'value'], 'The judgements')
     columns, left_out = [], {}
     for whole in benchmarks:
         own = judgements[judgements.benchmark == whole.name]
         for question, part in by_question(whole):
-            try: columns.append(_column(own, part, question))
+            part = replace(part, examples=[e for e in part.examples if not is_control(e)])
+            try: pairs, agreed = contest(part.examples, part.good), rater_alpha(part.examples)
             except BadInput as e: left_out[part.name] = str(e)
+            else:
+                values = _scores(own, set(pairs.ids), question)
+                columns.append(Column(question, part, pairs, None if agreed is None else agreed.estimate, values))
     return columns, left_out
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-made
@@ -140,14 +134,6 @@ def _hardest(column, name, floors):
     if not known: return None, None
     return max(known.items(), key=lambda item: (item[1].p if item[1].p is not None else 2, -item[1].estimate))
 
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-best
-def _best(column, estimates):
-    "Name of the evaluator with the highest share, of those that were not made there."
-    fair = lambda name: not made_there(name, column.benchmark.name)
-    known = {name: r.estimate for name, r in estimates.items() if r.estimate is not None and fair(name)}
-    return max(known, key=known.get) if known else None
-
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-own
 def _own(column, part):
     "The benchmark's own statistic, or why there is none; `part`: one evaluator's judgements."
     known = set(column.contest.ids)
@@ -158,55 +144,35 @@ def _own(column, part):
     except BadInput as e: return dict(statistic='none', own=None, own_low=None, own_high=None, note=str(e))
     return dict(statistic=row.statistic, own=row.estimate, own_low=row.ci_low, own_high=row.ci_high, note='')
 
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-note
-def _absences(part):
-    "Why scores are missing, counted; '' if none are."
-    return ', '.join(f'{why}: {n}' for why, n in part.absence.value_counts().items())
-
-def _note(column, absences):
-    "What has to be said of a cell."
-    said = [absences] if absences else []
-    if column.alpha is not None and column.alpha < HARDLY:
-        said.append(f'raters hardly agree (alpha {column.alpha:.2f}): a low share says little about an evaluator')
-    return '; '.join(said)
-
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-trust-cell
-def _share_cells(column, name, r):
-    "What a cell says of the share."
-    low, high = column.contest.bounds(column.values[name])
-    scores = [column.values[name].get(i) for i in column.contest.ids]
-    counts = dict(asked=len(scores), scored=sum(not no_value(x) for x in scores), pairs=r.asked, pairs_scored=r.n)
-    ends = dict(higher=r.estimate, ci_low=r.low, ci_high=r.high, bound_low=low, bound_high=high)
-    return counts | ends | dict(groups=r.groups, how=column.contest.how)
-
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-test-cells
-def _test_cells(column, name, best, floors):
-    "What a cell says of the tests, p not yet corrected."
-    floor, beats = _hardest(column, name, floors)
-    rival = column.values[best] if best and best != name else None
-    worse = column.contest.difference(column.values[name], rival, 'less') if rival else None
-    return dict(hardest_floor=floor, over_floor=beats and beats.estimate, p_floor=beats and beats.p, best=best,
-                under_best=worse and worse.estimate, p_best=worse and worse.p)
-
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-about
-def _about(column, name):
-    "What the cell is of."
-    b = column.benchmark.name
-    return dict(question=column.question, benchmark=b, evaluator=name, made_on=made_there(name, b))
-
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-trust-rows
-def _column_rows(column, judged, floors, recorded):
-    "Its rows."
-    estimates = {name: column.contest.higher(values) for name, values in column.values.items()}
-    best = _best(column, estimates)
-    there = [f for f in floors if f in estimates and estimates[f].estimate is not None]
-    parts = dict(list(judged[judged.example_id.isin(column.contest.ids)].groupby('evaluator', sort=False)))
-    for name, r in estimates.items():
-        note, own = _note(column, _absences(parts[name])), _own(column, parts[name])
-        about = _about(column, name)
-        about |= dict(recorded=name in recorded, floor=name in floors)
-        tests = _test_cells(column, name, best, there) if r.estimate is not None else {}
-        yield about | _share_cells(column, name, r) | own | tests | dict(alpha=column.alpha, note=note or own['note'])
+def _trust_rows(column, judged, floors, recorded):
+    "The rows of a column, p not yet corrected."
+    contest, values, benchmark = column.contest, column.values, column.benchmark.name
+    shares = {name: contest.higher(scores) for name, scores in values.items()}
+    known = {name: r.estimate for name, r in shares.items() if r.estimate is not None}
+    there = [f for f in floors if f in known]
+    fair = [name for name in known if not made_there(name, benchmark)]
+    best = max(fair, key=known.get) if fair else None
+    parts = dict(list(judged[judged.example_id.isin(contest.ids)].groupby('evaluator', sort=False)))
+    hardly = column.alpha is not None and column.alpha < HARDLY
+    for name, r in shares.items():
+        scores = [values[name].get(i) for i in contest.ids]
+        low, high = contest.bounds(values[name])
+        row = dict(question=column.question, benchmark=benchmark, evaluator=name, made_on=made_there(name, benchmark),
+                   recorded=name in recorded, floor=name in floors, alpha=column.alpha, how=contest.how,
+                   asked=len(scores), scored=sum(not no_value(x) for x in scores), pairs=r.asked, pairs_scored=r.n,
+                   higher=r.estimate, ci_low=r.low, ci_high=r.high, bound_low=low, bound_high=high, groups=r.groups)
+        row |= _own(column, parts[name])
+        said = [_absences(parts[name])]
+        if hardly:
+            said.append(f'raters hardly agree (alpha {column.alpha:.2f}): a low share says little about an evaluator')
+        row['note'] = '; '.join(filter(None, said)) or row['note']
+        if name in known:
+            floor, beats = _hardest(column, name, there)
+            rival = values[best] if best and best != name else None
+            worse = contest.difference(values[name], rival, 'less') if rival else None
+            row |= dict(hardest_floor=floor, over_floor=beats and beats.estimate, p_floor=beats and beats.p, best=best,
+                        under_best=worse and worse.estimate, p_best=worse and worse.p)
+        yield row
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-verdicts
 def _verdict(p, few, shown, level):
@@ -214,7 +180,6 @@ def _verdict(p, few, shown, level):
     if no_value(p): return 'untested'
     return shown if p < level else 'too few groups' if few else 'not shown'
 
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-with-verdicts
 def _with_verdicts(table, level):
     "The table with corrected p and what follows."
     adjusted = holm([*table.p_floor, *table.p_best])
@@ -228,27 +193,23 @@ def _with_verdicts(table, level):
     return table.assign(beats_floors=floors, worse_than_best=best)
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-trust-columns
-_SHARE = dict(higher='how often the better text scores higher, ties half', ci_low='95 %, groups resampled', ci_high='',
+MATRIX = dict( # Column -> its meaning
+    question='', benchmark='', evaluator='', recorded='were its scores recorded?', floor='is it one?',
+    made_on='what of it was chosen on this benchmark; then no advice rests on the cell',
+    higher='how often the better text scores higher, ties half', ci_low='95 %, groups resampled', ci_high='',
     bound_low='if all missing pairs were lost', bound_high='if all were won', asked='texts with a truth',
     scored='of them with a score', pairs='of a better and a worse text', pairs_scored='both with a score',
-    groups='with a scored pair', how='within or across groups')
-_OWN = dict(statistic="the benchmark's own", own='its value', own_low='95 %', own_high='')
-_TEST = dict(hardest_floor='to beat', over_floor="share minus that floor's", p_floor='', p_floor_holm='after Holm',
+    groups='with a scored pair', how='within or across groups',
+    statistic="the benchmark's own", own='its value', own_low='95 %', own_high='',
+    hardest_floor='to beat', over_floor="share minus that floor's", p_floor='', p_floor_holm='after Holm',
     beats_floors='yes, not shown, too few groups, untested', best='who is', under_best='share minus its', p_best='',
-    p_best_holm='after Holm', worse_than_best='best, worse, not shown, too few groups, untested')
+    p_best_holm='after Holm', worse_than_best='best, worse, not shown, too few groups, untested',
+    alpha='of raters', note='')
 
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-trust-columns-all
-MATRIX = dict(question='', benchmark='', evaluator='', recorded='were its scores recorded?', floor='is it one?',
-    made_on='what of it was chosen on this benchmark; then no advice rests on the cell')
-MATRIX |= _SHARE | _OWN | _TEST | dict(alpha='of raters', note='') # Column -> its meaning
-
-_EMPTY = ('hardest_floor', 'over_floor', 'p_floor', 'best', 'under_best', 'p_best')
+_EMPTY = ('hardest_floor', 'over_floor', 'p_floor', 'best', 'under_best', 'p_best') # where nothing was scored
 _FLOATS = ('higher', 'ci_low', 'ci_high', 'bound_low', 'bound_high', 'own', 'own_low', 'own_high', 'alpha',
            'over_floor', 'p_floor', 'under_best', 'p_best')
 
-def _names(column): return [column.benchmark.name, column.benchmark.name.split(': ')[0]]
-
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-trust
 def trust_matrix(
     judgements:DataFrame, # From `evaluate`, of all evaluators, with the column `benchmark`
     columns:list, # From `matrix_columns`
@@ -258,17 +219,14 @@ def trust_matrix(
 )->DataFrame: # One row a column and evaluator
     "Every evaluator on every benchmark. Columns: see `MATRIX`."
     import pandas as pd
-    of = lambda column: judgements[judgements.benchmark.isin(_names(column))]
-    rows = [row for c in columns for row in _column_rows(c, of(c), floors, set(recorded))]
+    rows = []
+    for column in columns:
+        name = column.benchmark.name # or "NAME: QUESTION", of a benchmark that asks two
+        own = judgements[judgements.benchmark.isin([name, name.split(': ')[0]])]
+        rows += _trust_rows(column, own, floors, set(recorded))
     if not rows: raise BadInput('Nothing to put into a matrix: no benchmark has better and worse texts.')
     table = pd.DataFrame([dict.fromkeys(_EMPTY) | row for row in rows]).astype(dict.fromkeys(_FLOATS, float))
     return _with_verdicts(table, level)[list(MATRIX)]
-
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-alarms
-def _original(part, ranks):
-    "The best text of a group that is no control, the first if there are several; None if there is none."
-    known = [e for e in part if e.id in ranks]
-    return max(known, key=lambda e: ranks[e.id], default=None)
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-drops
 def _drops(examples, ranks, values):
@@ -276,7 +234,8 @@ def _drops(examples, ranks, values):
     groups = {}
     for e in examples: groups.setdefault(e.group, []).append(e)
     for group, part in groups.items():
-        best = _original(part, ranks)
+        # the original is the best text that is no control, the first if there are several
+        best = max((e for e in part if e.id in ranks), key=lambda e: ranks[e.id], default=None)
         if best is None or no_value(values.get(best.id)): continue
         for e in part:
             kind = e.variant if is_control(e) else 'worse' if ranks.get(e.id, math.inf) < ranks[best.id] else None
@@ -284,7 +243,6 @@ def _drops(examples, ranks, values):
             x, first = float(values[e.id]), float(values[best.id])
             yield group, kind, (x < first) + .5*(x == first)
 
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-alarm-rows
 def _alarm_rows(benchmark, name, values):
     "The rows of one evaluator: controls by kind."
     import pandas as pd
@@ -299,11 +257,9 @@ def _alarm_rows(benchmark, name, values):
         yield about | dict(ci_high=r.high, ties=float((own.lower == .5).mean()), worse_lower=worse, scored=r.n,
                            groups=r.groups)
 
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-alarm-columns
 _DROPS = ['alarms', 'ci_low', 'ci_high', 'ties', 'worse_lower']
 _ALARMS = ['benchmark', 'control', 'evaluator', *_DROPS, 'scored', 'groups']
 
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-alarm-table
 def false_alarms(
     judgements:DataFrame, # From `evaluate`, with the column `benchmark`
     benchmarks:list, # The `Benchmark`s

@@ -2,10 +2,14 @@
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import factlib
 from factlib.core.moved import MOVED
+
+PACKAGE = Path(factlib.__file__).parent
 
 @pytest.mark.parametrize('old', sorted(MOVED))
 def test_an_old_name_gives_the_room_itself_and_says_where_it_is_now(old):
@@ -22,6 +26,12 @@ def test_an_old_name_that_is_used_first_gives_the_same_class():
             'print(old is judges_for and before is Vista)')
     run = subprocess.run([sys.executable, '-W', 'ignore', '-c', code], capture_output=True, text=True, check=True)
     assert run.stdout == 'True\n'
+
+def test_an_old_name_is_no_room_and_leads_straight_to_one():
+    "A file would hide the entry; and who follows an entry to another old name is warned of a name that is gone, too."
+    files = {path.relative_to(PACKAGE).with_suffix('').as_posix().replace('/', '.') for path in PACKAGE.rglob('*.py')}
+    assert not files & MOVED.keys()
+    assert set(MOVED.values()) <= files
 
 def test_a_name_that_never_was_is_not_found():
     with pytest.raises(ModuleNotFoundError, match='factlib.runs.nothing'): importlib.import_module('factlib.runs.nothing')

@@ -247,6 +247,14 @@ def test_controls_are_not_among_the_pairs_and_have_a_table():
     assert alarms.alarms.to_dict() == dict(path=1, blind=.5) and alarms.ties.to_dict() == dict(path=0, blind=1)
     assert alarms.worse_lower.to_dict() == dict(path=1, blind=.5)
 
+def test_a_group_whose_original_has_no_score_raises_no_alarm():
+    told = [Example('t', target='x', truth='true', group='g'), Example('l', target='x', truth='lie', group='g'),
+            Example('f', target='x', truth='true', group='g', variant='flashback')]
+    b = Benchmark('told', told, 'label', '', good='true', question='order')
+    assert false_alarms(judged(b, blind=lambda e: None if e.id == 't' else 1.), [b]).empty
+    row = false_alarms(judged(b, one=lambda e: dict(t=3., f=2., l=1.)[e.id]), [b]).iloc[0]
+    assert (row.control, row.alarms, row.worse_lower, row.scored, row.ties) == ('flashback', 1, 1, 1, 0)
+
 def test_damage_has_two_questions():
     damaged = [Example(f'{g}/{v}/{l}', target='x', truth='gold' if v == 'gold' else 'bad', group=g, variant=v, level=l)
                for g in 'abcdefgh' for v in ('gold', '41', '17') for l in ('2000', 'full')]

@@ -37,7 +37,6 @@ def _kin_triple(a, b, between, behind):
     if m := _BACKWARD.fullmatch(between): return b, f'{m[1]} of', a
     if between == ',' and (m := _OWNED.match(behind)): return a, f'{m[1]} of', b
 
-# %% ../../../nbs/evaluators/narrative/graph.ipynb #rules-speaker
 _SAID = '|'.join(word_list('speech'))
 _MINE = re.compile(rf'\b(?:my|My) ({_WORDS}(?:{_KIN})),?\s+$')
 _QUOTED = re.compile(r'["“][^"”]*["”]?')
@@ -51,7 +50,6 @@ def _speaker(text, start, end, places):
     speakers = {person for span, person in outside if tagged(span)}
     return speakers.pop() if len(speakers) == 1 else None
 
-# %% ../../../nbs/evaluators/narrative/graph.ipynb #rules-role
 _PERSON = '|'.join(sorted({*word_list('people'), *KIN}, key=len, reverse=True))
 _ROLE = re.compile(rf"(?:,| is| was) (?:an?|the) ({_WORDS}(?:{_PERSON}))(?=[,.;:!?])")
 
@@ -60,7 +58,6 @@ def _role(behind):
     match = _ROLE.match(re.sub(r'\s+', ' ', behind))
     return match and match[1]
 
-# %% ../../../nbs/evaluators/narrative/graph.ipynb #rules-told
 def _flat(text): return ' '.join(text.split())
 
 def _told(text, start, end, places):
@@ -94,7 +91,6 @@ def _beside(text, start, end, places):
         yield from (tuple(sorted(pair)) for pair in pairs)
         i = j
 
-# %% ../../../nbs/evaluators/narrative/graph.ipynb #rules-relations
 def relations(
     text:str, # English
     scene, # `Span` of a scene

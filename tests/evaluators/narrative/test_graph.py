@@ -11,10 +11,11 @@ from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput
 from factlib.evaluators.narrative.people import NameFinder, name_key, plain_predicate, who_is_who
 from factlib.evaluators.narrative.graph import Extraction, Graph, GraphReader, NobodyNamed, build_graph, graph_of
-from factlib.evaluators.narrative.graph import plan_graph, scenes
+from factlib.evaluators.narrative.graph import BESIDE, plan_graph, relations, scenes
 from factlib.llm.chat import Chat
 from factlib.llm.costs import estimate_tokens
 from factlib.llm.stub import StubServer
+from factlib.text.spans import Span
 
 def groups(listings): return [set(group) for group in who_is_who(listings).groups]
 
@@ -348,3 +349,18 @@ def test_a_possessive_twice_is_the_same_name(tmp_path):
 def test_names_are_found_as_words():
     finder = NameFinder(['Ann', 'Ann Lee', "O'Brien", '李明', 'ANN'])
     assert finder.counts("Ann Lee's Anna met O'Brien; ann went. 李明来了") == {'Ann Lee': 1, "O'Brien": 1, '李明': 1}
+
+@pytest.mark.parametrize('text, told', [
+    ('Julia, the twin sister of Helen, came.', [('Julia', 'twin sister of', 'Helen')]),
+    ("Helen's sister Julia left.", [('Julia', 'sister of', 'Helen')]),
+    ("Julia, Helen's sister, left.", [('Julia', 'sister of', 'Helen')]),
+    ('Julia met the sister of Helen.', []),
+    ('Toby, an old\ngroom, went.', [('Toby', 'old groom', None)]),
+    ('Toby was the landlady.', [('Toby', 'landlady', None)]),
+    ('Toby, the house, fell.', []),
+    ('"My sister Julia is dead," said Helen. "Julia!"', [('Julia', 'sister of', 'Helen')]),
+    ('"My sister Julia is dead." Helen wept.', []), # nobody is said to speak
+    ('"My sister Julia," said Helen. "Mine," said Percy.', [])]) # who of the two?
+def test_kin_and_roles_are_read_off_the_words_beside_a_name(text, told):
+    places = sorted((Span(m.start(), m.end()), m[0]) for m in re.finditer('Helen|Julia|Percy|Toby', text))
+    assert [triple for triple in relations(text, Span(0, len(text)), places) if triple[1] != BESIDE] == told
