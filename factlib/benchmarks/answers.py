@@ -14,10 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-from .base import Benchmark, benchmark, sample_groups
+from .base import Benchmark, FileForm, benchmark, sample_groups
 from .samples import Refused
 from ..core.checks import check_choice, check_count
-from ..core.files import data_file, data_home, digest, parse_json, read_parquet, shipped
+from ..core.files import data_file, data_home, digest, json_lines, parse_json, read_parquet, shipped
 from ..core.records import BadInput, Example
 from ..perturb.controls import near_lie, reworded, same_place
 from ..perturb.facts import check_share, swap_ladder
@@ -90,10 +90,12 @@ def _row_examples(row, i):
 # %% ../../nbs/benchmarks/answers.ipynb #answers-file-read
 def _from_file(path):
     "The examples of a file in trutheval's format, and what is refused."
-    try: data = parse_json(Path(path).read_text(encoding='utf-8-sig'))
+    try:
+        text = Path(path).read_text(encoding='utf-8-sig')
+        data = list(map(parse_json, json_lines(text))) if Path(path).suffix == '.jsonl' else parse_json(text)
     except (OSError, ValueError, RecursionError) as e:
         raise BadInput(f"{str(path)!r} can't be read as JSON: {str(e).splitlines()[0]}") from None
-    rows = data.get('questions') if isinstance(data, dict) else None
+    rows = data.get('questions') if isinstance(data, dict) else data
     if not isinstance(rows, list): raise BadInput(f'{str(path)!r} must hold an object with a list of questions.')
     results = [x for i, row in enumerate(rows, 1) for x in _row_examples(row, i)]
     if any(isinstance(x, Example) for x in results): return results
@@ -113,13 +115,19 @@ def _benchmark(results, n, seed):
     return Benchmark('trutheval', examples, 'score', RECORDED, refused)
 
 # %% ../../nbs/benchmarks/answers.ipynb #answers-trutheval-call
+def _is_question(row):
+    "Whether an object is a question of such a file."
+    return {'question', 'ground_truth', 'answers'} <= set(row) and isinstance(row['answers'], dict)
+
+_FORM = FileForm('questions with ground_truth, and answers A0, A1, ...', ('.json', '.jsonl'), _is_question)
+
 @benchmark('Answers of trutheval, made worse step by step by a model and by a person', needs=(_ANSWERS, _PEOPLE),
-           question='levels', good='0')
+           question='levels', good='0', form=_FORM)
 def trutheval(
     split:str|None=None, # "evaluation" (variant recorded) or "human" (variants pipeline and expert)
     n:int|None=None, # So many questions
     seed:int|str=0, # Another seed draws others
-    path:str|Path|None=None, # A dataset.json in trutheval's format
+    path:str|Path|None=None, # A dataset.json in trutheval's format, or JSON lines of its questions
 )->Benchmark:
     "The recorded ladders of trutheval."
     splits = _SPLITS if path is None else {}
