@@ -478,6 +478,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                       'factlib/benchmarks/answers.py'),
                                             'factlib.benchmarks.answers.answers': ( 'benchmarks/answers.html#answers',
                                                                                     'factlib/benchmarks/answers.py'),
+                                            'factlib.benchmarks.answers.ladder_steps': ( 'benchmarks/answers.html#ladder_steps',
+                                                                                         'factlib/benchmarks/answers.py'),
                                             'factlib.benchmarks.answers.own_items': ( 'benchmarks/answers.html#own_items',
                                                                                       'factlib/benchmarks/answers.py'),
                                             'factlib.benchmarks.answers.recorded_items': ( 'benchmarks/answers.html#recorded_items',

@@ -205,6 +205,7 @@ def load(
     if name_or_path in BENCHMARKS: return BENCHMARKS[name_or_path](split=split, n=n, seed=seed, **options)
     if isinstance(name_or_path, str) and (named := _named_path(name_or_path)):
         name, path, given = named
+        if not os.path.exists(path): raise BadInput(f'There is no file or folder {path!r} to read as {name!r}.')
         return replace(BENCHMARKS[name](**dict(split=split, n=n, seed=seed) | given | options), path=path)
     own = Path(os.path.expanduser(name_or_path))
     made, called = _from_path(own, split, n, seed, options), own.resolve().name if own.is_dir() else own.stem
