@@ -1170,6 +1170,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                        'factlib/benchmarks/montagelie.py'),
                                                'factlib.benchmarks.montagelie.montagelie': ( 'benchmarks/montagelie.html#montagelie',
                                                                                              'factlib/benchmarks/montagelie.py'),
+                                               'factlib.benchmarks.montagelie.order_texts': ( 'benchmarks/montagelie.html#order_texts',
+                                                                                              'factlib/benchmarks/montagelie.py'),
                                                'factlib.benchmarks.montagelie.reordered': ( 'benchmarks/montagelie.html#reordered',
                                                                                             'factlib/benchmarks/montagelie.py'),
                                                'factlib.benchmarks.montagelie.storysumm_marks': ( 'benchmarks/montagelie.html#storysumm_marks',

@@ -6,7 +6,7 @@
 __all__ = ['DIFFICULTIES', 'LEVELS', 'CONTROLS', 'OPENING', 'CUES', 'ANNOUNCED', 'SENTENCES', 'STORYSUMM', 'HOLMES', 'RELEASED',
            'reordered', 'lies', 'cue_of', 'flashback', 'announcement', 'interjected', 'supplemented', 'storysumm_marks',
            'storysumm_order', 'summary', 'holmes_order', 'text_key', 'flat_items', 'texts_of_row', 'text_fault',
-           'is_labelled', 'is_tuple', 'tuple_rows', 'montagelie']
+           'is_labelled', 'is_tuple', 'order_texts', 'tuple_rows', 'montagelie']
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-imports
 import json, re
@@ -406,6 +406,20 @@ def is_tuple(
 
 _FORM = FileForm('tuples of source, true, and easy, medium, hard, extreme', ('.jsonl', '.json', '.csv', '.parquet'),
                  is_tuple)
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-own-texts
+def order_texts(
+    benchmark:Benchmark, # Of any kind
+)->Benchmark: # Each example with group (of its source), variant ("original" where none is given) and level
+    "A benchmark as true texts and lies. An example that is neither is a `BadInput`."
+    texts = []
+    for e in benchmark:
+        lacks = 'a source' if not (e.source or '').strip() else '"true" or "lie" as truth'
+        if lacks == 'a source' or e.truth not in ('true', 'lie'):
+            raise BadInput(f'{benchmark.name} holds no true texts and lies about a source: {e.id!r} lacks {lacks}.')
+        group = f'montagelie-{digest(e.source or "", 12)}' if e.group == e.id else e.group
+        texts.append(replace(e, group=group, variant=e.variant or 'original', level=e.level or str(e.truth)))
+    return replace(benchmark, examples=texts)
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-label-fault
 _MEANINGS = ('true', 'lie', *DIFFICULTIES)

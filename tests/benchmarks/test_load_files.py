@@ -2,18 +2,20 @@
 from its content, and what can't be told is a sentence."""
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 
 from factlib.benchmarks.answers import ladder_steps
-from factlib.benchmarks.base import BENCHMARKS, benchmarks_here, dataset_names, dataset_path, load
+from factlib.benchmarks.base import BENCHMARKS, Benchmark, benchmarks_here, dataset_names, dataset_path, load
 from factlib.benchmarks.dialogue_files import FADE_COLUMNS
+from factlib.benchmarks.montagelie import order_texts
 from factlib.core.records import BadInput, Example
+from factlib.llm.stub import StubServer
 
 from answer_server import rule as worsen
 from command import factlib_inside
 from fact_server import between, prompt
-from factlib.llm.stub import StubServer
 
 EVENTS = ['Ann rose.', 'Bob ate bread.', 'Cat left home.', 'Dan sang songs.', 'Eve slept well.', 'Fay woke up.',
           'Gus rowed away.']
@@ -142,7 +144,8 @@ def test_words_that_are_one_path(home, monkeypatch):
     asked = 'holmes_order my tuples.jsonl fade=human verified.csv built one'
     names = ['holmes_order', 'my tuples.jsonl', 'fade=human verified.csv', 'built one']
     assert dataset_names(asked) == dataset_names(asked.split()) == names
-    assert [b.name for b in benchmarks_here(asked.split(), n=1)[0]] == ['holmes_order', 'my tuples', 'fade', 'built one']
+    here = benchmarks_here(asked.split(), n=1)[0]
+    assert [b.name for b in here] == ['holmes_order', 'my tuples', 'fade', 'built one']
     with pytest.raises(BadInput, match="no benchmark 'nothing'"): benchmarks_here('nothing here'.split())
 
 def test_further_files_follow_a_comma(tmp_path):
@@ -168,7 +171,6 @@ def test_every_loader_that_needs_a_path_is_known_by_a_form():
 
 def test_examples_are_steps_of_ladders():
     steps = [Example(f'x{k}', target='T.', question='Why?', reference='R.', truth=k) for k in range(2)]
-    from factlib.benchmarks.base import Benchmark
     made = ladder_steps(Benchmark('mine', steps, 'score', ''))
     assert [(e.variant, e.level) for e in made] == [('recorded', '0'), ('recorded', '1')]
     assert len({e.group for e in made}) == 1 and [e.id for e in made] == ['x0', 'x1']
@@ -176,10 +178,21 @@ def test_examples_are_steps_of_ladders():
     assert ladder_steps(ours).examples == ours.examples
     with pytest.raises(BadInput, match='lacks a question'): ladder_steps(load('holmes_order', n=1))
 
+def test_examples_are_true_texts_and_lies():
+    ours = load('holmes_order', n=1)
+    assert order_texts(ours).examples == ours.examples
+    bare = [Example(f'x{truth}', 'Ann rose. Bob ate.', 'T.', truth=truth) for truth in ('true', 'lie')]
+    made = order_texts(Benchmark('mine', bare, 'label', ''))
+    assert [(e.variant, e.level) for e in made] == [('original', 'true'), ('original', 'lie')]
+    assert len({e.group for e in made}) == 1
+    with pytest.raises(BadInput, match='lacks "true" or "lie"'): order_texts(load('answers', n=1, texts='own'))
+    with pytest.raises(BadInput, match='lacks a source'): order_texts(replace(made, examples=[bare[0], replace(bare[1], source='')]))
+
 # The experiments on them
 
 def run(home, experiment, dataset, *more):
-    done = factlib_inside('run', experiment, '-p', 'dataset', dataset, '-p', 'out', f'out/{experiment}', *more, cwd=home)
+    done = factlib_inside('run', experiment, '-p', 'dataset', dataset, '-p', 'out', f'out/{experiment}', *more,
+                          cwd=home)
     assert not done.returncode, done.stderr[-2000:]
     def table(name):
         with open(home/'out'/experiment/'tables'/f'{name}.csv', encoding='utf-8', newline='') as f:
@@ -189,7 +202,8 @@ def run(home, experiment, dataset, *more):
 @pytest.mark.slow
 def test_montagelie_on_tuples_of_ones_own(home):
     table = run(home, 'montagelie', 'my tuples.jsonl', '-p', 'draws', 0)
-    aucs = {(row['evaluator'], row['variant']): float(row['auc']) for row in table('aucs') if row['difficulty'] == 'easy'}
+    easy = [row for row in table('aucs') if row['difficulty'] == 'easy']
+    aucs = {(row['evaluator'], row['variant']): float(row['auc']) for row in easy}
     assert aucs['order_path', 'original'] == 1 and aucs['rouge1', 'original'] == .5 # same words, other order
     assert {row['benchmark'] for row in table('texts')} == {'my tuples'} and table('table_3_my tuples')
 
