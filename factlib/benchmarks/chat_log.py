@@ -9,7 +9,7 @@ __all__ = ['ROLES', 'log_lines', 'chat_turns', 'chat_log', 'written_dialogues']
 import json
 from pathlib import Path
 
-from .base import Benchmark, benchmark
+from .base import Benchmark, FileForm, benchmark
 from .dialogue import (TRUTHS, check_split, dialogue_benchmark, need_file, read_utf8,
                                          text_or_none)
 from .samples import Refused
@@ -174,7 +174,8 @@ def chat_turns(
 
 # %% ../../nbs/benchmarks/chat_log.ipynb #chat_log-benchmark
 @benchmark('Conversations of your own: load("chat_log", path=...), or load(FILE) of JSON lines with "messages"',
-           good='supported', question='facts')
+           good='supported', question='facts',
+           form=FileForm('conversations with messages', ('.jsonl',), lambda row: 'messages' in row))
 def chat_log(
     split:str|None=None, # What conversations call their `split`; all when None
     n:int|None=None, # So many conversations

@@ -11,7 +11,7 @@ import ast, csv, io, json, re
 from collections import Counter
 from pathlib import Path
 
-from .base import Benchmark, benchmark
+from .base import Benchmark, FileForm, benchmark
 from .dialogue import (SUPPORTED, UNSUPPORTED, alternating, check_split, dialogue_benchmark,
                                          need_file, plain, read_utf8, taxonomy_truth, text_or_none)
 from .samples import Refused
@@ -139,7 +139,8 @@ def _stands(results):
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-faithdial
 @benchmark('FaithDial: load("faithdial", path=JSON, version="original" or "edited"); each turn of a dialogue',
-           good=SUPPORTED, question='facts')
+           good=SUPPORTED, question='facts',
+           form=FileForm('dialogues with utterances', ('.json',), lambda row: isinstance(row.get('utterances'), list)))
 def faithdial(
     split=None, # There are no splits
     n:int|None=None, # So many dialogues; None: all
@@ -256,7 +257,9 @@ say what its path doesn't hold. `corrupt_history` isn't used. Format as in the a
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-fade
 @benchmark('FADE: load("fade", path=CSV); turns with exchanged entities, against a path of a knowledge graph',
-           good=SUPPORTED, question='facts')
+           good=SUPPORTED, question='facts',
+           form=FileForm('columns history, response, corrupted_response, hallucination_tags, ...', ('.csv',),
+                         lambda row: set(FADE_COLUMNS) <= {key.strip() for key in row}))
 def fade(
     split=None, # There are no splits: each is a file of its own
     n:int|None=None, # So many dialogues; None: all
@@ -288,6 +291,8 @@ def example_index(
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_ais-label
 AIS_COLUMNS = ['ex-idx', 'doc-url', 'model-name', 'output', 'INT', 'INT & AIS', 'Flagged']
+_AIS_FORM = FileForm('columns ex-idx, doc-url, model-name, output, INT, ...', ('.csv',),
+                     lambda row: set(AIS_COLUMNS) <= {key.strip() for key in row})
 
 def _binary(row, key):
     "A judgement of 0 or 1."
@@ -373,7 +378,7 @@ this was written; its keys are those that code which reads it uses."""
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_ais-wow
 @benchmark('AIS, Wizard of Wikipedia: load("ais_wow", path=CSV, texts=JSON); is an answer in its sentence?',
-           good=SUPPORTED, question='facts')
+           good=SUPPORTED, question='facts', form=_AIS_FORM)
 def ais_wow(
     split=None, # There are no splits
     n:int|None=None, # So many conversations; None: all
@@ -454,7 +459,7 @@ def _qrecc_results(path, texts, collection):
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_ais-qrecc
 @benchmark('AIS, QReCC: load("ais_qrecc", path=CSV, texts=JSON, passages=JSONL); is an answer in its passage?',
-           good=SUPPORTED, question='facts')
+           good=SUPPORTED, question='facts', form=_AIS_FORM)
 def ais_qrecc(
     split=None, # There are no splits
     n:int|None=None, # So many conversations; None: all

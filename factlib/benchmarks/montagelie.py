@@ -6,7 +6,7 @@
 __all__ = ['DIFFICULTIES', 'LEVELS', 'CONTROLS', 'OPENING', 'CUES', 'ANNOUNCED', 'SENTENCES', 'STORYSUMM', 'HOLMES', 'RELEASED',
            'reordered', 'lies', 'cue_of', 'flashback', 'announcement', 'interjected', 'supplemented', 'storysumm_marks',
            'storysumm_order', 'summary', 'holmes_order', 'text_key', 'flat_items', 'texts_of_row', 'text_fault',
-           'is_labelled', 'tuple_rows', 'montagelie']
+           'is_labelled', 'is_tuple', 'order_texts', 'tuple_rows', 'montagelie']
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-imports
 import json, re
@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from .base import Benchmark, benchmark, sample_groups
+from .base import Benchmark, FileForm, benchmark, sample_groups
 from .own_files import read_examples, read_rows
 from .samples import Refused, stories
 from ..core.files import data_file, data_home, digest, json_lines, parse_json, read_parquet, shipped
@@ -395,6 +395,32 @@ def is_labelled(
     lies = [what for what in map(text_key, keys) if what and what[-1] in DIFFICULTIES]
     return not lies and any(key.strip().lower() in ('label', 'labels', 'truth') for key in keys)
 
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-tuple
+def is_tuple(
+    row:dict, # Of a file; of a table: column -> anything
+)->bool:
+    "Whether a row is a tuple of MontageLie: it has a source, and a text in a false order."
+    texts = {text_key(key) for key, value in flat_items(row) if isinstance(value, str)}
+    made = {'true', 'orders', 'absent'} <= set(row)
+    return ('source',) in texts and (made or any(('original', level) in texts for level in DIFFICULTIES))
+
+_FORM = FileForm('tuples of source, true, and easy, medium, hard, extreme', ('.jsonl', '.json', '.csv', '.parquet'),
+                 is_tuple)
+
+# %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-own-texts
+def order_texts(
+    benchmark:Benchmark, # Of any kind
+)->Benchmark: # Each example with group (of its source), variant ("original" where none is given) and level
+    "A benchmark as true texts and lies. An example that is neither is a `BadInput`."
+    texts = []
+    for e in benchmark:
+        lacks = 'a source' if not (e.source or '').strip() else '"true" or "lie" as truth'
+        if lacks == 'a source' or e.truth not in ('true', 'lie'):
+            raise BadInput(f'{benchmark.name} holds no true texts and lies about a source: {e.id!r} lacks {lacks}.')
+        group = f'montagelie-{digest(e.source or "", 12)}' if e.group == e.id else e.group
+        texts.append(replace(e, group=group, variant=e.variant or 'original', level=e.level or str(e.truth)))
+    return replace(benchmark, examples=texts)
+
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-label-fault
 _MEANINGS = ('true', 'lie', *DIFFICULTIES)
 
@@ -554,7 +580,7 @@ def _released_texts(file, columns=None, labels=None):
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-released
 @benchmark('MontageLie as released: true targets, lies in a false order, paraphrases', good='true',
-           needs=('montagelie/montagelie.jsonl',), question='order')
+           needs=('montagelie/montagelie.jsonl',), question='order', form=_FORM)
 def montagelie(
     split=None, # There are no splits
     n:int|None=None, # So many sources; None: all

@@ -10,7 +10,7 @@ __all__ = ['LEVELS', 'storysumm_examples', 'parted', 'storysumm', 'storysumm_rec
 import html, re
 from pathlib import Path
 
-from .base import Benchmark, benchmark, sample_groups
+from .base import Benchmark, FileForm, benchmark, sample_groups
 from .dialogue import check_split, need_file, read_utf8, text_or_none
 from .dialogue_files import csv_rows, need_text, need_texts, some_usable
 from .montagelie import summary
@@ -332,7 +332,9 @@ was written."""
 _MOVIESUM = 'a file of MovieSum (Hugging Face hub, rohitsaxena/MovieSum)'
 
 # %% ../../nbs/benchmarks/narrative.ipynb #narrative_files-moviesum
-@benchmark('MovieSum: load("moviesum", path=FILE, after=DATE); screenplays with human summaries', question='facts')
+@benchmark('MovieSum: load("moviesum", path=FILE, after=DATE); screenplays with human summaries', question='facts',
+           form=FileForm('films with movie_name, script, summary', ('.csv', '.parquet', '.jsonl'),
+                         lambda row: {'movie_name', 'script', 'summary'} <= set(row)))
 def moviesum(
     split=None, # There are no splits: each is a file of its own
     n:int|None=None, # So many films; None: all
@@ -353,7 +355,9 @@ this was written."""
 _MENSA = 'a .jsonl file of MENSA (Hugging Face hub, rohitsaxena/MENSA)'
 
 # %% ../../nbs/benchmarks/narrative.ipynb #narrative_files-mensa
-@benchmark('MENSA: load("mensa", path=JSONL, after=DATE); scenes of films with human summaries', question='facts')
+@benchmark('MENSA: load("mensa", path=JSONL, after=DATE); scenes of films with human summaries', question='facts',
+           form=FileForm('films with name, scenes, summary', ('.jsonl',),
+                         lambda row: {'name', 'scenes', 'summary'} <= set(row)))
 def mensa(
     split=None, # There are no splits: each is a file of its own
     n:int|None=None, # So many films; None: all
