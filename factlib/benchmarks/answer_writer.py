@@ -471,7 +471,7 @@ def _change_slots(marked):
 class AnswerDraft:
     "The levels of an answer on their way: what is there, what each step cost, and why others are missing."
     def __init__(self,
-        builder:'AnswerBuilder', # Whose models and settings make them
+        builder, # An `AnswerBuilder`, whose models and settings make them
         example:Example, # A question, and a true answer as target
     ):
         self.builder, self.example, self.usage = builder, example, Usage()

@@ -388,7 +388,7 @@ def _event_checks(target, events, others):
 class MontageDraft:
     "A tuple on its way: the parts that are there, what each cost, and why others are missing."
     def __init__(self,
-        builder:'MontageBuilder', # Whose models and settings make it
+        builder, # A `MontageBuilder`, whose models and settings make it
         example:Example, # source, and a true target
     ):
         self.builder, self.example, self.true = builder, example, example.target

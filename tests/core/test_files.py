@@ -11,8 +11,8 @@ from factlib.core.files import atomic_path, open_lock, parse_json, read_csv, rea
 from factlib.core.records import BadInput
 from factlib.llm.costs import price_table
 from factlib.metaeval.labels import read_annotations
-from factlib.runs.grid import Cell
-from factlib.runs.sweep import Row, cells_csv
+from factlib.runs.grid import GridCell
+from factlib.runs.sweep import CellRow, cells_csv
 
 def test_a_file_gets_the_rights_of_any_new_file(tmp_path):
     for mask in (0o022, 0o027, 0o077, 0):
@@ -120,7 +120,7 @@ def test_who_reads_lines_of_json_names_line_and_key(read, tmp_path):
 
 def test_no_spreadsheet_runs_a_cell_of_a_sweep(tmp_path):
     "Before, a parameter or a reason that begins with = stood in cells.csv as it was."
-    row = Row(Cell('=x', dict(m='=1+1', n=-3.5), dict(m='=1+1', n=-3.5)), why='@SUM(A1)')
+    row = CellRow(GridCell('=x', dict(m='=1+1', n=-3.5), dict(m='=1+1', n=-3.5)), why='@SUM(A1)')
     line, = csv.DictReader(io.StringIO(cells_csv([row])))
     assert (line['cell'], line['m'], line['n'], line['why']) == ("'=x", "'=1+1", '-3.5', "'@SUM(A1)")
 def test_a_lock_is_never_opened_through_a_link(tmp_path):
