@@ -26,15 +26,6 @@ def _verdict(value, least):
     "One of `LABELS`, or None for a missing value."
     return None if no_value(value) else LABELS[0] if float(value) >= least - 1e-9 else LABELS[1]
 
-def _check_readings(frame, readings):
-    "Whether every evaluator has a reading, and the frame the columns."
-    need_columns(frame, ['evaluator', 'example_id'], 'The table of judgements')
-    for evaluator in dict.fromkeys(frame.evaluator):
-        if evaluator not in readings:
-            raise BadInput(f'It is not said from which value on {evaluator!r} calls a turn supported: '
-                           'give its reading, such as ("value", 1).')
-        need_columns(frame, [readings[evaluator][0]], 'The table of judgements')
-
 # %% ../../nbs/metaeval/labels.ipynb #labels-truth
 def with_truth(
     frame:DataFrame, # From `evaluate`
@@ -58,7 +49,12 @@ def with_verdicts(
 )->DataFrame: # The frame with the column `verdict`: one of `LABELS`, or None
     "What the evaluators say of each turn."
     import pandas as pd
-    _check_readings(frame, readings)
+    need_columns(frame, ['evaluator', 'example_id'], 'The table of judgements')
+    for evaluator in dict.fromkeys(frame.evaluator):
+        if evaluator not in readings:
+            raise BadInput(f'It is not said from which value on {evaluator!r} calls a turn supported: '
+                           'give its reading, such as ("value", 1).')
+        need_columns(frame, [readings[evaluator][0]], 'The table of judgements')
     columns = {column: list(frame[column]) for column, _ in readings.values() if column in frame}
     rules = [readings[evaluator] for evaluator in frame.evaluator]
     verdicts = [_verdict(columns[column][i], least) for i, (column, least) in enumerate(rules)]
@@ -164,25 +160,12 @@ def _with_holm(tests, family):
     numbers = ['difference', 'ci_low', 'ci_high', 'worst', 'best', 'p', 'p_groups', 'p_holm', 'p_groups_holm']
     return tests.astype(dict.fromkeys(numbers, 'float64'))
 
-# %% ../../nbs/metaeval/labels.ipynb #labels-pair-rows
+# %% ../../nbs/metaeval/labels.ipynb #labels-pairs
 _PAIR = ['turns', 'scored', 'groups', 'b', 'c', 'difference', 'ci_low', 'ci_high', 'worst', 'best', 'p', 'p_groups']
 
-def _pair_rows(frame, by, against, options):
-    "The rows of all parts."
-    import pandas as pd
-    need_columns(frame, by, 'The table of verdicts')
-    _check_once(frame, by)
-    rows = []
-    for key, part in frame.groupby(by, sort=False, dropna=False) if by else [((), frame)]:
-        for names in _pair_names(part, against):
-            who = dict(zip([*by, 'first', 'second'], [*key, *names]))
-            rows.append(who | _pair_row(*_sides(part, *names), options))
-    return pd.DataFrame(rows, columns=[*by, 'first', 'second', *_PAIR])
-
-# %% ../../nbs/metaeval/labels.ipynb #labels-pairs
 def pair_tests(
     frame:DataFrame, # From `with_verdicts`, with `truth`
-    by:tuple=(), # Columns that part the turns
+    by:tuple|list=(), # Columns that part the turns
     against:str|None=None, # Compare it with each other; None: all pairs
     family:tuple=(), # Columns within which Holm corrects
     n_resamples:int=1000, # For the intervals
@@ -198,8 +181,16 @@ def pair_tests(
     - worst, best: on all turns
     - p, p_groups: McNemar's; sign flips
     - p_holm, p_groups_holm: corrected"""
-    options = dict(n_resamples=n_resamples, n_flips=n_flips, seed=seed)
-    return _with_holm(_pair_rows(frame, list(by), against, options), family)
+    import pandas as pd
+    by, options, rows = list(by), dict(n_resamples=n_resamples, n_flips=n_flips, seed=seed), []
+    need_columns(frame, by, 'The table of verdicts')
+    _check_once(frame, by)
+    for key, part in frame.groupby(by, sort=False, dropna=False) if by else [((), frame)]:
+        for names in _pair_names(part, against):
+            who = dict(zip([*by, 'first', 'second'], [*key, *names]))
+            a, b, groups = _sides(part, *names)
+            rows.append(who | _pair_row(a, b, groups, options))
+    return _with_holm(pd.DataFrame(rows, columns=[*by, 'first', 'second', *_PAIR]), family)
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-judged
 _JUDGED = ['evaluator', 'example_id', 'group', 'claim', 'category', 'by', 'presupposed']
@@ -230,22 +221,9 @@ def same_meaning(
     from factlib.text.vectors import embedded
     return sum(a*b for a, b in zip(embedded(x)[0], embedded(y)[0]))
 
-# %% ../../nbs/metaeval/labels.ipynb #labels-matched-row
+# %% ../../nbs/metaeval/labels.ipynb #labels-matched
 _MATCHED = ['example_id', 'group', 'claim', 'truth', 'verdict', 'matched']
 
-def _matched(row, ours, i):
-    "One of people's claims with the evaluator's i-th one, or with none."
-    verdict = None if i is None or no_value(ours.category.iloc[i]) else ours.category.iloc[i]
-    return dict(zip(_MATCHED, (row.example_id, row.group, row.claim, row.category, verdict, i is not None)))
-
-# %% ../../nbs/metaeval/labels.ipynb #labels-turn-matches
-def _turn_matches(ours, theirs, match, threshold):
-    "The rows of a turn."
-    pairs = claim_overlap(list(ours.claim), list(theirs.claim), match, threshold).pairs
-    ours_of = {j: i for i, j in pairs}
-    return [_matched(row, ours, ours_of.get(j)) for j, row in enumerate(theirs.itertuples())]
-
-# %% ../../nbs/metaeval/labels.ipynb #labels-matched
 def matched_claims(
     own:DataFrame, # One evaluator's claims
     gold:DataFrame, # People's: example_id, group, claim, category
@@ -261,7 +239,12 @@ def matched_claims(
     need_columns(gold, [*_MATCHED[:3], 'category'], "The table of people's claims")
     rows, by_turn = [], dict(list(own.groupby('example_id', sort=False)))
     for turn, theirs in gold.groupby('example_id', sort=False):
-        rows += _turn_matches(by_turn.get(turn, own[:0]), theirs, match, threshold)
+        ours = by_turn.get(turn, own[:0])
+        ours_of = {j: i for i, j in claim_overlap(list(ours.claim), list(theirs.claim), match, threshold).pairs}
+        for j, row in enumerate(theirs.itertuples()):
+            verdict = ours.category.iloc[ours_of[j]] if j in ours_of else None
+            verdict = None if no_value(verdict) else verdict
+            rows.append([row.example_id, row.group, row.claim, row.category, verdict, j in ours_of])
     return pd.DataFrame(rows, columns=_MATCHED, dtype=object)
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-claim-baseline
@@ -284,22 +267,10 @@ def _claim_row(matched, n_own, options):
     scores |= dict(macro_f1=f1.estimate, f1_low=f1.low, f1_high=f1.high)
     return counts | scores | _baseline(truth, groups, options)
 
-# %% ../../nbs/metaeval/labels.ipynb #labels-claim-rows
+# %% ../../nbs/metaeval/labels.ipynb #labels-claim-scores
 _CLAIM_SCORES = ['set_f1', 'accuracy', 'ci_low', 'ci_high', 'worst', 'best', 'macro_f1', 'f1_low', 'f1_high',
     'majority', 'majority_f1']
 
-def _claim_rows(claims, gold, match, threshold, options):
-    "The rows of all evaluators."
-    import pandas as pd
-    need_columns(claims, ['evaluator', 'example_id', 'claim', 'category'], 'The table of claims')
-    claims, rows = claims[claims.example_id.isin(set(gold.example_id))], []
-    for evaluator, own in claims.groupby('evaluator', sort=False):
-        matched = matched_claims(own, gold, match, threshold)
-        rows.append(dict(evaluator=evaluator) | _claim_row(matched, len(own), options))
-    columns = ['evaluator', 'claims', 'own', 'matched', 'scored', *_CLAIM_SCORES]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(_CLAIM_SCORES, 'float64'))
-
-# %% ../../nbs/metaeval/labels.ipynb #labels-claim-scores
 def claim_scores(
     claims:DataFrame, # As from `judged_claims`
     gold:DataFrame, # People's: example_id, group, claim, category
@@ -314,7 +285,14 @@ def claim_scores(
     - scored: of these, with a category; accuracy, ci_low, ci_high; macro_f1, f1_low, f1_high: on scored claims
     - worst, best: accuracy on all of people's claims
     - majority, majority_f1: of the most frequent category"""
-    return _claim_rows(claims, gold, match, threshold, dict(n_resamples=n_resamples, seed=seed))
+    import pandas as pd
+    need_columns(claims, ['evaluator', 'example_id', 'claim', 'category'], 'The table of claims')
+    claims, rows = claims[claims.example_id.isin(set(gold.example_id))], []
+    for evaluator, own in claims.groupby('evaluator', sort=False):
+        matched = matched_claims(own, gold, match, threshold)
+        rows.append(dict(evaluator=evaluator) | _claim_row(matched, len(own), dict(n_resamples=n_resamples, seed=seed)))
+    columns = ['evaluator', 'claims', 'own', 'matched', 'scored', *_CLAIM_SCORES]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(_CLAIM_SCORES, 'float64'))
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-row-fault
 COLUMNS = ['annotator', 'conversation', 'turn', 'claim', 'label']
