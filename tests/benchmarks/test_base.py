@@ -186,7 +186,8 @@ def test_examples_are_true_texts_and_lies():
     assert [(e.variant, e.level) for e in made] == [('original', 'true'), ('original', 'lie')]
     assert len({e.group for e in made}) == 1
     with pytest.raises(BadInput, match='lacks "true" or "lie"'): order_texts(load('answers', n=1, texts='own'))
-    with pytest.raises(BadInput, match='lacks a source'): order_texts(replace(made, examples=[bare[0], replace(bare[1], source='')]))
+    bare[1] = replace(bare[1], source='')
+    with pytest.raises(BadInput, match='lacks a source'): order_texts(Benchmark('mine', bare, 'label', ''))
 
 # The experiments on them
 
