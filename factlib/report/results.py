@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['NOTEBOOKS', 'HELD', 'SESSION', 'check_results', 'own_files', 'digests', 'write_result', 'write_page', 'ResultFolder',
-           'ScoreCounts', 'Shown', 'Markdown', 'opening', 'NotebookDisplay', 'Experiment']
+           'ScoreCounts', 'text_hash', 'JudgedTexts', 'Shown', 'Markdown', 'opening', 'NotebookDisplay', 'Experiment']
 
 # %% ../../nbs/report/results.ipynb #results-imports
 import hashlib, io, json, os, re, time
@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from .. import __version__
-from ..core.files import write_atomic
+from ..core.files import digest, whole_characters, write_atomic
 from ..core.folders import MARK, Part, drop_failed, recover
 from ..core.ownership import check_exchange, check_ours, is_ours, made_files
 from ..core.records import BadInput, DataFrame
@@ -32,7 +32,7 @@ def check_results(
 )->None:
     "A `BadInput` if a result would take the place of a file that factlib did not make."
     folder, made = Path(folder), made_files(folder)
-    paths = ['result.json', INDEX, 'judgements.parquet', *more, *made]
+    paths = ['result.json', INDEX, 'judgements.parquet', 'examples.parquet', *more, *made]
     for name, endings in dict(tables=('.csv', '.html'), figures=('.svg', '.png')).items():
         # without a result it isn't known what these tables will be called
         found = sorted((folder/name).iterdir()) if 'result.json' not in made and (folder/name).is_dir() else ()
@@ -177,6 +177,66 @@ class ScoreCounts:
         texts = f'any of {counts["asked"]} examples' if counts['asked'] > 1 else 'the only example'
         return f'{listed(names)} gave no score to {texts}: {counts.get("why", "")}'
 
+# %% ../../nbs/report/results.ipynb #results-texts
+def text_hash(
+    example, # An `Example`
+)->str: # 32 hexadecimal digits
+    "What tells whether two judgements are of the same: source, target, reference, question and history."
+    texts = [example.source, example.target, example.reference, example.question, list(example.history)]
+    return digest(json.dumps(texts, default=str), 32)
+
+_PLAIN = ('id', 'source', 'target', 'reference', 'question', 'group', 'variant', 'level')
+_NESTED = ('history', 'truth', 'meta') # as JSON
+_ABOUT = dict(card='', truth_kind='none', refused=(), good=None, question='') # of a `Benchmark`
+
+class JudgedTexts:
+    "The rows of `examples.parquet`."
+    def __init__(self)->None:
+        self.rows: dict = {} # what tells an example of a draw from others -> its row
+        self._last: tuple = (None, []) # most evaluators judge the same list as the one before
+
+    def hashes(self,
+        examples, # `Example`s
+    )->list[str]: # One for each
+        "Their `text_hash`."
+        if self._last[0] is not examples: self._last = (examples, [text_hash(e) for e in examples])
+        return self._last[1]
+
+    def add(self,
+        examples, # `Example`s; of a `Benchmark` also what it says of itself
+        benchmark:str, # Its name
+        part:str, # What they were judged for
+        **drawn, # seed, n, split
+    )->bool: # Is there anything new?
+        "Note what was judged."
+        about = {f'benchmark_{name}': getattr(examples, name, empty) for name, empty in _ABOUT.items()}
+        about['benchmark_refused'] = json.dumps([list(r) for r in getattr(examples, 'refused', ())], default=str)
+        before = len(self.rows), sum(len(row['parts']) for row in self.rows.values())
+        for place, (e, text) in enumerate(zip(examples, self.hashes(examples))):
+            nested = {name: json.dumps(getattr(e, name), default=str) for name in _NESTED}
+            key = (benchmark, *drawn.values(), e.id, text, *nested.values())
+            row = self.rows.setdefault(key, dict(benchmark=benchmark, **drawn, parts={}, text_hash=text)
+                                       | {name: getattr(e, name) for name in _PLAIN} | nested | about)
+            row['parts'].setdefault(part, place)
+        return before != (len(self.rows), sum(len(row['parts']) for row in self.rows.values()))
+
+    def to_frame(self)->DataFrame:
+        """One row for each example of a draw, in the order in which they were judged.
+
+        - benchmark, seed, n, split: of what it was drawn, and how
+        - parts: what it was judged for (main, tuning, ...) and its place among the examples of each, as JSON
+        - text_hash: see `text_hash`
+        - the fields of an `Example`; history, truth and meta as JSON
+        - benchmark_card, benchmark_truth_kind, benchmark_refused (JSON), benchmark_good, benchmark_question: what the
+          `Benchmark` says of itself"""
+        import pandas as pd
+        whole = lambda x: whole_characters(x) if isinstance(x, str) else x
+        rows = [{name: whole(x) for name, x in row.items()} | dict(parts=json.dumps(row['parts']))
+                for row in self.rows.values()]
+        frame = pd.DataFrame(rows)
+        return frame.astype({name: 'Int64' for name in ('seed', 'n')}
+                            | {name: 'string' for name in frame if name not in ('seed', 'n')})
+
 # %% ../../nbs/report/results.ipynb #results-literally
 class Shown:
     "HTML that a notebook displays."
@@ -307,8 +367,10 @@ class Experiment:
         title:str, # For the page
         question:str, # What is asked, in a sentence or two
         parameters:dict, # From `runs.parameters.check_parameters`
+        given=None, # `runs.judging.GivenJudgements`, which are shown and nothing is judged; None: the run judges
     ):
         self.name, self.title, self.question, self.parameters = name, title, question, parameters
+        self.given, self.texts = given, JudgedTexts()
         self.started, self.cpu_before = time.time(), sum(os.times()[:4])
         self.results = ResultFolder(parameters['out'])
         self.counts, self.display = ScoreCounts(), NotebookDisplay(name, self.out)
@@ -317,6 +379,7 @@ class Experiment:
         self.judged: list = [] # frames of `judgements.parquet`
         self.result: dict|None = None # when it is finished
         self.spent_before = None if process_ledger().file else spent_here() # a file holds all runs into this folder
+        for said in given.said if given else (): self.finding(said, cell='')
 
     @property
     def out(self)->Path:
@@ -432,27 +495,45 @@ class Experiment:
 
     def judgements(self,
         frame:DataFrame, # From `evaluators.base.evaluate`
-        examples:list, # The `Example`s that were judged
+        examples, # The `Example`s that were judged, or their `Benchmark`
         benchmark:str='', # Its name
         model:str='', # The one that was asked; empty if none was
+        part:str='main', # What they were judged for: main, tuning, ablation, draw, ...
+        seed:int|None=None, # Of the examples; None: the run's
+        n:int|None=None, # So many groups were asked for; None: the run's
+        split:str='', # Part of the benchmark; empty: all of it, or its usual one
     )->None:
         """Add to `judgements.parquet`, which each call writes anew: one row a judgement, the columns of `evaluate` and
 
-        - benchmark, model: as given
-        - signature: of the evaluator, from `frame.attrs`
-        - truth, evidence: as JSON"""
+        - benchmark, model, part, seed, n, split: as given
+        - signature, evaluator_name: of the evaluator, from `frame.attrs`; the name is the registry's
+        - truth, meta, evidence: as JSON
+        - text_hash: of the texts, which lie in `examples.parquet` (see `JudgedTexts`)"""
         import pandas as pd
-        signatures, truth = frame.attrs.get('signatures', {}), {e.id: e.truth for e in examples}
+        drawn = dict(seed=self.parameters.get('seed') if seed is None else seed,
+                     n=self.parameters.get('n') if n is None else n, split=split)
+        by_id = {e.id: (e, text) for e, text in zip(examples, self.texts.hashes(examples))}
+        told = [by_id.get(i, (None, '')) for i in frame.example_id]
+        own = {name: frame.attrs.get(name, {}) for name in ('signatures', 'names')}
         as_json = lambda values: pd.array([json.dumps(v, default=str) for v in values], dtype='string')
         rows = frame.assign(
-            benchmark=benchmark, model=model, signature=[signatures.get(name, '') for name in frame.evaluator],
-            truth=as_json(truth.get(i) for i in frame.example_id), evidence=as_json(frame.evidence))
+            benchmark=benchmark, model=model,
+            signature=[own['signatures'].get(name, '') for name in frame.evaluator],
+            truth=as_json(e and e.truth for e, _ in told), evidence=as_json(frame.evidence),
+            evaluator_name=[own['names'].get(name, name) for name in frame.evaluator], part=part,
+            **{name: pd.array([drawn[name]]*len(frame), dtype='Int64') for name in ('seed', 'n')}, split=split,
+            meta=as_json(e and e.meta for e, _ in told), text_hash=[text for _, text in told])
         number_or_none = lambda column: column.map(lambda x: x is None or isinstance(x, float)).all()
         numbers = [c for c in rows if c == 'value' or rows[c].dtype == object and number_or_none(rows[c])]
         self.judged.append(rows.astype({c: 'Float64' for c in numbers})) # a missing number is null, never NaN
+        self._write_frame('judgements.parquet', pd.concat(self.judged, ignore_index=True))
+        if self.texts.add(examples, benchmark, part, **drawn):
+            self._write_frame('examples.parquet', self.texts.to_frame())
+
+    def _write_frame(self, path, frame):
         buffer = io.BytesIO()
-        pd.concat(self.judged, ignore_index=True).to_parquet(buffer)
-        self.results.write('judgements.parquet', buffer.getvalue(), anew=True)
+        frame.to_parquet(buffer, compression='zstd' if path == 'examples.parquet' else 'snappy')
+        self.results.write(path, buffer.getvalue(), anew=True)
 
     def finish(self)->dict: # What `result.json` holds
         """Write the page and `result.json`, and let the folder take the place of the old result. A second call changes

@@ -4,20 +4,22 @@
 
 # %% auto #0
 __all__ = ['SAMPLING', 'COMPARED', 'SMOKE', 'names_in', 'asks', 'weighting', 'judges_for', 'memo_judges', 'check_comparable',
-           'note_counts', 'text_languages', 'say_languages', 'evaluate_in', 'add_expected', 'open_judges', 'precompute',
-           'load_precomputed']
+           'note_counts', 'text_languages', 'say_languages', 'judged_files', 'benchmark_name', 'Draw',
+           'GivenJudgements', 'given_judgements', 'evaluate_in', 'Asked', 'evaluate_models', 'add_expected',
+           'open_judges', 'precompute', 'load_precomputed']
 
 # %% ../../nbs/runs/judging.ipynb #judges-imports
-import inspect, json, re, time, warnings
+import csv, inspect, json, re, time, warnings
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
-from typing import Callable
+from typing import Callable, NamedTuple
 
+from ..benchmarks.base import Benchmark
 from ..benchmarks.samples import background_text
 from ..core.files import digest, json_lines, write_atomic
-from ..core.records import BadInput, DataFrame
-from ..evaluators.base import EVALUATORS, evaluate, get, offline_evaluators
+from ..core.records import BadInput, DataFrame, Example, is_missing
+from ..evaluators.base import EVALUATORS, evaluate, get, judgements_frame, offline_evaluators
 from ..evaluators.expected import expected_judgements
 from ..evaluators.memo.judgememo import MODES, SECTIONS
 from ..evaluators.prompt_family import VERSIONS, Generation, generation
@@ -164,7 +166,7 @@ _USAGE = ('requests', 'cached', 'prompt_tokens', 'completion_tokens')
 
 def note_counts(
     run, # A `report.results.Experiment`
-    judge, # An `Evaluator`
+    judge, # An `Evaluator`, or what has its `name` and `signature`
     frame:DataFrame, # All its judgements
     label:str='', # In the experiment's tables; the judge's name if empty
 )->None:
@@ -199,35 +201,343 @@ def say_languages(
         usual = re.fullmatch(r'[^:]*: (?:(?:English \(en\)|unknown) \d+ of \d+(?:, )?)+\.', said)
         if said not in known and (always or not usual): run.finding(said, cell='')
 
+# %% ../../nbs/runs/judging.ipynb #judges-given-files
+def judged_files(
+    path:str|Path, # A run's folder, its judgements.parquet, or the folder of a sweep
+)->list[Path]: # Of a sweep one for each finished cell
+    "The files of judgements that a path means. A `BadInput` if there are none."
+    path, name = Path(path), 'judgements.parquet'
+    if path.is_file(): return [path]
+    if (path/name).is_file(): return [path/name]
+    if not (path/'cells.csv').is_file():
+        raise BadInput(f'There are no judgements in {str(path)!r}: name the folder of a run, a judgements.parquet, or '
+                       'the folder of a sweep.')
+    with open(path/'cells.csv', encoding='utf-8', newline='') as file:
+        cells = [row['cell'] for row in csv.DictReader(file) if row.get('status') in ('done', 'kept')]
+    found = [path/cell/name for cell in cells if (path/cell/name).is_file()]
+    if not found: raise BadInput(f'No finished cell of the sweep {str(path)!r} has judgements.')
+    return found
+
+# %% ../../nbs/runs/judging.ipynb #judges-given-read
+_NEEDED = ('example_id', 'evaluator', 'value', 'absence', 'benchmark', 'model', 'signature', 'evidence')
+_JUDGED = ('evaluator_name', 'part', 'seed', 'n', 'split', 'meta', 'text_hash')
+_BESIDE = ('benchmark', 'model', 'signature', 'truth', *_JUDGED, 'draw', 'called') # no columns of `evaluate`
+
+def _objects(frame):
+    "The frame with plain values, None where there is nothing."
+    import pandas as pd
+    plain = {c: pd.Series([None if is_missing(x) else x for x in frame[c]], dtype=object) for c in frame}
+    return pd.DataFrame(plain)
+
+def _read_judged(file):
+    "Judgements and examples of a file, and a sentence if it is older than these."
+    import pandas as pd
+    try: frame = _objects(pd.read_parquet(file))
+    except (OSError, ValueError) as e: raise BadInput(f'{str(file)!r} can\'t be read ({e}).') from None
+    lacking = [c for c in _NEEDED if c not in frame]
+    if lacking: raise BadInput(f'{str(file)!r} holds no judgements of an experiment: {lacking[0]!r} is missing.')
+    texts = file.parent/'examples.parquet'
+    if set(_JUDGED) <= set(frame) and texts.is_file(): return frame, _objects(pd.read_parquet(texts)), ''
+    try: ran = json.loads((file.parent/'result.json').read_text(encoding='utf-8'))['parameters']
+    except (OSError, ValueError, KeyError): ran = {}
+    frame = frame.assign(evaluator_name=frame.evaluator, part='main', seed=ran.get('seed'), n=ran.get('n'), split='',
+                         meta='{}', text_hash='')
+    fields = ['benchmark', 'seed', 'n', 'split', 'text_hash', 'group', 'variant', 'level', 'truth', 'meta']
+    known = frame.drop_duplicates(['benchmark', 'example_id'])
+    examples = known[fields].assign(id=known.example_id, target='', place=range(len(known)))
+    examples['parts'] = [json.dumps(dict(main=place)) for place in examples.pop('place')]
+    return frame, _objects(examples), (f'The judgements in {file.parent} were made before texts were kept with them: '
+                                       'only the main ones are shown, and nothing that is counted on texts.')
+
+# %% ../../nbs/runs/judging.ipynb #judges-given-parts
+def _of_parts(examples):
+    "The rows of `examples.parquet`, each once for each part that it was judged for, in the order of that part."
+    places = [list(json.loads(parts).items()) for parts in examples.parts]
+    rows = examples.assign(part=[[name for name, _ in own] for own in places],
+                           place=[[place for _, place in own] for own in places])
+    return rows.explode(['part', 'place']).sort_values('place', kind='stable').drop(columns='place')
+
+# %% ../../nbs/runs/judging.ipynb #judges-given-draws
+def benchmark_name(
+    label:str, # Of a draw, such as 'holmes_order, seed 1'
+)->str: # 'holmes_order'
+    "The name of a benchmark without what tells its draws apart."
+    return re.sub(r'(, (seed|n|split) [^,]*)+$', '', label)
+
+_DRAWN = ('seed', 'n', 'split')
+
+def _draw_names(examples):
+    "(part, benchmark, seed, n, split) -> what that draw is called."
+    names = {}
+    for (part, benchmark), rows in examples.groupby(['part', 'benchmark'], sort=False):
+        texts = rows[rows.text_hash != ''].drop_duplicates(['seed', 'id', 'text_hash'])
+        varying = lambda name: rows[name].nunique(dropna=False) > 1
+        told = [name for name in _DRAWN if varying(name)
+                and (name == 'seed' or texts.duplicated(['seed', 'id']).any())]
+        for drawn in rows[list(_DRAWN)].drop_duplicates().itertuples(index=False):
+            label = benchmark + ''.join(f', {name} {getattr(drawn, name)}' for name in told)
+            names[part, benchmark, *drawn] = label
+    return names
+
+# %% ../../nbs/runs/judging.ipynb #judges-given-called
+def _pieces(signature): return re.sub(r'claims:[0-9a-f]{12}', 'claims', signature).split('|')
+
+def _called(rows):
+    "(part, label, signature) -> what the evaluator is called, and sentences about those that are told apart."
+    called, said = {}, []
+    for (part, label), own in rows.groupby(['part', 'evaluator'], sort=False):
+        signatures = {signature: _pieces(signature) for signature in own.signature.unique()}
+        common = set.intersection(*map(set, signatures.values()))
+        apart = len({tuple(pieces) for pieces in signatures.values()}) > 1
+        for signature, pieces in signatures.items():
+            differing = ', '.join(piece for piece in pieces if piece not in common) or 'without these'
+            called[part, label, signature] = f'{label} [{differing}]' if apart else label
+        if apart:
+            names = '; '.join(dict.fromkeys(called[part, label, signature] for signature in signatures))
+            said.append(f'{label} was not judged in the same way everywhere, and is told apart: {names}.')
+    return called, list(dict.fromkeys(said))
+
+# %% ../../nbs/runs/judging.ipynb #judges-given-class
+def _example(row):
+    "An `Example` from its row in `examples.parquet`."
+    names = ('id', 'source', 'target', 'reference', 'question', 'group', 'variant', 'level')
+    nested = {name: json.loads(row.get(name) or empty)
+              for name, empty in dict(history='[]', truth='null', meta='{}').items()}
+    return Example(**{name: row.get(name) for name in names}, **nested)
+
+def _benchmark(label, rows):
+    "A `Benchmark` from its rows in `examples.parquet`."
+    first = rows.iloc[0].to_dict()
+    refused = tuple(map(tuple, json.loads(first.get('benchmark_refused') or '[]')))
+    return Benchmark(label, [_example(row) for row in rows.to_dict('records')],
+                     first.get('benchmark_truth_kind') or 'none', first.get('benchmark_card') or '', refused,
+                     first.get('benchmark_good'), first.get('benchmark_question') or '')
+
+class Draw(NamedTuple):
+    "Texts that were drawn together."
+    name: str            # The benchmark's, without its seed
+    seed: int|None       # None: not known
+    n: int|None          # So many groups were asked for; with several runs the most, where 0 is all
+    split: str           # Empty: all of it, or its usual one
+    benchmark: Benchmark # Its name tells it from other draws
+
+class GivenJudgements:
+    "What earlier runs have judged, for an experiment that shows it and judges nothing."
+    def __init__(self,
+        paths:list, # See `judged_files`
+    ):
+        import pandas as pd
+        read = [_read_judged(file) for path in paths for file in judged_files(path)]
+        self.said = list(dict.fromkeys(said for *_, said in read if said)) # what has to be said of them
+        rows = pd.concat([rows for rows, *_ in read], ignore_index=True)
+        examples = pd.concat([_of_parts(examples) for _, examples, _ in read], ignore_index=True)
+        drawn = ['part', 'benchmark', *_DRAWN]
+        names = _draw_names(examples)
+        rows, examples = (t.assign(draw=[names.get(key, '') for key in t[drawn].itertuples(index=False, name=None)])
+                          for t in (rows, examples))
+        called, said = _called(rows)
+        self.said += said
+        rows['called'] = [called[key] for key in rows[['part', 'evaluator', 'signature']].itertuples(index=False,
+                                                                                                      name=None)]
+        newer = lambda t: t.sort_values('text_hash', key=lambda hashes: hashes == '', kind='stable')
+        self.rows = newer(rows).drop_duplicates(['part', 'draw', 'called', 'example_id']).sort_index()
+        self.draws: dict = {} # part -> its draws
+        for (part, label), own in examples.groupby(['part', 'draw'], sort=False):
+            own = newer(own).drop_duplicates('id').sort_index()
+            first, ns = own.iloc[0], sorted({x for x in own.n if x is not None})
+            asked = 0 if 0 in ns else ns[-1] if ns else None
+            draw = Draw(first.benchmark, first.seed, asked, first.split, _benchmark(label, own))
+            self.draws.setdefault(part, []).append(draw)
+            if len(ns) > 1: self._say(f'Of {label} not all runs judged the same number of texts: '
+                                      f'n was {" and ".join(map(str, ns))}.')
+        self.missing: list = [] # labels that were looked for in vain
+        self.taken: set = set() # (part, label)
+
+    def _say(self, text):
+        if text not in self.said: self.said.append(text)
+
+    def benchmarks(self,
+        part:str='main', # What they were judged for
+        names:list|None=None, # Of benchmarks, without seeds; None: all
+    )->list: # `Benchmark`s
+        "What was judged, made again from the files. A `BadInput` if there is no benchmark of these names."
+        draws = self.draws.get(part, [])
+        known = dict.fromkeys(draw.name for draw in draws)
+        for name in names or []:
+            if name not in known:
+                raise BadInput(f'The judgements have no benchmark {name!r}; they have {", ".join(known)}.')
+        return [draw.benchmark for draw in draws if names is None or draw.name in names]
+
+    def labels(self,
+        part:str='main',
+        label:str='', # Empty: those of all models that were asked, and of evaluators whose label nobody has asked for
+    )->list: # (what it is called, its name in the registry, the model it asked or '')
+        "The evaluators of a label; more than one if they were not asked in the same way."
+        own = self.rows[self.rows.part == part]
+        left = ~own.evaluator.isin([x for p, x in self.taken if p == part])
+        known = own.evaluator.isin(list(EVALUATORS)) | (own.model != '')
+        own = own[own.evaluator == label] if label else own[known & left]
+        found = own.drop_duplicates('called')
+        return [tuple(row) for row in found[['called', 'evaluator_name', 'model']].itertuples(index=False)]
+
+    def frame(self,
+        part:str,
+        called:str, # Of an evaluator
+        draw:Draw,
+    )->DataFrame: # As from `evaluate`, without those that were not judged
+        "The judgements of an evaluator on a benchmark, in the order of its examples."
+        import pandas as pd
+        own = self.rows[(self.rows.part == part) & (self.rows.called == called)
+                        & (self.rows.draw == draw.benchmark.name)]
+        places = {e.id: i for i, e in enumerate(draw.benchmark)}
+        own = own.iloc[sorted(range(len(own)), key=lambda i: places[own.example_id.iloc[i]])]
+        columns = {}
+        for name in own.columns:
+            values = list(own[name])
+            silent = all(x is None for x in values)
+            if name in _BESIDE or silent and name not in _EVALUATED and not self._absent(own, name): continue
+            if name == 'evidence': values = [json.loads(x) for x in values]
+            if name in _COUNTS: columns[name] = pd.Series(values, dtype=float if name == 'seconds' else int)
+            elif all(isinstance(x, float) or x is None for x in values) and name not in _TEXTS:
+                columns[name] = pd.Series(values, dtype=object if None in values else float)
+            else: columns[name] = pd.Series(values, dtype=object)
+        frame = pd.DataFrame(columns).assign(evaluator=called)
+        frame.attrs['signatures'] = dict(zip(own.called, own.signature))
+        frame.attrs['names'] = dict(zip(own.called, own.evaluator_name))
+        return frame
+
+    @staticmethod
+    def _absent(own, name):
+        "Whether a part without any score says why."
+        return f'{name}_absence' in own and own[f'{name}_absence'].notna().any()
+
+_EVALUATED = tuple(judgements_frame([], []).columns)
+_COUNTS = (*_USAGE, 'seconds', 'uncounted')
+_TEXTS = tuple(name for name in _EVALUATED if name not in (*_COUNTS, 'value'))
+
+def given_judgements(
+    parameters:dict, # Of an experiment, checked
+)->GivenJudgements|None: # None: the experiment judges
+    "The judgements that an experiment is to show, by its parameter `judgements`."
+    paths = [path.strip() for path in parameters.get('judgements', '').split(',') if path.strip()]
+    return GivenJudgements(paths) if paths else None
+
 # %% ../../nbs/runs/judging.ipynb #judges-judged-by
+_COUNTED = ('main', 'component') # Parts of which each evaluator's asked and given scores are a line of the result
+
 def evaluate_in(
     evaluators, # An `Evaluator`, or several with different names
-    benchmarks:dict, # Name -> `Example`s
+    benchmarks:dict, # Name -> `Example`s, or their `Benchmark`
     run, # A `report.results.Experiment`
     label:str='', # What one evaluator is called in the experiment's tables; empty: by its own name
     model:str='', # The one that is asked; empty: none is
     concurrency:int=16, # Examples under way at a time
     progress:bool|None=None, # Show a bar; None: in JupyterLab
     cache=None, # As for `evaluate`
+    part:str='main', # What it is judged for: main, tuning, ablation, draw, ...
+    seed:int|None=None, # Of the examples; None: the run's
+    split:str='', # Part of the benchmarks; empty: all, or the usual one
 )->DataFrame: # As from `evaluate`, with the label as evaluator, and the column `benchmark`
     """Evaluate in an experiment, which keeps the judgements and counts what was asked for and given. Rows are in the
-    order of the benchmarks, and in each of the evaluators."""
+    order of the benchmarks, and in each of the evaluators. An experiment that shows given judgements takes them from
+    there; without any there are no rows, and that is said once."""
     import pandas as pd
     judges = evaluators if isinstance(evaluators, (list, tuple)) else [evaluators]
     names = [label or judge.name for judge in judges]
+    if run.given:
+        shown = [called for name in names for called in _given_labels(run, part, name)]
+        return _shown_in(shown, benchmarks, run, part)
     how: dict = dict(concurrency=concurrency, progress=run.watched if progress is None else progress, cache=cache,
                      language=run.parameters.get('language') or None)
     if not run.evaluators: say_languages(run, benchmarks, how['language']) # once
     frames = []
     for benchmark, examples in benchmarks.items():
-        own = [evaluate(judge, examples, **how).assign(evaluator=name) for judge, name in zip(judges, names)]
+        texts = list(examples)
+        own = [evaluate(judge, texts, **how).assign(evaluator=name) for judge, name in zip(judges, names)]
         frame = pd.concat(own, ignore_index=True)
         frame.attrs['signatures'] = {name: judge.signature for judge, name in zip(judges, names)}
-        run.judgements(frame, examples, benchmark, model)
+        frame.attrs['names'] = {name: judge.name for judge, name in zip(judges, names)}
+        run.judgements(frame, examples, benchmark, model, part, seed, split=split)
         frames.append(frame.assign(benchmark=benchmark))
     whole = pd.concat(frames, ignore_index=True)
-    for judge, name in zip(judges, names): note_counts(run, judge, whole[whole.evaluator == name], name)
+    if part in _COUNTED:
+        for judge, name in zip(judges, names): note_counts(run, judge, whole[whole.evaluator == name], name)
     return whole
+
+# %% ../../nbs/runs/judging.ipynb #judges-shown
+def _given_labels(run, part, label):
+    "What is shown of an evaluator; that there is nothing is said once."
+    found, given = run.given.labels(part, label), run.given
+    given.taken.add((part, label))
+    if not found and label not in given.missing:
+        given.missing.append(label)
+        told = [f for f in run.findings if f['text'].startswith(_NOT_GIVEN)]
+        for f in told: run.findings.remove(f)
+        run.finding(f'{_NOT_GIVEN}{", ".join(given.missing)}.', cell='')
+    return found
+
+_NOT_GIVEN = 'Not among the given judgements, and not judged here: '
+
+class _Named(NamedTuple):
+    name: str
+    signature: str
+
+def _shown_in(shown, benchmarks, run, part):
+    "What `evaluate_in` does with given judgements; `shown`: from `GivenJudgements.labels`."
+    import pandas as pd
+    if not run.evaluators: say_languages(run, _with_texts(benchmarks), run.parameters.get('language') or None)
+    frames, signatures = [], {}
+    for draw in run.given.draws.get(part, []):
+        if draw.benchmark.name not in benchmarks: continue
+        for called, _, model in shown:
+            frame = run.given.frame(part, called, draw)
+            if not len(frame): continue
+            signatures |= frame.attrs['signatures']
+            run.judgements(frame, draw.benchmark, draw.name, model, part, draw.seed, draw.n, draw.split)
+            frames.append(frame.assign(benchmark=draw.benchmark.name))
+    if not frames: return judgements_frame([], []).assign(benchmark=[])
+    whole = pd.concat(frames, ignore_index=True)
+    if part in _COUNTED:
+        for called, signature in signatures.items():
+            note_counts(run, _Named(called, signature), whole[whole.evaluator == called], called)
+    return whole
+
+def _with_texts(benchmarks):
+    "Those whose texts are known."
+    return {name: examples for name, examples in benchmarks.items() if any(e.target for e in examples)}
+
+# %% ../../nbs/runs/judging.ipynb #judges-models
+class Asked(NamedTuple):
+    "What came of an evaluator that asks a model."
+    name: str        # The evaluator's, in the registry
+    label: str       # In the experiment's tables: with the model
+    model: str       # The one that was asked
+    frame: DataFrame # As from `evaluate_in`
+
+def evaluate_models(
+    names:str|list, # Of evaluators that ask a model
+    benchmarks:dict, # Name -> `Example`s, or their `Benchmark`
+    run, # A `report.results.Experiment`
+    concurrency:int=16, # Requests under way at a time
+    **options, # For `judges_for`
+)->list: # Of `Asked`
+    """Let evaluators ask the model of the experiment's parameters; without one say how it is named. An experiment that
+    shows given judgements takes those of all models that were asked there."""
+    if run.given:
+        if current_plan(): raise PlanMade # nobody is asked
+        shown = run.given.labels()
+        return [Asked(name, called, model, frame) for called, name, model in shown
+                if len(frame := _shown_in([(called, name, model)], benchmarks, run, 'main'))]
+    if not (run.parameters['model'] or run.parameters['base_url']):
+        print('No model is asked: give one as -p model NAME -p base_url URL.')
+        return []
+    with chat_for(run.parameters) as chat:
+        asked = []
+        for judge in judges_for(names, chat, **options):
+            label = f'{judge.name}, {chat.model}'
+            frame = evaluate_in(judge, benchmarks, run, label, chat.model, concurrency, progress=True)
+            asked.append(Asked(judge.name, label, chat.model, frame))
+    return asked
 
 # %% ../../nbs/runs/judging.ipynb #judges-expected
 def add_expected(

@@ -133,7 +133,18 @@ def check_parameters(
     if not names['out'].strip():
         raise BadInput('The parameter out is empty: name the folder that is to hold the results.')
     if 'request' in types: request_fields(names['request'])
-    return {name: names[name] for name in types} | dict(out=in_project(names['out']))
+    checked = {name: names[name] for name in types} | dict(out=in_project(names['out']))
+    if checked.get('judgements', '').strip(): checked['judgements'] = _check_shown(checked)
+    return checked
+
+def _check_shown(parameters):
+    "The paths of judgements that are to be shown, which must be there; nobody is asked then."
+    if parameters['model'] or parameters['base_url']:
+        raise BadInput('With judgements nothing is judged and no model is asked: leave out model and base_url.')
+    paths = [in_project(path.strip()) for path in parameters['judgements'].split(',') if path.strip()]
+    missing = [path for path in paths if not Path(path).exists()]
+    if missing: raise BadInput(f'The parameter judgements names {missing[0]!r}, which is not there.')
+    return ','.join(paths)
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-cache
 ANSWERS = 'answers.sqlite' # In the experiment's folder, unless FACTLIB_CACHE names another place

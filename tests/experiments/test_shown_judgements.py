@@ -1,0 +1,67 @@
+"""What a run has judged is shown again by `-p judgements`: the same tables, byte by byte, with neither data nor model."""
+import json
+
+import pandas as pd
+import pytest
+
+from factlib.llm.stub import StubServer
+
+import fact_server
+import turn_server
+from command import factlib_inside
+from test_montagelie import released # noqa: F401 # a fixture
+
+def shown(tmp_path, experiment, *folders, out='shown'):
+    "The result of showing, in a folder of its own."
+    paths = ','.join(str(tmp_path/folder) for folder in folders)
+    done = factlib_inside('run', experiment, '-p', 'judgements', paths, '--out', tmp_path/out, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return json.loads((tmp_path/out/'result.json').read_text(encoding='utf-8'))
+
+def check_same_tables(first, second):
+    names = sorted(p.name for p in (first/'tables').iterdir())
+    assert names == sorted(p.name for p in (second/'tables').iterdir()) and len(names) > 20
+    assert [n for n in names if (first/'tables'/n).read_bytes() != (second/'tables'/n).read_bytes()] == []
+
+def judge(tmp_path, experiment, out, answer, *more, model='rule', data=None):
+    with StubServer(answer, json_schema=True) as server:
+        done = factlib_inside('run', experiment, '-p', 'model', model, '-p', 'base_url', server.base_url, *more,
+                              '--out', tmp_path/out, cwd=tmp_path, data=data)
+        assert done.returncode == 0, done.stderr
+
+@pytest.mark.slow
+def test_montagelie_with_two_models(tmp_path, released): # noqa: F811
+    "One refuses a third; together they are two rows of each table, with their own n."
+    def refusing(request):
+        text = fact_server.prompt(request)
+        return 'I can\'t help with that.' if 'Voyage 1.' in text else fact_server.rule(request)
+    more = ['-p', 'dataset', 'montagelie', '-p', 'judges', 'dovescore', '-p', 'draws', 0]
+    for model, answer in dict(rule=fact_server.rule, shy=refusing).items():
+        judge(tmp_path, 'montagelie', model, answer, *more, model=model, data=released)
+    shown(tmp_path, 'montagelie', 'rule', out='again')
+    check_same_tables(tmp_path/'rule', tmp_path/'again')
+    result = shown(tmp_path, 'montagelie', 'rule', 'shy')
+    asked = {name: (e['asked'], e['scored']) for name, e in result['evaluators'].items()}
+    assert asked['dovescore, rule'] == (15, 15) and asked['dovescore, shy'] == (15, 10) and asked['length'] == (15, 15)
+    table = pd.read_csv(tmp_path/'shown/tables/aucs.csv').query("variant == 'original'").set_index(
+        ['evaluator', 'difficulty'])
+    assert (table.auc['dovescore, rule', 'easy'], table.auc['dovescore, shy', 'easy']) == (1, 1)
+    assert (table.true['dovescore, rule', 'easy'], table.true['dovescore, shy', 'easy']) == (3, 2)
+
+@pytest.mark.slow
+def test_vista_without_its_data(tmp_path):
+    more = ['-p', 'dataset', 'written_dialogues', '-p', 'judges', 'vista', '-p', 'n', 3]
+    judge(tmp_path, 'vista', 'first', turn_server.rule, *more)
+    result = shown(tmp_path, 'vista', 'first')
+    check_same_tables(tmp_path/'first', tmp_path/'shown')
+    assert 'vista, rule' in result['evaluators']
+    parts = pd.read_parquet(tmp_path/'shown/judgements.parquet').part
+    assert set(parts) == {'main', 'tuning', 'ablation', 'given_claims'}
+
+def test_nobody_is_asked_and_what_is_not_there_is_said(tmp_path):
+    for more, words in ((['-p', 'judgements', 'nowhere'], "names 'nowhere', which is not there"),
+                        (['-p', 'judgements', '.', '-p', 'model', 'M'], 'leave out model and base_url'),
+                        (['-p', 'judgements', '.'], 'There are no judgements in')):
+        done = factlib_inside('run', 'montagelie', *more, '--out', tmp_path/'x', cwd=tmp_path)
+        assert done.returncode == 2 and words in done.stderr.strip().splitlines()[-1]
+        assert not (tmp_path/'x').exists()
