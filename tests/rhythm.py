@@ -3,7 +3,8 @@ counts, `--long` names export cells that may hold two ideas.
 
 An export cell holds one whole idea (a class stands whole in one cell); behind one with a public name stands an example
 of what a user may call; a line has at most 120 characters (in experiments 100); nobody imports another room's `_name`;
-experiments define nothing. Lengths find candidates and are not passed. The house test holds the counts below
+experiments define nothing, and their cells have at most 1,500 characters. In the library lengths find candidates and are
+not passed. The house test holds the counts below
 allowances."""
 import ast
 import json
@@ -13,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LINE, EXPERIMENT_LINE, LONG = 120, 100, 120
+LINE, EXPERIMENT_LINE, EXPERIMENT_CELL, LONG = 120, 100, 1500, 120
 
 def code_cells(path):
     "(id, source, is exported) of the code cells of a notebook."
@@ -81,6 +82,7 @@ def experiment_faults(path):
         tree, where = parsed(source), f'{path.relative_to(ROOT/"nbs")} {id}'
         for line in source.split('\n'):
             if len(line) > EXPERIMENT_LINE: yield 'long line in an experiment', f'{where}: {len(line)} characters'
+        if len(source) > EXPERIMENT_CELL: yield 'long cell in an experiment', f'{where}: {len(source)} characters'
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 yield 'definition in an experiment', f'{where}: {node.name}'

@@ -23,7 +23,8 @@ APART = {('evaluators', 'perturb'), ('evaluators', 'validity'), ('perturb', 'val
          ('papers', 'runs')} | {('report', other) for other in FLOORS if other not in ('core', 'report')}
 # Faults of rhythm that are left: these numbers may only fall.
 ALLOWED = {'long line': 0, 'no example': 62, 'private import': 0, 'patch': 0, 'stray self': 0,
-           'method by assignment': 0, 'long line in an experiment': 0, 'definition in an experiment': 0}
+           'method by assignment': 0, 'long line in an experiment': 0, 'long cell in an experiment': 0,
+           'definition in an experiment': 0}
 MODULES = sorted(p for p in (ROOT/'factlib').rglob('*.py') if p.name != '_modidx.py')
 NAMES = ['.'.join(p.relative_to(ROOT).with_suffix('').parts).removesuffix('.__init__') for p in MODULES]
 NOTEBOOKS = sorted(p for p in (ROOT/'nbs').rglob('*.ipynb') if not p.name.startswith(('.', '_'))
@@ -188,9 +189,10 @@ def test_rhythm_sees_each_fault(tmp_path, monkeypatch):
     # a candidate, no fault; a private helper needs no example
     assert list(rhythm.faults([many])) == [] and list(rhythm.long_cells([many])) == ['core/many.ipynb x-1: 131 lines']
     experiment = planted(tmp_path/'nbs'/'experiments'/'bad.ipynb', 'def f(): return 1',
-                         f"x = '{'y'*100}'", 'from factlib.core.files import _hidden')
-    assert [kind for kind, _ in rhythm.faults([experiment])] == ['definition in an experiment',
-                                                                 'long line in an experiment', 'private import']
+                         f"x = '{'y'*100}'", 'from factlib.core.files import _hidden',
+                         'x = 1234\n'*167)
+    assert [kind for kind, _ in rhythm.faults([experiment])] == [
+        'definition in an experiment', 'long line in an experiment', 'private import', 'long cell in an experiment']
     good = planted(tmp_path/'nbs'/'core'/'good.ipynb', '#| default_exp core.good',
                    '#| export\nfrom factlib.core.good import _mine',
                    '#| export\nclass C:\n    def method(self): return 1', 'C().method()',
