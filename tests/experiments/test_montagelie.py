@@ -1,7 +1,5 @@
 """MontageLie live, against a server that plays decomposer, checker and sorter by rule: scores, AUCs and costs that can
 be worked out by hand."""
-import json
-
 import pandas as pd
 import pytest
 
@@ -12,27 +10,10 @@ from factlib.runs.judging import judges_for
 from factlib.runs.costs import document_costs
 
 from command import factlib_inside
-from fact_server import prompt, rule, step
-
-EVENTS = [f'On day {i} the {who} sailed to harbour {i}.'
-          for i, who in enumerate(['captain', 'cook', 'doctor', 'pilot', 'steward', 'gunner'])]
-SOURCE = '\n'.join(EVENTS)
-
-def target(order): return '\n'.join(EVENTS[i] for i in order)
-
-# 15, 9, 3 and 1 of 15 pairs are inverted
-LIES = dict(easy=[5, 4, 3, 2, 1, 0], medium=[3, 4, 5, 0, 1, 2], hard=[1, 0, 3, 2, 5, 4], extreme=[1, 0, 2, 3, 4, 5])
+from fact_server import LIES, prompt, released_tuples, rule, step
 
 @pytest.fixture
-def released(tmp_path):
-    "Three tuples in the released layout, with sources of their own."
-    folder = tmp_path/'data'/'montagelie'
-    folder.mkdir(parents=True)
-    row = lambda i: dict(s=f'Voyage {i}.\n{SOURCE}', g=target(range(6)),
-                         **{f'l_{k}': target(LIES[name])
-                            for k, name in (('e', 'easy'), ('m', 'medium'), ('h', 'hard'), ('eh', 'extreme'))})
-    (folder/'montagelie.json').write_text(json.dumps([row(i) for i in range(3)]), encoding='utf-8')
-    return tmp_path/'data'
+def released(tmp_path): return released_tuples(tmp_path/'data')
 
 @pytest.mark.slow
 def test_scores_and_costs_of_the_model_rows(tmp_path, released):

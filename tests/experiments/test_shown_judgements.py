@@ -9,7 +9,6 @@ from factlib.llm.stub import StubServer
 import fact_server
 import turn_server
 from command import factlib_inside
-from test_montagelie import released # noqa: F401 # a fixture
 
 def shown(tmp_path, experiment, *folders, out='shown'):
     "The result of showing, in a folder of its own."
@@ -30,11 +29,12 @@ def judge(tmp_path, experiment, out, answer, *more, model='rule', data=None):
         assert done.returncode == 0, done.stderr
 
 @pytest.mark.slow
-def test_montagelie_with_two_models(tmp_path, released): # noqa: F811
+def test_montagelie_with_two_models(tmp_path):
     "One refuses a third; together they are two rows of each table, with their own n."
     def refusing(request):
         text = fact_server.prompt(request)
         return 'I can\'t help with that.' if 'Voyage 1.' in text else fact_server.rule(request)
+    released = fact_server.released_tuples(tmp_path/'data')
     more = ['-p', 'dataset', 'montagelie', '-p', 'judges', 'dovescore', '-p', 'draws', 0]
     for model, answer in dict(rule=fact_server.rule, shy=refusing).items():
         judge(tmp_path, 'montagelie', model, answer, *more, model=model, data=released)
@@ -46,7 +46,8 @@ def test_montagelie_with_two_models(tmp_path, released): # noqa: F811
     table = pd.read_csv(tmp_path/'shown/tables/aucs.csv').query("variant == 'original'").set_index(
         ['evaluator', 'difficulty'])
     assert (table.auc['dovescore, rule', 'easy'], table.auc['dovescore, shy', 'easy']) == (1, 1)
-    assert (table.true['dovescore, rule', 'easy'], table.true['dovescore, shy', 'easy']) == (3, 2)
+    # of three true texts and three lies, those with a score
+    assert (table.scored['dovescore, rule', 'easy'], table.scored['dovescore, shy', 'easy']) == (6, 4)
 
 @pytest.mark.slow
 def test_vista_without_its_data(tmp_path):
