@@ -56,8 +56,8 @@ def _sent(plan, requests, mode):
 def may_ask(
     notebook:Path, # An experiment
 )->bool: # Is there a way to a model in it?
-    "Whether an experiment can ask a model by `chat_for` or `open_judges`."
-    return bool(re.search(r'\b(?:chat_for|open_judges)\(', Path(notebook).read_text(encoding='utf-8')))
+    "Whether an experiment can ask a model by `chat_for`, `open_judges` or `evaluate_models`."
+    return bool(re.search(r'\b(?:chat_for|open_judges|evaluate_models)\(', Path(notebook).read_text(encoding='utf-8')))
 
 
 # %% ../../nbs/runs/costs.ipynb #costs-planned-run

@@ -395,10 +395,11 @@ class GivenJudgements:
         for name in own.columns:
             values = list(own[name])
             silent = all(x is None for x in values)
-            if name in _BESIDE or silent and name not in _EVALUATED and not self._absent(own, name): continue
+            if name in _BESIDE: continue
+            if silent and name not in _columns() and not self._absent(own, name): continue
             if name == 'evidence': values = [json.loads(x) for x in values]
             if name in _COUNTS: columns[name] = pd.Series(values, dtype=float if name == 'seconds' else int)
-            elif all(isinstance(x, float) or x is None for x in values) and name not in _TEXTS:
+            elif all(isinstance(x, float) or x is None for x in values) and name not in _texts():
                 columns[name] = pd.Series(values, dtype=object if None in values else float)
             else: columns[name] = pd.Series(values, dtype=object)
         frame = pd.DataFrame(columns).assign(evaluator=called)
@@ -411,9 +412,11 @@ class GivenJudgements:
         "Whether a part without any score says why."
         return f'{name}_absence' in own and own[f'{name}_absence'].notna().any()
 
-_EVALUATED = tuple(judgements_frame([], []).columns)
 _COUNTS = (*_USAGE, 'seconds', 'uncounted')
-_TEXTS = tuple(name for name in _EVALUATED if name not in (*_COUNTS, 'value'))
+@lru_cache(maxsize=None)
+def _columns(): return tuple(judgements_frame([], []).columns) # of `evaluate`, which brings pandas along
+
+def _texts(): return tuple(name for name in _columns() if name not in (*_COUNTS, 'value'))
 
 def given_judgements(
     parameters:dict, # Of an experiment, checked

@@ -112,11 +112,11 @@ def test_a_german_file(tmp_path):
     command = ['evaluate', str(path), '--with', 'function_words,tense,length', '--no-page']
     command += ['--out', str(tmp_path/'out')]
     told = CliRunner().invoke(app, command)
-    assert told.exit_code == 4 and 'Language of the texts of answers: German (de) 24 of 24.' in told.output
+    assert told.exit_code == 4 and 'Language of the texts of answers_file: German (de) 24 of 24.' in told.output
     lines = [line for line in told.output.splitlines() if 'no score' in line]
     assert len(lines) == 1 and 'inapplicable, 24 of 24 texts: function_words, tense: only English (en)' in lines[0]
     findings = [f['text'] for f in json.loads((tmp_path/'out/result.json').read_text())['findings']]
-    assert 'Language of the texts of answers: German (de) 24 of 24.' in findings
+    assert 'Language of the texts of answers_file: German (de) 24 of 24.' in findings
     told = CliRunner().invoke(app, [*command, '--language', 'English'])
     assert 'English (en), as was given' in told.output and 'function_words: 0 of' not in told.output
     assert json.loads((tmp_path/'out/result.json').read_text())['parameters']['language'] == 'en'
