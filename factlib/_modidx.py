@@ -523,6 +523,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                 'factlib/benchmarks/base.py'),
                                          'factlib.benchmarks.base.benchmarks_here': ( 'benchmarks/base.html#benchmarks_here',
                                                                                       'factlib/benchmarks/base.py'),
+                                         'factlib.benchmarks.base.dataset_files': ( 'benchmarks/base.html#dataset_files',
+                                                                                    'factlib/benchmarks/base.py'),
                                          'factlib.benchmarks.base.dataset_names': ( 'benchmarks/base.html#dataset_names',
                                                                                     'factlib/benchmarks/base.py'),
                                          'factlib.benchmarks.base.dataset_path': ( 'benchmarks/base.html#dataset_path',

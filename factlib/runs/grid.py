@@ -224,16 +224,22 @@ def data_paths(
     gone = next((name for name, is_data in named.items() if is_data is None), None)
     if gone: raise BadInput(f'The parameter {gone} names {values[gone]!r}, and there is no such file: correct it, '
                             'or put the file there.')
-    return list(dict.fromkeys(values[name] for name, is_data in named.items() if is_data))
+    paths = [values[name] for name, is_data in named.items() if is_data]
+    dataset = values.get('dataset')
+    if isinstance(dataset, str) and not named['dataset'] and re.search(r'[\s=]', dataset): # several, or NAME=PATH
+        from factlib.benchmarks.base import dataset_files, dataset_names
+        paths += [path for name in dataset_names(dataset) for path in dataset_files(name)]
+    return list(dict.fromkeys(paths))
 
 # %% ../../nbs/runs/grid.ipynb #grid-dataset
 def _check_dataset(value, notebook):
     "A `BadInput` for a dataset that one of our experiments can't know."
-    from factlib.benchmarks import BENCHMARKS
+    from factlib.benchmarks.base import BENCHMARKS, dataset_files, dataset_names
     if notebook.stem not in experiments() or not value or value in BENCHMARKS or os.path.exists(value): return
     said = notebook.read_text(encoding='utf-8')
-    names, words = 'dataset.split()' in said and value.split() or [value], set(re.findall(r'\w+', said))
-    gone = next((name for name in names if name not in BENCHMARKS and name not in words), None)
+    several = re.search(r'dataset\.split\(\)|dataset_names\(', said)
+    names, words = dataset_names(value) if several else [value], set(re.findall(r'\w+', said))
+    gone = next((n for n in names if not (n in BENCHMARKS or n in words or dataset_files(n))), None)
     if gone is None: return
     raise BadInput(f'There is no dataset {gone!r}: it can be a benchmark (`factlib list benchmarks`), or a file or '
                    f'folder that is there.{_nearest(gone, BENCHMARKS)}')

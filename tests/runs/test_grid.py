@@ -88,6 +88,21 @@ def test_text_that_looks_like_a_path_is_text_where_nothing_is_read(tmp_path, mon
     with pytest.raises(BadInput, match='there is no such file'):
         grid(tmp_path, 'experiment: live_judge\nparameters: {prices: gone.csv}')
 
+def test_datasets_by_their_paths(tmp_path, monkeypatch):
+    "Each file behind a name is looked at: one that changes makes a result stale."
+    monkeypatch.chdir(tmp_path)
+    for name in ('a.csv', 'my log.jsonl'): (tmp_path/name).write_text('1', encoding='utf-8')
+    asked = 'fade=a.csv my log.jsonl begin_wow'
+    assert [c.parameters for c in grid(tmp_path, dict(experiment='vista', grid=dict(dataset=[asked]))).cells] == [
+        dict(dataset=asked)]
+    assert data_paths(dict(dataset=asked, n=1)) == ['a.csv', 'my log.jsonl']
+    before = data_digests(find_experiment('vista'), dict(dataset=asked))
+    (tmp_path/'a.csv').write_text('12', encoding='utf-8')
+    after = data_digests(find_experiment('vista'), dict(dataset=asked))
+    assert {path for path in before if before[path] != after[path]} == {'a.csv'}
+    with pytest.raises(BadInput, match="There is no dataset 'fade=b.csv'"):
+        grid(tmp_path, dict(experiment='vista', grid=dict(dataset=['fade=b.csv begin_wow'])))
+
 def test_several_datasets(tmp_path, monkeypatch):
     said = dict(experiment='trust_matrix', grid=dict(dataset=['holmes_order fables', 'all']))
     assert len(grid(tmp_path, said).cells) == 2

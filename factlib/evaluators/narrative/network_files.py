@@ -192,14 +192,14 @@ class GraphFile:
 
     def to_dict(self)->dict: # As the JSON text has them
         "The graph as plain values, edges among them."
-        raise NotImplementedError
+        raise NotImplementedError(f'{type(self).__name__} does not say what its file holds: define `to_dict`.')
 
     @classmethod
     def from_dict(cls,
         plain:dict, # What `to_dict` gave, without the edges: they are counted again
     )->Self:
         "The graph that these values stand for."
-        raise NotImplementedError
+        raise NotImplementedError(f'{cls.__name__} does not say how it is read again: define `from_dict`.')
 
     def to_json(self)->str: # Indented
         "The graph as JSON text, to be read by people too."
