@@ -6702,6 +6702,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                          'factlib/report/published.py'),
                                           'factlib.report.published.Published.off_by_one': ( 'report/published.html#published.off_by_one',
                                                                                              'factlib/report/published.py'),
+                                          'factlib.report.published.printed_rows': ( 'report/published.html#printed_rows',
+                                                                                     'factlib/report/published.py'),
                                           'factlib.report.published.published': ( 'report/published.html#published',
                                                                                   'factlib/report/published.py')},
             'factlib.report.results': { 'factlib.report.results.Experiment': ( 'report/results.html#experiment',
