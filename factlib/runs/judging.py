@@ -302,7 +302,8 @@ def _differing(rows, once):
     "A sentence for each evaluator that gave a text another score in another run."
     known = rows[~rows.failed].assign(said=lambda t: [str(a or v) for v, a in zip(t.value, t.absence)])
     several = known.groupby(once, sort=False, dropna=False).said.nunique().loc[lambda counts: counts > 1]
-    return [f'{called} judged {len(own)} texts in more than one of these runs, and not alike: the first run counts.'
+    return [f'{called} judged {len(own)} text{"s"*(len(own) > 1)} in more than one of these runs, and not alike: the first '
+            'run counts.'
             for called, own in several.groupby('called', sort=False)]
 
 # %% ../../nbs/runs/judging.ipynb #judges-given-class

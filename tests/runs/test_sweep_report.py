@@ -17,7 +17,7 @@ from factlib.core.files import shipped
 from factlib.llm.stub import StubServer
 from factlib.runs.execute import run_cell
 from factlib.runs.grid import load_grid
-from factlib.runs.sweep import Executor, Together, run_sweep
+from factlib.runs.sweep import Executor, run_sweep
 from factlib.runs.sweep_report import exit_code, gather_cells, summary_lines
 from factlib.runs.workers import arrive
 from command import factlib_inside, shell_engine
@@ -101,21 +101,19 @@ def test_all_cells_together_stopped_gone_on_and_grown(asked):
 
 @contextmanager
 def elsewhere(cells):
-    "Workers on another disk: they bring the notebook along, and what they made comes back as an archive."
+    "Workers in folders of their own: they bring the notebook along, and what they made comes back as an archive."
     def run(jobs, stop):
         for job in jobs:
-            there = job.environment | dict(FACTLIB_CACHE=job.environment['FACTLIB_GATE'])
-            packed = replace(job, notebook='judging.ipynb', environment=there,
-                             files={'judging.ipynb': Path(job.notebook).read_bytes()})
+            files = {'judging.ipynb': Path(job.notebook).read_bytes()}
+            packed = replace(job, notebook='judging.ipynb', files=files)
             outcome = run_cell(packed)
             arrive(outcome.archive, Path(job.out))
             yield job, outcome
-    yield Executor(run, remote=True)
+    yield Executor(run)
 
 def test_what_workers_elsewhere_made_counts_and_nothing_of_the_users_is_lost(asked):
     "A file of the user's where `all` belongs: the cells are kept, the end says it; moved away, `gather` does it."
     file = asked.write(['m', 'keen'], dataset=['a'], seed=[0])
-    Path('swept.old').mkdir()
     with patch('factlib.runs.sweep_report.run_cell', side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         swept(file, workers=elsewhere) # ended while they were shown
     assert set(statuses(Path('swept')).values()) == {'done'} and not Path('swept/all').exists()
@@ -166,7 +164,7 @@ def test_who_cant_show_says_so(tmp_path, monkeypatch):
     notebook(tmp_path/'plain.ipynb', 'x:int = 1\njudgements:str = ""', 'x')
     ended = swept(file)
     assert 'No finished cell' in ended['not_shown'] and exit_code(ended) == 0
-    def late(out): return Together(why='x')
-    over = run_sweep(load_grid(file), Path('swept'), deadline=1e-9, together=late)
-    assert 'factlib gather swept` does that' in '\n'.join(summary_lines(over | dict(limit='The deadline has passed.'),
-                                                                      Path('swept')))
+    Path('my sweep').mkdir()
+    over = run_sweep(load_grid(file), Path('my sweep'), deadline=1e-9, together=gather_cells)
+    assert exit_code(over) == 3 and not over['shown']
+    assert "`factlib gather 'my sweep'` does that" in '\n'.join(summary_lines(over, Path('my sweep')))
