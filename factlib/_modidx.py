@@ -1624,6 +1624,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'factlib.core.modules.source_version': ( 'core/modules.html#source_version',
                                                                                'factlib/core/modules.py')},
             'factlib.core.moved': { 'factlib.core.moved._OldName': ('core/moved.html#_oldname', 'factlib/core/moved.py'),
+                                    'factlib.core.moved._OldName.create_module': ( 'core/moved.html#_oldname.create_module',
+                                                                                   'factlib/core/moved.py'),
                                     'factlib.core.moved._OldName.exec_module': ( 'core/moved.html#_oldname.exec_module',
                                                                                  'factlib/core/moved.py'),
                                     'factlib.core.moved._OldName.find_spec': ( 'core/moved.html#_oldname.find_spec',
