@@ -21,15 +21,14 @@ class Printed(NamedTuple):
     numbers: int = 0     # How many printed numbers we have of it
     experiment: str = '' # Which makes it
     file: str = ''       # Its file in that experiment's results, such as tables/table_3.csv
-    needs: str = ''      # What it takes: '' nothing, 'recordings', 'model', or words that begin with "data:"
+    needs: str = ''      # What it takes: '' nothing, 'recordings', 'model', or in words, such as "data: FADE by path"
     why: str = ''        # Why it isn't made; '' if it is
 
     @property
     def state(self)->str:
         "Where its numbers come from, in the words of the index."
         if self.why: return f'not made: {self.why}'
-        if self.needs.startswith('data:'): return f'needs data{self.needs[4:]}'
-        return {'': 'rules', 'recordings': 'recorded', 'model': 'needs a model'}[self.needs]
+        return {'': 'rules', 'recordings': 'recorded', 'model': 'needs a model'}.get(self.needs, f'needs {self.needs}')
 
 def printed(
     paper:str, # E.g. 'judgememo'
