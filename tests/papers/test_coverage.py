@@ -65,7 +65,7 @@ def test_planted_faults_are_seen():
 def test_a_cell_is_found_by_its_table():
     cells = dict(first="run.table(a, 'table_31')", second="run.table(b, \"table_3\")\nrun.figure(f, 'figure_2')")
     experiment = Shown([], False, 'factlib run x', cells)
-    assert [experiment.cell(file) for file in ('tables/table_3.csv', 'tables/table_31.csv', 'figures/figure_2.png',
+    assert [experiment.cell_of(file) for file in ('tables/table_3.csv', 'tables/table_31.csv', 'figures/figure_2.png',
                                                'tables/table_1.csv', '')] == ['second', 'first', 'second', '', '']
 
 def test_a_run_that_lacks_a_file_a_row_or_a_column_is_seen(tmp_path):
