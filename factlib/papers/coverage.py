@@ -23,6 +23,7 @@ class Printed(NamedTuple):
     file: str = ''       # Its file in that experiment's results, such as tables/table_3.csv
     needs: str = ''      # What it takes: '' nothing, 'recordings', 'model', or in words, such as "data: FADE by path"
     why: str = ''        # Why it isn't made; '' if it is
+    cell: str = ''       # Of the experiment, where the name of the file is put together there; '' where a cell names it
 
     @property
     def state(self)->str:
@@ -77,7 +78,7 @@ class Shown(NamedTuple):
     command: str = '' # That runs it, with a model if it asks one
     cells: dict = {}  # Name of a cell -> its code
 
-    def cell(self,
+    def cell_of(self,
         file:str, # As in `Printed.file`
     )->str: # Its name; '' if no cell names the file
         "The cell that writes a table or figure."
@@ -110,9 +111,13 @@ def _problem(name, entry, rooms, experiments):
     if len(rooms) > 1: return f'{len(rooms)} rooms claim {name}: {", ".join(rooms)}.'
     if not entry.experiment or not entry.file: return f'The published data does not say as which file {name} is made.'
     if entry.experiment not in experiments: return f'There is no experiment {entry.experiment!r} to make {name}.'
-    if not experiments[entry.experiment].cell(entry.file):
+    if not _cell(entry, experiments[entry.experiment]):
         return f'No cell of {entry.experiment} names {Path(entry.file).stem!r}.'
     return ''
+
+def _cell(entry, by):
+    "The cell that shows it: as the published data says, or the one that names the file; '' if there is none."
+    return (entry.cell if entry.cell in by.cells else '') or by.cell_of(entry.file)
 
 def published_tables(
     paper:str, # E.g. 'judgememo'
@@ -142,7 +147,7 @@ def published_tables(
         by = experiments.get(entry.experiment, Shown([], False))
         rows.append(dict(
             table=name, says=entry.says, cells=entry.numbers, room=', '.join(rooms), experiment=entry.experiment,
-            cell=by.cell(entry.file), file=entry.file, state=entry.state, command=by.command,
+            cell=_cell(entry, by), file=entry.file, state=entry.state, command=by.command,
             audit=f'{entry.experiment}/tables/audit.csv' if entry.numbers and by.audited else '',
             problem=_problem(name, entry, rooms, experiments)))
     return pd.DataFrame(rows)
