@@ -2155,6 +2155,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                                               'factlib/evaluators/entailment/alignscore.py'),
                                                           'factlib.evaluators.entailment.alignscore.AlignScoreLike.sentence_scores': ( 'evaluators/entailment/alignscore.html#alignscorelike.sentence_scores',
                                                                                                                                        'factlib/evaluators/entailment/alignscore.py'),
+                                                          'factlib.evaluators.entailment.alignscore.sentence_chunks': ( 'evaluators/entailment/alignscore.html#sentence_chunks',
+                                                                                                                        'factlib/evaluators/entailment/alignscore.py'),
                                                           'factlib.evaluators.entailment.alignscore.word_chunks': ( 'evaluators/entailment/alignscore.html#word_chunks',
                                                                                                                     'factlib/evaluators/entailment/alignscore.py')},
             'factlib.evaluators.entailment.base': { 'factlib.evaluators.entailment.base.Entailment': ( 'evaluators/entailment/base.html#entailment',
