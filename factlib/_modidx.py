@@ -6898,6 +6898,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'factlib.report.words.listed': ('report/words.html#listed', 'factlib/report/words.py'),
                                       'factlib.report.words.tally': ('report/words.html#tally', 'factlib/report/words.py')},
             'factlib.runs.catalogue': { 'factlib.runs.catalogue._about': ('runs/catalogue.html#_about', 'factlib/runs/catalogue.py'),
+                                        'factlib.runs.catalogue._by_rules': ('runs/catalogue.html#_by_rules', 'factlib/runs/catalogue.py'),
                                         'factlib.runs.catalogue._needs_options': ( 'runs/catalogue.html#_needs_options',
                                                                                    'factlib/runs/catalogue.py'),
                                         'factlib.runs.catalogue.benchmark_rows': ( 'runs/catalogue.html#benchmark_rows',
