@@ -67,7 +67,8 @@ def _line(what, row):
     if what == 'experiments': return f"{row['name']:32} {row['about']}"
     absent = '' if row.get('here') else ' (its data are not here)'
     if what == 'benchmarks': return f"{row['name']:20} {row['about']}{absent}"
-    return f"{row['name']:40} needs {', '.join(row['needs']):24} {'asks a model' if row['asks'] else ''}"
+    how = 'asks a model; ' if row['asks'] else 'by rules, where no model is given; ' if row['rules'] else ''
+    return f"{row['name']:33} {row['about']} [{how}needs {', '.join(row['needs'])}]"
 
 def _show_parameters(name):
     "The parameters of an experiment."
