@@ -5972,6 +5972,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                     'factlib/papers/vista/findings.py'),
                                                'factlib.papers.vista.findings.claim_findings': ( 'papers/vista/findings.html#claim_findings',
                                                                                                  'factlib/papers/vista/findings.py'),
+                                               'factlib.papers.vista.findings.model_findings': ( 'papers/vista/findings.html#model_findings',
+                                                                                                 'factlib/papers/vista/findings.py'),
                                                'factlib.papers.vista.findings.support_findings': ( 'papers/vista/findings.html#support_findings',
                                                                                                    'factlib/papers/vista/findings.py')},
             'factlib.papers.vista.misprints': { 'factlib.papers.vista.misprints._claim': ( 'papers/vista/misprints.html#_claim',
