@@ -5714,6 +5714,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                                         'factlib/papers/narrativefactscore/people.py')},
             'factlib.papers.narrativefactscore.printed': { 'factlib.papers.narrativefactscore.printed._correlations': ( 'papers/narrativefactscore/printed.html#_correlations',
                                                                                                                         'factlib/papers/narrativefactscore/printed.py'),
+                                                           'factlib.papers.narrativefactscore.printed._in_range': ( 'papers/narrativefactscore/printed.html#_in_range',
+                                                                                                                    'factlib/papers/narrativefactscore/printed.py'),
                                                            'factlib.papers.narrativefactscore.printed._quality': ( 'papers/narrativefactscore/printed.html#_quality',
                                                                                                                    'factlib/papers/narrativefactscore/printed.py'),
                                                            'factlib.papers.narrativefactscore.printed._scores': ( 'papers/narrativefactscore/printed.html#_scores',
