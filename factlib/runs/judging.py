@@ -289,6 +289,34 @@ def _draw_names(examples):
             names[part, benchmark, *drawn] = label
     return names
 
+# %% ../../nbs/runs/judging.ipynb #judges-given-texts
+_DRAW = ['part', 'benchmark', *_DRAWN]
+
+def _texts_apart(read):
+    """(rows, examples) of each run, of which a benchmark has a number behind its name where an example's text is another
+    one than in an earlier run; and sentences about those."""
+    known: dict = {} # draw -> for each set of texts: example -> hash
+    apart, said = [], []
+    for rows, examples, file in read:
+        own: dict = {} # draw -> example -> hash
+        for *draw, id, text in examples[[*_DRAW, 'id', 'text_hash']].itertuples(index=False, name=None):
+            if text: own.setdefault(tuple(draw), {})[id] = text
+        called = {}
+        for draw, texts in own.items():
+            sets = known.setdefault(draw, [])
+            fits = (k for k, others in enumerate(sets) if all(others.get(i, text) == text for i, text in texts.items()))
+            place = next(fits, len(sets))
+            if place == len(sets): sets.append({})
+            sets[place] |= texts
+            if not place: continue
+            called[draw] = f'{draw[1]}, texts {place + 1}'
+            told = f'{draw[1]} has other texts in {file.parent} than in a run before: there it is "{called[draw]}".'
+            if len(sets[place]) == len(texts) and told not in said: said.append(told)
+        named = lambda t: t.assign(benchmark=[called.get(draw, draw[1])
+                                              for draw in t[_DRAW].itertuples(index=False, name=None)])
+        apart.append((named(rows), named(examples)))
+    return apart, said
+
 # %% ../../nbs/runs/judging.ipynb #judges-given-called
 def _pieces(signature): return re.sub(r'claims:[0-9a-f]{12}', 'claims', signature).split('|')
 
@@ -346,13 +374,15 @@ class GivenJudgements:
         paths:list, # See `judged_files`
     ):
         import pandas as pd
-        read = [_read_judged(file) for path in paths for file in judged_files(path)]
+        files = [file for path in paths for file in judged_files(path)]
+        read = [_read_judged(file) for file in files]
         self.said = list(dict.fromkeys(said for *_, said in read if said)) # what has to be said of them
-        rows = pd.concat([rows for rows, *_ in read], ignore_index=True)
-        examples = pd.concat([_of_parts(examples) for _, examples, _ in read], ignore_index=True)
-        drawn = ['part', 'benchmark', *_DRAWN]
+        apart, said = _texts_apart([(rows, _of_parts(examples), file)
+                                    for (rows, examples, _), file in zip(read, files)])
+        self.said += said
+        rows, examples = (pd.concat(frames, ignore_index=True) for frames in zip(*apart))
         names = _draw_names(examples)
-        rows, examples = (t.assign(draw=[names.get(key, '') for key in t[drawn].itertuples(index=False, name=None)])
+        rows, examples = (t.assign(draw=[names.get(key, '') for key in t[_DRAW].itertuples(index=False, name=None)])
                           for t in (rows, examples))
         called, said = _called(rows)
         self.said += said

@@ -193,3 +193,22 @@ def test_paths_may_have_commas(tmp_path):
     assert set(given.rows.evaluator) == {'words', 'length'}
     with pytest.raises(BadInput, match='no judgements in .*x=2'):
         given_judgements(dict(judgements=f'{tmp_path}/x=2,seed=0'))
+
+def test_other_texts_under_the_same_names_are_another_benchmark(tmp_path):
+    "Nothing of the one takes the place of the other; what is shown can be shown in turn."
+    run(tmp_path/'first', [Words()])
+    run(tmp_path/'same', [Words()], label='{}, again')
+    run(tmp_path/'edited', [Words()], examples=Benchmark('mine', [
+        Example('a', target='An old fox ran far.', truth='true'), Example('b', target='No.', truth='false')], 'label', ''))
+    shown = show(tmp_path, 'first', 'same', 'edited')
+    benchmarks = by_name(shown.given)
+    assert {name: [e.target for e in b] for name, b in benchmarks.items()} == {
+        'mine': ['A fox ran 0.', 'Did it?'], 'mine, texts 2': ['An old fox ran far.', 'No.']}
+    frame = evaluate_in(Words(), benchmarks, shown)
+    assert list(zip(frame.benchmark, frame.value)) == [('mine', 4), ('mine', None), ('mine, texts 2', 5),
+                                                       ('mine, texts 2', 1)]
+    assert shown.given.said == [f'mine has other texts in {tmp_path}/edited than in a run before: there it is "mine, '
+                                'texts 2".']
+    shown.finish()
+    again = show(tmp_path, 'shown', name='again')
+    assert by_name(again.given) == benchmarks and len(again.given.rows) == 4
