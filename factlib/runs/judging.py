@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['SAMPLING', 'COMPARED', 'SMOKE', 'names_in', 'asks', 'weighting', 'judges_for', 'memo_judges', 'check_comparable',
            'note_counts', 'text_languages', 'say_languages', 'judged_files', 'benchmark_name', 'Draw',
-           'GivenJudgements', 'given_judgements', 'evaluate_in', 'Asked', 'evaluate_models', 'add_expected',
-           'open_judges', 'precompute', 'load_precomputed']
+           'GivenJudgements', 'given_judgements', 'evaluate_in', 'evaluate_components', 'Asked', 'evaluate_models',
+           'add_expected', 'open_judges', 'precompute', 'load_precomputed']
 
 # %% ../../nbs/runs/judging.ipynb #judges-imports
 import csv, inspect, json, re, time, warnings
@@ -20,9 +20,11 @@ from ..benchmarks.samples import background_text
 from ..core.files import digest, json_lines, write_atomic
 from ..core.records import BadInput, DataFrame, Example, is_missing
 from ..evaluators.base import EVALUATORS, evaluate, get, judgements_frame, offline_evaluators
+from ..evaluators.claims.dovescore import named_dovescore
 from ..evaluators.expected import expected_judgements
 from ..evaluators.memo.judgememo import MODES, SECTIONS
 from ..evaluators.prompt_family import VERSIONS, Generation, generation
+from ..llm.chat import Chat
 from .costs import absence_lines, why_none
 from .parameters import PlanMade, chat_for, current_plan
 from ..text.words import language_code, language_name, languages_of, languages_said
@@ -509,6 +511,29 @@ def _with_texts(benchmarks):
     "Those whose texts are known."
     return {name: examples for name, examples in benchmarks.items() if any(e.target for e in examples)}
 
+# %% ../../nbs/runs/judging.ipynb #judges-components
+def evaluate_components(
+    told:str, # DoveScores, with semicolons between: 'checker=MODEL; sorter=hybrid, sort=supported'; empty: none
+    benchmarks:dict, # Name -> `Example`s, or their `Benchmark`
+    run, # A `report.results.Experiment`
+    chat=None, # A `Chat`; None where given judgements are shown
+    concurrency:int=16, # Requests under way at a time
+)->list: # Frames as from `evaluate_in`; a label says what was exchanged, and names the model of the rest
+    "Judge by DoveScores whose components are told by name."
+    if run.given:
+        frames = [_shown_in([shown], benchmarks, run, 'component') for shown in run.given.labels('component')
+                  if shown[2]]
+        return [frame for frame in frames if len(frame)]
+    wanted = [one.strip() for one in told.split(';') if one.strip()]
+    if wanted and chat is None: raise BadInput('Components are of models: give one as `-p model NAME`.')
+    def chat_of(model):
+        if model in ('', chat.model): return chat
+        return Chat(model, run.parameters['base_url'] or None, concurrency=concurrency, cache=chat.cache,
+                    mode=chat.mode, request=chat.request)
+    made = [(one, named_dovescore(one, chat_of)) for one in wanted] # a misspelt one is found before any is asked
+    return [evaluate_in(judge, benchmarks, run, f'dovescore, {one}, {chat.model}', chat.model, concurrency,
+                        part='component') for one, judge in made]
+
 # %% ../../nbs/runs/judging.ipynb #judges-models
 class Asked(NamedTuple):
     "What came of an evaluator that asks a model."
@@ -522,6 +547,7 @@ def evaluate_models(
     benchmarks:dict, # Name -> `Example`s, or their `Benchmark`
     run, # A `report.results.Experiment`
     concurrency:int=16, # Requests under way at a time
+    also:Callable|None=None, # Called with the chat before it is closed, to ask for more: see `evaluate_components`
     **options, # For `judges_for`
 )->list: # Of `Asked`
     """Let evaluators ask the model of the experiment's parameters; without one say how it is named. An experiment that
@@ -540,6 +566,7 @@ def evaluate_models(
             label = f'{judge.name}, {chat.model}'
             frame = evaluate_in(judge, benchmarks, run, label, chat.model, concurrency, progress=True)
             asked.append(Asked(judge.name, label, chat.model, frame))
+        if also: also(chat)
     return asked
 
 # %% ../../nbs/runs/judging.ipynb #judges-expected
