@@ -291,9 +291,12 @@ def _called(rows):
         signatures = {signature: _pieces(signature) for signature in own.signature.unique()}
         common = set.intersection(*map(set, signatures.values()))
         apart = len({tuple(pieces) for pieces in signatures.values()}) > 1
+        # who asks no model is looked for by its name, which those keep that judged most, of equals the last
+        times = own.signature.value_counts()
+        plain = None if (own.model != '').any() else max(reversed(list(signatures)), key=times.get)
         for signature, pieces in signatures.items():
             differing = ', '.join(piece for piece in pieces if piece not in common) or 'without these'
-            called[part, label, signature] = f'{label} [{differing}]' if apart else label
+            called[part, label, signature] = f'{label} [{differing}]' if apart and signature != plain else label
         if apart:
             names = '; '.join(dict.fromkeys(called[part, label, signature] for signature in signatures))
             said.append(f'{label} was not judged in the same way everywhere, and is told apart: {names}.')
