@@ -179,13 +179,13 @@ def _chat_beside(out, ending, texts, model, base_url, concurrency, cost, request
         yield Chat(model, base_url, key, cache=cache, **settings)
 
 # %% ../nbs/cli_build.ipynb #building-montages-make
-def _build_montages(chat, texts, out, n, sentences, cost, prices, concurrency, **options):
+def _build_montages(chat, texts, out, n, by_length, sentences, cost, prices, concurrency, **options):
     "Estimate, or make, save, report."
     from factlib.benchmarks.montage_writer import MontageBuilder, build_montages, missing_parts
-    from factlib.benchmarks.montage_writer import save_montages
+    from factlib.benchmarks.montage_writer import save_montages, spread_pairs
     from factlib.evaluators.claims.decompose import SentenceDecomposer
     from factlib.llm.costs import dry_run
-    pairs = texts[:n]
+    pairs = spread_pairs(texts, n or len(texts), options['seed']) if by_length else texts[:n]
     builder = MontageBuilder(chat, SentenceDecomposer() if sentences else None, **options)
     if cost: return click.echo(dry_run(builder, pairs, prices=prices))
     made = build_montages(builder, pairs, concurrency)
@@ -213,6 +213,8 @@ _MONTAGE_OPTIONS = [
                  help='Also write the true order by the same hand: a control, which tells order from style.'),
     click.option('--keep', type=float, help='Leave out a text in which an event has less than this share of its '
                                             'words; by default it is only noted.'),
+    click.option('--by-length', is_flag=True, help='With -n: draw the texts evenly over the lengths of sources and '
+                                                   'summaries; by default the first are taken.'),
     click.option('--seed', default=0, show_default=True, help='Another seed draws other orders.')]
 
 # %% ../nbs/cli_build.ipynb #building-montages
@@ -222,7 +224,8 @@ _MONTAGE_OPTIONS = [
 @with_options(_WRITER_OPTIONS + _MONTAGE_OPTIONS)
 def build_montagelie(texts, out, model, base_url, concurrency, request, **options):
     """Have a model tell true summaries in a false order. TEXTS is a .jsonl file, each line an object with source,
-    true, and perhaps an id.
+    true, and perhaps an id; a file of BookSum or SummScreen; or a folder of such files, or of NAME.txt with
+    NAME.summary.txt.
 
     \b
     factlib build-montagelie pairs.jsonl --out mine.jsonl --model NAME --base-url https://HOST/v1 --cost

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['SAMPLING', 'BY_RULES', 'COMPARED', 'SMOKE', 'names_in', 'asks', 'label_of', 'weighting', 'judges_for', 'memo_judges',
            'check_comparable', 'note_counts', 'text_languages', 'say_languages', 'judged_files', 'benchmark_name',
-           'Draw', 'GivenJudgements', 'given_judgements', 'evaluate_in', 'Asked', 'AskedFor', 'evaluate_models',
-           'add_expected', 'open_judges', 'precompute', 'load_precomputed']
+           'Draw', 'GivenJudgements', 'given_judgements', 'evaluate_in', 'evaluate_components', 'Asked', 'AskedFor',
+           'evaluate_models', 'add_expected', 'open_judges', 'precompute', 'load_precomputed']
 
 # %% ../../nbs/runs/judging.ipynb #judges-imports
 import csv, inspect, json, re, time, warnings
@@ -20,9 +20,11 @@ from ..benchmarks.samples import background_text
 from ..core.files import digest, json_lines, write_atomic
 from ..core.records import BadInput, DataFrame, Example, is_missing
 from ..evaluators.base import EVALUATORS, evaluate, get, judgements_frame, offline_evaluators
+from ..evaluators.claims.dovescore import named_dovescore
 from ..evaluators.expected import expected_judgements
 from ..evaluators.memo.judgememo import MODES, SECTIONS
 from ..evaluators.prompt_family import VERSIONS, Generation, generation
+from ..llm.chat import Chat
 from .costs import absence_lines, why_none
 from .parameters import PlanMade, chat_for, current_plan, judgement_paths
 from ..text.words import language_code, language_name, languages_of, languages_said
@@ -327,9 +329,12 @@ def _called(rows):
         signatures = {signature: _pieces(signature) for signature in own.signature.unique()}
         common = set.intersection(*map(set, signatures.values()))
         apart = len({tuple(pieces) for pieces in signatures.values()}) > 1
+        # who asks no model is looked for by its name, which those keep that judged most, of equals the last
+        times = own.signature.value_counts()
+        plain = None if (own.model != '').any() else max(reversed(list(signatures)), key=times.get)
         for signature, pieces in signatures.items():
             differing = ', '.join(piece for piece in pieces if piece not in common) or 'without these'
-            called[part, label, signature] = f'{label} [{differing}]' if apart else label
+            called[part, label, signature] = f'{label} [{differing}]' if apart and signature != plain else label
         if apart:
             names = '; '.join(dict.fromkeys(called[part, label, signature] for signature in signatures))
             said.append(f'{label} was not judged in the same way everywhere, and is told apart: {names}.')
@@ -565,6 +570,29 @@ def _with_texts(benchmarks):
     "Those whose texts are known."
     return {name: examples for name, examples in benchmarks.items() if any(e.target for e in examples)}
 
+# %% ../../nbs/runs/judging.ipynb #judges-components
+def evaluate_components(
+    told:str, # DoveScores, with semicolons between: 'checker=MODEL; sorter=hybrid, sort=supported'; empty: none
+    benchmarks:dict, # Name -> `Example`s, or their `Benchmark`
+    run, # A `report.results.Experiment`
+    chat=None, # A `Chat`; None where given judgements are shown
+    concurrency:int=16, # Requests under way at a time
+)->list: # Frames as from `evaluate_in`; a label says what was exchanged, and names the model of the rest
+    "Judge by DoveScores whose components are told by name."
+    if run.given:
+        frames = [_shown_in([shown], benchmarks, run, 'component') for shown in run.given.labels('component')
+                  if shown[2]]
+        return [frame for frame in frames if len(frame)]
+    wanted = [one.strip() for one in told.split(';') if one.strip()]
+    if wanted and chat is None: raise BadInput('Components are of models: give one as `-p model NAME`.')
+    def chat_of(model):
+        if model in ('', chat.model): return chat
+        return Chat(model, run.parameters['base_url'] or None, concurrency=concurrency, cache=chat.cache,
+                    mode=chat.mode, request=chat.request)
+    made = [(one, named_dovescore(one, chat_of)) for one in wanted] # a misspelt one is found before any is asked
+    return [evaluate_in(judge, benchmarks, run, f'dovescore, {one}, {chat.model}', chat.model, concurrency,
+                        part='component') for one, judge in made]
+
 # %% ../../nbs/runs/judging.ipynb #judges-models
 class Asked(NamedTuple):
     "What came of an evaluator that asks a model."
@@ -587,6 +615,7 @@ def evaluate_models(
     run, # A `report.results.Experiment`
     concurrency:int=16, # Requests under way at a time
     more:tuple=(), # Of `AskedFor`
+    also:Callable|None=None, # Called with the chat before it is closed, to ask for more: see `evaluate_components`
     **options, # For `judges_for`
 )->list: # Of `Asked`
     """Let evaluators ask the model of the experiment's parameters; without one say how it is named. An experiment that
@@ -608,6 +637,7 @@ def evaluate_models(
                 frame = evaluate_in(judge, piece.benchmarks, run, label, chat.model, concurrency, progress=True,
                                     part=piece.part)
                 asked.append(Asked(judge.name, label, chat.model, frame, piece.part))
+        if also: also(chat)
     return asked
 
 # %% ../../nbs/runs/judging.ipynb #judges-expected

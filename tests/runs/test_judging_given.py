@@ -124,6 +124,16 @@ def test_another_prompt_is_never_mixed(tmp_path):
     assert [f['text'] for f in shown.findings] == ['words, M was not judged in the same way everywhere, and is told '
                                                    'apart: words, M [prompt:a]; words, M [prompt:b].']
 
+def test_who_asks_no_model_keeps_its_name_where_it_judged_most(tmp_path):
+    "An older version judged fewer texts: it is told apart by what differs, and tables find the other by its name."
+    run(tmp_path/'old', [Words('a')], examples=Benchmark('mine', texts().examples[:1], 'label', ''))
+    run(tmp_path/'new', [Words('b')])
+    for folders in (('old', 'new'), ('new', 'old')):
+        shown = show(tmp_path, *folders, name='-'.join(folders))
+        frame = evaluate_in(Words('c'), by_name(shown.given), shown)
+        assert frame.evaluator.value_counts().to_dict() == {'words': 2, 'words [prompt:a]': 1}
+        assert 'words was not judged in the same way everywhere' in shown.findings[0]['text']
+
 def test_what_nobody_judged_is_said_once(tmp_path):
     run(tmp_path/'a', [Words()])
     shown = show(tmp_path, 'a')
