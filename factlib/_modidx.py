@@ -7314,6 +7314,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'factlib.runs.judging._taken': ('runs/judging.html#_taken', 'factlib/runs/judging.py'),
                                       'factlib.runs.judging._texts': ('runs/judging.html#_texts', 'factlib/runs/judging.py'),
                                       'factlib.runs.judging._texts_apart': ('runs/judging.html#_texts_apart', 'factlib/runs/judging.py'),
+                                      'factlib.runs.judging._told_apart': ('runs/judging.html#_told_apart', 'factlib/runs/judging.py'),
                                       'factlib.runs.judging._with_texts': ('runs/judging.html#_with_texts', 'factlib/runs/judging.py'),
                                       'factlib.runs.judging.add_expected': ('runs/judging.html#add_expected', 'factlib/runs/judging.py'),
                                       'factlib.runs.judging.asks': ('runs/judging.html#asks', 'factlib/runs/judging.py'),

@@ -252,7 +252,8 @@ def _read_judged(file):
     if set(_JUDGED) <= set(frame) and texts.is_file(): return frame, _objects(pd.read_parquet(texts)), ''
     try: ran = json.loads((file.parent/'result.json').read_text(encoding='utf-8'))['parameters']
     except (OSError, ValueError, KeyError): ran = {}
-    frame = frame.assign(evaluator_name=frame.evaluator, part='main', seed=ran.get('seed'), n=ran.get('n'), split='',
+    names = [label.removesuffix(f', {model}') for label, model in zip(frame.evaluator, frame.model)]
+    frame = frame.assign(evaluator_name=names, part='main', seed=ran.get('seed'), n=ran.get('n'), split='',
                          meta='{}', text_hash='')
     fields = ['benchmark', 'seed', 'n', 'split', 'text_hash', 'group', 'variant', 'level', 'truth', 'meta']
     known = frame.drop_duplicates(['benchmark', 'example_id'])
@@ -320,20 +321,29 @@ def _texts_apart(read):
     return apart, said
 
 # %% ../../nbs/runs/judging.ipynb #judges-given-called
-def _pieces(signature): return re.sub(r'claims:[0-9a-f]{12}', 'claims', signature).split('|')
+def _pieces(signature, ends='|'):
+    return re.split(f'[{ends}]', re.sub(r'claims:[0-9a-f]{12}', 'claims', signature))
+
+def _told_apart(signatures):
+    "signature -> what it has and not all have, as short as tells them apart."
+    for ends in ('|;', '|'): # pieces of components, or whole components
+        pieces = {signature: dict.fromkeys(_pieces(signature, ends)) for signature in signatures}
+        common = set.intersection(*map(set, pieces.values()))
+        found = {signature: ', '.join(piece for piece in own if piece not in common) or 'without these'
+                 for signature, own in pieces.items()}
+        if len(set(found.values())) == len({tuple(_pieces(signature)) for signature in signatures}): break
+    return found
 
 def _called(rows):
     "(part, label, signature) -> what the evaluator is called, and sentences about those that are told apart."
     called, said = {}, []
     for (part, label), own in rows.groupby(['part', 'evaluator'], sort=False):
-        signatures = {signature: _pieces(signature) for signature in own.signature.unique()}
-        common = set.intersection(*map(set, signatures.values()))
-        apart = len({tuple(pieces) for pieces in signatures.values()}) > 1
+        signatures = list(own.signature.unique())
+        apart = len({tuple(_pieces(signature)) for signature in signatures}) > 1
         # who asks no model is looked for by its name, which those keep that judged most, of equals the last
         times = own.signature.value_counts()
-        plain = None if (own.model != '').any() else max(reversed(list(signatures)), key=times.get)
-        for signature, pieces in signatures.items():
-            differing = ', '.join(piece for piece in pieces if piece not in common) or 'without these'
+        plain = None if (own.model != '').any() else max(reversed(signatures), key=times.get)
+        for signature, differing in _told_apart(signatures).items():
             called[part, label, signature] = f'{label} [{differing}]' if apart and signature != plain else label
         if apart:
             names = '; '.join(dict.fromkeys(called[part, label, signature] for signature in signatures))
