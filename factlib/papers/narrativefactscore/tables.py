@@ -408,11 +408,15 @@ def graph_table(
 def edges_table(
     made:DataFrame, # From `evaluators.narrative.versions.GraphOfStory`
 )->DataFrame: # One row an edge
-    "Figure 3 of any graphs: graph (who made it), story, subject, predicate, object, scenes (from 0), count."
+    """Figure 3 of any graphs: graph (who made it), story, subject, predicate, object, scenes (from 0), count. A person
+    with several names has two of them, as 'Frodo / Frodo Baggins'."""
     import pandas as pd
-    rows = [(r.evaluator + ('' if ',' in r.evaluator else ', by rules'), r.example_id, s, p, o,
-             ', '.join(map(str, scenes)), count)
-            for r in made.itertuples() for s, p, o, scenes, count in (r.evidence or {}).get('edges', ())]
+    rows = []
+    for r in made.itertuples():
+        graph, evidence = r.evaluator if ',' in r.evaluator else f'{r.evaluator}, by rules', r.evidence or {}
+        names = {label: ' / '.join(listed[:2]) for label, listed, _ in evidence.get('characters', ())}
+        rows += [(graph, r.example_id, names.get(s, s), p, names.get(o, o), ', '.join(map(str, scenes)), count)
+                 for s, p, o, scenes, count in evidence.get('edges', ())]
     return pd.DataFrame(rows, columns=['graph', 'story', 'subject', 'predicate', 'object', 'scenes', 'count'])
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-pairs
