@@ -13,7 +13,7 @@ from functools import partial
 from types import SimpleNamespace
 
 from ...benchmarks.montagelie import summary
-from ...benchmarks.narrative import PerturbedSummary, conan, mensa, moviesum
+from ...benchmarks.narrative import PerturbedSummary, conan, films_in
 from ...benchmarks.samples import stories
 from ...core.records import BadInput, DataFrame, Example
 from ...evaluators.narrative.narrativefactscore import NarrativeFactScore
@@ -68,9 +68,8 @@ def newer_films(
     after:str, # A year or date; empty: none is asked for
 )->set: # Their ids
     "The films of MovieSum and MENSA that came out after a date: the paper's challenging set."
-    makers = dict(moviesum=moviesum, mensa=mensa)
-    films = [name.partition('=') for name in asked if name.partition('=')[0] in makers and '=' in name] if after else []
-    return {e.id for name, _, path in films for e in makers[name](path=path, after=after)}
+    paths = [name.partition('=')[2] for name in asked if name.partition('=')[0] in FILMS] if after else []
+    return {e.id for path in paths if path for e in films_in(path, after)[0]}
 
 # %% ../../../nbs/papers/narrativefactscore/method.ipynb #method-extracts
 def extracts(
