@@ -40,7 +40,7 @@ def rule(request):
 
 @pytest.fixture(scope='module')
 def folders(tmp_path_factory):
-    "One run with a model that the paper has; the same judgements as another model's, a third of them refused; both shown."
+    "A run with a model that the paper has; its judgements as another model's, a third of them refused; both shown."
     home = tmp_path_factory.mktemp('trutheval')
     with StubServer(rule, json_schema=True) as server:
         done = factlib_inside('run', 'trutheval', '-p', 'model', 'gemma3:4b', '-p', 'base_url', server.base_url, '-p',
@@ -54,7 +54,8 @@ def folders(tmp_path_factory):
     judged['value'] = judged['correctness'] = judged.value.mask(refused)
     judged['absence'] = ['refused' if no else None for no in refused]
     judged.to_parquet(home/'shy/judgements.parquet')
-    done = factlib_inside('run', 'trutheval', '-p', 'judgements', f'{home}/first,{home}/shy', '--out', home/'shown', cwd=home)
+    done = factlib_inside('run', 'trutheval', '-p', 'judgements', f'{home}/first,{home}/shy', '--out', home/'shown',
+                          cwd=home)
     assert done.returncode == 0, done.stderr
     return home
 
@@ -87,7 +88,8 @@ def test_table_2_has_a_row_for_each_model(folders):
 @pytest.mark.slow
 def test_pairs_and_levels_are_of_common_answers(folders):
     tests = pd.read_csv(folders/'shown/tables/tests.csv')
-    pair = tests[(tests['first'] == 'rubric, gemma3:4b') & (tests.second == 'rubric, shy') & (tests.variant == 'recorded')]
+    pair = tests[(tests['first'] == 'rubric, gemma3:4b') & (tests.second == 'rubric, shy')
+                 & (tests.variant == 'recorded')]
     a, b = own(folders, 'rubric, gemma3:4b'), own(folders, 'rubric, shy')
     both = a.merge(b[['example_id', 'value']], on='example_id', suffixes=('', '_b')).dropna(subset=['value', 'value_b'])
     assert (pair.asked.item(), pair.scored.item(), pair.difference.item()) == (len(a), len(both), 0)
@@ -119,4 +121,5 @@ def test_shown_as_judged_and_as_in_print(folders):
     judge = means[means.evaluator.str.startswith('rubric')]
     assert (judge.ci_low.dropna() >= 1).all() and (judge.ci_high.dropna() <= 5).all()
     parts = pd.read_parquet(folders/'shown/judgements.parquet')
-    assert set(parts.part) == {'main', 'recorded'} and 'RAGAS|gpt-4o-mini' in set(parts[parts.part == 'recorded'].evaluator)
+    assert set(parts.part) == {'main', 'recorded'}
+    assert 'RAGAS|gpt-4o-mini' in set(parts[parts.part == 'recorded'].evaluator)
