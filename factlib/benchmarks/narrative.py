@@ -4,13 +4,13 @@
 
 # %% auto #0
 __all__ = ['LEVELS', 'storysumm_examples', 'parted', 'storysumm', 'storysumm_recorded', 'fables', 'holmes_false',
-           'PerturbedSummary', 'scenes_in', 'is_after', 'moviesum', 'mensa', 'relations_of', 'conan']
+           'PerturbedSummary', 'scenes_in', 'is_after', 'moviesum', 'mensa', 'relations_of', 'conan', 'summary_sets']
 
 # %% ../../nbs/benchmarks/narrative.ipynb #narrative-imports
 import html, re
 from pathlib import Path
 
-from .base import Benchmark, FileForm, benchmark, sample_groups
+from .base import Benchmark, FileForm, benchmark, benchmarks_here, sample_groups
 from .dialogue import check_split, need_file, read_utf8, text_or_none
 from .dialogue_files import csv_rows, need_text, need_texts, some_usable
 from .montagelie import summary
@@ -496,3 +496,21 @@ def conan(
     examples, refused = parted(some_usable(folder, results, 'story'))
     if n is not None: examples = sample_groups(examples, n, seed)
     return Benchmark('conan', examples, 'none', _CONAN_CARD.format(folder=folder.name), tuple(refused))
+
+# %% ../../nbs/benchmarks/narrative.ipynb #narrative-sets
+def summary_sets(
+    asked:list, # holmes_false, storysumm, fables, NAME=PATH, files
+    n:int|None=None, # So many stories of each; None: all
+    holmes:int|None=None, # So many of ours at most; None: all twelve
+    seed:int=0, # Draws them
+    books:str='', # Folder of the novels of FABLES; empty: without a source
+)->tuple: # `Benchmark`s; name -> why it isn't here
+    "Sets of summaries."
+    named = [name for name in asked if name not in ('holmes_false', 'fables')]
+    found, absent = benchmarks_here(named, n, seed) if named else ([], {})
+    some = min([x for x in (n, holmes) if x], default=None)
+    if 'holmes_false' in asked: found.insert(0, holmes_false(n=some, seed=seed))
+    if 'fables' in asked:
+        try: found.append(fables(n=n, seed=seed, books=books or None))
+        except BadInput as e: absent['fables'] = str(e)
+    return found, absent

@@ -24,7 +24,7 @@ from ..evaluators.expected import expected_judgements
 from ..evaluators.memo.judgememo import MODES, SECTIONS
 from ..evaluators.prompt_family import VERSIONS, Generation, generation
 from .costs import absence_lines, why_none
-from .parameters import PlanMade, chat_for, current_plan
+from .parameters import PlanMade, chat_for, current_plan, judgement_paths
 from ..text.words import language_code, language_name, languages_of, languages_said
 
 # %% ../../nbs/runs/judging.ipynb #judges-names
@@ -307,6 +307,15 @@ def _called(rows):
             said.append(f'{label} was not judged in the same way everywhere, and is told apart: {names}.')
     return called, list(dict.fromkeys(said))
 
+# %% ../../nbs/runs/judging.ipynb #judges-given-differing
+def _differing(rows, once):
+    "A sentence for each evaluator that gave a text another score in another run."
+    known = rows[~rows.failed].assign(said=lambda t: [str(a or v) for v, a in zip(t.value, t.absence)])
+    several = known.groupby(once, sort=False, dropna=False).said.nunique().loc[lambda counts: counts > 1]
+    return [f'{called} judged {len(own)} text{"s"*(len(own) > 1)} in more than one of these runs, and not alike: the first '
+            'run counts.'
+            for called, own in several.groupby('called', sort=False)]
+
 # %% ../../nbs/runs/judging.ipynb #judges-given-class
 def _example(row):
     "An `Example` from its row in `examples.parquet`."
@@ -350,7 +359,11 @@ class GivenJudgements:
         rows['called'] = [called[key] for key in rows[['part', 'evaluator', 'signature']].itertuples(index=False,
                                                                                                       name=None)]
         newer = lambda t: t.sort_values('text_hash', key=lambda hashes: hashes == '', kind='stable')
-        self.rows = newer(rows).drop_duplicates(['part', 'draw', 'called', 'example_id']).sort_index()
+        once = ['part', 'draw', 'called', 'example_id']
+        rows['failed'] = rows.absence == 'transport' # on the way: another run's judgement counts, if there is one
+        self.said += _differing(rows, once)
+        rows = newer(rows).sort_values('failed', kind='stable').drop(columns='failed')
+        self.rows = rows.drop_duplicates(once).sort_index()
         self.draws: dict = {} # part -> its draws
         for (part, label), own in examples.groupby(['part', 'draw'], sort=False):
             own = newer(own).drop_duplicates('id').sort_index()
@@ -435,7 +448,7 @@ def given_judgements(
     parameters:dict, # Of an experiment, checked
 )->GivenJudgements|None: # None: the experiment judges
     "The judgements that an experiment is to show, by its parameter `judgements`."
-    paths = [path.strip() for path in parameters.get('judgements', '').split(',') if path.strip()]
+    paths = judgement_paths(parameters.get('judgements', ''))
     return GivenJudgements(paths) if paths else None
 
 # %% ../../nbs/runs/judging.ipynb #judges-judged-by

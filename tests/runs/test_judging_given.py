@@ -168,3 +168,28 @@ def test_where_judgements_are_looked_for(tmp_path):
     assert given_judgements(dict(judgements=' ')) is None and given_judgements({}) is None
     both = f'{tmp_path}/sweep/x=1, {tmp_path}/sweep/x=3'
     assert len(given_judgements(dict(judgements=both)).rows) == 2
+
+def test_runs_that_differ_without_a_reason_are_said(tmp_path):
+    "The first counts; one that failed on the way counts only where there is no other."
+    class Moody(Words):
+        def judge(self, example):
+            self.signature, score = 'words', self.scores.pop(0)
+            absent = dict(absence=Absence.transport) if score is None else {}
+            return Judgement(example.id, self.name, score, **absent)
+    for folder, scores in dict(first=[None, 2.], second=[1., 3.], third=[1., 2.]).items():
+        judge = Moody()
+        judge.scores = scores
+        run(tmp_path/folder, [judge])
+    shown = show(tmp_path, 'first', 'second', 'third')
+    assert list(evaluate_in(Words(), by_name(shown.given), shown).value) == [1, 2]
+    assert shown.given.said == ['words judged 1 text in more than one of these runs, and not alike: the first run '
+                                'counts.']
+    assert [f['text'] for f in shown.findings] == shown.given.said
+
+def test_paths_may_have_commas(tmp_path):
+    run(tmp_path/'x=1,seed=0', [Words()])
+    run(tmp_path/'b', [get('length')])
+    given = given_judgements(dict(judgements=f'{tmp_path}/x=1,seed=0, {tmp_path}/b'))
+    assert set(given.rows.evaluator) == {'words', 'length'}
+    with pytest.raises(BadInput, match='no judgements in .*x=2'):
+        given_judgements(dict(judgements=f'{tmp_path}/x=2,seed=0'))

@@ -134,6 +134,8 @@ def method_name(
     word, _, n = version.partition(' ')
     return f'{n}{_ORDINAL.get(int(n), "th")} iteration' if word == 'iteration' and n.isdecimal() else version
 
+def _in_range(end): return None if is_missing(end) else min(100., max(0., end)) # of an interval, in percent
+
 def _scores(frame, variant, measure, values):
     "Rows for `quality_table`, in percent."
     import pandas as pd
@@ -174,8 +176,8 @@ def _quality(name, scores_of, seed):
             asked = scores.groupby(['dataset', 'variant', 'measure']).size()
             for r in quality_table(scores, seed=seed).itertuples():
                 place = 'challenging' if challenging else set_name(r.dataset)
-                found.append(dict(key=f'{r.variant}|{place}|{r.measure}', here=r.mean, ci_low=max(0., r.ci_low),
-                                  ci_high=min(100., r.ci_high), scored=r.scored,
+                found.append(dict(key=f'{r.variant}|{place}|{r.measure}', here=r.mean, ci_low=_in_range(r.ci_low),
+                                  ci_high=_in_range(r.ci_high), scored=r.scored,
                                   asked=asked[r.dataset, r.variant, r.measure]))
         here = {f['key'].split('|')[1] for f in found}
         def why(key, here=here, model=model):
@@ -261,10 +263,10 @@ def table_7(
             why = lambda key, m=m: ('' if key.endswith('|graph') and 'NFS' not in key else 'needs people' if 'Human' in key
                                     else _NEEDS['LongDocFACTScore'] if 'LongDoc' in key else _MODEL if not m else
                                     'has no scores, or its answers were in the cache')
-            keys = None if not models else (lambda key: key.startswith(('NFS', 'FActScore'))) if m else (
-                lambda key: not key.startswith(('NFS', 'FActScore')))
-            blocks.append(block('7', own, why, keys, compared=set_name(dataset) == 'FABLES', data=set_name(dataset),
-                                model=m))
+            asks = lambda key: key.startswith(('NFS', 'FActScore'))
+            keys = None if not models else asks if m else lambda key: not asks(key)
+            if dataset != 'fables': keys = lambda key: False # only what was found
+            blocks.append(block('7', own, why, keys, data=set_name(dataset), model=m))
     return joined(blocks)
 
 def perturbed_scores(
@@ -298,14 +300,14 @@ def table_8(
             found = []
             if own is not None and len(own):
                 asked = own.groupby(['variant', 'measure']).size()
-                found = [dict(key=f'{r.variant}|{r.measure}', here=r.mean, ci_low=max(0., r.ci_low),
-                              ci_high=min(100., r.ci_high), asked=asked[r.variant, r.measure], scored=r.scored)
+                found = [dict(key=f'{r.variant}|{r.measure}', here=r.mean, ci_low=_in_range(r.ci_low),
+                              ci_high=_in_range(r.ci_high), asked=asked[r.variant, r.measure], scored=r.scored)
                          for r in quality_table(own, seed=seed).itertuples()]
             def why(key, found=found, model=model):
                 if not found: return _DATA['MENSA']
                 if 'BERTScore' in key: return _NEEDS['BERTScore']
                 return 'has no scores' if model else _MODEL
-            keys = None if model or there == [''] else lambda key: 'NFS' not in key # there are models': by them
+            keys = None if model or there == [''] else lambda key: 'NFS' not in key # models have theirs
             blocks.append(block('8', found, why, keys, compared=name == 'mensa', data=set_name(name), model=model))
     return joined(blocks)
 
