@@ -153,7 +153,8 @@ def ladder_picture(
     from matplotlib.figure import Figure
     if not ladder: raise BadInput('There is no answer to draw.')
     fig, size, line, indent = Figure(figsize=(WIDTH, 1), layout='constrained'), 8.5, .165, .35
-    renderer, placed, y = FigureCanvasAgg(fig).get_renderer(), [], .3
+    renderer, y = FigureCanvasAgg(fig).get_renderer(), .3
+    placed: list = [] # x, y, text, look
     def width(text, **look):
         probe = fig.text(0, 0, text, fontsize=size, **look)
         wide = probe.get_window_extent(renderer).width/fig.dpi
