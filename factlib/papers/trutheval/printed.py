@@ -106,7 +106,7 @@ def print_correlations(
         kind = order.index(who.method if who.method in order else '')
         about = dict(method=who.method, model=who.model, evaluator=r['evaluator'], dataset=r['dataset'],
                      ladders=r['variant'], why='') | {c: r[c] for c in ('questions', 'asked', 'scored')}
-        rows.append(dict(place=(place, kind), row=who.printed if same else '') | about
+        rows.append(dict(place=(place, kind, not same), row=who.printed if same else '') | about
                     | _beside(print_of.get(who.printed, {}) if same else {}, r))
     there = {row['row'] for row in rows}
     for place, (row, known) in enumerate(print_of.items()):
@@ -115,7 +115,7 @@ def print_correlations(
         name = next(name for name, printed in METHODS.items() if printed == method)
         why = ('was judged on other ladders than the recorded ones' if row in judged
                else f'needs {_NEEDS[method]}: -p model {model} -p judges {name}')
-        rows.append(dict(place=(place, 0), method=method, model=model, why=why) | _beside(known))
+        rows.append(dict(place=(place, 0, False), method=method, model=model, why=why) | _beside(known))
     columns = ['method', 'model', 'evaluator', 'dataset', 'ladders', 'questions', 'asked', 'scored', *_beside({}),
                'why']
     table = pd.DataFrame(sorted(rows, key=lambda row: row['place'])).reindex(columns=columns)
