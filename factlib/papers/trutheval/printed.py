@@ -235,11 +235,13 @@ def levels_picture(
 ): # A `matplotlib.figure.Figure`
     "Figure 3a. Intervals are drawn where a panel has at most four lines."
     from matplotlib.lines import Line2D
-    methods, levels = list(frame.method.unique()), sorted(frame.level.unique(), key=lambda x: float(x[1:]))
-    names = list(frame.model.unique())
+    rank = [*METHODS.values(), *frame.method.unique()].index # rules behind the paper's methods
+    methods = sorted(frame.method.unique(), key=lambda name: (name.startswith(RULES), rank(name)))
+    levels = sorted(frame.level.unique(), key=lambda x: float(x[1:]))
+    names = list(dict.fromkeys(name for method in methods for name in frame[frame.method == method].model))
     look: dict = {name: dict(color=COLOURS[i % 8], marker=MARKERS[i % 8], linestyle=DASHES[i//8 % 4])
                   for i, name in enumerate(names)}
-    fig, panels = panel_grid(methods, 2.5, across=min(2, len(methods)))
+    fig, panels = panel_grid(methods, 2.5, across=min(2, len(methods)), share='y')
     for method, ax in panels.items():
         own = frame[frame.method == method]
         shown = list(own.model.unique())
