@@ -4475,6 +4475,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                      'factlib/metaeval/damage.py'),
                                          'factlib.metaeval.damage.gold_scores': ( 'metaeval/damage.html#gold_scores',
                                                                                   'factlib/metaeval/damage.py'),
+                                         'factlib.metaeval.damage.judge_differences': ( 'metaeval/damage.html#judge_differences',
+                                                                                        'factlib/metaeval/damage.py'),
                                          'factlib.metaeval.damage.judges_finding': ( 'metaeval/damage.html#judges_finding',
                                                                                      'factlib/metaeval/damage.py'),
                                          'factlib.metaeval.damage.length_alone_finding': ( 'metaeval/damage.html#length_alone_finding',
