@@ -305,7 +305,7 @@ def ablation_tables(
         for model in dict.fromkeys(['LI', *models]):
             own, printed = table[table.evaluator == model], tables[name]
             if model != 'LI': printed = Published(name, dict.fromkeys(printed.cells), printed.key)
-            cells = ablation_cells(own, {name: printed}, [name])[name] if len(own) else {}
+            cells = ablation_cells(own, {name: printed}, (name,))[name] if len(own) else {}
             rows = printed_table(printed, {cell: x.definition for cell, x in cells.items()},
                                  why if model == 'LI' else 'This configuration was not judged so, or has no score.',
                                  ablation_counts(name, printed.cells, own) if len(own) else {})
