@@ -70,7 +70,7 @@ def check_shown():
     assert not judged.duplicated(['benchmark', 'seed', 'evaluator', 'example_id']).any()
 
 def test_all_cells_together_stopped_gone_on_and_grown(asked):
-    "Three models x two data sets x two seeds; one model refuses a third. Stopped by a limit, gone on with, grown."
+    "Three models, two data sets, two seeds; one refuses a third. Stopped by a limit, gone on with, grown."
     first = swept(asked.write(['m', 'shy', 'keen'], dict(limits=dict(requests=20))))
     assert first['limit'] and first['done'] == 2 and first['shown'] == 'swept/all/index.html'
     assert list(shown().index.get_level_values('benchmark').unique()) == ['a, seed 0', 'a, seed 1'] # what there is
