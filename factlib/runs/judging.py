@@ -295,10 +295,9 @@ _DRAW = ['part', 'benchmark', *_DRAWN]
 def _texts_apart(read):
     """(rows, examples) of each run, whose benchmark has a number behind its name where a text is another one than an
     earlier run's of the same name; and sentences about those."""
-    known: dict = {} # draw -> for each set of texts: example -> hash
-    apart, said = [], []
+    known, apart, said = {}, [], [] # draw -> for each set of texts: example -> hash
     for rows, examples, file in read:
-        own: dict = {} # draw -> example -> hash
+        own = {} # draw -> example -> hash
         for *draw, id, text in examples[[*_DRAW, 'id', 'text_hash']].itertuples(index=False, name=None):
             if text: own.setdefault(tuple(draw), {})[id] = text
         called = {}
