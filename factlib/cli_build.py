@@ -64,8 +64,8 @@ def _build(folder, out, metadata, filters, as_is, kinds, intensities, lengths, s
     levels = list(dict.fromkeys(e.level for e in made))
     damaged = ' '.join(dict.fromkeys(e.variant for e in made if e.variant != 'gold' and e.level == levels[0]))
     length = 0 if levels[0] == 'full' else levels[0]
-    click.echo(f'factlib run live_judge -p dataset {shlex.quote(str(out))} -p kinds {damaged!r} -p length {length} -p n 0 '
-               '-p model NAME -p base_url https://HOST/v1')
+    click.echo(f'factlib run live_judge -p dataset {shlex.quote(str(out))} -p kinds {damaged!r} -p length {length} '
+               '-p n 0 -p model NAME -p base_url https://HOST/v1')
 
 # %% ../nbs/cli_build.ipynb #building-build
 @click.command('build')

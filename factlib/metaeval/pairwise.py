@@ -292,7 +292,7 @@ def model_findings(
         found, where = own[own.p_bh < alpha], f'On {benchmark} ({question})'
         if not len(found):
             known = own.p_bh.dropna()
-            least = f'p = {format_p(known.min())} at least' if len(known) else 'there is nothing that two of them scored'
+            least = f'p = {format_p(known.min())} at least' if len(known) else 'no two of them scored the same texts'
             said.append(f'{where} no two models can be told apart as {evaluator}: {least}, by Benjamini and Hochberg.')
             continue
         told = []

@@ -296,10 +296,9 @@ def _draw_names(examples):
 _DRAW = ['part', 'benchmark', *_DRAWN]
 
 def _texts_apart(read):
-    """(rows, examples) of each run, of which a benchmark has a number behind its name where an example's text is another
-    one than in an earlier run; and sentences about those."""
-    known = {} # draw -> for each set of texts: example -> hash
-    apart, said = [], []
+    """(rows, examples) of each run, whose benchmark has a number behind its name where a text is another one than an
+    earlier run's of the same name; and sentences about those."""
+    known, apart, said = {}, [], [] # draw -> for each set of texts: example -> hash
     for rows, examples, file in read:
         own = {} # draw -> example -> hash
         for *draw, id, text in examples[[*_DRAW, 'id', 'text_hash']].itertuples(index=False, name=None):
@@ -307,8 +306,8 @@ def _texts_apart(read):
         called = {}
         for draw, texts in own.items():
             sets = known.setdefault(draw, [])
-            fits = (k for k, others in enumerate(sets) if all(others.get(i, text) == text for i, text in texts.items()))
-            place = next(fits, len(sets))
+            fits = lambda others: all(others.get(id, text) == text for id, text in texts.items())
+            place = next((k for k, others in enumerate(sets) if fits(others)), len(sets))
             if place == len(sets): sets.append({})
             sets[place] |= texts
             if not place: continue
@@ -355,9 +354,8 @@ def _differing(rows, once):
     "A sentence for each evaluator that gave a text another score in another run."
     known = rows[~rows.failed].assign(said=lambda t: [str(a or v) for v, a in zip(t.value, t.absence)])
     several = known.groupby(once, sort=False, dropna=False).said.nunique().loc[lambda counts: counts > 1]
-    return [f'{called} judged {len(own)} text{"s"*(len(own) > 1)} in more than one of these runs, and not alike: the first '
-            'run counts.'
-            for called, own in several.groupby('called', sort=False)]
+    return [f'{called} judged {len(own)} text{"s"*(len(own) > 1)} in more than one of these runs, and not alike: the '
+            'first run counts.' for called, own in several.groupby('called', sort=False)]
 
 # %% ../../nbs/runs/judging.ipynb #judges-given-class
 def _example(row):

@@ -1,5 +1,5 @@
-"""Three models, two data sets, two seeds, one model refusing a third: a sweep's judgements as the paper's tables, equal to
-tables that are worked out from the judgements by other code."""
+"""Three models, two data sets, two seeds, one model refusing a third: a sweep's judgements as the paper's tables, equal
+to tables that are worked out from the judgements by other code."""
 import json
 import re
 from itertools import combinations, product

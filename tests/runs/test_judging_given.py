@@ -209,7 +209,8 @@ def test_other_texts_under_the_same_names_are_another_benchmark(tmp_path):
     run(tmp_path/'first', [Words()])
     run(tmp_path/'same', [Words()], label='{}, again')
     run(tmp_path/'edited', [Words()], examples=Benchmark('mine', [
-        Example('a', target='An old fox ran far.', truth='true'), Example('b', target='No.', truth='false')], 'label', ''))
+        Example('a', target='An old fox ran far.', truth='true'), Example('b', target='No.', truth='false')], 'label',
+        ''))
     shown = show(tmp_path, 'first', 'same', 'edited')
     benchmarks = by_name(shown.given)
     assert {name: [e.target for e in b] for name, b in benchmarks.items()} == {
