@@ -370,7 +370,6 @@ class LabelSource(NamedTuple):
 def of_people(
     rows:DataFrame, # From `read_annotations`
     examples:list, # `Example`s that were annotated
-    seed:int=0, # Of the intervals
 )->LabelSource:
     "Annotations, and the labels that the sets came with."
     import pandas as pd
