@@ -15,10 +15,10 @@ import fact_server
 import turn_server
 from command import factlib_inside
 
-def shown(tmp_path, experiment, *folders, out='shown'):
+def shown(tmp_path, experiment, *folders, out='shown', more=()):
     "The result of showing, in a folder of its own."
     paths = ','.join(str(tmp_path/folder) for folder in folders)
-    done = factlib_inside('run', experiment, '-p', 'judgements', paths, '--out', tmp_path/out, cwd=tmp_path)
+    done = factlib_inside('run', experiment, '-p', 'judgements', paths, *more, '--out', tmp_path/out, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     return json.loads((tmp_path/out/'result.json').read_text(encoding='utf-8'))
 
@@ -100,7 +100,16 @@ def test_vista_without_its_data(tmp_path):
     assert set(judged.part) == {'main', 'tuning', 'ablation', 'given_claims'}
     assert any('vista_zero_shot, rule' in name for name in judged.evaluator[judged.part == 'ablation'])
     add_another_model(judged, tmp_path/'first', tmp_path/'second')
-    check_two_models_and_draws(tmp_path, shown(tmp_path, 'vista', 'first', 'second', out='both'))
+    people = ['-p', 'annotations', annotated(tmp_path/'shown/for_people.jsonl', tmp_path/'people.jsonl')]
+    check_two_models_and_draws(tmp_path, shown(tmp_path, 'vista', 'first', 'second', out='both', more=people))
+
+def annotated(source, path):
+    "Two annotators have filled in what they were given: they agree, but for the first claim."
+    lines = [json.loads(line) for line in source.read_text(encoding='utf-8').splitlines()]
+    filled = [line | dict(annotator=a, label='verifiable' if i or a == 'A' else 'out-of-scope')
+              for a in 'AB' for i, line in enumerate(line for line in lines if line['claim'])]
+    path.write_text(''.join(json.dumps(line) + '\n' for line in filled), encoding='utf-8')
+    return path
 
 def add_another_model(judged, first, second):
     """A file as of another model on the same conversations, drawn by seed 1, whose verdicts on every third turn are
@@ -137,6 +146,10 @@ def check_two_models_and_draws(tmp_path, result):
         table = read(f'table_{i}')
         published = table.filter(like='_published').notna().any(axis=1)
         assert published.any() and (table.why.notna() | (table.index < len(table[table.why.isna()]))).all()
+    second, third = read('table_2').iloc[0], read('table_3')
+    claims = int(third[third.label == 'verifiable']['count'].iloc[0])
+    assert (second.pair, second.jaccard, second.of) == ('A-B', 1, 'people') and second.n_first == claims + 1
+    assert set(read('table_4')['of'].dropna()) == {'people'} and len(read('to_adjudicate')) == 1 # a tie
     assert result['evaluators']['vista, shy']['scored'] < result['evaluators']['vista, shy']['asked']
     assert (tmp_path/'both/figures/figure_2.png').stat().st_size < 100_000
     lines = [json.loads(line) for line in (tmp_path/'both/for_people.jsonl').read_text(encoding='utf-8').splitlines()]

@@ -370,10 +370,10 @@ class LabelSource(NamedTuple):
 def of_people(
     rows:DataFrame, # From `read_annotations`
     examples:list, # `Example`s that were annotated
-    seed:int=0, # Of the intervals
 )->LabelSource:
     "Annotations, and the labels that the sets came with."
     import pandas as pd
+    examples = list({e.id: e for e in examples}.values()) # two draws of a set share some
     shares, alpha, left = consensus_table(rows, **_SAME)
     agreed = consensus(claim_units(rows, **_SAME))
     original = pd.DataFrame([dict(example_id=e.id, label=e.truth, group=e.group) for e in examples])
