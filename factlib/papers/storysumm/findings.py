@@ -6,7 +6,7 @@
 __all__ = ['floor_finding', 'held_findings', 'guess_finding', 'verdict_finding']
 
 # %% ../../../nbs/papers/storysumm/findings.ipynb #findings-imports
-from ...core.records import DataFrame
+from ...core.records import DataFrame, is_missing
 from ...report.tables import format_estimate
 from ...report.words import by_interval, listed, tally
 
@@ -81,7 +81,7 @@ def verdict_finding(
     fair = results[results.on == 'test']
     return (f'{(audit.status == "agrees").sum()} of {len(audit)} printed numbers follow from the recorded verdicts. On '
             f'summaries on which no threshold was chosen: '
-            + '; '.join(f'{e} kappa {format_estimate(k, (low, high), 2)}, '
+            + '; '.join(f'{e} kappa {format_estimate(k, None if is_missing(low) else (low, high), 2)}, '
                         + by_interval(low, high, 'worse than chance', 'better than chance',
                                       'not shown to be better than chance')
                         for e, k, low, high in zip(fair.evaluator, fair.kappa, fair['kappa, low'], fair['kappa, high']))
