@@ -52,13 +52,21 @@ def score_loss(
     rows:DataFrame, # From `with_steps`, of one evaluator
     n_resamples:int=1000, # For the interval
     seed:int=0, # Of the resamples
+    limits:tuple|None=None, # The lowest and the highest score there is: no interval goes beyond what they allow
 )->Result: # estimate: in units of the score, positive if more damage scores lower
     "The score lost per level, averaged over questions, with an interval over questions."
-    known = rows[rows.value.notna()]
-    slopes = [_slope(part.step.to_numpy(float), part.value.to_numpy(float)) for _, part in known.groupby('group')]
-    lost = [-s for s in slopes if s is not None]
+    known, lost, reach = rows[rows.value.notna()], [], 0.
+    for _, part in known.groupby('group'):
+        steps = part.step.to_numpy(float)
+        slope = _slope(steps, part.value.to_numpy(float))
+        if slope is None: continue
+        lost.append(-slope)
+        centred = steps - steps.mean()
+        reach = max(reach, centred[centred > 0].sum()/(centred @ centred)) # all high below, all low above the middle
     what = 'score lost per level: minus the least-squares slope within each question, then the mean over questions'
-    return bootstrap(np.mean, lost, n_resamples=n_resamples, seed=seed, definition=what)
+    most = None if limits is None or not lost else reach*(limits[1] - limits[0])
+    return bootstrap(np.mean, lost, n_resamples=n_resamples, seed=seed, definition=what,
+                     limits=most and (-most, most))
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-results
 def _first_step(rows, n_resamples, seed):
@@ -71,14 +79,14 @@ def _first_step(rows, n_resamples, seed):
     return auc_ci(*scores, method='cluster', groups=groups, n_resamples=n_resamples, seed=seed)
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-all-results
-def _results(rows, undefined, n_resamples, seed):
+def _results(rows, undefined, n_resamples, seed, limits=None):
     "Name -> `Result` of one evaluator on one variant."
     known, options = rows[rows.value.notna()], dict(n_resamples=n_resamples, seed=seed)
     values, steps, groups = list(known.value), list(known.step), list(known.group)
     return dict(tau=kendall(values, steps, groups, True, undefined=undefined, **options),
                 pearson=pearson(values, steps, groups, **options),
                 rows=bootstrap(COEFFICIENTS['pearson'], values, steps, limits=(-1, 1), **options),
-                auc=_first_step(known, **options), loss=score_loss(known, **options))
+                auc=_first_step(known, **options), loss=score_loss(known, limits=limits, **options))
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-cells
 def _counts(part):
@@ -100,6 +108,7 @@ def level_statistics(
     undefined:str='drop', # Or "zero": questions whose scores are all the same
     n_resamples:int=1000, # For the intervals
     seed:int=0,
+    limits:dict|None=None, # Evaluator -> the lowest and the highest score that it gives, where that is known
 )->DataFrame:
     """One row for each part.
 
@@ -109,8 +118,12 @@ def level_statistics(
     - auc (low, high): level 0 against 1; loss (low, high): score per level"""
     import pandas as pd
     need_columns(rows, [*by, 'group', 'step', 'value'], 'The rows')
-    return pd.DataFrame([dict(zip(by, key)) | _counts(part) | _cells(_results(part, undefined, n_resamples, seed))
-                         for key, part in rows.groupby(list(by), sort=False)])
+    table = []
+    for key, part in rows.groupby(list(by), sort=False):
+        about = dict(zip(by, key))
+        ends = (limits or {}).get(about.get('evaluator'))
+        table.append(about | _counts(part) | _cells(_results(part, undefined, n_resamples, seed, ends)))
+    return pd.DataFrame(table)
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-pairs
 def _pairs_of(part, near):

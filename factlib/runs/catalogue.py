@@ -24,10 +24,17 @@ def needs_model(
     return asks(name) and not getattr(EVALUATORS[name], 'offline', False)
 
 def _about(make):
-    "The first sentence of what an evaluator says of itself."
-    return ' '.join((make.__doc__ or '').split()).split('. ')[0].rstrip('.')
+    "The first sentence of what an evaluator says of itself, and what tells a variant from it."
+    said = ' '.join((make.__doc__ or '').split()).split('. ')[0].rstrip('.')
+    told = lambda x: x if x is None or isinstance(x, (str, int, float)) else type(x).__name__
+    options = ', '.join(f'{k}={told(x)}' for k, x in getattr(make, 'made_with', {}).items())
+    return f'{said} ({options})' if options else said
 
 # %% ../../nbs/runs/catalogue.ipynb #lists-made
+def _by_rules(name):
+    "Whether rules stand in for a model where none is given."
+    return not needs_model(name) and (asks(name) or 'entailment' in inspect.signature(EVALUATORS[name]).parameters)
+
 def _needs_options(make):
     "Whether an evaluator can't be made without options."
     known, rest = getattr(make, 'background', {}), (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -38,12 +45,14 @@ def _lacks_packages(make): return any(find_spec(name) is None for name in getatt
 
 # %% ../../nbs/runs/catalogue.ipynb #lists-evaluators
 def evaluator_rows()->list: # Of dicts
-    "Name, about, needs (fields of an example), asks (can't do without a model), here (runs by its name alone), slow."
+    """Name, about, needs (fields of an example), asks (can't do without a model), rules (where no model is given, they
+    stand in for it), here (runs by its name alone), slow."""
     rows = []
     for name, make in EVALUATORS.items():
         ask, slow = needs_model(name), bool(getattr(make, 'slow', False))
         here = not ask and not _needs_options(make) and not _lacks_packages(make)
-        rows.append(dict(name=name, about=_about(make), needs=list(make.requires), asks=ask, here=here, slow=slow))
+        rows.append(dict(name=name, about=_about(make), needs=list(make.requires), asks=ask, rules=_by_rules(name),
+                         here=here, slow=slow))
     return rows
 
 # %% ../../nbs/runs/catalogue.ipynb #lists-benchmarks

@@ -202,9 +202,9 @@ def _wide(scores):
         wide = part.groupby(['group', 'variant'], sort=False).x.mean().unstack('variant')
         yield key, wide[[name for name in order if name in wide]]
 
-def _film_mean(x, n_resamples=1000, seed=0):
-    "A mean with its interval."
-    return bootstrap(lambda column: column.mean(), x, n_resamples=n_resamples, seed=seed)
+def _film_mean(x, limits, n_resamples=1000, seed=0):
+    "A mean with its interval, which stays within what the mean can be; limits None: that is not known."
+    return bootstrap(lambda column: column.mean(), x, n_resamples=n_resamples, seed=seed, limits=limits)
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-quality
 def quality_table(
@@ -219,17 +219,17 @@ def quality_table(
     rows, films = [], scores.groupby(['dataset', 'measure', 'variant']).group.nunique()
     for (dataset, measure), wide in _wide(scores):
         for variant in wide:
-            r = _film_mean(_numbers(wide[variant]), **options)
+            r = _film_mean(_numbers(wide[variant]), (0, 100) if measure in READINGS else None, **options)
             rows.append(dict(dataset=dataset, variant=variant, measure=measure, mean=r.estimate, ci_low=r.low,
                 ci_high=r.high, scored=r.n, groups=films[dataset, measure, variant]))
     return _as_numbers(rows, ['mean', 'ci_low', 'ci_high'])
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-change-row
-def _change_row(before, after, n_resamples=1000, seed=0):
+def _change_row(before, after, limits=None, n_resamples=1000, seed=0):
     "From one kind of text to another, film by film."
     d = [None if a is None or b is None else b - a for a, b in zip(_numbers(before), _numbers(after))]
     known = [x for x in d if x is not None]
-    r, size = _film_mean(d, n_resamples, seed), effect_size(d).estimate if len(known) > 1 else None
+    r, size = _film_mean(d, limits, n_resamples, seed), effect_size(d).estimate if len(known) > 1 else None
     p = permutation_test(d, seed=seed).p if known else None
     rises, falls = (sum(sign*x > 1e-9 for x in known) for sign in (1, -1))
     return dict(delta=r.estimate, ci_low=r.low, ci_high=r.high, dz=size, p=p, rises=rises, falls=falls,
@@ -255,7 +255,9 @@ def changes_table(
     - dataset, measure, before, after
     - delta, ci_low, ci_high, dz: points, and in sd of differences; p, p_holm: sign flips
     - rises, falls, compared, groups: films, with both scores, all"""
-    rows = [dict(dataset=dataset, measure=measure, before=a, after=b) | _change_row(wide[a], wide[b], **options)
+    reach = lambda measure: (-100, 100) if measure in READINGS else None
+    rows = [dict(dataset=dataset, measure=measure, before=a, after=b)
+        | _change_row(wide[a], wide[b], reach(measure), **options)
         for (dataset, measure), wide in _wide(scores) for a, b in _checked_pairs(scores, pairs) if {a, b} <= set(wide)]
     table = _as_numbers(rows, ['delta', 'ci_low', 'ci_high', 'dz', 'p'])
     if not rows: return table

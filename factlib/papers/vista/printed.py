@@ -107,11 +107,11 @@ def beside_print(
         if key not in used: found.append(dict(zip(keys, key)) | beside(known) | dict(why=why))
     both = [name for column in columns for name in (column, f'{column}_published')]
     frame = pd.DataFrame(found, columns=[*keys, *both, *(c for c in more if c != 'why'), 'why'])
-    return frame.astype({c: kind for c in frame if (kind := _number(frame[c]))})
+    return frame.astype({c: kind for c in frame if (kind := _number([row.get(c) for row in found]))})
 
-def _number(column):
-    "The type of a column of numbers in which some may be missing; '' if it holds others."
-    values = [x for x in column if not is_missing(x)]
+def _number(values):
+    "The type of a column of numbers of which some may be missing; '' if it holds others."
+    values = [x for x in values if not is_missing(x)]
     if any(isinstance(x, bool) or not isinstance(x, Number) for x in values): return ''
     return 'Int64' if values and all(isinstance(x, Integral) for x in values) else 'float64'
 
@@ -206,7 +206,7 @@ def print_accuracies(
                         lambda row: (row['dataset'], printed_model(row['model'])))
 
 # %% ../../../nbs/papers/vista/printed.ipynb #printed-people
-_SAME = dict(match=same_meaning, threshold=.9)
+_SAME: dict = dict(match=same_meaning, threshold=.9)
 _KINDS = dict(verified='verifiable', verifiable='verifiable', lacking_evidence='lacking evidence',
               out_of_scope='out of scope', abstention='abstention', contradicted='contradicted')
 
@@ -246,6 +246,7 @@ def print_overlap(
     if rows is not None and rows.annotator.nunique() > 1:
         near, strict = overlap_table(rows, **_SAME, seed=seed), overlap_table(rows, n_resamples=0, seed=seed)
         near = near.assign(jaccard_words=strict.jaccard, f1_words=strict.f1, of=of)
+        near = near.astype(dict.fromkeys(['turns', 'matched', 'n_first', 'n_second'], 'Int64'))
         own = near.to_dict('records')
     return beside_print(own, _printed_table('2', (0,)), ('pair',), ('jaccard', 'f1'),
                         'needs annotations of the paper\'s three annotators, which are not public',
@@ -276,7 +277,8 @@ def print_labels(
     own = []
     if shares is not None and len(shares):
         counts = {}
-        for label, count in zip(shares.label, shares['count']): counts[_kind(label)] = counts.get(_kind(label), 0) + count
+        for label, count in zip(map(_kind, shares.label), shares['count']):
+            counts[label] = counts.get(label, 0) + count
         total = sum(counts.values())
         own = [dict(label=label, count=n, percent=100*n/total, of=of) for label, n in counts.items()]
         own.append(dict(label='total', count=total, percent=100., alpha=alpha and alpha.estimate, of=of))
@@ -444,9 +446,10 @@ def print_settings(
 )->DataFrame: # One row for each set, model and setting, then the printed ones that are not here
     "Table 6: setting, accuracy (percent); dataset, seed, model, turns, scored; delta, b, c, p: against no ablation."
     columns = ['dataset', 'seed', 'model', 'setting', 'accuracy', 'turns', 'scored', 'delta', 'b', 'c', 'p']
+    whole = ablations.astype(dict.fromkeys(['seed', 'turns', 'scored', 'b', 'c'], 'Int64'))
     own = [row | dict(setting=SETTINGS[row['setting']], data=row['dataset'],
                       dataset=PRINTED_SETS.get(row['dataset'], row['dataset']))
-           for row in ablations[columns].to_dict('records')]
+           for row in whole[columns].to_dict('records')]
     printed = {('FaithDial', 'DeepSeek', key[0]): dict(accuracy=cells['']) for key, cells in
                _printed_table('6', (0,)).items()}
     return beside_print(own, printed, ('dataset', 'model', 'setting'), ('accuracy',),
