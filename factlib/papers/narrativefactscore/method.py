@@ -56,7 +56,7 @@ def graph_stories(
                               for i, told in list(annotated().items())[:n]]
     if relations:
         labels, _, texts = (part.strip() for part in relations.partition(','))
-        known = conan(path=labels, texts=texts or None, n=n)
+        known = conan(path=labels, texts=texts.removeprefix('texts=') or None, n=n)
         if not any(e.source for e in known):
             raise BadInput('Conan\'s relations are those of stories: give the folder of the texts as well, as '
                            '-p conan LABELS,TEXTS.')

@@ -317,6 +317,8 @@ def verdict_counts(
     return _as_numbers(rows, ['value'])
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-strips
+_JUDGES = dict(narrativefactscore='NFS', factscore='FActScore')
+
 def verdict_strips(
     judgements:DataFrame, # From `evaluate`, with evidence: of two evaluators or more
     most:int=30, # So many facts are shown
@@ -329,8 +331,9 @@ def verdict_strips(
     if not spread.notna().any(): return pd.DataFrame(columns=columns)
     shown, rows = judgements[judgements.example_id == spread.idxmax()], []
     for j in shown.itertuples():
-        score = 'no score' if no_value(j.value) else f'{100*j.value:.0f} %'
-        name = f"{j.evaluator}{'' if ',' in j.evaluator else ', by rules'}: {score}"
+        score = 'no score' if no_value(j.value) else f'{100*j.value:.0f}\N{NO-BREAK SPACE}%'
+        plain, _, model = j.evaluator.partition(', ')
+        name = f"{_JUDGES.get(plain, plain)}, {model or 'by rules'}: {score}"
         facts = facts_table(shown[shown.evaluator == j.evaluator])[:most]
         rows += [(name, f'{i}', {'supported': 1., 'unsupported': 0.}.get(v)) for i, v in enumerate(facts.verdict, 1)]
     return pd.DataFrame(rows, columns=columns).drop_duplicates(['judge', 'fact']).astype(dict(supported=float))
