@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['TABLES', 'READINGS', 'correlation_table', 'held_table', 'ablation_table', 'measured', 'quality_table',
            'changes_table', 'version_examples', 'facts_table', 'verdict_counts', 'verdict_strips', 'versions_table',
-           'drafts_table', 'gains_table', 'graph_table', 'edges_table', 'alias_table', 'work_table', 'break_even',
-           'latency_table', 'claims', 'narrativefactscore_audit', 'remarked', 'version_name']
+           'drafts_table', 'gains_table', 'steps_table', 'graph_table', 'edges_table', 'alias_table', 'work_table',
+           'break_even', 'latency_table', 'claims', 'narrativefactscore_audit', 'remarked', 'version_name']
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-imports
 import json, math
@@ -384,6 +384,17 @@ def gains_table(
         table.insert(0, 'model', model)
         tables.append(table)
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+def steps_table(
+    made:dict, # Step of the method -> its judgements
+)->DataFrame:
+    "What each step took: step, benchmark, evaluator, asked, scored, requests, cached, prompt_tokens (sums)."
+    import pandas as pd
+    sums = {c: (c, 'sum') for c in ('requests', 'cached', 'prompt_tokens')}
+    counts = dict(asked=('value', 'size'), scored=('value', 'count')) | sums
+    tables = [frame.groupby(['benchmark', 'evaluator'], sort=False).agg(**counts).reset_index().assign(step=step)
+              for step, frame in made.items() if len(frame)]
+    columns = ['step', 'benchmark', 'evaluator', *counts]
+    return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-graph
 def graph_table(
@@ -399,11 +410,15 @@ def graph_table(
 def edges_table(
     made:DataFrame, # From `evaluators.narrative.versions.GraphOfStory`
 )->DataFrame: # One row an edge
-    "Figure 3 of any graphs: graph (who made it), story, subject, predicate, object, scenes (from 0), count."
+    """Figure 3 of any graphs: graph (who made it), story, subject, predicate, object, scenes (from 0), count. A person
+    with several names has two of them, as 'Frodo / Frodo Baggins'."""
     import pandas as pd
-    rows = [(r.evaluator + ('' if ',' in r.evaluator else ', by rules'), r.example_id, s, p, o,
-             ', '.join(map(str, scenes)), count)
-            for r in made.itertuples() for s, p, o, scenes, count in (r.evidence or {}).get('edges', ())]
+    rows = []
+    for r in made.itertuples():
+        graph, evidence = r.evaluator if ',' in r.evaluator else f'{r.evaluator}, by rules', r.evidence or {}
+        names = {label: ' / '.join(listed[:2]) for label, listed, _ in evidence.get('characters', ())}
+        rows += [(graph, r.example_id, names.get(s, s), p, names.get(o, o), ', '.join(map(str, scenes)), count)
+                 for s, p, o, scenes, count in evidence.get('edges', ())]
     return pd.DataFrame(rows, columns=['graph', 'story', 'subject', 'predicate', 'object', 'scenes', 'count'])
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-pairs

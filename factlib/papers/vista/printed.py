@@ -206,7 +206,7 @@ def print_accuracies(
                         lambda row: (row['dataset'], printed_model(row['model'])))
 
 # %% ../../../nbs/papers/vista/printed.ipynb #printed-people
-_SAME = dict(match=same_meaning, threshold=.9)
+_SAME: dict = dict(match=same_meaning, threshold=.9)
 _KINDS = dict(verified='verifiable', verifiable='verifiable', lacking_evidence='lacking evidence',
               out_of_scope='out of scope', abstention='abstention', contradicted='contradicted')
 
@@ -277,7 +277,8 @@ def print_labels(
     own = []
     if shares is not None and len(shares):
         counts = {}
-        for label, count in zip(shares.label, shares['count']): counts[_kind(label)] = counts.get(_kind(label), 0) + count
+        for label, count in zip(map(_kind, shares.label), shares['count']):
+            counts[label] = counts.get(label, 0) + count
         total = sum(counts.values())
         own = [dict(label=label, count=n, percent=100*n/total, of=of) for label, n in counts.items()]
         own.append(dict(label='total', count=total, percent=100., alpha=alpha and alpha.estimate, of=of))
