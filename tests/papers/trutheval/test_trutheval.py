@@ -225,4 +225,5 @@ def test_printed_numbers_stand_only_beside_the_recorded_ladders():
                rows_low=-.6, rows_high=-.4, tau=-.5, tau_low=-.6, tau_high=-.4)
     table = print_correlations(pd.DataFrame([row]), dict(it=('rubric', 'phi4:14b')))
     assert len(table) == 9 + 1 and table[table.pearson.notna()]['pearson, published'].isna().all()
-    assert table[table.model == 'phi4:14b'].why.tolist() == ['was judged on other ladders than the recorded ones', '']
+    whys = table[table.model == 'phi4:14b'].why.tolist()
+    assert whys == ['was judged on other ladders than the recorded ones', '']
