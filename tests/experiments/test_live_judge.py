@@ -118,8 +118,8 @@ def test_judgements_of_two_models_are_shown_together(tmp_path, whole):
     for c in ('value', 'fluency', 'coherence'): other[c] = other[c].mask(lost)
     other['absence'] = ['refused' if x else None for x in lost]
     other.to_parquet(tmp_path/'other/judgements.parquet')
-    done = factlib_inside('run', 'live_judge', '-p', 'judgements', f'{out},{tmp_path/"other"}', '--out', tmp_path/'shown',
-                          cwd=tmp_path)
+    done = factlib_inside('run', 'live_judge', '-p', 'judgements', f'{out},{tmp_path/"other"}', '--out',
+                          tmp_path/'shown', cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     alone = pd.read_csv(out/'tables/tests.csv')
     tests = pd.read_csv(tmp_path/'shown/tables/tests.csv')
