@@ -93,6 +93,7 @@ def register_variant(
         evaluator.name = name
         return evaluator
     variant.requires = getattr(make, 'requires', Evaluator.requires) # type: ignore[attr-defined] # a function's own
+    variant.made_with = options # type: ignore[attr-defined] # likewise
     EVALUATORS[name] = variant
 
 # %% ../../nbs/evaluators/base.ipynb #base-offline

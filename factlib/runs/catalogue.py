@@ -7,6 +7,7 @@ __all__ = ['needs_model', 'evaluator_rows', 'benchmark_rows', 'experiment_rows',
 
 # %% ../../nbs/runs/catalogue.ipynb #lists-imports
 import inspect
+from importlib.util import find_spec
 
 from ..benchmarks.base import BENCHMARKS
 from ..core.checks import check_choice
@@ -23,24 +24,35 @@ def needs_model(
     return asks(name) and not getattr(EVALUATORS[name], 'offline', False)
 
 def _about(make):
-    "The first sentence of what an evaluator says of itself."
-    return ' '.join((make.__doc__ or '').split()).split('. ')[0].rstrip('.')
+    "The first sentence of what an evaluator says of itself, and what tells a variant from it."
+    said = ' '.join((make.__doc__ or '').split()).split('. ')[0].rstrip('.')
+    told = lambda x: x if x is None or isinstance(x, (str, int, float)) else type(x).__name__
+    options = ', '.join(f'{k}={told(x)}' for k, x in getattr(make, 'made_with', {}).items())
+    return f'{said} ({options})' if options else said
 
 # %% ../../nbs/runs/catalogue.ipynb #lists-made
+def _by_rules(name):
+    "Whether rules stand in for a model where none is given."
+    return not needs_model(name) and (asks(name) or 'entailment' in inspect.signature(EVALUATORS[name]).parameters)
+
 def _needs_options(make):
     "Whether an evaluator can't be made without options."
     known, rest = getattr(make, 'background', {}), (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parameters = inspect.signature(make).parameters.values()
     return any(p.default is p.empty and p.kind not in rest and p.name not in known for p in parameters)
 
+def _lacks_packages(make): return any(find_spec(name) is None for name in getattr(make, 'packages', ()))
+
 # %% ../../nbs/runs/catalogue.ipynb #lists-evaluators
 def evaluator_rows()->list: # Of dicts
-    "Name, about, needs (fields of an example), asks (can't do without a model), here (runs by its name alone), slow."
+    """Name, about, needs (fields of an example), asks (can't do without a model), rules (where no model is given, they
+    stand in for it), here (runs by its name alone), slow."""
     rows = []
     for name, make in EVALUATORS.items():
         ask, slow = needs_model(name), bool(getattr(make, 'slow', False))
-        here = not ask and not _needs_options(make)
-        rows.append(dict(name=name, about=_about(make), needs=list(make.requires), asks=ask, here=here, slow=slow))
+        here = not ask and not _needs_options(make) and not _lacks_packages(make)
+        rows.append(dict(name=name, about=_about(make), needs=list(make.requires), asks=ask, rules=_by_rules(name),
+                         here=here, slow=slow))
     return rows
 
 # %% ../../nbs/runs/catalogue.ipynb #lists-benchmarks

@@ -63,11 +63,19 @@ def _panel(ax, data, c, flat):
         _count(ax, at, ys, flat, .37 / len(kinds))
 
 # %% ../../../nbs/report/figures/violins.ipynb #violins-shape
+_FEW = 4 # panels that may take room
+
 def _shape(facets, slots):
     "Whether the violins lie, and how many panels are side by side."
-    flat = slots * .62 > WIDTH - 1
+    flat, least = slots * .62 > WIDTH - 1, 2 if len(facets) > _FEW else 1
     if flat: return flat, min(2, len(facets))
-    return flat, max(1, min(3, len(facets), int((WIDTH - .6) / (slots * .62 + .3))))
+    return flat, max(least, min(3, len(facets), int((WIDTH - .6) / (slots * .62 + .3))))
+
+def _panel_height(facets, slots, flat):
+    "Inches of a panel."
+    low = len(facets) > _FEW
+    if flat: return slots * (.26 if low else .34) + .6
+    return 2.2 if low else 3.2
 
 # %% ../../../nbs/report/figures/violins.ipynb #violins-panels
 def _panels(c, flat, across, share):
@@ -75,7 +83,8 @@ def _panels(c, flat, across, share):
     groups, missing = c.names['x'], c.data.y.isna()
     slots = len(groups) * len(c.names['hue'])
     axes = 'all' if share else 'y' if flat else 'x'
-    fig, panels = panel_grid(c.names['facet'], slots * .34 + .6 if flat else 3.2, across=across, share=axes)
+    height = _panel_height(c.names['facet'], slots, flat)
+    fig, panels = panel_grid(c.names['facet'], height, across=across, share=axes)
     for name, ax in panels.items():
         data = c.part(name)
         _panel(ax, data, c, flat)

@@ -14,7 +14,7 @@ from factlib.evaluators.base import EVALUATORS, evaluate, get
 from factlib.evaluators.claims.factscore import FActScore
 from factlib.evaluators.claims.base import Fact
 from factlib.evaluators.claims.dovescore import DoveScore
-from factlib.evaluators.entailment.alignscore import AlignScoreLike, word_chunks
+from factlib.evaluators.entailment.alignscore import AlignScoreLike, sentence_chunks, word_chunks
 from factlib.evaluators.entailment.sentences import Caps
 from factlib.evaluators.entailment.summac import ConvWeights, SummaCConv, SummaCZS, conv_weights, fit_conv
 from factlib.evaluators.claims.check import NliChecker
@@ -96,8 +96,20 @@ def test_they_do_not_see_order():
 def test_alignscore_takes_the_best_chunk():
     asked = Table(lambda p, h: (.6, .4, 0) if 'Gamma' in p and 'Delta' in h else (.1, .9, 0))
     j = judge(AlignScoreLike(asked, words=4), TARGET, SOURCE)
-    assert asked.asked == [(['Alpha one. Beta two.', 'Gamma three.'], ['Delta four.', 'Epsilon five.'])]
+    # 6 words: 6 // 4 + 1 = 2 chunks, of 3 // 2 = 1 sentence each, and the third is one more
+    assert asked.asked == [(['Alpha one.', 'Beta two.', 'Gamma three.'], ['Delta four.', 'Epsilon five.'])]
     assert j.value == pytest.approx((.6 + .1)/2) and SOURCE[slice(*j.evidence['lowest'][1]['source'])] == 'Gamma three.'
+
+@pytest.mark.parametrize('n', [1, 2, 7, 40, 133])
+def test_alignscore_cuts_a_source_as_the_published_code_does(n):
+    "Equal numbers of sentences, joined: the rule as its code has it, on lists of strings."
+    told = [f'Sentence {i} has{" many"*(i % 29)} words.' for i in range(n)]
+    chunks = len(' '.join(told).strip().split()) // 350 + 1
+    size = max(len(told) // chunks, 1)
+    expected = [' '.join(told[i:i + size]) for i in range(0, len(told), size)]
+    text = ' '.join(told)
+    assert [s.of(text) for s in sentence_chunks(text)] == expected
+    assert [len(s.of('狐狸跑了。'*100)) for s in sentence_chunks('狐狸跑了。'*100, 350)] == [250, 250] # 400 characters
 
 def test_word_chunks_cover_the_text_and_keep_to_their_size():
     text = ' '.join(f'Sentence {i} has{" many"*(i % 9)} words.' for i in range(200))
