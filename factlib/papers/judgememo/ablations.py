@@ -295,17 +295,21 @@ def ablation_counts(
 def ablation_tables(
     tables:dict, # Table's name -> `Published`
     table:DataFrame, # Of any models, as from `ablation_scores` or `live_ablation`
+    size:int=2000, # Of a section in the 24 configurations; the thesis's is 2,000
     why:str='The replies of this judge of the thesis are not here.', # Why its numbers are missing
 )->dict: # Table's name -> rows as from `printed_table`, with a column `model`
     "Table 5.3, the numbers quoted in section 5.5, and the bars of Figures 5.4 and A.31."
     import pandas as pd
+    if size != 2000:
+        table = table[table.section_size != 2000]
+        table = table.assign(section_size=table.section_size.replace({size: 2000}))
     found, models = {}, list(dict.fromkeys(table.evaluator))
     for name in ('5.3', '5.5-text', 'fig5.4+A.31'):
         parts = []
         for model in dict.fromkeys(['LI', *models]):
             own, printed = table[table.evaluator == model], tables[name]
             if model != 'LI': printed = Published(name, dict.fromkeys(printed.cells), printed.key)
-            cells = ablation_cells(own, {name: printed}, [name])[name] if len(own) else {}
+            cells = ablation_cells(own, {name: printed}, (name,))[name] if len(own) else {}
             rows = printed_table(printed, {cell: x.definition for cell, x in cells.items()},
                                  why if model == 'LI' else 'This configuration was not judged so, or has no score.',
                                  ablation_counts(name, printed.cells, own) if len(own) else {})

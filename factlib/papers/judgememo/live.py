@@ -99,7 +99,7 @@ def live_bars(
     length = None if long is None else pd.concat(
         [length_effect(table, short, long).assign(setup=name) for name, table in kept.items()], ignore_index=True)
     words = {'2000': '2K', 'full': 'Full'}
-    said = {short: words.get(short, f'{short} tokens'), 'full': words.get(long, long)}
+    said = {short: words.get(short, f'{short} tokens'), 'full': words.get(long or '', long)}
     return bar_panels(effect, length, short, said)
 
 # %% ../../../nbs/papers/judgememo/live.ipynb #live-drawn
