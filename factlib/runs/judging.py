@@ -298,10 +298,10 @@ _DRAW = ['part', 'benchmark', *_DRAWN]
 def _texts_apart(read):
     """(rows, examples) of each run, of which a benchmark has a number behind its name where an example's text is another
     one than in an earlier run; and sentences about those."""
-    known: dict = {} # draw -> for each set of texts: example -> hash
+    known = {} # draw -> for each set of texts: example -> hash
     apart, said = [], []
     for rows, examples, file in read:
-        own: dict = {} # draw -> example -> hash
+        own = {} # draw -> example -> hash
         for *draw, id, text in examples[[*_DRAW, 'id', 'text_hash']].itertuples(index=False, name=None):
             if text: own.setdefault(tuple(draw), {})[id] = text
         called = {}

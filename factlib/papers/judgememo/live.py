@@ -23,10 +23,10 @@ def told_apart(
 
     A judge is called by its way to ask. The model stands behind that if there are several, and so does the draw."""
     import pandas as pd
-    models = list(dict.fromkeys(model for _, _, model, _ in asked))
-    draws = list(dict.fromkeys(draw for *_, frame in asked for draw in frame.benchmark.unique()))
+    models = list(dict.fromkeys(model for _, _, model, *_ in asked))
+    draws = list(dict.fromkeys(draw for _, _, _, frame, *_ in asked for draw in frame.benchmark.unique()))
     frames, rows = [], []
-    for name, label, model, frame in asked:
+    for name, label, model, frame, *_ in asked:
         # what is told apart in brackets was not asked in the same way
         own = label.replace(f', {model}', '') if len(models) < 2 else label
         for draw, part in frame.groupby('benchmark', sort=False):
