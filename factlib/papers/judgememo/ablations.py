@@ -28,7 +28,7 @@ from ...validity.base import holm
 from ...validity.paired import paired_t
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-names
-TABLES = ('5.3', '5.5-text', 'fig5.4+A.31', 'fig5.5', 'figA.30') # no numbers were read off the last two
+TABLES = ('5.3', '5.5-text', 'fig5.4+A.31', 'fig5.4', 'fig5.5', 'figA.30', 'figA.31')
 
 CONFIGURATION = ['context_dir', 'section_size', 'overlap', 'section_summary', 'report_mode']
 
@@ -295,10 +295,14 @@ def ablation_counts(
 def ablation_tables(
     tables:dict, # Table's name -> `Published`
     table:DataFrame, # Of any models, as from `ablation_scores` or `live_ablation`
+    size:int=2000, # Of a section in the 24 configurations; the thesis's is 2,000
     why:str='The replies of this judge of the thesis are not here.', # Why its numbers are missing
 )->dict: # Table's name -> rows as from `printed_table`, with a column `model`
     "Table 5.3, the numbers quoted in section 5.5, and the bars of Figures 5.4 and A.31."
     import pandas as pd
+    if size != 2000:
+        table = table[table.section_size != 2000]
+        table = table.assign(section_size=table.section_size.replace({size: 2000}))
     found, models = {}, list(dict.fromkeys(table.evaluator))
     for name in ('5.3', '5.5-text', 'fig5.4+A.31'):
         parts = []

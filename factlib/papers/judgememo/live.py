@@ -23,10 +23,10 @@ def told_apart(
 
     A judge is called by its way to ask. The model stands behind that if there are several, and so does the draw."""
     import pandas as pd
-    models = list(dict.fromkeys(model for _, _, model, _ in asked))
-    draws = list(dict.fromkeys(draw for *_, frame in asked for draw in frame.benchmark.unique()))
+    models = list(dict.fromkeys(model for _, _, model, *_ in asked))
+    draws = list(dict.fromkeys(draw for _, _, _, frame, *_ in asked for draw in frame.benchmark.unique()))
     frames, rows = [], []
-    for name, label, model, frame in asked:
+    for name, label, model, frame, *_ in asked:
         # what is told apart in brackets was not asked in the same way
         own = label.replace(f', {model}', '') if len(models) < 2 else label
         for draw, part in frame.groupby('benchmark', sort=False):
@@ -99,7 +99,7 @@ def live_bars(
     length = None if long is None else pd.concat(
         [length_effect(table, short, long).assign(setup=name) for name, table in kept.items()], ignore_index=True)
     words = {'2000': '2K', 'full': 'Full'}
-    said = {short: words.get(short, f'{short} tokens')} | ({} if long is None else {'full': words.get(long, long)})
+    said = {short: words.get(short, f'{short} tokens'), 'full': words.get(long or '', long)}
     return bar_panels(effect, length, short, said)
 
 # %% ../../../nbs/papers/judgememo/live.ipynb #live-drawn
