@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['app', 'main', 'list_experiments', 'run', 'evaluate_own', 'say_cost', 'probe_endpoint', 'make_page', 'reproduce',
-           'fetch_archive', 'import_clone', 'Duration', 'sweep', 'serve_narratives']
+           'fetch_archive', 'import_clone', 'Duration', 'sweep', 'gather', 'serve_narratives']
 
 # %% ../nbs/cli.ipynb #cli-imports
 import json, re, sys, warnings
@@ -408,14 +408,15 @@ def _sweep(grid, out, dry_run, cost, to, insecure, cell_time=None, deadline=None
     "What a sweep says in lines, what it says as an object, and its exit code."
     from factlib.runs import sweep_report
     from factlib.runs.grid import load_grid
-    from factlib.runs.sweep import copier, run_sweep
+    from factlib.runs.sweep import ALL, copier, run_sweep
     from factlib.runs.workers import has_dask
     loaded, workers = load_grid(grid), sweep_report.workers_for(**who, insecure=insecure)
     if who['workers'] > 1 and not has_dask():
         click.echo('Without Dask the cells run one after the other: pip install "factlib[scale]".', err=True)
     if dry_run: return *sweep_report.dry_run(loaded, out, cost, who['slurm']), 0
-    copies = copier(out, to, [cell.name for cell in loaded.cells])
-    summary = run_sweep(loaded, out, workers, copies, cell_time, deadline, insecure=insecure)
+    names = [cell.name for cell in loaded.cells] + [ALL]*('judgements' in parameters_of(loaded.notebook))
+    copies = copier(out, to, names)
+    summary = run_sweep(loaded, out, workers, copies, cell_time, deadline, insecure, sweep_report.gather_cells)
     return sweep_report.summary_lines(summary, out), summary, sweep_report.exit_code(summary)
 
 # %% ../nbs/cli.ipynb #cli-sweep-help
@@ -446,7 +447,11 @@ goes on. After --deadline nothing new begins, and what runs is stopped; the same
 factlib sweep grid.yaml --out outputs/sweep --dry-run
 factlib sweep grid.yaml --out outputs/sweep
 
-Exit codes: 0; 1 a cell failed; 2 bad input; 3 stopped by a limit or the deadline; 130 interrupted."""
+In the end all finished cells are shown together in the folder `all` of --out, by the experiment's own notebook with
+all models as rows, if it has the parameter judgements; `factlib gather` does that again.
+
+Exit codes: 0; 1 a cell failed, or the cells can't be shown together; 2 bad input; 3 stopped by a limit or the
+deadline; 130 interrupted."""
 
 # %% ../nbs/cli.ipynb #cli-sweep-where
 _SWEEP_WHERE = [
@@ -479,6 +484,37 @@ def sweep(ctx, grid, out, as_json, **options):
     for line in lines: click.echo(line)
     if as_json: click.echo(json.dumps(said))
     ctx.exit(code)
+
+# %% ../nbs/cli.ipynb #cli-gather
+@app.command('gather')
+@click.argument('folder', type=click.Path(path_type=Path, file_okay=False))
+@force_option
+def gather(folder):
+    """Show all finished cells of a sweep together again.
+
+    FOLDER is that of the sweep, which ended by doing the same. The page is in its folder `all`: the experiment's own
+    tables and figures, with all models as rows; another seed is another draw, beside the first. Nobody is asked, and
+    no data are needed.
+
+    \b
+    factlib gather outputs/sweep
+
+    With other settings, or for runs that are no sweep, the experiment shows them itself, by its parameter judgements:
+
+    \b
+    factlib run montagelie -p judgements=outputs/sweep -p seed=1 --out outputs/shown
+    factlib run montagelie -p judgements=outputs/first,outputs/second --out outputs/both
+    """
+    from factlib.core.folders import at_work
+    from factlib.llm.keys import key_taken
+    from factlib.runs.sweep import sweep_notebook
+    from factlib.runs.sweep_report import gather_cells
+    sweep_notebook(folder) # before a lock is made
+    with key_taken(), at_work(folder): told = gather_cells(folder, always=True)
+    if told.failed: raise RuntimeError(told.why)
+    if not told.page: raise BadInput(told.why)
+    for line in results_of(Path(told.page).parent)[0]: click.echo(line)
+    click.echo(f'Page: {told.page}')
 
 # %% ../nbs/cli.ipynb #cli-narrative
 def _settings(parameters):

@@ -1,6 +1,7 @@
 """The command line for tests: in a process of its own, as a user types it, or inside this one, which saves two
 processes and their imports."""
 import io
+import json
 import os
 import subprocess
 import sys
@@ -38,12 +39,14 @@ def shell_engine():
     "An engine for papermill whose cells run in this process. What they define stays in a shell of their own."
     import nbformat
     from execnb.shell import CaptureShell
+    from factlib.core.modules import LOADED, loaded_modules
     from papermill.engines import Engine
 
     class ShellEngine(Engine):
         @classmethod
         def execute_managed_notebook(cls, manager, kernel_name, **options):
             shell = CaptureShell()
+            if LOADED in os.environ: Path(os.environ[LOADED]).write_text(json.dumps(loaded_modules()))
             try:
                 for i, cell in enumerate(manager.nb.cells):
                     manager.cell_start(cell, i)

@@ -51,3 +51,33 @@ def rule(request, **spoil):
     return spoil[what](request, reply) if what in spoil else reply
 
 def spoiled(**spoil): return lambda request: rule(request, **spoil)
+
+# Any story, such as ours about Holmes, and all that the experiment narrativefactscore asks for
+
+NAMES = re.compile(r'\b(?:Ann|Bob|Cy|Dora|Holmes|Watson|Helen|Roylott|Julia)\b')
+
+def known(fact, text):
+    "Whether most longer words of a fact are in a text."
+    words = re.findall(r'\w{5,}', fact.lower())
+    return bool(words) and 2*sum(word in text.lower() for word in words) > len(words)
+
+def storyteller(request):
+    "The reply: people who follow each other in a scene have met; a summary of a chunk ends in a dragon."
+    content = prompt(request)
+    if '<sentence>\n' in content:
+        return json.dumps(dict(sentence=between(content, 'sentence').strip(' .\n') + ' on Mars.'))
+    if '<facts>\n' in content:
+        evidence = between(content, 'scene' if '<scene>\n' in content else 'source')
+        asked = re.findall(r'(?m)^\[(\w+)\] (.*)$', between(content, 'facts'))
+        entry = lambda i, yes: dict(id=i, verdict='supported' if yes else 'unsupported', feedback='' if yes else 'No.')
+        return json.dumps(dict(verdicts=[entry(i, known(fact, evidence)) for i, fact in asked]))
+    if '<text>\n' in content: # which may be a film, with tags of its own
+        text = ' '.join(between(content, 'text').replace('<scene>', '').split())
+        if '"facts"' in content.split('</text>')[-1]:
+            return json.dumps(dict(facts=[x.strip() for x in sentences(text)]))
+        return f'{sentences(text)[0].strip()} Terrible dragons appeared.'
+    if task(request) == 'read':
+        people = list(dict.fromkeys(NAMES.findall(between(content, 'scene'))))
+        return json.dumps(dict(names=[[name] for name in people], triples=[
+            dict(subject=a, predicate='met', object=b) for a, b in zip(people, people[1:])]))
+    return rule(request)

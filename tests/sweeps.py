@@ -34,6 +34,34 @@ def asking(folder, url):
     return notebook(folder/'asking.ipynb',
                     f'base_url:str = {url!r}\nname:str = "a"\nn:int = 5\nconcurrency:int = 8\nout:str = "out"', ASKING)
 
+# Judges small texts, or shows what was judged, without a key; its table has a row for each evaluator and draw.
+JUDGING = ["""import os
+import pandas as pd
+from factlib.benchmarks.base import Benchmark
+from factlib.core.records import Example
+from factlib.evaluators.base import get
+from factlib.report.results import Experiment
+from factlib.runs.judging import evaluate_in, evaluate_models, given_judgements
+from factlib.runs.parameters import check_parameters
+parameters = check_parameters(globals(), pack=str, judgements=str)
+run = Experiment('judging', 'Judging', 'How long?', parameters, given := given_judgements(parameters))
+assert not (given and 'OPENAI_API_KEY' in os.environ)
+texts = [Example(f'{dataset}-{i}', source=f'{dataset} {i}, {seed}.', target=f'It is {dataset} {i}, {seed}.',
+                 truth='true' if i % 2 else 'false') for i in range(6)]
+benchmarks = given.benchmarks() if given else [Benchmark(dataset, texts, 'label', '', (), 'true', 'facts')]
+by_name = {b.name: b for b in benchmarks}""", """options = dict(pack=pack) if pack else {}
+frames = [evaluate_in(get('length'), by_name, run)]
+frames += [asked.frame for asked in evaluate_models('consistency', by_name, run, **options)]
+rows = pd.concat(frames).groupby(['benchmark', 'evaluator'], sort=False).value.agg(['size', 'count', 'mean'])
+run.table(rows.reset_index(), 'scores', 'Scores.', cell='x')
+run.finish()"""]
+
+def judging(folder):
+    "The experiment that these cells are."
+    parameters = ("model:str = ''\nbase_url:str = ''\ndataset:str = 'a'\nn:int = 0\nseed:int = 0\nout:str = 'out'\n"
+                  "pack:str = ''\njudgements:str = ''")
+    return notebook(folder/'judging.ipynb', parameters, *JUDGING)
+
 def grid(folder, said, name='grid.yaml'):
     "The file of a grid."
     (folder/name).write_text(json.dumps(said), encoding='utf-8')

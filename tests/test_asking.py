@@ -8,6 +8,7 @@ import pytest
 from command import factlib_inside
 from factlib.core.files import data_home
 from factlib.llm.stub import StubServer
+from factlib.papers.coverage import unmade
 from factlib.runs.costs import may_ask
 from factlib.runs.execute import experiments
 from obliging_server import obliging
@@ -43,40 +44,34 @@ def printed_words(folder, name, i, server):
 @pytest.mark.slow
 @pytest.mark.parametrize('name, i', PRINTED)
 def test_printed_command_runs(tmp_path, name, i):
-    with StubServer(obliging) as server:
+    """As printed. An experiment's first command meets a strict reasoning model, which refuses `temperature` and
+    `max_tokens`: one option more, and every request is answered."""
+    is_strict = i == 0
+    more = ['--request', '{"temperature": null}'] if is_strict else []
+    with StubServer(strict() if is_strict else obliging) as server:
         words = printed_words(tmp_path, name, i, server)
         before = factlib_inside('cost', *words[1:], '-p', 'n', '1', cwd=tmp_path, data=data_home())
         assert not server.requests, 'a plan asks nobody'
-        done = factlib_inside(*words, '-p', 'n', '1', '--out', 'o/x', cwd=tmp_path, data=data_home())
+        done = factlib_inside(*words, '-p', 'n', '1', '--out', 'o/x', *more, cwd=tmp_path, data=data_home())
     if 'set the environment variable FACTLIB_DATA' in done.stderr:
         pytest.skip(f'the printed command of {name} needs real data')
     assert done.returncode == 0 and server.requests, done.stderr[-3000:] + done.stdout[-2000:]
     assert before.returncode == 0, before.stderr
     planned = re.search(r'(At most|About) ([\d,]+) requests are sent', before.stdout)
+    answered = [body for body in server.requests if not is_strict or 'max_tokens' not in body]
     # an upper bound that is said as one; the stub finds one fact where a sentence is guessed, so it never asks for more
-    assert len(server.requests) <= int(planned[2].replace(',', '')), before.stdout
+    assert len(answered) <= int(planned[2].replace(',', '')), before.stdout
     # nothing is guessed
-    if name == 'live_judge': assert planned[1] == 'At most' and len(server.requests) == int(planned[2])
-    assert json.loads((tmp_path/'o/x/result.json').read_text(encoding='utf-8'))['name'] == name
-    assert not re.search('traceback', done.stderr, re.IGNORECASE)
-
-FIRST = list({name: (name, i) for name, i in reversed(PRINTED)}.values())
-
-@pytest.mark.slow
-@pytest.mark.parametrize('name, i', FIRST)
-def test_a_strict_reasoning_model_is_asked_without_any_code(tmp_path, name, i):
-    "It refuses `temperature` and `max_tokens`: one option more on the printed command, and every request is answered."
-    with StubServer(strict()) as server:
-        words = printed_words(tmp_path, name, i, server)
-        done = factlib_inside(*words, '-p', 'n', '1', '--out', 'o/x',
-                              '--request', '{"temperature": null}', cwd=tmp_path, data=data_home())
-    if 'set the environment variable FACTLIB_DATA' in done.stderr:
-        pytest.skip(f'the printed command of {name} needs real data')
-    assert done.returncode == 0 and server.requests, done.stderr[-3000:] + done.stdout[-2000:]
-    assert not any('temperature' in body for body in server.requests) and 'max_completion_tokens' in server.requests[-1]
+    if name == 'live_judge': assert planned[1] == 'At most' and len(answered) == int(planned[2])
     result = json.loads((tmp_path/'o/x/result.json').read_text(encoding='utf-8'))
-    asked = [row for row in result['evaluators'].values() if row.get('usage', {}).get('requests')]
-    assert asked and all(row['scored'] for row in asked) and "temperature" in str([row['signature'] for row in asked])
+    assert result['name'] == name and not re.search('traceback', done.stderr, re.IGNORECASE)
+    assert unmade(name, tmp_path/'o/x') == []
+    if is_strict:
+        assert not any('temperature' in body for body in server.requests)
+        assert 'max_completion_tokens' in server.requests[-1]
+        asked = [row for row in result['evaluators'].values() if row.get('usage', {}).get('requests')]
+        assert asked and all(row['scored'] for row in asked)
+        assert "temperature" in str([row['signature'] for row in asked])
 
 @pytest.mark.slow
 def test_a_model_without_one_usable_answer_ends_with_1(tmp_path):

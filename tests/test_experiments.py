@@ -115,8 +115,8 @@ def test_the_notebooks_on_ones_own_texts(tmp_path):
     assert any(s.startswith('out_of_vocabulary (fluency): the score falls in over nine of ten texts for ')
                and ' of 2 kinds (' in s and '[41] from dose 1' in s for s in said)
     assert '2 of 12 examples could not be made.' in said
-    assert {'tables/taxonomy.csv', 'figures/places.png',
-            'tables/settings.csv'} <= set(read('judgememo_taxonomy')['files'])
+    assert {'tables/table_A.3.csv', 'figures/places.png', 'tables/illustrations.csv', 'figures/figure_3.2.png',
+            'tables/table_3.7.csv'} <= set(read('judgememo_taxonomy')['files'])
 
 # The second with a command and a kernel in processes of their own, as a user meets it; the others inside this one.
 BAD = [(factlib_inside, ['-p', 'sead', '1'], "no parameter 'sead'"),
@@ -192,6 +192,7 @@ def test_commands_teach():
 
 def test_every_experiment_that_can_run_here_does(reproduced):
     "And those that can't are named on the page, with what they lack."
+    from factlib.papers.coverage import unmade
     from factlib.runs.execute import main_job, needs_of, why_not
     here = {name for name, notebook in main_job().items() if not why_not(needs_of(notebook))}
     assert {p.parent.name for p in reproduced.glob('*/result.json')} == here >= {
@@ -202,6 +203,7 @@ def test_every_experiment_that_can_run_here_does(reproduced):
         result = json.loads((reproduced/name/'result.json').read_text())
         assert result['findings'] and not any('nan' in f['text'].split() for f in result['findings']), name
         assert sorted([*result['files'], 'result.json', 'notebook.ipynb', 'notebook.html']) == files(reproduced/name)
+    assert [said for name in here for said in unmade(name, reproduced/name)] == []
 
 CHROME = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
 

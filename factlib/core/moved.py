@@ -7,7 +7,6 @@ __all__ = ['MOVED']
 
 # %% ../../nbs/core/moved.ipynb #moved-imports
 import importlib, sys, warnings
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 
 # %% ../../nbs/core/moved.ipynb #moved-names
@@ -99,11 +98,13 @@ MOVED = { # Old module -> where it is now, both without 'factlib.'
 }
 
 # %% ../../nbs/core/moved.ipynb #moved-finder
-class _OldName(MetaPathFinder, Loader):
+class _OldName: # without the base classes of importlib.abc, whose import takes longer than all else here
     "Finds a module by its old name, and loads it as what it is now."
     def find_spec(self, fullname, path=None, target=None):
         package, _, name = fullname.partition('.')
         return ModuleSpec(fullname, self) if package == 'factlib' and name in MOVED else None
+
+    def create_module(self, spec): return None # as usual
 
     def exec_module(self, module): # what then stands in `sys.modules` is what the import gives
         old = module.__name__

@@ -12,8 +12,9 @@ from typing import Callable
 import numpy as np
 from ..core.checks import check_count
 from ..core.records import Absence, BadInput, Example, Judgement, signature
-from .bartscore import Likelihood, TransformersLikelihood
+from .bartscore import BART, Likelihood, TransformersLikelihood
 from .base import Evaluator, missing_field, register
+from .pretrained import named_model
 from ..text.retrieval import retriever_for, retriever_signature
 from ..text.spans import Span, units
 
@@ -48,15 +49,17 @@ class LongDocFACTScore(Evaluator):
     """How likely a model would write each sentence, given the passages of the source most like it.
     Nats a token, at most 0."""
     name, requires, slow = 'longdocfactscore', ('target', 'source'), True
+    packages = ('torch', 'transformers')
 
     def __init__(self,
-        model:str|Callable, # As `BARTScore` takes it
+        model:str|Callable|None=None, # As `BARTScore` takes it
         k:int=3, # Passages for each sentence
         neighbours:tuple=(1, 1), # In front and behind
         retriever:str|Callable='minilm', # As `retriever_for` takes it
     ):
         self.k, self.retriever = check_count(k, '`k`', 1), retriever_for(retriever)
         self.neighbours = tuple(check_count(n, '`neighbours`') for n in neighbours)
+        model = named_model(model, 'FACTLIB_BART', BART)
         self.likelihood = model if callable(model) else TransformersLikelihood(model)
         self.signature = _signed(k, self.neighbours, retriever, self.likelihood)
 

@@ -7,6 +7,7 @@ __all__ = ['needs_model', 'evaluator_rows', 'benchmark_rows', 'experiment_rows',
 
 # %% ../../nbs/runs/catalogue.ipynb #lists-imports
 import inspect
+from importlib.util import find_spec
 
 from ..benchmarks.base import BENCHMARKS
 from ..core.checks import check_choice
@@ -40,6 +41,8 @@ def _needs_options(make):
     parameters = inspect.signature(make).parameters.values()
     return any(p.default is p.empty and p.kind not in rest and p.name not in known for p in parameters)
 
+def _lacks_packages(make): return any(find_spec(name) is None for name in getattr(make, 'packages', ()))
+
 # %% ../../nbs/runs/catalogue.ipynb #lists-evaluators
 def evaluator_rows()->list: # Of dicts
     """Name, about, needs (fields of an example), asks (can't do without a model), rules (where no model is given, they
@@ -47,7 +50,7 @@ def evaluator_rows()->list: # Of dicts
     rows = []
     for name, make in EVALUATORS.items():
         ask, slow = needs_model(name), bool(getattr(make, 'slow', False))
-        here = not ask and not _needs_options(make)
+        here = not ask and not _needs_options(make) and not _lacks_packages(make)
         rows.append(dict(name=name, about=_about(make), needs=list(make.requires), asks=ask, rules=_by_rules(name),
                          here=here, slow=slow))
     return rows

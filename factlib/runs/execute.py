@@ -20,7 +20,6 @@ from ..core.folders import MARK, Part, drop_failed, failed_folder
 from ..core.modules import LOADED, RECORDING, recorded_modules
 from ..core.ownership import check_exchange, check_ours, is_ours, remove_own
 from ..core.records import BadInput
-from ..llm.transport import connect
 from ..llm.keys import seal_process, trust_also
 from ..report.results import HELD, NOTEBOOKS, SESSION, check_results, digests, own_files
 from ..report.results import write_page, write_result
@@ -296,6 +295,7 @@ def _check_account(folder):
     "A `Stopped` if the gateway has refused something to this cell, whatever is in its folder."
     gate = os.environ.get('FACTLIB_GATE')
     if not gate: return
+    from factlib.llm.transport import connect # with asyncio and ssl, which a run without a sweep need not wait for
     connection = connect(gate, 60)
     try:
         connection.request('GET', '/account', headers={'Authorization': f'Bearer {os.environ["OPENAI_API_KEY"]}'})

@@ -179,6 +179,7 @@ def cell_name(
 )->str: # Of a folder
     "The name of a cell."
     name = ','.join(f'{name}={_slug(value)}' for name, value in varying.items()) or otherwise
+    if name.casefold() == 'all': name += '_' # the folder that shows all cells together
     if len(name) > _LONGEST or not name.isascii():
         name = re.sub(r'[^ -~]', '_', name)[:_LONGEST - 9] + '-' + digest(_value(varying), 8)
     return name
@@ -336,6 +337,11 @@ def _cell(varying, shared, notebook):
     values = {name: _at_home(value) for name, value in (shared | varying).items()}
     return GridCell(cell_name(varying, notebook.stem), varying, values)
 
+def _under_grid(name, value):
+    "Where several values belong that stand under `parameters`."
+    if not isinstance(value, list): return ''
+    return f' To run it with each of these values, put them under `grid`: grid: {json.dumps({name: value})}'
+
 def _check_cell(cell, known, notebook, checked):
     "A `BadInput` for whatever is wrong with its parameters; each value is looked at once."
     from factlib.runs.parameters import request_fields
@@ -349,7 +355,7 @@ def _check_cell(cell, known, notebook, checked):
                            f'{", ".join(there) or "none"}.{_nearest(name, there)}')
         kind = _kind(known[name])
         if kind and not (isinstance(value, _TYPES[kind]) and (kind == 'bool') == isinstance(value, bool)):
-            raise BadInput(f'The parameter {name} has to be of type {kind}, not {value!r}.')
+            raise BadInput(f'The parameter {name} has to be of type {kind}, not {value!r}.{_under_grid(name, value)}')
         if name == 'request' and notebook.stem in experiments(): request_fields(value)
         data_paths({name: value})
         if name == 'dataset' and isinstance(value, str): _check_dataset(value, notebook)

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['LEADING', 'ANSWERS', 'PlanMade', 'Plan', 'current_plan', 'planning', 'run_cells', 'request_fields',
-           'check_parameters', 'cache_of', 'closing', 'chat_for', 'is_smoke', 'temperature_in', 'lengths_in',
-           'live_examples', 'need_versions', 'check_recordings', 'first_groups', 'need_groups']
+           'check_parameters', 'judgement_paths', 'cache_of', 'closing', 'chat_for', 'is_smoke', 'temperature_in',
+           'lengths_in', 'live_examples', 'need_versions', 'check_recordings', 'first_groups', 'need_groups']
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-imports
 import contextlib, io, json
@@ -137,11 +137,23 @@ def check_parameters(
     if checked.get('judgements', '').strip(): checked['judgements'] = _check_shown(checked)
     return checked
 
+def judgement_paths(
+    text:str, # Of the parameter `judgements`: paths with commas between
+)->list[str]:
+    "The paths. One that is there may have commas of its own, as the folders of a sweep's cells have."
+    words, found = text.split(','), []
+    while words:
+        path = lambda k: ','.join(words[:k]).strip()
+        many = next((k for k in range(len(words), 1, -1) if Path(in_project(path(k))).exists()), 1)
+        if path(many): found.append(in_project(path(many)))
+        del words[:many]
+    return found
+
 def _check_shown(parameters):
     "The paths of judgements that are to be shown, which must be there; nobody is asked then."
     if parameters['model'] or parameters['base_url']:
         raise BadInput('With judgements nothing is judged and no model is asked: leave out model and base_url.')
-    paths = [in_project(path.strip()) for path in parameters['judgements'].split(',') if path.strip()]
+    paths = judgement_paths(parameters['judgements'])
     missing = [path for path in paths if not Path(path).exists()]
     if missing: raise BadInput(f'The parameter judgements names {missing[0]!r}, which is not there.')
     return ','.join(paths)
@@ -283,7 +295,8 @@ def live_examples(
     from factlib.benchmarks.samples import quick_sweep, stories, texts_in
     if (made := _made_before(parameters)) is not None: return made, []
     dataset, n, seed = (parameters[name] for name in ('dataset', 'n', 'seed'))
-    if dataset != 'holmes' and (dataset in BENCHMARKS or Path(dataset).is_file()):
+    pair = dataset.partition('=')[0] in BENCHMARKS and not Path(dataset).is_dir() # NAME=PATH
+    if dataset != 'holmes' and (dataset in BENCHMARKS or pair or Path(dataset).is_file()):
         return load(dataset, n=n or None, seed=seed).examples, []
     texts = stories() if dataset == 'holmes' else texts_in(dataset)
     lengths, kinds = _asked_lengths(parameters), tuple(parameters['kinds'].split())

@@ -13,7 +13,6 @@ from typing import Callable, NamedTuple
 
 from ..core.files import whole_characters
 from ..core.records import BadInput
-from .vectors import load_spacy
 from .words import stems, word_pattern
 
 # %% ../../nbs/text/spans.ipynb #spans-span
@@ -148,6 +147,7 @@ def _ends_by_rule(text, language):
 def _sentence_ends(text, language, model):
     "Offsets at which sentences of one paragraph end."
     if model is None: return _ends_by_rule(text, language)
+    from factlib.text.vectors import load_spacy # with numpy, which those who only count tokens need not wait for
     nlp = load_spacy(model, ('senter',))
     if len(text) > nlp.max_length:
         raise BadInput(f"A paragraph of {len(text):,} characters is beyond spaCy's limit of {nlp.max_length:,}: "

@@ -187,7 +187,7 @@ def _asymptotic(value, table, weights, level, about):
     half = scipy.stats.norm.isf((1 - level)/2)*se
     z = value/se0 if se0 > 1e-12 else None
     p = None if z is None else 2*scipy.stats.norm.sf(abs(z))
-    ci = (value - half, min(1, value + half)) if se > 1e-12 else None
+    ci = (max(-1, value - half), min(1, value + half)) if se > 1e-12 else None
     ci, p = agree(ci, p, 0, level, ci and 2*scipy.stats.norm.sf(abs(value)/se))
     note = '' if min(se, se0) > 1e-12 else 'no spread, so an asymptotic error is unknown'
     return Result(value, z, p, ci, note=note, **about)
@@ -239,20 +239,23 @@ def same_claim(
     return iron(x) == iron(y)
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-pairs
-def _fits(x, y, match, threshold):
-    "Whether two claims are the same."
+def _fit(x, y, match, threshold):
+    "How alike two claims are, if they are the same; else None."
     value = match(x, y)
-    if threshold is not None: return not no_value(value) and float(value) >= threshold
-    if isinstance(value, (bool, np.bool_)): return bool(value)
+    if threshold is not None: return None if no_value(value) or float(value) < threshold else float(value)
+    if isinstance(value, (bool, np.bool_)): return 0. if value else None
     raise BadInput(f'match gave {value!r}: it must give True or False, or a similarity when there is a threshold.')
 
 def _pairs(a, b, match, threshold):
-    "A largest one-to-one matching of the claims that match, as (index in a, index in b)."
-    edges = [[_fits(x, y, match, threshold) for y in b] for x in a]
-    if not a or not b: return ()
-    graph = scipy.sparse.csr_array(np.array(edges, dtype=int))
-    partner = scipy.sparse.csgraph.maximum_bipartite_matching(graph, perm_type='column')
-    return tuple((i, int(j)) for i, j in enumerate(partner) if j >= 0)
+    "A largest one-to-one matching of the claims that match, as (index in a, index in b); of several the most similar."
+    fits = [[_fit(x, y, match, threshold) for y in b] for x in a]
+    known = [x for row in fits for x in row if x is not None]
+    if not known: return ()
+    low, spread = min(known), max(known) - min(known) or 1
+    # what similarity can add to a matching is less than one more match
+    worth = lambda x: 0. if x is None else 1 + (x - low)/spread/(min(len(a), len(b)) + 1)
+    rows, columns = scipy.optimize.linear_sum_assignment([[worth(x) for x in row] for row in fits], maximize=True)
+    return tuple((int(i), int(j)) for i, j in zip(rows, columns) if fits[i][j] is not None)
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-overlap
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ALTERNATIVES', 'Result', 'flat', 'no_value', 'numbers', 'encode', 'group_codes', 'count_groups', 'group_shares',
            'effective_groups', 'complete', 'check_share', 'percent', 'is_constant', 'join_notes', 'agree', 'holm',
-           'critical_t']
+           'benjamini_hochberg', 'critical_t']
 
 # %% ../../nbs/validity/base.ipynb #base-imports
 import dataclasses, math
@@ -252,6 +252,19 @@ def holm(
     if np.any((ps[known] < 0) | (ps[known] > 1)): raise BadInput('p-values lie between 0 and 1.')
     adjusted = np.full(len(ps), np.nan)
     if known.any(): adjusted[known] = multipletests(ps[known], method='holm')[1]
+    return [None if np.isnan(p) else float(p) for p in adjusted]
+
+# %% ../../nbs/validity/base.ipynb #base-benjamini
+def benjamini_hochberg(
+    ps, # p-values; None for a test that could not be done
+)->list: # The adjusted ones, in the same order; None stays None
+    "Adjusted p-values: of the tests with one at most q, no more than a share q is expected to be false."
+    from statsmodels.stats.multitest import multipletests
+    ps = numbers(ps, 'p-values')
+    known = ~np.isnan(ps)
+    if np.any((ps[known] < 0) | (ps[known] > 1)): raise BadInput('p-values lie between 0 and 1.')
+    adjusted = np.full(len(ps), np.nan)
+    if known.any(): adjusted[known] = multipletests(ps[known], method='fdr_bh')[1]
     return [None if np.isnan(p) else float(p) for p in adjusted]
 
 # %% ../../nbs/validity/base.ipynb #base-critical

@@ -2,6 +2,7 @@
 import pytest
 from factlib.core.records import Example
 from factlib.evaluators.base import EVALUATORS, evaluate, get
+from factlib.evaluators.entailment.rules import RuleEntailment
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
 from factlib.runs.judging import asks
@@ -14,10 +15,11 @@ EXAMPLES = [Example(f'{i}', source=STORY, target=f'Anna met Ben at the gate {i} 
                     history=[dict(text='Who is Anna?', speaker='user')]) for i in range(2)]
 NO_ROLE = dict(status=400, body=dict(error=dict(message='no system role', type='invalid_request_error')))
 ASKING = [name for name in EVALUATORS if asks(name)]
+LOADED = dict(factual_correctness_nli=dict(nli=RuleEntailment('words'))) # what else they load is played by rules
 
 def judged(name, rule):
     with StubServer(rule) as server:
-        frame = evaluate(get(name, chat=Chat('stub', server.base_url, api_key='k')), EXAMPLES, progress=False)
+        frame = evaluate(get(name, chat=Chat('stub', server.base_url, api_key='k'), **LOADED.get(name, {})), EXAMPLES, progress=False)
         assert server.requests, 'it asks'
     return frame
 

@@ -96,8 +96,51 @@ def test_vista_without_its_data(tmp_path):
     result = shown(tmp_path, 'vista', 'first')
     check_same_tables(tmp_path/'first', tmp_path/'shown')
     assert 'vista, rule' in result['evaluators']
-    parts = pd.read_parquet(tmp_path/'shown/judgements.parquet').part
-    assert set(parts) == {'main', 'tuning', 'ablation', 'given_claims'}
+    judged = pd.read_parquet(tmp_path/'shown/judgements.parquet')
+    assert set(judged.part) == {'main', 'tuning', 'ablation', 'given_claims'}
+    assert any('vista_zero_shot, rule' in name for name in judged.evaluator[judged.part == 'ablation'])
+    add_another_model(judged, tmp_path/'first', tmp_path/'second')
+    check_two_models_and_draws(tmp_path, shown(tmp_path, 'vista', 'first', 'second', out='both'))
+
+def add_another_model(judged, first, second):
+    """A file as of another model on the same conversations, drawn by seed 1, whose verdicts on every third turn are
+    missing."""
+    second.mkdir()
+    own = judged[judged.model == 'rule'].copy()
+    for name in ('evaluator', 'signature', 'model'): own[name] = own[name].str.replace('rule', 'shy')
+    turns = own.example_id.drop_duplicates().tolist()
+    gone = own.example_id.isin(turns[::3])
+    numbers = [c for c in own if own[c].dtype == 'Float64']
+    own.loc[gone, numbers] = None
+    own.loc[gone, 'evidence'] = '{}'
+    own.loc[gone, 'absence'] = 'refused'
+    own.assign(seed=1).astype(dict(seed='Int64')).to_parquet(second/'judgements.parquet')
+    texts = pd.read_parquet(first/'examples.parquet')
+    texts.assign(seed=1).astype(dict(seed='Int64')).to_parquet(second/'examples.parquet')
+
+def check_two_models_and_draws(tmp_path, result):
+    "Each draw has rows of its own, n is of those that answered, and the counts are those of the judgements."
+    read = lambda name: pd.read_csv(tmp_path/f'both/tables/{name}.csv')
+    judged = pd.read_parquet(tmp_path/'both/judgements.parquet')
+    own = judged[(judged.part == 'main') & judged.evaluator.str.startswith('vista, ') & judged.truth.ne('null')]
+    for (model, seed), part in own[own.model != ''].groupby(['model', 'seed']):
+        row = read('table_1').query('model == @model and seed == @seed').iloc[0]
+        right = [(x == 1) == (t == '"supported"') for x, t in zip(part.supported, part.truth) if pd.notna(x)]
+        assert (row.turns, row.VISTA_scored) == (len(part), len(right)) and row.VISTA == pytest.approx(
+            100*sum(right)/len(right))
+        fifth = read('table_5').query('model == @model and seed == @seed').iloc[0]
+        assert fifth.turns == len(part) and (fifth.claims_scored < fifth.claims) == (model == 'shy')
+        settings = read('table_6').query('model == @model and seed == @seed')
+        assert settings.setting.nunique() == len(settings) == 6 and set(settings.scored) == {len(right)}
+    assert {(0, 'rule'), (1, 'shy')} <= set(zip(read('figure_2').seed, read('figure_2').model.str.split(',').str[0]))
+    for i in range(1, 11): # all printed rows stand in each, the missing ones with a reason
+        table = read(f'table_{i}')
+        published = table.filter(like='_published').notna().any(axis=1)
+        assert published.any() and (table.why.notna() | (table.index < len(table[table.why.isna()]))).all()
+    assert result['evaluators']['vista, shy']['scored'] < result['evaluators']['vista, shy']['asked']
+    assert (tmp_path/'both/figures/figure_2.png').stat().st_size < 100_000
+    lines = [json.loads(line) for line in (tmp_path/'both/for_people.jsonl').read_text(encoding='utf-8').splitlines()]
+    assert lines and set(lines[0]) >= {'annotator', 'conversation', 'turn', 'claim', 'label', 'reference'}
 
 def test_nobody_is_asked_and_what_is_not_there_is_said(tmp_path):
     for more, words in ((['-p', 'judgements', 'nowhere'], "names 'nowhere', which is not there"),

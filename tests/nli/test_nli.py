@@ -186,3 +186,19 @@ def test_hostile_texts(model):
     texts = ['{}{{x}}%s', '\ud800 fox', 'שלום עולם', '狐狸跑了', '', 'x'*100_000, '[SEP] [CLS] hare']
     found = entailment.grid(texts, ['A hare.'])
     assert np.isfinite(found.probabilities).all() and abs(found.probabilities.sum(-1) - 1).max() < 1e-9
+
+def test_correctness_with_a_model_of_inference(model, monkeypatch):
+    "By its name: a chat takes apart, the model of FACTLIB_NLI checks; premises that are too long are cut, and counted."
+    import json
+    from factlib.llm.chat import Chat
+    from factlib.llm.stub import StubServer
+    monkeypatch.setenv('FACTLIB_NLI', model)
+    with StubServer(lambda request: json.dumps(dict(claims=['The hare slept.', 'It was a fox.']))) as server:
+        judge = get('factual_correctness_nli', chat=Chat('stub', server.base_url, api_key='none', mode='off'))
+        examples = [Example(name, target=TARGET, reference=SOURCE*k) for name, k in dict(short=1, long=20).items()]
+        judged = evaluate(judge, examples, progress=False)
+    labels = ('contradiction', 'entailment', 'neutral')
+    likeliest = [direct(model, SOURCE, claim).argmax() == labels.index('entailment')
+                 for claim in ('The hare slept.', 'It was a fox.')]
+    assert judged.precision[0] == sum(likeliest)/2 and judged.requests[0] == 2
+    assert 'cut' not in judged.evidence[0]['precision_notes'] and judged.evidence[1]['precision_notes']['cut'] == 2

@@ -10,7 +10,7 @@ import pytest
 
 from factlib.core.files import shipped
 from factlib.core.records import BadInput
-from factlib.papers.coverage import claimed, code_links, overview, printed, published_tables, shown
+from factlib.papers.coverage import Shown, claimed, code_links, overview, printed, published_tables, shown, unmade
 from factlib.papers.judgememo.intervals import chosen, intensity_intervals, mean_interval, task_intervals
 from factlib.papers.judgememo.intervals import with_intensities
 from factlib.report.published import published
@@ -25,18 +25,24 @@ def cells(path): return [''.join(c['source']) for c in json.loads(path.read_text
 def test_every_published_table_has_one_room_and_an_experiment(paper):
     table = published_tables(paper)
     assert not any(table.problem), table[table.problem != ''].problem.tolist()
-    assert not any(',' in room for room in table.room) and set(table.room) == set(claimed(paper))
+    made = table[~table.state.str.startswith('not made')]
+    assert not any(',' in room for room in made.room) and set(made.room) == set(claimed(paper))
     # what has numbers is compared
     assert all(bool(audit) == bool(cells) for audit, cells in zip(table.audit, table.cells))
 
 @pytest.mark.parametrize('paper', PAPERS)
 def test_the_list_holds_all_that_was_printed_once(paper):
     data = json.loads(shipped(f'data/published/{paper}.json').read_text(encoding='utf-8'))
-    names = [name for part in ('tables', 'word_tables', 'figures') for name in data.get(part, {})]
-    assert len(names) == len(set(names)) and published_tables(paper).table.tolist() == names == list(printed(paper))
-    assert {name: n for name, (_, n) in printed(paper).items()
-            if n} == {name: len(t.cells) for name, t in published(paper).items()}
-    assert all(said and not said.endswith('.') for said, _ in printed(paper).values())
+    names = [name for part in ('tables', 'word_tables', 'figures', 'not_made') for name in data.get(part, {})]
+    entries = printed(paper)
+    assert len(names) == len(set(names)) and published_tables(paper).table.tolist() == names == list(entries)
+    assert {name: e.numbers for name, e in entries.items()
+            if e.numbers} == {name: len(t.cells) for name, t in published(paper).items()}
+    assert all(e.says and not e.says.endswith('.') for e in entries.values())
+    # either it is a file, or one sentence says why not
+    assert all(bool(e.file) != bool(e.why) and e.state for e in entries.values())
+    file = re.compile(r'tables/[\w.+-]+\.csv|figures/[\w.+-]+\.png')
+    assert all(file.fullmatch(e.file) for e in entries.values() if e.file)
 
 def test_planted_faults_are_seen():
     rooms, experiments = claimed('judgememo'), shown()
@@ -46,19 +52,40 @@ def test_planted_faults_are_seen():
     fewer = rooms | dict(ablations=tuple(n for n in rooms['ablations'] if n != '5.3'))
     assert problems(fewer) == ['No room makes 5.3.']
     assert problems(rooms | dict(texts=(*rooms['texts'], '5.1'))) == ['2 rooms claim 5.1: main_tables, texts.']
-    hidden = {name: (links, audit) for name, (links, audit) in experiments.items() if name != 'judgememo_intervals'}
+    hidden = {name: shown for name, shown in experiments.items() if name != 'judgememo_intervals'}
     assert len(problems(experiments=hidden)) == 5
-    assert problems(experiments=hidden)[0] == 'No experiment shows fig3.11: none links to intervals.'
+    assert problems(experiments=hidden)[0] == "There is no experiment 'judgememo_intervals' to make fig3.11."
+    emptied = experiments | dict(judgememo_intervals=experiments['judgememo_intervals']._replace(cells={}))
+    assert problems(experiments=emptied)[0] == "No cell of judgememo_intervals names 'figure_3.11'."
     with pytest.raises(BadInput, match='texts claims 99.9, which is not among the published tables of judgememo'):
         problems(rooms | dict(texts=('99.9',)))
     with pytest.raises(BadInput, match="no published numbers of 'nobody'"): published_tables('nobody')
     assert set(published_tables('montagelie', claims={}).problem) == {f'No room makes {name}.'
                                                                       for name in printed('montagelie')}
 
-def test_two_experiments_may_show_a_table():
-    experiments = shown() | dict(again=(['papers/montagelie/tables'], False))
-    row = published_tables('montagelie', experiments=experiments).iloc[0]
-    assert row.experiment == 'montagelie, again' and row.audit == 'montagelie/tables/audit.csv' and row.problem == ''
+def test_a_cell_is_found_by_its_table():
+    cells = dict(first="run.table(a, 'table_31')", second="run.table(b, \"table_3\")\nrun.figure(f, 'figure_2')")
+    experiment = Shown([], False, 'factlib run x', cells)
+    assert [experiment.cell_of(file) for file in ('tables/table_3.csv', 'tables/table_31.csv', 'figures/figure_2.png',
+                                               'tables/table_1.csv', '')] == ['second', 'first', 'second', '', '']
+
+def test_a_run_that_lacks_a_file_a_row_or_a_column_is_seen(tmp_path):
+    entry = printed('montagelie')['3.2.2']
+    def said(): return [x for x in unmade(entry.experiment, tmp_path) if entry.file in x]
+    assert len(said()) >= 1 and 'is not there' in said()[0]
+    path = tmp_path/entry.file
+    path.parent.mkdir()
+    keys = [key.split('|') for key in published('montagelie')['3.2.2'].cells]
+    rows, columns = ({key[i] for key in keys} for i in (0, 1))
+    lines = [','.join(['what', *sorted(columns)]), *(f'{row},1,1' for row in sorted(rows))]
+    path.write_text('\n'.join(lines))
+    others = [x for x in said() if ' 3.2.2 ' in x]
+    assert others == []
+    path.write_text('\n'.join(lines[:-1]))
+    assert any('lacks' in x for x in said())
+    # in long form
+    path.write_text('cell\n' + '\n'.join('|'.join(key) for key in keys))
+    assert not any(repr('|'.join(key)) in x for x in said() for key in keys)
 
 def test_only_the_code_makes_tables():
     line = ('The code: [a](../papers/x/a.ipynb), [b](../llm/b.ipynb); the statistics: [c](../metaeval/c.ipynb); held '
@@ -67,12 +94,12 @@ def test_only_the_code_makes_tables():
     assert code_links('See [a](../papers/x/a.ipynb).') == []
 
 def test_an_overview_has_a_row_for_each_table():
-    text = overview('judgememo').splitlines()
+    text = overview('judgememo').split('\n\n')[0].splitlines()
     assert len(text) == 2 + len(printed('judgememo')) and len({line.count('|') for line in text}) == 1
-    assert next(line for line in text
-                if '| 5.1 |' in line).endswith(
-                    '| 30 | [main_tables](main_tables.ipynb) | [judgememo](../../experiments/judgememo.ipynb) | '
-                    '`outputs/judgememo/tables/audit.csv` |')
+    row = next(line for line in text if '| 5.1 |' in line)
+    assert '[table_5.1.csv](../../experiments/judgememo.ipynb#cell-id=' in row and '| recorded |' in row
+    assert row.endswith('| [main_tables](main_tables.ipynb) | 30, held against `outputs/judgememo/tables/audit.csv` |')
+    assert '`factlib run judgememo`' in overview('judgememo')
 
 @pytest.mark.parametrize('notebook', EXPERIMENTS, ids=[p.stem for p in EXPERIMENTS])
 def test_experiments_begin_with_links(notebook):
@@ -94,7 +121,7 @@ def test_an_index_stores_what_it_would_print_now_and_links_to_what_is_there(inde
     name = index.parent.name
     stored = [''.join(out['data']['text/markdown']) for c in notebook['cells'] for out in c.get('outputs', [])]
     assert stored == [overview(name)] and f"overview('{name}')" in ''.join(cells(index))
-    links = re.findall(r'\]\(([^):]+\.ipynb)\)', '\n'.join(cells(index)) + overview(name))
+    links = re.findall(r'\]\(([^):#]+\.ipynb)(?:#[^)]*)?\)', '\n'.join(cells(index)) + overview(name))
     assert links and all((index.parent/link).resolve().is_file() for link in links)
 
 def test_tables_are_written_out():

@@ -178,3 +178,47 @@ def test_where_judgements_are_looked_for(tmp_path):
     assert given_judgements(dict(judgements=' ')) is None and given_judgements({}) is None
     both = f'{tmp_path}/sweep/x=1, {tmp_path}/sweep/x=3'
     assert len(given_judgements(dict(judgements=both)).rows) == 2
+
+def test_runs_that_differ_without_a_reason_are_said(tmp_path):
+    "The first counts; one that failed on the way counts only where there is no other."
+    class Moody(Words):
+        def judge(self, example):
+            self.signature, score = 'words', self.scores.pop(0)
+            absent = dict(absence=Absence.transport) if score is None else {}
+            return Judgement(example.id, self.name, score, **absent)
+    for folder, scores in dict(first=[None, 2.], second=[1., 3.], third=[1., 2.]).items():
+        judge = Moody()
+        judge.scores = scores
+        run(tmp_path/folder, [judge])
+    shown = show(tmp_path, 'first', 'second', 'third')
+    assert list(evaluate_in(Words(), by_name(shown.given), shown).value) == [1, 2]
+    assert shown.given.said == ['words judged 1 text in more than one of these runs, and not alike: the first run '
+                                'counts.']
+    assert [f['text'] for f in shown.findings] == shown.given.said
+
+def test_paths_may_have_commas(tmp_path):
+    run(tmp_path/'x=1,seed=0', [Words()])
+    run(tmp_path/'b', [get('length')])
+    given = given_judgements(dict(judgements=f'{tmp_path}/x=1,seed=0, {tmp_path}/b'))
+    assert set(given.rows.evaluator) == {'words', 'length'}
+    with pytest.raises(BadInput, match='no judgements in .*x=2'):
+        given_judgements(dict(judgements=f'{tmp_path}/x=2,seed=0'))
+
+def test_other_texts_under_the_same_names_are_another_benchmark(tmp_path):
+    "Nothing of the one takes the place of the other; what is shown can be shown in turn."
+    run(tmp_path/'first', [Words()])
+    run(tmp_path/'same', [Words()], label='{}, again')
+    run(tmp_path/'edited', [Words()], examples=Benchmark('mine', [
+        Example('a', target='An old fox ran far.', truth='true'), Example('b', target='No.', truth='false')], 'label', ''))
+    shown = show(tmp_path, 'first', 'same', 'edited')
+    benchmarks = by_name(shown.given)
+    assert {name: [e.target for e in b] for name, b in benchmarks.items()} == {
+        'mine': ['A fox ran 0.', 'Did it?'], 'mine, texts 2': ['An old fox ran far.', 'No.']}
+    frame = evaluate_in(Words(), benchmarks, shown)
+    assert list(zip(frame.benchmark, frame.value)) == [('mine', 4), ('mine', None), ('mine, texts 2', 5),
+                                                       ('mine, texts 2', 1)]
+    assert shown.given.said == [f'mine has other texts in {tmp_path}/edited than in a run before: there it is "mine, '
+                                'texts 2".']
+    shown.finish()
+    again = show(tmp_path, 'shown', name='again')
+    assert by_name(again.given) == benchmarks and len(again.given.rows) == 4

@@ -130,6 +130,9 @@ def test_largest_matching(seed):
 def test_claims():
     assert same_claim('  The FOX ran.', 'the fox, ran') and not same_claim('The fox ran', 'The fox runs')
     assert same_claim('Straße', 'STRASSE') and not same_claim('+', '-')
+    likeness = lambda x, y: 1. if x == y else .95
+    # of two largest matchings the one with twins
+    assert claim_overlap(['a', 'b'], ['b', 'a'], likeness, .9).pairs == ((0, 1), (1, 0))
     empty, half = claim_overlap([], []), claim_overlap([], ['a'])
     assert empty.jaccard is empty.precision is empty.recall is empty.f1 is None and empty.note
     assert (half.jaccard, half.precision, half.recall, half.f1) == (0, None, 0, 0) and half.note == 'no claims in a'

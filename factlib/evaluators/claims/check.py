@@ -124,8 +124,8 @@ class NliChecker(Component):
         return [s.of(source) for s in word_chunks(source, self.words)]
 
     async def check(self, facts:list, source:str)->ComponentResult: # Id -> True, False or Absence
-        "Hold each fact against all windows; the notes have the `scores`."
-        windows, scores = self.windows(source), {}
+        "Hold each fact against all windows; the notes have the `scores`, and how many pairs were `cut`, if any."
+        windows, scores, cut = self.windows(source), {}, 0
         verdicts: dict[str, bool|Absence] = {}
         for fact in facts:
             scored = await self.entailment.score(windows, [fact.text]) if windows else Scored(None)
@@ -133,11 +133,12 @@ class NliChecker(Component):
                 verdicts[fact.id] = Absence.too_long if scored.too_long else Absence.inapplicable
                 continue
             scores[fact.id] = float(scored.probabilities[..., 0].max())
+            cut += scored.cut
             entailment, others = scored.probabilities[:, 0, 0], scored.probabilities[:, 0, 1:]
             if self.threshold is not None: supported = entailment.max() >= self.threshold
             else: supported = (entailment > others.max(1)).any() # a draw is not enough
             verdicts[fact.id] = bool(supported)
-        return ComponentResult(verdicts, notes=dict(scores=scores))
+        return ComponentResult(verdicts, notes=dict(scores=scores) | (dict(cut=cut) if cut else {}))
 
 # %% ../../../nbs/evaluators/claims/check.ipynb #degrees-words
 def _word_share(claim, evidence, by_meaning):

@@ -123,6 +123,7 @@ class Vista(Evaluator):
         *, knowledge=(), # A text or texts that the speaker may be expected to know from the start
         background:bool=True, # Are earlier turns and `knowledge` evidence for a claim? False: only its reference is
         history:bool|int=True, # Earlier messages that step 1 is shown: True for all, False for none, or how many
+        initial:bool=True, # Step 0: is `knowledge`, or an example's own, known? False: nothing is known from the start
         examples:bool=True, # Do the prompts have worked examples?
         batch:int=20, # Claims in a request of steps 2 and 3; 1: singly, as in the paper
         memory:int|None=None, # Items of the background, and of the latest messages, in a prompt, at most; None: all
@@ -136,6 +137,8 @@ class Vista(Evaluator):
     ):
         self.claimless = check_choice(claimless, tuple(CLAIMLESS), '`claimless`')
         self.knowledge, memory = tuple(knowledge_texts(knowledge)), check_optional_count(memory, '`memory`', 1)
+        self.initial = bool(initial)
+        if self.knowledge and not self.initial: raise BadInput('`knowledge` has no effect with initial=False.')
         carry, most = check_carry(carry), memory if history is True else most_messages(history)
         self.chat = chat
         check_rules(self.name, chat, sampling if pack is None else sampling | dict(pack=pack))
@@ -152,7 +155,7 @@ class Vista(Evaluator):
         made_of = dict(decomposer=self.decomposer, verifier=self.verifier, categoriser=self.categoriser)
         self.languages = common_languages(made_of.values())
         self.turn_judge = TurnJudge(**made_of, background=bool(background), most=most, memory=memory, carry=carry)
-        known = digest('\n'.join(self.knowledge), 12) if self.knowledge else None
+        known = digest('\n'.join(self.knowledge), 12) if self.knowledge else None if self.initial else 'none'
         told = dict(background=int(bool(background)), history=most, memory=memory, carry='+'.join(carry))
         self.signature = signature(self.name, 1, **{part: made.signature for part, made in made_of.items()}, **told,
                                    knowledge=known, claimless=self.claimless)
@@ -166,6 +169,7 @@ class Vista(Evaluator):
                 if lacking: absent[e.id] = self.absent(e, Absence.inapplicable, missing_field=lacking)
                 else: turns[e.id] = read_turn(e, self.knowledge)
             except BadInput as fault: absent[e.id] = self.absent(e, Absence.inapplicable, detail=str(fault))
+        for turn in () if self.initial else turns.values(): turn.knowledge = ()
         return turns, absent
 
     async def judge_group(self, examples:list)->list: # A `Judgement` for each, in the same order
@@ -230,4 +234,5 @@ register_variant('vista_single', Vista, batch=1)
 register_variant('vista_no_background', Vista, background=False)
 register_variant('vista_no_history', Vista, history=False)
 register_variant('vista_no_context', Vista, history=False, background=False)
+register_variant('vista_no_knowledge', Vista, initial=False)
 register_variant('vista_zero_shot', Vista, examples=False)

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'READINGS', 'correlation_table', 'held_table', 'ablation_table', 'measured', 'quality_table',
-           'changes_table', 'version_name', 'version_examples', 'facts_table', 'verdict_counts', 'versions_table',
-           'graph_table', 'alias_table', 'work_table', 'break_even', 'latency_table', 'claims',
-           'narrativefactscore_audit', 'remarked']
+           'changes_table', 'version_examples', 'facts_table', 'verdict_counts', 'verdict_strips', 'versions_table',
+           'drafts_table', 'gains_table', 'steps_table', 'graph_table', 'edges_table', 'alias_table', 'work_table',
+           'break_even', 'latency_table', 'claims', 'narrativefactscore_audit', 'remarked', 'version_name']
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-imports
 import json, math
@@ -19,6 +19,7 @@ from ...core.checks import check_choice
 from ...core.files import need_columns
 from ...core.records import BadInput, DataFrame, Example
 from ...evaluators.narrative.people import name_key
+from ...evaluators.narrative.versions import version_name # from here too
 from ...llm.costs import Planned, estimate_tokens, prompt_tokens
 from .misprints import claims, narrativefactscore_audit, remarked # from here too
 from ...validity.association import correlation_test, kendall, partial, spearman
@@ -30,7 +31,7 @@ from ...validity.resampling import bootstrap
 TABLES = ('1', '2', '3', '4', '5', '6', '7', '8', '9', 'fig1', 'abstract', 'section 1', 'section 4.1', 'section 4.4',
     'section 5.2', 'section 5.3', 'section 5.4', 'fig3') # Of the paper: made or audited here
 
-_all_ = ['claims', 'narrativefactscore_audit', 'remarked']
+_all_ = ['claims', 'narrativefactscore_audit', 'remarked', 'version_name']
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-known
 _COLUMNS = ['evaluator', 'example_id', 'value', 'truth', 'group']
@@ -201,9 +202,9 @@ def _wide(scores):
         wide = part.groupby(['group', 'variant'], sort=False).x.mean().unstack('variant')
         yield key, wide[[name for name in order if name in wide]]
 
-def _film_mean(x, n_resamples=1000, seed=0):
-    "A mean with its interval."
-    return bootstrap(lambda column: column.mean(), x, n_resamples=n_resamples, seed=seed)
+def _film_mean(x, limits, n_resamples=1000, seed=0):
+    "A mean with its interval, which stays within what the mean can be; limits None: that is not known."
+    return bootstrap(lambda column: column.mean(), x, n_resamples=n_resamples, seed=seed, limits=limits)
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-quality
 def quality_table(
@@ -218,17 +219,17 @@ def quality_table(
     rows, films = [], scores.groupby(['dataset', 'measure', 'variant']).group.nunique()
     for (dataset, measure), wide in _wide(scores):
         for variant in wide:
-            r = _film_mean(_numbers(wide[variant]), **options)
+            r = _film_mean(_numbers(wide[variant]), (0, 100) if measure in READINGS else None, **options)
             rows.append(dict(dataset=dataset, variant=variant, measure=measure, mean=r.estimate, ci_low=r.low,
                 ci_high=r.high, scored=r.n, groups=films[dataset, measure, variant]))
     return _as_numbers(rows, ['mean', 'ci_low', 'ci_high'])
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-change-row
-def _change_row(before, after, n_resamples=1000, seed=0):
+def _change_row(before, after, limits=None, n_resamples=1000, seed=0):
     "From one kind of text to another, film by film."
     d = [None if a is None or b is None else b - a for a, b in zip(_numbers(before), _numbers(after))]
     known = [x for x in d if x is not None]
-    r, size = _film_mean(d, n_resamples, seed), effect_size(d).estimate if len(known) > 1 else None
+    r, size = _film_mean(d, limits, n_resamples, seed), effect_size(d).estimate if len(known) > 1 else None
     p = permutation_test(d, seed=seed).p if known else None
     rises, falls = (sum(sign*x > 1e-9 for x in known) for sign in (1, -1))
     return dict(delta=r.estimate, ci_low=r.low, ci_high=r.high, dz=size, p=p, rises=rises, falls=falls,
@@ -254,7 +255,9 @@ def changes_table(
     - dataset, measure, before, after
     - delta, ci_low, ci_high, dz: points, and in sd of differences; p, p_holm: sign flips
     - rises, falls, compared, groups: films, with both scores, all"""
-    rows = [dict(dataset=dataset, measure=measure, before=a, after=b) | _change_row(wide[a], wide[b], **options)
+    reach = lambda measure: (-100, 100) if measure in READINGS else None
+    rows = [dict(dataset=dataset, measure=measure, before=a, after=b)
+        | _change_row(wide[a], wide[b], reach(measure), **options)
         for (dataset, measure), wide in _wide(scores) for a, b in _checked_pairs(scores, pairs) if {a, b} <= set(wide)]
     table = _as_numbers(rows, ['delta', 'ci_low', 'ci_high', 'dz', 'p'])
     if not rows: return table
@@ -262,12 +265,6 @@ def changes_table(
     return table.assign(p_holm=by_pair.transform(holm) if family == 'pair' else holm(list(table.p)))
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-versions
-def version_name(
-    i:int, # From 0
-)->str: # As Tables 3 and 6 call it
-    "The variant of a version."
-    return 'initial' if i == 0 else f'iteration {i}'
-
 def version_examples(
     example:Example, # The summary that was refined
     versions:list, # From `evaluators.narrative.refine`: each with .text
@@ -319,6 +316,25 @@ def verdict_counts(
         rows.append(about | dict(facts=len(own), supported=yes, unsupported=no, undecided=len(own) - yes - no))
     return _as_numbers(rows, ['value'])
 
+# %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-strips
+def verdict_strips(
+    judgements:DataFrame, # From `evaluate`, with evidence: of two evaluators or more
+    most:int=30, # So many facts are shown
+)->DataFrame: # One row for each judge and fact of one summary
+    "Figure 1: judge (its name and score), fact (its number), supported (1, 0, or missing where there is no verdict)."
+    import pandas as pd
+    spread = judgements.assign(x=_numbers(judgements.value)).groupby('example_id', sort=False).x.agg(
+        lambda x: x.max() - x.min())
+    columns = ['judge', 'fact', 'supported']
+    if not spread.notna().any(): return pd.DataFrame(columns=columns)
+    shown, rows = judgements[judgements.example_id == spread.idxmax()], []
+    for j in shown.itertuples():
+        score = 'no score' if no_value(j.value) else f'{100*j.value:.0f} %'
+        name = f"{j.evaluator}{'' if ',' in j.evaluator else ', by rules'}: {score}"
+        facts = facts_table(shown[shown.evaluator == j.evaluator])[:most]
+        rows += [(name, f'{i}', {'supported': 1., 'unsupported': 0.}.get(v)) for i, v in enumerate(facts.verdict, 1)]
+    return pd.DataFrame(rows, columns=columns).drop_duplicates(['judge', 'fact']).astype(dict(supported=float))
+
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-versions-table
 def versions_table(
     versions:dict, # Id of a summary -> its versions
@@ -336,6 +352,50 @@ def versions_table(
                 false=verdicts.count('unsupported'), edits=len(version.edits), words=len(version.text.split())))
     return pd.DataFrame(rows)
 
+# %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-drafts
+def drafts_table(
+    made:DataFrame, # From `evaluators.narrative.versions.SummaryVersions`
+)->DataFrame: # One row for each summary and version that was made
+    """What became of each summary.
+
+    - corrected_by: the model, or "by rules"; benchmark, example_id, version
+    - value: its score; false: facts that are called false; edits: changes to the version before; words: of the text"""
+    import pandas as pd
+    rows = [dict(corrected_by=r.asked_model or 'by rules', benchmark=r.benchmark, example_id=r.example_id,
+                 version=version_name(i), value=d['value'], false=d['false'], edits=d['edits'],
+                 words=len(d['text'].split()))
+            for r in made.itertuples() for i, d in enumerate((r.evidence or {}).get('drafts', ()))]
+    columns = 'corrected_by benchmark example_id version value false edits words'.split()
+    return pd.DataFrame(rows, columns=columns).astype(dict(value=float))
+
+def gains_table(
+    scores:dict, # Model, or '' for the rules -> from `papers.narrativefactscore.printed.quality_scores`
+    first:str='GPT-4o-mini', # What the first version is called there
+    **options, # n_resamples of films (1000), seed (0)
+)->DataFrame: # One row for each model, set, measure and round
+    "As `changes_table`, from the first version to each later one, with a column `model`; p_holm over a model's table."
+    import pandas as pd
+    tables = []
+    for model, own in scores.items():
+        later = [v for v in dict.fromkeys(own.variant) if v.endswith(' iteration')]
+        if not later: continue
+        known = own[own.variant.isin([first, *later])]
+        table = changes_table(known, [(first, v) for v in later], **options)
+        table.insert(0, 'model', model)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+def steps_table(
+    made:dict, # Step of the method -> its judgements
+)->DataFrame:
+    "What each step took: step, benchmark, evaluator, asked, scored, requests, cached, prompt_tokens (sums)."
+    import pandas as pd
+    sums = {c: (c, 'sum') for c in ('requests', 'cached', 'prompt_tokens')}
+    counts = dict(asked=('value', 'size'), scored=('value', 'count')) | sums
+    tables = [frame.groupby(['benchmark', 'evaluator'], sort=False).agg(**counts).reset_index().assign(step=step)
+              for step, frame in made.items() if len(frame)]
+    columns = ['step', 'benchmark', 'evaluator', *counts]
+    return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
+
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-graph
 def graph_table(
     graph, # `evaluators.narrative.graph.Graph`
@@ -347,6 +407,19 @@ def graph_table(
     edges = [e for e in graph.edges if about is None or about in (e.subject, e.object)]
     rows = [(e.subject, e.predicate, e.object, ', '.join(map(str, e.scenes)), e.count) for e in edges]
     return pd.DataFrame(rows, columns=names)
+def edges_table(
+    made:DataFrame, # From `evaluators.narrative.versions.GraphOfStory`
+)->DataFrame: # One row an edge
+    """Figure 3 of any graphs: graph (who made it), story, subject, predicate, object, scenes (from 0), count. A person
+    with several names has two of them, as 'Frodo / Frodo Baggins'."""
+    import pandas as pd
+    rows = []
+    for r in made.itertuples():
+        graph, evidence = r.evaluator if ',' in r.evaluator else f'{r.evaluator}, by rules', r.evidence or {}
+        names = {label: ' / '.join(listed[:2]) for label, listed, _ in evidence.get('characters', ())}
+        rows += [(graph, r.example_id, names.get(s, s), p, names.get(o, o), ', '.join(map(str, scenes)), count)
+                 for s, p, o, scenes, count in evidence.get('edges', ())]
+    return pd.DataFrame(rows, columns=['graph', 'story', 'subject', 'predicate', 'object', 'scenes', 'count'])
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-pairs
 def _names(people): return [{name_key(name) for name in names} for names in people]

@@ -103,7 +103,7 @@ def size_remark()->dict: # A row of the audit
     rho = spearman(list(judges.billions), list(-judges.pearson)).estimate
     note = (f'Section 5 says that size has almost no impact; among the {len(judges)} judges of Table 2 it goes '
             f"together with a stronger Pearson correlation (Spearman's rho {rho:.2f}; six models are few).")
-    return dict(table='fig3', cell='size and Pearson among the judges', published=None, by_definition=rho,
+    return dict(table='fig3b', cell='size and Pearson among the judges', published=None, by_definition=rho,
                 by_recipe=None, status='no_data', note=note)
 
 # %% ../../../nbs/papers/trutheval/misprints.ipynb #trutheval-misprints-precision

@@ -180,9 +180,11 @@ def claims_table(
     """Table 5, of one model.
 
     - evaluator; turn_accuracy, turn_low, turn_high, turn_majority: against people's claims, all of them verified or not
+    - turns, turns_scored: labelled, and with a verdict
     - the rest: see `metaeval.labels.claim_scores`"""
     turns = two_labels_table(table.assign(model=''), gold)
-    names = dict(accuracy='turn_accuracy', ci_low='turn_low', ci_high='turn_high', majority='turn_majority')
+    names = dict(turns='turns', scored='turns_scored', accuracy='turn_accuracy', ci_low='turn_low',
+                 ci_high='turn_high', majority='turn_majority')
     turns = turns[turns.labels == 'consensus'].rename(columns=names)[['evaluator', *names.values()]]
     return turns.merge(claim_scores(own, gold, **options), on='evaluator')
 

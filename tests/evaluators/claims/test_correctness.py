@@ -190,6 +190,26 @@ def test_model_decomposer_with_nli():
     with pytest.raises(BadInput, match='coverage'):
         run([it(['One.'], ['One.'])], decomposer=SentenceDecomposer(), coverage='low')
 
+def test_llm_plus_nli_by_name(monkeypatch):
+    """As given by hand; by its name it takes the model that FACTLIB_NLI names, else the paper's, and one sentence says
+    what is missing."""
+    model = Fixed({'One.': (.4, .35, .25)})
+    with StubServer(rule) as server:
+        chat = Chat('stub', server.base_url, api_key='none', endpoint='test', mode='off')
+        judge = get('factual_correctness_nli', chat=chat, nli=model, mode='precision')
+        judged = evaluate(judge, [it(['One.', 'Two.'], ['One.'])], progress=False)
+        assert (judged.value[0], judged.recall[0], len(server.requests)) == (.5, 1, 2)
+        assert judged.evaluator[0] == 'factual_correctness_nli' and set(model.premises) == {'One.', 'One.\nTwo.'}
+        asked = []
+        def loaded(name):
+            asked.append(name)
+            raise BadInput('not here')
+        monkeypatch.setattr('factlib.evaluators.claims.correctness._inference', loaded)
+        for named in ('', 'mine'):
+            monkeypatch.setenv('FACTLIB_NLI', named)
+            with pytest.raises(BadInput, match='not here'): get('factual_correctness_nli', chat=chat)
+    assert asked == ['cross-encoder/nli-deberta-v3-large', 'mine']
+
 BAD = [(dict(mode='g'), 'mode'), (dict(beta=0), 'beta'), (dict(beta='x'), 'beta'),
        (dict(beta=float('nan')), 'beta'), (dict(beta=1e200), 'beta'), (dict(atomicity='middle'), 'atomicity'),
        (dict(temperature=1), 'temperature'), (dict(checker=3), 'check'), (dict(decomposer='x'), 'decompose')]

@@ -545,7 +545,17 @@ def test_options():
         with pytest.raises(BadInput, match=match): Vista(off(), **wrong)
     with pytest.raises(BadInput, match="no chat, so 'seed' has no effect"): Vista(seed=1)
     assert {'vista', 'vista_single', 'vista_no_background', 'vista_no_history',
-            'vista_no_context', 'vista_zero_shot'} <= set(EVALUATORS)
+            'vista_no_context', 'vista_no_knowledge', 'vista_zero_shot'} <= set(EVALUATORS)
+    with pytest.raises(BadInput, match='no effect with initial=False'): Vista(off(), knowledge='So.', initial=False)
+    assert 'knowledge' not in Vista(off()).signature # as before there was a step that could be left out
+
+def test_step_0_can_be_left_empty():
+    "What an example says is known bears a claim out, unless nothing is known from the start."
+    talk = [turn('a', 1, ['Hi.', 'I am Ann'], 'A text', knowledge=['I am Ann']),
+            turn('b', 3, ['Hi.', 'I am Ann', 'Who?', 'I am Ann'], 'A text', knowledge=['I am Ann'])]
+    whole, empty = (run(talk, initial=initial)[0] for initial in (True, False))
+    assert whole.value.tolist() == [1, 1] and empty.value.tolist() == [0, 0]
+    assert [e['memory'] for e in empty.evidence] == [[], []]
     assert Vista.offline and Vista.requires == ('target',)
 
 # Without a chat
