@@ -448,7 +448,13 @@ factlib sweep grid.yaml --out outputs/sweep --dry-run
 factlib sweep grid.yaml --out outputs/sweep
 
 In the end all finished cells are shown together in the folder `all` of --out, by the experiment's own notebook with
-all models as rows, if it has the parameter judgements; `factlib gather` does that again.
+all models as rows, if it has the parameter judgements; `factlib gather` does that again. So a paper's table for three
+models on two sets, each drawn twice, comes from this file:
+
+\b
+  experiment: montagelie
+  parameters: {base_url: "https://HOST/v1", n: 20}
+  grid: {model: [M1, M2, M3], dataset: [montagelie, holmes_order], seed: [0, 1]}
 
 Exit codes: 0; 1 a cell failed, or the cells can't be shown together; 2 bad input; 3 stopped by a limit or the
 deadline; 130 interrupted."""

@@ -6,7 +6,7 @@
 __all__ = ['force_option', 'request_option', 'build_benchmark', 'with_options', 'build_montagelie', 'build_answers']
 
 # %% ../nbs/cli_build.ipynb #building-imports
-import os
+import os, shlex
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -59,7 +59,13 @@ def _build(folder, out, metadata, filters, as_is, kinds, intensities, lengths, s
     save(built, out, format)
     _counts(built.benchmark.refused, 'not made')
     click.echo(f'{built!r}\nIn {out}: examples.{format}, edits.jsonl, manifest.json. Read it with '
-               f'factlib.benchmarks.load({str(out/f"examples.{format}")!r}).')
+               f'factlib.benchmarks.load({str(out/f"examples.{format}")!r}), or let a model judge it:')
+    made = built.benchmark.examples
+    levels = list(dict.fromkeys(e.level for e in made))
+    damaged = ' '.join(dict.fromkeys(e.variant for e in made if e.variant != 'gold' and e.level == levels[0]))
+    length = 0 if levels[0] == 'full' else levels[0]
+    click.echo(f'factlib run live_judge -p dataset {shlex.quote(str(out))} -p kinds {damaged!r} -p length {length} '
+               '-p n 0 -p model NAME -p base_url https://HOST/v1')
 
 # %% ../nbs/cli_build.ipynb #building-build
 @click.command('build')
@@ -105,6 +111,11 @@ def build_benchmark(folder, out, metadata, tokens, years, genre, language, as_is
     factlib build texts --out mine
     factlib build texts --out lc --metadata texts.csv --years 1900 2005 --tokens 8000 16000
     factlib build texts --out typos --kinds 41 --intensity 41 0.01 --intensity 41 0.03 --lengths "1000 2000 3000"
+
+    What was made is judged by a model so (of it, one length at a time):
+
+    \b
+    factlib run live_judge -p dataset mine -p kinds '17 24' -p length 2000 -p model NAME -p base_url https://HOST/v1
     """
     filters = dict(tokens=tokens, years=years, genres=list(genre) or None, language=language or None)
     from factlib.text.vectors import load_spacy
@@ -168,13 +179,13 @@ def _chat_beside(out, ending, texts, model, base_url, concurrency, cost, request
         yield Chat(model, base_url, key, cache=cache, **settings)
 
 # %% ../nbs/cli_build.ipynb #building-montages-make
-def _build_montages(chat, texts, out, n, sentences, cost, prices, concurrency, **options):
+def _build_montages(chat, texts, out, n, by_length, sentences, cost, prices, concurrency, **options):
     "Estimate, or make, save, report."
     from factlib.benchmarks.montage_writer import MontageBuilder, build_montages, missing_parts
-    from factlib.benchmarks.montage_writer import save_montages
+    from factlib.benchmarks.montage_writer import save_montages, spread_pairs
     from factlib.evaluators.claims.decompose import SentenceDecomposer
     from factlib.llm.costs import dry_run
-    pairs = texts[:n]
+    pairs = spread_pairs(texts, n or len(texts), options['seed']) if by_length else texts[:n]
     builder = MontageBuilder(chat, SentenceDecomposer() if sentences else None, **options)
     if cost: return click.echo(dry_run(builder, pairs, prices=prices))
     made = build_montages(builder, pairs, concurrency)
@@ -184,7 +195,8 @@ def _build_montages(chat, texts, out, n, sentences, cost, prices, concurrency, *
     click.echo(f'{len(made)} tuples, {sum(len(m.lies) for m in made)} lies, {sum(len(m.paraphrases) for m in made)} '
                f'paraphrases; {chat.stats.requests} requests, {chat.stats.cached} answers from the cache')
     _check_made(sum(len(m.lies) for m in made), out)
-    click.echo(f'In {out}. Read it with factlib.benchmarks.load(\'montagelie\', path={str(out)!r}).')
+    click.echo(f'In {out}. Read it with factlib.benchmarks.load({str(out)!r}), or see who notices the false order:\n'
+               f'factlib run montagelie -p dataset {shlex.quote(str(out))}')
 
 # %% ../nbs/cli_build.ipynb #building-made
 def _check_made(n, out):
@@ -201,6 +213,8 @@ _MONTAGE_OPTIONS = [
                  help='Also write the true order by the same hand: a control, which tells order from style.'),
     click.option('--keep', type=float, help='Leave out a text in which an event has less than this share of its '
                                             'words; by default it is only noted.'),
+    click.option('--by-length', is_flag=True, help='With -n: draw the texts evenly over the lengths of sources and '
+                                                   'summaries; by default the first are taken.'),
     click.option('--seed', default=0, show_default=True, help='Another seed draws other orders.')]
 
 # %% ../nbs/cli_build.ipynb #building-montages
@@ -210,10 +224,18 @@ _MONTAGE_OPTIONS = [
 @with_options(_WRITER_OPTIONS + _MONTAGE_OPTIONS)
 def build_montagelie(texts, out, model, base_url, concurrency, request, **options):
     """Have a model tell true summaries in a false order. TEXTS is a .jsonl file, each line an object with source,
-    true, and perhaps an id.
+    true, and perhaps an id; a file of BookSum or SummScreen; or a folder of such files, or of NAME.txt with
+    NAME.summary.txt.
 
     \b
     factlib build-montagelie pairs.jsonl --out mine.jsonl --model NAME --base-url https://HOST/v1 --cost
+    factlib build-montagelie pairs.jsonl --out mine.jsonl --model NAME --base-url https://HOST/v1
+
+    What was made is judged by evaluators that ask nobody, and by a model if one is named:
+
+    \b
+    factlib run montagelie -p dataset mine.jsonl
+    factlib run montagelie -p dataset mine.jsonl -p model NAME -p base_url https://HOST/v1
     """
     from factlib.benchmarks.montage_writer import true_pairs
     pairs = true_pairs(texts) # before a cache is made
@@ -243,7 +265,8 @@ def _build_answers(chat, pairs, out, n, complete, cost, prices, concurrency, **o
     if any(m.answers for m in made): save_answers(made, out, _made_before)
     for line in _said_of(made, chat.stats): click.echo(line)
     _check_made(sum(len(m.answers) for m in made), out)
-    click.echo(f'In {out}.\nRead it with factlib.benchmarks.load(\'trutheval\', path={str(out)!r}).')
+    click.echo(f'In {out}. Read it with factlib.benchmarks.load({str(out)!r}), or see who tells the levels apart:\n'
+               f'factlib run trutheval -p dataset {shlex.quote(str(out))}')
 
 # %% ../nbs/cli_build.ipynb #building-answers-options
 _ANSWER_OPTIONS = [
@@ -266,6 +289,13 @@ def build_answers(pairs, out, model, base_url, concurrency, request, **options):
 
     \b
     factlib build-answers pairs.json --out mine.json --model NAME --base-url https://HOST/v1 --cost
+    factlib build-answers pairs.json --out mine.json --model NAME --base-url https://HOST/v1
+
+    What was made is judged by evaluators that ask nobody, and by a model if one is named:
+
+    \b
+    factlib run trutheval -p dataset mine.json
+    factlib run trutheval -p dataset mine.json -p model NAME -p base_url https://HOST/v1
     """
     from factlib.benchmarks.answer_writer import question_pairs
     asked = question_pairs(pairs) # before a cache is made

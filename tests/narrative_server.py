@@ -64,15 +64,17 @@ def known(fact, text):
 def storyteller(request):
     "The reply: people who follow each other in a scene have met; a summary of a chunk ends in a dragon."
     content = prompt(request)
-    if '<sentence>\n' in content: return json.dumps(dict(sentence=between(content, 'sentence').strip(' .\n') + ' on Mars.'))
+    if '<sentence>\n' in content:
+        return json.dumps(dict(sentence=between(content, 'sentence').strip(' .\n') + ' on Mars.'))
     if '<facts>\n' in content:
         evidence = between(content, 'scene' if '<scene>\n' in content else 'source')
-        said = [(i, known(fact, evidence)) for i, fact in re.findall(r'(?m)^\[(\w+)\] (.*)$', between(content, 'facts'))]
-        return json.dumps(dict(verdicts=[dict(id=i, verdict='supported' if yes else 'unsupported', feedback='' if yes else 'No.')
-                                         for i, yes in said]))
+        asked = re.findall(r'(?m)^\[(\w+)\] (.*)$', between(content, 'facts'))
+        entry = lambda i, yes: dict(id=i, verdict='supported' if yes else 'unsupported', feedback='' if yes else 'No.')
+        return json.dumps(dict(verdicts=[entry(i, known(fact, evidence)) for i, fact in asked]))
     if '<text>\n' in content: # which may be a film, with tags of its own
         text = ' '.join(between(content, 'text').replace('<scene>', '').split())
-        if '"facts"' in content.split('</text>')[-1]: return json.dumps(dict(facts=[x.strip() for x in sentences(text)]))
+        if '"facts"' in content.split('</text>')[-1]:
+            return json.dumps(dict(facts=[x.strip() for x in sentences(text)]))
         return f'{sentences(text)[0].strip()} Terrible dragons appeared.'
     if task(request) == 'read':
         people = list(dict.fromkeys(NAMES.findall(between(content, 'scene'))))

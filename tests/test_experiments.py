@@ -115,8 +115,8 @@ def test_the_notebooks_on_ones_own_texts(tmp_path):
     assert any(s.startswith('out_of_vocabulary (fluency): the score falls in over nine of ten texts for ')
                and ' of 2 kinds (' in s and '[41] from dose 1' in s for s in said)
     assert '2 of 12 examples could not be made.' in said
-    assert {'tables/taxonomy.csv', 'figures/places.png',
-            'tables/settings.csv'} <= set(read('judgememo_taxonomy')['files'])
+    assert {'tables/table_A.3.csv', 'figures/places.png', 'tables/illustrations.csv', 'figures/figure_3.2.png',
+            'tables/table_3.7.csv'} <= set(read('judgememo_taxonomy')['files'])
 
 # The second with a command and a kernel in processes of their own, as a user meets it; the others inside this one.
 BAD = [(factlib_inside, ['-p', 'sead', '1'], "no parameter 'sead'"),

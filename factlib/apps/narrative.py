@@ -15,7 +15,8 @@ from pathlib import Path
 from .narrative_page import TITLES, changed_html, estimate_parts, fact_parts, graph_html, graph_parts
 from .narrative_page import job_parts, linker, version_parts
 from .narrative_steps import ModelSettings, NarrativeSteps
-from .narrative_texts import MOST_TEXT, StoredText, SummaryVersion, add_text, all_texts, decode_text
+from .narrative_texts import (MOST_TEXT, StoredText, SummaryVersion, add_films, add_text, all_texts,
+                                         decode_text)
 from .server import Request, Response, Route, Server, download, go_to, render
 from .store import PageJobs, Store
 from ..core.files import digest
@@ -282,7 +283,7 @@ def narrative_routes(
 @contextmanager
 def narrative_server(
     folder:Path, # The store; made if need be
-    texts:list|tuple=(), # Paths of text files to be added
+    texts:list|tuple=(), # Paths of texts to be added, or of files of films (MovieSum, MENSA: .jsonl, .csv, .parquet)
     port:int=0, # 0: any that is free
     settings:ModelSettings|None=None, # The model, if there is one; None: everything by rules
 ): # Gives a running `Server`
@@ -291,7 +292,8 @@ def narrative_server(
         app = NarrativeApp(store, settings)
         for path in map(Path, texts):
             if not path.is_file(): raise BadInput(f'There is no file {str(path)!r}.')
-            add_text(store, decode_text(path.read_bytes(), path.name), path.stem)
+            if path.suffix in ('.jsonl', '.csv', '.parquet'): add_films(store, path)
+            else: add_text(store, decode_text(path.read_bytes(), path.name), path.stem)
         try:
             with Server(narrative_routes(app), port) as server: yield server
         finally: app.jobs.close()

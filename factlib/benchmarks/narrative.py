@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['LEVELS', 'storysumm_examples', 'parted', 'storysumm', 'storysumm_recorded', 'fables', 'holmes_false',
-           'PerturbedSummary', 'scenes_in', 'is_after', 'moviesum', 'mensa', 'relations_of', 'conan', 'summary_sets']
+           'PerturbedSummary', 'scenes_in', 'is_after', 'films_in', 'moviesum', 'mensa', 'relations_of', 'conan',
+           'summary_sets']
 
 # %% ../../nbs/benchmarks/narrative.ipynb #narrative-imports
 import html, re
@@ -359,10 +360,17 @@ def _films(path, after):
         seen.add(results[-1].id)
     return results
 
+def films_in(
+    path:str|Path, # Of MovieSum or MENSA: .csv, .parquet or .jsonl
+    after:int|str|None=None, # Only films that came out after this year or date; None: all
+)->tuple[list, list]: # `Example`s, and `Refused` ones
+    "The films of a file. One with none that can be used is a `BadInput`."
+    date = None if after is None else _date(after, '`after`')
+    return parted(some_usable(Path(path), _films(Path(path), date), 'film'))
+
 def _film_benchmark(name, path, after, card, n, seed):
     "The benchmark of a file."
-    date = None if after is None else _date(after, '`after`')
-    examples, refused = parted(some_usable(path, _films(path, date), 'film'))
+    examples, refused = films_in(path, after)
     if n is not None: examples = sample_groups(examples, n, seed)
     return Benchmark(name, examples, 'none', card.format(file=path.name), tuple(refused))
 

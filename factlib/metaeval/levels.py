@@ -62,7 +62,7 @@ def score_loss(
         if slope is None: continue
         lost.append(-slope)
         centred = steps - steps.mean()
-        reach = max(reach, centred[centred > 0].sum()/(centred @ centred)) # all upper levels one apart from all lower ones
+        reach = max(reach, centred[centred > 0].sum()/(centred @ centred)) # all high below, all low above the middle
     what = 'score lost per level: minus the least-squares slope within each question, then the mean over questions'
     most = None if limits is None or not lost else reach*(limits[1] - limits[0])
     return bootstrap(np.mean, lost, n_resamples=n_resamples, seed=seed, definition=what,

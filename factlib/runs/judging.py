@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['SAMPLING', 'BY_RULES', 'COMPARED', 'SMOKE', 'names_in', 'asks', 'label_of', 'weighting', 'judges_for', 'memo_judges',
            'check_comparable', 'note_counts', 'text_languages', 'say_languages', 'judged_files', 'benchmark_name',
-           'Draw', 'GivenJudgements', 'given_judgements', 'evaluate_in', 'Asked', 'AskedFor', 'evaluate_models',
-           'add_expected', 'open_judges', 'precompute', 'load_precomputed']
+           'Draw', 'GivenJudgements', 'given_judgements', 'evaluate_in', 'evaluate_components', 'Asked', 'AskedFor',
+           'evaluate_models', 'add_expected', 'open_judges', 'precompute', 'load_precomputed']
 
 # %% ../../nbs/runs/judging.ipynb #judges-imports
 import csv, inspect, json, re, time, warnings
@@ -20,9 +20,11 @@ from ..benchmarks.samples import background_text
 from ..core.files import digest, json_lines, write_atomic
 from ..core.records import BadInput, DataFrame, Example, is_missing
 from ..evaluators.base import EVALUATORS, evaluate, get, judgements_frame, offline_evaluators
+from ..evaluators.claims.dovescore import named_dovescore
 from ..evaluators.expected import expected_judgements
 from ..evaluators.memo.judgememo import MODES, SECTIONS
 from ..evaluators.prompt_family import VERSIONS, Generation, generation
+from ..llm.chat import Chat
 from .costs import absence_lines, why_none
 from .parameters import PlanMade, chat_for, current_plan, judgement_paths
 from ..text.words import language_code, language_name, languages_of, languages_said
@@ -290,6 +292,33 @@ def _draw_names(examples):
             names[part, benchmark, *drawn] = label
     return names
 
+# %% ../../nbs/runs/judging.ipynb #judges-given-texts
+_DRAW = ['part', 'benchmark', *_DRAWN]
+
+def _texts_apart(read):
+    """(rows, examples) of each run, whose benchmark has a number behind its name where a text is another one than an
+    earlier run's of the same name; and sentences about those."""
+    known, apart, said = {}, [], [] # draw -> for each set of texts: example -> hash
+    for rows, examples, file in read:
+        own = {} # draw -> example -> hash
+        for *draw, id, text in examples[[*_DRAW, 'id', 'text_hash']].itertuples(index=False, name=None):
+            if text: own.setdefault(tuple(draw), {})[id] = text
+        called = {}
+        for draw, texts in own.items():
+            sets = known.setdefault(draw, [])
+            fits = lambda others: all(others.get(id, text) == text for id, text in texts.items())
+            place = next((k for k, others in enumerate(sets) if fits(others)), len(sets))
+            if place == len(sets): sets.append({})
+            sets[place] |= texts
+            if not place: continue
+            called[draw] = f'{draw[1]}, texts {place + 1}'
+            told = f'{draw[1]} has other texts in {file.parent} than in a run before: there it is "{called[draw]}".'
+            if len(sets[place]) == len(texts) and told not in said: said.append(told)
+        named = lambda t: t.assign(benchmark=[called.get(draw, draw[1])
+                                              for draw in t[_DRAW].itertuples(index=False, name=None)])
+        apart.append((named(rows), named(examples)))
+    return apart, said
+
 # %% ../../nbs/runs/judging.ipynb #judges-given-called
 def _pieces(signature, ends='|'):
     return re.split(f'[{ends}]', re.sub(r'claims:[0-9a-f]{12}', 'claims', signature))
@@ -310,8 +339,11 @@ def _called(rows):
     for (part, label), own in rows.groupby(['part', 'evaluator'], sort=False):
         signatures = list(own.signature.unique())
         apart = len({tuple(_pieces(signature)) for signature in signatures}) > 1
+        # who asks no model is looked for by its name, which those keep that judged most, of equals the last
+        times = own.signature.value_counts()
+        plain = None if (own.model != '').any() else max(reversed(signatures), key=times.get)
         for signature, differing in _told_apart(signatures).items():
-            called[part, label, signature] = f'{label} [{differing}]' if apart else label
+            called[part, label, signature] = f'{label} [{differing}]' if apart and signature != plain else label
         if apart:
             names = '; '.join(dict.fromkeys(called[part, label, signature] for signature in signatures))
             said.append(f'{label} was not judged in the same way everywhere, and is told apart: {names}.')
@@ -322,9 +354,8 @@ def _differing(rows, once):
     "A sentence for each evaluator that gave a text another score in another run."
     known = rows[~rows.failed].assign(said=lambda t: [str(a or v) for v, a in zip(t.value, t.absence)])
     several = known.groupby(once, sort=False, dropna=False).said.nunique().loc[lambda counts: counts > 1]
-    return [f'{called} judged {len(own)} text{"s"*(len(own) > 1)} in more than one of these runs, and not alike: the first '
-            'run counts.'
-            for called, own in several.groupby('called', sort=False)]
+    return [f'{called} judged {len(own)} text{"s"*(len(own) > 1)} in more than one of these runs, and not alike: the '
+            'first run counts.' for called, own in several.groupby('called', sort=False)]
 
 # %% ../../nbs/runs/judging.ipynb #judges-given-class
 def _example(row):
@@ -356,13 +387,15 @@ class GivenJudgements:
         paths:list, # See `judged_files`
     ):
         import pandas as pd
-        read = [_read_judged(file) for path in paths for file in judged_files(path)]
+        files = [file for path in paths for file in judged_files(path)]
+        read = [_read_judged(file) for file in files]
         self.said = list(dict.fromkeys(said for *_, said in read if said)) # what has to be said of them
-        rows = pd.concat([rows for rows, *_ in read], ignore_index=True)
-        examples = pd.concat([_of_parts(examples) for _, examples, _ in read], ignore_index=True)
-        drawn = ['part', 'benchmark', *_DRAWN]
+        apart, said = _texts_apart([(rows, _of_parts(examples), file)
+                                    for (rows, examples, _), file in zip(read, files)])
+        self.said += said
+        rows, examples = (pd.concat(frames, ignore_index=True) for frames in zip(*apart))
         names = _draw_names(examples)
-        rows, examples = (t.assign(draw=[names.get(key, '') for key in t[drawn].itertuples(index=False, name=None)])
+        rows, examples = (t.assign(draw=[names.get(key, '') for key in t[_DRAW].itertuples(index=False, name=None)])
                           for t in (rows, examples))
         called, said = _called(rows)
         self.said += said
@@ -545,6 +578,29 @@ def _with_texts(benchmarks):
     "Those whose texts are known."
     return {name: examples for name, examples in benchmarks.items() if any(e.target for e in examples)}
 
+# %% ../../nbs/runs/judging.ipynb #judges-components
+def evaluate_components(
+    told:str, # DoveScores, with semicolons between: 'checker=MODEL; sorter=hybrid, sort=supported'; empty: none
+    benchmarks:dict, # Name -> `Example`s, or their `Benchmark`
+    run, # A `report.results.Experiment`
+    chat=None, # A `Chat`; None where given judgements are shown
+    concurrency:int=16, # Requests under way at a time
+)->list: # Frames as from `evaluate_in`; a label says what was exchanged, and names the model of the rest
+    "Judge by DoveScores whose components are told by name."
+    if run.given:
+        frames = [_shown_in([shown], benchmarks, run, 'component') for shown in run.given.labels('component')
+                  if shown[2]]
+        return [frame for frame in frames if len(frame)]
+    wanted = [one.strip() for one in told.split(';') if one.strip()]
+    if wanted and chat is None: raise BadInput('Components are of models: give one as `-p model NAME`.')
+    def chat_of(model):
+        if model in ('', chat.model): return chat
+        return Chat(model, run.parameters['base_url'] or None, concurrency=concurrency, cache=chat.cache,
+                    mode=chat.mode, request=chat.request)
+    made = [(one, named_dovescore(one, chat_of)) for one in wanted] # a misspelt one is found before any is asked
+    return [evaluate_in(judge, benchmarks, run, f'dovescore, {one}, {chat.model}', chat.model, concurrency,
+                        part='component') for one, judge in made]
+
 # %% ../../nbs/runs/judging.ipynb #judges-models
 class Asked(NamedTuple):
     "What came of an evaluator that asks a model."
@@ -567,6 +623,7 @@ def evaluate_models(
     run, # A `report.results.Experiment`
     concurrency:int=16, # Requests under way at a time
     more:tuple=(), # Of `AskedFor`
+    also:Callable|None=None, # Called with the chat before it is closed, to ask for more: see `evaluate_components`
     **options, # For `judges_for`
 )->list: # Of `Asked`
     """Let evaluators ask the model of the experiment's parameters; without one say how it is named. An experiment that
@@ -588,6 +645,7 @@ def evaluate_models(
                 frame = evaluate_in(judge, piece.benchmarks, run, label, chat.model, concurrency, progress=True,
                                     part=piece.part)
                 asked.append(Asked(judge.name, label, chat.model, frame, piece.part))
+        if also: also(chat)
     return asked
 
 # %% ../../nbs/runs/judging.ipynb #judges-expected

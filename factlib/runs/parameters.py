@@ -295,7 +295,8 @@ def live_examples(
     from factlib.benchmarks.samples import quick_sweep, stories, texts_in
     if (made := _made_before(parameters)) is not None: return made, []
     dataset, n, seed = (parameters[name] for name in ('dataset', 'n', 'seed'))
-    if dataset != 'holmes' and (dataset in BENCHMARKS or Path(dataset).is_file()):
+    pair = dataset.partition('=')[0] in BENCHMARKS and not Path(dataset).is_dir() # NAME=PATH
+    if dataset != 'holmes' and (dataset in BENCHMARKS or pair or Path(dataset).is_file()):
         return load(dataset, n=n or None, seed=seed).examples, []
     texts = stories() if dataset == 'holmes' else texts_in(dataset)
     lengths, kinds = _asked_lengths(parameters), tuple(parameters['kinds'].split())

@@ -26,8 +26,9 @@ def evaluate_part(
         rows = run.given.rows
         judges = dict.fromkeys(rows[rows.part == part].evaluator)
     else: shown = {name: examples for name, examples in benchmarks.items() if len(examples)}
-    how = dict(label='', model=model, concurrency=concurrency, progress=True if model else None, part=part)
-    frames = [evaluate_in(judge, shown, run, **how | dict(label=label)) for label, judge in judges.items() if shown]
+    progress = True if model else None
+    frames = [evaluate_in(judge, shown, run, label, model, concurrency, progress, part=part)
+              for label, judge in judges.items() if shown]
     frames = [frame for frame in frames if len(frame)]
     if not frames: return judgements_frame([], []).assign(benchmark=[], asked_model=[])
     whole = pd.concat(frames, ignore_index=True)

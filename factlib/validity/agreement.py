@@ -187,7 +187,7 @@ def _asymptotic(value, table, weights, level, about):
     half = scipy.stats.norm.isf((1 - level)/2)*se
     z = value/se0 if se0 > 1e-12 else None
     p = None if z is None else 2*scipy.stats.norm.sf(abs(z))
-    ci = (value - half, min(1, value + half)) if se > 1e-12 else None
+    ci = (max(-1, value - half), min(1, value + half)) if se > 1e-12 else None
     ci, p = agree(ci, p, 0, level, ci and 2*scipy.stats.norm.sf(abs(value)/se))
     note = '' if min(se, se0) > 1e-12 else 'no spread, so an asymptotic error is unknown'
     return Result(value, z, p, ci, note=note, **about)

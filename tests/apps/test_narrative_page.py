@@ -84,3 +84,20 @@ def test_the_most_mentioned_and_the_chosen_one():
 def test_a_filtered_tie_moves_nobody():
     at = lambda svg: re.findall(r'<rect x="([\d.]+)" y="([\d.]+)"', svg)
     assert at(draw(PEOPLE, TIES[:1], TIES)) == at(draw(PEOPLE, TIES))
+
+def test_arrows_lead_from_who_to_whom_and_say_it():
+    "A head for each direction, at the border of the box it leads to; the words of few lines, or of the chosen person."
+    ties = [Tie('Helen', 'Julia', 1, (), ('sister of', 'older than'), ('afraid of',)),
+            Tie('Holmes', 'Watson', 1, (), ('helps',))]
+    svg = draw(PEOPLE, ties)
+    tips = [tuple(map(float, points.split()[0].split(','))) for points in re.findall(r'points="([^"]+)"', svg)]
+    boxes = layout([p.name for p in PEOPLE], ties)
+    for (x, y), name in zip(tips, ['Julia', 'Helen', 'Watson'], strict=True):
+        middle_x, middle_y, width, height = boxes[name]
+        sides = abs(abs(x - middle_x) - width/2), abs(abs(y - middle_y) - height/2)
+        assert min(sides) < .1 and abs(x - middle_x) < width/2 + .1 and abs(y - middle_y) < height/2 + .1
+    said = lambda svg: re.findall(r'class="said"[^>]*>([^<]+)<', svg)
+    assert said(svg) == ['sister of …', 'afraid of', 'helps'] and said(draw(PEOPLE, ties, chosen='Watson')) == ['helps']
+    crowd = [Person(f'P{i}') for i in range(20)]
+    many = [Tie('P0', f'P{i}', 1, (), ('knows',)) for i in range(1, 20)]
+    assert said(draw(crowd, many)) == [] and said(draw(crowd, many, chosen='P7')) == ['knows']

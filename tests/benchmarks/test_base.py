@@ -2,6 +2,7 @@
 from its content, and what can't be told is a sentence."""
 import csv
 import json
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from factlib.benchmarks.dialogue_files import FADE_COLUMNS
 from factlib.benchmarks.montagelie import order_texts
 from factlib.core.records import BadInput, Example
 from factlib.llm.stub import StubServer
+from factlib.runs.parameters import live_examples
 
 from answer_server import rule as worsen
 from command import factlib_inside
@@ -59,14 +61,17 @@ def home(tmp_path_factory):
                                                for q, t in zip(['Who opened it?', 'Wer war es?'], TEXTS)]))
     (home/'texts').mkdir()
     for i, text in enumerate(TEXTS): (home/'texts'/f'{i}.txt').write_text(f'{text} '*9, encoding='utf-8')
+    said = []
     with StubServer(montage) as tell, StubServer(worsen) as answer:
         for command in (['build-montagelie', 'pairs.jsonl', '--out', 'my tuples.jsonl', '--base-url', tell.base_url],
                         ['build-answers', 'pairs.json', '--out', 'ladders.json', '--base-url', answer.base_url]):
             made = factlib_inside(*command, '--model', 'stub', cwd=home)
             assert not made.returncode, made.stderr
+            said += made.stdout.splitlines()
     made = factlib_inside('build', 'texts', '--out', 'built one', '--kinds', '41', '--lengths', 'full', '--as-is',
                           '--language', '', '--workers', 1, cwd=home)
     assert not made.returncode, made.stderr
+    (home/'said').write_text('\n'.join([*said, *made.stdout.splitlines()]))
     fade_csv(home/'human verified.csv')
     return home
 
@@ -89,6 +94,22 @@ def test_ladders_a_line_each(home, tmp_path):
     listed.write_text(json.dumps(questions))
     assert load(lines(tmp_path/'ladders.jsonl', questions)).examples == load(home/'ladders.json').examples
     assert load(listed).examples == load(home/'ladders.json').examples
+
+def test_what_was_built_is_judged_by_the_command_that_is_printed(home):
+    "Its costs are counted, which reads the file and asks nobody."
+    commands = [shlex.split(line) for line in (home/'said').read_text().splitlines() if line.startswith('factlib run')]
+    assert [command[2] for command in commands] == ['montagelie', 'trutheval', 'live_judge']
+    for _, _, *command in commands:
+        model = [] if 'model' in command else ['-p', 'model', 'M', '-p', 'base_url', 'http://127.0.0.1:1/v1']
+        told = factlib_inside('cost', *command, *model, cwd=home)
+        assert told.returncode == 0 and 'requests' in told.stdout, told.stderr
+
+def test_examples_to_be_judged_by_a_name_and_a_path(home, monkeypatch):
+    monkeypatch.chdir(home)
+    given = dict(n=0, seed=0, kinds='24', length=0)
+    examples, refused = live_examples(given | dict(dataset='montagelie=my tuples.jsonl'))
+    assert examples == load('my tuples.jsonl').examples and refused == []
+    with pytest.raises(BadInput, match='no file or folder'): live_examples(given | dict(dataset='fade=gone.csv'))
 
 def test_a_built_folder_and_its_file(home):
     folder, file = load(home/'built one'), load(home/'built one'/'examples.jsonl')

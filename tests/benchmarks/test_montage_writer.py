@@ -10,7 +10,7 @@ from fact_server import ATTACKS, between, prompt
 from factlib.benchmarks.base import load
 from factlib.benchmarks.montagelie import DIFFICULTIES
 from factlib.benchmarks.montage_writer import MontageBuilder, build_montages, length_table, missing_parts
-from factlib.benchmarks.montage_writer import order_evidence, save_montages, true_pairs
+from factlib.benchmarks.montage_writer import order_evidence, save_montages, spread_pairs, true_pairs
 from factlib.cli import app
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.claims.decompose import SentenceDecomposer, event_or_description
@@ -23,7 +23,12 @@ from factlib.perturb.order import band_inversions, inversions
 
 EVENTS = ['Ann rose.', 'Bob ate bread.', 'Cat left home.', 'Dan sang songs.',
           'Eve slept well.', 'Fay woke up.', 'Gus rowed away.']
-LEVELS, AGAIN = ('true', *DIFFICULTIES), 'So, '
+LEVELS = ('true', *DIFFICULTIES)
+
+def again(text):
+    "A text as a flashback: its last sentence first, then what was before."
+    *first, last = re.findall(r'\S[^.]*\.', text) or [text]
+    return f'{last} Before that: {" ".join(first)}' if first else f'So, {text}'
 
 def pair(n=5, id='it', source='A source that nobody is sent.'):
     return Example(id, source=source, target='\n'.join(EVENTS[:n]))
@@ -38,7 +43,7 @@ def honest(request):
     if step(request) == 'write': return dict(next=between(prompt(request), 'event').strip('\n'))
     text = between(prompt(request), 'text').strip('\n')
     if step(request) == 'tell':
-        return dict(technique_of_text='chronological', technique_chosen='Flashback', told_again=AGAIN + text)
+        return dict(technique_of_text='chronological', technique_chosen='Flashback', told_again=again(text))
     return dict(events=[x for x in text.split('\n') if '~' not in x],
                 descriptions=[x for x in text.split('\n') if '~' in x])
 
@@ -67,7 +72,7 @@ def test_every_text_is_the_events_in_an_order_of_its_difficulty(n):
         assert one.lies[d] == ' '.join(EVENTS[i] for i in one.orders[d])
         assert one.checks[d] == dict(events=n, kept=n, lost=[], support=[1]*n, in_order=1, new=0, length=1, of_truth=1)
     assert list(one.paraphrases) == list(LEVELS)
-    assert all(one.paraphrases[d] == AGAIN + one.lies[d] for d in DIFFICULTIES)
+    assert all(one.paraphrases[d] == again(one.lies[d]) for d in DIFFICULTIES)
     assert one.techniques['easy'] == ['chronological', 'flashback']
     assert one.checks['events'] == dict(covered=1, of_truth=1) and set(one.refusals.values()) == {0}
 
@@ -349,6 +354,7 @@ def test_the_truth_is_no_paraphrase_of_a_lie():
     (lambda text: f'{text[:len(text)*8//10]} ' + 'אבגד '*6, 'another script'),
                                         (lambda text: json.dumps(dict(told_again=text)), 'JSON inside'),
                                         (lambda text: f'Here is the text: {text}', 'a label'),
+                                        (lambda text: f'Earlier, {text}', 'no sentence has moved'),
                                         (lambda text: f'So, {text[:-1]}\u202e.', 'U+202E')])
 def test_what_is_no_paraphrase_is_asked_again_and_then_absent(again, why):
     (one,), server = run([tale()], tells(again))
@@ -363,6 +369,41 @@ def test_a_flashback_with_its_cue_is_a_paraphrase():
         return ' '.join([*told[3:], 'Before that,', *told[:3]])
     (one,), _ = run([tale()], tells(flashback))
     assert not one.absent and list(one.paraphrases) == list(LEVELS)
+    # three events and two have changed places: six of ten pairs of the true text
+    assert one.checks['paraphrase true']['moved'] == .6
+
+# Seed texts from a folder
+
+def test_pairs_of_a_folder_in_the_published_layouts(tmp_path):
+    lines = lambda *rows: ''.join(json.dumps(row) + '\n' for row in rows)
+    book = dict(bid=7, source='a site', chapter='A long chapter.', summary_text='Ann rose.', summary='ignored')
+    show = dict(Show='S', Transcript=['Ann : Up!', 'Bob : No.'], Recap=['Ann rose.', 'Bob ate.'])
+    (tmp_path/'booksum.jsonl').write_text(lines(book), encoding='utf-8')
+    (tmp_path/'screen.jsonl').write_text(lines(show, show), encoding='utf-8')
+    (tmp_path/'tale.txt').write_text('A tale.', encoding='utf-8')
+    (tmp_path/'tale.summary.txt').write_text('Told.', encoding='utf-8')
+    pairs = true_pairs(tmp_path)
+    assert [(e.id, e.source, e.target, e.meta) for e in pairs] == [
+        ('booksum-0001', 'A long chapter.', 'Ann rose.', dict(origin='BookSum')),
+        ('screen-0001', 'Ann : Up!\nBob : No.', 'Ann rose. Bob ate.', dict(origin='SummScreen')),
+        ('screen-0002', 'Ann : Up!\nBob : No.', 'Ann rose. Bob ate.', dict(origin='SummScreen')),
+        ('tale', 'A tale.', 'Told.', {})]
+    (made,), _ = run([pairs[0]], paraphrase=False)
+    assert made.row()['origin'] == 'BookSum' and 'origin' not in run([pair()], paraphrase=False)[0][0].row()
+    (tmp_path/'alone.txt').write_text('No summary.', encoding='utf-8')
+    with pytest.raises(BadInput, match='alone.summary.txt'): true_pairs(tmp_path)
+    (tmp_path/'none').mkdir()
+    with pytest.raises(BadInput, match='no pairs'): true_pairs(tmp_path/'none')
+
+def test_seed_texts_are_spread_over_lengths():
+    "Ninety sources of 100 words and ten of up to 10,000: drawn evenly over lengths, the rare long ones are in."
+    told = lambda i, n: Example(f'e{i}', source='w '*n, target='t '*(n//10))
+    pairs = [told(i, 100) for i in range(90)] + [told(90 + i, 1000*(i + 1)) for i in range(10)]
+    drawn = spread_pairs(pairs, 10)
+    lengths = [len(e.source.split()) for e in drawn]
+    assert sum(n == 100 for n in lengths) <= 3 and len({e.id for e in drawn}) == 10 and max(lengths) >= 8000
+    assert drawn == spread_pairs(pairs, 10) != spread_pairs(pairs, 10, seed=1)
+    assert spread_pairs(pairs[:3], 10) == pairs[:3] # there are no more
 
 # What a decomposer may list
 

@@ -3,8 +3,13 @@ import json
 
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
+from factlib.benchmarks.base import load
+from factlib.evaluators.base import get
 from factlib.llm.stub import StubServer
+from factlib.report.results import Experiment
+from factlib.runs.judging import evaluate_in, evaluate_models
 
 import fact_server
 import turn_server
@@ -28,26 +33,61 @@ def judge(tmp_path, experiment, out, answer, *more, model='rule', data=None):
                               '--out', tmp_path/out, cwd=tmp_path, data=data)
         assert done.returncode == 0, done.stderr
 
+def judge_inside(folder, judged, model='', base_url=''):
+    "A run without its notebook: `judged` lets evaluators judge in it."
+    run = Experiment('montagelie', '', '', dict(out=str(folder), seed=0, n=0, model=model, base_url=base_url))
+    judged(run)
+    run.finish()
+
+def percent_auc(rows, label, level):
+    "AUC of the judgements in a file, by scikit-learn."
+    own = rows[(rows.evaluator == label) & rows.level.isin(['true', level])].dropna(subset=['value'])
+    return 100*roc_auc_score(own.level == 'true', own.value.astype(float))
+
 @pytest.mark.slow
 def test_montagelie_with_two_models(tmp_path):
-    "One refuses a third; together they are two rows of each table, with their own n."
+    """One refuses a third; together they are two rows of each table, with their own n. Two draws of other texts, and
+    DoveScores with other components, are shown beside them."""
     def refusing(request):
         text = fact_server.prompt(request)
         return 'I can\'t help with that.' if 'Voyage 1.' in text else fact_server.rule(request)
     released = fact_server.released_tuples(tmp_path/'data')
-    more = ['-p', 'dataset', 'montagelie', '-p', 'judges', 'dovescore', '-p', 'draws', 0]
-    for model, answer in dict(rule=fact_server.rule, shy=refusing).items():
-        judge(tmp_path, 'montagelie', model, answer, *more, model=model, data=released)
+    more = ['-p', 'dataset', 'montagelie', '-p', 'judges', 'dovescore', '-p', 'draws', 0, '-p', 'slow', 'true',
+            '-p', 'components', 'checker=other; sorter=hybrid:other, sort=supported']
+    judge(tmp_path, 'montagelie', 'rule', fact_server.rule, *more, data=released)
+    tuples = load('montagelie', path=released/'montagelie/montagelie.json')
+    with StubServer(refusing, json_schema=True) as server:
+        judge_inside(tmp_path/'shy', lambda run: evaluate_models('dovescore', dict(montagelie=tuples), run), 'shy',
+                     server.base_url)
+    for seed in (0, 1):
+        drawn = load('holmes_order', n=3, seed=seed)
+        judge_inside(tmp_path/f'seed{seed}', lambda run: evaluate_in(
+            [get('order_path'), get('length')], dict(holmes_order=drawn), run, seed=seed))
     shown(tmp_path, 'montagelie', 'rule', out='again')
     check_same_tables(tmp_path/'rule', tmp_path/'again')
-    result = shown(tmp_path, 'montagelie', 'rule', 'shy')
+    result = shown(tmp_path, 'montagelie', 'rule', 'shy', 'seed0', 'seed1')
     asked = {name: (e['asked'], e['scored']) for name, e in result['evaluators'].items()}
-    assert asked['dovescore, rule'] == (15, 15) and asked['dovescore, shy'] == (15, 10) and asked['length'] == (15, 15)
-    table = pd.read_csv(tmp_path/'shown/tables/aucs.csv').query("variant == 'original'").set_index(
-        ['evaluator', 'difficulty'])
-    assert (table.auc['dovescore, rule', 'easy'], table.auc['dovescore, shy', 'easy']) == (1, 1)
-    # of three true texts and three lies, those with a score
-    assert (table.scored['dovescore, rule', 'easy'], table.scored['dovescore, shy', 'easy']) == (6, 4)
+    assert asked['dovescore, rule'] == (15, 15) and asked['dovescore, shy'] == (15, 10)
+    read = lambda name: pd.read_csv(tmp_path/f'shown/tables/{name}.csv', keep_default_na=False)
+    third = read('table_3').set_index(['benchmark', 'evaluator'])
+    rows = pd.concat([pd.read_parquet(tmp_path/f/'judgements.parquet') for f in ('rule', 'shy')])
+    rows = rows[(rows.part == 'main') & (rows.variant == 'original')]
+    for label, scored in (('dovescore, rule', 15), ('dovescore, shy', 10), ('order_path', 15), ('rougeL', 15)):
+        row = third.loc['montagelie', label]
+        assert (int(row.asked), int(row.scored)) == (15, scored)
+        assert float(row.extreme) == pytest.approx(percent_auc(rows, label, 'extreme'))
+    assert {b for b, _ in third.index} == {'montagelie', 'holmes_order, seed 0', 'holmes_order, seed 1', ''}
+    assert third.loc[('', 'qwen-3-8b'), 'why'] and float(third.loc[('', 'qwen-3-8b'), 'published_mean']) == 59.36
+    fourth = read('table_4')
+    assert fourth[fourth.printed_as == 'DoveScore'].model.tolist() == ['rule', 'shy']
+    assert set(read('table_2').here) == {''} and len(read('table_1')) == 3*9
+    costs = read('component_costs').set_index('evaluator').requests
+    # taken apart, checked, sorted twice; a hybrid sorts a list and its neighbours, twice
+    assert (costs['dovescore, checker=other, rule'], costs['dovescore, sorter=hybrid:other, sort=supported, rule']) == (
+        4, 6)
+    assert 'dovescore, by rules, checker: entailment by rule' in costs.index
+    drawings = {p.stem for p in (tmp_path/'shown/figures').glob('*.png')}
+    assert {f'figure_{i}' for i in (4, 5, 6, 7, 8, 9, 10)} | {'models', 'scores_montagelie'} <= drawings
 
 @pytest.mark.slow
 def test_vista_without_its_data(tmp_path):

@@ -2,6 +2,7 @@
 says; a memory edited by hand."""
 import json
 import re
+import shutil
 
 import pandas as pd
 import pytest
@@ -171,6 +172,87 @@ def test_two_lengths_of_ones_own_texts(tmp_path, texts):
     assert table(out, 'lengths').query('metric == "fluency"')['mean'].item() == pytest.approx(
         (delta['60'] - delta.full).mean())
     assert len(delta) == 2 and not (out/'tables'/'beside.csv').exists()
+    check_shown_with_another_model(tmp_path, out)
+
+def check_shown_with_another_model(tmp_path, first):
+    "A second model, made of the first's judgements: it refuses one text. Both are rows of the thesis's tables."
+    second = tmp_path/'second'
+    shutil.copytree(first, second)
+    rows = pd.read_parquet(second/'judgements.parquet')
+    rows['model'], rows['evaluator'] = 'shy', 'vanilla, shy'
+    rows['signature'] = rows.signature.str.replace('rule', 'shy')
+    refused = rows.group == 'two'
+    for column in ('value', 'fluency', 'coherence'): rows[column] = rows[column].mask(refused)
+    for column in ('absence', 'fluency_absence', 'coherence_absence'):
+        if column in rows: rows[column] = rows[column].astype(object).where(~refused, 'refused')
+    rows.to_parquet(second/'judgements.parquet')
+    done = factlib_inside('run', 'judgememo_live', '--no-page', '-p', 'judgements', f'{first},{second}',
+                          '--out', tmp_path/'both', cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    both, scores = tmp_path/'both', table(first, 'scores').query('metric == "fluency"')
+    counts = json.loads((both/'result.json').read_text())['evaluators']
+    asked = {name: (e['asked'], e['scored']) for name, e in counts.items()}
+    assert asked == {'vanilla, rule': (8, 8), 'vanilla, shy': (8, 4)}
+    gold = scores[scores.variant == 'gold'].set_index(['group', 'level']).value
+    rows = table(both, 'table_5.1').set_index(['model', 'length or delta', 'metric'])
+    for model, groups in dict(rule=['one', 'two'], shy=['one']).items():
+        own = rows.loc[model].xs('fluency', level='metric')
+        assert own.here.to_dict() == pytest.approx({
+            '60': gold.loc[groups, '60'].mean(), 'full': gold.loc[groups, 'full'].mean(),
+            'delta': (gold.loc[groups, '60'].values - gold.loc[groups, 'full'].values).mean()})
+        assert set(own.asked) == {2} and set(own.scored) == {len(groups)}
+    assert rows.published['LN-noT', '2000', 'fluency'] == 3.915 and rows.why['LN-noT', '2000', 'fluency']
+    damaged = table(both, 'table_A.12').query('number == "score" and variant == "41"').set_index('model').here
+    assert damaged['rule'] == scores[(scores.variant == '41') & (scores.level == '60')].value.mean()
+    assert len(table(both, 'table_A.15')) == 57 # as printed: nobody was asked as JudgeMemo
+
+@pytest.mark.slow
+def test_judged_again_from_edited_memories(tmp_path, texts):
+    "No section is asked about again, and the verdict is that of the edited notes."
+    out, again = tmp_path/'out', tmp_path/'again'
+    given = dict(judges='vanilla,judgememo_aggregate', drawn=1)
+    with StubServer(rule) as server:
+        done = factlib_inside('run', 'judgememo_live', '--no-page', *arguments(server, texts, out, **given),
+                              cwd=tmp_path)
+        assert done.returncode == 0, done.stderr[-3000:]
+        mine = tmp_path/'mine'
+        shutil.copytree(out/'memories', mine)
+        files = sorted(mine.glob('*.json'))
+        drawn = table(out, 'drawn')
+        assert len(files) == 2 and drawn.drawn.sum() == 1 and len(drawn) == 3 # a text, untouched and with typos
+        for file in files:
+            memory = json.loads(file.read_text(encoding='utf-8'))
+            for section in memory['sections']: section['scores']['fluency'] = 2.5
+            file.write_text(json.dumps(memory), encoding='utf-8')
+        before = len(server.requests)
+        done = factlib_inside('run', 'judgememo_live', '--no-page',
+                              *arguments(server, texts, again, memories=mine, **given), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr[-3000:]
+        asked = [r['messages'][-1]['content'] for r in server.requests[before:]]
+    assert len(asked) == 6 and not any('<section>' in a for a in asked) # the single prompt alone
+    fluency = table(again, 'scores').query('metric == "fluency" and evaluator == "judgememo_aggregate"').value
+    assert len(fluency) == 2 and set(fluency) == {2.5}
+
+@pytest.mark.slow
+def test_an_ablation_of_ones_own_model(tmp_path, texts):
+    "24 configurations and another scan range in one command, and shown again."
+    for name in ('two', 'three'): (texts/f'{name}.txt').unlink()
+    (texts/'more.txt').write_text(' '.join([f'{STORY} It was day 1 of two.']*9), encoding='utf-8')
+    out, again = tmp_path/'out', tmp_path/'again'
+    with StubServer(rule) as server:
+        given = arguments(server, texts, out, lengths='60 full', kinds='41', sizes='100')
+        done = factlib_inside('run', 'judgememo_ablations', '--no-page', *given, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr[-3000:]
+    done = factlib_inside('run', 'judgememo_ablations', '--no-page', '-p', 'judgements', out, '--out', again,
+                          cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    names = sorted(p.name for p in (out/'tables').glob('*.csv'))
+    assert [n for n in names if (out/'tables'/n).read_bytes() != (again/'tables'/n).read_bytes()] == []
+    assert len(json.loads((out/'result.json').read_text())['evaluators']) == 24 + 1
+    bars = table(out, 'bars_5.4_A.31').query('model == "rule" and task == 41')
+    assert len(bars) == 24 and set(bars.asked) == {2} and set(bars.scored) == {2}
+    ranges = table(out, 'scan_range')
+    assert sorted(set(ranges.section_size)) == [100, 200] and set(ranges.n) == {2}
 
 def test_faults_are_placed_from_a_live_run(tmp_path, texts):
     """A judge that quotes each word that no story has, as a spelling issue, labels and quotes every typo, and nothing

@@ -104,6 +104,33 @@ def test_the_live_judge_sees_what_the_rule_sees(whole):
     assert len(tests) == 4 and tests['coherence', '24'] < 0 and tests['fluency', '41'] < 0
     assert 'OPENAI' not in (out/'notebook.ipynb').read_text().replace('OPENAI_API_KEY', '')
 
+def test_judgements_of_two_models_are_shown_together(tmp_path, whole):
+    "The second model scores as the first, but one spoilt text a point lower, and leaves one out."
+    import pandas as pd, shutil
+    out, _ = whole
+    shutil.copytree(out, tmp_path/'other')
+    judged = pd.read_parquet(out/'judgements.parquet')
+    spoilt = judged.variant == '24'
+    first = judged[spoilt].group.iloc[0]
+    other = judged.assign(evaluator='other', model='other')
+    other['coherence'] = other.coherence - (spoilt & (other.group == first))
+    lost = ((other.variant == '41') & (other.group == first)).to_numpy()
+    for c in ('value', 'fluency', 'coherence'): other[c] = other[c].mask(lost)
+    other['absence'] = ['refused' if x else None for x in lost]
+    other.to_parquet(tmp_path/'other/judgements.parquet')
+    done = factlib_inside('run', 'live_judge', '-p', 'judgements', f'{out},{tmp_path/"other"}', '--out',
+                          tmp_path/'shown', cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    alone = pd.read_csv(out/'tables/tests.csv')
+    tests = pd.read_csv(tmp_path/'shown/tables/tests.csv')
+    pd.testing.assert_frame_equal(tests[tests.model == 'rule'].reset_index(drop=True), alone)
+    counts = pd.read_csv(tmp_path/'shown/tables/judgements.csv').query("part == 'value'").set_index('model')
+    assert counts.scored.to_dict() == dict(rule=6, other=5) and set(counts.asked) == {6}
+    pairs = pd.read_csv(tmp_path/'shown/tables/pairs.csv', dtype=dict(variant=str)).set_index(['variant', 'metric'])
+    assert pairs.loc[('24', 'coherence'), ['asked', 'scored', 'mean']].tolist() == [2, 2, .5]
+    assert pairs.loc[('41', 'fluency'), ['asked', 'scored', 'mean']].tolist() == [2, 1, 0]
+    assert (tmp_path/'shown/figures/deltas.png').is_file()
+
 def test_what_it_costs_before_and_after(tmp_path, whole):
     "All of it, then nothing; and asking for the price asks nobody."
     from factlib.llm.cache import Cache

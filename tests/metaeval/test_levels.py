@@ -8,7 +8,7 @@ import scipy.stats
 
 from factlib.core.records import BadInput, Example
 from factlib.metaeval.levels import level_statistics, loss_by_question, pairs_put_right, partial_within, score_loss
-from factlib.metaeval.levels import with_steps
+from factlib.metaeval.levels import step_shares, tau_tests, with_steps
 from factlib.metaeval.preferences import composite, is_tie, preference_statistics
 
 def ladders(seed=0, n=12):
@@ -29,6 +29,37 @@ def test_statistics_by_scipy():
         assert table.loss[variant] == pytest.approx(
             -np.mean([scipy.stats.linregress(q.step, q.value).slope for _, q in part.groupby('group')]))
         assert table.loc[variant, ['questions', 'asked', 'scored']].tolist() == [12, 60, 60]
+
+def test_levels_and_pairs_of_evaluators_one_by_one():
+    "Some scores are missing; what is counted are questions in which both answers have one."
+    rows = ladders().query("variant == 'lie'").reset_index(drop=True)
+    other = rows.assign(evaluator='f', value=np.random.default_rng(1).normal(0, 1, len(rows)).round(1))
+    other.loc[::7, 'value'] = np.nan
+    shares = step_shares(other, 50).set_index('pair')
+    assert list(shares.index) == ['A0 > A1', 'A0 > A2', 'A0 > A3', 'A0 > A4', 'A1 > A2', 'A2 > A3', 'A3 > A4']
+    wide = other.pivot(index='group', columns='step', values='value')
+    for pair, (low, high) in {'A0 > A3': (0., 3.), 'A2 > A3': (2., 3.)}.items():
+        apart = (wide[low] - wide[high]).dropna()
+        assert shares.loc[pair, ['asked', 'scored']].tolist() == [12, len(apart)]
+        assert shares.right[pair] == pytest.approx(((apart > 0) + .5*(apart == 0)).mean())
+    test = tau_tests(pd.concat([rows, other]), ['e', 'f'], 50).iloc[0]
+    both = rows.assign(f=other.value).dropna(subset=['f'])
+    taus = np.array([[scipy.stats.kendalltau(q[c], q.step).statistic for c in ('value', 'f')]
+                     for _, q in both.groupby('group')])
+    assert (test.asked, test.scored, test.questions) == (60, len(both), 12)
+    assert [test.tau_first, test.tau_second] == pytest.approx(taus.mean(0).tolist())
+    assert test.difference == pytest.approx((taus[:, 0] - taus[:, 1]).mean())
+    flips = np.array(list(itertools.product((1, -1), repeat=12)))@(taus[:, 0] - taus[:, 1])
+    assert test.p >= np.mean(np.abs(flips) >= abs(flips[0]) - 1e-12) - 1e-12 and test.p_bh == test.p
+
+def test_no_loss_beyond_what_scores_allow():
+    "From 1 on all lower levels to 0 on all higher ones: the steepest slope of five levels is 3/10."
+    rows = pd.DataFrame([dict(evaluator='e', group=q, step=float(k), value=v[k]) for q, v in
+                         dict(a=[1, 1, .5, 0, 0], b=[1, .5, .5, .5, 0.4]).items() for k in range(5)])
+    free, held = score_loss(rows, 99), score_loss(rows, 99, limits=(0, 1))
+    assert free.estimate == held.estimate and free.high > .3
+    assert held.ci is None or -.3 <= held.low <= held.high <= .3
+    assert score_loss(rows[rows.group == 'a'], 99).estimate == pytest.approx(.3)
 
 def test_pairs_one_by_one():
     rows = ladders()

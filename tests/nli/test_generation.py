@@ -312,7 +312,7 @@ def test_registered_by_name_and_not_offline(bert, bart):
     for evaluator, label in zip(made, ('tiny', 'small', 'small')):
         assert f'model:{label}' in evaluator.signature and bart not in evaluator.signature
         assert bert not in evaluator.signature
-    with pytest.raises(BadInput, match="missing a required argument: 'model'"): get('bartscore')
+    with pytest.raises(BadInput, match="to be had as 'facebook/bart-large'"): get('bartscore') # by its name: the paper's
     assert get('bertscore', model=bert, layer=2).signature != get('bertscore', model=bert, layer=3).signature
     shared = TransformersLikelihood(bart) # one model for two evaluators
     assert BARTScore(shared).likelihood is LongDocFACTScore(shared, retriever='bm25').likelihood

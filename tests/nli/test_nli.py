@@ -195,7 +195,7 @@ def test_correctness_with_a_model_of_inference(model, monkeypatch):
     monkeypatch.setenv('FACTLIB_NLI', model)
     with StubServer(lambda request: json.dumps(dict(claims=['The hare slept.', 'It was a fox.']))) as server:
         judge = get('factual_correctness_nli', chat=Chat('stub', server.base_url, api_key='none', mode='off'))
-        examples = [Example('short', target=TARGET, reference=SOURCE), Example('long', target=TARGET, reference=SOURCE*20)]
+        examples = [Example(name, target=TARGET, reference=SOURCE*k) for name, k in dict(short=1, long=20).items()]
         judged = evaluate(judge, examples, progress=False)
     labels = ('contradiction', 'entailment', 'neutral')
     likeliest = [direct(model, SOURCE, claim).argmax() == labels.index('entailment')

@@ -205,3 +205,13 @@ def test_json_is_read_as_json(tmp_path):
         grid(tmp_path, '{"experiment": "quick_sweep", "grid": {"seed": [1], "seed": [2]}}', 'a.json')
     with pytest.raises(BadInput, match='not readable as JSON'):
         grid(tmp_path, '{"experiment": "quick_sweep",}', 'a.json')
+
+def test_a_list_among_the_parameters_is_sent_to_grid(tmp_path):
+    "What the sentence says is what the file has to say."
+    said = dict(experiment='live_judge', parameters=dict(model=['a', 'b'], n=2))
+    with pytest.raises(BadInput, match='type str, not .* under `grid`: grid: ') as raised: grid(tmp_path, said)
+    told = yaml.safe_load(str(raised.value).partition('under `grid`: ')[2])
+    assert [c.name for c in grid(tmp_path, said | dict(parameters=dict(n=2)) | told).cells] == ['model=a', 'model=b']
+
+def test_no_cell_is_called_like_the_folder_of_all():
+    assert cell_name({}, 'all') == 'all_' and cell_name({}, 'ALL') == 'ALL_' and cell_name({}, 'alls') == 'alls'

@@ -124,6 +124,16 @@ def test_another_prompt_is_never_mixed(tmp_path):
     assert [f['text'] for f in shown.findings] == ['words, M was not judged in the same way everywhere, and is told '
                                                    'apart: words, M [prompt:a]; words, M [prompt:b].']
 
+def test_who_asks_no_model_keeps_its_name_where_it_judged_most(tmp_path):
+    "An older version judged fewer texts: it is told apart by what differs, and tables find the other by its name."
+    run(tmp_path/'old', [Words('a')], examples=Benchmark('mine', texts().examples[:1], 'label', ''))
+    run(tmp_path/'new', [Words('b')])
+    for folders in (('old', 'new'), ('new', 'old')):
+        shown = show(tmp_path, *folders, name='-'.join(folders))
+        frame = evaluate_in(Words('c'), by_name(shown.given), shown)
+        assert frame.evaluator.value_counts().to_dict() == {'words': 2, 'words [prompt:a]': 1}
+        assert 'words was not judged in the same way everywhere' in shown.findings[0]['text']
+
 def test_what_nobody_judged_is_said_once(tmp_path):
     run(tmp_path/'a', [Words()])
     shown = show(tmp_path, 'a')
@@ -193,3 +203,23 @@ def test_paths_may_have_commas(tmp_path):
     assert set(given.rows.evaluator) == {'words', 'length'}
     with pytest.raises(BadInput, match='no judgements in .*x=2'):
         given_judgements(dict(judgements=f'{tmp_path}/x=2,seed=0'))
+
+def test_other_texts_under_the_same_names_are_another_benchmark(tmp_path):
+    "Nothing of the one takes the place of the other; what is shown can be shown in turn."
+    run(tmp_path/'first', [Words()])
+    run(tmp_path/'same', [Words()], label='{}, again')
+    run(tmp_path/'edited', [Words()], examples=Benchmark('mine', [
+        Example('a', target='An old fox ran far.', truth='true'), Example('b', target='No.', truth='false')], 'label',
+        ''))
+    shown = show(tmp_path, 'first', 'same', 'edited')
+    benchmarks = by_name(shown.given)
+    assert {name: [e.target for e in b] for name, b in benchmarks.items()} == {
+        'mine': ['A fox ran 0.', 'Did it?'], 'mine, texts 2': ['An old fox ran far.', 'No.']}
+    frame = evaluate_in(Words(), benchmarks, shown)
+    assert list(zip(frame.benchmark, frame.value)) == [('mine', 4), ('mine', None), ('mine, texts 2', 5),
+                                                       ('mine, texts 2', 1)]
+    assert shown.given.said == [f'mine has other texts in {tmp_path}/edited than in a run before: there it is "mine, '
+                                'texts 2".']
+    shown.finish()
+    again = show(tmp_path, 'shown', name='again')
+    assert by_name(again.given) == benchmarks and len(again.given.rows) == 4

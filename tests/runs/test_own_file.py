@@ -28,6 +28,19 @@ def test_ragas_rows_need_no_mapping(tmp_path):
     page = (tmp_path/'outputs/index.html').read_text(encoding='utf-8')
     assert 'replies.jsonl, judged' in page and 'notebook.html' not in page # there is none to link to
 
+def test_llm_plus_nli_without_torch_is_one_sentence(tmp_path, monkeypatch):
+    "Nobody is asked before it is said."
+    import sys
+    monkeypatch.setitem(sys.modules, 'torch', None)
+    write_lines(tmp_path/'replies.jsonl', RAGAS)
+    with StubServer(lambda request: 'never') as server:
+        done = factlib_inside('evaluate', 'replies.jsonl', '--with', 'factual_correctness_nli', '--model', 'm',
+                              '--base-url', server.base_url, '--out', 'outputs/x', cwd=tmp_path)
+        assert not server.requests
+    assert done.returncode == 2 and not (tmp_path/'outputs/x/result.json').exists()
+    assert done.stderr.strip().splitlines()[-1].endswith(
+        "A model for language inference needs the packages transformers and torch: pip install 'factlib[nli]'.")
+
 def test_too_few_scores_end_with_four(tmp_path):
     write_lines(tmp_path/'replies.jsonl', RAGAS)
     command = ['evaluate', 'replies.jsonl', '--with', 'rouge1', '--out', 'o/r', '--at-least']

@@ -2,6 +2,7 @@
 import io
 import json
 import os
+import re
 import time
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
@@ -112,13 +113,15 @@ def test_a_table_that_is_gone_is_made_again(tmp_path):
     assert why_stale(record, Provenance('done'), tmp_path) == 'Its results are not whole.'
 
 def test_no_cell_of_the_file_in_the_help_fails(tmp_path, monkeypatch):
-    from factlib.cli import _SWEEP
+    from factlib.cli import _SWEEP, _SWEEP_MORE
     from factlib.runs.sweep_report import dry_run
     monkeypatch.delenv('FACTLIB_CACHE', raising=False)
     (tmp_path/'grid.yaml').write_text(_SWEEP.partition('\b\n')[2])
     with redirect_stderr(io.StringIO()): lines, totals = dry_run(load_grid(tmp_path/'grid.yaml'), tmp_path/'out')
     # but the last, of all together
     assert totals['run'] == 4 and not [line for line in lines if 'It asks for' not in line][1:], lines
+    (tmp_path/'grid.yaml').write_text(re.search(r'  experiment: montagelie\n.*?(?=\n\n)', _SWEEP_MORE, re.DOTALL)[0])
+    assert len(load_grid(tmp_path/'grid.yaml').cells) == 3*2*2
 
 @pytest.mark.slow
 def test_a_budget_stops_a_sweep_and_a_higher_one_goes_on(tmp_path, monkeypatch):

@@ -70,7 +70,7 @@ def check_shown():
     assert not judged.duplicated(['benchmark', 'seed', 'evaluator', 'example_id']).any()
 
 def test_all_cells_together_stopped_gone_on_and_grown(asked):
-    "Three models x two data sets x two seeds; one model refuses a third. Stopped by a limit, gone on with, grown."
+    "Three models, two data sets, two seeds; one refuses a third. Stopped by a limit, gone on with, grown."
     first = swept(asked.write(['m', 'shy', 'keen'], dict(limits=dict(requests=20))))
     assert first['limit'] and first['done'] == 2 and first['shown'] == 'swept/all/index.html'
     assert list(shown().index.get_level_values('benchmark').unique()) == ['a, seed 0', 'a, seed 1'] # what there is
@@ -80,7 +80,8 @@ def test_all_cells_together_stopped_gone_on_and_grown(asked):
     table = shown()
     assert len(table) == 16 # two data sets, two seeds; three models and an evaluator that asks none
     assert tuple(table.loc['b, seed 1', 'consistency, shy'][['size', 'count']]) == (6, 4)
-    assert table['mean']['a, seed 0', 'consistency, keen'] == 3.5 and table['mean']['a, seed 0', 'consistency, m'] == 2.5
+    means = table['mean']['a, seed 0']
+    assert (means['consistency, keen'], means['consistency, m']) == (3.5, 2.5)
     assert 'href="./all/index.html"' in Path('swept/index.html').read_text()
     made = Path('swept/all/result.json').stat().st_mtime_ns
     same = swept(asked.write(['m', 'shy', 'keen']))

@@ -7,7 +7,8 @@ import pytest
 import scipy.stats
 
 from factlib.core.records import Absence, BadInput
-from factlib.validity.base import Result, complete, critical_t, encode, group_codes, holm, is_constant, numbers
+from factlib.validity.base import Result, benjamini_hochberg, complete, critical_t, encode, group_codes, holm
+from factlib.validity.base import is_constant, numbers
 from factlib.validity.resampling import bootstrap, flips, resamples, sign_flip
 from factlib.validity.bounds import bounds_mean, bounds_paired
 
@@ -190,3 +191,10 @@ def test_critical_t():
     for bad in (lambda: critical_t(0), lambda: critical_t(5, 1), lambda: critical_t(5, alternative='larger'),
                 lambda: holm([2])):
         with pytest.raises(BadInput): bad()
+
+
+def test_benjamini_hochberg_by_scipy():
+    ps = np.random.default_rng(0).uniform(0, .2, 20)
+    got = benjamini_hochberg([None, *ps])
+    assert got[0] is None and got[1:] == pytest.approx(scipy.stats.false_discovery_control(ps))
+    with pytest.raises(BadInput, match='between 0 and 1'): benjamini_hochberg([2])

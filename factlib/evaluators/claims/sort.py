@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ORDER_SCHEMA', 'Places', 'shown_order', 'read_order', 'order_fault', 'relations', 'ModelSorter', 'PairSorter',
-           'sentence_of', 'PlaceSorter', 'PathSorter']
+           'HybridSorter', 'sentence_of', 'PlaceSorter', 'PathSorter']
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-imports
 import asyncio, hashlib, math, threading
@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Callable
 
 import numpy as np
+from ...core.checks import check_count
 from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, signature
 from .asking import Asker, BatchAsker, printed_id, verdicts_by_id
@@ -149,25 +150,78 @@ class PairSorter(BatchAsker):
     "Every two events by themselves, as a model orders them; `batch` is the number of pairs in a request."
     template, options = 'sort_pairs', dict(A=1, B=-1, open=0)
 
-    def lines(self, events:list, text:str)->tuple: # Id -> lines of the prompt; id -> pair of `Fact`s
-        "The pairs as the model is shown them."
-        pairs = {f'P{i}': pair for i, pair in enumerate(combinations(shown_order(events, text), 2), 1)}
-        return {i: f'[{i}]\n  A: {a.text}\n  B: {b.text}' for i, (a, b) in pairs.items()}, pairs
+    def lines(self, events:list, text:str, wanted=None)->tuple: # Id -> lines of the prompt; id -> pair of `Fact`s
+        "The pairs as the model is shown them; `wanted`: sets of two ids, all if None."
+        pairs = [pair for pair in combinations(shown_order(events, text), 2)
+                 if wanted is None or {event.id for event in pair} in wanted]
+        numbered_pairs = {f'P{i}': pair for i, pair in enumerate(pairs, 1)}
+        return {i: f'[{i}]\n  A: {a.text}\n  B: {b.text}' for i, (a, b) in numbered_pairs.items()}, numbered_pairs
 
-    def plan(self, events:list, text:str, note:str='')->list: # Of `llm.costs.Planned`
+    def plan(self, events:list, text:str, note:str='', wanted=None)->list: # Of `llm.costs.Planned`
         "A request for each batch."
-        return self.requests(self.lines(events, text)[0], note, source=text)
+        return self.requests(self.lines(events, text, wanted)[0], note, source=text)
 
     async def sort(self, events:list, text:str)->ComponentResult: # (a, b), in the events' order -> 1, -1, 0 or Absence
         "Ask about every two events."
-        lines, pairs = self.lines(events, text)
+        asked = await self.ask(events, text)
+        return replace(asked, value={pair: asked.value[pair] for pair in combinations([e.id for e in events], 2)})
+
+    async def ask(self, events:list, text:str, wanted=None)->ComponentResult: # (a, b) and (b, a) -> as in `sort`
+        "Ask about some pairs of events."
+        lines, pairs = self.lines(events, text, wanted)
         asked = await verdicts_by_id(self.asker, lines, list(self.options), self.batch, source=text)
         earlier = {}
         for i, (a, b) in pairs.items():
             x = self.options.get(asked.value[i], asked.value[i])
             earlier |= {(a.id, b.id): x, (b.id, a.id): x if isinstance(x, Absence) else -x}
-        ids = combinations([event.id for event in events], 2)
-        return replace(asked, value={pair: earlier[pair] for pair in ids})
+        return replace(asked, value=earlier)
+
+# %% ../../../nbs/evaluators/claims/sort.ipynb #sort-hybrid
+def _mended(order, earlier):
+    "The order, with neighbours exchanged until none of them contradicts what is known; each exchange settles a pair."
+    order, i = list(order), 0
+    while i < len(order) - 1:
+        if earlier.get((order[i], order[i + 1])) == -1:
+            order[i:i + 2] = order[i + 1], order[i]
+            i = max(i - 1, 0)
+        else: i += 1
+    return order
+
+class HybridSorter(Component):
+    "All events at once, then neighbours in that list by themselves, as a model orders them."
+    def __init__(self,
+        chat, # A `Chat`
+        batch:int=20, # Pairs in a request
+        rounds:int=3, # Neighbours are asked about at most so often
+        **options, # pack, max_tokens, temperature (0 if not given), ...: of both sorters
+    ):
+        self.rounds = check_count(rounds, 'The number of rounds', 1)
+        self.first, self.pairs = ModelSorter(chat, **options), PairSorter(chat, batch=batch, **options)
+        self.signature = f'hybrid:1;rounds:{rounds};{self.first.signature};{self.pairs.signature}'
+
+    def plan(self, events:list, text:str, note:str='')->list: # Of `llm.costs.Planned`
+        "The list, and its neighbours once: those of the events as they are given stand in for them."
+        ids = [event.id for event in events]
+        return self.first.plan(events, text, note) + self.pairs.plan(events, text, note, list(map(set, pairwise(ids))))
+
+    async def sort(self, events:list, text:str)->ComponentResult: # (a, b), in the events' order -> 1, -1, 0 or Absence
+        "Ask for the list, then about neighbours. A list that can't be used is all there is."
+        listed = await self.first.sort(events, text)
+        order, ids = listed.notes['order'], [event.id for event in events]
+        if isinstance(order, Absence) or sorted(order) != sorted(ids): return listed
+        earlier: dict = {}
+        asked = [listed]
+        for _ in range(self.rounds):
+            new = [{a, b} for a, b in pairwise(order) if (a, b) not in earlier]
+            if not new: break
+            asked.append(await self.pairs.ask(events, text, new))
+            earlier |= asked[-1].value
+            order = _mended(order, earlier)
+        told = {pair: x for pair, x in earlier.items() if isinstance(x, Absence) or x == 0} # not settled
+        value = {pair: told.get(pair, x) for pair, x in relations(order, ids).items()}
+        why = next((a.detail for a in asked if a.detail), '')
+        notes = listed.notes | dict(order=order, listed=listed.notes['order'], pairs=len(earlier)//2)
+        return ComponentResult(value, total_usage(asked), detail=why, notes=notes)
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-place
 @lru_cache(maxsize=32)

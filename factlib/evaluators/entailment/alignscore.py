@@ -20,7 +20,7 @@ from ...text.words import word_pattern
 def sentence_chunks(
     text:str, # Such as a source
     words:int=350, # About so many in a chunk; characters where a script sets no spaces
-)->tuple[Span]: # In order
+)->tuple[Span, ...]: # In order
     "The text in pieces of equally many sentences, as AlignScore's code cuts it."
     found, spaced = cached_units(text), len(text.split())
     counted = sum(1 for _ in word_pattern().finditer(text))

@@ -107,7 +107,7 @@ class SummaryVersions(Evaluator):
         "The requests, at most: a summary not yet written is taken to be as long as its reference."
         if missing_field(self, example): return []
         written = self.write.plan(example.source) if hasattr(self.write, 'plan') else []
-        target = example.target or example.reference or example.source[:2000]
+        target = example.target or example.reference or (example.source or '')[:2000]
         return written + self.refinement.plan(replace(example, target=target))
 
 def versions_of(

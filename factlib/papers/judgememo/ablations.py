@@ -4,24 +4,31 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'CONFIGURATION', 'PARTS', 'bar_configuration', 'mixed_bars', 'bar_cells', 'context_cells', 'quoted_cells',
-           'ablation_cells', 'configured_deltas', 'part_changes', 'part_findings', 'pooled_finding']
+           'ablation_cells', 'named_configuration', 'live_ablation', 'configured_tests', 'by_model', 'ablation_figure',
+           'scan_ranges', 'ablation_counts', 'ablation_tables', 'configured_deltas', 'part_changes', 'pooled_lengths',
+           'part_findings', 'pooled_finding']
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-imports
 import math
 
-from ...core.records import DataFrame
+from ...core.records import BadInput, DataFrame
+from ...evaluators.memo.judgememo import ABLATION
 from ...metaeval.damage import deltas, effectiveness, length_effect, target_deltas
 from .misprints import OTHER_METRIC, by_document, previous_row_sd, printed_labels
 from .recordings import configuration
-from ...perturb.quality import TASKS, THINNER
+from ...perturb.quality import NAMES, TASKS, THINNER
 from ...report.audit import Cell
+from .printed import delta_counts, printed_table, score_counts
+from ...report.figures.heatmap import heatmap
+from ...report.figures.intervals import t_bars
+from ...report.published import Published
 from ...report.tables import format_estimate
 from ...report.words import listed, tally
 from ...validity.base import holm
 from ...validity.paired import paired_t
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-names
-TABLES = ('5.3', '5.5-text', 'fig5.4+A.31', 'fig5.5', 'figA.30') # no numbers were read off the last two
+TABLES = ('5.3', '5.5-text', 'fig5.4+A.31', 'fig5.4', 'fig5.5', 'figA.30', 'figA.31')
 
 CONFIGURATION = ['context_dir', 'section_size', 'overlap', 'section_summary', 'report_mode']
 
@@ -136,10 +143,180 @@ def quoted_cells(
 def ablation_cells(
     table:DataFrame, # From `ablation_scores`
     tables:dict, # Table's name -> `Published`
+    names:tuple=('5.3', '5.5-text', 'fig5.4+A.31'), # Only these tables
 )->dict: # Table's name -> cell -> `Cell`
     "All cells of the ablations."
     makers = {'5.3': context_cells, '5.5-text': quoted_cells, 'fig5.4+A.31': bar_cells}
-    return {name: cells(tables[name].cells, table) for name, cells in makers.items()}
+    return {name: makers[name](tables[name].cells, table) for name in names}
+
+# %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-live
+def named_configuration(
+    name:str, # Of a judge from `evaluators.memo.judgememo.ablation_judges`
+)->dict: # Columns of `CONFIGURATION` -> values; empty if it is no such judge
+    "The configuration that a judge's name says."
+    base, _, size = name.rpartition('_')
+    if base not in ABLATION or not size.isdigit(): return {}
+    options = ABLATION[base]
+    return dict(context_dir='context' if options['aware'] else 'base', section_size=int(size),
+                overlap=float(options['overlap']), section_summary=options['summaries'], report_mode=options['report'])
+
+def live_ablation(
+    table:DataFrame, # A table of scores whose evaluators are those of `judges`
+    judges:DataFrame, # From `papers.judgememo.live.told_apart`
+)->DataFrame: # A table of scores with the columns of `CONFIGURATION`; the evaluator is the model, perhaps with its draw
+    "The scores of live judges in the form of `recordings.ablation_scores`. A `BadInput` if none is of an ablation."
+    import pandas as pd
+    draws, parts = judges.draw.nunique(), []
+    for r in judges.itertuples():
+        where = named_configuration(r.judge)
+        if where: parts.append(table[table.evaluator == r.evaluator].assign(
+            evaluator=r.model + (f', {r.draw}' if draws > 1 else ''), **where))
+    if not parts: raise BadInput('None of these judges is a configuration of the ablation.')
+    whole = pd.concat(parts, ignore_index=True)
+    levels = sorted(set(whole.level), key=lambda x: (not x.isdigit(), len(x), x))
+    if len(levels) < 2: raise BadInput(f'The ablation compares two lengths, and there is only {levels[0]!r}.')
+    called = {levels[0]: '2000', levels[-1]: 'full'}
+    return whole[whole.level.isin(list(called))].assign(level=lambda t: t.level.map(called)).reset_index(drop=True)
+
+# %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-tests
+_CONTEXT = {'context': 'context-aware', 'base': 'plain'}
+_REPORT = {'report_only': 'report', 'report_original': 'report + text', 'report_summary': 'report + summary'}
+
+def configured_tests(
+    table:DataFrame, # A table of scores with the columns of `CONFIGURATION`
+)->DataFrame: # From `metaeval.damage.length_effect`, on the metric meant, with these columns and in words
+    """Eq 5.3 of each configuration.
+
+    - configuration, report, task: in words
+    - p_holm: over the tests of one evaluator"""
+    import pandas as pd
+    parts = []
+    for key, part in table.groupby(CONFIGURATION, sort=False):
+        t = length_effect(part)
+        parts.append(t[t.target].assign(**dict(zip(CONFIGURATION, key))))
+    t = pd.concat(parts, ignore_index=True)
+    t['p_holm'] = t.groupby('evaluator', sort=False).p.transform(lambda p: pd.Series(holm(p), p.index, 'float64'))
+    t['configuration'] = [f"{_CONTEXT[c]}, overlap {o:g}, {'with' if s else 'no'} summaries"
+                          for c, o, s in zip(t.context_dir, t.overlap, t.section_summary)]
+    return t.assign(report=t.report_mode.map(_REPORT), task=[f'[{v}] {NAMES[v]}' for v in t.variant])
+
+def by_model(
+    make, # A function of a frame, such as `part_changes`
+    frame:DataFrame, # With a column evaluator
+)->DataFrame: # What it makes of the rows of each evaluator, with a column `model` in front
+    "The same table for each model, one below the other."
+    import pandas as pd
+    parts = [make(part).assign(model=model) for model, part in frame.groupby('evaluator', sort=False)]
+    whole = pd.concat(parts, ignore_index=True)
+    return whole[['model', *[c for c in whole.columns if c != 'model']]]
+
+# %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-pictures
+_FIGURES = { # name -> rows, panel of the bars, colour of the bars, title
+    '5.4': (lambda t: t.report_mode == 'report_only', 'prompts', 'cut', 'the report alone'),
+    'A.31': (lambda t: t.report_mode != 'report_only', 'both', 'cut', 'the report with text, or with a summary'),
+    '5.5': (lambda t: (t.context_dir == 'context') & ~t.section_summary.astype(bool), 'mode', 'report', 'the reports')}
+
+def ablation_figure(
+    name:str, # '5.4', '5.5' or 'A.31'
+    tests:DataFrame, # From `configured_tests`, of one section size
+): # A Figure; None if there is no t
+    "t statistics of Eq 5.3 as in these figures."
+    chosen, panel, colour, what = _FIGURES[name]
+    t = tests[chosen(tests)]
+    if not t.t.notna().any(): return None
+    mode = [f'overlap {o:g}' for o in t.overlap]
+    t = t.assign(mode=mode, prompts=t.context_dir.map(_CONTEXT), cut=[
+        f'{m}, {"with" if s else "no"} summaries' for m, s in zip(mode, t.section_summary)])
+    t['both'] = t.report + ', ' + t.prompts
+    title, order = f'Is less noticed in the long text? {what} (Figure {name})', [f'[{v}] {NAMES[v]}' for v in TASKS]
+    order = [task for task in order if task in set(t.task)]
+    if t.evaluator.nunique() == 1:
+        return t_bars(t, x='task', t='t', hue=colour, critical='critical', facet=panel, order_x=order, title=title,
+                      order_facets=sorted(set(t[panel])), order_hue=sorted(set(t[colour])), n='scored')
+    return heatmap(t.assign(row=t.configuration + ', ' + t.report), rows='row', columns='task', value='t', title=title,
+                   facet='evaluator', order_columns=order, limits=(-4, 4), fmt='.1f', label='t of Eq 5.3', row_label='',
+                   column_label='', n='scored', order_facets=list(dict.fromkeys(t.evaluator)))
+
+# %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-scan
+def scan_ranges(
+    table:DataFrame, # A table of scores with the columns of `CONFIGURATION`
+)->DataFrame: # A row a model, size, and score or delta, in one table; none if nothing was judged so
+    """Mean scores of untouched texts, and mean deltas on both metrics, by the size of a section.
+
+    - model, section_size, metric
+    - what: `gold score` or `delta of [43]`; task: a manipulation's number, or gold
+    - mean, sd, ci_low, ci_high (95 %; of scores within the scale), asked, n"""
+    import pandas as pd
+    scan = table[(table.context_dir == 'context') & (table.overlap == 0) & ~table.section_summary.astype(bool)
+                 & (table.report_mode == 'report_only') & (table.level == 'full')]
+    rows = []
+    for (model, size), part in scan.groupby(['evaluator', 'section_size'], sort=False):
+        gold = part[part.variant == 'gold'].assign(what='gold score', x=lambda t: t.value)
+        moved = deltas(part).assign(what=lambda t: 'delta of [' + t.variant + ']', x=lambda t: t.delta)
+        for (what, variant, metric), own in pd.concat([gold, moved]).groupby(['what', 'variant', 'metric'], sort=False):
+            r, ends = paired_t(own.x.tolist()), (1, 5) if variant == 'gold' else (-4, 4)
+            low, high = (None if end is None else min(max(end, ends[0]), ends[1]) for end in (r.low, r.high))
+            rows.append(dict(model=model, section_size=int(size), metric=metric, what=what, task=variant,
+                             mean=r.estimate, sd=own.x.astype('float64').std(), ci_low=low, ci_high=high, asked=r.asked,
+                             n=r.n))
+    columns = ['model', 'section_size', 'metric', 'what', 'task', 'mean', 'sd', 'ci_low', 'ci_high', 'asked', 'n']
+    found = pd.DataFrame(rows, columns=columns)
+    return found.astype(dict(mean=float, sd=float, ci_low=float, ci_high=float)).sort_values(
+        ['model', 'section_size'], kind='stable', ignore_index=True)
+
+# %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-printed
+def ablation_counts(
+    name:str, # '5.3', '5.5-text' or 'fig5.4+A.31'
+    printed:dict, # Its cells
+    table:DataFrame, # Of one model, as from `ablation_scores`
+)->dict: # Cell -> (scores asked for, given)
+    "How many scores stand behind the cells of an ablation's table."
+    by, counts = ('level', 'variant', 'metric'), {}
+    for cell in printed:
+        parts = cell.split('|')
+        if name == 'fig5.4+A.31':
+            where, task = bar_configuration(cell)
+            part = configuration(table, **where)
+            both = target_deltas(part[part.variant.isin(['gold', task])]) if len(part) else part
+            groups = both.groupby('group').delta.agg(lambda x: x.notna().sum() == 2) if len(both) else []
+            counts[cell] = len(groups), int(sum(groups))
+            continue
+        where = dict(overlap=.1, section_summary=False, report_mode='report_only')
+        if name == '5.3': where |= dict(section_size=2000, context_dir='context' if parts[3] == 'ctx' else 'base')
+        else: where |= dict(section_size=int(parts[0].removeprefix('scan')), context_dir='context', overlap=0.)
+        part = configuration(table, **where)
+        level, metric = (parts[2], 'coherence') if name == '5.3' else ('full', parts[-1])
+        variant = parts[1] if name == '5.3' else parts[2] if len(parts) == 4 else 'gold'
+        single = parts[0] == 'score' or variant == 'gold'
+        if not len(part): continue
+        counts[cell] = (score_counts if single else delta_counts)(part, by).get((level, variant, metric), (0, 0))
+    return counts
+
+def ablation_tables(
+    tables:dict, # Table's name -> `Published`
+    table:DataFrame, # Of any models, as from `ablation_scores` or `live_ablation`
+    size:int=2000, # Of a section in the 24 configurations; the thesis's is 2,000
+    why:str='The replies of this judge of the thesis are not here.', # Why its numbers are missing
+)->dict: # Table's name -> rows as from `printed_table`, with a column `model`
+    "Table 5.3, the numbers quoted in section 5.5, and the bars of Figures 5.4 and A.31."
+    import pandas as pd
+    if size != 2000:
+        table = table[table.section_size != 2000]
+        table = table.assign(section_size=table.section_size.replace({size: 2000}))
+    found, models = {}, list(dict.fromkeys(table.evaluator))
+    for name in ('5.3', '5.5-text', 'fig5.4+A.31'):
+        parts = []
+        for model in dict.fromkeys(['LI', *models]):
+            own, printed = table[table.evaluator == model], tables[name]
+            if model != 'LI': printed = Published(name, dict.fromkeys(printed.cells), printed.key)
+            cells = ablation_cells(own, {name: printed}, (name,))[name] if len(own) else {}
+            rows = printed_table(printed, {cell: x.definition for cell, x in cells.items()},
+                                 why if model == 'LI' else 'This configuration was not judged so, or has no score.',
+                                 ablation_counts(name, printed.cells, own) if len(own) else {})
+            parts.append(rows.assign(model=model))
+        whole = pd.concat(parts, ignore_index=True)
+        found[name] = whole[['model', *[c for c in whole.columns if c != 'model']]]
+    return found
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-parts
 PARTS = ( # In words, column, without it, with it
@@ -178,6 +355,29 @@ def part_changes(
                              ci_low=r.low, ci_high=r.high, t=r.statistic, p=r.p))
     parts = pd.DataFrame(rows)
     return parts.assign(p_holm=pd.Series(holm(parts.p), dtype='float64'))
+
+# %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-pooled-lengths
+def pooled_lengths(
+    d:DataFrame, # From `configured_deltas`, of one model
+)->DataFrame: # One row for each kind of damage that was judged
+    """Delta at 2K minus delta at Full, averaged over the configurations document by document.
+
+    - task, variant: the fault; documents, missing: with a difference, and differences that are not there
+    - below, configurations: in how many of them the mean is below 0
+    - mean, ci_low, ci_high, t, p; p_holm: over this table"""
+    import pandas as pd
+    wide = d.pivot(index=[*CONFIGURATION, 'group', 'variant'], columns='level', values='delta')
+    gaps = (wide['2000'] - wide['full']).rename('gap').reset_index()
+    rows = []
+    for v in (v for v in TASKS if v in set(gaps.variant)):
+        of_task = gaps[gaps.variant == v]
+        r = paired_t(of_task.groupby('group').gap.mean().tolist())
+        below = int((of_task.groupby(CONFIGURATION).gap.mean() < 0).sum())
+        rows.append(dict(task=f'[{v}] {NAMES[v]}', variant=v, documents=r.n, missing=int(of_task.gap.isna().sum()),
+                         below=below, configurations=len(of_task.drop_duplicates(CONFIGURATION)),
+                         mean=r.estimate, ci_low=r.low, ci_high=r.high, t=r.statistic, p=r.p))
+    pooled = pd.DataFrame(rows)
+    return pooled.assign(p_holm=pd.Series(holm(pooled.p), dtype='float64'))
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-findings
 _WHERE = {'2000': 'at 2,000 tokens', 'full': 'in whole texts'}

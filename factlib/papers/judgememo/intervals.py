@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'CHOSEN', 'DENSER', 'mean_interval', 'with_intensities', 'chosen', 'task_intervals', 'intensity_intervals',
-           'dense_words', 'lost_words', 'apart_finding']
+           'intensity_figures', 'dense_words', 'lost_words', 'apart_finding']
 
 # %% ../../../nbs/papers/judgememo/intervals.ipynb #intervals-room-imports
 from ...core.records import DataFrame
@@ -121,6 +121,18 @@ def intensity_intervals(
     columns = ['manipulation', 'metric', 'level', 'density', 'percent', 'mean', 'ci_low', 'ci_high', 'n', 'asked']
     rows = [row for kind in kinds for row in _intensity_rows(named, *kind)]
     return pd.DataFrame(rows, columns=columns).astype(dict(mean='float64', ci_low='float64', ci_high='float64'))
+
+# %% ../../../nbs/papers/judgememo/intervals.ipynb #intervals-room-figures
+def intensity_figures(
+    intensity:DataFrame, # From `intensity_intervals`; rows of one metric
+)->dict: # 'A.23', 'A.24', 'A.25' -> its rows, with `fault` (a panel) and `line`
+    "The rows of Figures A.23 to A.25."
+    rows = intensity.assign(fault=[f'[{v}] {NAMES[v]}' for v in intensity.manipulation])
+    short, spread = rows.level == '2000', rows.density == 'widespread'
+    length = rows.level.map({'2000': '2K', 'full': 'Full'})
+    return {'A.23': rows[short & spread].assign(line='2K, spread out'),
+            'A.24': rows[short].assign(line=rows.density.map(dict(widespread='spread out', dense='packed'))),
+            'A.25': rows[spread & length.notna()].assign(line=length)}
 
 # %% ../../../nbs/papers/judgememo/intervals.ipynb #intervals-room-dense
 def _length(level): return 'Full' if level == 'full' else f'{int(level)//1000}K'

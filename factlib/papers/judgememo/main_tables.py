@@ -29,21 +29,24 @@ PANELS = {'a': 'A.12', 'b': 'A.14', 'c': 'A.13', 'd': 'A.15'}
 # %% ../../../nbs/papers/judgememo/main_tables.ipynb #main-tables-gold
 def gold_cells(
     table:DataFrame, # A table of scores (`metaeval.scores`) of one set-up
+    short:str='2000', # A level, and the name of its column
+    long:str='full', # The level it is compared with
 )->dict: # Key -> number: means from 1 to 5, deltas from -4 to 4
     "The cells of Table 5.1 or 5.2: mean gold scores, and the mean difference over the documents that have both."
     cells = {}
-    for row in gold_scores(table).itertuples():
-        for column, value in (('2000', row.mean_short), ('full', row.mean_long), ('delta', row.mean)):
+    for row in gold_scores(table, short, long).itertuples():
+        for column, value in ((short, row.mean_short), (long, row.mean_long), ('delta', row.mean)):
             cells[f'{row.evaluator}|{column}|{row.metric}'] = value
     return cells
 
 # %% ../../../nbs/papers/judgememo/main_tables.ipynb #main-tables-scores
 def score_cells(
     table:DataFrame, # A table of scores
+    short:str='2000', # The level of the short documents
 )->dict: # Key -> mean score, 1 to 5
     """The mean scores in Tables A.12 and A.14, over the short documents that have one: of damaged texts on the metric
     that the damage was meant to lower, of gold texts on both."""
-    means = table[table.level == '2000'].groupby(['variant', 'metric', 'evaluator']).value.mean()
+    means = table[table.level == short].groupby(['variant', 'metric', 'evaluator']).value.mean()
     return {f'score|{variant}|{metric}|{model}': value for (variant, metric, model), value in means.items()
             if not math.isnan(value) and TASKS.get(variant, metric) == metric}
 
@@ -51,10 +54,12 @@ def score_cells(
 def t_statistics(
     table:DataFrame, # A table of scores
     equation:str, # '5.2': within the short documents; '5.3': short against whole
+    short:str='2000', # A level
+    long:str='full', # The level it is compared with
 )->dict: # (kind of damage, judge) -> t, without bounds, on the metric that the damage was meant to lower
     """The t statistics of one set-up. There is none where t is undefined: for fewer than two documents, or where all
     differences are equal."""
-    rows = length_effect(table) if equation == '5.3' else effectiveness(table[table.level == '2000'])
+    rows = length_effect(table, short, long) if equation == '5.3' else effectiveness(table[table.level == short])
     rows = rows[rows.target & rows.t.notna()]
     return dict(zip(zip(rows.variant, rows.evaluator), rows.t))
 
@@ -101,7 +106,7 @@ def average_cells(
     """For each kind of damage the mean and population standard deviation of t over the judges; for each judge the mean
     over the kinds meant to lower fluency, over those meant to lower coherence, and of these two."""
     cells = _over_models(t, models)
-    for model in MODELS.values(): cells |= _over_tasks(t, model)
+    for model in dict.fromkeys([*MODELS.values(), *(m for _, m in t)]): cells |= _over_tasks(t, model)
     return cells
 
 # %% ../../../nbs/papers/judgememo/main_tables.ipynb #main-tables-models

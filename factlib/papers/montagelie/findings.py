@@ -72,6 +72,7 @@ def unseen_findings(
     for name in dict.fromkeys(aucs.benchmark) if len(aucs) else ():
         means = aucs[(aucs.benchmark == name) & (aucs.difficulty == 'mean')]
         own, others = means[means.evaluator == 'order_path'].iloc[0], means.evaluator != 'order_path'
+        if not others.any(): continue # nobody to be ahead of
         next_ = means[others].sort_values('auc', ascending=False, kind='stable').iloc[0]
         test = tests[(tests.benchmark == name) & (tests.difficulty == 'mean')
                      & (tests.evaluator == next_.evaluator)].astype(dict(p_holm=float)).iloc[0]
@@ -94,7 +95,7 @@ def leader_findings(
     - auc, ci_low, ci_high: 0 to 1; no ends where there is no interval"""
     import pandas as pd
     means = aucs[aucs.difficulty == 'mean'].sort_values('auc', ascending=False, kind='stable')
-    if not len(means): return []
+    if len(means) < 2: return []
     best, next_, stories = means.iloc[0], means.iloc[1], set(stories)
     extreme = aucs[(aucs.evaluator == best.evaluator) & (aucs.difficulty == 'extreme')].iloc[0]
     percent = lambda r: f'{100*r.auc:.1f} %' + (

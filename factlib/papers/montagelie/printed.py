@@ -75,7 +75,7 @@ def table_1_here(
 )->DataFrame: # As from `report.published.printed_rows`
     "Table 1 for other texts: how many, of which origin, how long. A source that several summaries tell counts once."
     true = texts[(texts.level == 'true') & (texts.variant == 'original')]
-    here = {'instances|all': len(true)} | {f'instances|{x}': int((true.origin == x).sum())
+    here: dict = {'instances|all': len(true)} | {f'instances|{x}': int((true.origin == x).sum())
                                            for x in dict.fromkeys(true.origin) if x}
     for side, part in dict(source=true.drop_duplicates('group'), target=true).items():
         words = part[side].dropna()

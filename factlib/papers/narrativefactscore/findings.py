@@ -116,9 +116,10 @@ def people_findings(
         own = relations[relations.graph == graph]
         f1, floor = own[own.own].f1.mean(), own[~own.own].f1.mean()
         if is_missing(f1): continue
-        other = f'{floor:.1f} %, the floor under Table 5' if not is_missing(floor) else 'no other story here'
-        told.append(f'{graph}: relations match those of their own story with an F1 of {f1:.1f} % (by embeddings), and '
-                    f'those of another story with {other}; {n} stories allow no interval.')
+        told.append(f'{graph}: relations match those of their own story with an F1 of {f1:.1f} % (by embeddings)'
+                    + ('' if is_missing(floor) else
+                       f', and those of another story with {floor:.1f} %, the floor under Table 5')
+                    + f'; {n} {"story allows" if n == 1 else "stories allow"} no interval.')
     return told
 
 def gain_findings(
@@ -166,7 +167,8 @@ def correction_findings(
         if not faults: continue
         gone = sum(after not in text for after, text in faults)
         if not model:
-            told.append(refinement_finding(gone, len(faults), last_words(versions[versions.corrected_by == 'by rules'])))
+            ends = last_words(versions[versions.corrected_by == 'by rules'])
+            told.append(refinement_finding(gone, len(faults), ends))
             continue
         told.append(f'{model}: of {len(faults)} false edits in {len(known)} summaries {gone} are gone after correction '
                     f'({100*gone/len(faults):.0f} %).')

@@ -27,13 +27,13 @@ def block(
 )->DataFrame: # As from `printed_rows`, with the leading columns and ci_low, ci_high, asked, scored
     "The rows of a printed table with what one model, or nobody, has found."
     import pandas as pd
-    table, found = published('narrativefactscore')[name], {f['key']: f for f in found}
+    table, known = published('narrativefactscore')[name], {f['key']: f for f in found}
     cells = {k: v if compared else None for k, v in table.cells.items() if keys is None or keys(k)}
-    here = {k: None if is_missing(f['here']) else float(f['here']) for k, f in found.items()}
+    here = {k: None if is_missing(f['here']) else float(f['here']) for k, f in known.items()}
     rows = printed_rows(replace(table, cells=cells), here, why='?')
     order = [*cells, *(k for k in here if k not in cells)]
     rows['why'] = [why(k) if is_missing(x) else '' for k, x in zip(order, rows.here)]
-    for column in _EXTRA: rows[column] = [found.get(k, {}).get(column) for k in order]
+    for column in _EXTRA: rows[column] = [known.get(k, {}).get(column) for k in order]
     rows = rows.astype(dict(ci_low=float, ci_high=float, asked='Int64', scored='Int64'))
     for place, (column, value) in enumerate(about.items()): rows.insert(place, column, value)
     return rows[[c for c in rows if c != 'why'] + ['why']] if len(rows) else rows
@@ -242,8 +242,8 @@ def table_7(
         about = dict(asked=len(rows), scored=len(fresh))
         yield dict(key=f'{name}|{what}', here=fresh.seconds.astype(float).mean()/60 if len(fresh) else None) | about
         for column, called in _COSTS.items():
-            if rows[column].sum(): yield dict(key=f'{name}|{what}, {called}', here=rows[column].mean(), asked=len(rows),
-                                              scored=len(rows))
+            if not rows[column].sum(): continue
+            yield dict(key=f'{name}|{what}, {called}', here=rows[column].mean(), asked=len(rows), scored=len(rows))
     taus = {(r.dataset, r.evaluator): r for r in correlations.itertuples()}
     blocks, data = [], dict.fromkeys(['fables', *judged.dataset])
     for dataset in data:
@@ -256,13 +256,15 @@ def table_7(
             if r := taus.get((dataset, label)):
                 own.append(dict(key=f'{name}|Kendall', here=r.kendall, ci_low=r.kendall_low, ci_high=r.kendall_high,
                                 asked=r.asked, scored=r.scored))
-            made = graphs[(graphs.benchmark == dataset) & (graphs.evaluator == ('graph' + (f', {model}' if model else '')))]
+            maker = f'graph, {model}' if model else 'graph'
+            made = graphs[(graphs.benchmark == dataset) & (graphs.evaluator == maker)]
             if name.startswith('NFS') and len(made): own += costs(made, name, 'graph')
         models = [m for m in by_model if m]
         for m, own in by_model.items():
-            why = lambda key, m=m: ('' if key.endswith('|graph') and 'NFS' not in key else 'needs people' if 'Human' in key
-                                    else _NEEDS['LongDocFACTScore'] if 'LongDoc' in key else _MODEL if not m else
-                                    'has no scores, or its answers were in the cache')
+            why = lambda key, m=m: (
+                'has none' if key.endswith('|graph') and 'NFS' not in key else 'needs people' if 'Human' in key else
+                _NEEDS['LongDocFACTScore'] if 'LongDoc' in key else _MODEL if not m else
+                'has no scores, or its answers were in the cache')
             asks = lambda key: key.startswith(('NFS', 'FActScore'))
             keys = None if not models else asks if m else lambda key: not asks(key)
             if dataset != 'fables': keys = lambda key: False # only what was found
@@ -317,12 +319,12 @@ def table_9(
 )->DataFrame:
     """Table 9, for each evaluator the first summary in which it finds something false; else its first.
 
-    - data, model, example_id
-    - row: "initial summary", "fact" or "refined summary"
-    - fact, verdict, scene (from 0): of a fact; text: of the summary or the fact
+    - data, model, example_id; of the paper's example the model is "published"
+    - row: "initial summary", "fact 1" and so on, or "refined summary"
+    - verdict, scene (from 0): of a fact; text: of the summary or the fact
     - feedback, triples: what is wrong, and the relations it was held against"""
     import pandas as pd
-    columns = 'data model example_id row fact text verdict feedback scene triples'.split()
+    columns = 'data model example_id row text verdict feedback scene triples'.split()
     rows = []
     for label, own in versions.groupby('evaluator', sort=False):
         known = [r for r in own.itertuples() if (r.evidence or {}).get('drafts')]
@@ -331,8 +333,13 @@ def table_9(
         drafts = shown.evidence['drafts']
         about = dict(data=set_name(shown.benchmark), model=shown.asked_model or 'by rules', example_id=shown.example_id)
         rows.append(about | dict(row='initial summary', text=drafts[0]['text']))
-        rows += [about | dict(row='fact', fact=f['id'], text=f['text'], verdict=f['verdict'], scene=f.get('scene'),
+        rows += [about | dict(row=f'fact {i}', text=f['text'], verdict=f['verdict'], scene=f.get('scene'),
                               feedback=f.get('feedback') or '', triples='; '.join(map(str, f.get('triples') or ())))
-                 for f in drafts[0]['facts']]
+                 for i, f in enumerate(drafts[0]['facts'], 1)]
         rows.append(about | dict(row='refined summary', text=drafts[-1]['text']))
+    cells = published('narrativefactscore')['9'].cells
+    about = dict(data='The Lord of the Rings', model='published', example_id='')
+    rows += [about | dict(row=key.split('|')[0], verdict='supported' if x else 'unsupported',
+                          scene=cells.get(key.replace('verdict', 'scene')))
+             for key, x in cells.items() if key.endswith('|verdict')]
     return pd.DataFrame(rows, columns=columns).astype(dict(scene='Int64'))

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['TABLES', 'READINGS', 'correlation_table', 'held_table', 'ablation_table', 'measured', 'quality_table',
            'changes_table', 'version_examples', 'facts_table', 'verdict_counts', 'verdict_strips', 'versions_table',
-           'drafts_table', 'gains_table', 'graph_table', 'edges_table', 'alias_table', 'work_table', 'break_even',
-           'latency_table', 'claims', 'narrativefactscore_audit', 'remarked', 'version_name']
+           'drafts_table', 'gains_table', 'steps_table', 'graph_table', 'edges_table', 'alias_table', 'work_table',
+           'break_even', 'latency_table', 'claims', 'narrativefactscore_audit', 'remarked', 'version_name']
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-imports
 import json, math
@@ -202,9 +202,9 @@ def _wide(scores):
         wide = part.groupby(['group', 'variant'], sort=False).x.mean().unstack('variant')
         yield key, wide[[name for name in order if name in wide]]
 
-def _film_mean(x, n_resamples=1000, seed=0):
-    "A mean with its interval."
-    return bootstrap(lambda column: column.mean(), x, n_resamples=n_resamples, seed=seed)
+def _film_mean(x, limits, n_resamples=1000, seed=0):
+    "A mean with its interval, which stays within what the mean can be; limits None: that is not known."
+    return bootstrap(lambda column: column.mean(), x, n_resamples=n_resamples, seed=seed, limits=limits)
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-quality
 def quality_table(
@@ -219,17 +219,17 @@ def quality_table(
     rows, films = [], scores.groupby(['dataset', 'measure', 'variant']).group.nunique()
     for (dataset, measure), wide in _wide(scores):
         for variant in wide:
-            r = _film_mean(_numbers(wide[variant]), **options)
+            r = _film_mean(_numbers(wide[variant]), (0, 100) if measure in READINGS else None, **options)
             rows.append(dict(dataset=dataset, variant=variant, measure=measure, mean=r.estimate, ci_low=r.low,
                 ci_high=r.high, scored=r.n, groups=films[dataset, measure, variant]))
     return _as_numbers(rows, ['mean', 'ci_low', 'ci_high'])
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-change-row
-def _change_row(before, after, n_resamples=1000, seed=0):
+def _change_row(before, after, limits=None, n_resamples=1000, seed=0):
     "From one kind of text to another, film by film."
     d = [None if a is None or b is None else b - a for a, b in zip(_numbers(before), _numbers(after))]
     known = [x for x in d if x is not None]
-    r, size = _film_mean(d, n_resamples, seed), effect_size(d).estimate if len(known) > 1 else None
+    r, size = _film_mean(d, limits, n_resamples, seed), effect_size(d).estimate if len(known) > 1 else None
     p = permutation_test(d, seed=seed).p if known else None
     rises, falls = (sum(sign*x > 1e-9 for x in known) for sign in (1, -1))
     return dict(delta=r.estimate, ci_low=r.low, ci_high=r.high, dz=size, p=p, rises=rises, falls=falls,
@@ -255,7 +255,9 @@ def changes_table(
     - dataset, measure, before, after
     - delta, ci_low, ci_high, dz: points, and in sd of differences; p, p_holm: sign flips
     - rises, falls, compared, groups: films, with both scores, all"""
-    rows = [dict(dataset=dataset, measure=measure, before=a, after=b) | _change_row(wide[a], wide[b], **options)
+    reach = lambda measure: (-100, 100) if measure in READINGS else None
+    rows = [dict(dataset=dataset, measure=measure, before=a, after=b)
+        | _change_row(wide[a], wide[b], reach(measure), **options)
         for (dataset, measure), wide in _wide(scores) for a, b in _checked_pairs(scores, pairs) if {a, b} <= set(wide)]
     table = _as_numbers(rows, ['delta', 'ci_low', 'ci_high', 'dz', 'p'])
     if not rows: return table
@@ -315,6 +317,8 @@ def verdict_counts(
     return _as_numbers(rows, ['value'])
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-strips
+_JUDGES = dict(narrativefactscore='NFS', factscore='FActScore')
+
 def verdict_strips(
     judgements:DataFrame, # From `evaluate`, with evidence: of two evaluators or more
     most:int=30, # So many facts are shown
@@ -327,8 +331,9 @@ def verdict_strips(
     if not spread.notna().any(): return pd.DataFrame(columns=columns)
     shown, rows = judgements[judgements.example_id == spread.idxmax()], []
     for j in shown.itertuples():
-        score = 'no score' if no_value(j.value) else f'{100*j.value:.0f} %'
-        name = f"{j.evaluator}{'' if ',' in j.evaluator else ', by rules'}: {score}"
+        score = 'no score' if no_value(j.value) else f'{100*j.value:.0f}\N{NO-BREAK SPACE}%'
+        plain, _, model = j.evaluator.partition(', ')
+        name = f"{_JUDGES.get(plain, plain)}, {model or 'by rules'}: {score}"
         facts = facts_table(shown[shown.evaluator == j.evaluator])[:most]
         rows += [(name, f'{i}', {'supported': 1., 'unsupported': 0.}.get(v)) for i, v in enumerate(facts.verdict, 1)]
     return pd.DataFrame(rows, columns=columns).drop_duplicates(['judge', 'fact']).astype(dict(supported=float))
@@ -382,6 +387,17 @@ def gains_table(
         table.insert(0, 'model', model)
         tables.append(table)
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+def steps_table(
+    made:dict, # Step of the method -> its judgements
+)->DataFrame:
+    "What each step took: step, benchmark, evaluator, asked, scored, requests, cached, prompt_tokens (sums)."
+    import pandas as pd
+    sums = {c: (c, 'sum') for c in ('requests', 'cached', 'prompt_tokens')}
+    counts = dict(asked=('value', 'size'), scored=('value', 'count')) | sums
+    tables = [frame.groupby(['benchmark', 'evaluator'], sort=False).agg(**counts).reset_index().assign(step=step)
+              for step, frame in made.items() if len(frame)]
+    columns = ['step', 'benchmark', 'evaluator', *counts]
+    return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-graph
 def graph_table(
@@ -397,11 +413,15 @@ def graph_table(
 def edges_table(
     made:DataFrame, # From `evaluators.narrative.versions.GraphOfStory`
 )->DataFrame: # One row an edge
-    "Figure 3 of any graphs: graph (who made it), story, subject, predicate, object, scenes (from 0), count."
+    """Figure 3 of any graphs: graph (who made it), story, subject, predicate, object, scenes (from 0), count. A person
+    with several names has two of them, as 'Frodo / Frodo Baggins'."""
     import pandas as pd
-    rows = [(r.evaluator + ('' if ',' in r.evaluator else ', by rules'), r.example_id, s, p, o,
-             ', '.join(map(str, scenes)), count)
-            for r in made.itertuples() for s, p, o, scenes, count in (r.evidence or {}).get('edges', ())]
+    rows = []
+    for r in made.itertuples():
+        graph, evidence = r.evaluator if ',' in r.evaluator else f'{r.evaluator}, by rules', r.evidence or {}
+        names = {label: ' / '.join(listed[:2]) for label, listed, _ in evidence.get('characters', ())}
+        rows += [(graph, r.example_id, names.get(s, s), p, names.get(o, o), ', '.join(map(str, scenes)), count)
+                 for s, p, o, scenes, count in evidence.get('edges', ())]
     return pd.DataFrame(rows, columns=['graph', 'story', 'subject', 'predicate', 'object', 'scenes', 'count'])
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-pairs

@@ -6,7 +6,7 @@
 __all__ = ['floor_finding', 'held_findings', 'guess_finding', 'verdict_finding']
 
 # %% ../../../nbs/papers/storysumm/findings.ipynb #findings-imports
-from ...core.records import DataFrame
+from ...core.records import DataFrame, is_missing
 from ...report.tables import format_estimate
 from ...report.words import by_interval, listed, tally
 
@@ -28,7 +28,7 @@ def floor_finding(
 
 def held_findings(
     held:DataFrame, # From `papers.narrativefactscore.tables.held_table`
-    raw:DataFrame, # As above; only factscore is read
+    raw:DataFrame, # As above; only factscore, by rules is read
 )->list[str]: # Of all evaluators, of ROUGE, and of claims checked by rule
     """Who agrees with people beyond the length.
 
@@ -39,8 +39,9 @@ def held_findings(
                                   for r in others.itertuples()])
     count, above, below = tally(others), others[others.ci_low > 0], others[others.ci_high < 0]
     rouge = others[others.evaluator.isin(['rouge1', 'rouge2', 'rougeL'])]
-    rules = raw.set_index('evaluator').loc['factscore']
-    fixed = [r.words.removeprefix('factscore ') for r in others.itertuples() if r.evaluator == 'factscore']
+    rules = raw.set_index('evaluator').loc['factscore, by rules']
+    fixed = [r.words.removeprefix('factscore, by rules ') for r in others.itertuples()
+             if r.evaluator == 'factscore, by rules']
     return [f'With the number of words held fixed, {count.above} of {count.of} evaluators still agree with people '
             f'(interval above 0, one by one): {listed(above.words)}'
             + (f'; against people go {listed(below.words)}' if len(below) else '')
@@ -80,7 +81,7 @@ def verdict_finding(
     fair = results[results.on == 'test']
     return (f'{(audit.status == "agrees").sum()} of {len(audit)} printed numbers follow from the recorded verdicts. On '
             f'summaries on which no threshold was chosen: '
-            + '; '.join(f'{e} kappa {format_estimate(k, (low, high), 2)}, '
+            + '; '.join(f'{e} kappa {format_estimate(k, None if is_missing(low) else (low, high), 2)}, '
                         + by_interval(low, high, 'worse than chance', 'better than chance',
                                       'not shown to be better than chance')
                         for e, k, low, high in zip(fair.evaluator, fair.kappa, fair['kappa, low'], fair['kappa, high']))

@@ -63,7 +63,7 @@ def print_preferences(
     here, printed = None if pairs is None else preferences_table(pairs).set_index('first'), published('trutheval')['1']
     order, rows = ('AI', 'Both are bad', 'Both are good', 'Expert'), []
     for first in order:
-        row = {'evaluator 1 (rows), 2 (columns)': first}
+        row: dict = {'evaluator 1 (rows), 2 (columns)': first}
         for second in order:
             row[second] = None if here is None else here.loc[first, second]
             row[f'{second}, published'] = printed.cells[f'{first}|{second}']
@@ -104,8 +104,9 @@ def print_correlations(
         same = r['variant'] == 'recorded' and r['dataset'].split(',')[0] == recorded
         place = [*print_of].index(who.printed) if who.printed else len(print_of)
         kind = order.index(who.method if who.method in order else '')
-        rows.append(dict(place=(place, kind), row=who.printed if same else '', method=who.method, model=who.model, evaluator=r['evaluator'], dataset=r['dataset'],
-                         ladders=r['variant'], why='') | {c: r[c] for c in ('questions', 'asked', 'scored')}
+        about = dict(method=who.method, model=who.model, evaluator=r['evaluator'], dataset=r['dataset'],
+                     ladders=r['variant'], why='') | {c: r[c] for c in ('questions', 'asked', 'scored')}
+        rows.append(dict(place=(place, kind, not same), row=who.printed if same else '') | about
                     | _beside(print_of.get(who.printed, {}) if same else {}, r))
     there = {row['row'] for row in rows}
     for place, (row, known) in enumerate(print_of.items()):
@@ -114,8 +115,9 @@ def print_correlations(
         name = next(name for name, printed in METHODS.items() if printed == method)
         why = ('was judged on other ladders than the recorded ones' if row in judged
                else f'needs {_NEEDS[method]}: -p model {model} -p judges {name}')
-        rows.append(dict(place=(place, 0), method=method, model=model, why=why) | _beside(known))
-    columns = ['method', 'model', 'evaluator', 'dataset', 'ladders', 'questions', 'asked', 'scored', *_beside({}), 'why']
+        rows.append(dict(place=(place, 0, False), method=method, model=model, why=why) | _beside(known))
+    columns = ['method', 'model', 'evaluator', 'dataset', 'ladders', 'questions', 'asked', 'scored', *_beside({}),
+               'why']
     table = pd.DataFrame(sorted(rows, key=lambda row: row['place'])).reindex(columns=columns)
     return table.astype(dict.fromkeys(_beside({}), float) | dict.fromkeys(columns[5:8], 'Int64'))
 
@@ -127,10 +129,11 @@ def print_numbers(
     "The numbers of section 4, or of sections 4 and 5."
     own = audit[audit.table == name].set_index('cell').by_definition
     here = {cell: float(x) for cell, x in own.items() if not is_missing(x)}
-    return printed_rows(published('trutheval')[name], here, 'needs the recorded answers and preferences in FACTLIB_DATA')
+    why = 'needs the recorded answers and preferences in FACTLIB_DATA'
+    return printed_rows(published('trutheval')[name], here, why)
 
 # %% ../../../nbs/papers/trutheval/printed.ipynb #trutheval-printed-ladder
-_CHANGED = dict(color=COLOURS[1], fontweight='bold')
+_CHANGED: dict = dict(color=COLOURS[1], fontweight='bold')
 
 def _pieces(before, text):
     "The words of a text, and whether each was changed."
@@ -150,7 +153,8 @@ def ladder_picture(
     from matplotlib.figure import Figure
     if not ladder: raise BadInput('There is no answer to draw.')
     fig, size, line, indent = Figure(figsize=(WIDTH, 1), layout='constrained'), 8.5, .165, .35
-    renderer, placed, y = FigureCanvasAgg(fig).get_renderer(), [], .3
+    renderer, y = FigureCanvasAgg(fig).get_renderer(), .3
+    placed: list = [] # x, y, text, look
     def width(text, **look):
         probe = fig.text(0, 0, text, fontsize=size, **look)
         wide = probe.get_window_extent(renderer).width/fig.dpi
@@ -161,7 +165,7 @@ def ladder_picture(
         x = indent
         placed.append((.05, y, f'A{e.truth:g}', dict(fontweight='bold')))
         for word, changed in _pieces(before, e.target):
-            look = _CHANGED if changed else {}
+            look: dict = _CHANGED if changed else {}
             wide = width(word, **look)
             if x + wide > WIDTH - .05: x, y = indent, y + line
             placed.append((x, y, word, look))
@@ -190,7 +194,7 @@ def preferences_picture(
     from matplotlib.patches import Patch
     names = {'ties as the paper counts them': 'accepted', 'ties of the paper\'s score': 'composite'}
     fig, panels = panel_grid(list(names), 2.7, across=2)
-    looks = dict(zip(_SIDES, (COLOURS[0], '#D0D0D0', COLOURS[1], '#8A8A8A')))
+    looks: dict = dict(zip(_SIDES, (COLOURS[0], '#D0D0D0', COLOURS[1], '#8A8A8A')))
     parts = {f'A{level:g}': part for level, part in frame.groupby('level')}
     parts = {'all': frame, 'A1-A4': frame[frame.level > 0]} | parts
     for label, ax in panels.items():
@@ -199,9 +203,8 @@ def preferences_picture(
             for side in _SIDES:
                 share = 100*said.count(side)/len(said) if said else 0.
                 ax.barh(place, share, left=left, color=looks[side], height=.75)
-                dark = side != 'tie'
-                if share >= 8: ax.text(left + share/2, place, f'{share:.0f}', ha='center', va='center_baseline', fontsize=8,
-                                       color='white' if dark else INK)
+                look = dict(ha='center', va='center_baseline', fontsize=8, color=INK if side == 'tie' else 'white')
+                if share >= 8: ax.text(left + share/2, place, f'{share:.0f}', **look)
                 left += share
         ax.set(xlim=(0, 100), xlabel='percent of pairs')
         ax.set_yticks(range(len(parts)), [f'{name} ({len(part)})' for name, part in parts.items()])
@@ -232,11 +235,13 @@ def levels_picture(
 ): # A `matplotlib.figure.Figure`
     "Figure 3a. Intervals are drawn where a panel has at most four lines."
     from matplotlib.lines import Line2D
-    methods, levels = list(frame.method.unique()), sorted(frame.level.unique(), key=lambda x: float(x[1:]))
-    names = list(frame.model.unique())
-    look = {name: dict(color=COLOURS[i % 8], marker=MARKERS[i % 8], linestyle=DASHES[i//8 % 4])
-            for i, name in enumerate(names)}
-    fig, panels = panel_grid(methods, 2.5, across=min(2, len(methods)))
+    rank = [*METHODS.values(), *frame.method.unique()].index # rules behind the paper's methods
+    methods = sorted(frame.method.unique(), key=lambda name: (name.startswith(RULES), rank(name)))
+    levels = sorted(frame.level.unique(), key=lambda x: float(x[1:]))
+    names = list(dict.fromkeys(name for method in methods for name in frame[frame.method == method].model))
+    look: dict = {name: dict(color=COLOURS[i % 8], marker=MARKERS[i % 8], linestyle=DASHES[i//8 % 4])
+                  for i, name in enumerate(names)}
+    fig, panels = panel_grid(methods, 2.5, across=min(2, len(methods)), share='y')
     for method, ax in panels.items():
         own = frame[frame.method == method]
         shown = list(own.model.unique())
@@ -249,8 +254,8 @@ def levels_picture(
         ax.set_xticks(range(len(levels)), levels)
         ax.grid(True, axis='y')
     entries = [(Line2D([], [], markersize=4.5, **look[name]), name) for name in names]
-    return compose(fig, title, entries, 'Scores from 1 to 5 are drawn from 0 to 1. Bars: 95 % intervals over questions, '
-                   'where a panel has at most four lines and an evaluator an interval.')
+    return compose(fig, title, entries, 'Scores from 1 to 5 are drawn from 0 to 1. Bars: 95 % intervals over '
+                   'questions, where a panel has at most four lines and an evaluator an interval.')
 
 # %% ../../../nbs/papers/trutheval/printed.ipynb #trutheval-printed-sizes
 def sizes_here(
@@ -279,7 +284,8 @@ def sizes_picture(
     from matplotlib.ticker import FuncFormatter, NullFormatter
     known = frame[frame.billions.notna() & frame.pearson.notna()]
     known = known.assign(name=[str(model).rsplit('/', 1)[-1] for model in known.model])
-    look = {name: dict(color=COLOURS[i % 8], marker=MARKERS[i % 8]) for i, name in enumerate(frame.method.unique())}
+    look: dict = {name: dict(color=COLOURS[i % 8], marker=MARKERS[i % 8])
+                  for i, name in enumerate(frame.method.unique())}
     fig, panels = panel_grid([s for s in ('as printed', 'here') if (frame.source == s).any()], 3.4, across=2)
     ends = (.6*known.billions.min(), 3*known.billions.max()) if len(known) else (1, 100)
     for source, ax in panels.items():

@@ -62,7 +62,8 @@ def _draw(ax, part, names, wide, inches): # the last: of a unit on each axis
         told = ''.join(f'\n({shown_label(s, wide, 1)})' for s in states.get(name, ()))
         boxes[name] = ax.text(x, y, shown_label(names.get(name, name), wide, 2) + told, ha='center', va='center',
                               fontsize=8, zorder=3, linespacing=1.15,
-                              bbox=dict(boxstyle='round,pad=.35', facecolor='#E8F1F8', edgecolor='#0072B2', linewidth=.9))
+                              bbox=dict(boxstyle='round,pad=.35', facecolor='#E8F1F8', edgecolor='#0072B2',
+                                        linewidth=.9))
     taken = [(x, y, .07*max(map(len, boxes[name].get_text().split('\n'))), .35) for name, (x, y) in at.items()]
     taken = [(x*inches[0], y*inches[1], w, h) for x, y, w, h in taken]
     for (s, o), said in arrows.items():

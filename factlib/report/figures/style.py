@@ -53,9 +53,10 @@ def _style():
 def _png(fig, dpi):
     "A PNG in 256 colours, unless one would change visibly."
     from PIL import Image
-    file, small = io.BytesIO(), io.BytesIO()
-    with _style(): fig.savefig(file, format='png', dpi=dpi, metadata={'Software': None})
-    full = Image.open(file).convert('RGB')
+    drawn, small = io.BytesIO(), io.BytesIO()
+    with _style(): fig.savefig(drawn, format='rgba', dpi=dpi) # bare pixels, which need not be packed and unpacked
+    width, height = (int(inches*dpi) for inches in fig.get_size_inches())
+    full = Image.frombytes('RGBA', (width, height), drawn.getvalue()).convert('RGB')
     few = full.quantize(256, dither=Image.Dither.NONE)
     change = np.abs(np.asarray(full, int) - np.asarray(few.convert('RGB'), int)).max()
     (few if change <= 40 else full).save(small, 'png', optimize=True, dpi=(dpi, dpi))

@@ -191,7 +191,7 @@ def test_model_decomposer_with_nli():
         run([it(['One.'], ['One.'])], decomposer=SentenceDecomposer(), coverage='low')
 
 def test_llm_plus_nli_by_name(monkeypatch):
-    """As given by hand; from its name it takes the model that FACTLIB_NLI names, else the paper's, and one sentence says
+    """As given by hand; by its name it takes the model that FACTLIB_NLI names, else the paper's, and one sentence says
     what is missing."""
     model = Fixed({'One.': (.4, .35, .25)})
     with StubServer(rule) as server:

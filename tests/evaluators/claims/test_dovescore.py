@@ -19,7 +19,8 @@ from factlib.evaluators.claims.decompose import FactDecomposer, SentenceDecompos
 from factlib.evaluators.claims.check import ModelChecker, ScoreChecker, word_support
 from factlib.evaluators.claims.dovescore import LEAST, DoveScore, dove_score, inversions, inverted_pairs, order_score
 from factlib.evaluators.claims.dovescore import score_bounds
-from factlib.evaluators.claims.sort import ModelSorter, PairSorter, PathSorter, PlaceSorter, Places, order_fault
+from factlib.evaluators.claims.sort import HybridSorter, ModelSorter, PairSorter, PathSorter, PlaceSorter, Places
+from factlib.evaluators.claims.sort import order_fault
 from factlib.evaluators.claims.sort import read_order, relations, sentence_of
 from factlib.llm.chat import Chat
 from factlib.llm.costs import dry_run
@@ -56,6 +57,21 @@ CASES = { # target -> S_E, S_EO, S_D, score
     'no true event': ([E, 'Fay won.', P], 0, 'inapplicable', 1, 1/3),
     'nothing true': ([E, 'Fay won.', X], 0, 'inapplicable', 0, 0),
     'said twice': ([A, A, B], 1, 1, 'inapplicable', 1)}
+
+def spoilt_list(request, data):
+    "A list with its first two events exchanged."
+    return dict(order=[*data['order'][1::-1], *data['order'][2:]])
+
+@pytest.mark.parametrize('spoilers', [{}, dict(sort=spoilt_list)], ids=['right', 'spoilt list'])
+def test_a_hybrid_sorter_looks_at_neighbours_again(spoilers):
+    "The scores by hand, also where the list has two events in the wrong places; as many requests as were planned."
+    make, told = lambda chat: DoveScore(chat, sorter=HybridSorter(chat)), {k: CASES[k] for k in ('all', 'mixed')}
+    scores, server = run(make, [example(SOURCE, case[0], name) for name, case in told.items()], spoiling(**spoilers))
+    assert scores.value.tolist() == [case[-1] for case in told.values()]
+    judge = make(Chat('stub', 'http://127.0.0.1:9/v1', api_key='none', endpoint='test', mode='off'))
+    planned = sum(len(judge.plan(example(SOURCE, case[0]))) for case in told.values())
+    # a list that is spoilt has new neighbours, which are asked about once more: for both texts, by source and target
+    assert len(server.requests) == planned + 4*bool(spoilers) == 12 + 4*bool(spoilers)
 
 @forms
 def test_hand_worked_scores(form):

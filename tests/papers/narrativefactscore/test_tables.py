@@ -208,3 +208,13 @@ def test_storysumm_with_the_number_of_words_held():
     assert table.kendall['length'] == pytest.approx(.315, abs=6e-4)
     held = held_table(judgements, n_resamples=300).set_index('evaluator')
     assert held.partial.round(2).tolist() == [-.11, .05, .03] and (held.ci_low < 0).all() and (held.ci_high > 0).all()
+
+def test_intervals_stay_within_what_a_mean_can_be():
+    "Two films at 50 and 87.5 %: by Student's t alone the interval would go from -169 to 307 %."
+    scores = pd.DataFrame([dict(dataset='d', variant=v, group=f'film {i}', example_id=f'{v}{i}', measure='NFS', x=x)
+                           for v, xs in dict(initial=(50., 87.5), refined=(95., 90.)).items() for i, x in enumerate(xs)])
+    table = quality_table(scores, n_resamples=50).set_index('variant')
+    assert table['mean'].tolist() == [68.75, 92.5]
+    assert (table.ci_low.dropna() >= 0).all() and (table.ci_high.dropna() <= 100).all()
+    changes = changes_table(scores, n_resamples=50)
+    assert (changes.ci_low.dropna() >= -100).all() and (changes.ci_high.dropna() <= 100).all()

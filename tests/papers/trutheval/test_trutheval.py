@@ -15,6 +15,7 @@ from factlib.papers.trutheval.recordings import FILES, SCORES, import_trutheval,
 from factlib.papers.trutheval.recordings import recorded_preferences, recorded_scores
 from factlib.papers.trutheval.tables import changed_words, correlation_table, preference_levels, preferences_table
 from factlib.papers.trutheval.tables import section_4_table, sizes_table
+from factlib.papers.trutheval.printed import print_correlations, who_is
 from factlib.report.published import published
 
 DATA = Path(os.environ.get('FACTLIB_DATA') or 'nowhere')/'trutheval'
@@ -208,3 +209,21 @@ def test_both_meanings_of_a_tie():
 def test_changed_words_lead_from_text_to_text(before, after):
     change = changed_words(before, after)
     assert change.text == after and change.revert() == before
+
+# As in print
+
+@pytest.mark.parametrize('name, model, printed', [
+    ('rubric', 'gemma3:4b', 'LLM-as-judge|gemma3:4b'), ('rubric', 'google/gemma-3-4b-it', 'LLM-as-judge|gemma3:4b'),
+    ('factual_correctness', 'gpt-4o-mini-2024-07-18', 'RAGAS|gpt-4o-mini'), ('factual_correctness', 'gpt-4o', ''),
+    ('factual_correctness_nli', 'meta-llama/Llama-3.3-70B-Instruct', 'LLM + NLI|llama3.3:70b'),
+    ('rubric', 'gemma3:12b', ''), ('rubric', 'gemma3:4bc', ''), ('factscore', 'gemma3:4b', '')])
+def test_which_printed_row_a_model_is(name, model, printed):
+    assert who_is('it', dict(it=(name, model))).printed == printed
+
+def test_printed_numbers_stand_only_beside_the_recorded_ladders():
+    row = dict(evaluator='it', dataset='mine', variant='recorded', questions=1, asked=5, scored=5, pearson=-.5,
+               rows_low=-.6, rows_high=-.4, tau=-.5, tau_low=-.6, tau_high=-.4)
+    table = print_correlations(pd.DataFrame([row]), dict(it=('rubric', 'phi4:14b')))
+    assert len(table) == 9 + 1 and table[table.pearson.notna()]['pearson, published'].isna().all()
+    whys = table[table.model == 'phi4:14b'].why.tolist()
+    assert whys == ['was judged on other ladders than the recorded ones', '']
