@@ -402,3 +402,19 @@ def test_the_page_says_that_the_disk_is_full(tmp_path, monkeypatch):
                 assert said.status_code == 400 and 'The disk is full' in said.text and 'make room' in said.text
             assert visitor.get(visitor.here).status_code == 200 and 'data-job' not in visitor.get(visitor.here).text
         assert 'data-job' not in visitor.do('graph') and 'relations' in visitor.get(visitor.here).text
+
+def test_films_by_path(tmp_path):
+    "Of a file of MENSA each film is a text with its scenes, and people's summary its first version; twice is once."
+    path = tmp_path/'films.jsonl'
+    path.write_text('\n'.join(json.dumps(dict(name=f'Road_{year}', scenes=['A road.', f'A bend in {year}.'],
+                                              summary='They drive.')) for year in (2001, 2002)))
+    told = []
+    for _ in range(2):
+        with narrative_server(tmp_path/'store', [path]) as server:
+            visitor = Visitor(server)
+            start = visitor.get('/').text
+            assert start.count('Road_2001') >= 1 and 'Road_2002' in start
+            text = visitor.get(re.search(r'href="(/texts/\w+)"[^>]*>[^<]*(?:<[^>]+>)*Road_2001', start)[1]).text
+            assert 'A bend in 2001.' in text
+            told.append(text.count('written by people, from the file'))
+    assert told[0] == told[1] > 0

@@ -133,9 +133,10 @@ def gain_findings(
         last = own[own.after == own.after.iloc[-1]]
         said = [f'{r.measure} ' + format_estimate(r.delta, None if is_missing(r.ci_low) else (r.ci_low, r.ci_high), 1)
                 for r in last.itertuples() if not is_missing(r.delta)]
-        if said: told.append(f'{model}, {dataset}: from its first summaries to the {last.after.iloc[0]}, '
-                             f'{listed(said)} (points, {last.compared.max()} stories). Its own verdicts were '
-                             f'followed, so a gain in NFS alone proves little.')
+        if not said: continue
+        told.append(f'{model}, {dataset}: from its first summaries to the {last.after.iloc[0]}, {listed(said)} '
+                    f'(points, {last.compared.max()} stories). Its own verdicts were followed, so a gain in NFS alone '
+                    f'proves little.')
     return told
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-refinement

@@ -163,8 +163,8 @@ def printed_table(
     here = {f"{r['evaluator']}|{r['on']}|{m}": r.get(m) for r in rows for m in measures}
     here = {key: None if is_missing(x) else float(x) for key, x in here.items()}
     n = {(r['evaluator'], r['on']): r['summaries'] for r in rows}
-    why = ('needs data: StorySumm (factlib fetch storysumm)' if results is None
-           else 'can\'t be computed of these summaries')
+    why = ('needs data: StorySumm (factlib fetch storysumm)' if results is None else
+           'can\'t be computed of these summaries')
     told = printed_rows(table, here, why=why)
     numbers = [n.get(pair) for pair in zip(told.evaluator, told.summaries)]
     return told.rename(columns=dict(summaries='on')).assign(summaries=numbers).astype(dict(summaries='Int64'))

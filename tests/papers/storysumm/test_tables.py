@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from factlib.benchmarks.narrative import storysumm_recorded
+from factlib.benchmarks.narrative import storysumm_examples, storysumm_recorded
 from factlib.core.files import data_home
 from factlib.core.records import BadInput
-from factlib.papers.storysumm.tables import EVALUATORS, TABLES, results_table, storysumm_audit, tuned_threshold
+from factlib.evaluators.base import evaluate
+from factlib.papers.storysumm.tables import (EVALUATORS, TABLES, RecordedVerdict, comparable, printed_table,
+                                             results_table, storysumm_audit, tuned_threshold)
 from factlib.papers.storysumm.tables import verdicts
 from factlib.report.published import published
 
@@ -80,3 +82,22 @@ def test_all_84_cells_agree():
         row = results.set_index('evaluator').loc[next(p for p, r in EVALUATORS.items() if r == name)]
         assert abs(row.kappa - cohen_kappa_score(own.faithful, own.called)) < 1e-9
         assert abs(row['balanced accuracy'] - 100*balanced_accuracy_score(own.faithful, own.called)) < 1e-9
+
+@pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: StorySumm is not here')
+def test_verdicts_that_were_kept_give_the_same_table():
+    "As judgements of evaluators that look them up; a model's scores stand behind, with a threshold of their own."
+    released, examples = storysumm_recorded(), storysumm_examples()
+    kept = [evaluate(RecordedVerdict(released[released.evaluator == name]), examples, progress=False).assign(
+        evaluator=f'{printed} (recorded)') for printed, name in EVALUATORS.items()]
+    told = [sum(e.meta['sentence_labels'])/len(e.meta['sentence_labels']) for e in examples] # as if it knew
+    told[0] = None # but for one
+    mine = kept[0].assign(evaluator='factscore, m', value=told, evidence=[{}]*len(examples))
+    again = comparable(pd.concat([*kept, mine]), examples)
+    names = {name: f'{name} (recorded)' for name in EVALUATORS} | {'factscore, m': 'factscore, m'}
+    results = results_table(again, names, n_resamples=20)
+    pd.testing.assert_frame_equal(results[results.evaluator != 'factscore, m'],
+                                  results_table(released, n_resamples=20), check_dtype=False)
+    table = printed_table('agreement', results)
+    printed = table[table.published.notna()]
+    assert len(printed) == 36 and (printed.published - printed.here).abs().max() <= .005 + 1e-9
+    assert table[table.evaluator == 'factscore, m'].groupby('on').summaries.first().sum() == 95
