@@ -24,6 +24,7 @@ class Printed(NamedTuple):
     needs: str = ''      # What it takes: '' nothing, 'recordings', 'model', or in words, such as "data: FADE by path"
     why: str = ''        # Why it isn't made; '' if it is
     cell: str = ''       # Of the experiment, where the name of the file is put together there; '' where a cell names it
+    also: tuple = ()     # Other experiments that can write the file, for a model of one's own
 
     @property
     def state(self)->str:
@@ -191,4 +192,8 @@ def overview(
         lines.append('| ' + ' | '.join([name, says, shows, r.state, room, numbers]) + ' |')
     made = table[table.file != '']
     commands = [f'- {", ".join(rows.table)}: `{command}`' for command, rows in made.groupby('command', sort=False)]
+    others = [(name, other) for name, entry in printed(paper).items() for other in entry.also]
+    for other in dict.fromkeys(other for _, other in others):
+        names = ', '.join(name for name, by in others if by == other)
+        commands.append(f'- {names}, of your own model: `{shown()[other].command}`')
     return '\n'.join([*lines, '', 'Which command makes which (a file lies in `outputs/EXPERIMENT`):', '', *commands])
