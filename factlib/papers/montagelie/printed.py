@@ -28,7 +28,8 @@ class Who(NamedTuple):
 
 _COARSE, _FLOORS, _ORDER = ('rouge', 'consistency'), ('length', 'random', 'word_support'), ('order_',)
 _PRINTED = dict(rouge1='ROUGE-1', rouge2='ROUGE-2', rougeL='ROUGE-L')
-_SHARED = ('gpt-4o-mini', *(name for group, name in table_3().index if name.startswith(('qwen', 'llama'))))
+_JUDGES = dict.fromkeys(key.split('|')[1] for key in published('montagelie')['3'].cells)
+_SHARED = ('gpt-4o-mini', *(name for name in _JUDGES if name.startswith(('qwen', 'llama'))))
 
 def _words(model): return set(re.findall(r'[a-z]+|\d+(?:\.\d+)?b?', model.lower().split('/')[-1]))
 
