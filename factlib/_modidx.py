@@ -4711,6 +4711,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                'factlib/metaeval/order.py'),
                                         'factlib.metaeval.order.false_alarms': ( 'metaeval/order.html#false_alarms',
                                                                                  'factlib/metaeval/order.py'),
+                                        'factlib.metaeval.order.has_pairs': ('metaeval/order.html#has_pairs', 'factlib/metaeval/order.py'),
                                         'factlib.metaeval.order.item_of': ('metaeval/order.html#item_of', 'factlib/metaeval/order.py'),
                                         'factlib.metaeval.order.of_part': ('metaeval/order.html#of_part', 'factlib/metaeval/order.py'),
                                         'factlib.metaeval.order.of_woven': ('metaeval/order.html#of_woven', 'factlib/metaeval/order.py'),

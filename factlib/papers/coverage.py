@@ -162,13 +162,15 @@ def unmade(
 
     A table has the paper's rows and columns if each part of each printed cell's key stands in it, as a value or as the
     name of a column."""
-    said = []
+    said, seen = [], set()
     for paper in sorted(p.stem for p in shipped('data/published').glob('*.json')):
         for name, entry in printed(paper).items():
             if entry.experiment != experiment or entry.why: continue
             path = Path(out)/entry.file
+            if path.suffix != '.csv' and entry.needs and not path.is_file(): continue
             if not path.is_file(): said.append(f'{paper}: {name} is not there: {entry.file}.')
-            if not path.is_file() or path.suffix != '.csv' or not entry.numbers: continue
+            if not path.is_file() or path.suffix != '.csv' or not entry.numbers or entry.file in seen: continue
+            seen.add(entry.file) # what is printed inside of another table, such as superscripts, has no rows of its own
             with path.open(encoding='utf-8', newline='') as file:
                 words = {word for row in csv.reader(file) for word in row}
             missing = [key for key in published(paper)[name].cells
