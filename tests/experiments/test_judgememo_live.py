@@ -237,7 +237,7 @@ def test_judged_again_from_edited_memories(tmp_path, texts):
 def test_an_ablation_of_ones_own_model(tmp_path, texts):
     "24 configurations and another scan range in one command, and shown again."
     for name in ('two', 'three'): (texts/f'{name}.txt').unlink()
-    (texts/'more.txt').write_text(' '.join([f'{STORY} It was day 1 of two.']*9), encoding='utf-8')
+    (texts/'more.txt').write_text(' '.join([f'{STORY} It was day 1 of two.']*6), encoding='utf-8')
     out, again = tmp_path/'out', tmp_path/'again'
     with StubServer(rule) as server:
         given = arguments(server, texts, out, lengths='60 full', kinds='41', sizes='100')
