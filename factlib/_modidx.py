@@ -7920,6 +7920,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                        'factlib.validity.base.Result.low': ('validity/base.html#result.low', 'factlib/validity/base.py'),
                                        'factlib.validity.base.Result.to_dict': ( 'validity/base.html#result.to_dict',
                                                                                  'factlib/validity/base.py'),
+                                       'factlib.validity.base._adjusted': ('validity/base.html#_adjusted', 'factlib/validity/base.py'),
                                        'factlib.validity.base._codes_of': ('validity/base.html#_codes_of', 'factlib/validity/base.py'),
                                        'factlib.validity.base._finite': ('validity/base.html#_finite', 'factlib/validity/base.py'),
                                        'factlib.validity.base._number': ('validity/base.html#_number', 'factlib/validity/base.py'),
