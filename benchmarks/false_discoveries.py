@@ -1,0 +1,147 @@
+"""What the matrix finds where there is nothing to find: the labels of its benchmarks are permuted within groups, and
+everything that it then claims is false. `make bench` runs it, `--quick` with 20 runs of three benchmarks.
+
+A group keeps its labels (or scores), but its texts exchange them; groups of the same size exchange theirs, too, so that
+a benchmark whose groups hold one label each is relabelled as well. Evaluators keep their scores: offline ones that are
+not slow, and recorded ones, as in the experiment trust_matrix. In each run the whole matrix is made anew.
+
+A family is one question to one benchmark: "who beats the floors?" or "who is worse than the best?". Corrected within
+families, each may claim something in one run of twenty; a matrix of many families does so more often, and the last
+column says how often. `--cells` are the intervals of small_matrix, one a cell and not corrected: one in twenty may
+exclude chance."""
+import argparse
+import math
+import time
+from collections import Counter, defaultdict
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from factlib.benchmarks.base import BENCHMARKS, benchmarks_here
+from factlib.benchmarks.narrative import storysumm_recorded
+from factlib.benchmarks.rated_pairs import hanna_recorded, llmbar_recorded, ttcw_recorded
+from factlib.core.records import BadInput
+from factlib.evaluators.base import evaluate
+from factlib.evaluators.judgement_cache import JudgementCache
+from factlib.metaeval.matrix import matrix_columns, small_matrix, trust_matrix
+from factlib.metaeval.pairwise import contest, is_control
+from factlib.papers.judgememo.recorded_comparison import recorded_judgements as thesis
+from factlib.papers.judgememo.recordings import main_setups
+from factlib.papers.trutheval.recordings import recorded_judgements, recorded_scores
+from factlib.runs.judging import judges_for
+
+MEASURES = ('ChatGPT CH 1', 'Llama-13B CH 1', 'BLEU Ξ§', 'BERTScore F1 Ξε', 'chrF Ξ§') # of HANNA, as in the experiment
+RECORDED = { # Benchmark -> its examples -> what recorded judges said of them
+    'coflueval_recorded': lambda examples: thesis(main_setups(), examples),
+    'trutheval': lambda examples: recorded_judgements(recorded_scores(), examples),
+    'storysumm': lambda examples: storysumm_recorded(), 'ttcw': ttcw_recorded, 'llmbar': llmbar_recorded,
+    'hanna': lambda examples: hanna_recorded(examples, MEASURES)}
+QUICK = ['holmes_order', 'storysumm', 'hanna']
+
+def relabelled(examples, rng):
+    "The examples with each other's truths. What has no truth, and controls, stay as they are."
+    known = [i for i, e in enumerate(examples) if e.truth is not None and not is_control(e)]
+    groups = defaultdict(list)
+    for i in known: groups[examples[i].group].append(i)
+    by_size = defaultdict(list)
+    for members in groups.values(): by_size[len(members)].append(members)
+    truths = {}
+    for alike in by_size.values():
+        for members, giver in zip(alike, rng.permutation(len(alike))):
+            for i, j in zip(members, rng.permutation(alike[giver])): truths[i] = examples[j].truth
+    return [replace(e, truth=truths[i]) if i in truths else e for i, e in enumerate(examples)]
+
+def recorded_frames(benchmarks):
+    "What recorded judges said."
+    for b in benchmarks:
+        if b.name not in RECORDED: continue
+        try: frame = RECORDED[b.name](b.examples)
+        except BadInput as e: print(f'No recorded judges of {b.name}: {e}')
+        else: yield frame.assign(benchmark=b.name, evaluator=frame.evaluator + ' (recorded)')
+
+def judged(benchmarks, folder):
+    "All judgements, and the names of the recorded judges."
+    import pandas as pd
+    cache, frames = JudgementCache(folder), []
+    for b in benchmarks:
+        for judge in judges_for('offline'):
+            frame = evaluate(judge, list(b), cache=cache, progress=False)
+            frames.append(frame.assign(benchmark=b.name, evaluator=judge.name))
+    recorded = list(recorded_frames(benchmarks))
+    names = sorted({name for frame in recorded for name in frame.evaluator})
+    return pd.concat([*frames, *recorded], ignore_index=True), names
+
+def false_findings(judgements, columns, recorded, rng):
+    "(question to a benchmark) -> how many claims of the matrix on relabelled texts; how many tests there were."
+    anew = []
+    for column in columns:
+        examples = relabelled(column.benchmark.examples, rng)
+        b = replace(column.benchmark, examples=examples)
+        anew.append(column._replace(benchmark=b, contest=contest(examples, b.good)))
+    table, claims, tests = trust_matrix(judgements, anew, recorded=recorded), Counter(), Counter()
+    for name, own in table.groupby('benchmark', sort=False):
+        for asked, p, claim in (('floors', 'p_floor', own.beats_floors == 'yes'),
+                                ('best', 'p_best', own.worse_than_best == 'worse')):
+            claims[name, asked], tests[name, asked] = int(claim.sum()), int(own[p].notna().sum())
+    return claims, tests
+
+def false_cells(judgements, benchmarks, rng):
+    "Of the cells of small_matrix on relabelled texts: benchmark -> (those whose interval excludes chance, all)."
+    anew = [replace(b, examples=relabelled(b.examples, rng)) for b in benchmarks]
+    table = small_matrix(judgements, anew)
+    table = table[table.estimate.notna()]
+    chance = table.statistic.str.startswith('AUC')*.5
+    beside = (table.ci_low > chance) | (table.ci_high < chance)
+    return {name: (int(beside[table.benchmark == name].sum()), int((table.benchmark == name).sum()),
+                   int(table[table.benchmark == name].ci_low.isna().sum())) for name in table.benchmark.unique()}
+
+def within_error(share, n): return f'{share:.3f} +-{math.sqrt(max(share*(1 - share), .05*.95)/n):.3f}'
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--quick', action='store_true', help=f'20 runs of {", ".join(QUICK)}')
+    parser.add_argument('--runs', type=int, help='relabellings; 200')
+    parser.add_argument('--benchmarks', nargs='+', help='names; all that are here, but the slow ones')
+    parser.add_argument('--groups', type=int, default=24, help='so many groups of each benchmark; 0: all')
+    parser.add_argument('--cells', action='store_true', help='the intervals of small_matrix instead of the matrix')
+    parser.add_argument('--kept', help='folder of kept judgements, as of the experiment; without: judged anew')
+    parser.add_argument('--seed', type=int, default=1)
+    options = parser.parse_args()
+    runs = options.runs or (20 if options.quick else 200)
+    names = options.benchmarks or (QUICK if options.quick else [name for name in BENCHMARKS if name != 'coflueval'])
+    benchmarks, absent = benchmarks_here(names, options.groups or None, 0)
+    for name, why in absent.items(): print(f'Not here: {name}. {why}')
+    with TemporaryDirectory() as temporary:
+        judgements, recorded = judged(benchmarks, Path(options.kept or temporary))
+    rng, start, found = np.random.default_rng(options.seed), time.process_time(), defaultdict(list)
+    if options.cells:
+        for _ in range(runs):
+            for name, cell in false_cells(judgements, benchmarks, rng).items(): found[name].append(cell)
+        print(f'{"benchmark":28} cells  without an interval  exclude chance')
+        for name, counts in found.items():
+            beside, cells, none = np.sum(counts, axis=0)
+            print(f'{name:28} {cells/runs:5.1f}  {none/cells:19.3f}  {beside/max(cells - none, 1):14.3f}')
+        beside, cells, none = np.sum([x for counts in found.values() for x in counts], axis=0)
+        print(f'{"all":28} {cells/runs:5.1f}  {none/cells:19.3f}  {beside/max(cells - none, 1):14.3f}')
+    else:
+        columns, left_out = matrix_columns(judgements, benchmarks)
+        for name, why in left_out.items(): print(f'No column: {name}. {why}')
+        sizes = {}
+        for _ in range(runs):
+            claims, tests = false_findings(judgements, columns, recorded, rng)
+            for family, n in claims.items(): found[family].append(n)
+            sizes |= tests
+        print(f'{"benchmark":28} {"question":8} tests  runs with a claim  claims a run')
+        for (name, asked), counts in found.items():
+            share = within_error(np.mean([n > 0 for n in counts]), runs)
+            print(f'{name:28} {asked:8} {sizes[name, asked]:5}  {share:17}  {np.mean(counts):.3f}')
+        families = [n > 0 for counts in found.values() for n in counts]
+        of_run = np.array(list(found.values())) > 0
+        print(f'of all families and runs {np.mean(families):.4f} have a claim; of the runs '
+              f'{within_error(of_run.any(0).mean(), runs)} have one somewhere among {len(found)} families')
+    print(f'{runs} runs, {(time.process_time() - start)/runs:.2f} s of processor time each')
+
+
+if __name__ == '__main__': main()
