@@ -466,15 +466,22 @@ def read(path):
                 for row in csv.DictReader(file)]
 
 def write(rows, path):
+    "A CSV of rows, each written as it comes; the rows."
+    written: list = []
     with open(path, 'w', encoding='utf-8', newline='') as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator='\n')
-        writer.writeheader()
-        for row in rows: writer.writerow({key: f'{x:.4g}' if isinstance(x, float) else x for key, x in row.items()})
+        for row in rows:
+            writer = csv.DictWriter(file, list(row), lineterminator='\n')
+            if not written: writer.writeheader()
+            writer.writerow({key: f'{x:.4g}' if isinstance(x, float) else x for key, x in row.items()})
+            file.flush()
+            written.append(row)
+    return written
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--quick', action='store_true', help='100 simulations, 6 and 20 groups, no second round')
-    parser.add_argument('--statistic', help='only lines that begin so, and all their cells: AUC, "Kendall, 0"')
+    parser.add_argument('--statistic', nargs='+', default=[''], help='only lines that begin so: AUC, "Kendall, 0"; '
+                        'then all cells are shown')
     parser.add_argument('--n', type=int, help='simulations a cell in the first round; 300')
     parser.add_argument('--again', type=int, help='in the second round, of doubtful cells; 2000')
     parser.add_argument('--groups', type=int, nargs='+', help='how many (even numbers)')
@@ -486,18 +493,16 @@ def main():
     usual = dict(n=100, again=0, groups=(6, 20)) if options.quick else dict(n=300, again=2000, groups=GROUPS)
     for name, value in usual.items():
         if getattr(options, name) is None: setattr(options, name, value)
-    lines = [line for line in LINES if line.full_name.startswith(options.statistic or '')]
-    if not lines: parser.error(f'no statistic is called {options.statistic}; there are '
-                               f'{"; ".join(line.full_name for line in LINES)}')
-    rows = []
+    lines = [line for line in LINES if line.full_name.startswith(tuple(options.statistic))]
+    if not lines: parser.error(f'there are only {"; ".join(line.full_name for line in LINES)}')
     if options.show: rows = read(options.show)
     else:
         print(f'{options.n} simulations a cell: a share of .95 has a binomial error of '
               f'{math.sqrt(.95*.05/options.n):.3f}' + (f'; {options.again} of doubtful cells: '
               f'{math.sqrt(.95*.05/options.again):.3f}' if options.again else ''), flush=True)
-        rows = list(table(lines, options.groups, options.n, options.again, options.seed, options.jobs))
-    if options.out: write(rows, options.out)
-    if options.statistic: printed([{k: v for k, v in row.items() if k != 'hopeless'} for row in rows])
+        rows = table(lines, options.groups, options.n, options.again, options.seed, options.jobs)
+        rows = write(rows, options.out) if options.out else list(rows)
+    if options.statistic != ['']: printed([{k: v for k, v in row.items() if k != 'hopeless'} for row in rows])
     printed(list(summary(rows)))
     verdict(rows)
 
