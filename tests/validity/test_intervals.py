@@ -37,7 +37,7 @@ def test_equal_groups_are_students_t_of_their_means():
 
 @pytest.mark.parametrize('hits, n', [(1, 4), (5, 11), (29, 30), (40, 100)])
 def test_a_share_is_wilsons(hits, n):
-    """The jackknife's variance of a share is u(1 - u)/(n - 1): Wilson's interval of n - 1 items with the same share, and
+    """The jackknife's variance of a share is u(1 - u)/(n - 1): Wilson's interval of n - 1 items of the same share,
     with t for z. Of thousands of items it is Wilson's own."""
     r = interval(np.mean, [1]*hits + [0]*(n - hits), limits=(0, 1), null=.5)
     t, u = scipy.stats.t.isf(.025, n - 1), hits/n
