@@ -18,7 +18,7 @@ statistics within groups) with a seed of their own, computed by numpy and scipy;
 - alarm: where there is nothing to find: share with p < .05, or without p an interval beside it
 - ms: processor time of a call
 
-A cell whose cover or alarm looks doubtful in the first round is simulated again, longer and with other seeds, and only
+A cell whose cover or alarms lie beside in the first round is simulated again, longer and with other seeds, and only
 this second round counts: so the listed cells are not those that had bad luck."""
 import argparse
 import csv
@@ -386,10 +386,10 @@ def measured(line, data, true, found):
                 ms=float(np.mean([x.ms for x in found])))
 
 def is_doubtful(row):
-    "Whether the first round can't tell that the cell keeps its promise. Hopeless ones are not asked again."
+    "Whether the cell seems not to keep its promise. Hopeless ones are not asked again."
     if row['hopeless']: return False
-    short = row['cover'] is not None and not LOW + .01 <= row['cover'] <= HIGH
-    return short or row['alarm'] is not None and row['alarm'] > ALARMS - .005
+    beside = row['cover'] is not None and not LOW <= row['cover'] <= HIGH
+    return beside or row['alarm'] is not None and row['alarm'] > ALARMS
 
 def cell(job):
     "A row of the table."
