@@ -141,6 +141,12 @@ def auc_apart(draw, area):
     codes = draw.codes[positive], draw.codes[~positive]
     return Call(detection.auc_ci, x[positive], x[~positive], 'cluster', codes)
 
+def auc_scarce(draw, area):
+    "Every group has negatives, three of them positives."
+    (x,), codes = draw.evaluators(area), draw.codes
+    positive, negative = draw.is_positive() & (codes % ((draw.groups + 2)//3) == 0), ~draw.is_positive()
+    return Call(detection.auc_ci, x[positive], x[negative], 'cluster', (codes[positive], codes[negative]))
+
 def auc_difference(draw, *areas):
     (a, b), positive, codes = draw.evaluators(*areas), draw.is_positive(), draw.codes
     groups = codes[positive], codes[~positive]
@@ -286,6 +292,7 @@ LINES = [
     Line('AUC', '.8', auc, (.8,), .8, .5, auc_value),
     Line('AUC', '.97', auc, (.97,), .97, .5, auc_value, hopeless=LIMIT),
     Line('AUC, a class a group', '.8', auc_apart, (.8,), .8, .5, scores=EVEN),
+    Line('AUC, positives in 3 groups', '.8', auc_scarce, (.8,), .8, .5, scores=EVEN),
     Line('AUC difference', '0', auc_difference, (.8, .8), 0, 0, exact=ALL),
     Line('AUC difference', '.2', auc_difference, (.9, .7), .2, 0, auc_difference_value),
     Line('AUC difference', '.995 - .97', auc_difference, (.995, .97), .025, 0, auc_difference_value, hopeless=LIMIT),
@@ -436,21 +443,25 @@ def summary(rows):
                    most=ends('cover', max), given=mean('given'), bounds=mean('bounds'), width=mean('width'),
                    width_95=mean('width_95'), alarm=mean('alarm'), most_alarms=ends('alarm', max), ms=mean('ms'))
 
+def full_name(row): return f'{row["statistic"]}, {row["data"]}'
 def place(row): return ', '.join(str(row[key]) for key in ('statistic', 'data', *Data._fields))
 
 def verdict(rows):
     "Which cells do not keep the promise, by name."
     judged = [row for row in rows if not row['hopeless']]
-    covered = [row for row in judged if row['cover'] is not None]
-    lists = {f'cover below {LOW}': [row for row in covered if row['cover'] < LOW],
-             f'cover above {HIGH}': [row for row in covered if row['cover'] > HIGH],
-             f'alarms above {ALARMS}': [row for row in judged if row['alarm'] is not None and row['alarm'] > ALARMS],
-             'some without interval or bound': [row for row in covered if row['given'] < 1]}
-    for what, found in lists.items():
-        print(f'\n{what}: {len(found)} of {len(covered)} cells that are not hopeless')
+    far = lambda share, end, n: abs(share - end) > 2*math.sqrt(end*(1 - end)/n) # by more than two binomial errors
+    for what, key, end, beside in ((f'cover below {LOW}', 'cover', LOW, lambda x: x < LOW),
+                                   (f'cover above {HIGH}', 'cover', HIGH, lambda x: x > HIGH),
+                                   (f'alarms above {ALARMS}', 'alarm', ALARMS, lambda x: x > ALARMS),
+                                   ('some without interval or bound', 'given', 1, lambda x: 0 < x < 1)):
+        known = [row for row in judged if row[key] is not None]
+        found = sorted((row for row in known if beside(row[key])), key=lambda row: row[key])
+        sure = [row for row in found if far(row[key], end, row['n'])]
+        print(f'\n{what}: {len(found)} of {len(known)} cells that are not hopeless, '
+              f'{len(sure)} of them by more than chance (*)')
         for row in found:
-            print(f'  {place(row)}: cover {shown(row["cover"])} +-{shown(row["error"])}, given {shown(row["given"])}, '
-                  f'alarm {shown(row["alarm"])}, n {row["n"]}')
+            print(f'{"*" if row in sure else " "} {place(row)}: cover {shown(row["cover"])} +-{shown(row["error"])}, '
+                  f'given {shown(row["given"])}, alarm {shown(row["alarm"])}, n {row["n"]}')
     hopeless = [row for row in rows if row['hopeless'] and row['cover'] is not None]
     short = sum(row['cover'] < LOW for row in hopeless)
     print(f'\nhopeless by choice: {len(hopeless)} cells, {short} of them below {LOW}')
@@ -488,23 +499,28 @@ def main():
     parser.add_argument('--seed', type=int, default=1, help='of the first round; the second has the next')
     parser.add_argument('--jobs', type=int, default=min(2, os.cpu_count() or 1), help='processes')
     parser.add_argument('--out', help='a CSV with all cells')
-    parser.add_argument('--show', help='simulate nothing, show such a CSV')
+    parser.add_argument('--show', nargs='+', default=[], metavar='CSV', help='simulate nothing, show these; of several '
+                        'only the cells that all have')
     options = parser.parse_args()
     usual = dict(n=100, again=0, groups=(6, 20)) if options.quick else dict(n=300, again=2000, groups=GROUPS)
     for name, value in usual.items():
         if getattr(options, name) is None: setattr(options, name, value)
     lines = [line for line in LINES if line.full_name.startswith(tuple(options.statistic))]
     if not lines: parser.error(f'there are only {"; ".join(line.full_name for line in LINES)}')
-    if options.show: rows = read(options.show)
-    else:
+    tables = {path: read(path) for path in options.show}
+    if not tables:
         print(f'{options.n} simulations a cell: a share of .95 has a binomial error of '
               f'{math.sqrt(.95*.05/options.n):.3f}' + (f'; {options.again} of doubtful cells: '
               f'{math.sqrt(.95*.05/options.again):.3f}' if options.again else ''), flush=True)
         rows = table(lines, options.groups, options.n, options.again, options.seed, options.jobs)
-        rows = write(rows, options.out) if options.out else list(rows)
-    if options.statistic != ['']: printed([{k: v for k, v in row.items() if k != 'hopeless'} for row in rows])
-    printed(list(summary(rows)))
-    verdict(rows)
+        tables = {'': write(rows, options.out) if options.out else list(rows)}
+    common = set.intersection(*(set(map(place, rows)) for rows in tables.values()))
+    for path, rows in tables.items():
+        print(path)
+        rows = [row for row in rows if place(row) in common and full_name(row).startswith(tuple(options.statistic))]
+        if options.statistic != ['']: printed([{k: v for k, v in row.items() if k != 'hopeless'} for row in rows])
+        printed(list(summary(rows)))
+        verdict(rows)
 
 
 if __name__ == '__main__': main()

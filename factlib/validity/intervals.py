@@ -38,10 +38,11 @@ def left_out(
 
 # %% ../../nbs/validity/intervals.ipynb #intervals-df
 def t_df(
-    shares:np.ndarray, # Each group's share of the items, at least two
+    shares:np.ndarray, # Each group's share of the items, at least two; 0 where it has none of the side that counts
 )->float: # Degrees of freedom, at least 1
-    "sqrt((G - 1)(effective - 1)): G - 1 for equal groups."
-    return max(1., math.sqrt((len(shares) - 1)*max(0., 1/np.sum(shares**2) - 1)))
+    "sqrt((G - 1)(effective - 1)), at most twice (groups with any - 1): G - 1 for equal groups."
+    between = math.sqrt((len(shares) - 1)*max(0., 1/np.sum(shares**2) - 1))
+    return max(1., min(between, 2.*(np.count_nonzero(shares) - 1)))
 
 # %% ../../nbs/validity/intervals.ipynb #intervals-score
 def _score(u, se, t):

@@ -91,6 +91,7 @@ def test_tables_are_read_as_they_were_written(tmp_path):
 # one cell of a thousand lies beyond. Log-normal group effects are where no method keeps 95 %: there .82.
 @pytest.mark.slow
 @pytest.mark.parametrize('name', ['mean, 0', 'mean, skewed groups', 't-test, 0', 'accuracy, .75', 'AUC, .5', 'AUC, .8',
+                                  'AUC, positives in 3 groups, .8',
                                   'AUC difference, 0', 'mean AUC difference, 0', 'd_z, .8', 'd_z difference, 0',
                                   'Kendall within, .33', 'Pearson, .6', 'partial, 0', 'alpha, labels, .5'])
 @pytest.mark.parametrize('sizes', ['log-normal', 'one half'])

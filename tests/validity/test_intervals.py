@@ -69,6 +69,14 @@ def test_the_bound_of_uneven_groups_is_that_of_as_many_equal_ones():
     assert close(t_df(np.array([3, 1, 1, 1])/6), math.sqrt(3*2))
 
 
+def test_of_the_side_in_few_groups_twice_their_number_less_one_are_the_degrees_of_freedom():
+    "Positives in 3 of 26 groups: sqrt(25*2) is 7.1, 2*(3 - 1) is 4. In 3 of 6: sqrt(5*2) is 3.2, and less than 4."
+    rng = np.random.default_rng(0)
+    for groups, df in ((26, 4.), (6, math.sqrt(10))):
+        r = auc_ci(rng.normal(1, 1, 6), rng.normal(0, 1, 2*groups), 'cluster', ([0, 0, 1, 1, 2, 2], [*range(groups)]*2))
+        assert r.kind == 't' and close(r.df, df)
+
+
 def brute(stat, columns, codes):
     return np.array([stat(*(c[codes != g] for c in columns)) for g in range(codes.max() + 1)])
 
