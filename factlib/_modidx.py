@@ -7282,6 +7282,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                        'factlib.report.tables._value': ('report/tables.html#_value', 'factlib/report/tables.py'),
                                        'factlib.report.tables.format_estimate': ( 'report/tables.html#format_estimate',
                                                                                   'factlib/report/tables.py'),
+                                       'factlib.report.tables.format_interval': ( 'report/tables.html#format_interval',
+                                                                                  'factlib/report/tables.py'),
                                        'factlib.report.tables.format_number': ( 'report/tables.html#format_number',
                                                                                 'factlib/report/tables.py'),
                                        'factlib.report.tables.format_p': ('report/tables.html#format_p', 'factlib/report/tables.py'),

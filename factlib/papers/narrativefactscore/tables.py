@@ -15,6 +15,8 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Callable
 
+import numpy as np
+
 from ...core.checks import check_choice
 from ...core.files import need_columns
 from ...core.records import BadInput, DataFrame, Example
@@ -24,8 +26,8 @@ from ...llm.costs import Planned, estimate_tokens, prompt_tokens
 from .misprints import claims, narrativefactscore_audit, remarked # from here too
 from ...validity.association import correlation_test, kendall, partial, spearman
 from ...validity.base import holm, no_value
-from ...validity.paired import effect_size, permutation_test
-from ...validity.resampling import bootstrap
+from ...validity.intervals import interval
+from ...validity.paired import effect_size
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-tables
 TABLES = ('1', '2', '3', '4', '5', '6', '7', '8', '9', 'fig1', 'abstract', 'section 1', 'section 4.1', 'section 4.4',
@@ -202,9 +204,9 @@ def _wide(scores):
         wide = part.groupby(['group', 'variant'], sort=False).x.mean().unstack('variant')
         yield key, wide[[name for name in order if name in wide]]
 
-def _film_mean(x, limits, n_resamples=1000, seed=0):
+def _film_mean(x, limits, null=None):
     "A mean with its interval, which stays within what the mean can be; limits None: that is not known."
-    return bootstrap(lambda column: column.mean(), x, n_resamples=n_resamples, seed=seed, limits=limits)
+    return interval(np.mean, x, limits=limits, null=null)
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-quality
 def quality_table(
@@ -219,7 +221,7 @@ def quality_table(
     rows, films = [], scores.groupby(['dataset', 'measure', 'variant']).group.nunique()
     for (dataset, measure), wide in _wide(scores):
         for variant in wide:
-            r = _film_mean(_numbers(wide[variant]), (0, 100) if measure in READINGS else None, **options)
+            r = _film_mean(_numbers(wide[variant]), (0, 100) if measure in READINGS else None)
             rows.append(dict(dataset=dataset, variant=variant, measure=measure, mean=r.estimate, ci_low=r.low,
                 ci_high=r.high, scored=r.n, groups=films[dataset, measure, variant]))
     return _as_numbers(rows, ['mean', 'ci_low', 'ci_high'])
@@ -229,10 +231,9 @@ def _change_row(before, after, limits=None, n_resamples=1000, seed=0):
     "From one kind of text to another, film by film."
     d = [None if a is None or b is None else b - a for a, b in zip(_numbers(before), _numbers(after))]
     known = [x for x in d if x is not None]
-    r, size = _film_mean(d, limits, n_resamples, seed), effect_size(d).estimate if len(known) > 1 else None
-    p = permutation_test(d, seed=seed).p if known else None
+    r, size = _film_mean(d, limits, 0), effect_size(d).estimate if len(known) > 1 else None
     rises, falls = (sum(sign*x > 1e-9 for x in known) for sign in (1, -1))
-    return dict(delta=r.estimate, ci_low=r.low, ci_high=r.high, dz=size, p=p, rises=rises, falls=falls,
+    return dict(delta=r.estimate, ci_low=r.low, ci_high=r.high, dz=size, p=r.p, rises=rises, falls=falls,
         compared=len(known), groups=len(d))
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-changes
@@ -253,7 +254,7 @@ def changes_table(
     """What changes from one kind of text to another.
 
     - dataset, measure, before, after
-    - delta, ci_low, ci_high, dz: points, and in sd of differences; p, p_holm: sign flips
+    - delta, ci_low, ci_high, dz: points, and in sd of differences; p, p_holm: of the same t
     - rises, falls, compared, groups: films, with both scores, all"""
     reach = lambda measure: (-100, 100) if measure in READINGS else None
     rows = [dict(dataset=dataset, measure=measure, before=a, after=b)
@@ -445,7 +446,7 @@ def _share(right, of):
 
 def _alias_row(measure, right, of, n_resamples=1000, seed=0):
     "A share of pairs, its interval over stories."
-    r = bootstrap(_share, list(right), list(of), n_resamples=n_resamples, seed=seed, limits=(0, 1))
+    r = interval(_share, list(right), list(of), limits=(0, 1))
     percent = [None if x is None else 100*x for x in (r.estimate, r.low, r.high)]
     return dict(zip(('measure', 'percent', 'ci_low', 'ci_high'), (measure, *percent))) | dict(
         right=sum(right), of=sum(of), stories=len(of))
