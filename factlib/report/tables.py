@@ -44,7 +44,7 @@ def format_interval(
     if ci is None: return ' (no interval)'
     low, high = (float(x) if _is_number(x) else x for x in ci)
     ends = [format_number(x, digits) for x in (low, high)]
-    if low < high and _is_number(estimate):
+    if _is_number(estimate) and _is_number(low) and _is_number(high) and low < high:
         if math.isclose(estimate, high, abs_tol=1e-9): return f' (at least {ends[0]})'
         if math.isclose(estimate, low, abs_tol=1e-9): return f' (at most {ends[1]})'
     return f' [{ends[0]}, {ends[1]}]'

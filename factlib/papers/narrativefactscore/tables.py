@@ -85,7 +85,7 @@ _ENDS = ('', '_low', '_high', '_p')
 def correlation_table(
     judgements:DataFrame, # With `metaeval.labels.with_truth`; perhaps the column dataset
     per_group:bool=False, # Within each story or book, then the mean: no credit for telling these apart
-    **options, # n_resamples of stories (1000), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set and evaluator
     """Table 1, and any forms of an evaluator for Table 2.
 
@@ -124,7 +124,7 @@ def _controls(judgements, control):
 def held_table(
     judgements:DataFrame, # As for `correlation_table`
     control:str='length', # Evaluator whose values are held
-    **options, # n_resamples of stories (1000), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set and other evaluator
     """Spearman's correlation, less what the control explains.
 
@@ -158,7 +158,7 @@ def _forms(judgements, whole):
 def ablation_table(
     judgements:DataFrame, # As for `correlation_table`
     whole:str='narrativefactscore', # Evaluator that the others are forms of
-    **options, # n_resamples of stories, and permutations (999), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set, other evaluator and coefficient
     """Table 2, and Table 1 as differences.
 
@@ -211,7 +211,7 @@ def _film_mean(x, limits, null=None):
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-quality
 def quality_table(
     scores:DataFrame, # From `measured`
-    **options, # n_resamples of films (1000), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set, variant and measure
     """Tables 3, 5, 6 and 8.
 
@@ -249,7 +249,7 @@ def changes_table(
     scores:DataFrame, # From `measured`
     pairs:list|None=None, # (before, after); None: each variant and the next
     family:str='table', # What Holm corrects over: the whole table, or the measures of each 'pair'
-    **options, # n_resamples of films (1000), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set, measure and pair
     """What changes from one kind of text to another.
 
@@ -375,7 +375,7 @@ def drafts_table(
 def gains_table(
     scores:dict, # Model, or '' for the rules -> from `papers.narrativefactscore.printed.quality_scores`
     first:str='GPT-4o-mini', # What the first version is called there
-    **options, # n_resamples of films (1000), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each model, set, measure and round
     "As `changes_table`, from the first version to each later one, with a column `model`; p_holm over a model's table."
     import pandas as pd
@@ -455,7 +455,7 @@ def _alias_row(measure, right, of, n_resamples=1000, seed=0):
 def alias_table(
     people:dict, # Story -> lists of names, as `[c.names for c in graph.characters]`
     gold:dict, # The same, annotated
-    **options, # n_resamples of stories (1000), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for precision and one for recall
     """Which names are one person's.
 
@@ -533,7 +533,7 @@ def _mean_costs(about, own):
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-latency
 def latency_table(
     judgements:DataFrame, # As for `correlation_table`, with the column seconds
-    **options, # n_resamples of stories (1000), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set and evaluator
     """Table 7 as it is printed.
 
