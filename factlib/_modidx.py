@@ -7628,6 +7628,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'factlib.runs.workers._fresh_keys': ('runs/workers.html#_fresh_keys', 'factlib/runs/workers.py'),
                                       'factlib.runs.workers._need_dask': ('runs/workers.html#_need_dask', 'factlib/runs/workers.py'),
                                       'factlib.runs.workers._next_done': ('runs/workers.html#_next_done', 'factlib/runs/workers.py'),
+                                      'factlib.runs.workers._no_pages': ('runs/workers.html#_no_pages', 'factlib/runs/workers.py'),
                                       'factlib.runs.workers._our_address': ('runs/workers.html#_our_address', 'factlib/runs/workers.py'),
                                       'factlib.runs.workers._outcome': ('runs/workers.html#_outcome', 'factlib/runs/workers.py'),
                                       'factlib.runs.workers._packed': ('runs/workers.html#_packed', 'factlib/runs/workers.py'),
