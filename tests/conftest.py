@@ -42,8 +42,7 @@ def pytest_collection_modifyitems(items):
                                  not item.name.startswith('test_documentation')))
 
 def _settle():
-    """What is there stays, so the collector need not look at it again. (statsmodels collects at each correction of
-    p-values: .2 s with all packages there, an eighth of the tests' time.)"""
+    "What is there stays, so the collector need not look at it again."
     gc.collect()
     gc.freeze()
 
