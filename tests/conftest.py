@@ -48,6 +48,10 @@ def _settle():
 
 def pytest_collection_finish(): _settle()
 
+def pytest_unconfigure():
+    "Each shell of a notebook has the garbage collected once more when the process ends."
+    gc.freeze()
+
 _ENDED = count(1)
 
 @pytest.hookimpl(trylast=True)
