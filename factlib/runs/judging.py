@@ -532,6 +532,7 @@ def evaluate_in(
         frame.attrs['names'] = {name: judge.name for judge, name in zip(judges, names)}
         run.judgements(frame, examples, benchmark, model, part, seed, split=split)
         frames.append(frame.assign(benchmark=benchmark))
+    if not frames: return judgements_frame([], []).assign(benchmark=[])
     whole = pd.concat(frames, ignore_index=True)
     if part in _COUNTED:
         for judge, name in zip(judges, names): note_counts(run, judge, whole[whole.evaluator == name], name)
