@@ -234,9 +234,14 @@ def ablation_figure(
     if t.evaluator.nunique() == 1:
         return t_bars(t, x='task', t='t', hue=colour, critical='critical', facet=panel, order_x=order, title=title,
                       order_facets=sorted(set(t[panel])), order_hue=sorted(set(t[colour])), n='scored')
-    return heatmap(t.assign(row=t.configuration + ', ' + t.report), rows='row', columns='task', value='t', title=title,
-                   facet='evaluator', order_columns=order, limits=(-4, 4), fmt='.1f', label='t of Eq 5.3', row_label='',
-                   column_label='', n='scored', order_facets=list(dict.fromkeys(t.evaluator)))
+    beside = t.report_mode.map(dict(report_only='', report_original=', text', report_summary=', summary'))
+    cut = [f'{"plain" if c == "base" else "aware"} {o:g}{" +s"*bool(s)}'
+           for c, o, s in zip(t.context_dir, t.overlap, t.section_summary)]
+    return heatmap(t.assign(cut=cut + beside), rows='evaluator', columns='cut', value='t', title=title, facet='task',
+                   annotate=len(t) <= 300, order_rows=list(dict.fromkeys(t.evaluator)), order_facets=order, fmt='.1f',
+                   limits=(-4, 4), red='none', label='t of Eq 5.3', row_label='', column_label='', n='scored',
+                   note='Orange: noticed less in the long text. plain, aware: prompts; 0, 0.1: overlap; +s: with section '
+                        'summaries; text, summary: beside the report')
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-scan
 def scan_ranges(
