@@ -61,11 +61,11 @@ def set_name(
     return _SETS.get(plain, plain) + comma + drawn
 
 def measure_name(
-    label:str, # Of an evaluator: 'factscore', 'factscore, some-model'
+    label:str, # Of an evaluator: 'factscore, by rules', 'factscore, some-model'
     names:dict|None=None, # Name of an evaluator -> what it is called; None: as in Table 1
 )->tuple: # What the paper calls it, and the model that was asked or ''
     "A measure, and who was asked."
-    plain, _, model = label.partition(', ')
+    plain, _, model = label.removesuffix(', by rules').partition(', ')
     called = (_MEASURES if names is None else names).get(plain, plain)
     return (f'{called}, by rules' if plain in _ASK and not model else called), model
 
