@@ -5923,6 +5923,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                                         'factlib/papers/narrativefactscore/printed.py'),
                                                            'factlib.papers.narrativefactscore.printed._in_range': ( 'papers/narrativefactscore/printed.html#_in_range',
                                                                                                                     'factlib/papers/narrativefactscore/printed.py'),
+                                                           'factlib.papers.narrativefactscore.printed._lacking': ( 'papers/narrativefactscore/printed.html#_lacking',
+                                                                                                                   'factlib/papers/narrativefactscore/printed.py'),
                                                            'factlib.papers.narrativefactscore.printed._quality': ( 'papers/narrativefactscore/printed.html#_quality',
                                                                                                                    'factlib/papers/narrativefactscore/printed.py'),
                                                            'factlib.papers.narrativefactscore.printed._scores': ( 'papers/narrativefactscore/printed.html#_scores',
