@@ -133,8 +133,8 @@ def _parts(judged, names):
     for name, recorded_name in names.items():
         own = judged[judged.evaluator == recorded_name]
         tuned = own.threshold.notna().any()
-        for split in (('val', 'test') if tuned else ('all',)) if len(own) else ():
-            yield name, split, own[own.split == split] if tuned else own
+        parts = {split: own[own.split == split] for split in ('val', 'test')} if tuned else dict(all=own)
+        yield from ((name, split, part) for split, part in parts.items() if len(part))
 
 # %% ../../../nbs/papers/storysumm/tables.ipynb #storysumm-table
 def results_table(
