@@ -158,8 +158,9 @@ T3 = 4.302652729911275 # 97.5 % point of t with 2 degrees of freedom
 
 def test_a_mean_and_its_interval():
     r = mean_interval([1, 2, 3, None]) # mean 2, sd 1, se 1/sqrt(3)
-    assert (r['mean'], r['n'], r['asked']) == (2, 3, 4) and r['ci_low'] == pytest.approx(2 - T3/3**.5)
-    assert r['ci_high'] == pytest.approx(2 + T3/3**.5)
+    assert (r['mean'], r['n'], r['asked']) == (2, 3, 4) and r['ci_high'] == pytest.approx(2 + T3/3**.5)
+    assert r['ci_low'] == 1 # 2 - T3/sqrt(3) is below 0, and no score is below 1
+    assert mean_interval([1, 2, 3], (-4, 4))['ci_low'] == pytest.approx(2 - T3/3**.5)
     assert list(mean_interval([]).values()) == [None, None, None, 0, 0]
 
 def test_missing_scores_leave_their_documents_only():
@@ -192,4 +193,5 @@ def test_intensities_by_hand():
                                                                            ('41', 'dense', 2), ('43', 'widespread', 1)]
     assert found['mean'].tolist() == [-1, -1, 1] # -1, -2, 0; 0, 0, -3; 0, 1, 2
     # sd 1, and sqrt(3)
-    assert found.ci_low[0] == pytest.approx(-1 - T3/3**.5) and found.ci_low[1] == pytest.approx(-1 - T3)
+    assert found.ci_low[0] == pytest.approx(-1 - T3/3**.5) and found.ci_high[0] == pytest.approx(-1 + T3/3**.5)
+    assert (found.ci_low[1], found.ci_high[1]) == (-4, pytest.approx(-1 + T3)) # -1 - T3 is below -4

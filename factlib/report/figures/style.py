@@ -246,7 +246,7 @@ def panel_grid(
     axes = fig.subplots(down, across, squeeze=False, sharex=across_x, sharey=across_y).ravel()
     for ax in axes[len(facets):]: ax.remove()
     for ax, facet in zip(axes, facets):
-        if facet != '': ax.set_title(shown_label(facet, int(width / across * 9), 2), fontweight='bold')
+        if facet != '': ax.set_title(shown_label(facet, int(width / across * 8), 3), fontweight='bold')
     return fig, dict(zip(facets, axes))
 
 # %% ../../../nbs/report/figures/style.ipynb #style-legend
