@@ -114,7 +114,7 @@ def _panels(c, values, texts, scale, annotate):
     for (facet, ax), block, text in zip(panels.items(), values, texts):
         if facet != '': # over the cells alone, not over the labels of the rows
             room = (width - label_width(rows) - 1.4) / across
-            ax.set_title(shown_label(facet, max(9, int(room * 9)), 3), fontweight='bold')
+            ax.set_title(shown_label(facet, max(12, int(room * 10)), 4), fontweight='bold')
         _paint(ax, block, text if annotate else None, *scale)
         x_tick_labels(ax, np.arange(len(columns)) + .5, columns, turn, 18)
         ax.set_yticks(np.arange(len(rows)) + .5, labels=[shown_label(x) for x in rows])
