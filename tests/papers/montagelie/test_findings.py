@@ -44,9 +44,11 @@ def test_too_few_stories_for_any_p_below_5_percent(stories, p_holm, words):
     assert words in unseen(.9, .7, p_holm, stories=stories)
 
 @pytest.mark.parametrize('low, says',
-                         [(.6, '1 of 2 evaluators have a mean AUC shown to be above 50 % (95 % interval, one by one): '
+                         [(.6, '1 of 2 evaluators are shown to notice a false order (mean AUC above 50 %, 95 % interval, '
+                               'one by one): '
                                'rougeL'),
-                          (.4, '0 of 2 evaluators have a mean AUC shown to be above 50 % (95 % interval, one by one): '
+                          (.4, '0 of 2 evaluators are shown to notice a false order (mean AUC above 50 %, 95 % interval, '
+                               'one by one): '
                                'none')])
 def test_who_sees_the_order(low, says):
     rows = [('rougeL', .7, low), ('factscore', .5, None), ('random', .9, .8)] # a control is never counted
