@@ -158,8 +158,9 @@ def auc_ci(
     if groups is None:
         raise BadInput('method="cluster" needs groups: which document, question or conversation each item belongs to.')
     (scores, is_pos), groups = _stack(pos, neg), _joint_groups(groups, len(pos), len(neg))
+    without = lambda columns, codes: aucs_without(columns[0], columns[1], codes, codes.max() + 1)
     return interval(level_auc, as_levels(scores), is_pos, groups=groups, limits=(0, 1), null=.5, level=level, sides=1,
-                    definition=AUC, without=lambda columns, codes: aucs_without(*columns, codes, codes.max() + 1))
+                    definition=AUC, without=without)
 
 # %% ../../nbs/validity/detection.ipynb #detection-paired-delong
 def _paired_delong(pos_a, neg_a, pos_b, neg_b, level):
