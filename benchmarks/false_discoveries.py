@@ -3,16 +3,17 @@ everything that it then claims is false. `make bench` runs it, `--quick` with 20
 
 A group keeps its labels (or scores), but its texts exchange them; groups of the same size exchange theirs, too, so that
 a benchmark whose groups hold one label each is relabelled as well. Evaluators keep their scores: offline ones that are
-not slow, and recorded ones, as in the experiment trust_matrix. In each run the whole matrix is made anew.
+not slow, and recorded ones, as in the experiment trust_matrix. In each run all comparisons are made anew.
 
-A family is one question to one benchmark: "who beats the floors?" or "who is worse than the best?". Corrected within
-families, each may claim something in one run of twenty; a matrix of many families does so more often, and the last
-column says how often. `--cells` are the intervals of small_matrix, one a cell and not corrected: one in twenty may
+A family is what is corrected together, by Benjamini and Hochberg: the pairs of evaluators of a benchmark (its rank
+intervals), and those of its evaluators that beat every floor; likewise over all benchmarks of a question. Where nothing
+is to be found, each family may claim something in one run of twenty. A matrix of many families does so more often: the
+last line says how often. `--cells` are the intervals of small_matrix, one a cell and not corrected: one in twenty may
 exclude chance."""
 import argparse
 import math
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,14 +26,15 @@ from factlib.benchmarks.rated_pairs import hanna_recorded, llmbar_recorded, ttcw
 from factlib.core.records import BadInput
 from factlib.evaluators.base import evaluate
 from factlib.evaluators.judgement_cache import JudgementCache
-from factlib.metaeval.matrix import matrix_columns, small_matrix, trust_matrix
+from factlib.metaeval import matrix
 from factlib.metaeval.pairwise import contest, is_control
 from factlib.papers.judgememo.recorded_comparison import recorded_judgements as thesis
 from factlib.papers.judgememo.recordings import main_setups
 from factlib.papers.trutheval.recordings import recorded_judgements, recorded_scores
 from factlib.runs.judging import judges_for
 
-MEASURES = ('ChatGPT CH 1', 'Llama-13B CH 1', 'BLEU Ξ§', 'BERTScore F1 Ξε', 'chrF Ξ§') # of HANNA, as in the experiment
+# Of HANNA, as in the experiment
+MEASURES = ('ChatGPT CH 1', 'Llama-13B CH 1', 'BLEU Ξ§', 'BERTScore F1 Ξε', 'chrF Ξ§')
 RECORDED = { # Benchmark -> its examples -> what recorded judges said of them
     'coflueval_recorded': lambda examples: thesis(main_setups(), examples),
     'trutheval': lambda examples: recorded_judgements(recorded_scores(), examples),
@@ -62,42 +64,61 @@ def recorded_frames(benchmarks):
         else: yield frame.assign(benchmark=b.name, evaluator=frame.evaluator + ' (recorded)')
 
 def judged(benchmarks, folder):
-    "All judgements, and the names of the recorded judges."
+    "All judgements, of offline and of recorded judges."
     import pandas as pd
     cache, frames = JudgementCache(folder), []
     for b in benchmarks:
         for judge in judges_for('offline'):
             frame = evaluate(judge, list(b), cache=cache, progress=False)
             frames.append(frame.assign(benchmark=b.name, evaluator=judge.name))
-    recorded = list(recorded_frames(benchmarks))
-    names = sorted({name for frame in recorded for name in frame.evaluator})
-    return pd.concat([*frames, *recorded], ignore_index=True), names
+    return pd.concat([*frames, *recorded_frames(benchmarks)], ignore_index=True)
 
-def false_findings(judgements, columns, recorded, rng):
-    "(question to a benchmark) -> how many claims of the matrix on relabelled texts; how many tests there were."
+def false_findings(columns, rng):
+    "Family -> (claims, tests) on relabelled texts."
+    from factlib.metaeval.ranks import against_floors, over_benchmarks
     anew = []
     for column in columns:
         examples = relabelled(column.benchmark.examples, rng)
         b = replace(column.benchmark, examples=examples)
         anew.append(column._replace(benchmark=b, contest=contest(examples, b.good)))
-    table, claims, tests = trust_matrix(judgements, anew, recorded=recorded), Counter(), Counter()
-    for name, own in table.groupby('benchmark', sort=False):
-        for asked, p, claim in (('floors', 'p_floor', own.beats_floors == 'yes'),
-                                ('best', 'p_best', own.worse_than_best == 'worse')):
-            claims[name, asked], tests[name, asked] = int(claim.sum()), int(own[p].notna().sum())
-    return claims, tests
+    tests, found = matrix.matrix_pairs(anew), {}
+    families = list(tests.groupby('benchmark', sort=False))
+    for question, own in tests.groupby('question', sort=False):
+        if own.benchmark.nunique() > 1: families.append((f'all of {question}', over_benchmarks(own)))
+    for name, own in families:
+        beaten = against_floors(own, matrix.FLOORS)
+        found[name, 'pairs'] = int((own.q < .05).sum()), int(own.q.notna().sum())
+        found[name, 'floors'] = int((beaten.q_floor < .05).sum()), len(beaten)
+    return found
 
 def false_cells(judgements, benchmarks, rng):
-    "Of the cells of small_matrix on relabelled texts: benchmark -> (those whose interval excludes chance, all)."
+    "Benchmark -> cells of small_matrix on relabelled texts: (whose interval excludes chance, all, without one)."
     anew = [replace(b, examples=relabelled(b.examples, rng)) for b in benchmarks]
-    table = small_matrix(judgements, anew)
+    table = matrix.small_matrix(judgements, anew)
     table = table[table.estimate.notna()]
     chance = table.statistic.str.startswith('AUC')*.5
     beside = (table.ci_low > chance) | (table.ci_high < chance)
     return {name: (int(beside[table.benchmark == name].sum()), int((table.benchmark == name).sum()),
                    int(table[table.benchmark == name].ci_low.isna().sum())) for name in table.benchmark.unique()}
 
-def within_error(share, n): return f'{share:.3f} +-{math.sqrt(max(share*(1 - share), .05*.95)/n):.3f}'
+def share(n, runs): return f'{n/runs:.3f} +-{math.sqrt(max(n/runs*(1 - n/runs), .05*.95)/runs):.3f}'
+
+def show_families(found, runs):
+    print(f'{"family":32} {"who":7} tests  runs with a claim  claims a run')
+    for (name, who), counts in found.items():
+        claims, tests = zip(*counts)
+        if not max(tests): continue
+        print(f'{name:32} {who:7} {max(tests):5}  {share(sum(n > 0 for n in claims), runs):17}  {np.mean(claims):.3f}')
+    claimed = {family: np.array([n > 0 for n, _ in counts]) for family, counts in found.items() if max(counts)[1]}
+    print(f'{np.mean(list(claimed.values())):.4f} of {len(claimed)} families in {runs} runs claim something')
+    print(f'{share(sum(np.any(list(claimed.values()), axis=0)), runs)} of the runs, in one family at least')
+
+def show_cells(found, runs):
+    print(f'{"benchmark":28} cells  without an interval  excludes chance')
+    found['all'] = [x for counts in list(found.values()) for x in counts]
+    for name, counts in found.items():
+        beside, cells, none = np.sum(counts, axis=0)
+        print(f'{name:28} {cells/runs:5.1f}  {none/cells:19.3f}  {beside/max(cells - none, 1):14.3f}')
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -113,34 +134,14 @@ def main():
     names = options.benchmarks or (QUICK if options.quick else [name for name in BENCHMARKS if name != 'coflueval'])
     benchmarks, absent = benchmarks_here(names, options.groups or None, 0)
     for name, why in absent.items(): print(f'Not here: {name}. {why}')
-    with TemporaryDirectory() as temporary:
-        judgements, recorded = judged(benchmarks, Path(options.kept or temporary))
+    with TemporaryDirectory() as temporary: judgements = judged(benchmarks, Path(options.kept or temporary))
+    columns, left_out = matrix.matrix_columns(judgements, benchmarks)
+    for name, why in left_out.items(): print(f'No column: {name}. {why}')
     rng, start, found = np.random.default_rng(options.seed), time.process_time(), defaultdict(list)
-    if options.cells:
-        for _ in range(runs):
-            for name, cell in false_cells(judgements, benchmarks, rng).items(): found[name].append(cell)
-        print(f'{"benchmark":28} cells  without an interval  exclude chance')
-        for name, counts in found.items():
-            beside, cells, none = np.sum(counts, axis=0)
-            print(f'{name:28} {cells/runs:5.1f}  {none/cells:19.3f}  {beside/max(cells - none, 1):14.3f}')
-        beside, cells, none = np.sum([x for counts in found.values() for x in counts], axis=0)
-        print(f'{"all":28} {cells/runs:5.1f}  {none/cells:19.3f}  {beside/max(cells - none, 1):14.3f}')
-    else:
-        columns, left_out = matrix_columns(judgements, benchmarks)
-        for name, why in left_out.items(): print(f'No column: {name}. {why}')
-        sizes = {}
-        for _ in range(runs):
-            claims, tests = false_findings(judgements, columns, recorded, rng)
-            for family, n in claims.items(): found[family].append(n)
-            sizes |= tests
-        print(f'{"benchmark":28} {"question":8} tests  runs with a claim  claims a run')
-        for (name, asked), counts in found.items():
-            share = within_error(np.mean([n > 0 for n in counts]), runs)
-            print(f'{name:28} {asked:8} {sizes[name, asked]:5}  {share:17}  {np.mean(counts):.3f}')
-        families = [n > 0 for counts in found.values() for n in counts]
-        of_run = np.array(list(found.values())) > 0
-        print(f'of all families and runs {np.mean(families):.4f} have a claim; of the runs '
-              f'{within_error(of_run.any(0).mean(), runs)} have one somewhere among {len(found)} families')
+    for _ in range(runs):
+        made = false_cells(judgements, benchmarks, rng) if options.cells else false_findings(columns, rng)
+        for family, counts in made.items(): found[family].append(counts)
+    (show_cells if options.cells else show_families)(found, runs)
     print(f'{runs} runs, {(time.process_time() - start)/runs:.2f} s of processor time each')
 
 
