@@ -7426,6 +7426,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'factlib.runs.judging._Named': ('runs/judging.html#_named', 'factlib/runs/judging.py'),
                                       'factlib.runs.judging._bare': ('runs/judging.html#_bare', 'factlib/runs/judging.py'),
                                       'factlib.runs.judging._benchmark': ('runs/judging.html#_benchmark', 'factlib/runs/judging.py'),
+                                      'factlib.runs.judging._but_for_seeds': ( 'runs/judging.html#_but_for_seeds',
+                                                                               'factlib/runs/judging.py'),
                                       'factlib.runs.judging._called': ('runs/judging.html#_called', 'factlib/runs/judging.py'),
                                       'factlib.runs.judging._columns': ('runs/judging.html#_columns', 'factlib/runs/judging.py'),
                                       'factlib.runs.judging._differing': ('runs/judging.html#_differing', 'factlib/runs/judging.py'),
