@@ -41,7 +41,7 @@ test-nli: ## test the models of language inference, with torch in an environment
 notebooks: $(VENV)/ready ## for developers: export, run and clean all notebooks, make the README and its picture
 	@$(RUN) sh tests/refresh_notebooks.sh
 
-bench: $(VENV)/ready ## measure: what the live layer, ROUGE, the manipulations and JudgeMemo cost, surprisal of recorded documents, what intervals keep of their promise (idle machine, half an hour)
+bench: $(VENV)/ready ## measure: what the live layer, ROUGE, the manipulations and JudgeMemo cost, surprisal of recorded documents, what intervals keep of their promise, what the matrix finds where there is nothing (idle machine, an hour)
 	@for b in benchmarks/*.py; do echo "== $$b"; $(RUN) python $$b || exit 1; done
 
 lock: $(VENV)/ready ## for developers: bring the pinned versions up to date

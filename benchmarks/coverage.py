@@ -1,229 +1,526 @@
-"""What the intervals and tests of `factlib.validity` keep of what they promise, on simulated data whose truth is known; `make bench` runs it, `--quick` with fewer simulations.
+"""What the intervals and tests over groups of `factlib.validity` keep of what they promise, on simulated data whose
+truth is known. `make bench` runs it (a quarter of an hour on two idle cores), `--quick` in a minute.
 
-For each statistic, by kind of data, balance and number of groups: how often its 95 % interval covers the truth (`cover`, among the simulations that get one), how often there is one (`given`), how
-often p < .05 where nothing is to be found (`alarm`); `old` is the percentile bootstrap of groups with p by inverting it, for t the cluster-robust t with groups - 1 degrees of freedom. Groups are
-equal (4 items) or one holds half of all. A share of n simulations has a binomial error of sqrt(share (1 - share)/n): .015 at .95 with 200."""
-import argparse, functools, math, multiprocessing, os, warnings
-import numpy as np, scipy
+The grid: each line of `LINES` (a statistic of data of one kind) with 6, 10, 20, 30 and 60 groups, that are equally
+large (4 items), log-normal in size, or of which one holds half of all items; items share nothing or .3 of their
+variance with their group. Besides, with log-normal sizes and .3: scores on four levels, scores whose items have t3
+tails, and a fifth of the scores missing. Sizes are the same in all simulations of a cell.
 
-GROUPS, BALANCES, DRAWS = (4, 6, 8, 10, 15, 20, 30, 40), ('equal', 'half'), 999
+The truth is a closed form where there is one, else the statistic of a million independent items (of 40,000 groups, for
+statistics within groups) with a seed of their own, computed by numpy and scipy; the column `truth_by` says which.
 
-def sizes(groups, balance):
-    "Items a group."
-    return np.array([4*(groups - 1) if balance == 'half' and not g else 4 for g in range(groups)])
+- given: share of simulations with an interval or bound; bounds: with a one-sided bound, where nothing varies
+- cover: share of the given that hold the truth (of `noninferiority` its low end only: that is its promise);
+  bound_cover: of the one-sided bounds only. These are at a limit by chance, so no .95 is promised of them alone
+- error: binomial error of cover
+- width, width_95: length over that of the ideal interval, 2*1.96 standard deviations of the estimates; median, 95th
+  percentile; as given, bounds included
+- alarm: where there is nothing to find: share with p < .05, or without p an interval beside it
+- ms: processor time of a call
 
-def codes_of(groups, balance): return np.repeat(np.arange(groups), sizes(groups, balance))
+A cell whose cover or alarms lie beside in the first round is simulated again, longer and with other seeds, and only
+this second round counts: so the listed cells are not those that had bad luck."""
+import argparse
+import csv
+import math
+import multiprocessing
+import os
+import time
+import warnings
+import zlib
+from functools import lru_cache
+from functools import partial as Call
+from typing import Any, Callable, NamedTuple
 
-def noise(rng, codes, shared=.6):
-    "Standard normal items that share a part of their luck with their group."
-    return math.sqrt(shared)*rng.normal(size=codes.max() + 1)[codes] + math.sqrt(1 - shared)*rng.normal(size=len(codes))
+import numpy as np
+import scipy
 
-def lognormal(rng, codes):
-    "Log-normal (sigma 1) group effects around 0, and a little noise."
-    return (rng.lognormal(size=codes.max() + 1) - math.exp(.5))[codes] + .3*rng.normal(size=len(codes))
+from factlib.metaeval.pairwise import dz_difference
+from factlib.validity import agreement, association, detection, paired, resampling
 
-def right_wrong(rng, codes, share=.75, spread=4):
-    "Zeros and ones; each group has a share of its own, a Beta with this mean."
-    return (rng.random(len(codes)) < rng.beta(spread*share, spread*(1 - share), codes.max() + 1)[codes]).astype(float)
+GROUPS, SIZES, SHARED = (6, 10, 20, 30, 60), ('equal', 'log-normal', 'one half'), (0, .3)
+SCORES = ('normal', 'four levels', 't3', 'missing')
+LOW, HIGH, ALARMS = .93, .97, .07 # What cover should lie between, and alarms below
+POPULATION, POPULATION_SEED = 1_000_000, 20_261_125
 
-def pair(rng, codes, rho):
-    "Two columns with this correlation within and between groups."
-    x, y = noise(rng, codes), noise(rng, codes)
-    return x, rho*x + math.sqrt(1 - rho*rho)*y
 
-def texts(rng, codes, area):
-    "A positive for every three negatives; groups shift both sides, each by itself, so that every pair of texts has the same chance."
-    is_pos = np.arange(len(codes)) % 4 == 0
-    score = np.where(is_pos, noise(rng, codes, .3), noise(rng, codes, .3)) + is_pos*math.sqrt(2)*scipy.stats.norm.ppf(area)
-    return score, is_pos
+class Data(NamedTuple):
+    "How the data of a cell are made."
+    groups: int
+    sizes: str = 'equal'
+    shared: float = 0
+    scores: str = 'normal'
 
-# How it was: all statistics below are smooth functions of sums over groups, so that a percentile bootstrap is a product of matrices.
-def percentile(draws, null):
-    "The percentile interval and the p that inverts it, as they were."
-    draws = draws[np.isfinite(draws)]
-    if not len(draws) or np.ptp(draws) == 0: return None, None
-    tail = min(np.sum(draws <= null), np.sum(draws >= null))
-    return tuple(np.quantile(draws, [.025, .975])), min(1., 2*(tail + 1)/(len(draws) + 1))
+    def codes(self) -> np.ndarray:
+        "The group of each item."
+        if self.sizes == 'one half': sizes = [4*(self.groups - 1)] + [4]*(self.groups - 1)
+        elif self.sizes == 'equal': sizes = [4]*self.groups
+        else:
+            places = scipy.stats.norm.ppf((np.arange(self.groups) + .5)/self.groups)
+            sizes = np.maximum(2, np.round(4*np.exp(.8*places))).astype(int)
+        return np.repeat(np.arange(self.groups), sizes)
 
-@functools.lru_cache
-def counts(groups): return np.random.default_rng(0).multinomial(groups, np.ones(groups)/groups, DRAWS).astype(float)
 
-def sums(codes, *columns): return counts(codes.max() + 1) @ np.stack([np.bincount(codes, c) for c in columns], 1)
+class Draw:
+    "The columns of one simulation. Items in the same group have the same code."
 
-def old_mean(x, codes, null):
-    total, n = sums(codes, x, np.ones(len(x))).T
-    return percentile(total/n, null)
+    def __init__(self, rng, codes, data):
+        self.rng, self.codes, self.data = rng, codes, data
+        self.n, self.groups = len(codes), codes.max() + 1
 
-def old_dz(x, codes, null):
-    total, squares, n = sums(codes, x, x*x, np.ones(len(x))).T
-    return percentile(total/n/np.sqrt((squares - total**2/n)/(n - 1)), null)
+    def latent(self):
+        "Mean 0, variance 1, of which the group shares a part; t3: the items' own part has three degrees of freedom."
+        own = self.rng.standard_t(3, self.n)/math.sqrt(3) if self.data.scores == 't3' else self.rng.normal(size=self.n)
+        group = self.rng.normal(size=self.groups)[self.codes]
+        return math.sqrt(self.data.shared)*group + math.sqrt(1 - self.data.shared)*own
 
-def old_pearson(x, y, codes, null):
-    n, sx, sy, xx, yy, xy = sums(codes, np.ones(len(x)), x, y, x*x, y*y, x*y).T
-    return percentile((xy - sx*sy/n)/np.sqrt((xx - sx*sx/n)*(yy - sy*sy/n)), null)
+    def related(self, x, rho):
+        "Another column, that correlates with `x` within and between groups."
+        return rho*x + np.sqrt(1 - np.square(rho))*self.latent()
 
-def wins(score, is_pos, codes):
-    "How many pairs of a positive of one group and a negative of another are in the right order, group by group."
-    ahead = (score[is_pos][:, None] > score[~is_pos]) + .5*(score[is_pos][:, None] == score[~is_pos])
-    member = np.eye(codes.max() + 1)[codes]
-    return member[is_pos].T @ ahead @ member[~is_pos]
+    def scored(self, x):
+        "The scores as an evaluator gives them: as they are, on four levels, or with every fifth missing."
+        if self.data.scores == 'four levels': return np.digitize(x, (-1, 0, 1)) - 1.5
+        return np.where(self.rng.random(self.n) < .2, np.nan, x) if self.data.scores == 'missing' else x
 
-def old_auc(scores, is_pos, codes, null):
-    "Of one column of scores, or the difference of two."
-    drawn, (pos, neg) = counts(codes.max() + 1), sums(codes, is_pos, ~is_pos).T
-    with np.errstate(all='ignore'): areas = [np.sum(drawn @ wins(s, is_pos, codes)*drawn, axis=1)/pos/neg for s in scores]
-    return percentile(areas[0] if len(areas) == 1 else areas[0] - areas[1], null)
+    def is_positive(self): return np.arange(self.n) % 2 == 0
 
-def old_t(x, codes):
-    off, n = np.bincount(codes, x - x.mean()), codes.max() + 1
-    se = math.sqrt(off @ off*n/(n - 1))/len(x)
-    half = scipy.stats.t.isf(.025, n - 1)*se
-    return (x.mean() - half, x.mean() + half), 2*scipy.stats.t.sf(abs(x.mean())/se, n - 1)
+    def evaluators(self, *areas):
+        """Scores of evaluators with these AUCs; what they think of an item correlates by 1/2.
 
-# Each case: (simulate once) -> truth, result, how it was (ci, p) or None, is the tested null true?
-def mean(rng, codes, make):
-    from factlib.validity.resampling import bootstrap
-    x = make(rng, codes)
-    return 0, bootstrap(np.mean, x, groups=codes, n_resamples=DRAWS, null=0), old_mean(x, codes, 0)
+        Groups shift positives and negatives each by itself, so that every two items have the same chance."""
+        sides, positive = [], self.is_positive()
+        for _ in range(2):
+            common = self.latent()
+            sides.append([math.sqrt(.5)*(common + self.latent()) for _ in areas])
+        skill = [math.sqrt(2)*scipy.stats.norm.ppf(area) for area in areas]
+        return [self.scored(np.where(positive, p + s, n)) for p, n, s in zip(*sides, skill)]
 
-def t(rng, codes, make):
-    from factlib.validity.paired import paired_t
-    x = make(rng, codes)
-    return 0, paired_t(x, groups=codes), old_t(x, codes)
+    def happens(self, share):
+        "Which items something happens to; groups differ in how often."
+        return self.latent() < scipy.stats.norm.ppf(share)
 
-def flips(rng, codes, make):
-    from factlib.validity.paired import permutation_test
-    return None, permutation_test(make(rng, codes), groups=codes, n_resamples=DRAWS), None
 
-def not_worse(rng, codes, make):
-    "One-sided: the alarm is a p < .05 although the difference is the margin. `cover` is of the 90 % interval's low end."
-    from factlib.validity.paired import noninferiority
-    x = make(rng, codes)
-    r = noninferiority(x - 1, 1, 'bootstrap', groups=codes, n_resamples=DRAWS)
-    return -1, r, None
+# Definitions of our own, for the truth where there is no closed form.
+def area_of(score, positive):
+    ranks, n = scipy.stats.rankdata(score), positive.sum()
+    return (ranks[positive].sum() - n*(n + 1)/2)/n/(len(score) - n)
 
-def effect(rng, codes, make):
-    from factlib.validity.paired import effect_size
-    x = make(rng, codes) + .5
-    return .5, effect_size(x, groups=codes, n_resamples=DRAWS), old_dz(x, codes, 0)
+def taus_of(x, y, codes):
+    "Kendall's tau-b of each group, NaN without variation."
+    found, sizes = [], np.bincount(codes)
+    order, starts = np.argsort(codes, kind='stable'), np.cumsum(sizes) - sizes
+    for n in np.unique(sizes):
+        rows = order[starts[sizes == n][:, None] + np.arange(n)]
+        a, b = (np.sign(v[rows][:, :, None] - v[rows][:, None, :]) for v in (x, y))
+        with np.errstate(all='ignore'): found.append((a*b).sum((1, 2))/np.sqrt((a*a).sum((1, 2))*(b*b).sum((1, 2))))
+    return np.concatenate(found)
 
-def correct(rng, codes):
-    from factlib.validity.detection import accuracy
-    x = right_wrong(rng, codes)
-    return .75, accuracy(list(x), [1.]*len(x), groups=codes, n_resamples=DRAWS), old_mean(x, codes, .75)
+def partial_of(x, y, z):
+    xy, xz, yz = (scipy.stats.pearsonr(*two).statistic for two in ((x, y), (x, z), (y, z)))
+    return (xy - xz*yz)/math.sqrt((1 - xz*xz)*(1 - yz*yz))
 
-def classes(rng, codes, name):
-    "Verdicts right in 3 of 4 cases in each of two equally frequent classes: both measures are .75."
-    from factlib.validity import detection
-    truth = np.arange(len(codes)) % 2
-    verdicts = np.where(right_wrong(rng, codes) > .5, truth, 1 - truth)
-    return .75, getattr(detection, name)(list(verdicts), list(truth), groups=codes, n_resamples=DRAWS), None
+def squared_agreement(a, b, same_means):
+    "1 - observed over expected squared distance: alpha of intervals, or kappa with each annotator's own values."
+    both = np.concatenate([a, b])
+    expected = 2*both.var() if same_means else a.var() + b.var() + (a.mean() - b.mean())**2
+    return 1 - np.mean((a - b)**2)/expected
 
-def area(rng, codes, true):
-    from factlib.validity.detection import auc_ci
-    score, is_pos = texts(rng, codes, true)
-    groups = codes[is_pos], codes[~is_pos]
-    return true, auc_ci(score[is_pos], score[~is_pos], 'cluster', groups, n_resamples=DRAWS), old_auc([score], is_pos, codes, .5)
 
-def areas(rng, codes, name):
-    "Two evaluators, equally good."
-    from factlib.validity.detection import auc_test, mean_auc_test
-    (a, is_pos), (b, _) = texts(rng, codes, .8), texts(rng, codes, .8)
-    sides = a[is_pos], a[~is_pos], b[is_pos], b[~is_pos]
-    groups = codes[is_pos], codes[~is_pos]
-    r = auc_test(*sides, groups, n_resamples=DRAWS) if name == 'one' else mean_auc_test([(*sides, *groups)], n_resamples=DRAWS, n_flips=DRAWS)
-    return 0, r, old_auc([a, b], is_pos, codes, 0)
+# The statistics: each gives the call that a user would make, so that the call alone is timed.
+def auc(draw, area):
+    (x,), positive, codes = draw.evaluators(area), draw.is_positive(), draw.codes
+    return Call(detection.auc_ci, x[positive], x[~positive], 'cluster', (codes[positive], codes[~positive]))
 
-def correlation(rng, codes, name, rho):
-    from factlib.validity import association
-    x, y = pair(rng, codes, rho)
-    true = {'pearson': rho, 'spearman': 6/math.pi*math.asin(rho/2), 'kendall': 2/math.pi*math.asin(rho)}[name]
-    return true, getattr(association, name)(x, y, groups=codes, n_resamples=DRAWS), old_pearson(x, y, codes, 0) if name == 'pearson' else None
+def auc_value(draw, area): return area_of(draw.evaluators(area)[0], draw.is_positive())
 
-def within(rng, codes, rho):
-    "Kendall's tau within each group, of items without anything shared."
-    from factlib.validity.association import kendall
-    x, y = rng.normal(size=(2, len(codes)))
-    y = rho*x + math.sqrt(1 - rho*rho)*y
-    return 2/math.pi*math.asin(rho), kendall(x, y, codes, per_group=True, n_resamples=DRAWS), None
+def auc_apart(draw, area):
+    "Each group has positives only, or negatives only."
+    x, positive = draw.latent(), draw.codes % 2 == 0
+    x = draw.scored(x + positive*math.sqrt(2)*scipy.stats.norm.ppf(area))
+    codes = draw.codes[positive], draw.codes[~positive]
+    return Call(detection.auc_ci, x[positive], x[~positive], 'cluster', codes)
 
-def controlled(rng, codes):
-    from factlib.validity.association import partial
-    length = noise(rng, codes)
-    x, y = noise(rng, codes) + length, noise(rng, codes) + length
-    return 0, partial(x, y, length, groups=codes, n_resamples=DRAWS), None
+def auc_scarce(draw, area):
+    "Every group has negatives, three of them positives."
+    (x,), codes = draw.evaluators(area), draw.codes
+    positive, negative = draw.is_positive() & (codes % ((draw.groups + 2)//3) == 0), ~draw.is_positive()
+    return Call(detection.auc_ci, x[positive], x[negative], 'cluster', (codes[positive], codes[negative]))
 
-def compared(rng, codes, per_group):
-    from factlib.validity.association import correlation_test
-    y = noise(rng, codes)
-    a, b = y + noise(rng, codes), y + noise(rng, codes)
-    return 0, correlation_test(a, b, y, groups=codes, n_resamples=199, per_group=per_group, kind='kendall' if per_group else 'pearson'), None
+def auc_difference(draw, *areas):
+    (a, b), positive, codes = draw.evaluators(*areas), draw.is_positive(), draw.codes
+    groups = codes[positive], codes[~positive]
+    return Call(detection.auc_test, a[positive], a[~positive], b[positive], b[~positive], groups)
 
-def agreeing(rng, codes, name):
-    "Two annotators who toss a coin for what they are not sure of: both measures are .5. Which items those are, the group shares."
-    from factlib.validity.agreement import alpha, kappa
-    a, sure = rng.integers(0, 2, len(codes)), right_wrong(rng, codes, .5, 3) > .5
-    b = np.where(sure, a, rng.integers(0, 2, len(codes)))
-    return .5, alpha(np.stack([a, b], 1), groups=codes, n_resamples=DRAWS) if name == 'alpha' else kappa(list(a), list(b), groups=codes, n_resamples=DRAWS), None
+def auc_difference_value(draw, *areas):
+    a, b = draw.evaluators(*areas)
+    return area_of(a, draw.is_positive()) - area_of(b, draw.is_positive())
 
-NORMAL = noise
-CASES = {  # (statistic, data) -> (function, arguments, is what p tests true)
-    ('bootstrap: mean', 'normal'): (mean, (NORMAL,), True), ('bootstrap: mean', 'lognormal'): (mean, (lognormal,), True),
-    ('paired_t', 'normal'): (t, (NORMAL,), True), ('paired_t', 'lognormal'): (t, (lognormal,), True),
-    ('permutation_test', 'normal'): (flips, (NORMAL,), True), ('permutation_test', 'lognormal'): (flips, (lognormal,), True),
-    ('noninferiority, bootstrap', 'normal'): (not_worse, (NORMAL,), True), ('effect_size', 'normal'): (effect, (NORMAL,), False),
-    ('accuracy', 'binary .75'): (correct, (), False),
-    ('balanced_accuracy', 'binary .75'): (classes, ('balanced_accuracy',), False), ('macro_f1', 'binary .75'): (classes, ('macro_f1',), False),
-    ('auc_ci', 'AUC .5'): (area, (.5,), True), ('auc_ci', 'AUC .8'): (area, (.8,), False), ('auc_ci', 'AUC .95'): (area, (.95,), False),
-    ('auc_test', 'AUC .8 twice'): (areas, ('one',), True), ('mean_auc_test', 'AUC .8 twice'): (areas, ('mean',), True),
-    ('pearson', 'r 0'): (correlation, ('pearson', 0), True), ('pearson', 'r .6'): (correlation, ('pearson', .6), False), ('pearson', 'r .9'): (correlation, ('pearson', .9), False),
-    ('spearman', 'r .6'): (correlation, ('spearman', .6), False), ('kendall', 'r .6'): (correlation, ('kendall', .6), False),
-    ('kendall per_group', 'r 0'): (within, (0,), True), ('kendall per_group', 'r .6'): (within, (.6,), False),
-    ('partial', 'r 0'): (controlled, (), True), ('correlation_test', 'equal'): (compared, (False,), True),
-    ('correlation_test per_group', 'equal'): (compared, (True,), True),
-    ('alpha', 'binary .5'): (agreeing, ('alpha',), False), ('kappa', 'binary .5'): (agreeing, ('kappa',), False)}
+def mean_auc_difference(draw, *areas):
+    "Two sets of texts about the same documents."
+    positive, codes, sets = draw.is_positive(), draw.codes, []
+    for _ in range(2):
+        a, b = draw.evaluators(*areas)
+        sets.append((a[positive], a[~positive], b[positive], b[~positive], codes[positive], codes[~positive]))
+    return Call(detection.mean_auc_test, sets)
 
-def cover(ci, true): return None if ci is None or true is None else bool(ci[0] <= true <= ci[1])
+def verdicts(draw, share, name):
+    "Right so often, in each of two equally frequent classes."
+    truth = np.arange(draw.n) % 2
+    said = list(np.where(draw.happens(share), truth, 1 - truth))
+    if draw.data.scores == 'missing': said = [v if x > .2 else None for x, v in zip(draw.rng.random(draw.n), said)]
+    return Call(getattr(detection, name), said, list(truth), groups=draw.codes)
 
-def share(values):
-    "Of what is known; None if nothing is."
-    known = [v for v in values if v is not None]
-    return sum(known)/len(known) if known else None
+def shifted(draw, mean): return draw.scored(draw.latent() + mean)
 
-def cell(job):
-    "One line: a case with so many groups, simulated n times."
-    (name, data), groups, balance, n, seed = job
-    simulate, arguments, is_null = CASES[name, data]
-    codes, rows = codes_of(groups, balance), []
-    for i in range(n):
-        rng = np.random.default_rng([seed, groups, BALANCES.index(balance), i])
+def mean(draw, true): return Call(resampling.bootstrap, np.mean, shifted(draw, true), groups=draw.codes, null=0)
+def t_test(draw, true): return Call(paired.paired_t, shifted(draw, true), groups=draw.codes)
+def sign_flips(draw, true): return Call(paired.permutation_test, shifted(draw, true), groups=draw.codes)
+def not_worse(draw, true): return Call(paired.noninferiority, shifted(draw, true), -true, groups=draw.codes)
+
+def skewed(draw, true):
+    "Groups differ log-normally (sigma 1), around `true`."
+    group = true + draw.rng.lognormal(size=draw.groups) - math.exp(.5)
+    return Call(resampling.bootstrap, np.mean, group[draw.codes] + .3*draw.latent(), groups=draw.codes, null=true)
+
+def effect(draw, true): return Call(paired.effect_size, shifted(draw, true), groups=draw.codes)
+def standardised(x): return x.mean()/x.std()
+def effect_value(draw, true): return standardised(shifted(draw, true))
+
+def effects(draw, *true):
+    x = draw.latent()
+    return [draw.scored(v + d) for v, d in zip((x, draw.related(x, .5)), true)]
+
+def effect_difference(draw, *true): return Call(dz_difference, *effects(draw, *true), groups=list(draw.codes))
+
+def effect_difference_value(draw, *true):
+    a, b = effects(draw, *true)
+    return standardised(a) - standardised(b)
+
+def two(draw, rho):
+    x = draw.latent()
+    return draw.scored(x), draw.scored(draw.related(x, rho))
+
+def correlation(draw, rho, kind): return Call(getattr(association, kind), *two(draw, rho), groups=draw.codes)
+
+def correlation_value(draw, rho, kind):
+    of = dict(pearson=scipy.stats.pearsonr, spearman=scipy.stats.spearmanr, kendall=scipy.stats.kendalltau)
+    return of[kind](*two(draw, rho)).statistic
+
+def pairs_within(draw, rho):
+    "Groups differ in how closely x and y go together, by .3 up and down, if items share something with their group."
+    up = np.arange(draw.groups) % 2 if draw.data.shared else .5
+    slope = rho + .6*(up - .5) if draw.data.shared else np.full(draw.groups, rho)
+    x, noise = draw.rng.normal(size=(2, draw.n))
+    if draw.data.scores == 't3': x, noise = draw.rng.standard_t(3, size=(2, draw.n))
+    own = slope[draw.codes]
+    return draw.scored(x), draw.scored(own*x + np.sqrt(1 - own*own)*noise)
+
+def within(draw, rho): return Call(association.kendall, *pairs_within(draw, rho), groups=draw.codes, per_group=True)
+def within_value(draw, rho): return np.nanmean(taus_of(*pairs_within(draw, rho), draw.codes))
+
+def given_length(draw, rho):
+    length, x = draw.latent(), draw.latent()
+    return draw.scored(x + length), draw.scored(draw.related(x, rho) + length), length
+
+def partial(draw, rho): return Call(association.partial, *given_length(draw, rho), groups=draw.codes)
+def partial_value(draw, rho): return partial_of(*given_length(draw, rho))
+
+def noisy(draw, *noises):
+    "Two evaluators who see the truth through noise of these sizes, and the truth."
+    y = draw.latent()
+    return *(draw.scored(y + s*draw.latent()) for s in noises), y
+
+def two_correlations(draw, *noises): return Call(association.correlation_test, *noisy(draw, *noises), groups=draw.codes)
+
+def two_within(draw, *noises):
+    return Call(association.correlation_test, *noisy(draw, *noises), groups=draw.codes, kind='kendall', per_group=True)
+
+def two_correlations_value(draw, *noises):
+    a, b, y = noisy(draw, *noises)
+    return scipy.stats.pearsonr(a, y).statistic - scipy.stats.pearsonr(b, y).statistic
+
+def labels(draw, agreement):
+    "Two annotators who toss a coin each, but are of one mind for so many items that this is their agreement."
+    a, b = draw.rng.integers(0, 2, (2, draw.n)).astype(float)
+    b = np.where(draw.happens(agreement), a, b)
+    return draw.scored(a), draw.scored(b)
+
+def ratings(draw, agreement):
+    "Two annotators who see the same through noise."
+    seen = draw.latent()
+    return [draw.scored(math.sqrt(agreement)*seen + math.sqrt(1 - agreement)*draw.rng.normal(size=draw.n))
+            for _ in range(2)]
+
+def alpha(draw, agreement_): return Call(agreement.alpha, np.stack(labels(draw, agreement_), 1), groups=draw.codes)
+def kappa(draw, agreement_): return Call(agreement.kappa, *map(list, labels(draw, agreement_)), groups=draw.codes)
+
+def alpha_of_ratings(draw, agreement_):
+    return Call(agreement.alpha, np.stack(ratings(draw, agreement_), 1), 'interval', groups=draw.codes)
+
+def weighted_kappa(draw, agreement_):
+    return Call(agreement.kappa, *ratings(draw, agreement_), 'quadratic', (-1.5, -.5, .5, 1.5), groups=draw.codes)
+
+
+class Line(NamedTuple):
+    "A statistic of data of one kind."
+    name: str
+    data: str                    # What is true, in words
+    ask: Callable                # (Draw, *arguments) -> the call that gives the Result
+    arguments: tuple
+    true: Any                    # The closed form, or a function of `shared` that gives it
+    null: float | None = None    # What p tests; alarms are counted where it is true
+    value: Callable | None = None # (Draw, *arguments) -> the statistic of very many items, without a closed form
+    exact: tuple = ('normal', 'missing') # The kinds of scores for which `true` holds
+    scores: tuple = SCORES       # The kinds of scores that the line can have
+    within: bool = False         # Whether `value` depends on the groups' sizes
+    hopeless: str = ''           # Why no method can be expected to keep its promise
+
+    @property
+    def full_name(self): return f'{self.name}, {self.data}'
+
+
+def tau(rho): return 2/math.pi*math.asin(rho)
+def split_tau(shared): return (tau(.2) + tau(.8))/2 if shared else tau(.5)
+
+EVEN, ALL = ('normal', 'missing'), SCORES # `ALL` in `exact`: by symmetry
+T3 = ('normal', 'missing', 't3') # In `exact`: only means, variances and correlations matter
+LIMIT = 'close to the limit: with few groups most simulations are without a mistake'
+
+LINES = [
+    Line('AUC', '.5', auc, (.5,), .5, .5, exact=ALL),
+    Line('AUC', '.8', auc, (.8,), .8, .5, auc_value),
+    Line('AUC', '.97', auc, (.97,), .97, .5, auc_value, hopeless=LIMIT),
+    Line('AUC, a class a group', '.8', auc_apart, (.8,), .8, .5, scores=EVEN),
+    Line('AUC, positives in 3 groups', '.8', auc_scarce, (.8,), .8, .5, scores=EVEN),
+    Line('AUC difference', '0', auc_difference, (.8, .8), 0, 0, exact=ALL),
+    Line('AUC difference', '.2', auc_difference, (.9, .7), .2, 0, auc_difference_value),
+    Line('AUC difference', '.995 - .97', auc_difference, (.995, .97), .025, 0, auc_difference_value, hopeless=LIMIT),
+    Line('mean AUC difference', '0', mean_auc_difference, (.8, .8), 0, 0, exact=ALL),
+    Line('accuracy', '.75', verdicts, (.75, 'accuracy'), .75, scores=EVEN),
+    Line('accuracy', '.95', verdicts, (.95, 'accuracy'), .95, scores=EVEN, hopeless=LIMIT),
+    Line('balanced accuracy', '.75', verdicts, (.75, 'balanced_accuracy'), .75, scores=EVEN),
+    Line('macro-F1', '.75', verdicts, (.75, 'macro_f1'), .75, scores=EVEN),
+    Line('mean', '0', mean, (0,), 0, 0, exact=ALL),
+    Line('mean', 'skewed groups', skewed, (0,), 0, 0, scores=('normal',), hopeless='log-normal group effects'),
+    Line('t-test', '0', t_test, (0,), 0, 0, exact=ALL),
+    Line('sign flips', '0', sign_flips, (0,), 0, 0, scores=EVEN),
+    Line('non-inferiority', 'at the margin', not_worse, (-.5,), -.5, -.5, exact=T3, scores=T3),
+    Line('d_z', '0', effect, (0,), 0, 0, exact=ALL),
+    Line('d_z', '.8', effect, (.8,), .8, 0, effect_value, T3),
+    Line('d_z difference', '0', effect_difference, (.8, .8), 0, 0, exact=ALL),
+    Line('d_z difference', '1', effect_difference, (1.5, .5), 1, 0, effect_difference_value, T3),
+    Line('Kendall', '0', correlation, (0, 'kendall'), 0, 0, exact=ALL),
+    Line('Kendall', '.41', correlation, (.6, 'kendall'), tau(.6), 0, correlation_value),
+    Line('Kendall within', '0', within, (0,), 0, 0, exact=ALL),
+    Line('Kendall within', '.33', within, (.5,), split_tau, 0, within_value, within=True),
+    Line('Pearson', '0', correlation, (0, 'pearson'), 0, 0, exact=ALL),
+    Line('Pearson', '.6', correlation, (.6, 'pearson'), .6, 0, correlation_value, T3),
+    Line('Pearson', '.9', correlation, (.9, 'pearson'), .9, 0, correlation_value, T3),
+    Line('Spearman', '.58', correlation, (.6, 'spearman'), 6/math.pi*math.asin(.3), 0, correlation_value),
+    Line('partial', '0', partial, (0,), 0, 0, partial_value, T3),
+    Line('partial', '.6', partial, (.6,), .6, 0, partial_value, T3),
+    Line('correlation difference', '0', two_correlations, (1, 1), 0, 0, exact=ALL),
+    Line('correlation difference', '.26', two_correlations, (1, 2), .5**.5 - .2**.5, 0, two_correlations_value, T3),
+    Line('difference of Kendall within', '0', two_within, (1, 1), 0, 0, exact=ALL),
+    Line('alpha, labels', '.5', alpha, (.5,), .5, scores=EVEN),
+    Line('alpha, ratings', '.5', alpha_of_ratings, (.5,), .5, exact=T3, scores=SCORES,
+         value=lambda draw, a: squared_agreement(*ratings(draw, a), same_means=True)),
+    Line('kappa', '.5', kappa, (.5,), .5, scores=EVEN),
+    Line('kappa, quadratic', 'ratings', weighted_kappa, (.5,), None, exact=(), scores=('four levels',),
+         value=lambda draw, a: squared_agreement(*ratings(draw, a), same_means=False)),
+]
+
+
+def truth(line, data):
+    "(what is true, closed form or simulation)."
+    if data.scores in line.exact: return line.true(data.shared) if callable(line.true) else line.true, 'closed form'
+    return simulated_truth(line.full_name, data if line.within else data._replace(groups=0, sizes='')), 'simulation'
+
+@lru_cache(None)
+def simulated_truth(name, data):
+    "The statistic of a million items, each a group of its own; within groups of 40,000 groups of the same sizes."
+    line = next(line for line in LINES if line.full_name == name)
+    codes = np.arange(POPULATION)
+    if line.within:
+        codes, copies = data.codes(), 40_000//data.groups
+        codes = (codes + data.groups*np.arange(copies)[:, None]).ravel()
+    return float(line.value(Draw(np.random.default_rng(POPULATION_SEED), codes, data), *line.arguments))
+
+
+class Once(NamedTuple):
+    "What came of one simulation."
+    estimate: float | None
+    ci: tuple | None
+    p: float | None
+    is_bound: bool # One-sided
+    ms: float
+
+def simulate(line, data, n, seed):
+    "n simulations of a cell; the random numbers depend on the cell and the seed only."
+    rng = np.random.default_rng([seed, zlib.crc32(repr((line.full_name, tuple(data))).encode())])
+    codes, found = data.codes(), []
+    for _ in range(n):
+        call = line.ask(Draw(rng, codes, data), *line.arguments)
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            true, r, old = simulate(rng, codes, *arguments)
-        was = old or (None, None)
-        rows.append((cover(r.ci, true), r.p, cover(was[0], true), was[1], bool(old)))
-    tested = is_null and any(row[1] is not None for row in rows)
-    return dict(statistic=name, data=data, balance=balance, groups=groups, given=share([row[0] is not None for row in rows]),
-                cover=share([row[0] for row in rows]), alarm=share([row[1] is not None and row[1] < .05 for row in rows]) if tested else None,
-                old_cover=share([row[2] for row in rows]), old_alarm=share([row[3] is not None and row[3] < .05 for row in rows if row[4]]) if is_null else None)
+            start = time.process_time()
+            r = call()
+            ms = 1000*(time.process_time() - start)
+        found.append(Once(r.estimate, r.ci, r.p, getattr(r, 'kind', '') == 'bound', ms))
+    return found
 
-def table(n, groups=GROUPS, cases=CASES, seed=0, processes=None):
-    "All lines, in the order of CASES."
-    jobs = [(case, g, balance, n, seed) for case in cases for balance in BALANCES for g in groups]
-    if processes == 1: return list(map(cell, jobs))
-    with multiprocessing.get_context('spawn').Pool(processes or min(2, os.cpu_count() or 1)) as pool: return list(pool.imap(cell, jobs))
+def share(values): return sum(values)/len(values) if len(values) else None
+
+def measured(line, data, true, found):
+    "The figures of a cell."
+    known = [x for x in found if x.ci is not None]
+    one_sided = line.name == 'non-inferiority' # which promises that the truth is not below the interval
+    holds = lambda x: x.ci[0] <= true + 1e-12 and (one_sided or true - 1e-12 <= x.ci[1])
+    bounds = [x for x in known if x.is_bound]
+    estimates = np.array([x.estimate for x in found if x.estimate is not None])
+    ideal = 2*scipy.stats.norm.isf(.05 if one_sided else .025)*estimates.std() if len(estimates) else 0
+    widths = [(x.ci[1] - x.ci[0])/ideal for x in known if ideal > 0]
+    tested = [x for x in found if x.p is not None or x.ci is not None] if line.null == true else []
+    beside = lambda x: not x.ci[0] <= line.null <= x.ci[1]
+    cover = share([holds(x) for x in known])
+    return dict(n=len(found), given=len(known)/len(found), bounds=len(bounds)/len(found), cover=cover,
+                error=None if cover is None else math.sqrt(cover*(1 - cover)/len(known)),
+                bound_cover=share([holds(x) for x in bounds]),
+                width=float(np.median(widths)) if widths else None,
+                width_95=float(np.quantile(widths, .95)) if widths else None,
+                alarm=sum(x.p < .05 if x.p is not None else beside(x) for x in tested)/len(found) if tested else None,
+                ms=float(np.mean([x.ms for x in found])))
+
+def is_doubtful(row):
+    "Whether the cell seems not to keep its promise. Hopeless ones are not asked again."
+    if row['hopeless']: return False
+    beside = row['cover'] is not None and not LOW <= row['cover'] <= HIGH
+    return beside or row['alarm'] is not None and row['alarm'] > ALARMS
+
+def cell(job):
+    "A row of the table."
+    name, data, true, by, n, again, seed = job
+    line = next(line for line in LINES if line.full_name == name)
+    row = dict(statistic=line.name, data=line.data, **data._asdict(), true=true, truth_by=by, hopeless=line.hopeless)
+    row |= measured(line, data, true, simulate(line, data, n, seed))
+    if again and is_doubtful(row): row |= measured(line, data, true, simulate(line, data, again, seed + 1))
+    return row
+
+def cells(line, groups=GROUPS):
+    "The `Data` of a line: all sizes and shares; other kinds of scores with unequal sizes and something shared."
+    first, *others = line.scores
+    crossed = [Data(g, sizes, shared, first) for sizes in SIZES for shared in SHARED for g in groups]
+    return crossed + [Data(g, 'log-normal', .3, scores) for scores in others for g in groups]
+
+def table(lines=LINES, groups=GROUPS, n=300, again=2000, seed=1, jobs=1):
+    "All rows, line after line. The truths are found beforehand, once for all."
+    todo = [(line.full_name, data, *truth(line, data), n, again, seed) for line in lines
+            for data in cells(line, groups)]
+    if jobs == 1:
+        yield from map(cell, todo)
+        return
+    with multiprocessing.get_context('spawn').Pool(jobs) as pool: yield from pool.imap(cell, todo)
+
+
+# What is shown.
+def shown(x, digits=3): return '.' if x is None else f'{x:.{digits}f}' if isinstance(x, float) else str(x)
+
+def printed(rows):
+    "Rows of equal keys in columns."
+    lines = [list(rows[0])] + [[shown(x) for x in row.values()] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    print('\n'.join('  '.join(text.ljust(w) for text, w in zip(line, widths)).rstrip() for line in lines))
+
+def summary(rows):
+    "A row a line of the grid: over its cells."
+    for name in dict.fromkeys((row['statistic'], row['data']) for row in rows):
+        own = [row for row in rows if (row['statistic'], row['data']) == name]
+        known = lambda key: [row[key] for row in own if row[key] is not None]
+        mean = lambda key: float(np.mean(known(key))) if known(key) else None
+        ends = lambda key, end: end(known(key)) if known(key) else None
+        yield dict(statistic=name[0], data=name[1], cells=len(own), cover=mean('cover'), least=ends('cover', min),
+                   most=ends('cover', max), given=mean('given'), bounds=mean('bounds'), width=mean('width'),
+                   width_95=mean('width_95'), alarm=mean('alarm'), most_alarms=ends('alarm', max), ms=mean('ms'))
+
+def full_name(row): return f'{row["statistic"]}, {row["data"]}'
+def place(row): return ', '.join(str(row[key]) for key in ('statistic', 'data', *Data._fields))
+
+def verdict(rows):
+    "Which cells do not keep the promise, by name."
+    judged = [row for row in rows if not row['hopeless']]
+    far = lambda share, end, n: abs(share - end) > 2*math.sqrt(end*(1 - end)/n) # by more than two binomial errors
+    for what, key, end, beside in ((f'cover below {LOW}', 'cover', LOW, lambda x: x < LOW),
+                                   (f'cover above {HIGH}', 'cover', HIGH, lambda x: x > HIGH),
+                                   (f'alarms above {ALARMS}', 'alarm', ALARMS, lambda x: x > ALARMS),
+                                   ('some without interval or bound', 'given', 1, lambda x: 0 < x < 1)):
+        known = [row for row in judged if row[key] is not None]
+        found = sorted((row for row in known if beside(row[key])), key=lambda row: row[key])
+        sure = [row for row in found if far(row[key], end, row['n'])]
+        print(f'\n{what}: {len(found)} of {len(known)} cells that are not hopeless, '
+              f'{len(sure)} of them by more than chance (*)')
+        for row in found:
+            print(f'{"*" if row in sure else " "} {place(row)}: cover {shown(row["cover"])} +-{shown(row["error"])}, '
+                  f'given {shown(row["given"])}, alarm {shown(row["alarm"])}, n {row["n"]}')
+    hopeless = [row for row in rows if row['hopeless'] and row['cover'] is not None]
+    short = sum(row['cover'] < LOW for row in hopeless)
+    print(f'\nhopeless by choice: {len(hopeless)} cells, {short} of them below {LOW}')
+
+def read(path):
+    "Rows from a CSV."
+    def value(text):
+        try: return float(text) if '.' in text or 'e' in text else int(text)
+        except ValueError: return text or None
+    words = ('statistic', 'data', 'sizes', 'scores', 'truth_by', 'hopeless')
+    with open(path, encoding='utf-8', newline='') as file:
+        return [{key: text if key in words else value(text) for key, text in row.items()}
+                for row in csv.DictReader(file)]
+
+def write(rows, path):
+    "A CSV of rows, each written as it comes; the rows."
+    written: list = []
+    with open(path, 'w', encoding='utf-8', newline='') as file:
+        for row in rows:
+            writer = csv.DictWriter(file, list(row), lineterminator='\n')
+            if not written: writer.writeheader()
+            writer.writerow({key: f'{x:.4g}' if isinstance(x, float) else x for key, x in row.items()})
+            file.flush()
+            written.append(row)
+    return written
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--n', type=int, default=200, help='simulations a line')
-    parser.add_argument('--quick', action='store_true', help='60 simulations a line, of 6, 8, 15 and 30 groups')
+    parser.add_argument('--quick', action='store_true', help='100 simulations, 6 and 20 groups, no second round')
+    parser.add_argument('--statistic', nargs='+', default=[''], help='only lines that begin so: AUC, "Kendall, 0"; '
+                        'then all cells are shown')
+    parser.add_argument('--n', type=int, help='simulations a cell in the first round; 300')
+    parser.add_argument('--again', type=int, help='in the second round, of doubtful cells; 2000')
+    parser.add_argument('--groups', type=int, nargs='+', help='how many (even numbers)')
+    parser.add_argument('--seed', type=int, default=1, help='of the first round; the second has the next')
+    parser.add_argument('--jobs', type=int, default=min(2, os.cpu_count() or 1), help='processes')
+    parser.add_argument('--out', help='a CSV with all cells')
+    parser.add_argument('--show', nargs='+', default=[], metavar='CSV', help='simulate nothing, show these; of several '
+                        'only the cells that all have')
     options = parser.parse_args()
-    n, groups = (60, (6, 8, 15, 30)) if options.quick else (options.n, GROUPS)
-    shown = lambda x: '     .' if x is None else f'{x:6.3f}'
-    print(f'{n} simulations a line; a share of .95 is known to +-{2*math.sqrt(.95*.05/n):.3f}, one of .05 likewise (two binomial errors)')
-    print(f'{"statistic":27} {"data":13} {"balance":7} groups | given  cover  alarm | old: cover alarm')
-    for row in table(n, groups):
-        print(f'{row["statistic"]:27} {row["data"]:13} {row["balance"]:7} {row["groups"]:6} |' + ' '.join(shown(row[k]) for k in ('given', 'cover', 'alarm')) +
-              ' | ' + ' '.join(shown(row[k]) for k in ('old_cover', 'old_alarm')), flush=True)
+    usual = dict(n=100, again=0, groups=(6, 20)) if options.quick else dict(n=300, again=2000, groups=GROUPS)
+    for name, value in usual.items():
+        if getattr(options, name) is None: setattr(options, name, value)
+    lines = [line for line in LINES if line.full_name.startswith(tuple(options.statistic))]
+    if not lines: parser.error(f'there are only {"; ".join(line.full_name for line in LINES)}')
+    tables = {path: read(path) for path in options.show}
+    if not tables:
+        print(f'{options.n} simulations a cell: a share of .95 has a binomial error of '
+              f'{math.sqrt(.95*.05/options.n):.3f}' + (f'; {options.again} of doubtful cells: '
+              f'{math.sqrt(.95*.05/options.again):.3f}' if options.again else ''), flush=True)
+        rows = table(lines, options.groups, options.n, options.again, options.seed, options.jobs)
+        tables = {'': write(rows, options.out) if options.out else list(rows)}
+    common = set.intersection(*(set(map(place, rows)) for rows in tables.values()))
+    for path, rows in tables.items():
+        print(path)
+        rows = [row for row in rows if place(row) in common and full_name(row).startswith(tuple(options.statistic))]
+        if options.statistic != ['']: printed([{k: v for k, v in row.items() if k != 'hopeless'} for row in rows])
+        printed(list(summary(rows)))
+        verdict(rows)
+
 
 if __name__ == '__main__': main()

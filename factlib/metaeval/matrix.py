@@ -196,7 +196,7 @@ def _with_verdicts(table, level):
 MATRIX = dict( # Column -> its meaning
     question='', benchmark='', evaluator='', recorded='were its scores recorded?', floor='is it one?',
     made_on='what of it was chosen on this benchmark; then no advice rests on the cell',
-    higher='how often the better text scores higher, ties half', ci_low='95 %, groups resampled', ci_high='',
+    higher='how often the better text scores higher, ties half', ci_low='95 %, over groups', ci_high='',
     bound_low='if all missing pairs were lost', bound_high='if all were won', asked='texts with a truth',
     scored='of them with a score', pairs='of a better and a worse text', pairs_scored='both with a score',
     groups='with a scored pair', how='within or across groups',

@@ -22,8 +22,8 @@ from .scores import on_target
 from ..perturb.quality import TASKS
 from ..report.tables import format_p
 from ..validity.base import Result, agree, benjamini_hochberg, no_value
+from ..validity.intervals import interval
 from ..validity.paired import dz, permutation_test
-from ..validity.resampling import bootstrap
 
 # %% ../../nbs/metaeval/pairwise.ipynb #better-ranks
 HARMLESS = frozenset({*CONTROLS, *TRUE_VARIANTS, 'harmless'}) # Variants that are controls
@@ -145,7 +145,7 @@ class Contest:
 
     def higher(self,
         values:dict, # Id -> score; None or NaN for missing
-        n_resamples:int=500, # For the interval
+        n_resamples:int=500, # Without effect since 0.2, goes in 0.3
     )->Result: # estimate in 0..1, ci; n, asked: pairs
         "How often the better text scores higher, ties half."
         pairs = self.wins(values)
@@ -154,7 +154,7 @@ class Contest:
         if not n: return Result(None, asked=asked, definition=what, note='no pair has two scores')
         drawn, stat = (self._shares(pairs), np.mean) if self.within else self._across(pairs)
         what = f"mean of the groups' {what}" if self.within else what
-        r = bootstrap(stat, drawn, limits=(0, 1), n_resamples=n_resamples, definition=what)
+        r = interval(stat, drawn, limits=(0, 1), definition=what)
         return replace(r, n=n, asked=asked, groups=r.n)
 
     def share(self,
@@ -201,8 +201,9 @@ class Contest:
         p, ci, estimate = _flipped(adds, alternative), None, float(adds.sum())
         if n_resamples:
             drawn, stat = (self._shares(d), np.mean) if self.within else self._across(d)
-            ci = bootstrap(stat, drawn, limits=(-1, 1), n_resamples=n_resamples).ci
-            if alternative == 'two-sided': ci, p = agree(ci, p, 0, .95)
+            r = interval(stat, drawn, limits=(-1, 1), null=0)
+            ci = r.ci
+            if alternative == 'two-sided': ci, p = agree(ci, p, 0, .95, r.p)
         return Result(estimate, p=p, ci=ci, **about)
 
 # %% ../../nbs/metaeval/pairwise.ipynb #better-contest-made
@@ -313,13 +314,12 @@ def dz_difference(
     a, # The deltas of a judge, one a document; None or NaN for missing
     b, # The deltas of another judge on the same documents
     groups=None, # The documents
-    n_resamples:int=1000, # For the interval
-    seed:int=0, # The same seed gives the same interval
+    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # Below 0: the first judge notices more consistently
-    "The difference of two effect sizes d_z, with an interval over documents (see `bootstrap`)."
+    "The difference of two effect sizes d_z, with an interval over documents (see `interval`)."
     definition = 'd_z(a) - d_z(b), d_z = mean/sd (ddof 1), over documents with both'
-    options = dict(groups=groups, n_resamples=n_resamples, seed=seed, definition=definition)
-    return bootstrap(_dz_difference, a, b, **options)
+    return interval(_dz_difference, a, b, groups=groups, null=0, definition=definition)
 
 # %% ../../nbs/metaeval/pairwise.ipynb #contests-noticing
 def most_noticing(
@@ -364,8 +364,8 @@ def contests(
     table:DataFrame, # A table of scores on target, one level
     judges:list, # Their names
     opponents:dict, # Manipulation -> whom the others are compared with
-    n_resamples:int=1000, # For the intervals
-    seed:int=0, # The same seed gives the same intervals
+    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a judge and manipulation
     """Each judge against the opponent, by manipulation.
 

@@ -98,7 +98,7 @@ def test_the_difference_across_groups_is_that_of_the_aucs():
     r = contest(examples, 'good').difference(*({e.id: v for e, v in zip(examples, x)} for x in (a, b)))
     oracle = mean_auc_test([(a[truth], a[~truth], b[truth], b[~truth],
                              list(np.arange(40)[truth]), list(np.arange(40)[~truth]))], n_resamples=99)
-    assert r.estimate == pytest.approx(oracle.estimate) and r.p == pytest.approx(oracle.p, abs=.005)
+    assert r.estimate == pytest.approx(oracle.estimate) and r.p == pytest.approx(oracle.p, abs=.01) # flips, and t
     delong = auc_test(a[truth], a[~truth], b[truth], b[~truth])
     assert r.p == pytest.approx(delong.p, abs=.01)
 
