@@ -535,6 +535,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                     'factlib/benchmarks/base.py'),
                                          'factlib.benchmarks.base.dataset_path': ( 'benchmarks/base.html#dataset_path',
                                                                                    'factlib/benchmarks/base.py'),
+                                         'factlib.benchmarks.base.groups_within': ( 'benchmarks/base.html#groups_within',
+                                                                                    'factlib/benchmarks/base.py'),
                                          'factlib.benchmarks.base.load': ('benchmarks/base.html#load', 'factlib/benchmarks/base.py'),
                                          'factlib.benchmarks.base.sample_groups': ( 'benchmarks/base.html#sample_groups',
                                                                                     'factlib/benchmarks/base.py')},

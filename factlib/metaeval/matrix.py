@@ -176,6 +176,7 @@ def _trust_rows(column, judged, floors, recorded):
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-verdicts
 _TESTED = dict(hardest_floor='hardest_floor', over_floor='over_floor', p_floor='p_floor', q_floor='q_floor',
                family='floor_tests')
+_RANKS = ('rank_low', 'rank_high', 'rank_of', 'place', 'rank_tests')
 
 def _verdicts(table, level):
     "What the corrected p of each cell says about the floors."
@@ -187,13 +188,15 @@ def _column_tests(table, pairs, floors, level):
     "Of each cell: the hardest floor, and the rank interval."
     import pandas as pd
     parts = []
-    for name, own in pairs.groupby('benchmark', sort=False):
-        here = table[(table.benchmark == name) & table.higher.notna() & (table.made_on == '')]
-        ranks = rank_intervals(own, dict(zip(here.evaluator, here.higher)), level).assign(rank_tests=own.family.max())
+    for name, here in table[table.higher.notna() & (table.made_on == '')].groupby('benchmark', sort=False):
+        own = pairs[pairs.benchmark == name]
+        ranks = rank_intervals(own, dict(zip(here.evaluator, here.higher)), level).assign(rank_tests=int(own.q.notna().sum()))
         ranks = ranks.rename(columns=dict(of='rank_of')).drop(columns='score')
         beats = against_floors(own, floors).rename(columns=_TESTED)
         parts.append(ranks.merge(beats, on='evaluator', how='left').assign(benchmark=name))
-    return table.merge(pd.concat(parts, ignore_index=True), on=['benchmark', 'evaluator'], how='left')
+    empty = pd.DataFrame(columns=['benchmark', 'evaluator', *_TESTED.values(), *_RANKS])
+    found = pd.concat(parts, ignore_index=True) if parts else empty
+    return table.merge(found, on=['benchmark', 'evaluator'], how='left')
 
 def _question_tests(table, pairs, floors, level):
     "Of each question and evaluator that can be run: its rank interval over all benchmarks, and q against the floors."
@@ -209,7 +212,7 @@ def _question_tests(table, pairs, floors, level):
         beats = against_floors(tests, floors).set_index('evaluator').q_floor
         parts.append(pd.DataFrame(dict(
             question=question, evaluator=ranks.evaluator, overall_low=ranks.rank_low, overall_high=ranks.rank_high,
-            overall_of=ranks.of, overall_tests=tests.family.max(), overall_q_floor=ranks.evaluator.map(beats),
+            overall_of=ranks.of, overall_tests=int(tests.q.notna().sum()), overall_q_floor=ranks.evaluator.map(beats),
             overall_floor_tests=len(beats))))
     empty = pd.DataFrame(columns=['question', 'evaluator', *_OVERALL])
     found = pd.concat(parts, ignore_index=True) if parts else empty

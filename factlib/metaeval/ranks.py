@@ -49,7 +49,7 @@ def over_benchmarks(
     """Each two evaluators over all benchmarks that both scored.
 
     - first, second
-    - difference, ci_low, ci_high, p: mean over benchmarks; above 0, the first does better
+    - difference, ci_low, ci_high, p: mean over benchmarks; above 0, the first does better; of one benchmark its own p
     - q, family: by Benjamini and Hochberg, over so many pairs
     - benchmarks, groups: so many, in all"""
     import pandas as pd
@@ -58,18 +58,18 @@ def over_benchmarks(
         if no_value(r.error): continue # of a single group nothing is known
         d, error = r.difference, r.error
         if error <= 1e-12 and d: error = abs(d)/max(scipy.stats.t.isf(r.p/2, r.df), .01)
-        if (r.second, r.first) in strata: strata[r.second, r.first].append((-d, error, r.df, r.groups))
-        else: strata.setdefault((r.first, r.second), []).append((d, error, r.df, r.groups))
+        if (r.second, r.first) in strata: strata[r.second, r.first].append((-d, error, r.df, r.groups, r.p))
+        else: strata.setdefault((r.first, r.second), []).append((d, error, r.df, r.groups, r.p))
     rows = []
     for (first, second), found in strata.items():
-        d, error, df, groups = map(np.array, zip(*found))
-        mean, whole = d.mean(), math.sqrt(np.sum(error**2))/len(d)
-        half, p = 0., 1.
+        d, error, df, groups, alone = map(np.array, zip(*found))
+        mean, whole, half, p = d.mean(), math.sqrt(np.sum(error**2))/len(d), 0., 1.
         if whole > 0:
             freedom = np.sum(error**2)**2/np.sum(error**4/df)
             half, p = scipy.stats.t.isf(.025, freedom)*whole, 2*scipy.stats.t.sf(abs(mean)/whole, freedom)
         rows.append(dict(first=first, second=second, difference=mean, ci_low=max(-1, mean - half),
-                         ci_high=min(1, mean + half), p=p, benchmarks=len(d), groups=int(groups.sum())))
+                         ci_high=min(1, mean + half), p=p if len(d) > 1 else alone[0], benchmarks=len(d),
+                         groups=int(groups.sum())))
     columns = ['first', 'second', 'difference', 'ci_low', 'ci_high', 'p', 'benchmarks', 'groups']
     return corrected(pd.DataFrame(rows, columns=columns))
 
