@@ -29,13 +29,13 @@ def _absences(part):
     "Why scores are missing, counted; '' if none are."
     return ', '.join(f'{why}: {n}' for why, n in part.absence.value_counts().items())
 
-_SHOWN = ['statistic', 'estimate', 'ci_low', 'ci_high']
+_SHOWN = ['statistic', 'estimate', 'ci_low', 'ci_high', 'p']
 
 def _statistic_rows(frame, benchmark):
     "The rows of one evaluator's judgements of one benchmark."
     about = dict(benchmark=benchmark.name, evaluator=frame.evaluator.iloc[0], asked=len(frame),
                  scored=int(frame.value.notna().sum()), seconds=float(frame.seconds.sum()))
-    none = dict(zip(_SHOWN, ('none', None, None, None)))
+    none = dict(zip(_SHOWN, ('none', None, None, None, None)))
     if not about['scored']: return [about | none | dict(note=_absences(frame))]
     try: statistics = agreement_with_truth(frame, benchmark.examples, benchmark.good, n_resamples=300) # many cells
     except BadInput as e: return [about | none | dict(note=str(e))]
@@ -52,11 +52,15 @@ def small_matrix(
     - seconds: that the values took
     - statistic: "AUC of ...", "kendall", "spearman", or "none"
     - estimate, ci_low, ci_high: of the statistic, with its 95 % interval
+    - p, q, family: is it chance? q by Benjamini and Hochberg, over so many evaluators, those of the benchmark
     - note: why there is none"""
     import pandas as pd
     parts = [(b, part) for b in benchmarks
              for _, part in judgements[judgements.benchmark == b.name].groupby('evaluator', sort=False)]
-    return pd.DataFrame([row for b, part in parts for row in _statistic_rows(part.reset_index(drop=True), b)])
+    table = pd.DataFrame([row for b, part in parts for row in _statistic_rows(part.reset_index(drop=True), b)])
+    if not len(table): return table
+    tests, front = corrected(table, ['benchmark', 'statistic']), list(table)[:list(table).index('p') + 1]
+    return tests[[*front, 'q', 'family', 'note']]
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-raters
 def rater_alpha(
@@ -190,8 +194,9 @@ def _column_tests(table, pairs, floors, level):
     parts = []
     for name, here in table[table.higher.notna() & (table.made_on == '')].groupby('benchmark', sort=False):
         own = pairs[pairs.benchmark == name]
-        ranks = rank_intervals(own, dict(zip(here.evaluator, here.higher)), level).assign(rank_tests=int(own.q.notna().sum()))
+        ranks = rank_intervals(own, dict(zip(here.evaluator, here.higher)), level)
         ranks = ranks.rename(columns=dict(of='rank_of')).drop(columns='score')
+        ranks = ranks.assign(rank_tests=int(own.q.notna().sum()))
         beats = against_floors(own, floors).rename(columns=_TESTED)
         parts.append(ranks.merge(beats, on='evaluator', how='left').assign(benchmark=name))
     empty = pd.DataFrame(columns=['benchmark', 'evaluator', *_TESTED.values(), *_RANKS])
@@ -223,7 +228,8 @@ MATRIX = dict( # Column -> its meaning
     question='', benchmark='', evaluator='', recorded='were its scores recorded?', floor='is it one?',
     made_on='what of it was chosen on this benchmark; then no advice rests on the cell',
     higher='how often the better text scores higher, ties half', ci_low='95 %, over groups', ci_high='',
-    bound_low='if all missing pairs were lost', bound_high='if all were won', asked='texts with a truth that it was asked about',
+    bound_low='if all missing pairs were lost', bound_high='if all were won',
+    asked='texts with a truth that it was asked about',
     scored='of them with a score', pairs='of a better and a worse text', pairs_scored='both with a score',
     groups='with a scored pair', how='within or across groups',
     statistic="the benchmark's own", own='its value', own_low='95 %', own_high='',

@@ -22,7 +22,8 @@ def changes(low, high, q):
                           (3., 9., .01, 'edits (none), 1 higher (factscore 6.00 [3.00, 9.00])'),
                           (-9., -3., .2,
                            'None of 2 evaluators is shown to score summaries with all sentences false lower than those '
-                           'with as many harmless edits, or higher (two-sided, Benjamini-Hochberg over 2 tests). All sentences false '
+                           'with as many harmless edits, or higher (two-sided, Benjamini-Hochberg over 2 tests). All '
+                           'sentences false '
                            'against as many harmless edits, no difference shown: factscore −6.00 [−9.00, −3.00] and '
                            'rouge1 0.00 [−1.00, 1.00]')])
 def test_whether_falsehoods_cost_more_than_edits(low, high, q, words):
