@@ -4647,6 +4647,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                          'factlib.metaeval.matrix._column_tests': ( 'metaeval/matrix.html#_column_tests',
                                                                                     'factlib/metaeval/matrix.py'),
                                          'factlib.metaeval.matrix._drops': ('metaeval/matrix.html#_drops', 'factlib/metaeval/matrix.py'),
+                                         'factlib.metaeval.matrix._is_rival': ( 'metaeval/matrix.html#_is_rival',
+                                                                                'factlib/metaeval/matrix.py'),
                                          'factlib.metaeval.matrix._own': ('metaeval/matrix.html#_own', 'factlib/metaeval/matrix.py'),
                                          'factlib.metaeval.matrix._question_tests': ( 'metaeval/matrix.html#_question_tests',
                                                                                       'factlib/metaeval/matrix.py'),

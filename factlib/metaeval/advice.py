@@ -186,8 +186,8 @@ def rank_findings(
         known = part.dropna(subset='rank_low').sort_values('higher', ascending=False, kind='stable')
         first, run = known[known.rank_low == 1], known[~known.recorded.astype(bool)]
         over = corrected_over(known.assign(q=0., family=known.rank_tests), what='pair')
-        who = [f'{r.evaluator} {r.higher:.2f}' for r in first.itertuples()]
-        who = listed(who) if len(who) < 5 else f'{listed(who[:3])} and {len(who) - 3} more'
+        each = [f'{r.evaluator} {r.higher:.2f}' for r in first.itertuples()]
+        who = listed(each) if len(each) < 5 else f'{", ".join(each[:3])} and {len(each) - 3} more'
         text = f'{name}: nobody is shown to be better than {len(first)} of {len(known)} ({who}; {over})'
         if len(run) and first.recorded.all():
             r = run.sort_values(['rank_low', 'higher'], ascending=[True, False]).iloc[0]

@@ -111,7 +111,8 @@ def _tests(rows, by, column, spread):
     if 'variant' in by:
         target = [TASKS.get(v) == m.removesuffix(EXPECTED) for v, m in zip(table.variant, table.metric)]
         table.insert(len(by), 'target', pd.Series(target, dtype=bool))
-    tests = corrected(table, ['target'] if 'variant' in by else (), name='p_holm', method=holm)
+    meant = table.target | (table.groupby('evaluator').metric.transform('nunique') == 1) if 'variant' in by else True
+    tests = corrected(table.assign(meant=meant), ['meant'], name='p_holm', method=holm)
     for place, name in enumerate(('p_holm', 'family'), table.columns.get_loc('p') + 1):
         table.insert(place, name, tests[name])
     return table

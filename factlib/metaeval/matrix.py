@@ -130,9 +130,11 @@ def made_there(
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-pairs
 FLOORS = ('length', 'random', 'rouge1', 'rouge2', 'rougeL', 'word_support')
 
+def _is_rival(made, scored, asked): return not made and 2*scored >= asked > 0
+
 def matrix_pairs(
     columns:list, # From `matrix_columns`
-)->DataFrame: # One row for each column and two evaluators that were not made on it
+)->DataFrame: # One row a column and two evaluators not made on it, each with scores of half of its texts
     """Each two evaluators on each benchmark, on the pairs of texts that both scored.
 
     - question, benchmark, first, second
@@ -140,9 +142,12 @@ def matrix_pairs(
     - q, family: by Benjamini and Hochberg, over so many pairs, those of the column
     - pairs, groups: that both scored"""
     import pandas as pd
-    parts = [column.contest.all_pairs({name: of for name, of in column.values.items()
-                                       if not made_there(name, column.benchmark.name)})
-             .assign(question=column.question, benchmark=column.benchmark.name) for column in columns]
+    parts = []
+    for column in columns:
+        name, counts = column.benchmark.name, {e: sum(not no_value(x) for x in of.values())
+                                               for e, of in column.values.items()}
+        rivals = {e: of for e, of in column.values.items() if _is_rival(made_there(e, name), counts[e], len(of))}
+        parts.append(column.contest.all_pairs(rivals).assign(question=column.question, benchmark=name))
     tests = corrected(pd.concat(parts, ignore_index=True), ['benchmark'])
     front = ['question', 'benchmark', 'first', 'second', 'difference', 'ci_low', 'ci_high', 'p', 'q', 'family']
     return tests[[*front, *[c for c in tests if c not in front]]]
@@ -192,7 +197,7 @@ def _column_tests(table, pairs, floors, level):
     "Of each cell: the hardest floor, and the rank interval."
     import pandas as pd
     parts = []
-    for name, here in table[table.higher.notna() & (table.made_on == '')].groupby('benchmark', sort=False):
+    for name, here in table[table.rival & table.higher.notna()].groupby('benchmark', sort=False):
         own = pairs[pairs.benchmark == name]
         ranks = rank_intervals(own, dict(zip(here.evaluator, here.higher)), level)
         ranks = ranks.rename(columns=dict(of='rank_of')).drop(columns='score')
@@ -208,8 +213,11 @@ def _question_tests(table, pairs, floors, level):
     import pandas as pd
     parts = []
     usable = table[~table.recorded.astype(bool) & ~(table.alpha < HARDLY)]
-    usable = usable[usable.higher.notna() & (usable.made_on == '')]
     for question, cells in usable.groupby('question', sort=False):
+        asked = cells[cells.made_on == ''].groupby('evaluator').size() # benchmarks
+        cells = cells[cells.rival & cells.higher.notna()]
+        known = cells.groupby('evaluator').size()
+        cells = cells[cells.evaluator.isin(known.index[2*known >= asked[known.index]])] # half of them at least
         own = pairs[pairs.benchmark.isin(cells.benchmark) & pairs['first'].isin(cells.evaluator)
                     & pairs.second.isin(cells.evaluator)]
         tests = over_benchmarks(own)
@@ -237,9 +245,10 @@ MATRIX = dict( # Column -> its meaning
     hardest_floor='to beat', over_floor="share minus that floor's", p_floor='one-sided',
     q_floor='over so many evaluators:', floor_tests='', beats_floors='yes, not shown, untested, a floor, made there',
     rank_low='1 + how many are shown to be better', rank_high='all - how many are shown to be worse',
-    rank_of='all that have a score and were not made there', place='class, 1 for the first',
+    rank_of='all with scores of half of their texts, not made there', place='class, 1 for the first',
     rank_tests='pairs of evaluators that were corrected together',
-    overall_low='as `rank_low`, over all benchmarks of the question, of what can be run', overall_high='',
+    overall_low='as `rank_low`, over all benchmarks of the question: of what can be run, and scored on half of them',
+    overall_high='',
     overall_of='', overall_tests='', overall_q_floor='against every floor, over all of them', overall_floor_tests='',
     alpha='of raters', note='')
 
@@ -267,6 +276,7 @@ def trust_matrix(
     if not rows: raise BadInput('Nothing to put into a matrix: no benchmark has better and worse texts.')
     table, tests = pd.DataFrame(rows), matrix_pairs(columns) if pairs is None else pairs
     table = table.astype({name: float for name in _FLOATS if name in table})
+    table = table.assign(rival=[_is_rival(*row) for row in zip(table.made_on, table.scored, table.asked)])
     table = _question_tests(_column_tests(table, tests, floors, level), tests, floors, level)
     table = table.astype(dict.fromkeys(_FLOATS, float) | dict.fromkeys(_COUNTS, 'Int64'))
     table = table.assign(beats_floors=_verdicts(table, level))
