@@ -15,9 +15,9 @@ from ..core.files import need_columns
 from ..core.records import BadInput, DataFrame
 from ..evaluators.overlap import rouge
 from ..validity.association import COEFFICIENTS, kendall, pearson
-from ..validity.base import Result, agree, corrected, no_value
+from ..validity.base import Result, corrected, no_value
 from ..validity.detection import auc_ci
-from ..validity.paired import permutation_test
+from ..validity.intervals import interval
 from ..validity.resampling import bootstrap
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-rows
@@ -50,8 +50,8 @@ def _slope(steps, values):
 # %% ../../nbs/metaeval/levels.ipynb #levels-score-loss
 def score_loss(
     rows:DataFrame, # From `with_steps`, of one evaluator
-    n_resamples:int=1000, # For the interval
-    seed:int=0, # Of the resamples
+    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
     limits:tuple|None=None, # The lowest and the highest score there is: no interval goes beyond what they allow
 )->Result: # estimate: in units of the score, positive if more damage scores lower
     "The score lost per level, averaged over questions, with an interval over questions."
@@ -85,7 +85,7 @@ def _results(rows, undefined, n_resamples, seed, limits=None):
     values, steps, groups = list(known.value), list(known.step), list(known.group)
     return dict(tau=kendall(values, steps, groups, True, undefined=undefined, **options),
                 pearson=pearson(values, steps, groups, **options),
-                rows=bootstrap(COEFFICIENTS['pearson'], values, steps, limits=(-1, 1), **options),
+                rows=bootstrap(COEFFICIENTS['pearson'], values, steps, method='percentile', **options), # as in print
                 auc=_first_step(known, **options), loss=score_loss(known, limits=limits, **options))
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-cells
@@ -184,8 +184,8 @@ def _given(x, y, z):
 # %% ../../nbs/metaeval/levels.ipynb #levels-partial-within
 def partial_within(
     rows:DataFrame, # From `with_steps`, of one evaluator
-    n_resamples:int=1000, # For the interval
-    seed:int=0, # Of the resamples
+    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate -1..1; p of no association
     "Correlation of scores and levels within questions, given ROUGE-1: deviations from each question's means, pooled."
     known = rows[rows.value.notna()]
@@ -214,8 +214,8 @@ def loss_by_question(
 # %% ../../nbs/metaeval/levels.ipynb #levels-steps
 def step_shares(
     rows:DataFrame, # From `with_steps`: one answer for each evaluator, question and level
-    n_resamples:int=1000, # For the intervals
-    seed:int=0, # Of the resamples
+    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """One row for each evaluator and pair of levels: each against the lowest, and each against the one before it.
 
@@ -247,8 +247,8 @@ def _taus(rows):
 def tau_tests(
     rows:DataFrame, # From `with_steps`, of the same ladders
     evaluators:list, # Of which all pairs are compared
-    n_resamples:int=1000, # For the intervals
-    seed:int=0, # Of the resamples and flips
+    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a pair
     """All pairs of evaluators, by the mean of tau within questions. Below 0, the first follows the levels better.
 
@@ -265,12 +265,10 @@ def tau_tests(
             taus = [_taus(known.assign(value=known[column])) for column in ('value', 'value_b')]
             common = [key for key in taus[0] if key in taus[1]]
             a, b = (np.array([t[key] for key in common]) for t in taus)
-            r = bootstrap(np.mean, a - b, null=0, limits=(-2, 2), n_resamples=n_resamples, seed=seed)
-            ci, p = agree(r.ci, permutation_test(a - b, seed=seed).p if len(common) else None, 0, .95, r.p)
-            low, high = ci or (None, None)
+            r = interval(np.mean, a - b, null=0, limits=(-2, 2))
             table.append(dict(first=first, second=second, asked=len(both), scored=len(known), questions=len(common),
                               tau_first=a.mean() if len(a) else None, tau_second=b.mean() if len(b) else None,
-                              difference=r.estimate, ci_low=low, ci_high=high, p=p))
+                              difference=r.estimate, ci_low=r.low, ci_high=r.high, p=r.p))
     columns = ['first', 'second', 'asked', 'scored', 'questions', 'tau_first', 'tau_second', 'difference', 'ci_low',
                'ci_high', 'p']
     tests = pd.DataFrame(table, columns=columns).astype(dict.fromkeys(columns[5:], float))

@@ -15,7 +15,7 @@ from ..core.records import BadInput, DataFrame
 from ..validity.base import benjamini_hochberg, check_share, corrected, is_constant, no_value, numbers
 from ..validity.detection import auc, auc_ci, as_levels, bounds_auc, level_auc, mean_auc_test
 from ..validity.paired import equivalence, paired_t
-from ..validity.resampling import bootstrap
+from ..validity.intervals import interval
 
 # %% ../../nbs/metaeval/order.ipynb #order-judgements
 def _need(frame, columns): need_columns(frame, columns.split(), 'The table of judgements')
@@ -71,24 +71,24 @@ def _mean_of_four(levels, kind):
     each = [level_auc(levels[kind//2 == i], kind[kind//2 == i] == 2*i) for i in range(4)]
     return None if None in each else sum(each)/4
 
-def _mean_auc(frame, n_resamples, seed):
+def _mean_auc(frame):
     "The mean of the four AUCs, with its interval."
     sides = [side.assign(kind=2*i + j) for i, d in enumerate(DIFFICULTIES) for j, side in enumerate(_pairs(frame, d))]
     value, kind, group = ([x for side in sides for x in side[column]] for column in ('value', 'kind', 'group'))
-    return bootstrap(_mean_of_four, as_levels(numbers(value)), kind, groups=group, n_resamples=n_resamples, seed=seed,
-                     definition='mean of the AUCs of the four difficulties', limits=(0, 1))
+    return interval(_mean_of_four, as_levels(numbers(value)), kind, groups=group,
+                    definition='mean of the AUCs of the four difficulties', limits=(0, 1))
 
 # %% ../../nbs/metaeval/order.ipynb #order-auc
 def order_aucs(
     frame:DataFrame, # From `evaluate`, of one evaluator or several
     variant:str|None='original', # Or "paraphrase"; both when None
-    n_resamples:int=500, # For the intervals
-    seed:int=0, # The same seed gives the same intervals
+    n_resamples:int=500, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each evaluator and difficulty
     """AUC of true targets against lies (MontageLie, section 3.3). Controls are left out.
 
     - evaluator, difficulty: one of the four, or "mean"
-    - auc, ci_low, ci_high: with its 95 % interval
+    - auc, ci_low, ci_high: with its 95 % interval; kind: "t", or "bound" where every source says the same
     - true, lies: different texts that were asked
     - scored: how many of both have a score; only these count
     - groups: sources"""
@@ -99,8 +99,8 @@ def order_aucs(
         of = {d: [sides] for d, sides in pairs.items()}
         results = {d: auc_ci(true.value, lie.value, method='cluster', groups=(true.group, lie.group), **options)
                    for d, (true, lie) in pairs.items()}
-        if len(pairs) == 4: results['mean'], of['mean'] = _mean_auc(part, **options), list(pairs.values())
-        rows += [dict(evaluator=evaluator, difficulty=d, auc=r.estimate, ci_low=r.low, ci_high=r.high,
+        if len(pairs) == 4: results['mean'], of['mean'] = _mean_auc(part), list(pairs.values())
+        rows += [dict(evaluator=evaluator, difficulty=d, auc=r.estimate, ci_low=r.low, ci_high=r.high, kind=r.kind,
                       true=len(_distinct(of[d], 0)), lies=len(_distinct(of[d], 1)),
                       scored=int(_distinct(of[d]).value.notna().sum()), groups=r.groups) for d, r in results.items()]
     return pd.DataFrame(rows).astype(dict(auc='float64', ci_low='float64', ci_high='float64')) # None becomes NaN
@@ -122,9 +122,9 @@ def order_tests(
     frame:DataFrame, # From `evaluate`, of several evaluators
     against:str, # Whom the others are compared with
     variant:str|None='original', # Or "paraphrase"; both when None
-    n_resamples:int=500, # For the intervals
-    n_flips:int=9999, # For p, at least 1/(n_flips + 1)
-    seed:int=0, # Of both
+    n_resamples:int=500, # Without effect since 0.2, goes in 0.3
+    n_flips:int=9999, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each difficulty and evaluator
     """Paired tests of AUCs between evaluators. Controls are left out.
 
@@ -337,7 +337,7 @@ def _both_scored(again, first):
 
 def _auc_shift(values, groups, options):
     "AUC of originals and of re-tellings on the items scored both ways, and the test of their difference."
-    r = mean_auc_test([(*values, groups, groups)], **options) # p by flips of the sources, as in `order_tests`
+    r = mean_auc_test([(*values, groups, groups)], **options)
     true, lie = _both_scored(values[0], values[2]), _both_scored(values[1], values[3])
     again, first = (auc([x[j] for x in true], [x[j] for x in lie]).estimate for j in (0, 1))
     cells = dict(auc=first, auc_retold=again, difference=r.estimate, ci_low=r.low, ci_high=r.high, p=r.p)
@@ -358,8 +358,8 @@ def _auc_shifts(frame, variant, difficulty, options):
 def paraphrase_aucs(
     frame:DataFrame, # From `evaluate`, of one evaluator or several
     variant:str='paraphrase', # Or "flashback"
-    n_resamples:int=500, # Of sources, for the interval
-    seed:int=0, # Of the resamples
+    n_resamples:int=500, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a difficulty and evaluator
     """AUC of true texts against lies, for re-tellings and for originals, on the same items.
 

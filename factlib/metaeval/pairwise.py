@@ -26,9 +26,8 @@ from ..perturb.quality import TASKS
 from ..report.tables import format_p
 from ..report.words import corrected_over
 from ..validity.base import ALTERNATIVES, Result, corrected, no_value
-from ..validity.intervals import jackknife_interval, t_df
+from ..validity.intervals import interval, jackknife_interval, t_df
 from ..validity.paired import dz
-from ..validity.resampling import bootstrap
 
 # %% ../../nbs/metaeval/pairwise.ipynb #better-ranks
 HARMLESS = frozenset({*CONTROLS, *TRUE_VARIANTS, 'harmless'}) # Variants that are controls
@@ -176,7 +175,7 @@ class Contest:
 
     def higher(self,
         values:dict, # Id -> score; None or NaN for missing, no key for a text that was not asked about
-        n_resamples:int=0, # Without effect since 0.2: nothing is drawn
+        n_resamples:int=0, # Without effect since 0.2, goes in 0.3
     )->Result: # estimate in 0..1, ci; n, asked: pairs
         "How often the better text scores higher, ties half."
         pairs = self.wins(values)
@@ -184,8 +183,8 @@ class Contest:
         n, asked = int((~np.isnan(pairs)).sum()), self._asked(values)
         if not n: return Result(None, asked=asked, definition=what, note='no pair has two scores')
         what = f"mean of the groups' {what}" if self.within else what
-        interval = partial(jackknife_interval, limits=(0., 1.))
-        return self._result(pairs, interval, dict(n=n, asked=asked, definition=what))
+        share = partial(jackknife_interval, limits=(0., 1.))
+        return self._result(pairs, share, dict(n=n, asked=asked, definition=what))
 
     def share(self,
         values:dict, # Id -> score; None or NaN for missing
@@ -366,13 +365,12 @@ def dz_difference(
     a, # The deltas of a judge, one a document; None or NaN for missing
     b, # The deltas of another judge on the same documents
     groups=None, # The documents
-    n_resamples:int=1000, # For the interval
-    seed:int=0, # The same seed gives the same interval
+    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # Below 0: the first judge notices more consistently
-    "The difference of two effect sizes d_z, with an interval over documents (see `bootstrap`)."
+    "The difference of two effect sizes d_z, with an interval over documents (see `interval`)."
     definition = 'd_z(a) - d_z(b), d_z = mean/sd (ddof 1), over documents with both'
-    options = dict(groups=groups, n_resamples=n_resamples, seed=seed, definition=definition)
-    return bootstrap(_dz_difference, a, b, **options)
+    return interval(_dz_difference, a, b, groups=groups, null=0, definition=definition)
 
 # %% ../../nbs/metaeval/pairwise.ipynb #contests-noticing
 def most_noticing(
@@ -417,8 +415,8 @@ def contests(
     table:DataFrame, # A table of scores on target, one level
     judges:list, # Their names
     opponents:dict, # Manipulation -> whom the others are compared with
-    n_resamples:int=1000, # For the intervals
-    seed:int=0, # The same seed gives the same intervals
+    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a judge and manipulation
     """Each judge against the opponent, by manipulation.
 

@@ -6,12 +6,14 @@
 __all__ = ['CHOICES', 'composite', 'is_tie', 'contingency', 'preference_shares', 'preference_statistics']
 
 # %% ../../nbs/metaeval/preferences.ipynb #people-imports
+import numpy as np
+
 from ..core.files import need_columns
 from ..core.records import BadInput, DataFrame
 from ..validity.agreement import kappa
 from ..validity.base import Result
+from ..validity.intervals import interval
 from ..validity.paired import dz, noninferiority, power
-from ..validity.resampling import bootstrap
 
 # %% ../../nbs/metaeval/preferences.ipynb #people-composite
 CHOICES = ('AI', 'Expert', 'Both are good', 'Both are bad') # The first maker, the second, both, neither
@@ -72,7 +74,7 @@ def _kinds(pairs):
 # %% ../../nbs/metaeval/preferences.ipynb #people-preference-shares
 def preference_shares(
     pairs:DataFrame, # As for `contingency`
-    seed:int=0, # Of the intervals
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """One row for each kind of pair.
 
@@ -81,7 +83,7 @@ def preference_shares(
     import pandas as pd
     kinds, groups, rows = _kinds(_checked(pairs)), list(pairs.group), []
     for kind, is_one in kinds.items():
-        r = bootstrap(lambda x: x.mean(), is_one, groups=groups, seed=seed, limits=(0, 1))
+        r = interval(np.mean, is_one, groups=groups, limits=(0, 1))
         counts = dict(count=sum(is_one), pairs=r.n)
         rows.append(dict(kind=kind) | counts | dict(share=r.estimate, ci_low=r.low, ci_high=r.high))
     return pd.DataFrame(rows).astype(dict(ci_low=float, ci_high=float))

@@ -115,17 +115,6 @@ def _alpha(x, level):
     expected = _expected(x[~np.isnan(x)], level)
     return 1 - _observed(x, level)/expected if expected > 0 else None
 
-# %% ../../nbs/validity/agreement.ipynb #agreement-alpha-result
-def _alpha_of(x, level, groups, confidence):
-    "Alpha of a float array, with its interval, or with a note that says why there is none."
-    paired = (~np.isnan(x)).sum(1) > 1
-    unit = np.where(paired, np.arange(len(x)), np.nan) # what is left out are the rows' numbers
-    r = interval(lambda rows: _alpha(x[rows.astype(int)], level), unit, groups=groups, level=confidence,
-                 limits=(-1, 1), null=0, definition=f"Krippendorff's alpha, {level}, {x.shape[1]} annotators")
-    if r.estimate is not None: return r
-    same = 'all values are the same, so agreement by chance is already perfect'
-    return replace(r, note=same if paired.any() else 'no unit has two values to compare')
-
 # %% ../../nbs/validity/agreement.ipynb #agreement-alpha
 def alpha(
     table, # Units in rows, annotators in columns, None for missing
@@ -138,7 +127,14 @@ def alpha(
     """Krippendorff's alpha (Krippendorff 2004, ch 11).
     Undefined without any two values to compare, or with only one value in the whole table."""
     check_choice(level, LEVELS, 'level')
-    return _alpha_of(_coded(table, level), level, groups, check_share(confidence, 'confidence'))
+    x, confidence = _coded(table, level), check_share(confidence, 'confidence')
+    paired = (~np.isnan(x)).sum(1) > 1
+    unit = np.where(paired, np.arange(len(x)), np.nan) # what is left out are the rows' numbers
+    r = interval(lambda rows: _alpha(x[rows.astype(int)], level), unit, groups=groups, level=confidence,
+                 limits=(-1, 1), null=0, definition=f"Krippendorff's alpha, {level}, {x.shape[1]} annotators")
+    if r.estimate is not None: return r
+    same = 'all values are the same, so agreement by chance is already perfect'
+    return replace(r, note=same if paired.any() else 'no unit has two values to compare')
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-order
 WEIGHTS = (None, 'linear', 'quadratic')
@@ -199,16 +195,6 @@ def _independent_kappa(x, y, k, weights, level, name):
     if value is not None: return _asymptotic(value, table, weights, level, about)
     return Result(None, note='both use one and the same category only' if len(x) else 'no items', **about)
 
-# %% ../../nbs/validity/agreement.ipynb #agreement-kappa-of
-def _kappa_of(a, b, weights, labels, groups, level):
-    "Kappa of labels, with either interval."
-    a, b, order = _labelled(a, b, weights, labels)
-    (x, y), _ = encode(a, b, labels=order)
-    name = "Cohen's kappa" + (f', {weights} weights over {len(order)} categories' if weights else '')
-    if groups is None: return _independent_kappa(x, y, len(order), weights, level, name)
-    stat = lambda x, y: _kappa(_cells(x, y, len(order)), weights)
-    return interval(stat, x, y, groups=groups, level=level, definition=name, limits=(-1, 1), null=0)
-
 # %% ../../nbs/validity/agreement.ipynb #agreement-kappa
 def kappa(
     a, # One annotator's labels, None for missing
@@ -224,7 +210,12 @@ def kappa(
 
     Weights count categories: 2 and 5 are one step apart unless `labels` lists 3 and 4."""
     if weights not in WEIGHTS: raise BadInput(f'weights is {weights!r}; it can be None, "linear" or "quadratic".')
-    return _kappa_of(a, b, weights, labels, groups, check_share(level, 'level'))
+    level, (a, b, order) = check_share(level, 'level'), _labelled(a, b, weights, labels)
+    (x, y), _ = encode(a, b, labels=order)
+    name = "Cohen's kappa" + (f', {weights} weights over {len(order)} categories' if weights else '')
+    if groups is None: return _independent_kappa(x, y, len(order), weights, level, name)
+    stat = lambda x, y: _kappa(_cells(x, y, len(order)), weights)
+    return interval(stat, x, y, groups=groups, level=level, definition=name, limits=(-1, 1), null=0)
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-same-claim
 def same_claim(

@@ -343,14 +343,6 @@ def _compared_groups(columns, groups, method, kind, level, n_resamples, seed, un
     lost = f'{total - len(d)} of {total} groups lack a coefficient' if len(d) < total else ''
     return replace(r, n=n, asked=asked, groups=len(d), note=join_notes(lost, r.note))
 
-# %% ../../nbs/validity/association.ipynb #association-compared
-def _check_method(method, kind, groups):
-    check_choice(method, ('t', 'permutation', 'williams'), 'method')
-    check_choice(kind, tuple(COEFFICIENTS), 'kind')
-    if method == 'williams' and (groups is not None or kind != 'pearson'):
-        raise BadInput("Williams' test is for Pearson's r and independent items; "
-                       'use method="t" or "permutation" with groups or ranks.')
-
 # %% ../../nbs/validity/association.ipynb #association-compare
 def correlation_test(
     x1, # Scores, None for missing
@@ -366,7 +358,11 @@ def correlation_test(
     undefined:str='drop', # As for `kendall`
 )->Result: # estimate: corr(x1, y) - corr(x2, y); ci, p
     "Do x1 and x2 correlate differently with y? Interval over items or groups (see `intervals.interval`)."
-    _check_method(method, kind, groups)
+    check_choice(method, ('t', 'permutation', 'williams'), 'method')
+    check_choice(kind, tuple(COEFFICIENTS), 'kind')
+    if method == 'williams' and (groups is not None or kind != 'pearson'):
+        raise BadInput("Williams' test is for Pearson's r and independent items; "
+                       'use method="t" or "permutation" with groups or ranks.')
     _check_within(per_group, groups, undefined)
     level, n_resamples, seed = check_resampling(level, n_resamples, seed, 1)
     if per_group:

@@ -139,15 +139,6 @@ def _independent_auc(pos, neg, level):
     if _one_sided(pos, neg): return Result(None, note=_one_sided(pos, neg), **about)
     return Result(_rank_auc(pos, neg), **_delong(pos, neg, level), **about)
 
-# %% ../../nbs/validity/detection.ipynb #detection-auc-ci-cluster
-def _clustered_auc(pos, neg, groups, level):
-    "AUC with an interval over groups."
-    if groups is None:
-        raise BadInput('method="cluster" needs groups: which document, question or conversation each item belongs to.')
-    (scores, is_pos), groups = _stack(pos, neg), _joint_groups(groups, len(pos), len(neg))
-    return interval(level_auc, as_levels(scores), is_pos, groups=groups, limits=(0, 1), null=.5, level=level, sides=1,
-                    definition=AUC, without=lambda columns, codes: aucs_without(*columns, codes, codes.max() + 1))
-
 # %% ../../nbs/validity/detection.ipynb #detection-auc-ci
 def auc_ci(
     pos, # Scores of the positives
@@ -161,9 +152,15 @@ def auc_ci(
     "AUC with its interval. Where no group has a mistake, that is a bound to one side: see `intervals.interval`."
     check_choice(method, ('delong', 'cluster'), 'method')
     level, pos, neg = check_share(level, 'level'), flat(pos, 'positive scores'), flat(neg, 'negative scores')
-    if method == 'cluster': return _clustered_auc(pos, neg, groups, level)
-    if groups is None: return _independent_auc(pos, neg, level)
-    raise BadInput('DeLong takes items as independent and has no groups; use method="cluster".')
+    if method == 'delong':
+        if groups is None: return _independent_auc(pos, neg, level)
+        raise BadInput('DeLong takes items as independent and has no groups; use method="cluster".')
+    if groups is None:
+        raise BadInput('method="cluster" needs groups: which document, question or conversation each item belongs to.')
+    (scores, is_pos), groups = _stack(pos, neg), _joint_groups(groups, len(pos), len(neg))
+    without = lambda columns, codes: aucs_without(columns[0], columns[1], codes, codes.max() + 1)
+    return interval(level_auc, as_levels(scores), is_pos, groups=groups, limits=(0, 1), null=.5, level=level, sides=1,
+                    definition=AUC, without=without)
 
 # %% ../../nbs/validity/detection.ipynb #detection-paired-delong
 def _paired_delong(pos_a, neg_a, pos_b, neg_b, level):

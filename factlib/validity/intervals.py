@@ -56,15 +56,18 @@ def _score_t(u, v, n):
 
 # %% ../../nbs/validity/intervals.ipynb #intervals-bound
 def _bound(c, limits, groups, level, null):
-    "(ci, p of null or None): all of so many (effective) groups say c."
-    low, high = limits
-    sides = 1 if c <= low or c >= high else 2 # at a limit only one side can be wrong
+    "(ci, p of null): all of so many (effective) groups say c. None for what is not known, or not asked."
+    low, high = limits or (-math.inf, math.inf)
+    at_limit = c <= low or c >= high
+    if not at_limit and null is not None and c != null:
+        reach = 2*abs(c - null)
+        low, high = max(low, c - reach), min(high, c + reach)
+    sides = 1 if at_limit else 2 # at a limit only one side can be wrong
     q = 1 - ((1 - level)/sides)**(1/groups)
-    p = None
-    if null is not None: # the level at which the bound would touch it
-        end = low if null < c else high
-        p = 1. if null == c else min(1., sides*max(0., 1 - (c - null)/(c - end))**groups) if c != end else 0.
-    return (c - q*(c - low), c + q*(high - c)), p
+    ci = (c - q*(c - low), c + q*(high - c)) if high - low < math.inf else None
+    if null is None or null == c: return ci, None if null is None else 1.
+    end = low if null < c else high # p is the level at which the bound would touch null
+    return ci, min(1., sides*max(0., 1 - (c - null)/(c - end))**groups) if c != end else 0.
 
 # %% ../../nbs/validity/intervals.ipynb #intervals-engine
 def jackknife_interval(
@@ -87,16 +90,14 @@ def jackknife_interval(
     at_limit = limits is not None and not low + 1e-9*size < estimate < high - 1e-9*size
     if at_limit or np.abs(without - estimate).max() <= max(1e-12/groups, 1e-14)*size:
         note = join_notes(note, f'every {unit} says the same')
-        if limits is None: # the groups are all on one side of null: by chance one of 2^(G - 1) times
-            p = None if null is None else 1. if estimate == null else 2.**-min(groups - 1, 900)
-            return dict(p=p, note=f'{note}, and without limits nothing bounds the groups not seen')
         c = estimate if not at_limit else low if estimate < (low + high)/2 else high
         effective = 1. if lost else 1/np.sum(shares**2)
         ci, p = _bound(c, limits, effective, level, null)
+        if ci is None: note += ', and neither limits nor a null say how far others may be off'
         if at_limit and null is not None and low < null < high: # the milder reading
             end = _bound(c, (min(c, null), max(c, null)), effective, level, None)[0][0 if c == high else 1]
             note = f'{note}; at {"least" if c == high else "most"} {end:.3g} if {unit}s not seen are at {null:g}'
-        return dict(p=p, ci=ci, kind='bound', note=note)
+        return dict(p=p, ci=ci, kind='bound' if ci else '', note=note)
 
     se = math.hypot(*(without - estimate).tolist())*math.sqrt((groups - 1)/groups)
     df = t_df(shares)
@@ -140,7 +141,7 @@ def interval(
     degrees of freedom, within `limits` Wilson's score interval, an exact bound where every group says the same.
 
     p < 1 - level exactly where `ci` excludes `null`. `ci` is None only without an estimate, with one group, and where
-    nothing varies and there are no limits; `note` says so. No random numbers. With `sides`, the effective number of
+    nothing varies and there are neither limits nor another `null`; `note` says so. No random numbers. With `sides`, the effective number of
     groups is that of the side that lies in the fewest."""
     level, limits = check_share(level, 'level'), _limits(limits)
     columns, codes, asked = complete(*columns, groups=groups)

@@ -178,9 +178,23 @@ def test_what_rests_on_one_group():
 def test_where_there_is_no_interval_it_is_said_why():
     for r, why in ((interval(np.mean, []), 'no items'), (interval(dz, [1, 1]), 'undefined on these data'),
                    (interval(np.mean, [1, 2], groups=[0, 0]), 'only one group'),
-                   (interval(np.mean, [2, 2, 2], null=0), 'without limits nothing bounds')):
+                   (interval(np.mean, [2, 2, 2]), 'neither limits nor a null'),
+                   (interval(np.mean, [2, 2, 2], null=2), 'neither limits nor a null')):
         assert r.ci is None and why in r.note
-    assert interval(np.mean, [2, 2, 2], null=0).p == 2/8 and interval(np.mean, [2, 2, 2], null=2).p == 1
+    assert interval(np.mean, [2, 2, 2], null=2).p == 1
+
+
+@pytest.mark.parametrize('groups', [3, 6, 11])
+@pytest.mark.parametrize('limits', [None, (-5, 5)])
+def test_differences_that_are_all_alike_have_the_p_of_sign_flips(groups, limits):
+    r = interval(np.mean, [2.]*groups, limits=limits, null=0)
+    flips = scipy.stats.permutation_test(([2.]*groups,), np.mean, permutation_type='samples', n_resamples=9999)
+    assert close(r.p, flips.pvalue) and (r.p < .05) == (r.low > 0) and r.kind == 'bound'
+    # At worst a share q of groups is as far on the other side, and as far beyond: 2 - 4q, 2 + 4q, or 5 at most.
+    q = 1 - scipy.stats.binomtest(groups, groups).proportion_ci(.95).low
+    assert np.allclose(r.ci, (2 - 4*q, 2 + q*(3 if limits else 4)))
+    same = interval(np.mean, [0.]*groups, limits=(-1, 1), null=0)
+    assert np.allclose(same.ci, (-q, q)) and same.p == 1
 
 
 @pytest.mark.parametrize('bad', [lambda: interval(np.mean, [1, 2], limits=(1, 0)),

@@ -117,7 +117,7 @@ def _comparison(rows, n_resamples):
 def compared(
     final:DataFrame, # Table of scores of the final call
     rule:DataFrame, # Table of scores by rule, of the same evaluators
-    n_resamples:int=2000, # Resamples of documents
+    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """Eq 5.2 for both, one row for each evaluator, level and manipulation (in its target metric).
 
@@ -159,13 +159,13 @@ def _overall_row(rows, n_resamples):
 def overall(
     final:DataFrame, # Table of scores of the final call
     rule:DataFrame, # Table of scores by rule, of the same evaluators
-    n_resamples:int=1000, # Of documents; a document's manipulations stay together
+    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """The mean d_z of both, one row for each evaluator and level.
 
     - manipulations, left_out: for how many both have a d_z; the others
     - documents, effect_final, effect_rule: how many; the two means
-    - gain, gain_low, gain_high, p: their difference (a resample averages over what has a d_z there)"""
+    - gain, gain_low, gain_high, p: their difference"""
     import pandas as pd
     groups = _paired_deltas(final, rule).groupby(['evaluator', 'level'], sort=False)
     rows = [(*key, *_overall_row(part, n_resamples)) for key, part in groups]

@@ -9,7 +9,7 @@ __all__ = ['NAMES', 'TRUE_TEXTS', 'draw_title', 'order_seen_findings', 'unseen_f
 # %% ../../../nbs/papers/montagelie/findings.ipynb #findings-imports
 from ...core.records import DataFrame
 from ...evaluators.offline.order import UNSEEN
-from ...report.tables import format_p
+from ...report.tables import format_interval, format_p
 from ...report.words import corrected_over, listed
 
 # %% ../../../nbs/papers/montagelie/findings.ipynb #findings-names
@@ -30,11 +30,12 @@ def order_seen_findings(
 
     - benchmark, evaluator
     - difficulty: only the rows of `mean` are read
-    - auc, ci_low: 0 to 1; no lower end where there is no interval"""
+    - auc, ci_low: 0 to 1
+    - kind: "bound" where every story says the same"""
     means = aucs[(aucs.difficulty == 'mean') & ~aucs.evaluator.isin(['length', 'random'])]
     if not len(means): return []
     title, above = draw_title(means.benchmark.iloc[0]), means[means.ci_low > .5]
-    half = means[(means.auc == .5) & means.ci_low.isna()]
+    half = means[(means.auc == .5) & (means.kind == 'bound')]
     found = [f'{title}, all stories: {len(above)} of {len(means)} evaluators are shown to notice a false order (mean AUC '
              f'above 50 %, 95 % interval, one by one): {listed(above.evaluator)}. For {len(half)} the order of sentences '
              f'does not matter: exactly 50 %.']
@@ -74,11 +75,11 @@ def unseen_findings(
         test = tests[(tests.benchmark == name) & (tests.difficulty == 'mean')
                      & (tests.evaluator == next_.evaluator)].astype(dict(q=float))
         lead, q = _ahead(test.iloc[0], next_.evaluator)
-        interval = (f' [{100*own.ci_low:.1f}, {100*own.ci_high:.1f}]' if pd.notna(own.ci_low) else ' (no interval)')
+        ends = None if pd.isna(own.ci_low) else (100*own.ci_low, 100*own.ci_high)
         tuned = ' (tuned on other stories of it)' if name.split(', ')[0] in UNSEEN else ''
         found.append(f'{draw_title(name)}, {own.groups} unseen stories: order_path{tuned} scores a true text above a '
-                     f'lie in {100*own.auc:.1f} %{interval} of the cases, the next, {next_.evaluator}, in '
-                     f'{100*next_.auc:.1f} %; {lead} ({q}, {corrected_over(test)}).')
+                     f'lie in {100*own.auc:.1f} %{format_interval(100*own.auc, ends, 1)} of the cases, the next, '
+                     f'{next_.evaluator}, in {100*next_.auc:.1f} %; {lead} ({q}, {corrected_over(test)}).')
     return found
 
 # %% ../../../nbs/papers/montagelie/findings.ipynb #findings-leader

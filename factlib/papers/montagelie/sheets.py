@@ -12,6 +12,8 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from ...benchmarks.montagelie import DIFFICULTIES
 from ...core.checks import check_count
 from ...core.files import digest, parse_json, shipped, write_atomic
@@ -20,7 +22,7 @@ from ...metaeval.order import item_of
 from ...perturb.base import seeded
 from ...validity.agreement import alpha, kappa
 from ...validity.base import no_value
-from ...validity.resampling import bootstrap
+from ...validity.intervals import interval
 
 # %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-criteria
 def _criteria():
@@ -246,15 +248,14 @@ def _table_parts(frame):
             if criterion in parts: yield d, criterion, parts[criterion]
 
 # %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-table-row
-def _table_row(difficulty, criterion, part, level, n_resamples, seed):
+def _table_row(difficulty, criterion, part, level):
     "One percentage with its counts and its interval; `part`: the answers."
     given = [x for x in part.answer if not no_value(x)]
     yes, n = int(sum(given)), len(given)
     if difficulty != 'all': low, high = _wilson(yes, n, level)
     else:
-        percent, settings = lambda x: 100*x.mean(), dict(n_resamples=n_resamples, level=level, seed=seed)
-        r = bootstrap(percent, list(part.answer), groups=list(part.group), limits=(0, 100), **settings)
-        low, high = r.low, r.high
+        r = interval(np.mean, list(part.answer), groups=list(part.group), limits=(0, 1), level=level)
+        low, high = (None if end is None else 100*end for end in (r.low, r.high))
     return dict(level=difficulty, criterion=criterion, asked=len(part), answered=n, yes=yes,
         percent=100*yes/n if n else None, ci_low=low, ci_high=high, cell=f'{difficulty}|{criterion}')
 
@@ -262,8 +263,8 @@ def _table_row(difficulty, criterion, part, level, n_resamples, seed):
 def annotation_table(
     answers:Answers, # From `read_sheets`
     level:float=.95, # Of the intervals
-    n_resamples:int=2000, # For the rows "all"
-    seed:int=0, # Of the resampling
+    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each difficulty and criterion, then for all
     """Percentages of yes. Missing answers are left out and counted.
 
@@ -273,7 +274,7 @@ def annotation_table(
     - cell: its name in the published table"""
     import pandas as pd
     frame = answers.frame[~answers.frame.shared]
-    rows = [_table_row(difficulty, criterion, part, level, n_resamples, seed)
+    rows = [_table_row(difficulty, criterion, part, level)
             for difficulty, criterion, part in _table_parts(frame)]
     if not rows:
         raise BadInput('All instances are shared, so there are none for the table: deal some to single annotators.')
@@ -302,8 +303,8 @@ def _agreement_row(criterion, part, level, n_resamples, seed):
 def annotation_agreement(
     answers:Answers, # From `read_sheets`
     level:float=.95, # Of the interval
-    n_resamples:int=1000, # Of sources
-    seed:int=0, # Of the resampling
+    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a criterion
     """Agreement of the annotators on the shared instances.
 

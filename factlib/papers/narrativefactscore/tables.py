@@ -15,6 +15,8 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Callable
 
+import numpy as np
+
 from ...core.checks import check_choice
 from ...core.files import need_columns
 from ...core.records import BadInput, DataFrame, Example
@@ -24,8 +26,8 @@ from ...llm.costs import Planned, estimate_tokens, prompt_tokens
 from .misprints import claims, narrativefactscore_audit, remarked # from here too
 from ...validity.association import correlation_test, kendall, partial, spearman
 from ...validity.base import corrected, holm, no_value
-from ...validity.paired import effect_size, permutation_test
-from ...validity.resampling import bootstrap
+from ...validity.intervals import interval
+from ...validity.paired import effect_size
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-tables
 TABLES = ('1', '2', '3', '4', '5', '6', '7', '8', '9', 'fig1', 'abstract', 'section 1', 'section 4.1', 'section 4.4',
@@ -83,7 +85,7 @@ _ENDS = ('', '_low', '_high', '_p')
 def correlation_table(
     judgements:DataFrame, # With `metaeval.labels.with_truth`; perhaps the column dataset
     per_group:bool=False, # Within each story or book, then the mean: no credit for telling these apart
-    **options, # n_resamples of stories (1000), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set and evaluator
     """Table 1, and any forms of an evaluator for Table 2.
 
@@ -122,7 +124,7 @@ def _controls(judgements, control):
 def held_table(
     judgements:DataFrame, # As for `correlation_table`
     control:str='length', # Evaluator whose values are held
-    **options, # n_resamples of stories (1000), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set and other evaluator
     """Spearman's correlation, less what the control explains.
 
@@ -156,7 +158,7 @@ def _forms(judgements, whole):
 def ablation_table(
     judgements:DataFrame, # As for `correlation_table`
     whole:str='narrativefactscore', # Evaluator that the others are forms of
-    **options, # n_resamples of stories, and permutations (999), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set, other evaluator and coefficient
     """Table 2, and Table 1 as differences.
 
@@ -203,14 +205,14 @@ def _wide(scores):
         wide = part.groupby(['group', 'variant'], sort=False).x.mean().unstack('variant')
         yield key, wide[[name for name in order if name in wide]]
 
-def _film_mean(x, limits, n_resamples=1000, seed=0):
+def _film_mean(x, limits, null=None):
     "A mean with its interval, which stays within what the mean can be; limits None: that is not known."
-    return bootstrap(lambda column: column.mean(), x, n_resamples=n_resamples, seed=seed, limits=limits)
+    return interval(np.mean, x, limits=limits, null=null)
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-quality
 def quality_table(
     scores:DataFrame, # From `measured`
-    **options, # n_resamples of films (1000), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set, variant and measure
     """Tables 3, 5, 6 and 8.
 
@@ -220,7 +222,7 @@ def quality_table(
     rows, films = [], scores.groupby(['dataset', 'measure', 'variant']).group.nunique()
     for (dataset, measure), wide in _wide(scores):
         for variant in wide:
-            r = _film_mean(_numbers(wide[variant]), (0, 100) if measure in READINGS else None, **options)
+            r = _film_mean(_numbers(wide[variant]), (0, 100) if measure in READINGS else None)
             rows.append(dict(dataset=dataset, variant=variant, measure=measure, mean=r.estimate, ci_low=r.low,
                 ci_high=r.high, scored=r.n, groups=films[dataset, measure, variant]))
     return _as_numbers(rows, ['mean', 'ci_low', 'ci_high'])
@@ -230,10 +232,9 @@ def _change_row(before, after, limits=None, n_resamples=1000, seed=0):
     "From one kind of text to another, film by film."
     d = [None if a is None or b is None else b - a for a, b in zip(_numbers(before), _numbers(after))]
     known = [x for x in d if x is not None]
-    r, size = _film_mean(d, limits, n_resamples, seed), effect_size(d).estimate if len(known) > 1 else None
-    p = permutation_test(d, seed=seed).p if known else None
+    r, size = _film_mean(d, limits, 0), effect_size(d).estimate if len(known) > 1 else None
     rises, falls = (sum(sign*x > 1e-9 for x in known) for sign in (1, -1))
-    return dict(delta=r.estimate, ci_low=r.low, ci_high=r.high, dz=size, p=p, rises=rises, falls=falls,
+    return dict(delta=r.estimate, ci_low=r.low, ci_high=r.high, dz=size, p=r.p, rises=rises, falls=falls,
         compared=len(known), groups=len(d))
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-changes
@@ -249,12 +250,12 @@ def changes_table(
     scores:DataFrame, # From `measured`
     pairs:list|None=None, # (before, after); None: each variant and the next
     family:str='table', # What is corrected together: the whole table, or the measures of each 'pair' of a set
-    **options, # n_resamples of films (1000), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set, measure and pair
     """What changes from one kind of text to another.
 
     - dataset, measure, before, after
-    - delta, ci_low, ci_high, dz: points, and in sd of differences; p: sign flips
+    - delta, ci_low, ci_high, dz: points, and in sd of differences; p: of the same t
     - q: by Benjamini and Hochberg, since nobody fixed which measure should change; family: over so many tests
     - rises, falls, compared, groups: films, with both scores, all"""
     reach = lambda measure: (-100, 100) if measure in READINGS else None
@@ -374,7 +375,7 @@ def drafts_table(
 def gains_table(
     scores:dict, # Model, or '' for the rules -> from `papers.narrativefactscore.printed.quality_scores`
     first:str='GPT-4o-mini', # What the first version is called there
-    **options, # n_resamples of films (1000), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each model, set, measure and round
     "As `changes_table`, from the first version to each later one, with a column `model`; q over a model's table."
     import pandas as pd
@@ -445,7 +446,7 @@ def _share(right, of):
 
 def _alias_row(measure, right, of, n_resamples=1000, seed=0):
     "A share of pairs, its interval over stories."
-    r = bootstrap(_share, list(right), list(of), n_resamples=n_resamples, seed=seed, limits=(0, 1))
+    r = interval(_share, list(right), list(of), limits=(0, 1))
     percent = [None if x is None else 100*x for x in (r.estimate, r.low, r.high)]
     return dict(zip(('measure', 'percent', 'ci_low', 'ci_high'), (measure, *percent))) | dict(
         right=sum(right), of=sum(of), stories=len(of))
@@ -454,7 +455,7 @@ def _alias_row(measure, right, of, n_resamples=1000, seed=0):
 def alias_table(
     people:dict, # Story -> lists of names, as `[c.names for c in graph.characters]`
     gold:dict, # The same, annotated
-    **options, # n_resamples of stories (1000), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for precision and one for recall
     """Which names are one person's.
 
@@ -532,7 +533,7 @@ def _mean_costs(about, own):
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-latency
 def latency_table(
     judgements:DataFrame, # As for `correlation_table`, with the column seconds
-    **options, # n_resamples of stories (1000), seed (0)
+    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set and evaluator
     """Table 7 as it is printed.
 

@@ -73,8 +73,8 @@ def correlation_table(
 # %% ../../../nbs/papers/trutheval/tables.ipynb #trutheval-tables-scores
 def scores_by_level(
     rows:DataFrame, # From `with_steps`
-    n_resamples:int=1000, # For the intervals
-    seed:int=0, # Of the resamples
+    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
     limits:dict|None=None, # Evaluator -> the lowest and the highest score that it gives: no interval goes beyond
 )->DataFrame:
     """Figure 3a.

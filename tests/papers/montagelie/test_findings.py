@@ -34,16 +34,18 @@ def test_nothing_is_said_of_no_unseen_stories():
     assert unseen_findings(pd.DataFrame(), pd.DataFrame()) == []
 
 @pytest.mark.parametrize('low, says',
-                         [(.6, '1 of 2 evaluators are shown to notice a false order (mean AUC above 50 %, 95 % interval, '
+                         [(.6, '1 of 3 evaluators are shown to notice a false order (mean AUC above 50 %, 95 % interval, '
                                'one by one): '
                                'rougeL'),
-                          (.4, '0 of 2 evaluators are shown to notice a false order (mean AUC above 50 %, 95 % interval, '
+                          (.4, '0 of 3 evaluators are shown to notice a false order (mean AUC above 50 %, 95 % interval, '
                                'one by one): '
                                'none')])
 def test_who_sees_the_order(low, says):
-    rows = [('rougeL', .7, low), ('factscore', .5, None), ('random', .9, .8)] # a control is never counted
+    rows = [('rougeL', .7, low, 't'), ('factscore', .5, .4, 'bound'), ('exact', .5, .4, 't'),
+            ('random', .9, .8, 't')] # a control is never counted
     aucs = pd.DataFrame([dict(benchmark='storysumm_order', variant='original',
-                              difficulty='mean', evaluator=e, auc=auc, ci_low=ci_low) for e, auc, ci_low in rows])
+                              difficulty='mean', evaluator=e, auc=auc, ci_low=ci_low, kind=kind)
+                         for e, auc, ci_low, kind in rows])
     text = joined(order_seen_findings(aucs))
     assert says in text and 'For 1 the order of sentences does not matter: exactly 50 %.' in text
     assert 'exactly 50 %: factscore.' in text

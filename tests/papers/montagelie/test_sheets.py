@@ -181,7 +181,9 @@ def test_percentages_by_hand(tmp_path):
         ci = scipy.stats.binomtest(yes, 10).proportion_ci(method='wilson')
         assert (table.ci_low[cell], table.ci_high[cell]) == pytest.approx((100*ci.low, 100*ci.high))
     assert table.ci_low['all|coherence'] < 92.5 < table.ci_high['all|coherence']
-    assert table.ci_low.isna()['all|semantic fidelity'] # each source has one no of four: no spread between sources
+    # Each source has one no of four: ten sources that agree, each side 2.5 % of (1 - q)^10.
+    assert table.ci_low['all|semantic fidelity'] == pytest.approx(75*.025**.1)
+    assert table.ci_high['all|semantic fidelity'] == pytest.approx(100 - 25*.025**.1)
 
 def test_shared_instances_are_not_in_the_table(tmp_path):
     sheets = annotation_sheets(instances(6), 4, shared=2)

@@ -36,7 +36,7 @@ def test_what_edits_of_true_summaries_do():
     says(own_changes_finding(own), 'changes by −1.0 [−2.0, 0.0] for harmless edits and −5.0 for all false (')
 
 def test_each_pair_of_kinds_is_a_family_of_its_own():
-    """A measure that falls on all of six stories has p 2/64 = .03125.
+    """Falls in the ratio of 1 to 6 on six stories, for each question.
 
     Under Benjamini and Hochberg the largest p stays as it is, and no other is above it: of equal ones all stay."""
     edits = {'original': 0, 'harmless': 1, 'false 1': 2, 'false 4': 3, 'false all': 4}
@@ -46,9 +46,9 @@ def test_each_pair_of_kinds_is_a_family_of_its_own():
     scores = measured(pd.DataFrame(rows), {e: (e, 'value') for e in ('factscore', 'rouge1')})
     pairs = [('original', after) for after in list(edits)[1:]] + [('harmless', 'false all')]
     found = changes_table(scores, pairs, family='pair', seed=0)
-    assert set(found.p) == set(found.q) == {.03125} and set(found.family) == {2}
-    found = changes_table(scores, pairs, seed=0) # the table as one family
-    assert set(found.q) == {.03125} and set(found.family) == {10}
+    assert found.q.tolist() == pytest.approx(found.p.tolist()) and set(found.family) == {2}
+    whole = changes_table(scores, pairs, seed=0) # the table as one family
+    assert whole.q.max() == pytest.approx(whole.p.max()) and set(whole.family) == {10}
 
 def graph_finding(whole, form, books=12, same=False):
     "The findings of the table of correlations, for scores that follow the truth with these errors."

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-import scipy
+import scipy.stats
 
 from factlib.core.files import data_home
 from factlib.core.records import BadInput, Example
@@ -91,11 +91,15 @@ def test_quality_and_changes():
     assert change.delta == pytest.approx(40)
     assert (change.rises, change.falls, change.compared, change.groups) == (1, 0, 1, 2) and pd.isna(change.dz)
 
-def test_sign_flips_and_effect_by_hand():
+def test_changes_by_hand():
     scores = measured(pd.concat([version_frame('rouge1', 'reference', [1.]*4),
                                  version_frame('rouge1', 'perturbed', [.8, .7, .9, .8])]))
     change, = changes_table(scores, n_resamples=50).itertuples()
-    assert change.delta == pytest.approx(-20) and change.p == 2/2**4
+    # Falls of 20, 30, 10, 20, within -100 to 100: the share (100 - 20)/200 has the error sem/200, and p asks how far
+    # it is from a half in errors of a half.
+    n_star = .4*.6/(scipy.stats.sem([20, 30, 10, 20])/200)**2
+    assert change.delta == pytest.approx(-20)
+    assert change.p == pytest.approx(2*scipy.stats.t.sf(.1/(.25/n_star)**.5, 3))
     assert change.dz == pytest.approx(-20/np.std([20, 30, 10, 20], ddof=1)) and change.falls == 4
 
 def test_several_texts_of_a_film_count_once():
