@@ -8,7 +8,7 @@ __all__ = ['support_findings', 'accuracy_findings', 'model_findings', 'ablation_
 # %% ../../../nbs/papers/vista/findings.ipynb #findings-imports
 from ...core.records import DataFrame, is_missing
 from ...report.tables import format_estimate
-from ...report.words import by_interval, listed
+from ...report.words import by_interval, corrected_over, listed
 from .printed import BY_RULES, THREE
 
 # %% ../../../nbs/papers/vista/findings.ipynb #findings-support
@@ -22,12 +22,12 @@ def support_findings(
     - dataset, evaluator
     - auc, ci_low, ci_high
     - difference, difference_low, difference_high: from word_support on the same turns, or missing
-    - p_holm"""
+    - q, family: over the evaluators that met word_support on the set"""
     import pandas as pd
     better = aucs[aucs.evaluator == 'vista, by rules'].dropna(subset='difference')
     if not len(better): return []
-    sure = better[(better.difference_low > 0) & (better.p_holm < .05)]
-    worse = better[(better.difference_high < 0) & (better.p_holm < .05)]
+    sure = better[(better.difference_low > 0) & (better.q < .05)]
+    worse = better[(better.difference_high < 0) & (better.q < .05)]
     words, sets = better.auc - better.difference, f'{len(better)} set' + 's'*(len(better) > 1)
     unclear = len(better) - len(sure) - len(worse)
     fitted = aucs[(aucs.evaluator == 'vista_fitted') & aucs.auc.notna()]
@@ -41,8 +41,8 @@ def support_findings(
         f'the source alone with {words.min():.2f} to {words.max():.2f}.'
         + (f' Its rules were made on {made_on} of the {written} written dialogues.' if made_on else ''),
         f'That claims beat shared words is shown on {len(sure)} of {sets}, the opposite on {len(worse)}'
-        + (f'; on {unclear} it can\'t be told (Holm over the table, differences of {better.difference.min():+.3f} to '
-           f'{better.difference.max():+.3f}).' if unclear else ' (Holm over the table).'),
+        + (f'; on {unclear} it can\'t be told' if unclear else '') + f' (on each set {corrected_over(better)}'
+        + (f'; differences of {better.difference.min():+.3f} to {better.difference.max():+.3f}).' if unclear else ').'),
         f'Set by set, the AUC of vista by rules and its difference from shared words: {by_set}.',
         'vista_fitted, with weights from BEGIN\'s development sets, on other turns: '
         + '; '.join(f'{r.dataset} {r.auc:.3f}{interval(r)}' for r in fitted.itertuples()) + '.']

@@ -4,22 +4,22 @@ import pandas as pd
 from factlib.papers.vista.findings import ablation_findings, accuracy_findings, claim_findings, support_findings
 from sentences import joined, says
 
-def aucs(*differences, half=.02, p_holm=.01, made_on=0):
+def aucs(*differences, half=.02, q=.01, made_on=0):
     rows = [dict(dataset=f'set{i}', evaluator='vista, by rules', auc=.9, ci_low=.8, ci_high=.95, difference=d,
-                 difference_low=d - half, difference_high=d + half, p_holm=p_holm) for i, d in enumerate(differences)]
+                 difference_low=d - half, difference_high=d + half, q=q, family=3) for i, d in enumerate(differences)]
     return joined(support_findings(pd.DataFrame(rows), made_on, 30))
 
 def test_whether_claims_beat_shared_words():
     says(aucs(.1, -.1), 'AUC of 0.90 to 0.90 on 2 sets', 'alone with 0.80 to 1.00',
-         'beat shared words is shown on 1 of 2 sets, the opposite on 1 (Holm')
+         'beat shared words is shown on 1 of 2 sets, the opposite on 1 (on each set Benjamini-Hochberg over 3 tests)')
     says(aucs(.1, .01), 'shown on 1 of 2 sets, the opposite on 0; on 1 it can\'t be told')
-    says(aucs(.1, -.1, p_holm=.2), 'shown on 0 of 2 sets, the opposite on 0; on 2 it can\'t be told')
+    says(aucs(.1, -.1, q=.2), 'shown on 0 of 2 sets, the opposite on 0; on 2 it can\'t be told')
     says(aucs(.1, made_on=20), 'Its rules were made on 20 of the 30 written dialogues.')
     assert 'rules were made' not in aucs(.1)
 
 def test_without_both_labels_nothing_is_compared():
     table = pd.DataFrame([dict(dataset='a', evaluator='vista, by rules', auc=None, difference=None, difference_low=None,
-                               difference_high=None, p_holm=None)])
+                               difference_high=None, q=None, family=3)])
     assert support_findings(table, 0, 0) == []
 
 def test_an_ablation_that_changes_nothing_says_nothing():
