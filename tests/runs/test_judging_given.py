@@ -223,3 +223,13 @@ def test_other_texts_under_the_same_names_are_another_benchmark(tmp_path):
     shown.finish()
     again = show(tmp_path, 'shown', name='again')
     assert by_name(again.given) == benchmarks and len(again.given.rows) == 4
+
+def test_a_form_by_rules_is_called_so(tmp_path):
+    "Whoever could ask a model and asks none is not called as in the paper; without texts there are no rows."
+    one = [Example('a', source='Ann left. Bob slept.', target='Ann left.', truth='true', group='a')]
+    run = Experiment('x', '', '', dict(out=str(tmp_path), seed=0, n=0))
+    frame = evaluate_in([get('factscore_single'), get('factual_correctness_words'), get('length')],
+                        dict(mine=[one[0], Example('b', source='Ann.', target='Ann.', reference='Ann.')]), run)
+    assert list(dict.fromkeys(frame.evaluator)) == [
+        'factscore_single, by rules', 'factual_correctness_words, by rules', 'length']
+    assert evaluate_in(get('length'), {}, run).empty
