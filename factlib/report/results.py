@@ -376,7 +376,7 @@ class Experiment:
         self.counts, self.display = ScoreCounts(), NotebookDisplay(name, self.out)
         self.findings: list[dict] = []
         self.shown: list[dict] = [] # tables and figures of the page
-        self.judged: list = [] # frames of `judgements.parquet`
+        self.judged: DataFrame|None = None # rows of `judgements.parquet`
         self.result: dict|None = None # when it is finished
         self.spent_before = None if process_ledger().file else spent_here() # a file holds all runs into this folder
         for said in given.said if given else (): self.finding(said, cell='')
@@ -526,8 +526,9 @@ class Experiment:
             meta=as_json(e and e.meta for e, _ in told), text_hash=[text for _, text in told])
         number_or_none = lambda column: column.map(lambda x: x is None or isinstance(x, float)).all()
         numbers = [c for c in rows if c == 'value' or rows[c].dtype == object and number_or_none(rows[c])]
-        self.judged.append(rows.astype({c: 'Float64' for c in numbers})) # a missing number is null, never NaN
-        self._write_frame('judgements.parquet', pd.concat(self.judged, ignore_index=True))
+        rows = rows.astype({c: 'Float64' for c in numbers}) # a missing number is null, never NaN
+        self.judged = pd.concat([self.judged, rows], ignore_index=True) # the first call's None is left out
+        self._write_frame('judgements.parquet', self.judged)
         if self.texts.add(examples, benchmark, part, **drawn):
             self._write_frame('examples.parquet', self.texts.to_frame())
 

@@ -179,5 +179,5 @@ def last_words(
 )->DataFrame: # version, words: the first and the last of each summary
     "A summary that was right after one round is as long as it was then, not gone."
     import pandas as pd
-    ends = versions.groupby('example_id', sort=False).words.agg(['first', 'last'])
+    ends = versions.groupby(['benchmark', 'example_id'], sort=False).words.agg(['first', 'last'])
     return pd.DataFrame(dict(version=['initial']*len(ends) + ['last']*len(ends), words=[*ends['first'], *ends['last']]))

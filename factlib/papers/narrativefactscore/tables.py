@@ -247,7 +247,7 @@ def _checked_pairs(scores, pairs):
 def changes_table(
     scores:DataFrame, # From `measured`
     pairs:list|None=None, # (before, after); None: each variant and the next
-    family:str='table', # What Holm corrects over: the whole table, or the measures of each 'pair'
+    family:str='table', # What Holm corrects over: the whole table, or the measures of each 'pair' of a set
     **options, # n_resamples of films (1000), seed (0)
 )->DataFrame: # One row for each set, measure and pair
     """What changes from one kind of text to another.
@@ -261,7 +261,7 @@ def changes_table(
         for (dataset, measure), wide in _wide(scores) for a, b in _checked_pairs(scores, pairs) if {a, b} <= set(wide)]
     table = _as_numbers(rows, ['delta', 'ci_low', 'ci_high', 'dz', 'p'])
     if not rows: return table
-    by_pair = table.groupby(['before', 'after']).p
+    by_pair = table.groupby(['dataset', 'before', 'after']).p
     return table.assign(p_holm=by_pair.transform(holm) if family == 'pair' else holm(list(table.p)))
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-versions
@@ -305,14 +305,14 @@ def verdict_counts(
 )->DataFrame: # One row a judgement
     """Figure 1.
 
-    - example_id, evaluator, value
+    - dataset, where there is one; example_id, evaluator, value
     - facts, supported, unsupported, undecided: how many"""
-    facts = facts_table(judgements)
     rows = []
     for j in judgements.itertuples():
-        own = facts[(facts.example_id == j.example_id) & (facts.evaluator == j.evaluator)].verdict
-        yes, no = ((own == word).sum() for word in _WORDS.values())
-        about = dict(example_id=j.example_id, evaluator=j.evaluator, value=j.value)
+        own = [_verdict(fact['verdict']) for fact in (j.evidence or {}).get('facts', ())]
+        yes, no = (own.count(word) for word in _WORDS.values())
+        about = {name: getattr(j, name) for name in ('dataset', 'example_id', 'evaluator', 'value')
+                 if name in judgements}
         rows.append(about | dict(facts=len(own), supported=yes, unsupported=no, undecided=len(own) - yes - no))
     return _as_numbers(rows, ['value'])
 

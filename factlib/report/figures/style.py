@@ -96,7 +96,8 @@ def _show(fig):
 
 def _settled(fig):
     "The figure with a fixed layout, so that every saving gives the same bytes, and the same picture in every kernel."
-    for _ in range(2): fig.draw_without_rendering() # the second pass settles what moved in the first
+    layout = fig.get_layout_engine()
+    for _ in range(2 if layout and fig.axes else 0): layout.execute(fig) # the second settles what moved in the first
     fig.set_layout_engine('none')
     fig._ipython_display_ = functools.partial(_show, fig)
     return fig
