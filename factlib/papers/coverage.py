@@ -117,7 +117,7 @@ def _problem(name, entry, rooms, experiments):
         return f'No cell of {entry.experiment} names {Path(entry.file).stem!r}.'
     return ''
 
-def _command(experiment, options='', experiments=None):
+def _command(experiment, options, experiments):
     "What is typed; '' for no experiment."
     known = experiments.get(experiment)
     return f'{known.command} {options}'.strip() if known else ''
@@ -157,7 +157,8 @@ def published_tables(
             table=name, says=entry.says, cells=entry.numbers, room=', '.join(rooms), experiment=entry.experiment,
             cell=_cell(entry, by), file=entry.file, state=entry.state,
             command=_command(entry.experiment, entry.options, experiments),
-            own='; '.join(_command(*told.split(' ', 1), experiments=experiments) for told in entry.also),
+            own='; '.join(_command(name, options, experiments)
+                          for name, _, options in (told.partition(' ') for told in entry.also)),
             audit=f'{entry.experiment}/tables/audit.csv' if entry.numbers and by.audited else '',
             problem=_problem(name, entry, rooms, experiments)))
     return pd.DataFrame(rows)

@@ -237,3 +237,13 @@ def test_a_seed_in_a_method_that_is_its_draws_tells_nothing_apart(tmp_path):
     assert [len(given.frame('main', 'words, m', draw)) for draw in given.draws['main']] == [2, 2]
     told = [called for called, *_ in GivenJudgements([*folders, judged('seven', 7, 1)]).labels()]
     assert sorted(told) == ['words, m [seed:7]', 'words, m [seed]']
+
+def test_a_form_by_rules_is_called_so(tmp_path):
+    "Whoever could ask a model and asks none is not called as in the paper; without texts there are no rows."
+    one = [Example('a', source='Ann left. Bob slept.', target='Ann left.', truth='true', group='a')]
+    run = Experiment('x', '', '', dict(out=str(tmp_path), seed=0, n=0))
+    frame = evaluate_in([get('factscore_single'), get('factual_correctness_words'), get('length')],
+                        dict(mine=[one[0], Example('b', source='Ann.', target='Ann.', reference='Ann.')]), run)
+    assert list(dict.fromkeys(frame.evaluator)) == [
+        'factscore_single, by rules', 'factual_correctness_words, by rules', 'length']
+    assert evaluate_in(get('length'), {}, run).empty
