@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['NOTEBOOKS', 'HELD', 'SESSION', 'check_results', 'own_files', 'digests', 'write_result', 'write_page', 'ResultFolder',
-           'ScoreCounts', 'text_hash', 'JudgedTexts', 'Shown', 'Markdown', 'opening', 'NotebookDisplay', 'Experiment']
+           'ScoreCounts', 'text_hash', 'JudgedTexts', 'draw_text', 'Shown', 'Markdown', 'opening', 'NotebookDisplay',
+           'Experiment']
 
 # %% ../../nbs/report/results.ipynb #results-imports
 import hashlib, io, json, os, re, time
@@ -16,7 +17,7 @@ from .. import __version__
 from ..core.files import digest, whole_characters, write_atomic
 from ..core.folders import MARK, Part, drop_failed, recover
 from ..core.ownership import check_exchange, check_ours, is_ours, made_files
-from ..core.records import BadInput, DataFrame
+from ..core.records import BadInput, DataFrame, is_missing
 from ..core.ledger import Spent, process_ledger, spent_here
 from .figures.style import figure_bytes
 from .page import INDEX, build_page, gathers, result_page
@@ -237,6 +238,17 @@ class JudgedTexts:
         return frame.astype({name: 'Int64' for name in ('seed', 'n')}
                             | {name: 'string' for name in frame if name not in ('seed', 'n')})
 
+# %% ../../nbs/report/results.ipynb #results-draw
+def draw_text(
+    examples, # `Example`s
+    seed:int|None, # Of the draw; None: not known
+    split:str='', # Part of the benchmark; empty: all of it, or its usual one
+)->str: # '12 groups, seed 0'
+    "How a benchmark was drawn, in words."
+    n = len({e.group for e in examples})
+    told = [f'{n} group{"s"*(n != 1)}', '' if seed is None else f'seed {seed}', split and f'split {split}']
+    return ', '.join(filter(None, told))
+
 # %% ../../nbs/report/results.ipynb #results-literally
 class Shown:
     "HTML that a notebook displays."
@@ -377,6 +389,7 @@ class Experiment:
         self.findings: list[dict] = []
         self.shown: list[dict] = [] # tables and figures of the page
         self.judged: list = [] # frames of `judgements.parquet`
+        self.draws: dict = {} # (benchmark, seed) -> its draw, in words; of None for a seed, that of the main judgements
         self.result: dict|None = None # when it is finished
         self.spent_before = None if process_ledger().file else spent_here() # a file holds all runs into this folder
         for said in given.said if given else (): self.finding(said, cell='')
@@ -416,7 +429,9 @@ class Experiment:
         on_page:bool=True, # Also on the page, or only in the notebook and as a file?
         rows:int=24, # So many of a longer table's rows are shown in the notebook
     ): # For display
-        "Write a table as `tables/NAME.csv` and `.html`."
+        """Write a table as `tables/NAME.csv` and `.html`. One of evaluators on benchmarks gets the column `draw`, unless it
+        has it: how each benchmark was drawn, so that numbers of different draws are told apart."""
+        frame = self._with_draw(frame)
         shown = frame if columns is None else frame[list(columns)]
         if isinstance(digits, dict): digits = {c: d for c, d in digits.items() if c in shown.columns}
         html = partial(to_html, digits=digits, names=columns)
@@ -426,6 +441,14 @@ class Experiment:
                                            columns=columns, digits=_as_plain(digits)))
         if len(shown) > rows: caption += f' (The first {rows} of {len(shown)} rows; all are in tables/{name}.csv.)'
         return Shown(html(shown[:rows], caption=caption))
+
+    def _with_draw(self, frame):
+        names = next((frame[c] for c in ('benchmark', 'dataset') if c in frame), None)
+        if names is None or 'evaluator' not in frame or 'draw' in frame: return frame
+        seeds = frame.seed if 'seed' in frame else [None]*len(frame)
+        keys = [(str(name).split(': ')[0], None if is_missing(seed) else int(seed)) # a name may be "NAME: QUESTION"
+                for name, seed in zip(names, seeds)]
+        return frame.assign(draw=[self.draws.get(key, '') for key in keys])
 
     def figure(self,
         fig, # A matplotlib Figure
@@ -512,6 +535,9 @@ class Experiment:
         import pandas as pd
         drawn = dict(seed=self.parameters.get('seed') if seed is None else seed,
                      n=self.parameters.get('n') if n is None else n, split=split)
+        for name in {benchmark, getattr(examples, 'name', benchmark)}:
+            for key in (None, drawn['seed']) if part == 'main' else (drawn['seed'],):
+                self.draws.setdefault((name, key), draw_text(examples, drawn['seed'], split))
         by_id = {e.id: (e, text) for e, text in zip(examples, self.texts.hashes(examples))}
         told = [by_id.get(i, (None, '')) for i in frame.example_id]
         own = {name: frame.attrs.get(name, {}) for name in ('signatures', 'names')}
