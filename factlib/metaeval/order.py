@@ -361,7 +361,8 @@ def _auc_shifts(frame, variant, difficulty, options):
     for evaluator, part in frame.groupby('evaluator', sort=False):
         values, groups, retold = _sides_of(part, variant, difficulty)
         if not groups: continue
-        who = dict(evaluator=evaluator, difficulty=difficulty, lies='retold' if retold else 'original')
+        who = dict(evaluator=evaluator, difficulty=difficulty, lies='retold' if retold else 'original',
+                   estimand='AUC of true texts that were re-told as well')
         rows.append(who | _auc_shift(values, groups, options))
     return [row | dict(p_holm=p) for row, p in zip(rows, holm([row['p'] for row in rows]))]
 
@@ -375,6 +376,7 @@ def paraphrase_aucs(
     """AUC of true texts against lies, for re-tellings and for originals, on the same items.
 
     - evaluator, difficulty, lies: "retold" or "original" ones
+    - estimand: what `auc` estimates, in words
     - auc, auc_retold: of originals, of re-tellings
     - difference, ci_low, ci_high, p: re-told minus original
     - asked, scored, groups: pairs, with both scores, sources

@@ -10,6 +10,7 @@ __all__ = ['NOTEBOOKS', 'HELD', 'SESSION', 'check_results', 'own_files', 'digest
 # %% ../../nbs/report/results.ipynb #results-imports
 import hashlib, io, json, os, re, time
 from functools import partial
+from itertools import product
 from pathlib import Path
 from urllib.parse import quote
 
@@ -389,7 +390,7 @@ class Experiment:
         self.findings: list[dict] = []
         self.shown: list[dict] = [] # tables and figures of the page
         self.judged: list = [] # frames of `judgements.parquet`
-        self.draws: dict = {} # (benchmark, seed) -> its draw, in words; of None for a seed, that of the main judgements
+        self.draws: dict = {} # (benchmark, evaluator or None for all, seed or None for any) -> the draw, in words
         self.result: dict|None = None # when it is finished
         self.spent_before = None if process_ledger().file else spent_here() # a file holds all runs into this folder
         for said in given.said if given else (): self.finding(said, cell='')
@@ -446,9 +447,10 @@ class Experiment:
         names = next((frame[c] for c in ('benchmark', 'dataset') if c in frame), None)
         if names is None or 'evaluator' not in frame or 'draw' in frame: return frame
         seeds = frame.seed if 'seed' in frame else [None]*len(frame)
-        keys = [(str(name).split(': ')[0], None if is_missing(seed) else int(seed)) # a name may be "NAME: QUESTION"
-                for name, seed in zip(names, seeds)]
-        return frame.assign(draw=[self.draws.get(key, '') for key in keys])
+        def draw(name, who, seed):
+            name, seed = str(name).split(': ')[0], None if is_missing(seed) else int(seed) # it may be "NAME: QUESTION"
+            return self.draws.get((name, who, seed)) or self.draws.get((name, None, seed), '')
+        return frame.assign(draw=list(map(draw, names, frame.evaluator, seeds)))
 
     def figure(self,
         fig, # A matplotlib Figure
@@ -535,9 +537,11 @@ class Experiment:
         import pandas as pd
         drawn = dict(seed=self.parameters.get('seed') if seed is None else seed,
                      n=self.parameters.get('n') if n is None else n, split=split)
-        for name in {benchmark, getattr(examples, 'name', benchmark)}:
-            for key in (None, drawn['seed']) if part == 'main' else (drawn['seed'],):
-                self.draws.setdefault((name, key), draw_text(examples, drawn['seed'], split))
+        said = draw_text(examples, drawn['seed'], split)
+        for key in product({benchmark, getattr(examples, 'name', benchmark)}, {*frame.evaluator, None},
+                           {drawn['seed'], None}):
+            if part == 'main': self.draws[key] = said
+            else: self.draws.setdefault(key, said)
         by_id = {e.id: (e, text) for e, text in zip(examples, self.texts.hashes(examples))}
         told = [by_id.get(i, (None, '')) for i in frame.example_id]
         own = {name: frame.attrs.get(name, {}) for name in ('signatures', 'names')}
