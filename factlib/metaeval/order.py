@@ -12,7 +12,7 @@ import math
 from ..benchmarks.montagelie import CONTROLS, DIFFICULTIES, LEVELS
 from ..core.files import need_columns
 from ..core.records import BadInput, DataFrame
-from ..validity.base import check_share, holm, is_constant, no_value, numbers
+from ..validity.base import benjamini_hochberg, check_share, corrected, is_constant, no_value, numbers
 from ..validity.detection import auc, auc_ci, as_levels, bounds_auc, level_auc, mean_auc_test
 from ..validity.paired import equivalence, paired_t
 from ..validity.resampling import bootstrap
@@ -122,13 +122,6 @@ def _compared(mine, pairs, options):
     cells = dict(difference=r.estimate, ci_low=r.low, ci_high=r.high, p=r.p)
     return cells | dict(scored=int(both.sum()), groups=r.groups)
 
-# %% ../../nbs/metaeval/order.ipynb #order-family
-def _with_holm(tests):
-    "The tests of one difficulty with the corrected p, and over how many it was corrected."
-    family = sum(test['p'] is not None for test in tests)
-    adjusted = holm([test['p'] for test in tests])
-    return [test | dict(p_holm=p, family=family) for test, p in zip(tests, adjusted)]
-
 # %% ../../nbs/metaeval/order.ipynb #order-tests
 def order_tests(
     frame:DataFrame, # From `evaluate`, of several evaluators
@@ -142,7 +135,7 @@ def order_tests(
 
     - evaluator, difficulty: one of the four, or "mean"
     - difference, ci_low, ci_high, p: its AUC minus that of `against`
-    - p_holm, family: over the evaluators of a difficulty
+    - q, family: by Benjamini and Hochberg over so many evaluators, those of a difficulty
     - scored, groups: different texts with both scores, sources"""
     import pandas as pd
     options = dict(n_resamples=n_resamples, n_flips=n_flips, seed=seed)
@@ -154,10 +147,10 @@ def order_tests(
     sets = {d: [sides] for d, sides in pairs.items()}
     if len(pairs) == 4: sets['mean'] = list(pairs.values())
     for d, of in sets.items():
-        rows += _with_holm([dict(evaluator=name, difficulty=d) | _compared(part, of, options)
-                            for name, part in judged.items()])
-    return pd.DataFrame(rows, columns=['evaluator', 'difficulty', 'difference', 'ci_low', 'ci_high', 'p', 'p_holm',
-                                       'family', 'scored', 'groups'])
+        rows += [dict(evaluator=name, difficulty=d) | _compared(part, of, options) for name, part in judged.items()]
+    columns = ['evaluator', 'difficulty', 'difference', 'ci_low', 'ci_high', 'p', 'q', 'family', 'scored', 'groups']
+    tests = pd.DataFrame(rows, columns=[c for c in columns if c not in ('q', 'family')])
+    return corrected(tests, ['difficulty'])[columns]
 
 # %% ../../nbs/metaeval/order.ipynb #order-threshold
 def _threshold(scored, evaluator, difficulty, caught):
@@ -268,9 +261,9 @@ READINGS = {
 def _reading(row, alpha, constant):
     "What the two tests say together."
     if constant and row['scored'] > 1: return 'constant shift' if row['difference'] else 'identical'
-    if row['p_holm'] is None: return 'open'
-    within = row['p_same_holm'] is not None and row['p_same_holm'] < alpha
-    if row['p_holm'] >= alpha: return 'the same within the margin' if within else 'open'
+    if row['q'] is None: return 'open'
+    within = row['q_same'] is not None and row['q_same'] < alpha
+    if row['q'] >= alpha: return 'the same within the margin' if within else 'open'
     return 'differs, within the margin' if within else 'differs'
 
 # %% ../../nbs/metaeval/order.ipynb #order-retold-row
@@ -292,9 +285,10 @@ def _shifts(pairs, margins, level):
         cells, constant = _shift(part, margins[evaluator], level)
         tests.append(dict(evaluator=evaluator, level=part.level.iloc[0]) | cells)
         constants.append(constant)
-    adjusted = holm([t['p'] for t in tests]), holm([t['p_same'] for t in tests])
-    for test, constant, p, p_same in zip(tests, constants, *adjusted):
-        row = test | dict(p_holm=p, p_same_holm=p_same)
+    adjusted = [benjamini_hochberg([test[name] for test in tests]) for name in ('p', 'p_same')]
+    family = sum(q is not None for q in adjusted[0])
+    for test, constant, q, q_same in zip(tests, constants, *adjusted):
+        row = test | dict(q=q, q_same=q_same, family=family)
         yield row | dict(reading=_reading(row, 1 - level, constant))
 
 # %% ../../nbs/metaeval/order.ipynb #order-all-shifts
@@ -317,7 +311,7 @@ def paraphrase_tests(
     - asked, scored, groups: pairs, complete ones, sources
     - difference, ci_low, ci_high, p: is it 0?
     - margin, p_same: is it within the margin?
-    - p_holm, p_same_holm: over a level's evaluators
+    - q, q_same, family: by Benjamini and Hochberg over a level's evaluators, so many have a p
     - reading: of `READINGS`"""
     import pandas as pd
     pairs, margins = _retold(frame, variant), _margins(frame, margin, share)
@@ -356,7 +350,7 @@ def _auc_shift(values, groups, options):
 
 # %% ../../nbs/metaeval/order.ipynb #order-auc-shifts
 def _auc_shifts(frame, variant, difficulty, options):
-    "The rows of one difficulty, with Holm's correction over its evaluators; those without such texts have none."
+    "The rows of one difficulty; evaluators without such texts have none."
     rows = []
     for evaluator, part in frame.groupby('evaluator', sort=False):
         values, groups, retold = _sides_of(part, variant, difficulty)
@@ -364,7 +358,7 @@ def _auc_shifts(frame, variant, difficulty, options):
         who = dict(evaluator=evaluator, difficulty=difficulty, lies='retold' if retold else 'original',
                    estimand='AUC of true texts that were re-told as well')
         rows.append(who | _auc_shift(values, groups, options))
-    return [row | dict(p_holm=p) for row, p in zip(rows, holm([row['p'] for row in rows]))]
+    return rows
 
 # %% ../../nbs/metaeval/order.ipynb #order-retold-aucs
 def paraphrase_aucs(
@@ -380,11 +374,12 @@ def paraphrase_aucs(
     - auc, auc_retold: of originals, of re-tellings
     - difference, ci_low, ci_high, p: re-told minus original
     - asked, scored, groups: pairs, with both scores, sources
-    - p_holm: over the evaluators of a difficulty"""
+    - q, family: by Benjamini and Hochberg over so many evaluators, those of a difficulty"""
     import pandas as pd
     _retold(frame, variant) # or complain
     options = dict(n_resamples=n_resamples, seed=seed)
-    return pd.DataFrame([row for d in DIFFICULTIES for row in _auc_shifts(frame, variant, d, options)])
+    rows = [row for d in DIFFICULTIES for row in _auc_shifts(frame, variant, d, options)]
+    return corrected(pd.DataFrame(rows), ['difficulty']) if rows else pd.DataFrame()
 
 # %% ../../nbs/metaeval/order.ipynb #order-choices-pair
 def _choice(true, lie):

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from ..core.checks import check_choice, check_count
+from ..core.checks import check_choice
 from ..core.records import BadInput
 from .base import Result, agree, check_share, complete, encode, flat, no_value, numbers, percent
-from .resampling import bootstrap
+from .intervals import interval
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-table
 LEVELS = ('nominal', 'ordinal', 'interval', 'ratio')
@@ -116,13 +116,12 @@ def _alpha(x, level):
     return 1 - _observed(x, level)/expected if expected > 0 else None
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-alpha-result
-def _alpha_of(x, level, groups, confidence, n_resamples, seed):
+def _alpha_of(x, level, groups, confidence):
     "Alpha of a float array, with its interval, or with a note that says why there is none."
     paired = (~np.isnan(x)).sum(1) > 1
-    unit = np.where(paired, np.arange(len(x)), np.nan) # what is resampled are the rows' numbers
-    r = bootstrap(lambda rows: _alpha(x[rows.astype(int)], level), unit, groups=groups, level=confidence,
-                  n_resamples=n_resamples, seed=seed, limits=(-1, 1),
-                  definition=f"Krippendorff's alpha, {level}, {x.shape[1]} annotators")
+    unit = np.where(paired, np.arange(len(x)), np.nan) # what is left out are the rows' numbers
+    r = interval(lambda rows: _alpha(x[rows.astype(int)], level), unit, groups=groups, level=confidence,
+                 limits=(-1, 1), null=0, definition=f"Krippendorff's alpha, {level}, {x.shape[1]} annotators")
     if r.estimate is not None: return r
     same = 'all values are the same, so agreement by chance is already perfect'
     return replace(r, note=same if paired.any() else 'no unit has two values to compare')
@@ -131,17 +130,15 @@ def _alpha_of(x, level, groups, confidence, n_resamples, seed):
 def alpha(
     table, # Units in rows, annotators in columns, None for missing
     level:str='nominal', # Or "ordinal", "interval", "ratio", which need numbers
-    groups=None, # One label a unit, resampled whole
+    groups=None, # One label a unit, left out whole
     confidence:float=.95, # Of the interval
-    n_resamples:int=1000, # Bootstrap of units; 0 for no interval
-    seed:int=0, # Same seed, same interval
-)->Result: # estimate: at most 1, 0 is chance; n: units with at least two values; asked: all units
+    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
+)->Result: # estimate: at most 1, 0 is chance; ci; p of 0; n: units with at least two values; asked: all units
     """Krippendorff's alpha (Krippendorff 2004, ch 11).
     Undefined without any two values to compare, or with only one value in the whole table."""
     check_choice(level, LEVELS, 'level')
-    confidence, n_resamples = check_share(confidence, 'confidence'), check_count(n_resamples, 'n_resamples')
-    seed, x = check_count(seed, 'seed'), _coded(table, level)
-    return _alpha_of(x, level, groups, confidence, n_resamples, seed)
+    return _alpha_of(_coded(table, level), level, groups, check_share(confidence, 'confidence'))
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-order
 WEIGHTS = (None, 'linear', 'quadratic')
@@ -203,14 +200,14 @@ def _independent_kappa(x, y, k, weights, level, name):
     return Result(None, note='both use one and the same category only' if len(x) else 'no items', **about)
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-kappa-of
-def _kappa_of(a, b, weights, labels, groups, level, **options):
+def _kappa_of(a, b, weights, labels, groups, level):
     "Kappa of labels, with either interval."
     a, b, order = _labelled(a, b, weights, labels)
     (x, y), _ = encode(a, b, labels=order)
     name = "Cohen's kappa" + (f', {weights} weights over {len(order)} categories' if weights else '')
     if groups is None: return _independent_kappa(x, y, len(order), weights, level, name)
     stat = lambda x, y: _kappa(_cells(x, y, len(order)), weights)
-    return bootstrap(stat, x, y, groups=groups, level=level, definition=name, limits=(-1, 1), **options)
+    return interval(stat, x, y, groups=groups, level=level, definition=name, limits=(-1, 1), null=0)
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-kappa
 def kappa(
@@ -218,16 +215,16 @@ def kappa(
     b, # Another's, on the same items
     weights:str|None=None, # None, "linear" or "quadratic"
     labels=None, # All categories, from least to most; numbers need none
-    groups=None, # One label an item: interval by bootstrap
+    groups=None, # One label an item: interval and p over groups
     level:float=.95, # Of the interval
-    n_resamples:int=2000, # With groups
-    seed:int=0, # With groups
-)->Result: # estimate: at most 1, 0 is chance; ci; z and p of kappa = 0 without groups
+    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
+)->Result: # estimate: at most 1, 0 is chance; ci; p of kappa = 0, with z, or with groups t
     """Cohen's (1960, weighted 1968) kappa; errors by Fleiss, Cohen & Everitt (1969).
 
     Weights count categories: 2 and 5 are one step apart unless `labels` lists 3 and 4."""
     if weights not in WEIGHTS: raise BadInput(f'weights is {weights!r}; it can be None, "linear" or "quadratic".')
-    return _kappa_of(a, b, weights, labels, groups, check_share(level, 'level'), n_resamples=n_resamples, seed=seed)
+    return _kappa_of(a, b, weights, labels, groups, check_share(level, 'level'))
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-same-claim
 def same_claim(

@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 import scipy
 
-from ..core.checks import check_choice, check_count
+from ..core.checks import check_choice
 from ..core.records import BadInput
 from .base import Result, agree, check_share, complete, count_groups, effective_groups, flat
 from .base import is_constant, join_notes, percent
-from .resampling import bootstrap, check_resampling, count_extreme, flips, permutation_p
-from .resampling import sign_flip
+from .intervals import interval
+from .resampling import check_resampling, count_extreme, flips, permutation_p, sign_flip
 
 # %% ../../nbs/validity/association.ipynb #association-pearson
 def _centred(x):
@@ -119,28 +119,24 @@ def _how_undefined(undefined):
     return ', groups with constant scores counted as 0' if undefined == 'zero' else ''
 
 # %% ../../nbs/validity/association.ipynb #association-within-definition
-def _mean_of_groups(values, name, limits, level, n_resamples, seed):
-    "The mean of one value a group with interval, p by sign flips, and how in words."
-    options = dict(groups=range(len(values)), n_resamples=n_resamples, level=level, seed=seed)
-    r = bootstrap(np.mean, values, null=0, limits=limits, definition=f'{name}, then the mean over groups', **options)
-    p, exact = sign_flip(np.array(values), 9999, seed) if len(values) else (None, True)
-    ci, p = agree(r.ci, p, 0, level, r.p)
-    tried = 'all' if exact else 9999
-    return replace(r, p=p, ci=ci, definition=f'{r.definition}; p by {tried} sign flips of the groups')
+def _mean_of_groups(values, name, limits, level):
+    "The mean of one value a group, with interval and p."
+    return interval(np.mean, values, groups=range(len(values)), limits=limits, null=0, level=level,
+                    definition=f'{name}, then the mean over groups')
 
 # %% ../../nbs/validity/association.ipynb #association-within
-def _per_group(kind, x, y, groups, level, n_resamples, seed, undefined='drop'):
+def _per_group(kind, x, y, groups, level, undefined='drop'):
     "Mean of the groups' coefficients."
     x, y, codes, about = _about(kind, x, y, groups)
     name = f'{NAMES[kind]} within each group{_how_undefined(undefined)}'
     each = [_of_group(kind, x[codes == g], y[codes == g], undefined) for g in range(about['groups'])]
     known, total = [r for r in each if r is not None], len(each)
-    r = _mean_of_groups(known, name, (-1, 1), level, n_resamples, seed)
+    r = _mean_of_groups(known, name, (-1, 1), level)
     about |= dict(definition=r.definition, effective=r.effective)
     if not known: return Result(None, note='no group with two items and variation in both', **about)
     lost = f'{total - len(known)} of {total} groups have none: fewer than two items, or no variation'
     note = join_notes(lost if len(known) < total else '', r.note)
-    return Result(r.estimate, p=r.p, ci=r.ci, note=note, **about)
+    return replace(r, note=note, **about)
 
 # %% ../../nbs/validity/association.ipynb #association-check-within
 def _check_within(per_group, groups, undefined):
@@ -151,15 +147,14 @@ def _check_within(per_group, groups, undefined):
         raise BadInput('undefined="zero" is about groups without a coefficient: it needs per_group=True.')
 
 # %% ../../nbs/validity/association.ipynb #association-correlate
-def _correlate(kind, x, y, groups, per_group, level, n_resamples, seed, undefined='drop'):
+def _correlate(kind, x, y, groups, per_group, level, undefined='drop'):
     "One of the three ways: items independent, groups pooled, or within groups."
-    level, n_resamples, seed = check_resampling(level, n_resamples, seed)
+    level = check_share(level, 'level')
     _check_within(per_group, groups, undefined)
-    if per_group: return _per_group(kind, x, y, groups, level, n_resamples, seed, undefined)
+    if per_group: return _per_group(kind, x, y, groups, level, undefined)
     if groups is None: return _independent(kind, x, y, level)
-    what = f'{NAMES[kind]}, all items pooled; p by inverting the interval'
-    return bootstrap(COEFFICIENTS[kind], x, y, groups=groups, n_resamples=n_resamples, level=level, seed=seed,
-                     null=0., definition=what, limits=(-1, 1))
+    return interval(COEFFICIENTS[kind], x, y, groups=groups, limits=(-1, 1), null=0., level=level,
+                    definition=f'{NAMES[kind]}, all items pooled')
 
 # %% ../../nbs/validity/association.ipynb #association-three-pearson
 def pearson(
@@ -168,15 +163,15 @@ def pearson(
     groups=None, # One label an item
     per_group:bool=False, # Average of the coefficients within groups
     level:float=.95, # Of the interval
-    n_resamples:int=2000, # With groups
-    seed:int=0, # With groups
+    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate -1..1, p of no association, ci; statistic t and df without groups
     """Pearson's correlation. Without groups: p by t on n-2 df, interval by Fisher's z, items independent.
 
-    With groups all items are pooled: interval over whole groups (see `bootstrap`), p by inverting it. With `per_group`
-    it is the mean of the groups' coefficients: interval over those, p by flipping their signs. Groups without
-    variation are left out and counted in the note."""
-    return _correlate('pearson', x, y, groups, per_group, level, n_resamples, seed)
+    With groups all items are pooled, and interval and p are over whole groups (see `intervals.interval`). With
+    `per_group` it is the mean of the groups' coefficients, with interval and p over those. Groups without variation
+    are left out and counted in the note."""
+    return _correlate('pearson', x, y, groups, per_group, level)
 
 # %% ../../nbs/validity/association.ipynb #association-three-spearman
 def spearman(
@@ -185,13 +180,13 @@ def spearman(
     groups=None, # One label an item
     per_group:bool=False, # Average of the coefficients within groups
     level:float=.95, # Of the interval
-    n_resamples:int=2000, # With groups
-    seed:int=0, # With groups
+    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate -1..1, p of no association, ci
     """Spearman's rank correlation (midranks), with groups as in `pearson`.
 
     Without groups the interval has Bonett & Wright's (2000) error, and p is scipy's."""
-    return _correlate('spearman', x, y, groups, per_group, level, n_resamples, seed)
+    return _correlate('spearman', x, y, groups, per_group, level)
 
 # %% ../../nbs/validity/association.ipynb #association-three-kendall
 def kendall(
@@ -200,14 +195,14 @@ def kendall(
     groups=None, # One label an item
     per_group:bool=False, # Average of the coefficients within groups
     level:float=.95, # Of the interval
-    n_resamples:int=2000, # With groups
-    seed:int=0, # With groups
+    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
     undefined:str='drop', # Groups whose x is constant: left out, or "zero"; with per_group
 )->Result: # estimate -1..1, p of no association, ci
     """Kendall's tau-b, with groups as in `pearson`. Without: Fieller's (1957) error, scipy's p (exact for small n).
 
     With ties in x but not in y it can't reach 1: a 5-point judge is bounded below 1 against a continuous truth."""
-    return _correlate('kendall', x, y, groups, per_group, level, n_resamples, seed, undefined)
+    return _correlate('kendall', x, y, groups, per_group, level, undefined)
 
 # %% ../../nbs/validity/association.ipynb #association-controls
 def _controls(control):
@@ -265,15 +260,14 @@ def partial(
     control, # One column, or several as a list or DataFrame
     groups=None, # One label an item
     level:float=.95, # Of the interval
-    n_resamples:int=2000, # With groups
-    seed:int=0, # With groups
-)->Result: # estimate -1..1, ci, p; statistic t on df = n - 2 - k without groups
-    "Pearson's r given k controls: p by t, interval by Fisher's z, error 1/(n-3-k); with groups by `bootstrap`."
+    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
+)->Result: # estimate -1..1, ci, p; statistic t, on df = n - 2 - k without groups
+    "Pearson's r given k controls: p by t, interval by Fisher's z, error 1/(n-3-k); with groups both over groups."
     level, controls = check_share(level, 'level'), _controls(control)
     name = f'partial Pearson r given {len(controls)} control{"s" if len(controls) > 1 else ""}'
     if groups is None: return _partial_result(x, y, controls, level, name)
-    options = dict(groups=groups, n_resamples=n_resamples, level=level, seed=seed)
-    return bootstrap(_partial, x, y, *controls, null=0., definition=name, limits=(-1, 1), **options)
+    return interval(_partial, x, y, *controls, groups=groups, limits=(-1, 1), null=0., level=level, definition=name)
 
 # %% ../../nbs/validity/association.ipynb #association-standard
 def _standard(kind, x):
@@ -305,18 +299,17 @@ def _williams(x1, x2, y):
     return ((r1 - r2)*math.sqrt((n - 1)*(1 + r12)/below) if below > 1e-24 else None), n - 3
 
 # %% ../../nbs/validity/association.ipynb #association-difference
-def _difference(kind, x1, x2, y, groups, **options):
-    "corr(x1, y) - corr(x2, y), with its interval."
+def _difference(kind, columns, groups, level):
+    "corr(x1, y) - corr(x2, y), with interval and p."
     coefficient = COEFFICIENTS[kind]
     def difference(x1, x2, y):
         a, b = coefficient(x1, y), coefficient(x2, y)
         return None if a is None or b is None else a - b
-    what = f'difference of {NAMES[kind]} with y'
-    return bootstrap(difference, x1, x2, y, groups=groups, definition=what, null=0, limits=(-2, 2), **options)
+    return interval(difference, *columns, groups=groups, limits=(-2, 2), null=0, level=level,
+                    definition=f'difference of {NAMES[kind]} with y')
 
-# %% ../../nbs/validity/association.ipynb #association-tested
-def _tested(r, method, kind, columns, codes, level, n_resamples, seed):
-    "The difference `r` with its p."
+def _named(r, method, kind, columns, codes, level, n_resamples, seed):
+    "The difference `r` with the p of a named test."
     if method == 'permutation':
         p, exact = _swap_p(kind, *columns, codes, n_resamples, seed)
         how, t, df = f'p by {"all" if exact else n_resamples} swaps of standardised scores', None, None
@@ -337,29 +330,26 @@ def _group_differences(columns, groups, kind, undefined):
     return np.array([a - b for a, b in each if a is not None and b is not None]), len(parts), (len(y), asked)
 
 # %% ../../nbs/validity/association.ipynb #association-compared-groups
-def _compared_groups(columns, groups, kind, level, n_resamples, seed, undefined):
+def _compared_groups(columns, groups, method, kind, level, n_resamples, seed, undefined):
     "The mean difference of the groups' coefficients, those that both have."
     d, total, (n, asked) = _group_differences(columns, groups, kind, undefined)
     name = f'difference of {NAMES[kind]} with y within each group{_how_undefined(undefined)}'
-    r = _mean_of_groups(d, name, (-2, 2), level, n_resamples, seed)
+    r = _mean_of_groups(d, name, (-2, 2), level)
+    if method == 'permutation' and len(d):
+        p, exact = sign_flip(d, n_resamples, seed)
+        ci, p = agree(r.ci, p, 0, level, r.p)
+        how = f'p by {"all" if exact else n_resamples} sign flips of the groups'
+        r = replace(r, p=p, ci=ci, statistic=None, df=None, definition=f'{r.definition}; {how}')
     lost = f'{total - len(d)} of {total} groups lack a coefficient' if len(d) < total else ''
     return replace(r, n=n, asked=asked, groups=len(d), note=join_notes(lost, r.note))
 
 # %% ../../nbs/validity/association.ipynb #association-compared
-def _compared(columns, groups, method, kind, level, n_resamples, seed):
-    "The test, once the method is known to fit."
-    n_resamples = check_count(n_resamples, 'n_resamples', 1)
-    r = _difference(kind, *columns, groups, level=level, n_resamples=n_resamples, seed=seed)
-    if r.estimate is None: return r
-    columns, codes, _ = complete(*columns, groups=groups)
-    return _tested(r, method, kind, columns, codes, level, n_resamples, check_count(seed, 'seed'))
-
 def _check_method(method, kind, groups):
-    check_choice(method, ('permutation', 'williams'), 'method')
+    check_choice(method, ('t', 'permutation', 'williams'), 'method')
     check_choice(kind, tuple(COEFFICIENTS), 'kind')
     if method == 'williams' and (groups is not None or kind != 'pearson'):
         raise BadInput("Williams' test is for Pearson's r and independent items; "
-                       'use method="permutation" with groups or ranks.')
+                       'use method="t" or "permutation" with groups or ranks.')
 
 # %% ../../nbs/validity/association.ipynb #association-compare
 def correlation_test(
@@ -367,17 +357,21 @@ def correlation_test(
     x2, # Another's
     y, # What both should go with
     groups=None, # One label an item
-    method:str='permutation', # Or "williams" (without groups)
+    method:str='t', # Of p: the interval's t, "permutation" (Deutsch et al. 2021), or "williams" (1959, without groups)
     kind:str='pearson', # Or "spearman", "kendall"
     level:float=.95, # Of the interval
-    n_resamples:int=1999, # Swaps, draws
-    seed:int=0,
+    n_resamples:int=1999, # Swaps, for "permutation"
+    seed:int=0, # For "permutation"
     per_group:bool=False, # Within groups
     undefined:str='drop', # As for `kendall`
-)->Result: # estimate: corr(x1, y) - corr(x2, y)
-    "Do x1 and x2 correlate differently with y? By swaps (Deutsch et al. 2021), t, or signs of groups."
+)->Result: # estimate: corr(x1, y) - corr(x2, y); ci, p
+    "Do x1 and x2 correlate differently with y? Interval over items or groups (see `intervals.interval`)."
     _check_method(method, kind, groups)
     _check_within(per_group, groups, undefined)
-    if not per_group: return _compared((x1, x2, y), groups, method, kind, level, n_resamples, seed)
-    level, n_resamples, seed = check_resampling(level, n_resamples, seed)
-    return _compared_groups((x1, x2, y), groups, kind, level, n_resamples, seed, undefined)
+    level, n_resamples, seed = check_resampling(level, n_resamples, seed, 1)
+    if per_group:
+        return _compared_groups((x1, x2, y), groups, method, kind, level, n_resamples, seed, undefined)
+    r = _difference(kind, (x1, x2, y), groups, level)
+    if r.estimate is None or method == 't': return r
+    columns, codes, _ = complete(x1, x2, y, groups=groups)
+    return _named(r, method, kind, columns, codes, level, n_resamples, seed)

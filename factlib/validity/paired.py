@@ -17,7 +17,8 @@ from ..core.checks import check_choice, check_count
 from ..core.records import BadInput
 from .base import ALTERNATIVES, Result, agree, check_share, complete, count_groups, effective_groups
 from .base import group_shares, join_notes, numbers, percent
-from .resampling import ENOUGH, bootstrap, flip_interval, satterthwaite, sign_flip
+from .intervals import interval, t_df
+from .resampling import bootstrap, flip_interval, sign_flip
 
 # %% ../../nbs/validity/paired.ipynb #paired-error
 def _standard_error(d, codes):
@@ -48,15 +49,13 @@ def _uneven(codes):
     "Whether groups differ in size."
     return codes is not None and np.ptp(np.bincount(codes)) > 0
 
-def _by_flips(codes):
-    "Whether t is not to be trusted: groups that differ in size, and few of them, or as good as few."
-    return _uneven(codes) and effective_groups(codes) < ENOUGH
+_FLIPPED = 'p and CI by their sign flips; t cluster-robust'
 
 def _unit(codes):
     "How the error is made, in words."
     if codes is None: return 'items independent'
-    if _by_flips(codes): return 'unequal groups: p and CI by their sign flips; t cluster-robust, Satterthwaite df'
-    return 'cluster-robust se, ' + ('Satterthwaite df' if _uneven(codes) else 'df = groups - 1')
+    if not _uneven(codes): return 'cluster-robust se, df = groups - 1'
+    return f'unequal groups: {_FLIPPED}, df = sqrt((groups - 1)(effective groups - 1))'
 
 # %% ../../nbs/validity/paired.ipynb #paired-about
 def _about(d, codes, asked, definition):
@@ -74,7 +73,7 @@ def _prepare(d, groups, definition):
     single = 'item' if codes is None else 'group'
     why = f'only one {single}' if df < 1 else f'the differences do not vary between {single}s'
     if se is None: about['note'] = f'{why}, so the error is unknown'
-    elif _uneven(codes): df = satterthwaite(group_shares(codes))
+    elif _uneven(codes): df = t_df(group_shares(codes))
     return d, codes, float(d.mean()), se, df, about
 
 # %% ../../nbs/validity/paired.ipynb #paired-t-p
@@ -88,11 +87,10 @@ def _t_interval(mean, se, df, level):
 
 # %% ../../nbs/validity/paired.ipynb #paired-by-signs
 def _by_signs(d, codes, mean, level, null):
-    "(ci, two-sided p, note) by flipping the signs of the groups."
+    "(ci or None, two-sided p) by flipping the signs of the groups."
     parts = np.bincount(codes, d - d.sum()/len(d))/len(d)
-    ci, p, exact = flip_interval(mean, parts, group_shares(codes), level, null)
-    ci, p = agree(ci, p, null, level)
-    return ci, p, '' if ci else f'{len(parts)} groups can be flipped in too few ways for a {percent(level)} CI'
+    ci, p, _ = flip_interval(mean, parts, group_shares(codes), level, null)
+    return agree(ci, p, null, level)
 
 def _one_sided(p, off, alternative):
     "From two-sided p: half of it in the direction of `off`, else what is left."
@@ -104,11 +102,16 @@ def _t_result(prepared, alternative, level, null=0):
     "Test of `null` and two-sided interval; only the mean where there is no error."
     d, codes, mean, se, df, about = prepared
     if se is None: return Result(mean, **about)
-    t = (mean - null)/se
-    if not _by_flips(codes):
-        return Result(mean, t, _t_p(t, df, alternative), _t_interval(mean, se, df, level), df=df, **about)
-    ci, p, note = _by_signs(d, codes, mean, level, null)
-    return Result(mean, t, _one_sided(p, t, alternative), ci, df=df, note=note, **about)
+    t, kind = (mean - null)/se, 't'
+    ci, p = _t_interval(mean, se, df, level), _t_p(t, df, alternative)
+    if _uneven(codes):
+        ci, p = _by_signs(d, codes, mean, level, null)
+        p, kind = _one_sided(p, t, alternative), 'flips'
+    if ci is None: # too few groups to flip
+        r = interval(np.mean, d, groups=codes, null=null, level=level)
+        ci, p, t, kind = r.ci, _one_sided(r.p, r.statistic, alternative), r.statistic, r.kind
+        about = about | dict(definition=about['definition'].replace(_FLIPPED, 't, each group left out in turn'))
+    return Result(mean, t, p, ci, df=df, kind=kind, **about)
 
 # %% ../../nbs/validity/paired.ipynb #paired-t
 def paired_t(
@@ -119,8 +122,8 @@ def paired_t(
 )->Result: # estimate: the mean; statistic t, p, ci, df
     """Student's paired t-test of mean d = 0. t = mean/se; se = s/sqrt(n) with ddof 1, df = n - 1.
 
-    With G groups se^2 = G/(G-1) * sum over groups of (sum of residuals)^2 / n^2, df = G - 1. With unequal ones df is
-    Satterthwaite's, and p and ci of fewer than 40 (effective) are by sign flips."""
+    With G groups se^2 = G/(G-1) * sum over groups of (sum of residuals)^2 / n^2, df = G - 1. With unequal ones p and ci
+    are by sign flips (`kind` says so), or below six groups those of `intervals.interval`."""
     check_choice(alternative, ALTERNATIVES, 'alternative')
     level = check_share(level, 'level')
     what = f'mean difference; t = mean/se, {alternative}; two-sided {percent(level)} CI'
@@ -197,12 +200,12 @@ def _margin(margin, level):
 
 # %% ../../nbs/validity/paired.ipynb #paired-tail-draws
 def _bootstrap_noninferiority(prepared, margin, level, n_resamples, seed):
-    "One-sided p and the two-sided 2*level - 1 interval by `bootstrap`."
+    "One-sided p and the two-sided 2*level - 1 interval by a percentile bootstrap."
     d, codes, mean, _, _, about = prepared
     n_resamples = check_count(n_resamples, 'n_resamples', 1)
     what = about['definition'].rsplit(';', 2)[0]
     r = bootstrap(np.mean, d, groups=codes, n_resamples=n_resamples, level=2*level - 1, seed=seed, null=-margin,
-                  definition=what)
+                  definition=what, method='percentile')
     p = None if r.p is None else _one_sided(r.p, mean + margin, 'greater')
     return replace(r, p=p, asked=about['asked'])
 
@@ -296,17 +299,16 @@ def effect_size(
     d, # One difference an item, None for missing
     kind:str='dz', # "dz" (Cohen), or "gz" (with Hedges' correction for small samples)
     level:float=.95, # Of the interval
-    groups=None, # One label an item: interval by bootstrap of groups
-    n_resamples:int=2000, # With groups
-    seed:int=0, # With groups
-)->Result: # estimate: mean d / sd d, ci
-    "Standardised mean difference. Interval exact under normality (noncentral t), or with groups by bootstrap."
+    groups=None, # One label an item: interval and p over groups
+    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
+)->Result: # estimate: mean d / sd d, ci; with groups p of 0
+    "Standardised mean difference. Interval exact under normality (noncentral t), or with groups `intervals.interval`."
     check_choice(kind, ('dz', 'gz'), 'kind')
     level = check_share(level, 'level')
     if groups is None: return _exact_effect(d, kind, level)
     stat = lambda x: None if dz(x) is None else dz(x)*_factor(kind, len(x))
-    return bootstrap(stat, d, groups=groups, n_resamples=n_resamples, level=level, seed=seed,
-                     definition=EFFECT_SIZES[kind])
+    return interval(stat, d, groups=groups, null=0., level=level, definition=EFFECT_SIZES[kind])
 
 # %% ../../nbs/validity/paired.ipynb #paired-power-of-t
 def _power(effect, n, alpha, alternative):

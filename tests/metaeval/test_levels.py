@@ -50,7 +50,7 @@ def test_levels_and_pairs_of_evaluators_one_by_one():
     assert [test.tau_first, test.tau_second] == pytest.approx(taus.mean(0).tolist())
     assert test.difference == pytest.approx((taus[:, 0] - taus[:, 1]).mean())
     flips = np.array(list(itertools.product((1, -1), repeat=12)))@(taus[:, 0] - taus[:, 1])
-    assert test.p >= np.mean(np.abs(flips) >= abs(flips[0]) - 1e-12) - 1e-12 and test.p_bh == test.p
+    assert test.p >= np.mean(np.abs(flips) >= abs(flips[0]) - 1e-12) - 1e-12 and test.q == test.p and test.family == 1
 
 def test_no_loss_beyond_what_scores_allow():
     "From 1 on all lower levels to 0 on all higher ones: the steepest slope of five levels is 3/10."

@@ -10,7 +10,7 @@ __all__ = ['NAMES', 'TRUE_TEXTS', 'draw_title', 'order_seen_findings', 'unseen_f
 from ...core.records import DataFrame
 from ...evaluators.offline.order import UNSEEN
 from ...report.tables import format_p
-from ...report.words import listed
+from ...report.words import corrected_over, listed
 
 # %% ../../../nbs/papers/montagelie/findings.ipynb #findings-names
 NAMES = {'storysumm_order': '(a) StorySumm', 'holmes_order': '(b) Holmes', 'montagelie': 'MontageLie'} # In sentences
@@ -43,11 +43,11 @@ def order_seen_findings(
 # %% ../../../nbs/papers/montagelie/findings.ipynb #findings-unseen
 def _ahead(test, next_):
     "Who is ahead by a test of the next evaluator against order_path, and the p value that says so."
-    sure, least = test.p_holm < .05, min(1, test.family*2/2**int(test.groups))
+    sure, least = test.q < .05, min(1, 2/2**int(test.groups))
     if least >= .05: # no outcome could have been significant
-        return 'so few stories can\'t show who is ahead', f'p is at least {format_p(least)}, whatever the scores'
+        return 'so few stories can\'t show who is ahead', f'q is at least {format_p(least)}, whatever the scores'
     leader = 'order_path' if test.difference < 0 else next_
-    return f'{leader} is ahead' if sure else 'neither is shown to be ahead', f'p {format_p(test.p_holm)}'
+    return f'{leader} is ahead' if sure else 'neither is shown to be ahead', f'q {format_p(test.q)}'
 
 def unseen_findings(
     aucs:DataFrame, # On stories for whose sake nothing of order_path was chosen; columns see below
@@ -65,7 +65,7 @@ def unseen_findings(
 
     - benchmark, evaluator, difficulty
     - difference: of this evaluator's AUC and that of order_path
-    - p_holm: None or NaN where there is none
+    - q: None or NaN where there is none
     - family, groups: how many tests were corrected for, how many stories there are"""
     import pandas as pd
     found = []
@@ -75,13 +75,13 @@ def unseen_findings(
         if not others.any(): continue # nobody to be ahead of
         next_ = means[others].sort_values('auc', ascending=False, kind='stable').iloc[0]
         test = tests[(tests.benchmark == name) & (tests.difficulty == 'mean')
-                     & (tests.evaluator == next_.evaluator)].astype(dict(p_holm=float)).iloc[0]
-        lead, p = _ahead(test, next_.evaluator)
+                     & (tests.evaluator == next_.evaluator)].astype(dict(q=float))
+        lead, q = _ahead(test.iloc[0], next_.evaluator)
         interval = (f' [{100*own.ci_low:.1f}, {100*own.ci_high:.1f}]' if pd.notna(own.ci_low) else ' (no interval)')
         tuned = ' (tuned on other stories of it)' if name.split(', ')[0] in UNSEEN else ''
         found.append(f'{draw_title(name)}, {own.groups} unseen stories: order_path{tuned} scores a true text above a '
                      f'lie in {100*own.auc:.1f} %{interval} of the cases, the next, {next_.evaluator}, in '
-                     f'{100*next_.auc:.1f} %; {lead} ({p}, Holm over {test.family}).')
+                     f'{100*next_.auc:.1f} %; {lead} ({q}, {corrected_over(test)}).')
     return found
 
 # %% ../../../nbs/papers/montagelie/findings.ipynb #findings-leader

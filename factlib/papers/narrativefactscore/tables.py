@@ -24,7 +24,7 @@ from ...evaluators.narrative.versions import version_name # from here too
 from ...llm.costs import Planned, estimate_tokens, prompt_tokens
 from .misprints import claims, narrativefactscore_audit, remarked # from here too
 from ...validity.association import correlation_test, kendall, partial, spearman
-from ...validity.base import holm, no_value
+from ...validity.base import corrected, holm, no_value
 from ...validity.paired import effect_size, permutation_test
 from ...validity.resampling import bootstrap
 
@@ -168,11 +168,12 @@ def ablation_table(
 
     - dataset, whole, form, kind
     - scored, groups: summaries that both scored, and their stories
-    - difference, ci_low, ci_high, p: whole minus form, over stories; p_holm: corrected"""
+    - difference, ci_low, ci_high, p: whole minus form, over stories
+    - p_holm, family: by Holm, for the paper claims beforehand that the whole agrees better; over so many tests"""
     rows = [about | dict(kind=kind) | _difference_row(first, form, kind, **options)
         for about, first, form in _forms(judgements, whole) for kind in _KINDS]
     table = _as_numbers(rows, ['difference', 'ci_low', 'ci_high', 'p'])
-    return table.assign(p_holm=holm(list(table.p)))
+    return corrected(table, name='p_holm', method=holm)
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-measured
 READINGS = {'R-1': ('rouge1', 'value'), 'R-2': ('rouge2', 'value'), 'R-L': ('rougeL', 'value'),
@@ -253,22 +254,21 @@ def _checked_pairs(scores, pairs):
 def changes_table(
     scores:DataFrame, # From `measured`
     pairs:list|None=None, # (before, after); None: each variant and the next
-    family:str='table', # What Holm corrects over: the whole table, or the measures of each 'pair'
+    family:str='table', # What is corrected together: the whole table, or the measures of each 'pair'
     **options, # n_resamples of films (1000), seed (0)
 )->DataFrame: # One row for each set, measure and pair
     """What changes from one kind of text to another.
 
     - dataset, measure, before, after
-    - delta, ci_low, ci_high, dz: points, and in sd of differences; p, p_holm: sign flips
+    - delta, ci_low, ci_high, dz: points, and in sd of differences; p: sign flips
+    - q: by Benjamini and Hochberg, since nobody fixed which measure should change; family: over so many tests
     - rises, falls, compared, groups: films, with both scores, all"""
     reach = lambda measure: (-100, 100) if measure in READINGS else None
     rows = [dict(dataset=dataset, measure=measure, before=a, after=b)
         | _change_row(wide[a], wide[b], reach(measure), **options)
         for (dataset, measure), wide in _wide(scores) for a, b in _checked_pairs(scores, pairs) if {a, b} <= set(wide)]
     table = _as_numbers(rows, ['delta', 'ci_low', 'ci_high', 'dz', 'p'])
-    if not rows: return table
-    by_pair = table.groupby(['before', 'after']).p
-    return table.assign(p_holm=by_pair.transform(holm) if family == 'pair' else holm(list(table.p)))
+    return corrected(table, ['before', 'after'] if family == 'pair' else ()) if rows else table
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-versions
 def version_examples(
@@ -382,7 +382,7 @@ def gains_table(
     first:str='GPT-4o-mini', # What the first version is called there
     **options, # n_resamples of films (1000), seed (0)
 )->DataFrame: # One row for each model, set, measure and round
-    "As `changes_table`, from the first version to each later one, with a column `model`; p_holm over a model's table."
+    "As `changes_table`, from the first version to each later one, with a column `model`; q over a model's table."
     import pandas as pd
     tables = []
     for model, own in scores.items():

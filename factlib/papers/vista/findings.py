@@ -8,23 +8,25 @@ __all__ = ['support_findings', 'accuracy_findings', 'model_findings', 'ablation_
 # %% ../../../nbs/papers/vista/findings.ipynb #findings-imports
 from ...core.records import DataFrame, is_missing
 from ...report.tables import format_estimate
-from ...report.words import by_interval, listed
+from ...report.words import by_interval, corrected_over, listed
 from .printed import BY_RULES, THREE
 from .tables import GRADED_VISTA, PAPERS_VISTA
 
 # %% ../../../nbs/papers/vista/findings.ipynb #findings-support
-_WHAT = {PAPERS_VISTA: 'the score of the paper, the share of verified claims', GRADED_VISTA: 'our own degree of support'}
+_WHAT = {PAPERS_VISTA: 'the score of the paper, the share of verified claims',
+         GRADED_VISTA: 'our own degree of support'}
 
 def _range(values): return f'{values.min():.2f} to {values.max():.2f}'
 
 def _against_words(name, own):
     "On how many sets an evaluator is shown to be better than shared words, or worse."
-    sure, sets = own[own.p_holm < .05], f'{len(own)} set' + 's'*(len(own) > 1)
+    sure, sets = own[own.q < .05], f'{len(own)} set' + 's'*(len(own) > 1)
     better, worse = (sure.difference_low > 0).sum(), (sure.difference_high < 0).sum()
     unclear = len(own) - better - worse
     return (f'That {name} ({_WHAT[name]}) beats shared words is shown on {better} of {sets}, the opposite on {worse}'
             + (f'; on {unclear} it can\'t be told' if unclear else '')
-            + f' (Holm over the table; differences of {own.difference.min():+.3f} to {own.difference.max():+.3f}).')
+            + f' (on each set {corrected_over(own)}; differences of {own.difference.min():+.3f} to '
+            f'{own.difference.max():+.3f}).')
 
 def _by_set(name, own):
     "AUCs and differences."
@@ -44,7 +46,7 @@ def support_findings(
     - dataset, evaluator
     - auc, ci_low, ci_high
     - difference, difference_low, difference_high: from word_support on the same turns, or missing
-    - p_holm"""
+    - q, family: over the evaluators that met word_support on the set"""
     import pandas as pd
     known = aucs.dropna(subset='difference')
     of = {name: own for name in _WHAT if len(own := known[known.evaluator == name])}
@@ -57,7 +59,8 @@ def support_findings(
         'Without a language model, supported turns are told from others with an AUC of '
         + ', '.join(f'{_range(own.auc)} by {name} ({_WHAT[name]})' for name, own in of.items())
         + f', and {_range(words)} by the share of words found in the source alone, on {n} set{"s"*(n > 1)} '
-        '(chance: 0.50).' + (f' The rules were made on {made_on} of the {written} written dialogues.' if made_on else ''),
+        '(chance: 0.50).'
+        + (f' The rules were made on {made_on} of the {written} written dialogues.' if made_on else ''),
         *(_against_words(name, own) for name, own in of.items()), *(_by_set(name, own) for name, own in of.items()),
         'vista_fitted, with weights from BEGIN\'s development sets, on other turns: '
         + '; '.join(f'{r.dataset} {r.auc:.3f}{interval(r)}' for r in fitted.itertuples()) + '.']

@@ -7,25 +7,25 @@ from factlib.papers.montagelie.findings import (announced_findings, batch_findin
                                                 unseen_findings)
 from sentences import joined
 
-def unseen(ours, other, p_holm, benchmark='storysumm_order', stories=7):
+def unseen(ours, other, q, benchmark='storysumm_order', stories=7):
     "Two evaluators' mean AUC on unseen stories, and the test of their difference."
     aucs = pd.DataFrame([dict(benchmark=benchmark, evaluator=e, difficulty='mean',
                               auc=auc, ci_low=auc - .1, ci_high=auc + .05, groups=stories)
                          for e, auc in (('order_path', ours), ('rougeL', other))])
     tests = pd.DataFrame([dict(benchmark=benchmark, evaluator='rougeL',
-                               difficulty='mean', difference=other - ours, p_holm=p_holm, family=3, groups=stories)])
+                               difficulty='mean', difference=other - ours, q=q, family=3, groups=stories)])
     return joined(unseen_findings(aucs, tests))
 
-@pytest.mark.parametrize('ours, other, p_holm, says',
+@pytest.mark.parametrize('ours, other, q, says',
                          [(.9, .7, .01,
                            '7 unseen stories: order_path (tuned on other stories of it) scores a true text above a lie '
-                           'in 90.0 % [80.0, 95.0] of the cases, the next, rougeL, in 70.0 %; order_path is ahead (p '
+                           'in 90.0 % [80.0, 95.0] of the cases, the next, rougeL, in 70.0 %; order_path is ahead (q '
                            '0.010'),
                           (.7, .9, .01, 'rougeL is ahead'),
-                          (.9, .7, .2, 'neither is shown to be ahead (p 0.200, Holm over 3)'),
+                          (.9, .7, .2, 'neither is shown to be ahead (q 0.200, Benjamini-Hochberg over 3 tests)'),
                           (.9, .7, None, 'neither is shown')])
-def test_who_is_ahead_on_unseen_stories(ours, other, p_holm, says):
-    assert says in unseen(ours, other, p_holm)
+def test_who_is_ahead_on_unseen_stories(ours, other, q, says):
+    assert says in unseen(ours, other, q)
 
 def test_texts_that_order_path_was_not_tuned_on_need_no_warning():
     assert 'tuned' not in unseen(.9, .7, .01, 'montagelie')
@@ -33,15 +33,14 @@ def test_texts_that_order_path_was_not_tuned_on_need_no_warning():
 def test_nothing_is_said_of_no_unseen_stories():
     assert unseen_findings(pd.DataFrame(), pd.DataFrame()) == []
 
-# 3 x 2/2^6 = .09375
-@pytest.mark.parametrize('stories, p_holm, words',
-                         [(6, .112,
-                           'so few stories can\'t show who is ahead (p is at least 0.094, whatever the scores, Holm '
-                           'over 3)'),
-                                                    # 3 x 2/2^7 = .047: seven could
-                          (7, .0625, 'neither is shown to be ahead (p 0.062')])
-def test_too_few_stories_for_any_p_below_5_percent(stories, p_holm, words):
-    assert words in unseen(.9, .7, p_holm, stories=stories)
+# 2/2^5 = .0625
+@pytest.mark.parametrize('stories, q, words',
+                         [(5, .112,
+                           'so few stories can\'t show who is ahead (q is at least 0.062, whatever the scores, '
+                           'Benjamini-Hochberg over 3 tests)'),
+                          (6, .0625, 'neither is shown to be ahead (q 0.062')]) # 2/2^6 = .031: six could
+def test_too_few_stories_for_any_p_below_5_percent(stories, q, words):
+    assert words in unseen(.9, .7, q, stories=stories)
 
 @pytest.mark.parametrize('low, says',
                          [(.6, '1 of 2 evaluators have a mean AUC shown to be above 50 % (95 % interval, one by one): '
