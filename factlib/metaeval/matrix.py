@@ -163,7 +163,8 @@ def _trust_rows(column, judged, floors, recorded):
         low, high = contest.bounds(values[name])
         row = dict(question=column.question, benchmark=benchmark, evaluator=name, made_on=made_there(name, benchmark),
                    recorded=name in recorded, floor=name in floors, alpha=column.alpha, estimand=r.definition,
-                   part=_value_column(parts[name], column.question), asked=len(scores), scored=sum(not no_value(x) for x in scores), pairs=r.asked, pairs_scored=r.n,
+                   part=_value_column(parts[name], column.question), asked=len(scores),
+                   scored=sum(not no_value(x) for x in scores), pairs=r.asked, pairs_scored=r.n,
                    higher=r.estimate, ci_low=r.low, ci_high=r.high, bound_low=low, bound_high=high, groups=r.groups)
         row |= _own(column, parts[name])
         said = [_absences(parts[name])]

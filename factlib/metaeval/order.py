@@ -105,8 +105,8 @@ def order_aucs(
         results = {d: auc_ci(true.value, lie.value, method='cluster', groups=(true.group, lie.group), **options)
                    for d, (true, lie) in pairs.items()}
         if len(pairs) == 4: results['mean'], of['mean'] = _mean_auc(part, **options), list(pairs.values())
-        rows += [dict(evaluator=evaluator, difficulty=d, estimand=ESTIMANDS[d == 'mean'], auc=r.estimate, ci_low=r.low, ci_high=r.high,
-                      true=len(_distinct(of[d], 0)), lies=len(_distinct(of[d], 1)),
+        rows += [dict(evaluator=evaluator, difficulty=d, estimand=ESTIMANDS[d == 'mean'], auc=r.estimate,
+                      ci_low=r.low, ci_high=r.high, true=len(_distinct(of[d], 0)), lies=len(_distinct(of[d], 1)),
                       scored=int(_distinct(of[d]).value.notna().sum()), groups=r.groups) for d, r in results.items()]
     return pd.DataFrame(rows).astype(dict(auc='float64', ci_low='float64', ci_high='float64')) # None becomes NaN
 

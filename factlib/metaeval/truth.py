@@ -19,7 +19,8 @@ def _values(rows):
 def _row(result):
     "A `Result` as part of a row."
     interval = dict(ci_low=result.low, ci_high=result.high)
-    return dict(estimate=result.estimate) | interval | dict(p=result.p, groups=result.groups, definition=result.definition)
+    about = dict(p=result.p, groups=result.groups, definition=result.definition)
+    return dict(estimate=result.estimate) | interval | about
 
 def together(
     statistic:str, # "kendall", "spearman", or such as "AUC of 'true'"

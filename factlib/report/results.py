@@ -430,8 +430,8 @@ class Experiment:
         on_page:bool=True, # Also on the page, or only in the notebook and as a file?
         rows:int=24, # So many of a longer table's rows are shown in the notebook
     ): # For display
-        """Write a table as `tables/NAME.csv` and `.html`. One of evaluators on benchmarks gets the column `draw`, unless it
-        has it: how each benchmark was drawn, so that numbers of different draws are told apart."""
+        """Write a table as `tables/NAME.csv` and `.html`. One of evaluators on benchmarks gets a column `draw`, unless it
+        has one: how each benchmark was drawn, so that numbers of different draws are told apart."""
         frame = self._with_draw(frame)
         shown = frame if columns is None else frame[list(columns)]
         if isinstance(digits, dict): digits = {c: d for c, d in digits.items() if c in shown.columns}
