@@ -64,11 +64,12 @@ def listed(
 def corrected_over(
     tests:DataFrame, # Rows of `validity.base.corrected`: a corrected value, and `family`
     name:str='q', # Column of the corrected value; "q" was made by Benjamini and Hochberg, others by Holm
+    what:str='test', # What was corrected, in the singular
 )->str: # 'Benjamini-Hochberg over 24 tests'
     "How the tests were corrected, and over how many; of several families the least and the largest."
     need_columns(tests, [name, 'family'], 'a table of corrected tests')
     method = 'Benjamini-Hochberg' if name.startswith('q') else 'Holm'
     sizes = sorted({int(n) for n, p in zip(tests.family, tests[name]) if not is_missing(p)})
     if not sizes: return f'{method}, no test could be done'
-    if len(sizes) > 1: return f'{method}, in families of {sizes[0]} to {sizes[-1]} tests'
-    return f'{method} over {sizes[0]} test{"s" if sizes[0] > 1 else ""}'
+    if len(sizes) > 1: return f'{method}, in families of {sizes[0]} to {sizes[-1]} {what}s'
+    return f'{method} over {sizes[0]} {what}{"s" if sizes[0] > 1 else ""}'

@@ -61,16 +61,19 @@ class Result:
     @property
     def one_sided(self)->bool:
         "Whether the interval is a bound to one side only: the estimate is at the least or greatest value it can have."
-        return self.kind == 'bound' and any(math.isclose(self.estimate, end, abs_tol=1e-9) for end in self.ci)
+        if self.kind != 'bound' or self.ci is None or self.estimate is None: return False
+        return any(math.isclose(self.estimate, end, abs_tol=1e-9) for end in self.ci)
 
     def __repr__(self)->str:
         "Estimate, interval, test, n scored / n asked, and the note: one line."
         parts = ['undefined' if self.estimate is None else f'{self.estimate:.3g}']
-        if self.one_sided and self.ci[0] < self.ci[1]:
-            below = math.isclose(self.estimate, self.high, abs_tol=1e-9)
-            parts[0] += f' (at least {self.low:.3g}' if below else f' (at most {self.high:.3g}'
-            parts[0] += ', one-sided)'
-        elif self.ci is not None: parts[0] += f' [{self.ci[0]:.3g}, {self.ci[1]:.3g}]'
+        if self.ci is not None:
+            low, high = self.ci
+            ends = f' [{low:.3g}, {high:.3g}]'
+            if self.one_sided: # the other end is the estimate
+                bound = f'at least {low:.3g}' if high <= float(self) + 1e-9 else f'at most {high:.3g}'
+                ends = f' ({bound}, one-sided)'
+            parts[0] += ends
         if self.statistic is not None:
             parts.append(('z' if self.df is None else f't({round(self.df, 1):g})') + f' = {self.statistic:.3g}')
         if self.p is not None: parts.append('p < 1e-300' if self.p < 1e-300 else f'p = {self.p:.2g}')

@@ -14,7 +14,8 @@ import scipy
 
 from ..core.checks import check_choice, check_count
 from ..core.records import BadInput
-from .base import Result, check_share, complete, count_groups, effective_groups, is_constant, join_notes, percent
+from .base import Result, check_share, complete, count_groups, effective_groups, is_constant
+from .base import join_notes, percent
 from .intervals import interval, left_out, value_of
 
 # %% ../../nbs/validity/resampling.ipynb #resampling-resamples

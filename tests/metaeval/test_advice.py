@@ -45,22 +45,27 @@ def test_controls_in_good_english(length, random, words):
 # The matrix
 
 def cells(*rows):
-    "A matrix: evaluator, benchmark, higher, beats_floors, alpha of each cell."
-    table = pd.DataFrame(rows, columns=['evaluator', 'benchmark', 'higher', 'beats_floors', 'alpha'])
-    return table.assign(recorded=False, made_on=np.where(table.evaluator == 'fit', 'fitted on these turns', ''),
-                        floor=table.evaluator == 'length', scored=table.higher.notna().astype(int)*9)
+    "A matrix: evaluator, benchmark, higher, q against the floors, alpha of each cell; corrected over as many as there are."
+    table = pd.DataFrame(rows, columns=['evaluator', 'benchmark', 'higher', 'q_floor', 'alpha']).astype(
+        dict(q_floor=float))
+    made = np.where(table.evaluator == 'fit', 'fitted on these turns', '')
+    return table.assign(question='facts', recorded=table.evaluator == 'gpt', made_on=made, floor_tests=4,
+                        beats_floors=np.where(table.q_floor < .05, 'yes', 'not shown'),
+                        floor=table.evaluator == 'length', scored=table.higher.notna().astype(int)*9,
+                        overall_q_floor=table.q_floor.where(table.evaluator != 'gpt'), overall_floor_tests=2)
 
-@pytest.mark.parametrize('beats, higher, alpha, words', [
-    ('yes', .9, .8,
-     ['Of 2 pairs of an evaluator and a benchmark 2 are shown to beat every floor (Holm over the whole table); for 0',
-      '0 pairs have no score']),
-    ('no', .2, .1, ['Of 2 pairs of an evaluator and a benchmark 0 are shown', 'for 0',
-                    'b: the raters hardly agree (alpha 0.10), so a low share says little about an evaluator.']),
-    ('too few groups', .9, .8, ['Of 2 pairs of an evaluator and a benchmark 0 are shown', 'for 2 there were too few']),
-    ('', None, .8, ['Of 0 pairs of an evaluator and a benchmark 0', '2 pairs have no score'])])
-def test_what_beats_the_floors(beats, higher, alpha, words):
-    text = joined(floor_findings(cells(('j', 'b', higher, beats, alpha), ('k', 'b', higher, beats, alpha),
-                                       ('fit', 'b', .99, 'yes', alpha), ('length', 'b', .5, '', alpha))))
+@pytest.mark.parametrize('q, higher, alpha, words', [
+    (.01, .9, .8,
+     ['1 of 1 on record are shown to beat every floor (Benjamini-Hochberg over 4 tests, those of a benchmark\'s question)',
+      'benchmark 2 of 2 that can be run', 'together 2 of 2 are (Benjamini-Hochberg over 2 tests, those of a question): '
+      'facts: j and k.', '0 pairs have no score']),
+    (.2, .2, .1, ['benchmark 0 of 2 that can be run and 0 of 1 on record', 'together 0 of 2 are (',
+                  'b: the raters hardly agree (alpha 0.10), so a low share says little about an evaluator.']),
+    (None, None, .8, ['0 of 0 that can be run and 0 of 0 on record', '3 pairs have no score'])])
+def test_what_beats_the_floors(q, higher, alpha, words):
+    text = joined(floor_findings(cells(('j', 'b', higher, q, alpha), ('k', 'b', higher, q, alpha),
+                                       ('gpt', 'b', higher, q, alpha), ('fit', 'b', .99, .01, alpha),
+                                       ('length', 'b', .5, None, alpha))))
     says(text, *words, 'Not among them are 1 pairs where the evaluator was made on the benchmark.')
     assert ('hardly agree' in text) == (alpha < .2)
 

@@ -9,7 +9,7 @@ import statsmodels.api as sm
 
 from factlib.core.records import BadInput
 from factlib.validity.association import COEFFICIENTS, correlation_test, kendall, partial, pearson, spearman
-from factlib.validity.resampling import bootstrap
+from factlib.validity.intervals import interval
 
 THREE = dict(pearson=pearson, spearman=spearman, kendall=kendall)
 SCIPY = dict(pearson=scipy.stats.pearsonr, spearman=scipy.stats.spearmanr, kendall=scipy.stats.kendalltau)
@@ -49,9 +49,9 @@ def test_intervals():
     rho, tau = spearman(x, y), kendall(x, y)
     half = lambda r: (np.arctanh(r.ci[1]) - np.arctanh(r.ci[0]))/2/1.959963984540054
     assert close(half(rho)**2, (1 + rho.estimate**2/2)/97) and close(half(tau)**2, .437/96)
-    # The bootstrap, which knows nothing of z, comes out close.
+    # Items left out one by one, which know nothing of z, come out close.
     for kind in THREE:
-        assert np.allclose(THREE[kind](x, y).ci, THREE[kind](x, y, groups=range(100), n_resamples=800).ci, atol=.06)
+        assert np.allclose(THREE[kind](x, y).ci, THREE[kind](x, y, groups=range(100)).ci, atol=.06)
 
 
 @pytest.mark.parametrize('kind', THREE)
@@ -89,9 +89,8 @@ def test_perfect_rank_order_is_not_certainty():
 def test_pooled_by_groups(kind):
     x, y = columns(3, 60)
     groups = list(range(12))*5
-    r = THREE[kind](x, y, groups=groups, n_resamples=200, seed=4)
-    oracle = bootstrap(lambda a, b: SCIPY[kind](a, b).statistic, x, y,
-                       groups=groups, n_resamples=200, seed=4, limits=(-1, 1))
+    r = THREE[kind](x, y, groups=groups)
+    oracle = interval(lambda a, b: SCIPY[kind](a, b).statistic, x, y, groups=groups, limits=(-1, 1))
     assert np.allclose(r.ci, oracle.ci, atol=1e-10) and -1 < r.low < r.high < 1
     assert close(r.estimate, THREE[kind](x, y).estimate) and r.groups == 12
 
@@ -108,15 +107,20 @@ def test_per_group(kind):
     r = THREE[kind](x, y, groups=groups, per_group=True)
     assert close(r.estimate, np.mean(values)) and r.note.startswith(f'{20 - len(values)} of 20 groups')
     assert len(values) < 20
-    # Fisher's z of the mean, its error from scipy's sem, t with a degree of freedom less than there are groups.
-    half = scipy.stats.t.isf(.025, len(values) - 1)*scipy.stats.sem(values)/(1 - np.mean(values)**2)
-    assert np.allclose(np.arctanh(r.ci), np.arctanh(np.mean(values)) + half*np.array([-1, 1]), atol=1e-10)
-    assert r.p == pytest.approx(scipy.stats.ttest_1samp(values, 0).pvalue, abs=.02)
+    # The mean's standard error and t are scipy's; within -1 and 1 the ends are where the score of a true value is t.
+    u, df = (np.mean(values) + 1)/2, len(values) - 1
+    n, t = u*(1 - u)/(scipy.stats.sem(values)/2)**2, scipy.stats.t.isf(.025, df)
+    for end in r.ci:
+        v = (end + 1)/2
+        assert abs(u - v)/math.sqrt(v*(1 - v)/n) == pytest.approx(t)
+    assert close(r.p, 2*scipy.stats.t.sf(abs(u - .5)/math.sqrt(.25/n), df))
 
 
 def test_per_group_all_alike():
     r = kendall([3, 2, 1]*4, [0, 1, 2]*4, groups=np.repeat(range(4), 3), per_group=True)
-    assert r.estimate == -1 and r.p == 2/16 and r.ci is None and r.note
+    # If more than 1 - .05^(1/4) of all questions were ordered the other way, four in a row would be a surprise.
+    assert r.estimate == -1 and r.kind == 'bound' and r.one_sided
+    assert np.allclose(r.ci, (-1, -1 + 2*(1 - .05**.25))) and close(r.p, .5**4)
 
 
 @pytest.mark.parametrize('k', [1, 2, 3])
@@ -165,22 +169,24 @@ def test_swaps_enumerated(kind, grouped):
         mask = np.array(swap)[groups]
         hits += abs(delta(np.where(mask, z2, z1), np.where(mask, z1, z2))) >= seen - 1e-9
         total += 1
-    assert correlation_test(x1, x2, y, groups if grouped else None, kind=kind, n_resamples=300).p == hits/total
+    r = correlation_test(x1, x2, y, groups if grouped else None, 'permutation', kind, n_resamples=300)
+    assert r.p == hits/total
 
 
 def test_swaps_sampled():
     x1, x2, y = columns(1, 60, 3)
-    r = correlation_test(x1, x2, y, n_resamples=499)
-    assert r == correlation_test(x1, x2, y, n_resamples=499) and correlation_test(x2, x1, y, n_resamples=499).p == r.p
-    assert r.p == correlation_test(x1, x2, y, groups=range(60), n_resamples=499).p
-    assert r.p == pytest.approx(correlation_test(x1, x2, y, method='williams', n_resamples=9).p, abs=.05)
-    scaled = correlation_test([None if v is None else 100*v for v in x1], x2, y, n_resamples=499)
+    swaps = dict(method='permutation', n_resamples=499)
+    r = correlation_test(x1, x2, y, **swaps)
+    assert r == correlation_test(x1, x2, y, **swaps) and correlation_test(x2, x1, y, **swaps).p == r.p
+    assert r.p == correlation_test(x1, x2, y, groups=range(60), **swaps).p
+    for method in ('williams', 't'): assert r.p == pytest.approx(correlation_test(x1, x2, y, method=method).p, abs=.05)
+    scaled = correlation_test([None if v is None else 100*v for v in x1], x2, y, **swaps)
     assert scaled.p == r.p and scaled.estimate == pytest.approx(r.estimate)
 
 
 def test_level_of_the_tests():
     "Two equally noisy views of the truth: p below .1 about one time in ten."
-    rng, rejected = np.random.default_rng(0), dict(permutation=0, williams=0)
+    rng, rejected = np.random.default_rng(0), dict(t=0, permutation=0, williams=0)
     for _ in range(80):
         y = rng.normal(size=25)
         x1, x2 = y + rng.normal(size=25), y + rng.normal(size=25)
@@ -208,12 +214,12 @@ def test_williams():
 def test_comparison_edges():
     same = [1, 2, 3, 5, 4]
     assert correlation_test(same, same, [2, 1, 3, 4, 5]).p == 1
-    for method in ('permutation', 'williams'):
+    for method in ('t', 'permutation', 'williams'):
         assert correlation_test([1, 1, 1], [1, 2, 3], [1, 2, 3], method=method).estimate is None
         assert correlation_test([], [], [], method=method).estimate is None
     assert correlation_test([1, 2, 3], [3, 1, 2], [1, 3, 2], method='williams').p is None
     for bad in (dict(method='williams', groups=[1, 2, 3]), dict(method='williams', kind='kendall'),
-                dict(method='t'), dict(kind='tau'), dict(n_resamples=0), dict(groups=[1])):
+                dict(method='z'), dict(kind='tau'), dict(n_resamples=0), dict(groups=[1])):
         with pytest.raises(BadInput): correlation_test([1, 2, 3], [3, 1, 2], [1, 3, 2], **bad)
 
 # Coefficients within groups
@@ -235,16 +241,19 @@ def test_difference_within_groups_is_that_of_scipys_taus(seed):
     r = correlation_test(a, b, y, groups, kind='kendall', per_group=True)
     assert r.estimate == pytest.approx(known.mean(), abs=1e-12) and r.groups == len(known) < 30
     assert 'lack a coefficient' in r.note
+    # p is of the score, which differs a little from t of the mean.
+    assert r.p == pytest.approx(scipy.stats.ttest_1samp(known, 0).pvalue, abs=.02)
+    flips = correlation_test(a, b, y, groups, 'permutation', 'kendall', per_group=True, n_resamples=9999)
     oracle = scipy.stats.permutation_test((known,), np.mean, permutation_type='samples',
                                           n_resamples=9999, rng=np.random.default_rng(1)).pvalue
-    assert abs(r.p - oracle) < .02
+    assert abs(flips.p - oracle) < .02 and 'sign flips' in flips.definition
     half = scipy.stats.t.isf(.025, len(known) - 1)*scipy.stats.sem(known)
     assert abs(r.ci[0] - known.mean() + half) < .02 and abs(r.ci[1] - known.mean() - half) < .02
 
 def test_undefined_groups_dropped_or_zero():
     a, _, y, groups = judged_questions(0)
     taus = np.array([scipy.stats.kendalltau(a[groups == g], y[groups == g]).statistic for g in range(30)])
-    dropped, zero = (kendall(a, y, groups, True, n_resamples=99, undefined=u) for u in ('drop', 'zero'))
+    dropped, zero = (kendall(a, y, groups, True, undefined=u) for u in ('drop', 'zero'))
     assert np.isnan(taus).sum() >= 1
     assert dropped.estimate == pytest.approx(np.nanmean(taus), abs=1e-12)
     assert zero.estimate == pytest.approx(np.nan_to_num(taus).mean(), abs=1e-12)
@@ -254,7 +263,7 @@ def test_undefined_groups_dropped_or_zero():
 
 def test_nothing_to_order_is_left_out_in_any_case():
     "One item, or a truth that does not vary."
-    r = kendall([1, 2, 3, 4, 4], [0, 1, 5, 5, 0], list('aabbc'), True, n_resamples=99, undefined='zero')
+    r = kendall([1, 2, 3, 4, 4], [0, 1, 5, 5, 0], list('aabbc'), True, undefined='zero')
     assert r.estimate == 1 and r.note.startswith('2 of 3 groups')
 
 def test_within_groups_bad_input():

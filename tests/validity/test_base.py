@@ -30,6 +30,14 @@ def test_result_travels():
     with pytest.raises(BadInput): float(Result(None))
 
 
+def test_a_bound_is_said_in_words():
+    assert str(Result(1, ci=(.5, 1), n=3, kind='bound')) == '1 (at least 0.5, one-sided), n = 3/3'
+    assert str(Result(0, ci=(0, .5), n=3, kind='bound')) == '0 (at most 0.5, one-sided), n = 3/3'
+    assert '0 [-0.5, 0.5]' in str(Result(0, ci=(-.5, .5), kind='bound')) # both sides
+    assert '1 [0.5, 1]' in str(Result(1, ci=(.5, 1))) and not Result(1, ci=(.5, 1), kind='t').one_sided
+    with pytest.raises(BadInput, match='kind'): Result(1, kind='z')
+
+
 @pytest.mark.parametrize('bad', ['12', {1: 2}, {1, 2}, 3, None, [[1]],
                                  np.ones((2, 2)), pd.DataFrame({'a': [1]}), ['1'], [1j], [np.complex64(1)], [math.inf],
                                  [10**400], [1e101], iter([1]), [object()], [pd.Timestamp(0)]])
@@ -106,7 +114,7 @@ def test_cluster_coverage():
     for _ in range(100):
         x = rng.normal(size=30)[documents] + .5*rng.normal(size=150)
         for clustered in covered:
-            low, high = bootstrap(np.mean, x, groups=documents if clustered else None, n_resamples=200).ci
+            low, high = bootstrap(np.mean, x, groups=documents if clustered else None).ci
             covered[clustered] += low <= 0 <= high
     assert 88 <= covered[True] <= 100 and covered[False] < 75
 
@@ -120,16 +128,18 @@ def test_bootstrap_says_what_it_lacks():
     # 6 of 27 draws
     assert bootstrap(lambda x: share(x) if len(set(x)) == 3 else None,
                      [0, 1, 2], n_resamples=500, method='percentile').ci is None
-    assert bootstrap(np.mean, [1, 2], groups=['a', 'a']).note == 'only one group, so there is nothing to resample'
-    assert bootstrap(np.mean, []).note == 'no items' and bootstrap(np.mean, [2, 2, 2]).ci is None
+    for method in ('auto', 'percentile', 'bca'):
+        assert bootstrap(np.mean, [1, 2], groups=['a', 'a'], method=method).note.startswith('only one group')
+        assert bootstrap(np.mean, [], method=method).note == 'no items'
+        assert bootstrap(np.mean, [2, 2, 2], method=method).ci is None
 
 
 def test_bootstrap_p():
     x = np.random.default_rng(0).normal(.1, 1, 100)
-    r = bootstrap(np.mean, x, null=0, n_resamples=5000)
-    assert bootstrap(np.mean, [1, 2, 3], null=0).p is None      # three items can't show anything
+    r = bootstrap(np.mean, x, null=0, n_resamples=5000, method='percentile')
+    assert bootstrap(np.mean, [1, 2, 3], null=0, method='percentile').p is None      # three items can't show anything
     assert .01 < r.p == pytest.approx(scipy.stats.ttest_1samp(x, 0).pvalue, abs=.015)
-    assert bootstrap(np.mean, x + 9, null=0, n_resamples=99).p == 2/100
+    assert bootstrap(np.mean, x + 9, null=0, n_resamples=99, method='percentile').p == 2/100
 
 
 @pytest.mark.parametrize('options', [dict(level=1), dict(level=0), dict(n_resamples=-1),

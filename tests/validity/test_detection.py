@@ -32,7 +32,7 @@ def test_auc_is_sklearns(seed):
     assert close(r.estimate, roc_auc_score([1]*len(x) + [0]*len(y), np.r_[x, y]))
     assert (r.n, r.asked) == (len(x) + len(y), 80)
     assert close(auc_ci(pos, neg).estimate, r.estimate)
-    assert close(auc_ci(pos, neg, 'cluster', range(80), n_resamples=5).estimate, r.estimate)
+    assert close(auc_ci(pos, neg, 'cluster', range(80)).estimate, r.estimate)
 
 
 def test_auc_of_offsets_and_extremes():
@@ -88,27 +88,18 @@ def stories(n):
 def sklearns(pos, neg): return roc_auc_score([1]*len(pos) + [0]*len(neg), np.r_[pos, neg])
 
 
-def test_many_groups_are_a_plain_loop():
-    pos, neg, groups_pos, groups_neg = stories(50)
-    r = auc_ci(pos, neg, 'cluster', (groups_pos, groups_neg), n_resamples=200, seed=3)
-    draw, values = np.random.default_rng(3), []
-    for _ in range(200):
-        chosen = draw.integers(0, 50, 50)
-        values.append(sklearns(*(np.concatenate([x[groups == g] for g in chosen])
-                                 for x, groups in ((pos, groups_pos), (neg, groups_neg)))))
-    # The fifth draw from either end is the outermost whose p, 2(5 + 1)/201, is not below .05.
-    assert np.allclose(r.ci, np.sort(values)[[4, -5]], atol=1e-12, rtol=0) and r.groups == 50
-
-
-def test_few_groups_are_a_jackknife_by_hand():
-    pos, neg, groups_pos, groups_neg = stories(12)
+@pytest.mark.parametrize('n', [12, 50])
+def test_clustered_is_a_jackknife_by_brute_force(n):
+    pos, neg, groups_pos, groups_neg = stories(n)
     r = auc_ci(pos, neg, 'cluster', (groups_pos, groups_neg))
-    area = sklearns(pos, neg)
-    without = [sklearns(pos[groups_pos != g], neg[groups_neg != g]) for g in range(12)]
-    error = np.sqrt(11/12*np.sum((without - np.mean(without))**2))      # Efron & Stein 1981
-    z, half = math.log(area/(1 - area)), scipy.stats.t.isf(.025, 11)*error/(area*(1 - area))
-    assert np.allclose(r.ci, scipy.special.expit([z - half, z + half]), atol=1e-10) and r.groups == 12
-    assert close(r.p, 2*scipy.stats.t.sf(abs(z)/error*area*(1 - area), 11))
+    u = sklearns(pos, neg)
+    without = np.array([sklearns(pos[groups_pos != g], neg[groups_neg != g]) for g in range(n)])
+    variance, df = (n - 1)/n*np.sum((without - u)**2), n - 1
+    # The ends are the true values v that lie t of their own errors off: (u - v)^2 = t^2 v(1 - v)/n*.
+    n_star, t = u*(1 - u)/variance, scipy.stats.t.isf(.025, df)
+    ends = np.sort(np.roots([1 + t*t/n_star, -2*u - t*t/n_star, u*u]))
+    assert np.allclose(r.ci, ends, atol=1e-10) and r.groups == n and close(r.df, df) and r.kind == 't'
+    assert close(r.statistic, (u - .5)/math.sqrt(.25/n_star)) and close(r.p, 2*scipy.stats.t.sf(abs(r.statistic), df))
 
 
 def test_cluster_of_independent_items_is_like_delong():
@@ -131,39 +122,34 @@ def test_cluster_coverage_of_duplicates():
     assert np.ptp(auc_ci(pos, neg).ci) < .6*np.ptp(honest.ci)
 
 
-def by_definition(sets, groups):
-    "What each group adds to the mean difference, from all pairs."
-    wins = lambda pos, neg: np.array([[(p > n) + (p == n)/2 for n in neg] for p in pos])
-    sums = dict.fromkeys(groups, 0.)
-    for pos_a, neg_a, pos_b, neg_b, g_pos, g_neg in sets:
-        d = wins(pos_a, neg_a) - wins(pos_b, neg_b)
-        for g, x in zip(g_pos, d.mean(1)): sums[g] += (x - d.mean()/2)/len(g_pos)/len(sets)
-        for g, x in zip(g_neg, d.mean(0)): sums[g] += (x - d.mean()/2)/len(g_neg)/len(sets)
-    return np.array(list(sums.values()))
-
 @pytest.mark.parametrize('seed', range(4))
-def test_mean_auc_test_by_definition(seed):
-    "Against all pairs and all flips, with ties; groups of two positives, of which some lack a set."
+def test_mean_auc_test_by_brute_force(seed):
+    "With ties; groups of two positives, of which some lack a set. Each group is left out by hand."
     rng = np.random.default_rng(seed)
     draw, sets = lambda n, plus=0: rng.integers(0, 5, n) + plus, []
     for n in (10, 6):
-        sets.append((draw(n, 1), draw(n), draw(n), draw(n), [i//2 for i in range(n)], [i//2 for i in range(n)]))
-    r, sums = mean_auc_test(sets, n_resamples=200), by_definition(sets, range(5))
-    area = lambda pos, neg: roc_auc_score([1]*len(pos) + [0]*len(neg), [*pos, *neg])
-    assert r.estimate == pytest.approx(np.mean([area(s[0], s[1]) - area(s[2], s[3]) for s in sets])) == pytest.approx(
-        sums.sum())
-    assert (r.n, r.groups) == (32, 5)
-    flipped = [abs(np.dot(signs, sums)) for signs in itertools.product((1, -1), repeat=5)]
-    assert r.p == np.mean([f >= abs(sums.sum()) - 1e-12 for f in flipped])
+        groups = np.arange(n)//2
+        sets.append((draw(n, 1), draw(n), draw(n), draw(n), groups, groups))
+    def mean(left_out):
+        kept = [(s[4] != left_out, s) for s in sets]
+        return np.mean([sklearns(s[0][k], s[1][k]) - sklearns(s[2][k], s[3][k]) for k, s in kept])
+    r, d = mean_auc_test(sets), mean(None)
+    shares = np.array([4, 4, 4, 2, 2])/16                   # of positives, and of negatives
+    df = math.sqrt(4*(1/np.sum(shares**2) - 1))
+    variance = 4/5*sum((mean(g) - d)**2 for g in range(5))/4 # of (d + 1)/2
+    u, t = (d + 1)/2, scipy.stats.t.isf(.025, df)
+    n_star = u*(1 - u)/variance
+    assert close(r.estimate, d) and (r.n, r.groups) == (32, 5) and close(r.df, df)
+    assert np.allclose(r.ci, 2*np.sort(np.roots([1 + t*t/n_star, -2*u - t*t/n_star, u*u])) - 1, atol=1e-10)
+    assert close(r.p, 2*scipy.stats.t.sf(abs(u - .5)/math.sqrt(.25/n_star), df))
 
 def test_mean_auc_test_of_one_set_is_auc_test():
     rng = np.random.default_rng(0)
     pos_a, neg_a, pos_b, neg_b = (list(rng.normal(size=20) + x) for x in (1, 0, .5, 0))
     pos_a[3] = None
     groups = [i//2 for i in range(20)]
-    one, usual = mean_auc_test([(pos_a, neg_a, pos_b, neg_b, groups, groups)],
-                               n_resamples=300), auc_test(pos_a, neg_a, pos_b, neg_b, (groups, groups), n_resamples=300)
-    assert (one.estimate, one.n, one.asked) == (usual.estimate, 39, 40) and one.ci == usual.ci
+    one = mean_auc_test([(pos_a, neg_a, pos_b, neg_b, groups, groups)])
+    assert one == auc_test(pos_a, neg_a, pos_b, neg_b, (groups, groups)) and (one.n, one.asked) == (39, 40)
 
 @pytest.mark.parametrize('make', ['flat against random', 'equal', 'skewed'])
 def test_mean_auc_test_keeps_its_level(make):
@@ -180,15 +166,13 @@ def test_mean_auc_test_keeps_its_level(make):
     hits = 0
     for seed in range(200):
         a, b = scores(np.random.default_rng(seed))
-        hits += mean_auc_test([(a[0], a[k], b[0], b[k], range(12), range(12)) for k in range(1, 5)],
-                              n_resamples=0, n_flips=499).p <= .05
+        hits += mean_auc_test([(a[0], a[k], b[0], b[k], range(12), range(12)) for k in range(1, 5)]).p <= .05
     assert hits <= scipy.stats.binom.ppf(.999, 200, .05)
 
 def test_mean_auc_test_bad_input():
     for sets, says in (([], 'no set'), ([([1], [2], [1, 2], [2], 'a', 'b')], 'same positives'),
                        ([([1], [2], [1], [2], 'a', 'bc')], 'each of these a group')):
         with pytest.raises(BadInput, match=says): mean_auc_test(sets)
-    with pytest.raises(BadInput, match='n_flips'): mean_auc_test([([1], [2], [1], [2], 'a', 'b')], n_flips=0)
     assert mean_auc_test([([1, None], [None], [1, 2], [2], 'ab', 'b')]).p is None
 
 def test_auc_undefined():
@@ -234,7 +218,7 @@ def test_classes_are_sklearns(seed):
         warnings.simplefilter('ignore')
         expected = accuracy_score(t, p), balanced_accuracy_score(t, p), f1_score(t, p, average='macro')
     for f, e in zip((accuracy, balanced_accuracy, macro_f1), expected):
-        r = f(predicted, truth, groups=np.repeat(range(20), 3), n_resamples=50)
+        r = f(predicted, truth, groups=np.repeat(range(20), 3))
         assert close(r.estimate, e) and (r.n, r.asked) == (len(p), 60) and r.ci[0] < e < r.ci[1]
         assert close(f(predicted, truth).estimate, e)
     r = accuracy(predicted, truth, level=.9)
@@ -248,5 +232,5 @@ def test_accuracy_edges():
     # A class that only occurs where the verdict is missing is not a class.
     assert macro_f1(['a', None], ['a', 'b']).estimate == 1
     assert 'resamples' in balanced_accuracy(['a', 'a', 'b'], ['a', 'a', 'b'], method='percentile').note
-    assert 'undefined without one of the 3 items' in balanced_accuracy(['a', 'a', 'b'], ['a', 'a', 'b']).note
+    assert 'undefined without 1 of the 3 items' in balanced_accuracy(['a', 'a', 'b'], ['a', 'a', 'b']).note
     assert bounds_mean(right(['a', None, 'b'], ['a', 'a', 'a']), 0, 1).ci == (1/3, 2/3)

@@ -11,6 +11,7 @@ from statsmodels.stats.power import TTestPower
 from statsmodels.stats.weightstats import ttost_paired
 
 from factlib.core.records import BadInput
+from factlib.validity.intervals import interval
 from factlib.validity.resampling import bootstrap
 from factlib.validity.paired import examples_needed, effect_size, equivalence, mcnemar, mcnemar_pairs, noninferiority
 from factlib.validity.paired import paired_t, permutation_test, power, sample_size
@@ -51,13 +52,6 @@ def test_clustered_t_is_statsmodels(seed):
     assert r.groups == 8 == r.df + 1 and close(r.effective, 8)
 
 
-def satterthwaite_by_matrix(sizes):
-    share = np.asarray(sizes)/np.sum(sizes)
-    maker = np.diag(share) @ (np.eye(len(share)) - share)
-    spread = maker @ maker.T
-    return np.trace(spread)**2/np.trace(spread @ spread)
-
-
 @pytest.mark.parametrize('seed', range(6))
 def test_uneven_groups_flip(seed):
     "t is statsmodels', but p is scipy's exact one of the groups' sums."
@@ -68,7 +62,9 @@ def test_uneven_groups_flip(seed):
     oracle = scipy.stats.permutation_test((sums,), np.mean, permutation_type='samples', n_resamples=9999)
     assert close(r.statistic, statsmodels_t(known(d), codes).tvalues[0]) and close(r.p, oracle.pvalue)
     sizes = [np.sum(codes == g) for g in set(codes)]
-    assert close(r.df, satterthwaite_by_matrix(sizes)) and close(r.effective, sum(sizes)**2/sum(n*n for n in sizes))
+    effective = sum(sizes)**2/sum(n*n for n in sizes)
+    assert close(r.df, math.sqrt((len(sizes) - 1)*(effective - 1))) and close(r.effective, effective)
+    assert r.kind == 'flips'
     less, greater = (paired_t(d, how, groups).p for how in ('less', 'greater'))
     assert close(less + greater, 1) and close(2*min(less, greater), r.p)
     # The interval is where the same flips of d - value don't reject.
@@ -78,13 +74,20 @@ def test_uneven_groups_flip(seed):
     for end, out in zip(r.ci, (-1, 1)): assert p_of(end - out*1e-6) >= .05 > p_of(end + out*1e-6)
 
 
-def test_many_uneven_groups_have_a_t():
+def test_five_uneven_groups_are_the_engines():
+    "Of 2^5 flips two are more than 5 %, so the interval is that of t."
+    d, groups = [1., 2, 2, 4, 3, 7], list('abcdee')
+    r, engine = paired_t(d, groups=groups), interval(np.mean, d, groups=groups, null=0)
+    assert (r.ci, r.p, r.statistic, r.df, r.kind) == (engine.ci, engine.p, engine.statistic, engine.df, 't')
+    assert 'flips' not in r.definition and permutation_test(d, groups=groups).p == 2/32
+    assert close(paired_t(d, 'greater', groups).p, engine.p/2) and close(paired_t(d, 'less', groups).p, 1 - engine.p/2)
+
+
+def test_many_uneven_groups_flip_near_t():
     rng = np.random.default_rng(0)
-    groups = np.sort(rng.integers(0, 80, 400))
-    d = rng.normal(size=400)
-    r, sizes = paired_t(d, groups=groups), np.unique(groups, return_counts=True)[1]
-    assert close(r.df, satterthwaite_by_matrix(sizes))
-    assert close(r.p, 2*scipy.stats.t.sf(abs(statsmodels_t(d, groups).tvalues[0]), r.df))
+    groups, d = np.sort(rng.integers(0, 80, 400)), rng.normal(size=400)
+    r, engine = paired_t(d, groups=groups), interval(np.mean, d, groups=groups, null=0)
+    assert r.kind == 'flips' and abs(r.p - engine.p) < .02 and np.allclose(r.ci, engine.ci, atol=.02)
 
 
 def test_t_with_an_offset():
@@ -172,7 +175,8 @@ def test_noninferiority_bootstrap():
     d, groups = differences(3, 80), list(range(20))*4
     for g in (None, groups):
         r = noninferiority(d, .3, 'bootstrap', level=.9, groups=g, n_resamples=2000)
-        assert r.ci == bootstrap(np.mean, d, groups=g, level=.8, n_resamples=2000).ci and r.asked == 80
+        drawn = bootstrap(np.mean, d, groups=g, level=.8, n_resamples=2000, method='percentile')
+        assert r.ci == drawn.ci and r.asked == 80
         assert r.p == pytest.approx(noninferiority(d, .3, level=.9, groups=g).p, abs=.03)
         assert all((q.p < .1) == (q.low > -m) for m in np.linspace(.01, 1, 40)
                    for q in [noninferiority(d, m, 'bootstrap', level=.9, groups=g, n_resamples=399)])
