@@ -7183,6 +7183,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                             'factlib/report/results.py'),
                                         'factlib.report.results.Experiment.asked': ( 'report/results.html#experiment.asked',
                                                                                      'factlib/report/results.py'),
+                                        'factlib.report.results.Experiment.drawn': ( 'report/results.html#experiment.drawn',
+                                                                                     'factlib/report/results.py'),
                                         'factlib.report.results.Experiment.evaluators': ( 'report/results.html#experiment.evaluators',
                                                                                           'factlib/report/results.py'),
                                         'factlib.report.results.Experiment.figure': ( 'report/results.html#experiment.figure',

@@ -14,8 +14,7 @@ from factlib.runs.judging import BY_RULES
 NUMBERS = dict(auc=['estimand'], higher=['estimand'], estimate=['estimand', 'definition'], own=['statistic'],
                spearman=['estimand'], kendall=['estimand'], accuracy=[])
 ALIASES = dict(benchmark='dataset', scored='n', groups='questions') # as some tables call it
-PARTS = ['difficulty', 'variant', 'level', 'label', 'answered_by', 'stories', 'half', 'seed', 'split', 'model',
-         'control'] # that a table may have, each row of its own kind
+PARTS = ['difficulty', 'variant', 'level', 'label', 'answered_by', 'stories', 'half', 'seed', 'split', 'model']
 KEY = ['evaluator', 'benchmark', 'metric', 'part', 'draw', 'scored', *PARTS]
 NO_MODEL = ('', 'no model', 'by rules')
 

@@ -390,7 +390,7 @@ class Experiment:
         self.findings: list[dict] = []
         self.shown: list[dict] = [] # tables and figures of the page
         self.judged: list = [] # frames of `judgements.parquet`
-        self.draws: dict = {} # (benchmark, evaluator or None for all, seed or None for any) -> the draw, in words
+        self.draws: dict = {} # (benchmark, evaluator or None, is it a main one, seed or None) -> its draws, in words
         self.result: dict|None = None # when it is finished
         self.spent_before = None if process_ledger().file else spent_here() # a file holds all runs into this folder
         for said in given.said if given else (): self.finding(said, cell='')
@@ -430,8 +430,8 @@ class Experiment:
         on_page:bool=True, # Also on the page, or only in the notebook and as a file?
         rows:int=24, # So many of a longer table's rows are shown in the notebook
     ): # For display
-        """Write a table as `tables/NAME.csv` and `.html`. One of evaluators on benchmarks gets a column `draw`, unless it
-        has one: how each benchmark was drawn, so that numbers of different draws are told apart."""
+        """Write a table as `tables/NAME.csv` and `.html`. One of evaluators on benchmarks gets a column `draw`, if it
+        has none: how each benchmark was drawn, so that numbers of different draws are told apart."""
         frame = self._with_draw(frame)
         shown = frame if columns is None else frame[list(columns)]
         if isinstance(digits, dict): digits = {c: d for c, d in digits.items() if c in shown.columns}
@@ -443,13 +443,28 @@ class Experiment:
         if len(shown) > rows: caption += f' (The first {rows} of {len(shown)} rows; all are in tables/{name}.csv.)'
         return Shown(html(shown[:rows], caption=caption))
 
+    def drawn(self,
+        benchmark:str, # Its name in tables
+        examples, # The `Example`s that were judged
+        evaluators, # Who judged them: names
+        part:str='main', # What for: of an evaluator's draws the main one counts, if there is one
+        seed:int|None=None, # Of the examples; None: the run's
+        split:str='', # Part of the benchmark; empty: all of it, or its usual one
+    )->None:
+        "Say of which draw judgements are, for the column `draw` of tables. Those that are handed in say it themselves."
+        seed = self.parameters.get('seed') if seed is None else seed
+        said = draw_text(examples, seed, split)
+        for key in product([benchmark], [None, *evaluators], [part == 'main'], {seed, None}):
+            self.draws.setdefault(key, set()).add(said)
+
     def _with_draw(self, frame):
         names = next((frame[c] for c in ('benchmark', 'dataset') if c in frame), None)
         if names is None or 'evaluator' not in frame or 'draw' in frame: return frame
         seeds = frame.seed if 'seed' in frame else [None]*len(frame)
         def draw(name, who, seed):
             name, seed = str(name).split(': ')[0], None if is_missing(seed) else int(seed) # it may be "NAME: QUESTION"
-            return self.draws.get((name, who, seed)) or self.draws.get((name, None, seed), '')
+            found = (self.draws.get(key, ()) for key in product([name], [who, None], [True, False], [seed]))
+            return next((said for own in found if len(own) == 1 for said in own), '')
         return frame.assign(draw=list(map(draw, names, frame.evaluator, seeds)))
 
     def figure(self,
@@ -537,11 +552,8 @@ class Experiment:
         import pandas as pd
         drawn = dict(seed=self.parameters.get('seed') if seed is None else seed,
                      n=self.parameters.get('n') if n is None else n, split=split)
-        said = draw_text(examples, drawn['seed'], split)
-        for key in product({benchmark, getattr(examples, 'name', benchmark)}, {*frame.evaluator, None},
-                           {drawn['seed'], None}):
-            if part == 'main': self.draws[key] = said
-            else: self.draws.setdefault(key, said)
+        names = {benchmark, getattr(examples, 'name', benchmark)}
+        for name in names: self.drawn(name, examples, frame.evaluator.unique(), part, drawn['seed'], split)
         by_id = {e.id: (e, text) for e, text in zip(examples, self.texts.hashes(examples))}
         told = [by_id.get(i, (None, '')) for i in frame.example_id]
         own = {name: frame.attrs.get(name, {}) for name in ('signatures', 'names')}
