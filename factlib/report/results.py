@@ -550,7 +550,7 @@ class Experiment:
         - truth, meta, evidence: as JSON
         - text_hash: of the texts, which lie in `examples.parquet` (see `JudgedTexts`)"""
         import pandas as pd
-        drawn = dict(seed=self.parameters.get('seed') if seed is None else seed,
+        drawn: dict = dict(seed=self.parameters.get('seed') if seed is None else seed,
                      n=self.parameters.get('n') if n is None else n, split=split)
         names = {benchmark, getattr(examples, 'name', benchmark)}
         for name in names: self.drawn(name, examples, frame.evaluator.unique(), part, drawn['seed'], split)
