@@ -42,6 +42,8 @@ def app():
 def main()->None:
     "The entry point of the command `factlib`. Warnings are sentences, without the lines of code that they come from."
     warnings.formatwarning = lambda message, category, *where: f'{message}\n'
+    # what jsonschema, behind every notebook, would compile for a second each time: a grammar that nothing here asks for
+    sys.modules.setdefault('rfc3987_syntax', None) # type: ignore[arg-type]
     try: app(_with_pairs(sys.argv[1:]))
     except BadInput as e: _stop(e, 2)
     except RuntimeError as e: _stop(e, 1)

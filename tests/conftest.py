@@ -42,12 +42,15 @@ def pytest_collection_modifyitems(items):
                                  not item.name.startswith('test_documentation')))
 
 def _settle():
-    """What is there stays, so the collector need not look at it again. (statsmodels collects at each correction of
-    p-values: .2 s with all packages there, an eighth of the tests' time.)"""
+    "What is there stays, so the collector need not look at it again."
     gc.collect()
     gc.freeze()
 
 def pytest_collection_finish(): _settle()
+
+def pytest_unconfigure():
+    "Each shell of a notebook has the garbage collected once more when the process ends."
+    gc.freeze()
 
 _ENDED = count(1)
 

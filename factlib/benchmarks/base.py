@@ -102,7 +102,7 @@ def sample_groups(
     n:int, # So many groups
     seed:int|str=0, # Another seed draws others
 )->list: # In the same order
-    "The examples of `n` groups drawn at random, of two labels each in a third of them; all groups if there are no more."
+    "The examples of `n` groups drawn at random, of two labels each in a third of them; all if there are no more."
     n, labels = check_count(n, 'The number of groups', 1), {}
     for e in examples: labels.setdefault(e.group, set()).update([e.truth] if isinstance(e.truth, str) else [])
     left, drawn = sorted(labels, key=lambda group: digest(f'{seed}\n{group}')), []

@@ -53,6 +53,7 @@ _BOOK = re.compile(r'^\*\*\* START OF TH(?:E|IS) PROJECT GUTENBERG EBOOK,? (.*?)
                    r'^(?:End of the Project Gutenberg EBook|\*\*\* END OF TH)', re.MULTILINE | re.DOTALL)
 _HOLMES = 'THE ADVENTURES OF SHERLOCK HOLMES'
 
+@lru_cache(maxsize=1)
 def _books():
     "Title -> text of each book, without Project Gutenberg's own words around it."
     return {m[1]: m[2] for m in _BOOK.finditer(big_text())}

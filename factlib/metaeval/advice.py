@@ -13,7 +13,7 @@ from .pairwise import QUESTIONS
 from .matrix import HARDLY, made_there
 from .ranks import rank_words
 from ..report.tables import format_estimate
-from ..report.words import corrected_over, listed, tally
+from ..report.words import corrected_over, listed
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-cells
 _OVERALL = ['overall_low', 'overall_high', 'overall_of', 'overall_tests', 'overall_q_floor', 'overall_floor_tests']
@@ -247,19 +247,18 @@ def chance_findings(
 )->list[str]: # Of the evaluators, and, if they are there, of the controls
     "How many AUCs are shown to differ from one half."
     real, control = _split(known)
-    bare = real.ci_low.isna()
-    counts, above, below = tally(real[~bare], null=.5), real[real.ci_low > .5], real[real.ci_high < .5]
-    found = [f'Of {len(real)} pairs of an evaluator and a benchmark with labels, controls aside, {counts.above} have '
-             f'an AUC shown to be above one half ({listed(above.words)}) and {counts.below} below it '
-             f'({listed(below.words)}). {counts.unclear} intervals include one half, and {bare.sum()} pairs have no '
-             f'interval: so few texts show little, which does not mean that nothing is noticed.']
+    sure = real[real.q < .05]
+    above, below = sure[sure.estimate > .5], sure[sure.estimate < .5]
+    found = [f'Of {len(real)} pairs of an evaluator and a benchmark with labels, controls aside, {len(above)} have '
+             f'an AUC shown to be above one half ({listed(above.words)}) and {len(below)} below it '
+             f'({listed(below.words)}; {corrected_over(real)}, those of a benchmark). So few texts show little, which '
+             f'does not mean that in the other {len(real) - len(sure)} nothing is noticed.']
     if not len(control): return found
-    off = control[(control.ci_low > .5) | (control.ci_high < .5)]
+    off = control[control.q < .05]
     far = control.loc[(control.estimate - .5).abs().idxmax()]
-    return found + [f'Of the controls, which read nothing, {len(off)} of {control.ci_low.notna().sum()} intervals '
-                    f'exclude{"s" if len(off) == 1 else ""} one half '
-                    f'({listed(off.words, f"the furthest: {far.words}")}). The intervals are 95 % each, not corrected '
-                    f'for their number.']
+    return found + [f'Of the controls, which read nothing, {len(off)} of {len(control)} AUCs '
+                    f'{"is" if len(off) == 1 else "are"} shown to differ from one half '
+                    f'({listed(off.words, f"the furthest: {far.words}")}; corrected with the others).']
 
 def best_findings(
     known:DataFrame, # From `known_aucs`

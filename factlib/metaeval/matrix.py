@@ -29,7 +29,7 @@ def _absences(part):
     "Why scores are missing, counted; '' if none are."
     return ', '.join(f'{why}: {n}' for why, n in part.absence.value_counts().items())
 
-_SHOWN = ['statistic', 'estimand', 'estimate', 'ci_low', 'ci_high', 'asked', 'scored', 'groups']
+_SHOWN = ['statistic', 'estimand', 'estimate', 'ci_low', 'ci_high', 'p', 'asked', 'scored', 'groups']
 
 def _statistic_rows(frame, benchmark):
     "The rows of one evaluator's judgements of one benchmark."
@@ -37,7 +37,7 @@ def _statistic_rows(frame, benchmark):
     examples = [e for e in benchmark.examples if not is_control(e)]
     frame = frame[frame.example_id.isin({e.id for e in examples})].reset_index(drop=True)
     scored, seconds = int(frame.value.notna().sum()), float(frame.seconds.sum())
-    none = about | dict(zip(_SHOWN, ('none', '', None, None, None, len(frame), scored, None)))
+    none = about | dict(zip(_SHOWN, ('none', '', None, None, None, None, len(frame), scored, None)))
     if not scored: return [none | dict(seconds=seconds, note=_absences(frame))]
     try: statistics = agreement_with_truth(frame, examples, benchmark.good, n_resamples=300) # many cells
     except BadInput as e: return [none | dict(seconds=seconds, note=str(e))]
@@ -54,13 +54,17 @@ def small_matrix(
     - statistic: "AUC of ...", "kendall", "spearman", or "none"
     - estimand: what it estimates, in words
     - estimate, ci_low, ci_high: of the statistic, with its 95 % interval
+    - p, q, family: is it chance? q by Benjamini and Hochberg, over so many evaluators, those of the benchmark
     - asked, scored, groups: examples with a truth that are no controls, how many of them got a value, and their groups
     - seconds: that the values took
     - note: why there is none"""
     import pandas as pd
     parts = [(b, part) for b in benchmarks
              for _, part in judgements[judgements.benchmark == b.name].groupby('evaluator', sort=False)]
-    return pd.DataFrame([row for b, part in parts for row in _statistic_rows(part, b)])
+    table = pd.DataFrame([row for b, part in parts for row in _statistic_rows(part, b)])
+    if not len(table): return table
+    tests, place = corrected(table, ['benchmark', 'statistic']), list(table).index('p') + 1
+    return tests[[*list(table)[:place], 'q', 'family', *list(table)[place:]]]
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-raters
 def rater_alpha(
@@ -195,8 +199,9 @@ def _column_tests(table, pairs, floors, level):
     parts = []
     for name, here in table[table.higher.notna() & (table.made_on == '')].groupby('benchmark', sort=False):
         own = pairs[pairs.benchmark == name]
-        ranks = rank_intervals(own, dict(zip(here.evaluator, here.higher)), level).assign(rank_tests=int(own.q.notna().sum()))
+        ranks = rank_intervals(own, dict(zip(here.evaluator, here.higher)), level)
         ranks = ranks.rename(columns=dict(of='rank_of')).drop(columns='score')
+        ranks = ranks.assign(rank_tests=int(own.q.notna().sum()))
         beats = against_floors(own, floors).rename(columns=_TESTED)
         parts.append(ranks.merge(beats, on='evaluator', how='left').assign(benchmark=name))
     empty = pd.DataFrame(columns=['benchmark', 'evaluator', *_TESTED.values(), *_RANKS])
@@ -228,7 +233,8 @@ MATRIX = dict( # Column -> its meaning
     question='', benchmark='', evaluator='', recorded='were its scores recorded?', floor='is it one?',
     made_on='what of it was chosen on this benchmark; then no advice rests on the cell',
     higher='how often the better text scores higher, ties half', ci_low='95 %, over groups', ci_high='',
-    bound_low='if all missing pairs were lost', bound_high='if all were won', asked='texts with a truth that it was asked about',
+    bound_low='if all missing pairs were lost', bound_high='if all were won',
+    asked='texts with a truth that it was asked about',
     scored='of them with a score', pairs='of a better and a worse text', pairs_scored='both with a score',
     groups='with a scored pair', estimand='what "higher" estimates', part='of the judgement that was read',
     statistic="the benchmark's own, all texts together", own='its value', own_low='95 %', own_high='',

@@ -322,7 +322,7 @@ def model_tests(
                 two = [values[name, label] for label in (first, second)]
                 scored = [i for i in pairs.ids if not any(no_value(scores.get(i)) for scores in two)]
                 common = [{i: scores[i] for i in scored} for scores in two]
-                r = pairs.difference(*common)
+                r = pairs.difference(common[0], common[1])
                 low, high = r.ci or (None, None)
                 rows.append(dict(benchmark=name, question=question, evaluator=models[first], first=first,
                                  second=second, share_first=pairs.share(common[0]),

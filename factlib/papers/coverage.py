@@ -24,7 +24,8 @@ class Printed(NamedTuple):
     needs: str = ''      # What it takes: '' nothing, 'recordings', 'model', or in words, such as "data: FADE by path"
     why: str = ''        # Why it isn't made; '' if it is
     cell: str = ''       # Of the experiment, where the name of the file is put together there; '' where a cell names it
-    also: tuple = ()     # Other experiments that can write the file, for a model of one's own
+    options: str = ''    # Of the command, behind those that the experiment prints, such as -p dataset fade=PATH
+    also: tuple = ()     # Experiments, with options behind them, that write the file for a model of one's own
 
     @property
     def state(self)->str:
@@ -116,6 +117,11 @@ def _problem(name, entry, rooms, experiments):
         return f'No cell of {entry.experiment} names {Path(entry.file).stem!r}.'
     return ''
 
+def _command(experiment, options='', experiments=None):
+    "What is typed; '' for no experiment."
+    known = experiments.get(experiment)
+    return f'{known.command} {options}'.strip() if known else ''
+
 def _cell(entry, by):
     "The cell that shows it: as the published data says, or the one that names the file; '' if there is none."
     return (entry.cell if entry.cell in by.cells else '') or by.cell_of(entry.file)
@@ -133,6 +139,7 @@ def published_tables(
     - experiment, cell, file: who shows it, where, and as what
     - state: "rules", "recorded", "needs a model", "needs data: ...", or "not made: ..."
     - command: which makes it
+    - own: commands that make it for a model of one's own, where `command` shows recorded ones
     - audit: the file below `outputs` that compares print and recomputation
     - problem: a sentence if something of this can't be so"""
     import pandas as pd
@@ -148,7 +155,9 @@ def published_tables(
         by = experiments.get(entry.experiment, Shown([], False))
         rows.append(dict(
             table=name, says=entry.says, cells=entry.numbers, room=', '.join(rooms), experiment=entry.experiment,
-            cell=_cell(entry, by), file=entry.file, state=entry.state, command=by.command,
+            cell=_cell(entry, by), file=entry.file, state=entry.state,
+            command=_command(entry.experiment, entry.options, experiments),
+            own='; '.join(_command(*told.split(' ', 1), experiments=experiments) for told in entry.also),
             audit=f'{entry.experiment}/tables/audit.csv' if entry.numbers and by.audited else '',
             problem=_problem(name, entry, rooms, experiments)))
     return pd.DataFrame(rows)
@@ -182,20 +191,23 @@ def unmade(
 def overview(
     paper:str, # E.g. 'judgememo'
 )->str: # Markdown, for a notebook in `nbs/papers/PAPER`
-    "A table with links: what was printed, what it says, as which file it is made, where its numbers come from."
-    table = published_tables(paper)
-    lines = ['| printed | what it says | here | its numbers | room | printed numbers |', '|---|---|---|---|---|---|']
-    for r in table.itertuples():
-        name = r.table.replace('fig', 'Figure ').replace('+', ' and ')
-        shows = f'[{Path(r.file).name}](../../experiments/{r.experiment}.ipynb#cell-id={r.cell})' if r.cell else ''
-        room = ', '.join(f'[{room}]({room}.ipynb)' for room in r.room.split(', ') if room)
-        says = f'{r.says} **{r.problem}**' if r.problem else r.says
-        numbers = f'{r.cells}, held against `outputs/{r.audit}`' if r.audit else str(r.cells or '')
-        lines.append('| ' + ' | '.join([name, says, shows, r.state, room, numbers]) + ' |')
-    made = table[table.file != '']
-    commands = [f'- {", ".join(rows.table)}: `{command}`' for command, rows in made.groupby('command', sort=False)]
-    others = [(name, other) for name, entry in printed(paper).items() for other in entry.also]
-    for other in dict.fromkeys(other for _, other in others):
-        names = ', '.join(name for name, by in others if by == other)
-        commands.append(f'- {names}, of your own model: `{shown()[other].command}`')
-    return '\n'.join([*lines, '', 'Which command makes which (a file lies in `outputs/EXPERIMENT`):', '', *commands])
+    """A table for each command: what was printed, what it says, as which file it is made, where its numbers come from.
+    Then what isn't made, and why."""
+    table, lines = published_tables(paper), []
+    for (command, own), rows in table[table.file != ''].groupby(['command', 'own'], sort=False):
+        mine = f' (with a model of your own, as a file of the same name: `{own}`)' if own else ''
+        lines += [f'`{command}`{mine} makes, in `outputs/{rows.experiment.iloc[0]}`:', '', '| printed | what it says | here | its numbers | room | printed '
+                  'numbers |', '|---|---|---|---|---|---|']
+        for r in rows.itertuples():
+            shows = f'[{r.file}](../../experiments/{r.experiment}.ipynb#cell-id={r.cell})' if r.cell else r.file
+            room = ', '.join(f'[{room}]({room}.ipynb)' for room in r.room.split(', ') if room)
+            says = f'{r.says} **{r.problem}**' if r.problem else r.says
+            numbers = f'{r.cells}, held against `outputs/{r.audit}`' if r.audit else str(r.cells or '')
+            lines.append('| ' + ' | '.join([_called(r.table), says, shows, r.state, room, numbers]) + ' |')
+        lines.append('')
+    for r in table[table.file == ''].itertuples():
+        says = '' if r.says == r.table else f', {r.says}'
+        lines.append(f'- {_called(r.table)}{says}: {r.state}')
+    return '\n'.join(lines).strip()
+
+def _called(name): return name.replace('fig', 'Figure ').replace('+', ' and ')

@@ -389,7 +389,7 @@ class Experiment:
         self.counts, self.display = ScoreCounts(), NotebookDisplay(name, self.out)
         self.findings: list[dict] = []
         self.shown: list[dict] = [] # tables and figures of the page
-        self.judged: list = [] # frames of `judgements.parquet`
+        self.judged: DataFrame|None = None # rows of `judgements.parquet`
         self.draws: dict = {} # (benchmark, evaluator or None, is it a main one, seed or None) -> its draws, in words
         self.result: dict|None = None # when it is finished
         self.spent_before = None if process_ledger().file else spent_here() # a file holds all runs into this folder
@@ -510,9 +510,10 @@ class Experiment:
         profile:dict|None=None, # What the endpoint was sent otherwise than asked; None: nothing
         why:str='', # Why scores are missing, in sentences; empty if none is
     )->None:
-        "Say how many scores an evaluator was asked for and gave. None given is a finding, before all others."
+        """Say how many scores an evaluator was asked for and gave. None given is a finding, before all others; but not of
+        recorded replies, about which nothing can be done (their signature begins with "recorded")."""
         self.counts.add(evaluator, asked, scored, signature, usage, profile, why)
-        if not self.counts.is_silent(evaluator): return
+        if signature.startswith('recorded|') or not self.counts.is_silent(evaluator): return
         names = self.counts.same_silence(evaluator) # one finding for all that gave none for the same reason
         earlier = self.counts.silence(names[:-1])
         self.findings = [f for f in self.findings if f['text'] != earlier]
@@ -567,8 +568,9 @@ class Experiment:
             meta=as_json(e and e.meta for e, _ in told), text_hash=[text for _, text in told])
         number_or_none = lambda column: column.map(lambda x: x is None or isinstance(x, float)).all()
         numbers = [c for c in rows if c == 'value' or rows[c].dtype == object and number_or_none(rows[c])]
-        self.judged.append(rows.astype({c: 'Float64' for c in numbers})) # a missing number is null, never NaN
-        self._write_frame('judgements.parquet', pd.concat(self.judged, ignore_index=True))
+        rows = rows.astype({c: 'Float64' for c in numbers}) # a missing number is null, never NaN
+        self.judged = pd.concat([self.judged, rows], ignore_index=True) # the first call's None is left out
+        self._write_frame('judgements.parquet', self.judged)
         if self.texts.add(examples, benchmark, part, **drawn):
             self._write_frame('examples.parquet', self.texts.to_frame())
 

@@ -21,7 +21,7 @@ def needs_model(
     name:str, # Of an evaluator
 )->bool: # It has no rules to fall back on
     "Whether an evaluator can't do without a model."
-    return asks(name) and not getattr(EVALUATORS[name], 'offline', False)
+    return asks(name) and not getattr(inspect.unwrap(EVALUATORS[name]), 'offline', False)
 
 def _about(make):
     "The first sentence of what an evaluator says of itself, and what tells a variant from it."

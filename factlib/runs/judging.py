@@ -59,7 +59,8 @@ def label_of(
     judge, # An `Evaluator`
 )->str: # 'vista, by rules'; 'word_support'
     "What an evaluator is called in tables: a form by rules says so, so that nobody takes it for the paper's."
-    return judge.name + BY_RULES if asks(judge.name) and getattr(judge, 'chat', None) is None else judge.name
+    could_ask = judge.name in EVALUATORS and asks(judge.name)
+    return judge.name + BY_RULES if could_ask and getattr(judge, 'chat', None) is None else judge.name
 
 def _bare(label): return label.removesuffix(BY_RULES)
 
@@ -501,7 +502,7 @@ def evaluate_in(
     evaluators, # An `Evaluator`, or several with different names
     benchmarks:dict, # Name -> `Example`s, or their `Benchmark`
     run, # A `report.results.Experiment`
-    label:str='', # What one evaluator is called in the experiment's tables; empty: by its own name
+    label:str='', # What one evaluator is called in the experiment's tables; empty: its name, and that it works by rules
     model:str='', # The one that is asked; empty: none is
     concurrency:int=16, # Examples under way at a time
     progress:bool|None=None, # Show a bar; None: in JupyterLab
@@ -515,7 +516,7 @@ def evaluate_in(
     there; without any there are no rows, and that is said once."""
     import pandas as pd
     judges = evaluators if isinstance(evaluators, (list, tuple)) else [evaluators]
-    names = [label or judge.name for judge in judges]
+    names = [label or (judge.name if model else label_of(judge)) for judge in judges]
     if run.given:
         shown = [called for name in names for called in _given_labels(run, part, name)]
         return _shown_in(shown, benchmarks, run, part)
@@ -531,6 +532,7 @@ def evaluate_in(
         frame.attrs['names'] = {name: judge.name for judge, name in zip(judges, names)}
         run.judgements(frame, examples, benchmark, model, part, seed, split=split)
         frames.append(frame.assign(benchmark=benchmark))
+    if not frames: return judgements_frame([], []).assign(benchmark=[])
     whole = pd.concat(frames, ignore_index=True)
     if part in _COUNTED:
         for judge, name in zip(judges, names): note_counts(run, judge, whole[whole.evaluator == name], name)

@@ -21,7 +21,7 @@ from ..core.ledger import Spent
 from ..core.loop import progress_bar
 from ..core.modules import forget_bytecode
 from ..core.ownership import GENERATOR, check_ours, forced, is_ours, remove_own
-from ..core.records import BadInput
+from ..core.records import Absence, BadInput
 from ..llm.cache import cache_place, default_cache
 from ..llm.gateway import Arrived, Budget, Gateway
 from ..llm.keys import key_taken
@@ -209,10 +209,17 @@ def _first_finding(folder):
     except (OSError, ValueError, KeyError, IndexError, TypeError, RecursionError): return ''
 
 def _unscored(folder):
-    "Why a result can't stand for one: nothing could be scored, as when a server is down."
-    try: nothing = results_of(folder)[1]
+    """Why a result can't stand for one: nobody who was asked gave a score, or one was out of reach, as when a server is
+    down. A model that refused all for one evaluator, and scored for another, has been judged."""
+    try:
+        silent = results_of(folder)[1]
+        if not silent: return ''
+        counts = json.loads(read_regular(folder/'result.json'))['evaluators']
     except (OSError, ValueError, KeyError, TypeError): return 'Its result can\'t be read.'
-    return f'Nothing could be scored. {_first_finding(folder)}'.strip() if nothing else ''
+    asked = {name for name, count in counts.items() if count.get('usage', {}).get('requests')}
+    out_of_reach = any(Absence.transport in counts[name].get('why', '') for name in silent)
+    said = f'Nothing could be scored. {_first_finding(folder)}'.strip()
+    return said if out_of_reach or asked <= set(silent) else ''
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-class
 class Sweep:

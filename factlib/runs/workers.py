@@ -124,7 +124,9 @@ def _sent(client, jobs, stop, remote=False, patient=True):
         yield job, outcome
 
 # %% ../../nbs/runs/workers.ipynb #dask-security
-_NO_PAGES = {f'distributed.{who}.http.routes': [] for who in ('scheduler', 'worker', 'nanny')}
+def _no_pages():
+    "Dask's settings without pages. Its schedulers add to these lists, so each run gets its own."
+    return {f'distributed.{who}.http.routes': [] for who in ('scheduler', 'worker', 'nanny')}
 
 def _fresh_keys():
     "Keys for one run. Whoever doesn't hold them can't connect."
@@ -153,7 +155,7 @@ def local_workers(
         import dask.config
         from distributed import Client, LocalCluster
         _quiet()
-        with dask.config.set(_NO_PAGES), LocalCluster(
+        with dask.config.set(_no_pages()), LocalCluster(
                 min(n, cells), threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0,
                 host='127.0.0.1', protocol='tls', security=_fresh_keys(), death_timeout=60,
                 silence_logs=logging.CRITICAL) as cluster:
@@ -223,7 +225,7 @@ def _slurm_options(path):
     if not isinstance(said, dict): raise BadInput(f'{str(path)!r} has to be a mapping, such as {{queue: short}}.')
     jobs = check_count(said.pop('jobs', 1), 'jobs', 1)
     more = [*said.pop('worker_extra_args', []), '--no-dashboard']
-    scheduler = dict(dashboard_address='127.0.0.1:0') | said.pop('scheduler_options', {})
+    scheduler = dict(dashboard_address='127.0.0.1:0', dashboard=False) | said.pop('scheduler_options', {})
     fixed = dict(cores=1, processes=1, worker_extra_args=more, scheduler_options=scheduler)
     return dict(memory='4GB', death_timeout=600) | said | fixed, jobs
 
@@ -250,7 +252,7 @@ def _written_keys(folder):
 def _slurm_cluster(path):
     "The cluster, and how many jobs. The folder of its keys goes in the end."
     _need_dask('--slurm')
-    import dask.config
+    import dask.config, distributed # whose own settings, loaded within the `with`, would go with ours at its end
     options, jobs = _slurm_options(path)
     place = os.path.expandvars(os.path.expanduser(str(options.pop('shared_temp_directory', '') or '.')))
     try: folder = tempfile.mkdtemp(prefix='.factlib-keys-', dir=os.path.abspath(place)) # of mode 700
@@ -258,7 +260,7 @@ def _slurm_cluster(path):
         raise BadInput(f'The keys of the workers can\'t be written to {place!r} ({e.strerror}): name a folder that the '
                        'jobs see as shared_temp_directory.') from None
     try:
-        with dask.config.set(_NO_PAGES):
+        with dask.config.set(_no_pages()):
             try: cluster = _slurm_class()(**options, security=_written_keys(folder), protocol='tls://')
             except (TypeError, ValueError, AttributeError) as e:
                 raise BadInput(f'{str(path)!r} is not what a SLURMCluster takes: {e}') from None

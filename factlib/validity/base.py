@@ -258,28 +258,33 @@ def agree(
     return ci, max(alpha, p_interval or alpha) if holds else p
 
 # %% ../../nbs/validity/base.ipynb #base-holm
-def _adjusted(ps, method):
-    "p-values corrected by a method of statsmodels; None is passed through, and is no test."
-    from statsmodels.stats.multitest import multipletests
+def _adjusted(ps, adjust):
+    "p-values adjusted by a function of those that are known; None is passed through, and is no test."
     ps = numbers(ps, 'p-values')
     known = ~np.isnan(ps)
     if np.any((ps[known] < 0) | (ps[known] > 1)): raise BadInput('p-values lie between 0 and 1.')
     adjusted = np.full(len(ps), np.nan)
-    if known.any(): adjusted[known] = multipletests(ps[known], method=method)[1]
+    if known.any(): adjusted[known] = adjust(ps[known])
     return [None if np.isnan(p) else float(p) for p in adjusted]
 
 def holm(
     ps, # p-values; None for a test that could not be done
 )->list: # The adjusted ones, in the same order; None stays None
     "Holm's (1979) adjusted p-values: reject where they are at most alpha. A None is passed through, and is not a test."
-    return _adjusted(ps, 'holm')
+    # not statsmodels', which has all garbage of the process collected each time: .2 s of a notebook
+    def adjust(known):
+        order, adjusted = known.argsort(), np.empty(len(known))
+        adjusted[order] = np.maximum.accumulate(known[order]*np.arange(len(known), 0, -1))
+        return adjusted.clip(max=1)
+    return _adjusted(ps, adjust)
 
 # %% ../../nbs/validity/base.ipynb #base-benjamini
 def benjamini_hochberg(
     ps, # p-values; None for a test that could not be done
 )->list: # The adjusted ones, in the same order; None stays None
     "Adjusted p-values: of the tests with one at most q, no more than a share q is expected to be false."
-    return _adjusted(ps, 'fdr_bh')
+    from statsmodels.stats.multitest import fdrcorrection
+    return _adjusted(ps, lambda known: fdrcorrection(known)[1])
 
 # %% ../../nbs/validity/base.ipynb #base-corrected
 def corrected(

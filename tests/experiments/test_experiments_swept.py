@@ -8,11 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 from factlib.llm.stub import StubServer
+from factlib.papers.storysumm.tables import EVALUATORS
 from factlib.runs.execute import find_experiment
 
 import fact_server
+import narrative_server
 from command import factlib_inside
 from sweeps import grid, statuses
 
@@ -112,3 +115,87 @@ def check_model_tests(table, judged):
             least = min(least, p*len(ordered)/rank)
             adjusted.insert(0, least)
         assert list(ordered.q) == pytest.approx(adjusted)
+
+# StorySumm and FABLES: another seed draws other stories
+
+def told(data):
+    "Eight stories of two summaries each and what ten evaluators said of them, and six novels, as released."
+    for name in ('storysumm', 'fables'): (data/name).mkdir(parents=True)
+    def summary(story, k): # the second one, and no other, has sentences that no story tells
+        false = ['Terrible dragons appeared.']*(k*(1 + story % 3))
+        return dict(id=f's{story}-{k}', story_id=story, split='test' if story % 2 else 'val', model='ab'[k],
+                    label=1 - k, difficulty='easy' if story % 4 < 2 else 'hard', claims=[],
+                    summary=fact_server.EVENTS[:2 + (story + k) % 4] + false,
+                    sentence_labels=[1]*(2 + (story + k) % 4) + [0]*len(false))
+    rows = [summary(story, k) for story in range(8) for k in (0, 1)]
+    for row in rows: row['human_score'] = float(np.mean(row['sentence_labels']))
+    stories = [dict(story_id=i, story=f'Journey {i}. {" ".join(fact_server.EVENTS)}') for i in range(8)]
+    said = [dict(evaluator=name, id=row['id'], prob=(7*i + 5*j) % 11/10, unit='summary', unit_labels=None,
+                 label=None if 'CoT' not in printed and j < 2 else float((i + j) % 3 > 0))
+            for j, (printed, name) in enumerate(EVALUATORS.items()) for i, row in enumerate(rows)]
+    novels = [dict(book=f'Book {b}', model=m, summary=f'Somebody {"sails "*(b + k)}home.', n_claims=10,
+                   n_Yes=5 + (b*k) % 5, n_No=5 - (b*k) % 5, n_PartialSupport=0, n_Inapplicable=0)
+              for b in range(6) for k, m in enumerate('abc')]
+    files = {'storysumm/summaries': rows, 'storysumm/stories': stories, 'storysumm/recorded_predictions': said,
+             'fables/summaries': novels}
+    for name, table in files.items(): pd.DataFrame(table).to_parquet(data/f'{name}.parquet', index=False)
+    return data
+
+def checks(request):
+    "`rule` finds the dragons; `blind` supports all; `shy` refuses summaries in which the pilot sails."
+    asked = re.split('<(?:facts|text)>', narrative_server.prompt(request))[-1]
+    if request['model'] == 'shy' and fact_server.EVENTS[3] in asked: return 'I can\'t.'
+    said = narrative_server.storyteller(request)
+    return said.replace('"unsupported"', '"supported"') if request['model'] == 'blind' else said
+
+@pytest.mark.slow
+def test_storysumm_of_twelve_cells(tmp_path):
+    data, cells = told(tmp_path/'data'), ('parameters', 'check', 'judge', 'finish')
+    own = part_of('storysumm', {f'storysumm-{name}': '' for name in cells}, tmp_path)
+    with StubServer(checks, json_schema=True) as server:
+        def swept(*models):
+            said = dict(experiment=str(own), parameters=dict(base_url=server.base_url, n=4),
+                        grid=dict(model=models, dataset=['storysumm', 'fables'], seed=[0, 1]))
+            done = factlib_inside('sweep', grid(tmp_path, said), '--out', 'swept', cwd=tmp_path, data=data)
+            assert done.returncode == 0, done.stderr
+        swept('rule', 'shy')
+        before = len(server.requests)
+        swept('rule', 'shy', 'blind') # joins, and nobody else is asked again
+        assert {request['model'] for request in server.requests[before:]} == {'blind'}
+    assert [*statuses(tmp_path/'swept').values()].count('done') == 4 and len(statuses(tmp_path/'swept')) == 12
+    together = json.loads((tmp_path/'swept/all/result.json').read_text(encoding='utf-8'))
+    assert {f'factscore, {model}' for model in ('rule', 'shy', 'blind')} <= set(together['evaluators'])
+    done = factlib_inside('run', 'storysumm', '-p', 'judgements', 'swept', '--out', 'shown', cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    judged = pd.concat([pd.read_parquet(tmp_path/'swept'/cell/'judgements.parquet')
+                        for cell in statuses(tmp_path/'swept')])
+    judged = judged.assign(dataset=[f'{b}, seed {s}' for b, s in zip(judged.benchmark, judged.seed)],
+                           evaluator=judged.evaluator.replace('factscore', 'factscore, by rules'),
+                           truth=judged.truth.map(json.loads)).drop_duplicates(['dataset', 'evaluator', 'example_id'])
+    check_storysumm(tmp_path/'shown', {key: rows for key, rows in judged.groupby(['dataset', 'evaluator'])})
+
+def check_storysumm(folder, judged):
+    "Of each draw rows of its own, with their n: coefficients by scipy, shares counted."
+    read = lambda name: pd.read_csv(folder/f'tables/{name}.csv').set_index(['dataset', 'evaluator'])
+    tables = read('correlations'), read('fables_floors').query('read == "over all"')
+    scored = set()
+    for table, (key, rows) in product(tables, judged.items()):
+        if key not in table.index: continue
+        known, row = rows[rows.value.notna()].astype(dict(value=float)), table.loc[key]
+        assert (row.asked, row.scored) == (len(rows), len(known))
+        for name, coefficient in dict(spearman=scipy.stats.spearmanr, kendall=scipy.stats.kendalltau).items():
+            if known.value.nunique() > 1:
+                assert row[name] == pytest.approx(coefficient(known.value, known.truth).statistic), key
+        scored.add((*key, len(known)))
+    draws = [f'storysumm, seed {seed}' for seed in (0, 1)]
+    assert {e for d, e, _ in scored if d == draws[0]} == {e for d, e, _ in scored if d == draws[1]} > {
+        'factscore, rule', 'factscore, shy', 'factscore, blind', 'factscore, by rules', 'length', 'Claude-3 (recorded)'}
+    assert {n < 8 for _, e, n in scored if e == 'factscore, shy'} == {True}
+    results = read('results')
+    for draw in draws:
+        rows, own = judged[draw, 'factscore, shy'], results.loc[(draw, 'factscore, shy')]
+        assert own.asked.sum() == len(rows) == 8 and own.summaries.sum() == rows.value.notna().sum()
+        assert read('agreement').loc[draw].published.notna().sum() == 36
+    findings = [f['text'] for f in json.loads((folder/'result.json').read_text(encoding='utf-8'))['findings']]
+    floors = [text.partition(': ')[0] for text in findings if 'The number of words alone' in text]
+    assert floors == draws and (folder/'figures/length_held.png').stat().st_size < 100_000

@@ -15,8 +15,9 @@ def made(*rows):
 def test_rank_intervals_by_hand():
     """Five in a row; a beats c, d and e, b beats e, c beats e. So a: nobody above, three below; b: none, one; c: one,
     one; d: one, none; e: three, none."""
-    tests = made(('a', 'b', .1, .5), ('a', 'c', .2, .01), ('a', 'd', .3, .02), ('e', 'a', -.5, .001), ('b', 'c', .1, .3),
-                     ('b', 'd', .2, .06), ('b', 'e', .4, .04), ('c', 'd', .1, .2), ('c', 'e', .3, .03), ('d', 'e', .2, .05))
+    tests = made(('a', 'b', .1, .5), ('a', 'c', .2, .01), ('a', 'd', .3, .02), ('e', 'a', -.5, .001),
+                 ('b', 'c', .1, .3), ('b', 'd', .2, .06), ('b', 'e', .4, .04), ('c', 'd', .1, .2), ('c', 'e', .3, .03),
+                 ('d', 'e', .2, .05))
     table = rank_intervals(tests, dict(e=.2, a=.9, b=.8, c=.7, d=.6)).set_index('evaluator')
     assert table[['rank_low', 'rank_high']].T.to_dict('list') == dict(a=[1, 2], b=[1, 4], c=[2, 4], d=[2, 5], e=[4, 5])
     assert set(table.of) == {5}
@@ -36,11 +37,11 @@ def test_without_a_test_everybody_is_anywhere():
     with pytest.raises(BadInput, match="lacks the columns 'second'"): rank_intervals(pd.DataFrame(dict(first=[1])), {})
 
 def test_the_groups_of_several_benchmarks_together():
-    "The mean of three differences, its error and Satterthwaite's degrees of freedom, from the raw differences of groups."
+    "The mean of three differences, its error and Satterthwaite's degrees of freedom, from the groups themselves."
     rng = np.random.default_rng(0)
     strata = [rng.normal(.2, s, n) for s, n in ((.1, 6), (.3, 12), (.2, 30))]
-    rows = [dict(first='a', second='b', difference=d.mean(), error=scipy.stats.sem(d), df=len(d) - 1., groups=len(d), p=.5)
-            for d in strata]
+    rows = [dict(first='a', second='b', difference=d.mean(), error=scipy.stats.sem(d), df=len(d) - 1., groups=len(d),
+                 p=.5) for d in strata]
     rows[1] |= dict(first='b', second='a', difference=-rows[1]['difference']) # the same, named the other way
     row, = over_benchmarks(pd.DataFrame(rows)).itertuples()
     variances = np.array([d.var(ddof=1)/len(d) for d in strata])

@@ -94,13 +94,34 @@ def test_only_the_code_makes_tables():
     assert code_links(f'# T\n\n{line}\n\nThe code: not this one.') == ['papers/x/a', 'llm/b']
     assert code_links('See [a](../papers/x/a.ipynb).') == []
 
-def test_an_overview_has_a_row_for_each_table():
-    text = overview('judgememo').split('\n\n')[0].splitlines()
-    assert len(text) == 2 + len(printed('judgememo')) and len({line.count('|') for line in text}) == 1
-    row = next(line for line in text if '| 5.1 |' in line)
-    assert '[table_5.1.csv](../../experiments/judgememo.ipynb#cell-id=' in row and '| recorded |' in row
+def test_an_overview_has_a_row_for_each_table_under_its_command():
+    text = overview('judgememo')
+    rows = [line for line in text.splitlines() if line.startswith('| ')]
+    tables = text.count('| printed |')
+    made = [entry for entry in printed('judgememo').values() if entry.file]
+    assert len(rows) == len(made) + tables and {line.count('|') for line in rows} == {7}
+    own = next(part for part in text.split('\n\n`') if '| 5.1 |' in part)
+    assert own.startswith('factlib run judgememo` (with a model of your own')
+    assert '`factlib run judgememo_live -p model NAME ' in own and 'makes, in `outputs/judgememo`:' in own
+    row = next(line for line in rows if '| 5.1 |' in line)
+    assert '[tables/table_5.1.csv](../../experiments/judgememo.ipynb#cell-id=' in row and '| recorded |' in row
     assert row.endswith('| [main_tables](main_tables.ipynb) | 30, held against `outputs/judgememo/tables/audit.csv` |')
-    assert '`factlib run judgememo`' in overview('judgememo')
+    prompts = next(part for part in text.split('\n\n`') if '| Figure 4.1 |' in part)
+    assert '-p what prompts`' in prompts.split(' makes, in ')[0] and 'A.12' not in prompts
+
+def test_options_stand_behind_the_command():
+    text = overview('vista')
+    part = next(part for part in text.split('\n\n`') if '| 9 |' in part)
+    assert part.startswith('factlib run vista -p model NAME -p base_url https://HOST/v1 -p dataset fade=PATH`')
+    assert text.endswith('- Figure 1: not made: the steps of the method, a drawing')
+
+@pytest.mark.parametrize('paper', PAPERS)
+def test_the_readme_has_each_papers_command_beside_the_link(paper):
+    line, = [x for x in (ROOT/'README.md').read_text(encoding='utf-8').splitlines()
+             if x.startswith('|') and f'nbs/papers/{paper}/index.ipynb' in x]
+    experiments = {e.experiment for e in printed(paper).values()} | {
+        told.split(' ')[0] for e in printed(paper).values() for told in e.also}
+    assert any(f'`{shown()[name].command}`' in line for name in experiments if name and '-p model' in shown()[name].command)
 
 @pytest.mark.parametrize('notebook', EXPERIMENTS, ids=[p.stem for p in EXPERIMENTS])
 def test_experiments_begin_with_links(notebook):
@@ -158,8 +179,9 @@ T3 = 4.302652729911275 # 97.5 % point of t with 2 degrees of freedom
 
 def test_a_mean_and_its_interval():
     r = mean_interval([1, 2, 3, None]) # mean 2, sd 1, se 1/sqrt(3)
-    assert (r['mean'], r['n'], r['asked']) == (2, 3, 4) and r['ci_low'] == pytest.approx(2 - T3/3**.5)
-    assert r['ci_high'] == pytest.approx(2 + T3/3**.5)
+    assert (r['mean'], r['n'], r['asked']) == (2, 3, 4) and r['ci_high'] == pytest.approx(2 + T3/3**.5)
+    assert r['ci_low'] == 1 # 2 - T3/sqrt(3) is below 0, and no score is below 1
+    assert mean_interval([1, 2, 3], (-4, 4))['ci_low'] == pytest.approx(2 - T3/3**.5)
     assert list(mean_interval([]).values()) == [None, None, None, 0, 0]
 
 def test_missing_scores_leave_their_documents_only():
@@ -192,4 +214,5 @@ def test_intensities_by_hand():
                                                                            ('41', 'dense', 2), ('43', 'widespread', 1)]
     assert found['mean'].tolist() == [-1, -1, 1] # -1, -2, 0; 0, 0, -3; 0, 1, 2
     # sd 1, and sqrt(3)
-    assert found.ci_low[0] == pytest.approx(-1 - T3/3**.5) and found.ci_low[1] == pytest.approx(-1 - T3)
+    assert found.ci_low[0] == pytest.approx(-1 - T3/3**.5) and found.ci_high[0] == pytest.approx(-1 + T3/3**.5)
+    assert (found.ci_low[1], found.ci_high[1]) == (-4, pytest.approx(-1 + T3)) # -1 - T3 is below -4

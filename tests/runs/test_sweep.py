@@ -93,6 +93,24 @@ def test_a_failed_cell_keeps_its_notebook_and_stops_nobody(mine, tmp_path):
     said = swept(file, out)
     assert (said['kept'], said['failed']) == (1, 1) # the same again runs what isn't kept
 
+# Two evaluators that asked a model, of which one gave no score, for the reason that is given
+SILENT = """from factlib.report.results import Experiment
+run = Experiment('silent', '', '', dict(out=out, n=0, seed=0))
+run.asked('one, m', 4, 0, 'one', dict(requests=4), why=why)
+run.asked('other, m', 4, scored, 'other', dict(requests=4), why='refused in 4 of 4' if not scored else '')
+run.finish()"""
+
+def test_a_model_that_refused_one_evaluator_all_has_been_judged(tmp_path):
+    "But not one that scored nothing at all, nor one that was out of reach."
+    notebook(tmp_path/'silent.ipynb', "why:str = ''\nscored:int = 0\nout:str = 'out'", SILENT)
+    made = [dict(why='refused in 4 of 4', scored=3), dict(why='refused in 4 of 4', scored=0),
+            dict(why='transport in 4 of 4', scored=3)]
+    done = factlib_inside('sweep', grid(tmp_path, dict(experiment='silent.ipynb', include=made)), '--out', 'out',
+                          cwd=tmp_path)
+    assert done.returncode == 1 and list(statuses(tmp_path/'out').values()) == ['done', 'failed', 'failed']
+    assert all(row['why'].startswith('Nothing could be scored. one, m')
+               for row in rows(tmp_path/'out').values() if row['status'] == 'failed')
+
 @pytest.mark.slow
 def test_a_kernel_that_dies_leaves_its_notebook(mine, tmp_path):
     file, out = grid(tmp_path, dict(experiment='own.ipynb', grid=dict(x=[8]))), tmp_path/'out'

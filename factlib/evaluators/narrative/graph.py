@@ -28,7 +28,7 @@ _KIN = '|'.join(sorted(KIN, key=len, reverse=True))
 _WORDS = r'(?:[a-z-]+ ){0,2}?'
 _IS = r'(?:[,—-]+ ?(?:who (?:is|was) )?|(?:is|was) )'
 _FORWARD = re.compile(rf'{_IS}(?:the |a |an )?({_WORDS}(?:{_KIN})) (?:of|to)(?: the| old| late)?')
-_BACKWARD = re.compile(rf"(?:['’]s?|,? and (?:his|her)) ({_WORDS}(?:{_KIN})),?")
+_BACKWARD = re.compile(rf"(?:['’]s?|(?:, )?and (?:his|her)) ({_WORDS}(?:{_KIN})),?")
 _OWNED = re.compile(rf"['’]s? ({_WORDS}(?:{_KIN}))\b")
 
 def _kin_triple(a, b, between, behind):
@@ -153,7 +153,7 @@ class GraphReader:
         self.tau = check_count(tau, '`tau`', 1)
         check_rules('graph', chat, sampling | (dict(pack=pack) if pack else {}))
         self.languages = ('en',) if chat is None else None
-        self.scene_reader, asked = None, 'rules'
+        self.scene_reader, asked = None, 'rules 2' # the first never saw "B and his sister A"
         if chat is None: self.samples, self.tau = 1, 1 if self.count == 'samples' else self.tau
         else:
             if self.samples > 1 and temperature == 0:

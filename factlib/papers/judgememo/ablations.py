@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['TABLES', 'CONFIGURATION', 'PARTS', 'bar_configuration', 'mixed_bars', 'bar_cells', 'context_cells', 'quoted_cells',
            'ablation_cells', 'named_configuration', 'live_ablation', 'configured_tests', 'by_model', 'ablation_figure',
-           'scan_ranges', 'ablation_counts', 'ablation_tables', 'configured_deltas', 'part_changes', 'pooled_lengths',
-           'part_findings', 'pooled_finding']
+           'scan_ranges', 'ablation_counts', 'ablation_tables', 'configured_deltas', 'part_changes',
+           'beside_one_prompt', 'pooled_lengths', 'part_findings', 'beside_finding', 'pooled_finding']
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-imports
 import math
@@ -14,6 +14,7 @@ import math
 from ...core.records import BadInput, DataFrame
 from ...evaluators.memo.judgememo import ABLATION
 from ...metaeval.damage import deltas, effectiveness, length_effect, target_deltas
+from .intervals import DROPS, SCALE, mean_interval
 from .misprints import OTHER_METRIC, by_document, previous_row_sd, printed_labels
 from .recordings import configuration
 from ...perturb.quality import NAMES, TASKS, THINNER
@@ -100,7 +101,8 @@ def _context_cells(part, short):
         scores = labelled[level, task, metric]
         d = (scores - labelled[level, 'gold', metric]).dropna()
         yield f'score|{task}|{level}|{short}', Cell(means[key], scores.mean(), words)
-        yield f'z|{task}|{level}|{short}', Cell(t[key], d.mean()/(d.std()/math.sqrt(len(d))), words)
+        error = d.std()/math.sqrt(len(d)) if len(d) > 1 else 0. # a live judge may give all texts the same delta
+        yield f'z|{task}|{level}|{short}', Cell(t[key], d.mean()/error if error else None, words)
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-context-table
 def context_cells(
@@ -233,9 +235,14 @@ def ablation_figure(
     if t.evaluator.nunique() == 1:
         return t_bars(t, x='task', t='t', hue=colour, critical='critical', facet=panel, order_x=order, title=title,
                       order_facets=sorted(set(t[panel])), order_hue=sorted(set(t[colour])), n='scored')
-    return heatmap(t.assign(row=t.configuration + ', ' + t.report), rows='row', columns='task', value='t', title=title,
-                   facet='evaluator', order_columns=order, limits=(-4, 4), fmt='.1f', label='t of Eq 5.3', row_label='',
-                   column_label='', n='scored', order_facets=list(dict.fromkeys(t.evaluator)))
+    beside = t.report_mode.map(dict(report_only='', report_original=', text', report_summary=', summary'))
+    cut = [f'{"plain" if c == "base" else "aware"} {o:g}{" +s"*bool(s)}'
+           for c, o, s in zip(t.context_dir, t.overlap, t.section_summary)]
+    return heatmap(t.assign(cut=cut + beside), rows='evaluator', columns='cut', value='t', title=title, facet='task',
+                   annotate=len(t) <= 300, order_rows=list(dict.fromkeys(t.evaluator)), order_facets=order, fmt='.1f',
+                   limits=(-4, 4), red='none', label='t of Eq 5.3', row_label='', column_label='', n='scored',
+                   note='Orange: noticed less in the long text. plain, aware: prompts; 0, 0.1: overlap; +s: with section '
+                        'summaries; text, summary: beside the report')
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-scan
 def scan_ranges(
@@ -254,11 +261,9 @@ def scan_ranges(
         gold = part[part.variant == 'gold'].assign(what='gold score', x=lambda t: t.value)
         moved = deltas(part).assign(what=lambda t: 'delta of [' + t.variant + ']', x=lambda t: t.delta)
         for (what, variant, metric), own in pd.concat([gold, moved]).groupby(['what', 'variant', 'metric'], sort=False):
-            r, ends = paired_t(own.x.tolist()), (1, 5) if variant == 'gold' else (-4, 4)
-            low, high = (None if end is None else min(max(end, ends[0]), ends[1]) for end in (r.low, r.high))
             rows.append(dict(model=model, section_size=int(size), metric=metric, what=what, task=variant,
-                             mean=r.estimate, sd=own.x.astype('float64').std(), ci_low=low, ci_high=high, asked=r.asked,
-                             n=r.n))
+                             sd=own.x.astype('float64').std()) | mean_interval(
+                                 own.x, SCALE if variant == 'gold' else DROPS))
     columns = ['model', 'section_size', 'metric', 'what', 'task', 'mean', 'sd', 'ci_low', 'ci_high', 'asked', 'n']
     found = pd.DataFrame(rows, columns=columns)
     return found.astype(dict(mean=float, sd=float, ci_low=float, ci_high=float)).sort_values(
@@ -356,6 +361,30 @@ def part_changes(
     parts = pd.DataFrame(rows)
     return corrected(parts)
 
+# %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-beside
+def beside_one_prompt(
+    d:DataFrame, # From `configured_deltas`, of one model
+    single:DataFrame, # From `metaeval.damage.target_deltas`, of the same model asked by one prompt
+)->DataFrame: # One row for each length
+    """Of 100 spoilt texts, how many score below their untouched form; a tie is a half, so 50 is chance.
+
+    - level; pairs, documents: texts that have both deltas, and their documents
+    - one_prompt, judgememo: of 100, the second averaged over the configurations; least, most: of a configuration
+    - difference, ci_low, ci_high, p: judgememo minus one prompt, documents as clusters"""
+    import pandas as pd
+    where, rows = ['group', 'variant', 'level'], []
+    found = lambda frame: frame[frame.delta.notna()].assign(found=lambda t: 100*((t.delta < 0) + (t.delta == 0)/2))
+    memo = found(d)
+    both = pd.concat([found(single).set_index(where).found.rename('one_prompt'),
+                      memo.groupby(where).found.mean().rename('judgememo')], axis=1, join='inner').reset_index()
+    for level, own in both.groupby('level'):
+        r = paired_t((own.judgememo - own.one_prompt).tolist(), groups=own.group.tolist())
+        by = memo[memo.level == level].groupby(CONFIGURATION).found.mean()
+        rows.append(dict(level=level, pairs=r.n, documents=r.groups, one_prompt=own.one_prompt.mean(),
+                         judgememo=own.judgememo.mean(), least=by.min(), most=by.max(), difference=r.estimate,
+                         ci_low=r.low, ci_high=r.high, p=r.p))
+    return pd.DataFrame(rows)
+
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-pooled-lengths
 def pooled_lengths(
     d:DataFrame, # From `configured_deltas`, of one model
@@ -403,6 +432,18 @@ def part_findings(
             f'Faults are noticed {listed(told)}; for the other {count.of - len(survive)} of {count.of} comparisons '
             f'neither less nor more is shown ({over}).' if told else
             f'In none of {count.of} comparisons is a part shown to change what is noticed ({over}).']
+
+def beside_finding(
+    beside:DataFrame, # From `beside_one_prompt`
+    model:str, # Who is asked
+    configurations:int, # How many there are
+)->str: # Of the longest texts
+    "Is more noticed with notes than by one prompt?"
+    r = beside[beside.level == 'full'].iloc[0]
+    return (f'Of 100 spoilt whole texts {model} gives {r.judgememo:.0f} less than their untouched form when it reads as '
+            f'JudgeMemo (on average over the configurations; {r.least:.0f} to {r.most:.0f} in the {configurations}), and '
+            f'{r.one_prompt:.0f} when it is asked by one prompt: '
+            f'{format_estimate(r.difference, (r.ci_low, r.ci_high), 0)} more (ties count half, {r.documents} documents).')
 
 def pooled_finding(
     pooled:DataFrame, # Differences averaged over the configurations, document by document; columns see below

@@ -291,7 +291,8 @@ def distance_finding(
     cases = listed(f'[{r.variant}] {r.evaluator}' for r in shrunk.itertuples())
     return (f'Document by document the deltas at the two lengths lie {gaps.judgememo.mean():.2f} points apart under '
             f'JudgeMemo and {gaps.vanilla.mean():.2f} under a single prompt; the change is significant '
-            f'({corrected_over(gaps, "p_holm")}) in {len(shrunk)} of {len(gaps)} cases ({cases}); in the other {len(gaps) - len(shrunk)} none is shown.')
+            f'({corrected_over(gaps, "p_holm")}) in {len(shrunk)} of {len(gaps)} cases ({cases}); in the other '
+            f'{len(gaps) - len(shrunk)} none is shown.')
 
 def pooled_findings(
     pooled:DataFrame, # Changes of the distance, each document once; columns see below

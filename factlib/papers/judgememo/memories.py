@@ -274,7 +274,8 @@ def rule_test_finding(
     least = gains[gains.q >= .05].q.min()
     return (f'Corrected over rules, judges and lengths ({corrected_over(gains)}) a rule is better than the final '
             f'call in {(sure.gain > 0).sum()} and worse in {(sure.gain < 0).sum()}'
-            + (f' ({which})' if len(sure) else '') + (f'; the least other q is {format_p(least)}.' if len(sure) < len(gains) else '.'))
+            + (f' ({which})' if len(sure) else '')
+            + (f'; the least other q is {format_p(least)}.' if len(sure) < len(gains) else '.'))
 
 def requests_saved_finding(
     memories:int, # So many: each has one final call

@@ -44,12 +44,12 @@ def falsehood_findings(
 def own_changes_finding(
     changes:DataFrame, # As above
 )->str:
-    "By how much each kind of edits changes the score of narrativefactscore."
-    own = changes[(changes.before == 'original') & (changes.measure == 'narrativefactscore')]
+    "By how much each kind of edits changes the score of narrativefactscore by rules."
+    own = changes[(changes.before == 'original') & (changes.measure == 'narrativefactscore, by rules')]
     said = [format_estimate(r.delta, None if is_missing(r.ci_low) else (r.ci_low, r.ci_high), 1)
             + f' {_EDITS.get(r.after, r.after)}' for r in own.itertuples()]
-    return (f'Against the untouched summaries, the score of narrativefactscore changes by {listed(said)} (points of '
-            f'100; without an interval, too few stories change).')
+    return (f'Against the untouched summaries, the score of narrativefactscore, by rules, changes by {listed(said)} '
+            f'(points of 100; without an interval, too few stories change).')
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-graph
 def graph_findings(
@@ -93,9 +93,8 @@ def correlation_finding(
     - spearman, spearman_low, spearman_high: no ends where there is no interval"""
     mine = table[(table.scored > 0) & (table.evaluator.str.startswith('narrativefactscore')
                                        | (table.evaluator == 'length'))]
-    said = [f'{r.evaluator} ' + format_estimate(
-        r.spearman, None if is_missing(r.spearman_low) else (r.spearman_low, r.spearman_high), 2)
-        for r in mine.itertuples()]
+    said = [format_estimate(r.spearman, None if is_missing(r.spearman_low) else (r.spearman_low, r.spearman_high), 2)
+            + f' ({r.evaluator})' for r in mine.itertuples()]
     return f'{table.dataset.iloc[0]}, Spearman\'s rho with people\'s judgements: {listed(said)}.'
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-people
@@ -180,5 +179,5 @@ def last_words(
 )->DataFrame: # version, words: the first and the last of each summary
     "A summary that was right after one round is as long as it was then, not gone."
     import pandas as pd
-    ends = versions.groupby('example_id', sort=False).words.agg(['first', 'last'])
+    ends = versions.groupby(['benchmark', 'example_id'], sort=False).words.agg(['first', 'last'])
     return pd.DataFrame(dict(version=['initial']*len(ends) + ['last']*len(ends), words=[*ends['first'], *ends['last']]))

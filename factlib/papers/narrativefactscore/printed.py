@@ -61,11 +61,11 @@ def set_name(
     return _SETS.get(plain, plain) + comma + drawn
 
 def measure_name(
-    label:str, # Of an evaluator: 'factscore', 'factscore, some-model'
+    label:str, # Of an evaluator: 'factscore, by rules', 'factscore, some-model'
     names:dict|None=None, # Name of an evaluator -> what it is called; None: as in Table 1
 )->tuple: # What the paper calls it, and the model that was asked or ''
     "A measure, and who was asked."
-    plain, _, model = label.partition(', ')
+    plain, _, model = label.removesuffix(', by rules').partition(', ')
     called = (_MEASURES if names is None else names).get(plain, plain)
     return (f'{called}, by rules' if plain in _ASK and not model else called), model
 
@@ -75,8 +75,14 @@ _NEEDS = {'BERTScore': 'needs a model of vectors: -p bert NAME, and pip install 
           'LongDocFACTScore': 'needs a model that rewrites: -p bart NAME, and pip install factlib[nli]'}
 _DATA = {'StorySumm': 'needs data: StorySumm (factlib fetch storysumm)', 'MENSA': 'needs data: -p dataset mensa=FILE',
          'FABLES': 'needs data: FABLES (factlib fetch fables), and its novels for what reads them: -p books FOLDER',
-         'MovieSum': 'needs data: -p dataset moviesum=FILE'}
+         'MovieSum': 'needs data: -p dataset moviesum=FILE',
+         'challenging': 'needs data: -p dataset moviesum=FILE -p after DATE'}
 _MODEL = 'needs a model: -p model NAME -p base_url URL'
+
+def _lacking(dataset, here):
+    "Why a set is not among those here, such as 'StorySumm, seed 1'."
+    drawn = any(name.startswith(f'{dataset}, ') for name in here)
+    return 'has rows of its own for each draw' if drawn else _DATA.get(dataset, 'needs data')
 
 def _correlations(name, table, names):
     "The blocks of Table 1 or 2."
@@ -94,7 +100,7 @@ def _correlations(name, table, names):
     asks = lambda key: name == '2' or key.split('|')[0] in ('NFS', 'FActScore')
     def why(key, model):
         measure, dataset, _ = key.split('|')
-        if dataset not in here: return _DATA.get(dataset, 'needs data')
+        if dataset not in here: return _lacking(dataset, here)
         if dataset == 'FABLES' and not model: return _DATA[dataset]
         if measure in _NEEDS: return _NEEDS[measure]
         if asks(key) and not model: return _MODEL
@@ -175,7 +181,8 @@ def _quality(name, scores_of, seed):
         if scores is not None and len(scores):
             asked = scores.groupby(['dataset', 'variant', 'measure']).size()
             for r in quality_table(scores, seed=seed).itertuples():
-                place = 'challenging' if challenging else set_name(r.dataset)
+                place = set_name(r.dataset)
+                if challenging: place = 'challenging' + (f', {place}' if scores.dataset.nunique() > 1 else '')
                 found.append(dict(key=f'{r.variant}|{place}|{r.measure}', here=r.mean, ci_low=_in_range(r.ci_low),
                                   ci_high=_in_range(r.ci_high), scored=r.scored,
                                   asked=asked[r.dataset, r.variant, r.measure]))
@@ -183,8 +190,7 @@ def _quality(name, scores_of, seed):
         def why(key, here=here, model=model):
             method, dataset, measure = key.split('|')
             if dataset not in here:
-                return ('needs data: -p dataset moviesum=FILE -p after DATE' if challenging else
-                        _DATA.get(dataset, 'needs data'))
+                return _lacking(dataset, here)
             if method in ('LED', 'LongT5'): return f'needs that model: -p {method.lower()} NAME, and factlib[nli]'
             if measure.startswith('BS'): return _NEEDS['BERTScore']
             return 'has no scores' if model else _MODEL

@@ -254,7 +254,7 @@ def _checked_pairs(scores, pairs):
 def changes_table(
     scores:DataFrame, # From `measured`
     pairs:list|None=None, # (before, after); None: each variant and the next
-    family:str='table', # What is corrected together: the whole table, or the measures of each 'pair'
+    family:str='table', # What is corrected together: the whole table, or the measures of each 'pair' of a set
     **options, # n_resamples of films (1000), seed (0)
 )->DataFrame: # One row for each set, measure and pair
     """What changes from one kind of text to another.
@@ -268,7 +268,7 @@ def changes_table(
         | _change_row(wide[a], wide[b], reach(measure), **options)
         for (dataset, measure), wide in _wide(scores) for a, b in _checked_pairs(scores, pairs) if {a, b} <= set(wide)]
     table = _as_numbers(rows, ['delta', 'ci_low', 'ci_high', 'dz', 'p'])
-    return corrected(table, ['before', 'after'] if family == 'pair' else ()) if rows else table
+    return corrected(table, ['dataset', 'before', 'after'] if family == 'pair' else ()) if rows else table
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-versions
 def version_examples(
@@ -311,14 +311,14 @@ def verdict_counts(
 )->DataFrame: # One row a judgement
     """Figure 1.
 
-    - example_id, evaluator, value
+    - dataset, where there is one; example_id, evaluator, value
     - facts, supported, unsupported, undecided: how many"""
-    facts = facts_table(judgements)
     rows = []
     for j in judgements.itertuples():
-        own = facts[(facts.example_id == j.example_id) & (facts.evaluator == j.evaluator)].verdict
-        yes, no = ((own == word).sum() for word in _WORDS.values())
-        about = dict(example_id=j.example_id, evaluator=j.evaluator, value=j.value)
+        own = [_verdict(fact['verdict']) for fact in (j.evidence or {}).get('facts', ())]
+        yes, no = (own.count(word) for word in _WORDS.values())
+        about = {name: getattr(j, name) for name in ('dataset', 'example_id', 'evaluator', 'value')
+                 if name in judgements}
         rows.append(about | dict(facts=len(own), supported=yes, unsupported=no, undecided=len(own) - yes - no))
     return _as_numbers(rows, ['value'])
 

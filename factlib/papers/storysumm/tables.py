@@ -81,19 +81,22 @@ class RecordedVerdict(Evaluator):
 def comparable(
     judged:DataFrame, # Of recorded evaluators and others: evaluator, example_id, group, value, evidence
     examples:list, # The `Example`s of StorySumm
-)->DataFrame: # As from `benchmarks.narrative.storysumm_recorded`, for `results_table`
+)->DataFrame: # As from `benchmarks.narrative.storysumm_recorded`, for `results_table`, with `asked` by split
     """Whoever judged StorySumm, as the release has it. Judgements without a value are left out, and an evaluator for
     which no threshold can be chosen: none of val is faithful, or all are."""
     import pandas as pd
     known = {e.id: e for e in examples}
-    rows = judged[judged.value.notna() & judged.example_id.isin(list(known))]
+    asked = judged[judged.example_id.isin(list(known))]
+    asked = asked.assign(split=[known[i].meta['split'] for i in asked.example_id])
+    asked['asked'] = asked.groupby(['evaluator', 'split']).split.transform('size')
+    rows = asked[asked.value.notna()]
     metas = [known[i].meta for i in rows.example_id]
     verdicts = [(e or {}).get('verdict') if label.endswith(' (recorded)') else None
                 for label, e in zip(rows.evaluator, rows.evidence)]
     table = rows[['evaluator', 'example_id', 'group']].assign(
         value=rows.value.astype(float), verdict=pd.Series(verdicts, rows.index, dtype=float),
         faithful=[int(meta['label'] == 'faithful') for meta in metas],
-        difficulty=[meta['difficulty'] for meta in metas], split=[meta['split'] for meta in metas])
+        difficulty=[meta['difficulty'] for meta in metas], split=rows.split, asked=rows.asked)
     def usable(own): return own.verdict.notna().all() or own[own.split == 'val'].faithful.nunique() == 2
     told = [own for _, own in table.groupby('evaluator', sort=False) if usable(own)]
     return pd.concat(told, ignore_index=True) if told else table[:0]
@@ -120,7 +123,8 @@ def _measures(own, n_resamples, seed):
     "The row of one evaluator on some summaries."
     options = dict(groups=list(own.group), n_resamples=n_resamples, seed=seed)
     columns = list(own.called), list(own.faithful)
-    row = dict(summaries=len(own)) | _with_interval('kappa', kappa(*columns, **options)) | _shares(own)
+    asked = own.groupby('split').asked.first().sum() if 'asked' in own else len(own)
+    row = dict(asked=int(asked), summaries=len(own)) | _with_interval('kappa', kappa(*columns, **options)) | _shares(own)
     return row | _with_interval('balanced accuracy', balanced_accuracy(*columns, **options), 100)
 
 # %% ../../../nbs/papers/storysumm/tables.ipynb #storysumm-parts
@@ -129,8 +133,8 @@ def _parts(judged, names):
     for name, recorded_name in names.items():
         own = judged[judged.evaluator == recorded_name]
         tuned = own.threshold.notna().any()
-        for split in (('val', 'test') if tuned else ('all',)) if len(own) else ():
-            yield name, split, own[own.split == split] if tuned else own
+        parts = {split: own[own.split == split] for split in ('val', 'test')} if tuned else dict(all=own)
+        yield from ((name, split, part) for split, part in parts.items() if len(part))
 
 # %% ../../../nbs/papers/storysumm/tables.ipynb #storysumm-table
 def results_table(
@@ -141,7 +145,8 @@ def results_table(
 )->DataFrame: # One row for each evaluator and set of summaries
     """Evaluators against the label of the whole summary.
 
-    - evaluator, on ("val", "test" or "all"), threshold, summaries
+    - evaluator, on ("val", "test" or "all"), threshold
+    - asked, summaries: judged, and those with a value
     - kappa, precision, recall: -1 to 1, and 0 to 1
     - % faithful, % easy, % hard, balanced accuracy: percent
     - kappa, low and so on: intervals"""
@@ -162,12 +167,13 @@ def printed_table(
     measures = list(dict.fromkeys(key.split('|')[2] for key in table.cells))
     here = {f"{r['evaluator']}|{r['on']}|{m}": r.get(m) for r in rows for m in measures}
     here = {key: None if is_missing(x) else float(x) for key, x in here.items()}
-    n = {(r['evaluator'], r['on']): r['summaries'] for r in rows}
+    n = {(r['evaluator'], r['on']): (r['asked'], r['summaries']) for r in rows}
     why = ('needs data: StorySumm (factlib fetch storysumm)' if results is None else
            'can\'t be computed of these summaries')
     told = printed_rows(table, here, why=why)
-    numbers = [n.get(pair) for pair in zip(told.evaluator, told.summaries)]
-    return told.rename(columns=dict(summaries='on')).assign(summaries=numbers).astype(dict(summaries='Int64'))
+    asked, numbers = zip(*[n.get(pair, (None, None)) for pair in zip(told.evaluator, told.summaries)])
+    told = told.rename(columns=dict(summaries='on')).assign(asked=asked, summaries=numbers)
+    return told.astype(dict(asked='Int64', summaries='Int64'))
 
 # %% ../../../nbs/papers/storysumm/tables.ipynb #storysumm-audit
 _ABSENT = 'The recorded verdicts are not here: set FACTLIB_DATA.'

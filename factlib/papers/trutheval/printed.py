@@ -302,8 +302,8 @@ def sizes_picture(
     entries = [(Line2D([], [], linestyle='', markersize=5.5, **how), name) for name, how in look.items()]
     lacking = len(frame) - len(known)
     note = f'{lacking} without a point: the name says no size, or there is no coefficient. ' if lacking else ''
-    fig = compose(fig, title, entries, note + 'Names are left out in a panel of more than twelve points.')
+    fig = compose(fig, title, entries, note + 'Names are left out in a panel of more than eight points.')
     for source, ax in panels.items():
         own = known[known.source == source]
-        if 0 < len(own) <= 12: name_points(fig, ax, own, ('billions', 'pearson'), 'name')
+        if 0 < len(own) <= 8: name_points(fig, ax, own, ('billions', 'pearson'), 'name')
     return fig

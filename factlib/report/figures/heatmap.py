@@ -101,7 +101,8 @@ def _room(names, texts, annotate):
     width = max(4.8, min(WIDTH, side + .9 + 1.5 * count * across), side + .9 + cell * count * across)
     turn = 35 if label_width(columns, 18) + .06 > (width - side - .9) / (count * across) else 0
     deep = 1 + any('\n' in text for text in texts.ravel())
-    height = len(rows) * (.2 + .19 * deep) + .6 + (label_width(columns, 34, 1) * .58 if turn else .1)
+    tall = max(shown_label(row).count('\n') + 1 for row in rows) # lines of a row's label
+    height = len(rows) * max(.2 + .19 * deep, .06 + .16 * tall) + .6 + (label_width(columns, 34, 1) * .58 if turn else .1)
     return width, height, across, turn
 
 # %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-panels
@@ -110,7 +111,10 @@ def _panels(c, values, texts, scale, annotate):
     width, height, across, turn = _room(c.names, texts, annotate)
     facets, rows, columns = c.names.values()
     fig, panels = panel_grid(facets, height, width, across)
-    for ax, block, text in zip(panels.values(), values, texts):
+    for (facet, ax), block, text in zip(panels.items(), values, texts):
+        if facet != '': # over the cells alone, not over the labels of the rows
+            room = (width - label_width(rows) - 1.4) / across
+            ax.set_title(shown_label(facet, max(12, int(room * 10)), 4), fontweight='bold')
         _paint(ax, block, text if annotate else None, *scale)
         x_tick_labels(ax, np.arange(len(columns)) + .5, columns, turn, 18)
         ax.set_yticks(np.arange(len(rows)) + .5, labels=[shown_label(x) for x in rows])

@@ -96,7 +96,8 @@ def _show(fig):
 
 def _settled(fig):
     "The figure with a fixed layout, so that every saving gives the same bytes, and the same picture in every kernel."
-    for _ in range(2): fig.draw_without_rendering() # the second pass settles what moved in the first
+    layout = fig.get_layout_engine()
+    for _ in range(2 if layout and fig.axes else 0): layout.execute(fig) # the second settles what moved in the first
     fig.set_layout_engine('none')
     fig._ipython_display_ = functools.partial(_show, fig)
     return fig
@@ -245,7 +246,7 @@ def panel_grid(
     axes = fig.subplots(down, across, squeeze=False, sharex=across_x, sharey=across_y).ravel()
     for ax in axes[len(facets):]: ax.remove()
     for ax, facet in zip(axes, facets):
-        if facet != '': ax.set_title(shown_label(facet, int(width / across * 9), 2), fontweight='bold')
+        if facet != '': ax.set_title(shown_label(facet, int(width / across * 8), 3), fontweight='bold')
     return fig, dict(zip(facets, axes))
 
 # %% ../../../nbs/report/figures/style.ipynb #style-legend

@@ -23,7 +23,8 @@ def _bodies(ax, data, c, flat):
     if not varied.any(): return
     groups, kinds = c.names['x'], c.names['hue']
     value, place = ('y', 'i') if flat else ('i', 'y')
-    look = dict(saturation=1, cut=0, inner=None, gap=.06, density_norm='width', linewidth=0, legend=False)
+    look = dict(saturation=1, cut=0, inner=None, gap=.06, density_norm='width', linewidth=0, legend=False,
+                dodge=len(kinds) > 1) # also where each category has the curve of one colour alone
     seaborn.violinplot(data[varied], x=value, y=place, hue='j', order=range(len(groups)), hue_order=range(len(kinds)),
         orient='h' if flat else 'v', palette=[c.colours[name] for name in kinds], ax=ax, **look)
     for body in ax.collections: body.set_alpha(.35)

@@ -2,7 +2,9 @@
 import pandas as pd
 import pytest
 
-from factlib.papers.judgememo.ablations import configured_deltas, part_changes, part_findings, pooled_finding
+from factlib.papers.judgememo.ablations import (configured_deltas, context_cells, part_changes, part_findings,
+                                                pooled_finding)
+from factlib.report.published import published
 from sentences import ends, joined, says
 
 def parts(low, high, q):
@@ -49,3 +51,12 @@ def test_only_the_part_changes():
     found = part_changes(configured_deltas(pd.DataFrame(rows))).set_index('part')
     assert list(found.index) == ['overlap 0.1', 'section summaries'] and found.change.round(9).tolist() == [0., .5]
     assert found.n.tolist() == [6, 6] and found.documents.tolist() == [3, 3]
+
+def test_a_judge_whose_deltas_are_all_alike_has_no_t():
+    "Nothing varies, so there is no standard error to divide by, in Table 5.3 either."
+    rows = [dict(evaluator='M', context_dir='context', section_size=2000, overlap=.1, section_summary=False,
+                 report_mode='report_only', level=level, metric=metric, variant=v, group=g, value=4. - (v == '24'))
+            for level in ('2000', 'full') for metric in ('fluency', 'coherence') for v in ('gold', '24') for g in 'abc']
+    cells = context_cells(published('judgememo')['5.3'].cells, pd.DataFrame(rows))
+    assert cells['score|24|2000|ctx'].definition == 3
+    assert all(x is None or x != x for x in cells['z|24|2000|ctx'][:2])

@@ -59,9 +59,9 @@ def test_whether_long_texts_hide_faults(low, high, words):
     says(length_findings(cells((low, high), (-.1, .1))), words)
 
 def test_the_family_is_that_of_the_rows():
-    "Of four tests two hold after the correction, one each way; the number of tests is the one they were corrected over."
+    "Of four tests two hold after the correction, one each way; their number is the one they were corrected over."
     found = length_findings(cells((-.4, -.2), (-.4, -.2), (.2, .4), (-.1, .1)).assign(p_holm=[.01, .2, .02, 1.]))
-    says(found, 'In 1 no difference is shown. 2 remain (Holm over 4 tests): less in 1, more in 1.'.replace('In', 'in', 1))
+    says(found, 'in 1 no difference is shown. 2 remain (Holm over 4 tests): less in 1, more in 1.')
 
 def test_scores_that_are_missing_are_named_where_they_are_many():
     table = cells((-.1, .1), (-.1, .1))

@@ -66,7 +66,8 @@ def test_who_is_fooled_and_what_the_length_gives_away():
                           for e, effect, p in (('counter', .8, .01), ('surer', -2., .01), ('open', .8, .2),
                                                ('length', -.7, .01))])
     judges = ['counter', 'surer', 'open']
-    assert joined(fooled_findings(tests, judges)).endswith('spoilt (Holm over 6 tests): counter by [41] typos (d_z +0.8).')
+    fooled = joined(fooled_findings(tests, judges))
+    assert fooled.endswith('spoilt (Holm over 6 tests): counter by [41] typos (d_z +0.8).')
     assert fooled_findings(tests[1:], judges) == []
     says(length_control_findings(tests), 'changes with [41] typos (d_z -0.7) (Holm over 6 tests): there')
     assert length_control_findings(tests.assign(p_holm=1.)) == []

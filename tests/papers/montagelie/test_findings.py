@@ -34,9 +34,11 @@ def test_nothing_is_said_of_no_unseen_stories():
     assert unseen_findings(pd.DataFrame(), pd.DataFrame()) == []
 
 @pytest.mark.parametrize('low, says',
-                         [(.6, '1 of 2 evaluators have a mean AUC shown to be above 50 % (95 % interval, one by one): '
+                         [(.6, '1 of 2 evaluators are shown to notice a false order (mean AUC above 50 %, 95 % interval, '
+                               'one by one): '
                                'rougeL'),
-                          (.4, '0 of 2 evaluators have a mean AUC shown to be above 50 % (95 % interval, one by one): '
+                          (.4, '0 of 2 evaluators are shown to notice a false order (mean AUC above 50 %, 95 % interval, '
+                               'one by one): '
                                'none')])
 def test_who_sees_the_order(low, says):
     rows = [('rougeL', .7, low), ('factscore', .5, None), ('random', .9, .8)] # a control is never counted

@@ -146,15 +146,19 @@ def test_violins_show_every_score():
     assert means == pytest.approx([.95, 4 / 3, 3])
     assert [t for t in texts(fig)] == ['n = 20', 'n = 3\n1 missing', 'n = 5', 'n = 0\n1 missing', 'no data']
 
+def middles_of(ax):
+    return sorted(float(np.mean(c.get_paths()[0].get_extents().intervalx))
+                  for c in ax.collections if not c.get_offsets().any())
+
 def test_violins_with_hue_stand_under_their_points():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(dict(x=np.repeat(['a', 'b'], 40), h=np.tile(['f', 'g'], 40), y=rng.normal(size=80)))
     ax = violins(frame, 'x', 'y', 'h').axes[0]
-    middles = sorted(float(np.mean(c.get_paths()[0].get_extents().intervalx))
-                     for c in ax.collections if not c.get_offsets().any())
-    assert middles == pytest.approx([-.2, .2, .8, 1.2], abs=.01)
+    assert middles_of(ax) == pytest.approx([-.2, .2, .8, 1.2], abs=.01)
     colours = {tuple(np.round(c.get_facecolor()[0][:3], 3)) for c in ax.collections}
     assert len(colours) == 2
+    few = frame.assign(y=[0 if h == ('f' if x == 'a' else 'g') else y for x, h, y in zip(frame.x, frame.h, frame.y)])
+    assert middles_of(violins(few, 'x', 'y', 'h').axes[0]) == pytest.approx([.2, .8], abs=.01) # one curve each
 
 def lines_of(ax):
     return [(line.get_xdata().tolist(), line.get_ydata().tolist()) for line in ax.lines
