@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.files import need_columns
 from ..core.records import BadInput, DataFrame
+from .truth import together
 from ..validity.base import corrected, no_value, numbers
 from ..validity.detection import auc_ci, auc_test
 
@@ -77,7 +78,7 @@ def _part_rows(part, columns, against, good, options):
     degrees = {e: _degrees(part[part.evaluator == e], c, good) for e, c in columns.items() if e in set(part.evaluator)}
     for evaluator, of_turns in degrees.items():
         cells = _auc_cells(of_turns, options) | _against_cells(of_turns, degrees.get(against), options)
-        yield dict(evaluator=evaluator, column=columns[evaluator]) | cells
+        yield dict(evaluator=evaluator, estimand=together(f'AUC of {good!r}'), part=columns[evaluator]) | cells
 
 def _table(rows, by=()):
     "Rows as a frame, with q over each part."
@@ -95,7 +96,7 @@ def graded_aucs(
 )->DataFrame:
     """AUC of degrees. One row an evaluator, in each part.
 
-    - `by`; evaluator, column
+    - `by`; evaluator; estimand, in words; part: the column of its degrees
     - turns, scored, groups: with a label; with a degree; dialogues
     - auc, ci_low, ci_high; difference (low, high): from the floor's, same turns; p
     - q, family: by Benjamini and Hochberg, over so many evaluators, those of a part"""

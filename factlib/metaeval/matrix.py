@@ -29,17 +29,20 @@ def _absences(part):
     "Why scores are missing, counted; '' if none are."
     return ', '.join(f'{why}: {n}' for why, n in part.absence.value_counts().items())
 
-_SHOWN = ['statistic', 'estimate', 'ci_low', 'ci_high', 'p']
+_SHOWN = ['statistic', 'estimand', 'estimate', 'ci_low', 'ci_high', 'p', 'asked', 'scored', 'groups']
 
 def _statistic_rows(frame, benchmark):
     "The rows of one evaluator's judgements of one benchmark."
-    about = dict(benchmark=benchmark.name, evaluator=frame.evaluator.iloc[0], asked=len(frame),
-                 scored=int(frame.value.notna().sum()), seconds=float(frame.seconds.sum()))
-    none = dict(zip(_SHOWN, ('none', None, None, None, None)))
-    if not about['scored']: return [about | none | dict(note=_absences(frame))]
-    try: statistics = agreement_with_truth(frame, benchmark.examples, benchmark.good, n_resamples=300) # many cells
-    except BadInput as e: return [about | none | dict(note=str(e))]
-    return [about | row | dict(note='') for row in statistics[_SHOWN].astype(object).to_dict('records')]
+    about = dict(benchmark=benchmark.name, evaluator=frame.evaluator.iloc[0])
+    examples = [e for e in benchmark.examples if not is_control(e)]
+    frame = frame[frame.example_id.isin({e.id for e in examples})].reset_index(drop=True)
+    scored, seconds = int(frame.value.notna().sum()), float(frame.seconds.sum())
+    none = about | dict(zip(_SHOWN, ('none', '', None, None, None, None, len(frame), scored, None)))
+    if not scored: return [none | dict(seconds=seconds, note=_absences(frame))]
+    try: statistics = agreement_with_truth(frame, examples, benchmark.good, n_resamples=300) # many cells
+    except BadInput as e: return [none | dict(seconds=seconds, note=str(e))]
+    rows = statistics[_SHOWN].astype(object).to_dict('records')
+    return [about | row | dict(seconds=seconds, note='') for row in rows]
 
 def small_matrix(
     judgements:DataFrame, # From `evaluate`, of all evaluators, with the column `benchmark`
@@ -48,19 +51,20 @@ def small_matrix(
     """Every evaluator on every benchmark.
 
     - benchmark, evaluator: their names
-    - asked, scored: examples, and how many of them got a value
-    - seconds: that the values took
     - statistic: "AUC of ...", "kendall", "spearman", or "none"
+    - estimand: what it estimates, in words
     - estimate, ci_low, ci_high: of the statistic, with its 95 % interval
     - p, q, family: is it chance? q by Benjamini and Hochberg, over so many evaluators, those of the benchmark
+    - asked, scored, groups: examples with a truth that are no controls, how many of them got a value, and their groups
+    - seconds: that the values took
     - note: why there is none"""
     import pandas as pd
     parts = [(b, part) for b in benchmarks
              for _, part in judgements[judgements.benchmark == b.name].groupby('evaluator', sort=False)]
-    table = pd.DataFrame([row for b, part in parts for row in _statistic_rows(part.reset_index(drop=True), b)])
+    table = pd.DataFrame([row for b, part in parts for row in _statistic_rows(part, b)])
     if not len(table): return table
-    tests, front = corrected(table, ['benchmark', 'statistic']), list(table)[:list(table).index('p') + 1]
-    return tests[[*front, 'q', 'family', 'note']]
+    tests, place = corrected(table, ['benchmark', 'statistic']), list(table).index('p') + 1
+    return tests[[*list(table)[:place], 'q', 'family', *list(table)[place:]]]
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-raters
 def rater_alpha(
@@ -171,9 +175,10 @@ def _trust_rows(column, judged, floors, recorded):
     for name, scores in values.items():
         r, (low, high) = contest.higher(scores), contest.bounds(scores)
         row = dict(question=column.question, benchmark=benchmark, evaluator=name, made_on=made_there(name, benchmark),
-                   recorded=name in recorded, floor=name in floors, alpha=column.alpha, how=contest.how,
-                   asked=len(scores), scored=sum(not no_value(x) for x in scores.values()), pairs=r.asked,
-                   pairs_scored=r.n, higher=r.estimate, ci_low=r.low, ci_high=r.high, kind=r.kind, bound_low=low,
+                   recorded=name in recorded, floor=name in floors, alpha=column.alpha, estimand=r.definition,
+                   part=_value_column(parts[name], column.question), asked=len(scores),
+                   scored=sum(not no_value(x) for x in scores.values()), pairs=r.asked, pairs_scored=r.n,
+                   higher=r.estimate, ci_low=r.low, ci_high=r.high, kind=r.kind, bound_low=low,
                    bound_high=high, groups=r.groups)
         row |= _own(column, parts[name])
         said = [_absences(parts[name])]
@@ -239,8 +244,8 @@ MATRIX = dict( # Column -> its meaning
     bound_low='if all missing pairs were lost', bound_high='if all were won',
     asked='texts with a truth that it was asked about',
     scored='of them with a score', pairs='of a better and a worse text', pairs_scored='both with a score',
-    groups='with a scored pair', how='within or across groups',
-    statistic="the benchmark's own", own='its value', own_low='95 %', own_high='',
+    groups='with a scored pair', estimand='what "higher" estimates', part='of the judgement that was read',
+    statistic="the benchmark's own, all texts together", own='its value', own_low='95 %', own_high='',
     kind="of the interval: 't', or 'bound', where every group says the same",
     hardest_floor='to beat', over_floor="share minus that floor's", p_floor='one-sided',
     q_floor='over so many evaluators:', floor_tests='', beats_floors='yes, not shown, untested, a floor, made there',
