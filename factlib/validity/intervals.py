@@ -135,7 +135,7 @@ def interval(
     null:float|None=None, # What p tests; None: no p
     level:float=.95, # Of the interval
     definition:str='', # Of the statistic
-    without=None, # Function (columns, codes) -> the statistic without each group; None: by computing it anew
+    without=None, # Function (columns, codes) -> values without each group, if known in closed form
     sides:int|None=None, # Number of the column that tells positives from negatives; None: there are no sides
 )->Result: # estimate; ci, p, statistic t and df; kind "t" or "bound"
     """A statistic with interval and p over whole groups: jackknife error, t with sqrt((G - 1)(effective groups - 1))
