@@ -142,8 +142,8 @@ def interval(
     degrees of freedom, within `limits` Wilson's score interval, an exact bound where every group says the same.
 
     p < 1 - level exactly where `ci` excludes `null`. `ci` is None only without an estimate, with one group, and where
-    nothing varies and there are neither limits nor another `null`; `note` says so. No random numbers. With `sides`, the effective number of
-    groups is that of the side that lies in the fewest."""
+    nothing varies and there are neither limits nor another `null`; `note` says so. No random numbers. With `sides`,
+    the effective number of groups is that of the side that lies in the fewest."""
     level, limits = check_share(level, 'level'), _limits(limits)
     columns, codes, asked = complete(*columns, groups=groups)
     n, unit = len(columns[0]), 'item' if codes is None else 'group'
