@@ -36,9 +36,9 @@ def order_seen_findings(
     if not len(means): return []
     title, above = draw_title(means.benchmark.iloc[0]), means[means.ci_low > .5]
     half = means[(means.auc == .5) & (means.kind == 'bound')]
-    found = [f'{title}, all stories: {len(above)} of {len(means)} evaluators are shown to notice a false order (mean AUC '
-             f'above 50 %, 95 % interval, one by one): {listed(above.evaluator)}. For {len(half)} the order of sentences '
-             f'does not matter: exactly 50 %.']
+    found = [f'{title}, all stories: {len(above)} of {len(means)} evaluators are shown to notice a false order (mean '
+             f'AUC above 50 %, 95 % interval, one by one): {listed(above.evaluator)}. For {len(half)} the order of '
+             f'sentences does not matter: exactly 50 %.']
     return found + ([f'{title}, exactly 50 %: {listed(half.evaluator)}.'] if len(half) else [])
 
 # %% ../../../nbs/papers/montagelie/findings.ipynb #findings-unseen
