@@ -197,8 +197,9 @@ def overview(
     table, lines = published_tables(paper), []
     for (command, own), rows in table[table.file != ''].groupby(['command', 'own'], sort=False):
         mine = f' (with a model of your own, as a file of the same name: `{own}`)' if own else ''
-        lines += [f'`{command}`{mine} makes, in `outputs/{rows.experiment.iloc[0]}`:', '', '| printed | what it says | here | its numbers | room | printed '
-                  'numbers |', '|---|---|---|---|---|---|']
+        lines += [f'`{command}`{mine} makes, in `outputs/{rows.experiment.iloc[0]}`:', '',
+                  '| printed | what it says | here | its numbers | room | printed numbers |',
+                  '|---|---|---|---|---|---|']
         for r in rows.itertuples():
             shows = f'[{r.file}](../../experiments/{r.experiment}.ipynb#cell-id={r.cell})' if r.cell else r.file
             room = ', '.join(f'[{room}]({room}.ipynb)' for room in r.room.split(', ') if room)

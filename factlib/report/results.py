@@ -510,8 +510,10 @@ class Experiment:
         profile:dict|None=None, # What the endpoint was sent otherwise than asked; None: nothing
         why:str='', # Why scores are missing, in sentences; empty if none is
     )->None:
-        """Say how many scores an evaluator was asked for and gave. None given is a finding, before all others; but not of
-        recorded replies, about which nothing can be done (their signature begins with "recorded")."""
+        """Say how many scores an evaluator was asked for and gave.
+
+        None given is a finding, before all others; but not of recorded replies, about which nothing can be done (their
+        signature begins with "recorded")."""
         self.counts.add(evaluator, asked, scored, signature, usage, profile, why)
         if signature.startswith('recorded|') or not self.counts.is_silent(evaluator): return
         names = self.counts.same_silence(evaluator) # one finding for all that gave none for the same reason

@@ -241,8 +241,8 @@ def ablation_figure(
     return heatmap(t.assign(cut=cut + beside), rows='evaluator', columns='cut', value='t', title=title, facet='task',
                    annotate=len(t) <= 300, order_rows=list(dict.fromkeys(t.evaluator)), order_facets=order, fmt='.1f',
                    limits=(-4, 4), red='none', label='t of Eq 5.3', row_label='', column_label='', n='scored',
-                   note='Orange: noticed less in the long text. plain, aware: prompts; 0, 0.1: overlap; +s: with section '
-                        'summaries; text, summary: beside the report')
+                   note='Orange: noticed less in the long text. plain, aware: prompts; 0, 0.1: overlap; '
+                        '+s: with section summaries; text, summary: beside the report')
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-scan
 def scan_ranges(
@@ -440,10 +440,11 @@ def beside_finding(
 )->str: # Of the longest texts
     "Is more noticed with notes than by one prompt?"
     r = beside[beside.level == 'full'].iloc[0]
-    return (f'Of 100 spoilt whole texts {model} gives {r.judgememo:.0f} less than their untouched form when it reads as '
-            f'JudgeMemo (on average over the configurations; {r.least:.0f} to {r.most:.0f} in the {configurations}), and '
-            f'{r.one_prompt:.0f} when it is asked by one prompt: '
-            f'{format_estimate(r.difference, (r.ci_low, r.ci_high), 0)} more (ties count half, {r.documents} documents).')
+    more = format_estimate(r.difference, (r.ci_low, r.ci_high), 0)
+    return (f'Of 100 spoilt whole texts {model} gives {r.judgememo:.0f} less than their untouched form when it reads '
+            f'as JudgeMemo (on average over the configurations; {r.least:.0f} to {r.most:.0f} in the '
+            f'{configurations}), and {r.one_prompt:.0f} when it is asked by one prompt: {more} more '
+            f'(ties count half, {r.documents} documents).')
 
 def pooled_finding(
     pooled:DataFrame, # Differences averaged over the configurations, document by document; columns see below

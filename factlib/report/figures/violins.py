@@ -137,7 +137,8 @@ def violins(
     order_hue=None, # Labels of `hue`
     **kwargs,
 ): # A `matplotlib.figure.Figure`
-    """Violins with every score as a dot, the mean as a white diamond and n at the foot. Many groups lie on their side. Over
-    1,500 scores there are no dots but those of a group without a violin, which has fewer than three different values."""
+    """Violins with every score as a dot, the mean as a white diamond and n at the foot. Many groups lie on their side.
+
+    Over 1,500 scores only a group without a violin, of fewer than three different values, has dots."""
     c = chart(frame, dict(x=(x, order_x), hue=(hue, order_hue)), dict(y=y), False, **kwargs)
     return _draw(c, share, x if x_label is None else x_label)
