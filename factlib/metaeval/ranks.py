@@ -9,7 +9,7 @@ __all__ = ['rank_intervals', 'over_benchmarks', 'against_floors', 'rank_words']
 import math
 
 import numpy as np
-import scipy.stats
+import scipy
 
 from ..core.files import need_columns
 from ..core.records import DataFrame
