@@ -203,13 +203,15 @@ def test_rhythm_sees_each_fault(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_documentation_can_be_made():
     """nbdev's documentation step passes: it runs exported cells and every cell that holds an import. All in one
-    process, so that libraries are imported once. Each notebook's shell has the garbage collected when the process ends:
-    what is frozen need not be looked at by each."""
+    process, so that libraries are imported once, and nbdev's settings read once, not for each cell. Each notebook's
+    shell has the garbage collected when the process ends: what is frozen need not be looked at by each."""
     code = '''
-import contextlib, gc, io, sys, warnings
+import contextlib, functools, gc, io, sys, warnings
 warnings.simplefilter('ignore')
+from nbdev import processors
 from nbdev.process import NBProcessor
 from nbdev.processors import FilterDefaults
+processors.get_config = functools.cache(processors.get_config)
 for path in sys.argv[1:]:
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()): NBProcessor(path, FilterDefaults().procs(), rm_directives=False).process()

@@ -13,8 +13,8 @@ from ..evaluators.expected import EXPECTED
 from .scores import KEYS, check_scores
 from ..perturb.quality import TASKS
 from ..report.tables import format_estimate
-from ..report.words import listed
-from ..validity.base import Result, benjamini_hochberg, critical_t, holm
+from ..report.words import corrected_over, listed
+from ..validity.base import Result, corrected, critical_t, holm
 from ..validity.bounds import bounds_paired
 from ..validity.paired import effect_size, paired_t
 
@@ -103,15 +103,18 @@ def _typed(table, by):
     return table.astype({c: 'float64' for c in table.columns if c not in words})
 
 def _tests(rows, by, column, spread):
-    "A row of tests for each combination of `by`, with Holm's p over them all, and whether the metric is the target."
+    "A row of tests for each combination of `by`; Holm's p over those on the target and over the others, if there are."
     import pandas as pd
     tests = [dict(zip(by, key)) | test_row(group[column], spread) for key, group in rows.groupby(by, sort=False)]
     table = _in_order(pd.DataFrame(tests, columns=[*by, *test_row([], spread)]), by)
-    table.insert(table.columns.get_loc('p') + 1, 'p_holm', holm(table.p))
     table = _typed(table, by)
     if 'variant' in by:
         target = [TASKS.get(v) == m.removesuffix(EXPECTED) for v, m in zip(table.variant, table.metric)]
         table.insert(len(by), 'target', pd.Series(target, dtype=bool))
+    meant = table.target | (table.groupby('evaluator').metric.transform('nunique') == 1) if 'variant' in by else True
+    tests = corrected(table.assign(meant=meant), ['meant'], name='p_holm', method=holm)
+    for place, name in enumerate(('p_holm', 'family'), table.columns.get_loc('p') + 1):
+        table.insert(place, name, tests[name])
     return table
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-effect
@@ -128,7 +131,7 @@ def effectiveness(
     - evaluator, level, variant, metric: which deltas
     - target: whether the manipulation was meant to lower this metric
     - asked to note: see `test_row`
-    - p_holm: behind p, corrected over this table"""
+    - p_holm, family: behind p, corrected over so many tests: those of this table on the target, or the others"""
     return _tests(deltas(table), ['evaluator', 'level', 'variant', 'metric'], 'delta', _width(scale))
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-pairs
@@ -139,7 +142,8 @@ def judge_differences(
 
     - first, second, level, variant, metric
     - asked, scored: documents that both were asked about, and those of which both have a delta
-    - mean, ci_low, ci_high, t, df, p: of a two-sided paired t-test; p_bh: adjusted over this table"""
+    - mean, ci_low, ci_high, t, df, p: of a two-sided paired t-test
+    - q, family: by Benjamini and Hochberg, over so many tests, those of this table"""
     import pandas as pd
     d, keys, tests = deltas(table), ['level', 'variant', 'metric'], []
     judges = list(d.evaluator.unique())
@@ -156,7 +160,7 @@ def judge_differences(
     numbers = ['mean', 'ci_low', 'ci_high', 't', 'df', 'p']
     frame = pd.DataFrame(tests, columns=['first', 'second', *keys, 'asked', 'scored', *numbers])
     frame = frame.astype(dict.fromkeys(numbers, float))
-    return frame.assign(p_bh=pd.Series(benjamini_hochberg(list(frame.p)), dtype=float))
+    return corrected(frame)
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-sides
 def _side_by_side(table, keys, value, short, long):
@@ -182,7 +186,7 @@ def length_effect(
     - evaluator, variant, metric: which deltas
     - target: whether the manipulation was meant to lower this metric
     - asked to note: see `test_row`
-    - p_holm: behind p, corrected over this table"""
+    - p_holm, family: behind p, corrected over so many tests: those of this table on the target, or the others"""
     keys = ['evaluator', 'variant', 'metric', 'group']
     rows = _side_by_side(deltas(table), keys, 'delta', short, long)
     return _tests(rows, keys[:3], 'difference', _width(scale, 2))
@@ -207,7 +211,7 @@ def length_effects(
     """Eq 5.3 for the shortest level and each longer one.
 
     - short, long: the two levels
-    - evaluator to note: see `length_effect`; p_holm is over one pair of levels"""
+    - evaluator to note: see `length_effect`; p_holm and family are of one pair of levels"""
     import pandas as pd
     short, *longer = levels
     kept = {long: table[~table.group.isin((same or {}).get(long, ()))] for long in longer}
@@ -245,12 +249,12 @@ def gold_scores(
     - mean_short, n_short: over the documents that have a score of the short version
     - mean_long, n_long: over the documents that have one of the long version
     - asked to note: about the paired difference, see `test_row`
-    - p_holm: behind p, corrected over this table"""
+    - p_holm, family: behind p, corrected over this table, so many tests"""
     return _gold_tests(table, short, long, scale)
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-findings
 def _shown(tests):
-    "The rows whose p after Holm is below .05: those that fall, and those that rise."
+    "The rows whose corrected p is below .05: those that fall, and those that rise."
     sure = tests[tests.p_holm < .05]
     return sure[sure['mean'] < 0], sure[sure['mean'] > 0]
 
@@ -262,7 +266,7 @@ def notice_finding(
 
     - manipulation, metric: in words
     - mean, ci_low, ci_high: of the deltas; no ends where there is no interval
-    - p_holm: None or NaN where there are too few texts for a test"""
+    - p_holm, family: corrected; None or NaN where there are too few texts for a test"""
     if not tests.p_holm.notna().any():
         return f'{judge}: there are too few scores for a test, so whether it notices cannot be told.'
     tests = tests.assign(words=[
@@ -272,7 +276,7 @@ def notice_finding(
     return (f'{judge} scores the spoilt text lower in {len(lower)} of {len(tests)} combinations of manipulation and '
             f'metric ({listed(lower.words)}), higher in {len(higher)} ({listed(higher.words)}); in '
             f'{len(known) - len(lower) - len(higher)} no difference is shown, and {len(tests) - len(known)} have too '
-            f'few texts for a test (points, two-sided, Holm over {len(known)}).')
+            f'few texts for a test (points, two-sided, {corrected_over(tests, "p_holm")}).')
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-several
 def _counts(tests, judges, more):
@@ -287,12 +291,12 @@ def judges_finding(
 )->str:
     """How many spoilt texts score lower with each judge.
 
-    - evaluator, mean, p_holm: only these columns are read"""
+    - evaluator, mean, p_holm, family: only these columns are read"""
     if not tests.p_holm.notna().any():
         return f'There are too few scores for a test, so whether {" or ".join(judges)} notices anything cannot be told.'
     return (f'Of the combinations of manipulation, metric and length, the spoilt text scores lower with '
-            f'{_counts(tests, judges, "higher")}; in the others no difference is shown (two-sided, Holm over '
-            f'{tests.p_holm.notna().sum()}). These counts do not test who notices more.')
+            f'{_counts(tests, judges, "higher")}; in the others no difference is shown (two-sided, '
+            f'{corrected_over(tests, "p_holm")}). These counts do not test who notices more.')
 
 def lengths_finding(
     between:DataFrame, # Rows of `length_effects`
@@ -300,9 +304,9 @@ def lengths_finding(
 )->str:
     """How many faults each judge notices less in the longer text, and how many more.
 
-    - evaluator, mean, p_holm: only these columns are read"""
+    - evaluator, mean, p_holm, family: only these columns are read"""
     return (f'In the longer text the fault is noticed less by {_counts(between, judges, "more")}; in the others no '
-            f'difference is shown (two-sided, Holm over {between.p_holm.notna().sum()}).')
+            f'difference is shown (two-sided, {corrected_over(between, "p_holm")}).')
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-floors
 _AT = {'2000': 'in 2,000 tokens', 'full': 'whole'}
@@ -314,7 +318,7 @@ def floors_finding(
     """Which faults at least one floor notices.
 
     - evaluator, manipulation, level, mean
-    - p_holm: None or NaN where there was no test"""
+    - p_holm, family: corrected; None or NaN where there was no test"""
     known = tests[tests.p_holm.notna()]
     of_floors = known[known.evaluator.isin(list(floors))]
     if not len(of_floors): return ''
@@ -324,7 +328,7 @@ def floors_finding(
     missed = [fault for fault in of_floors.manipulation.unique() if fault not in set(seen.manipulation)]
     return (f'At least one floor, which understands nothing, notices {listed(where, "nothing")}'
             + (f'; not shown for {listed(missed)}' if missed else '')
-            + f' (the score falls, Holm over {len(known)} tests).')
+            + f' (the score falls, {corrected_over(known, "p_holm")}).')
 
 def effect_findings(
     tests:DataFrame, # Of all judges; columns see below
@@ -333,7 +337,7 @@ def effect_findings(
     """For which faults the score falls or rises, with effect sizes.
 
     - evaluator, manipulation, level, mean, effect, scored
-    - p_holm: None or NaN where there was no test"""
+    - p_holm, family: corrected; None or NaN where there was no test"""
     def told(rows):
         return listed((fault + ' (' + ', '.join(f'{format_estimate(r.effect, None, 1)} {_AT[r.level]}'
                                                 for r in part.itertuples()) + ')'
@@ -344,7 +348,7 @@ def effect_findings(
         found.append(f'{judge} ({about[judge]}): the score falls for {told(lower)}'
                      + (f', rises for {told(higher)}' if len(higher) else '')
                      + (f'; not shown for {told(unsure)}' if len(unsure) else '')
-                     + f' (d_z, n = {rows.scored.max()}, two-sided, Holm over {len(known)} tests).')
+                     + f' (d_z, n = {rows.scored.max()}, two-sided, {corrected_over(rows, "p_holm")}).')
     return found
 
 def length_alone_finding(

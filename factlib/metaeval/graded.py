@@ -10,7 +10,8 @@ import numpy as np
 
 from ..core.files import need_columns
 from ..core.records import BadInput, DataFrame
-from ..validity.base import holm, no_value, numbers
+from .truth import together
+from ..validity.base import corrected, no_value, numbers
 from ..validity.detection import auc_ci, auc_test
 
 # %% ../../nbs/metaeval/graded.ipynb #graded-threshold
@@ -70,21 +71,19 @@ def _against_cells(degrees, floor, options):
     return dict(difference=r.estimate, difference_low=r.low, difference_high=r.high, p=r.p)
 
 # %% ../../nbs/metaeval/graded.ipynb #graded-part
-_NUMBERS = ('auc', 'ci_low', 'ci_high', 'difference', 'difference_low', 'difference_high', 'p', 'p_holm')
+_NUMBERS = ('auc', 'ci_low', 'ci_high', 'difference', 'difference_low', 'difference_high', 'p')
 
 def _part_rows(part, columns, against, good, options):
     "The rows of one set of turns."
     degrees = {e: _degrees(part[part.evaluator == e], c, good) for e, c in columns.items() if e in set(part.evaluator)}
     for evaluator, of_turns in degrees.items():
         cells = _auc_cells(of_turns, options) | _against_cells(of_turns, degrees.get(against), options)
-        yield dict(evaluator=evaluator, column=columns[evaluator]) | cells
+        yield dict(evaluator=evaluator, estimand=together(f'AUC of {good!r}'), part=columns[evaluator]) | cells
 
-def _table(rows):
-    "Rows as a frame, with p after Holm."
+def _table(rows, by=()):
+    "Rows as a frame, with q over each part."
     import pandas as pd
-    if not rows: return pd.DataFrame()
-    table = pd.DataFrame(rows)
-    return table.assign(p_holm=holm(list(table.p))).astype(dict.fromkeys(_NUMBERS, float))
+    return corrected(pd.DataFrame(rows).astype(dict.fromkeys(_NUMBERS, float)), by) if rows else pd.DataFrame()
 
 # %% ../../nbs/metaeval/graded.ipynb #graded-aucs
 def graded_aucs(
@@ -97,11 +96,12 @@ def graded_aucs(
 )->DataFrame:
     """AUC of degrees. One row an evaluator, in each part.
 
-    - `by`; evaluator, column
+    - `by`; evaluator; estimand, in words; part: the column of its degrees
     - turns, scored, groups: with a label; with a degree; dialogues
-    - auc, ci_low, ci_high; difference (low, high): from the floor's, same turns; p, p_holm"""
+    - auc, ci_low, ci_high; difference (low, high): from the floor's, same turns; p
+    - q, family: by Benjamini and Hochberg, over so many evaluators, those of a part"""
     need_columns(frame, [*by, 'evaluator', 'example_id', 'group', 'truth', *columns.values()], 'The judgements')
     rows = []
     for key, part in frame.groupby(list(by), sort=False):
         rows += [dict(zip(by, key)) | row for row in _part_rows(part, columns, against, good, options)]
-    return _table(rows)
+    return _table(rows, by)

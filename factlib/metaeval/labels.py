@@ -13,7 +13,7 @@ from itertools import combinations
 from ..core.files import json_lines, need_columns, parse_json
 from ..core.records import BadInput, DataFrame
 from ..validity.agreement import alpha, claim_overlap, same_claim
-from ..validity.base import Result, agree, holm, no_value
+from ..validity.base import Result, agree, corrected, holm, no_value
 from ..validity.bounds import bounds_mean, bounds_paired
 from ..validity.detection import accuracy, macro_f1, right
 from ..validity.paired import mcnemar_pairs, permutation_test
@@ -153,12 +153,8 @@ def _pair_names(part, against):
 # %% ../../nbs/metaeval/labels.ipynb #labels-holm
 def _with_holm(tests, family):
     "The tests with both p-values corrected over each family."
-    tests = tests.assign(p_holm=None, p_groups_holm=None)
-    parts = tests.groupby(list(family), sort=False, dropna=False) if family else [((), tests)]
-    for _, part in parts:
-        for name in ('p', 'p_groups'): tests.loc[part.index, f'{name}_holm'] = holm(list(part[name]))
-    numbers = ['difference', 'ci_low', 'ci_high', 'worst', 'best', 'p', 'p_groups', 'p_holm', 'p_groups_holm']
-    return tests.astype(dict.fromkeys(numbers, 'float64'))
+    for p in ('p', 'p_groups'): tests = corrected(tests, family, p, f'{p}_holm', holm)
+    return tests.astype(dict.fromkeys(['difference', 'ci_low', 'ci_high', 'worst', 'best', 'p', 'p_groups'], 'float64'))
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-pairs
 _PAIR = ['turns', 'scored', 'groups', 'b', 'c', 'difference', 'ci_low', 'ci_high', 'worst', 'best', 'p', 'p_groups']
@@ -180,7 +176,7 @@ def pair_tests(
     - difference, ci_low, ci_high: on scored turns
     - worst, best: on all turns
     - p, p_groups: McNemar's; sign flips
-    - p_holm, p_groups_holm: corrected"""
+    - p_holm, p_groups_holm, family: corrected over so many pairs"""
     import pandas as pd
     by, options, rows = list(by), dict(n_resamples=n_resamples, n_flips=n_flips, seed=seed), []
     need_columns(frame, by, 'The table of verdicts')

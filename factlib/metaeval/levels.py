@@ -15,7 +15,7 @@ from ..core.files import need_columns
 from ..core.records import BadInput, DataFrame
 from ..evaluators.overlap import rouge
 from ..validity.association import COEFFICIENTS, kendall, pearson
-from ..validity.base import Result, benjamini_hochberg, no_value
+from ..validity.base import Result, corrected, no_value
 from ..validity.detection import auc_ci
 from ..validity.intervals import interval
 from ..validity.resampling import bootstrap
@@ -254,7 +254,8 @@ def tau_tests(
 
     - first, second
     - asked, scored: answers that both were asked for, and those with both scores; questions: with both taus
-    - tau_first, tau_second: on these; difference, ci_low, ci_high, p; p_bh: adjusted over this table"""
+    - tau_first, tau_second: on these; difference, ci_low, ci_high, p
+    - q, family: by Benjamini and Hochberg, over so many tests, those of this table"""
     import pandas as pd
     by_name, table = {name: rows[rows.evaluator == name] for name in evaluators}, []
     for i, first in enumerate(evaluators):
@@ -271,4 +272,4 @@ def tau_tests(
     columns = ['first', 'second', 'asked', 'scored', 'questions', 'tau_first', 'tau_second', 'difference', 'ci_low',
                'ci_high', 'p']
     tests = pd.DataFrame(table, columns=columns).astype(dict.fromkeys(columns[5:], float))
-    return tests.assign(p_bh=pd.Series(benjamini_hochberg(list(tests.p)), dtype=float))
+    return corrected(tests)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['HARDLY', 'MADE_ON', 'FLOORS', 'MATRIX', 'small_matrix', 'rater_alpha', 'Column', 'matrix_columns', 'made_there',
-           'trust_matrix', 'false_alarms', 'judging_costs']
+           'matrix_pairs', 'trust_matrix', 'false_alarms', 'judging_costs']
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-imports
 import math
@@ -18,9 +18,10 @@ from ..core.files import need_columns
 from ..core.records import BadInput, DataFrame
 from ..evaluators.offline.order import SETTINGS_TRIED, UNSEEN
 from .pairwise import Contest, by_question, contest, is_control, truth_ranks
+from .ranks import against_floors, over_benchmarks, rank_intervals
 from .truth import agreement_with_truth
 from ..validity.agreement import alpha
-from ..validity.base import Result, holm, no_value
+from ..validity.base import Result, corrected, no_value
 from ..validity.resampling import bootstrap
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-matrix
@@ -28,17 +29,20 @@ def _absences(part):
     "Why scores are missing, counted; '' if none are."
     return ', '.join(f'{why}: {n}' for why, n in part.absence.value_counts().items())
 
-_SHOWN = ['statistic', 'estimate', 'ci_low', 'ci_high']
+_SHOWN = ['statistic', 'estimand', 'estimate', 'ci_low', 'ci_high', 'p', 'asked', 'scored', 'groups']
 
 def _statistic_rows(frame, benchmark):
     "The rows of one evaluator's judgements of one benchmark."
-    about = dict(benchmark=benchmark.name, evaluator=frame.evaluator.iloc[0], asked=len(frame),
-                 scored=int(frame.value.notna().sum()), seconds=float(frame.seconds.sum()))
-    none = dict(zip(_SHOWN, ('none', None, None, None)))
-    if not about['scored']: return [about | none | dict(note=_absences(frame))]
-    try: statistics = agreement_with_truth(frame, benchmark.examples, benchmark.good, n_resamples=300) # many cells
-    except BadInput as e: return [about | none | dict(note=str(e))]
-    return [about | row | dict(note='') for row in statistics[_SHOWN].astype(object).to_dict('records')]
+    about = dict(benchmark=benchmark.name, evaluator=frame.evaluator.iloc[0])
+    examples = [e for e in benchmark.examples if not is_control(e)]
+    frame = frame[frame.example_id.isin({e.id for e in examples})].reset_index(drop=True)
+    scored, seconds = int(frame.value.notna().sum()), float(frame.seconds.sum())
+    none = about | dict(zip(_SHOWN, ('none', '', None, None, None, None, len(frame), scored, None)))
+    if not scored: return [none | dict(seconds=seconds, note=_absences(frame))]
+    try: statistics = agreement_with_truth(frame, examples, benchmark.good, n_resamples=300) # many cells
+    except BadInput as e: return [none | dict(seconds=seconds, note=str(e))]
+    rows = statistics[_SHOWN].astype(object).to_dict('records')
+    return [about | row | dict(seconds=seconds, note='') for row in rows]
 
 def small_matrix(
     judgements:DataFrame, # From `evaluate`, of all evaluators, with the column `benchmark`
@@ -47,15 +51,20 @@ def small_matrix(
     """Every evaluator on every benchmark.
 
     - benchmark, evaluator: their names
-    - asked, scored: examples, and how many of them got a value
-    - seconds: that the values took
     - statistic: "AUC of ...", "kendall", "spearman", or "none"
+    - estimand: what it estimates, in words
     - estimate, ci_low, ci_high: of the statistic, with its 95 % interval
+    - p, q, family: is it chance? q by Benjamini and Hochberg, over so many evaluators, those of the benchmark
+    - asked, scored, groups: examples with a truth that are no controls, how many of them got a value, and their groups
+    - seconds: that the values took
     - note: why there is none"""
     import pandas as pd
     parts = [(b, part) for b in benchmarks
              for _, part in judgements[judgements.benchmark == b.name].groupby('evaluator', sort=False)]
-    return pd.DataFrame([row for b, part in parts for row in _statistic_rows(part.reset_index(drop=True), b)])
+    table = pd.DataFrame([row for b, part in parts for row in _statistic_rows(part, b)])
+    if not len(table): return table
+    tests, place = corrected(table, ['benchmark', 'statistic']), list(table).index('p') + 1
+    return tests[[*list(table)[:place], 'q', 'family', *list(table)[place:]]]
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-raters
 def rater_alpha(
@@ -122,18 +131,32 @@ def made_there(
     "What of the evaluator was chosen on this benchmark."
     return MADE_ON.get(evaluator, {}).get(benchmark.split(': ')[0], '')
 
-# %% ../../nbs/metaeval/matrix.ipynb #matrix-tests
+# %% ../../nbs/metaeval/matrix.ipynb #matrix-pairs
 FLOORS = ('length', 'random', 'rouge1', 'rouge2', 'rougeL', 'word_support')
 
-def _hardest(column, name, floors):
-    "(floor, its `Result`) of the one that is hardest to beat; p 1 where it isn't beaten. (None, None) without any."
-    if name in floors: return None, None
-    mine, values = column.values[name], column.values
-    tests = {f: column.contest.difference(mine, values[f], 'greater') for f in floors}
-    known = {f: r if r.estimate > 0 else replace(r, p=1.) for f, r in tests.items() if r.estimate is not None}
-    if not known: return None, None
-    return max(known.items(), key=lambda item: (item[1].p if item[1].p is not None else 2, -item[1].estimate))
+def _is_rival(made, scored, asked): return not made and 2*scored >= asked > 0
 
+def matrix_pairs(
+    columns:list, # From `matrix_columns`
+)->DataFrame: # One row a column and two evaluators not made on it, each with scores of half of its texts
+    """Each two evaluators on each benchmark, on the pairs of texts that both scored.
+
+    - question, benchmark, first, second
+    - difference, ci_low, ci_high, p, error, df: see `Contest.all_pairs`
+    - q, family: by Benjamini and Hochberg, over so many pairs, those of the column
+    - pairs, groups: that both scored"""
+    import pandas as pd
+    parts = []
+    for column in columns:
+        name, counts = column.benchmark.name, {e: sum(not no_value(x) for x in of.values())
+                                               for e, of in column.values.items()}
+        rivals = {e: of for e, of in column.values.items() if _is_rival(made_there(e, name), counts[e], len(of))}
+        parts.append(column.contest.all_pairs(rivals).assign(question=column.question, benchmark=name))
+    tests = corrected(pd.concat(parts, ignore_index=True), ['benchmark'])
+    front = ['question', 'benchmark', 'first', 'second', 'difference', 'ci_low', 'ci_high', 'p', 'q', 'family']
+    return tests[[*front, *[c for c in tests if c not in front]]]
+
+# %% ../../nbs/metaeval/matrix.ipynb #matrix-tests
 def _own(column, part):
     "The benchmark's own statistic, or why there is none; `part`: one evaluator's judgements."
     known = set(column.contest.ids)
@@ -145,70 +168,100 @@ def _own(column, part):
     return dict(statistic=row.statistic, own=row.estimate, own_low=row.ci_low, own_high=row.ci_high, note='')
 
 def _trust_rows(column, judged, floors, recorded):
-    "The rows of a column, p not yet corrected."
+    "The rows of a column, without tests."
     contest, values, benchmark = column.contest, column.values, column.benchmark.name
-    shares = {name: contest.higher(scores) for name, scores in values.items()}
-    known = {name: r.estimate for name, r in shares.items() if r.estimate is not None}
-    there = [f for f in floors if f in known]
-    fair = [name for name in known if not made_there(name, benchmark)]
-    best = max(fair, key=known.get) if fair else None
     parts = dict(list(judged[judged.example_id.isin(contest.ids)].groupby('evaluator', sort=False)))
     hardly = column.alpha is not None and column.alpha < HARDLY
-    for name, r in shares.items():
-        scores = [values[name].get(i) for i in contest.ids]
-        low, high = contest.bounds(values[name])
+    for name, scores in values.items():
+        r, (low, high) = contest.higher(scores), contest.bounds(scores)
         row = dict(question=column.question, benchmark=benchmark, evaluator=name, made_on=made_there(name, benchmark),
-                   recorded=name in recorded, floor=name in floors, alpha=column.alpha, how=contest.how,
-                   asked=len(scores), scored=sum(not no_value(x) for x in scores), pairs=r.asked, pairs_scored=r.n,
-                   higher=r.estimate, ci_low=r.low, ci_high=r.high, bound_low=low, bound_high=high, groups=r.groups)
+                   recorded=name in recorded, floor=name in floors, alpha=column.alpha, estimand=r.definition,
+                   part=_value_column(parts[name], column.question), asked=len(scores),
+                   scored=sum(not no_value(x) for x in scores.values()), pairs=r.asked, pairs_scored=r.n,
+                   higher=r.estimate, ci_low=r.low, ci_high=r.high, kind=r.kind, bound_low=low,
+                   bound_high=high, groups=r.groups)
         row |= _own(column, parts[name])
         said = [_absences(parts[name])]
         if hardly:
             said.append(f'raters hardly agree (alpha {column.alpha:.2f}): a low share says little about an evaluator')
         row['note'] = '; '.join(filter(None, said)) or row['note']
-        if name in known:
-            floor, beats = _hardest(column, name, there)
-            rival = values[best] if best and best != name else None
-            worse = contest.difference(values[name], rival, 'less') if rival else None
-            row |= dict(hardest_floor=floor, over_floor=beats and beats.estimate, p_floor=beats and beats.p, best=best,
-                        under_best=worse and worse.estimate, p_best=worse and worse.p)
         yield row
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-verdicts
-def _verdict(p, few, shown, level):
-    "What a corrected p says."
-    if no_value(p): return 'untested'
-    return shown if p < level else 'too few groups' if few else 'not shown'
+_TESTED = dict(hardest_floor='hardest_floor', over_floor='over_floor', p_floor='p_floor', q_floor='q_floor',
+               family='floor_tests')
+_RANKS = ('rank_low', 'rank_high', 'rank_of', 'place', 'rank_tests')
 
-def _with_verdicts(table, level):
-    "The table with corrected p and what follows."
-    adjusted = holm([*table.p_floor, *table.p_best])
-    table = table.assign(p_floor_holm=adjusted[:len(table)], p_best_holm=adjusted[len(table):])
-    tests = sum(not no_value(p) for p in adjusted)
-    few = [no_value(g) or tests/2**min(g, 60) >= level for g in table.groups]
-    floors = [_verdict(p, short, 'yes', level) for p, short in zip(table.p_floor_holm, few)]
-    best = [_verdict(p, short, 'worse', level) for p, short in zip(table.p_best_holm, few)]
-    best = ['best' if x else said for x, said in zip(table.evaluator == table.best, best)]
-    floors = ['a floor' if x else said for x, said in zip(table.floor, floors)]
-    return table.assign(beats_floors=floors, worse_than_best=best)
+def _verdicts(table, level):
+    "What the corrected p of each cell says about the floors."
+    said = ['untested' if no_value(q) else 'yes' if q < level else 'not shown' for q in table.q_floor]
+    said = ['made there' if made else x for made, x in zip(table.made_on, said)]
+    return ['a floor' if floor else x for floor, x in zip(table.floor, said)]
+
+def _column_tests(table, pairs, floors, level):
+    "Of each cell: the hardest floor, and the rank interval."
+    import pandas as pd
+    parts = []
+    for name, here in table[table.rival & table.higher.notna()].groupby('benchmark', sort=False):
+        own = pairs[pairs.benchmark == name]
+        ranks = rank_intervals(own, dict(zip(here.evaluator, here.higher)), level)
+        ranks = ranks.rename(columns=dict(of='rank_of')).drop(columns='score')
+        ranks = ranks.assign(rank_tests=int(own.q.notna().sum()))
+        beats = against_floors(own, floors).rename(columns=_TESTED)
+        parts.append(ranks.merge(beats, on='evaluator', how='left').assign(benchmark=name))
+    empty = pd.DataFrame(columns=['benchmark', 'evaluator', *_TESTED.values(), *_RANKS])
+    found = pd.concat(parts, ignore_index=True) if parts else empty
+    return table.merge(found, on=['benchmark', 'evaluator'], how='left')
+
+def _question_tests(table, pairs, floors, level):
+    "Of each question and evaluator that can be run: its rank interval over all benchmarks, and q against the floors."
+    import pandas as pd
+    parts = []
+    usable = table[~table.recorded.astype(bool) & ~(table.alpha < HARDLY)]
+    for question, cells in usable.groupby('question', sort=False):
+        asked = cells[cells.made_on == ''].groupby('evaluator').size() # benchmarks
+        cells = cells[cells.rival & cells.higher.notna()]
+        known = cells.groupby('evaluator').size()
+        cells = cells[cells.evaluator.isin(known.index[2*known >= asked[known.index]])] # half of them at least
+        own = pairs[pairs.benchmark.isin(cells.benchmark) & pairs['first'].isin(cells.evaluator)
+                    & pairs.second.isin(cells.evaluator)]
+        tests = over_benchmarks(own)
+        ranks = rank_intervals(tests, cells.groupby('evaluator', sort=False).higher.mean().to_dict(), level)
+        beats = against_floors(tests, floors).set_index('evaluator').q_floor
+        parts.append(pd.DataFrame(dict(
+            question=question, evaluator=ranks.evaluator, overall_low=ranks.rank_low, overall_high=ranks.rank_high,
+            overall_of=ranks.of, overall_tests=int(tests.q.notna().sum()), overall_q_floor=ranks.evaluator.map(beats),
+            overall_floor_tests=len(beats))))
+    empty = pd.DataFrame(columns=['question', 'evaluator', *_OVERALL])
+    found = pd.concat(parts, ignore_index=True) if parts else empty
+    return table.merge(found, on=['question', 'evaluator'], how='left')
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-trust-columns
 MATRIX = dict( # Column -> its meaning
     question='', benchmark='', evaluator='', recorded='were its scores recorded?', floor='is it one?',
     made_on='what of it was chosen on this benchmark; then no advice rests on the cell',
     higher='how often the better text scores higher, ties half', ci_low='95 %, over groups', ci_high='',
-    bound_low='if all missing pairs were lost', bound_high='if all were won', asked='texts with a truth',
+    bound_low='if all missing pairs were lost', bound_high='if all were won',
+    asked='texts with a truth that it was asked about',
     scored='of them with a score', pairs='of a better and a worse text', pairs_scored='both with a score',
-    groups='with a scored pair', how='within or across groups',
-    statistic="the benchmark's own", own='its value', own_low='95 %', own_high='',
-    hardest_floor='to beat', over_floor="share minus that floor's", p_floor='', p_floor_holm='after Holm',
-    beats_floors='yes, not shown, too few groups, untested', best='who is', under_best='share minus its', p_best='',
-    p_best_holm='after Holm', worse_than_best='best, worse, not shown, too few groups, untested',
+    groups='with a scored pair', estimand='what "higher" estimates', part='of the judgement that was read',
+    statistic="the benchmark's own, all texts together", own='its value', own_low='95 %', own_high='',
+    kind="of the interval: 't', or 'bound', where every group says the same",
+    hardest_floor='to beat', over_floor="share minus that floor's", p_floor='one-sided',
+    q_floor='over so many evaluators:', floor_tests='', beats_floors='yes, not shown, untested, a floor, made there',
+    rank_low='1 + how many are shown to be better', rank_high='all - how many are shown to be worse',
+    rank_of='all with scores of half of their texts, not made there', place='class, 1 for the first',
+    rank_tests='pairs of evaluators that were corrected together',
+    overall_low='as `rank_low`, over all benchmarks of the question: of what can be run, and scored on half of them',
+    overall_high='',
+    overall_of='', overall_tests='', overall_q_floor='against every floor, over all of them', overall_floor_tests='',
     alpha='of raters', note='')
 
-_EMPTY = ('hardest_floor', 'over_floor', 'p_floor', 'best', 'under_best', 'p_best') # where nothing was scored
+_OVERALL = ('overall_low', 'overall_high', 'overall_of', 'overall_tests', 'overall_q_floor', 'overall_floor_tests')
 _FLOATS = ('higher', 'ci_low', 'ci_high', 'bound_low', 'bound_high', 'own', 'own_low', 'own_high', 'alpha',
-           'over_floor', 'p_floor', 'under_best', 'p_best')
+           'over_floor', 'p_floor', 'q_floor', 'overall_q_floor')
+_COUNTS = ('floor_tests', 'rank_low', 'rank_high', 'rank_of', 'place', 'rank_tests', 'overall_low', 'overall_high',
+           'overall_of', 'overall_tests', 'overall_floor_tests')
 
 def trust_matrix(
     judgements:DataFrame, # From `evaluate`, of all evaluators, with the column `benchmark`
@@ -216,7 +269,8 @@ def trust_matrix(
     floors:tuple=FLOORS, # Evaluators; those without a score don't count
     recorded:tuple=(), # Evaluators whose scores were recorded
     level:float=.05, # Of the tests
-)->DataFrame: # One row a column and evaluator
+    pairs:DataFrame|None=None, # From `matrix_pairs` of these columns; None: they are made here
+)->DataFrame: # One row a column and evaluator; in each column first those that nobody is shown to be better than
     "Every evaluator on every benchmark. Columns: see `MATRIX`."
     import pandas as pd
     rows = []
@@ -225,8 +279,16 @@ def trust_matrix(
         own = judgements[judgements.benchmark.isin([name, name.split(': ')[0]])]
         rows += _trust_rows(column, own, floors, set(recorded))
     if not rows: raise BadInput('Nothing to put into a matrix: no benchmark has better and worse texts.')
-    table = pd.DataFrame([dict.fromkeys(_EMPTY) | row for row in rows]).astype(dict.fromkeys(_FLOATS, float))
-    return _with_verdicts(table, level)[list(MATRIX)]
+    table, tests = pd.DataFrame(rows), matrix_pairs(columns) if pairs is None else pairs
+    table = table.astype({name: float for name in _FLOATS if name in table})
+    table = table.assign(rival=[_is_rival(*row) for row in zip(table.made_on, table.scored, table.asked)])
+    table = _question_tests(_column_tests(table, tests, floors, level), tests, floors, level)
+    table = table.astype(dict.fromkeys(_FLOATS, float) | dict.fromkeys(_COUNTS, 'Int64'))
+    table = table.assign(beats_floors=_verdicts(table, level))
+    place = {name: i for i, name in enumerate(dict.fromkeys(table.benchmark))}
+    order = table.assign(column=table.benchmark.map(place), behind=table.rank_low.fillna(10**6) > 1)
+    order = order.sort_values(['column', 'behind', 'higher'], ascending=[True, True, False], kind='stable')
+    return table.loc[order.index, list(MATRIX)].reset_index(drop=True)
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-drops
 def _drops(examples, ranks, values):

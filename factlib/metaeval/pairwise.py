@@ -7,8 +7,10 @@ __all__ = ['HARMLESS', 'QUESTIONS', 'is_control', 'truth_ranks', 'Contest', 'con
            'model_findings', 'dz_difference', 'most_noticing', 'contests', 'across_lengths']
 
 # %% ../../nbs/metaeval/pairwise.ipynb #better-imports
+import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from itertools import combinations
 
 import numpy as np
@@ -16,14 +18,16 @@ import numpy as np
 from ..benchmarks.answers import TRUE_VARIANTS
 from ..benchmarks.base import Benchmark
 from ..benchmarks.montagelie import CONTROLS
+from ..core.checks import check_choice
 from ..core.records import BadInput, DataFrame
 from .damage import deltas, length_effect
 from .scores import on_target
 from ..perturb.quality import TASKS
 from ..report.tables import format_p
-from ..validity.base import Result, agree, benjamini_hochberg, no_value
-from ..validity.intervals import interval
-from ..validity.paired import dz, permutation_test
+from ..report.words import corrected_over
+from ..validity.base import ALTERNATIVES, Result, corrected, no_value
+from ..validity.intervals import interval, jackknife_interval, t_df
+from ..validity.paired import dz
 
 # %% ../../nbs/metaeval/pairwise.ipynb #better-ranks
 HARMLESS = frozenset({*CONTROLS, *TRUE_VARIANTS, 'harmless'}) # Variants that are controls
@@ -91,12 +95,16 @@ def _all_pairs(blocks, place, ranks):
         pairs.append(at[np.stack(_pairs(np.array([ranks[e.id] for e in block])))])
     return np.concatenate(pairs, axis=1)
 
-# %% ../../nbs/metaeval/pairwise.ipynb #better-difference-p
-def _flipped(adds, alternative):
-    "p by sign flips: all, or 9,999; where that is close to the least it can say, 199,999."
-    p = permutation_test(adds, alternative=alternative).p
-    if p > .002: return p
-    return permutation_test(adds, alternative=alternative, n_resamples=199_999).p
+# %% ../../nbs/metaeval/pairwise.ipynb #better-alike
+def _difference_cells(estimate, without, held):
+    "statistic, p, ci, df, kind, note of a difference of shares, from its values without each group."
+    cells = jackknife_interval(estimate, without, held, (-1., 1.), 0.)
+    if cells.get('kind') != 'bound' or not estimate: return cells
+    groups, (low, high) = 1/np.sum(held**2), cells['ci']
+    p = float(min(1, 2**(1 - groups)))
+    least = abs(estimate)*.05**(1/groups) if p < .05 else min(0, low if estimate > 0 else -high)
+    ci = (least, high) if estimate > 0 else (low, -least)
+    return cells | dict(p=p, ci=ci, kind='flips', note='every group shows the same difference')
 
 # %% ../../nbs/metaeval/pairwise.ipynb #better-contest
 @dataclass(frozen=True)
@@ -115,8 +123,11 @@ class Contest:
         values:dict, # Id -> score; None or NaN for missing
     )->np.ndarray: # For each pair 1, .5 or 0; NaN where a score is missing
         "Whether the better text of each pair scored higher."
-        x = np.array([np.nan if no_value(values.get(i)) else float(values[i]) for i in self.ids])
-        b, w = x[self.better], x[self.worse]
+        return self._wins(np.array([np.nan if no_value(values.get(i)) else float(values[i]) for i in self.ids]))
+
+    def _wins(self, scores):
+        "The same of an array, in the order of `ids`."
+        b, w = scores[self.better], scores[self.worse]
         return np.where(np.isnan(b) | np.isnan(w), np.nan, (b > w) + .5*(b == w))
 
     def _matrix(self, pairs):
@@ -132,30 +143,48 @@ class Contest:
         counts = np.bincount(own, minlength=n)
         return (np.bincount(own, pairs[known], n)[counts > 0]/counts[counts > 0])
 
-    def _across(self, pairs):
-        "(groups with a scored pair, function of drawn groups -> share of their pairs)."
+    def left_out(self,
+        pairs:np.ndarray, # A number a pair, such as `wins`, NaN where a score is missing; at least one is there
+    )->tuple: # (mean, the same without each group in turn, how much of the pairs each group holds)
+        "The mean over pairs (within groups: of the groups' means), and how it depends on each group that has a pair."
+        if self.within:
+            shares = self._shares(pairs)
+            n = len(shares)
+            return shares.mean(), (shares.sum() - shares)/max(n - 1, 1), np.full(n, 1/n)
         known = ~np.isnan(pairs)
         total, won = self._matrix(known.astype(float)), self._matrix(np.where(known, pairs, 0))
         used = np.flatnonzero(total.sum(0) + total.sum(1))
-        def share(drawn):
-            times = np.bincount(drawn.astype(int), minlength=len(total))
-            pairs = times @ total @ times
-            return float(times @ won @ times/pairs) if pairs else None
-        return used, share
+        lost_pairs, lost_won = (x.sum(0) + x.sum(1) - np.diag(x) for x in (total, won))
+        rest = total.sum() - lost_pairs
+        without = np.where(rest > 0, (won.sum() - lost_won)/np.maximum(rest, 1), np.nan)[used]
+        sides = [total.sum(axis)[used]/total.sum() for axis in (0, 1)] # of the worse texts, of the better ones
+        return won.sum()/total.sum(), without, max(sides, key=lambda held: np.sum(held**2)) # the side in fewest groups
+
+    def _result(self, pairs, cells, about):
+        "A `Result` of numbers by pair; `cells`: function of `left_out` to p, ci and so on."
+        estimate, without, held = self.left_out(pairs)
+        about |= dict(groups=len(without))
+        if len(without) < 2: return Result(float(estimate), note='only one group has a pair', **about)
+        return Result(float(estimate), **about | cells(float(estimate), without, held))
+
+    def _asked(self, *values):
+        "How many pairs there are of texts that all were asked about; what was not asked is no key."
+        there = [np.array([i in of for i in self.ids]) for of in values]
+        both = np.all([x[self.better] & x[self.worse] for x in there], axis=0)
+        return int(both.sum())
 
     def higher(self,
-        values:dict, # Id -> score; None or NaN for missing
-        n_resamples:int=500, # Without effect since 0.2, goes in 0.3
+        values:dict, # Id -> score; None or NaN for missing, no key for a text that was not asked about
+        n_resamples:int=0, # Without effect since 0.2, goes in 0.3
     )->Result: # estimate in 0..1, ci; n, asked: pairs
         "How often the better text scores higher, ties half."
         pairs = self.wins(values)
-        n, asked = int((~np.isnan(pairs)).sum()), len(pairs)
         what = f'share of pairs {self.how} in which the better text scores higher, ties half'
+        n, asked = int((~np.isnan(pairs)).sum()), self._asked(values)
         if not n: return Result(None, asked=asked, definition=what, note='no pair has two scores')
-        drawn, stat = (self._shares(pairs), np.mean) if self.within else self._across(pairs)
         what = f"mean of the groups' {what}" if self.within else what
-        r = interval(stat, drawn, limits=(0, 1), definition=what)
-        return replace(r, n=n, asked=asked, groups=r.n)
+        share = partial(jackknife_interval, limits=(0., 1.))
+        return self._result(pairs, share, dict(n=n, asked=asked, definition=what))
 
     def share(self,
         values:dict, # Id -> score; None or NaN for missing
@@ -166,45 +195,69 @@ class Contest:
         return float(self._shares(pairs).mean() if self.within else np.nanmean(pairs))
 
     def bounds(self,
-        values:dict, # Id -> score; None or NaN for missing
+        values:dict, # Id -> score; None or NaN for missing, no key for a text that was not asked about
     )->tuple: # (low, high)
-        "The share if each pair without two scores were lost, and if each were won."
+        "The share if each asked pair without two scores were lost, and if each were won; (None, None) without a pair."
         pairs, ends = self.wins(values), []
+        there = np.array([i in values for i in self.ids])
+        lacking = np.isnan(pairs) & there[self.better] & there[self.worse]
+        if np.isnan(pairs).all() and not lacking.any(): return None, None
         for end in (0., 1.):
-            filled = np.where(np.isnan(pairs), end, pairs)
-            ends.append(float(self._shares(filled).mean() if self.within else filled.mean()))
+            filled = np.where(lacking, end, pairs)
+            ends.append(float(self._shares(filled).mean() if self.within else np.nanmean(filled)))
         return tuple(ends)
-
-    def _adds(self, difference):
-        "What each group adds to the mean difference; groups without a pair are left out."
-        if self.within:
-            shares = self._shares(difference)
-            return shares/len(shares)
-        known = ~np.isnan(difference)
-        total, won = self._matrix(known.astype(float)), self._matrix(np.where(known, difference, 0))
-        sides, n = total.sum(0) + total.sum(1), total.sum()
-        adds = (won.sum(0) + won.sum(1))/n - sides*won.sum()/n/(2*n) # each pair has two sides, and counts once
-        return np.where(np.abs(adds) < 1e-12, 0, adds)[sides > 0]
 
     def difference(self,
         a:dict, # Id -> score of one evaluator
         b:dict, # Of the other
         alternative:str='two-sided', # Or "greater" (a does better), "less"
-        n_resamples:int=0, # For an interval; 0: there is none
-    )->Result: # estimate above 0: a does better; p; n: pairs
+        n_resamples:int=0, # Without effect since 0.2: nothing is drawn
+    )->Result: # estimate above 0: a does better; ci; p; n: pairs
         "How much more often the one scores the better text higher, on the pairs that both scored."
-        d = self.wins(a) - self.wins(b)
-        n, what = int((~np.isnan(d)).sum()), f'difference of shares of pairs {self.how}; p by flips of groups'
-        if not n: return Result(None, asked=len(d), definition=what, note='no pair has scores of both')
-        adds = self._adds(d)
-        about: dict = dict(n=n, asked=len(d), groups=len(adds), definition=what)
-        p, ci, estimate = _flipped(adds, alternative), None, float(adds.sum())
-        if n_resamples:
-            drawn, stat = (self._shares(d), np.mean) if self.within else self._across(d)
-            r = interval(stat, drawn, limits=(-1, 1), null=0)
-            ci = r.ci
-            if alternative == 'two-sided': ci, p = agree(ci, p, 0, .95, r.p)
-        return Result(estimate, p=p, ci=ci, **about)
+        check_choice(alternative, ALTERNATIVES, 'alternative')
+        d, what = self.wins(a) - self.wins(b), f'difference of shares of pairs {self.how}'
+        n, asked = int((~np.isnan(d)).sum()), self._asked(a, b)
+        if not n: return Result(None, asked=asked, definition=what, note='no pair has scores of both')
+        r = self._result(d, _difference_cells, dict(n=n, asked=asked, definition=what))
+        if r.p is None or alternative == 'two-sided': return r
+        return replace(r, p=r.p/2 if (r.estimate > 0) == (alternative == 'greater') else 1 - r.p/2)
+
+    def all_pairs(self,
+        values:dict, # Evaluator -> (id -> score)
+    )->DataFrame: # One row for each two evaluators with a pair that both scored
+        """Each two evaluators, as `difference` compares them.
+
+        - first, second
+        - difference, ci_low, ci_high, p: above 0, the first does better; no p with one group
+        - error, df: standard error of the difference and its degrees of freedom, as leaving out groups gives them
+        - pairs, groups: that both scored"""
+        import pandas as pd
+        scores = {name: np.array([np.nan if no_value(of.get(i)) else float(of[i]) for i in self.ids])
+                  for name, of in values.items()}
+        @lru_cache(None)
+        def of_one(name, scored): # most evaluators scored the same texts, so what one makes of them serves many pairs
+            there = np.frombuffer(scored, bool)
+            return self.left_out(self._wins(np.where(there, scores[name], np.nan)))
+        rows = []
+        for first, second in combinations(scores, 2):
+            both = ~np.isnan(scores[first]) & ~np.isnan(scores[second])
+            pairs = int((both[self.better] & both[self.worse]).sum())
+            if not pairs: continue
+            (one, one_without, held), (other, other_without, _) = (of_one(name, both.tobytes())
+                                                                    for name in (first, second))
+            estimate, without = float(one - other), one_without - other_without
+            groups, cells = len(without), {}
+            if groups > 1:
+                cells = _difference_cells(estimate, without, held)
+                cells['error'] = math.sqrt((groups - 1)/groups*np.nansum((without - estimate)**2))
+                cells['df'] = t_df(held)
+            low, high = cells.get('ci') or (None, None)
+            rows.append(dict(first=first, second=second, difference=estimate, ci_low=low, ci_high=high,
+                             p=cells.get('p'), error=cells.get('error'), df=cells.get('df'), pairs=pairs,
+                             groups=groups))
+        numbers = ['difference', 'ci_low', 'ci_high', 'p', 'error', 'df']
+        table = pd.DataFrame(rows, columns=['first', 'second', *numbers, 'pairs', 'groups'])
+        return table.astype(dict.fromkeys(numbers, float))
 
 # %% ../../nbs/metaeval/pairwise.ipynb #better-contest-made
 def contest(
@@ -246,7 +299,7 @@ def model_tests(
     judged:DataFrame, # Judgements with the columns benchmark, evaluator, example_id, value
     benchmarks:dict, # Name -> `Benchmark`
     models:dict, # Evaluator as the judgements call it, with its model -> its name without
-    n_resamples:int=500, # For the intervals
+    n_resamples:int=0, # Without effect since 0.2: nothing is drawn
 )->DataFrame: # One row for each benchmark, question and two models of the same evaluator
     """Each two models as the same evaluator, on the texts that both scored.
 
@@ -254,7 +307,7 @@ def model_tests(
     - evaluator, first, second: its name; as whom each of the two is known
     - share_first, share_second: how often each scores the better text higher, on the same pairs, ties half
     - difference, ci_low, ci_high, p: of these shares; over groups
-    - p_bh, family: adjusted by Benjamini and Hochberg; over so many tests, those of a benchmark's question
+    - q, family: p corrected by Benjamini and Hochberg; over so many tests, those of a benchmark's question
     - asked, scored, groups: texts, those with both scores, groups with a pair of such"""
     import pandas as pd
     values, rows = _scores(judged), []
@@ -263,45 +316,43 @@ def model_tests(
             own = [label for label in models if (name, label) in values]
             try: pairs = contest(part.examples, part.good) if len(own) > 1 else None
             except BadInput: continue # nothing to tell
-            tests: list = []
             for first, second in combinations(own, 2):
                 if models[first] != models[second] or pairs is None: continue
                 two = [values[name, label] for label in (first, second)]
                 scored = [i for i in pairs.ids if not any(no_value(scores.get(i)) for scores in two)]
                 common = [{i: scores[i] for i in scored} for scores in two]
-                r = pairs.difference(common[0], common[1], n_resamples=n_resamples)
+                r = pairs.difference(common[0], common[1])
                 low, high = r.ci or (None, None)
-                tests.append(dict(benchmark=name, question=question, evaluator=models[first], first=first,
-                                  second=second, share_first=pairs.share(common[0]),
-                                  share_second=pairs.share(common[1]), difference=r.estimate, ci_low=low,
-                                  ci_high=high, p=r.p, asked=len(pairs.ids), scored=len(scored), groups=r.groups))
-            adjusted = benjamini_hochberg([test['p'] for test in tests])
-            family = sum(p is not None for p in adjusted)
-            rows += [test | dict(p_bh=p, family=family) for test, p in zip(tests, adjusted)]
-    numbers = ['share_first', 'share_second', 'difference', 'ci_low', 'ci_high', 'p', 'p_bh']
-    columns = ['benchmark', 'question', 'evaluator', 'first', 'second', *numbers, 'family', 'asked', 'scored', 'groups']
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(numbers, 'float64'))
+                rows.append(dict(benchmark=name, question=question, evaluator=models[first], first=first,
+                                 second=second, share_first=pairs.share(common[0]),
+                                 share_second=pairs.share(common[1]), difference=r.estimate, ci_low=low,
+                                 ci_high=high, p=r.p, asked=len(pairs.ids), scored=len(scored), groups=r.groups))
+    numbers = ['share_first', 'share_second', 'difference', 'ci_low', 'ci_high', 'p']
+    counts = ['asked', 'scored', 'groups']
+    about = ['benchmark', 'question', 'evaluator', 'first', 'second']
+    tests = pd.DataFrame(rows, columns=[*about, *numbers, *counts]).astype(dict.fromkeys(numbers, 'float64'))
+    return corrected(tests, ['benchmark', 'question'])[[*about, *numbers, 'q', 'family', *counts]]
 
 # %% ../../nbs/metaeval/pairwise.ipynb #models-findings
 def model_findings(
     tests:DataFrame, # From `model_tests`
-    alpha:float=.05, # A difference counts if its p_bh is below
+    alpha:float=.05, # A difference counts if its q is below
 )->list: # One sentence for each benchmark, question and evaluator
     "Which models differ, and where none do."
     said = []
     for (benchmark, question, evaluator), own in tests.groupby(['benchmark', 'question', 'evaluator'], sort=False):
-        found, where = own[own.p_bh < alpha], f'On {benchmark} ({question})'
+        found, where = own[own.q < alpha], f'On {benchmark} ({question})'
         if not len(found):
-            known = own.p_bh.dropna()
-            least = f'p = {format_p(known.min())} at least' if len(known) else 'no two of them scored the same texts'
-            said.append(f'{where} no two models can be told apart as {evaluator}: {least}, by Benjamini and Hochberg.')
+            known = own.q.dropna()
+            least = f'q = {format_p(known.min())} at least' if len(known) else 'no two of them scored the same texts'
+            said.append(f'{where} no two models can be told apart as {evaluator}: {least} ({corrected_over(own)}).')
             continue
         told = []
         for row in found.itertuples():
             better, worse = (row.first, row.second) if row.difference > 0 else (row.second, row.first)
-            told.append(f'{better} before {worse} ({100*abs(row.difference):.0f} points, p = {format_p(row.p_bh)})')
+            told.append(f'{better} before {worse} ({100*abs(row.difference):.0f} points, q = {format_p(row.q)})')
         of = f'{len(found)} of {len(own)} pairs of models differ'
-        said.append(f'{where} {of} as {evaluator}, by Benjamini and Hochberg: {"; ".join(told)}.')
+        said.append(f'{where} {of} as {evaluator} ({corrected_over(own)}): {"; ".join(told)}.')
     return said
 
 # %% ../../nbs/metaeval/pairwise.ipynb #contests-difference
@@ -398,7 +449,7 @@ def across_lengths(
     - evaluator, variant: who, on what
     - dz_short, dz_long: effect size at either length, over all its documents
     - metric, then asked to note: as from `metaeval.damage.length_effect`
-    - p_holm: behind p, corrected over this table"""
+    - p_holm, family: behind p, corrected over so many tests, those of this table on the metric meant"""
     both = table.groupby('evaluator')['level'].transform('nunique') == 2
     rows = table[both & table.level.isin(['2000', 'full'])]
     tests = length_effect(rows, scale=None)

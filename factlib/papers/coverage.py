@@ -117,7 +117,7 @@ def _problem(name, entry, rooms, experiments):
         return f'No cell of {entry.experiment} names {Path(entry.file).stem!r}.'
     return ''
 
-def _command(experiment, options='', experiments=None):
+def _command(experiment, options, experiments):
     "What is typed; '' for no experiment."
     known = experiments.get(experiment)
     return f'{known.command} {options}'.strip() if known else ''
@@ -157,7 +157,8 @@ def published_tables(
             table=name, says=entry.says, cells=entry.numbers, room=', '.join(rooms), experiment=entry.experiment,
             cell=_cell(entry, by), file=entry.file, state=entry.state,
             command=_command(entry.experiment, entry.options, experiments),
-            own='; '.join(_command(*told.split(' ', 1), experiments=experiments) for told in entry.also),
+            own='; '.join(_command(name, options, experiments)
+                          for name, _, options in (told.partition(' ') for told in entry.also)),
             audit=f'{entry.experiment}/tables/audit.csv' if entry.numbers and by.audited else '',
             problem=_problem(name, entry, rooms, experiments)))
     return pd.DataFrame(rows)
@@ -196,8 +197,9 @@ def overview(
     table, lines = published_tables(paper), []
     for (command, own), rows in table[table.file != ''].groupby(['command', 'own'], sort=False):
         mine = f' (with a model of your own, as a file of the same name: `{own}`)' if own else ''
-        lines += [f'`{command}`{mine} makes, in `outputs/{rows.experiment.iloc[0]}`:', '', '| printed | what it says | here | its numbers | room | printed '
-                  'numbers |', '|---|---|---|---|---|---|']
+        lines += [f'`{command}`{mine} makes, in `outputs/{rows.experiment.iloc[0]}`:', '',
+                  '| printed | what it says | here | its numbers | room | printed numbers |',
+                  '|---|---|---|---|---|---|']
         for r in rows.itertuples():
             shows = f'[{r.file}](../../experiments/{r.experiment}.ipynb#cell-id={r.cell})' if r.cell else r.file
             room = ', '.join(f'[{room}]({room}.ipynb)' for room in r.room.split(', ') if room)

@@ -4,11 +4,13 @@
 
 # %% auto #0
 __all__ = ['NOTEBOOKS', 'HELD', 'SESSION', 'check_results', 'own_files', 'digests', 'write_result', 'write_page', 'ResultFolder',
-           'ScoreCounts', 'text_hash', 'JudgedTexts', 'Shown', 'Markdown', 'opening', 'NotebookDisplay', 'Experiment']
+           'ScoreCounts', 'text_hash', 'JudgedTexts', 'draw_text', 'Shown', 'Markdown', 'opening', 'NotebookDisplay',
+           'Experiment']
 
 # %% ../../nbs/report/results.ipynb #results-imports
 import hashlib, io, json, os, re, time
 from functools import partial
+from itertools import product
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,7 +18,7 @@ from .. import __version__
 from ..core.files import digest, whole_characters, write_atomic
 from ..core.folders import MARK, Part, drop_failed, recover
 from ..core.ownership import check_exchange, check_ours, is_ours, made_files
-from ..core.records import BadInput, DataFrame
+from ..core.records import BadInput, DataFrame, is_missing
 from ..core.ledger import Spent, process_ledger, spent_here
 from .figures.style import figure_bytes
 from .page import INDEX, build_page, gathers, result_page
@@ -237,6 +239,17 @@ class JudgedTexts:
         return frame.astype({name: 'Int64' for name in ('seed', 'n')}
                             | {name: 'string' for name in frame if name not in ('seed', 'n')})
 
+# %% ../../nbs/report/results.ipynb #results-draw
+def draw_text(
+    examples, # `Example`s
+    seed:int|None, # Of the draw; None: not known
+    split:str='', # Part of the benchmark; empty: all of it, or its usual one
+)->str: # '12 groups, seed 0'
+    "How a benchmark was drawn, in words."
+    n = len({e.group for e in examples})
+    told = [f'{n} group{"s"*(n != 1)}', '' if seed is None else f'seed {seed}', split and f'split {split}']
+    return ', '.join(filter(None, told))
+
 # %% ../../nbs/report/results.ipynb #results-literally
 class Shown:
     "HTML that a notebook displays."
@@ -377,6 +390,7 @@ class Experiment:
         self.findings: list[dict] = []
         self.shown: list[dict] = [] # tables and figures of the page
         self.judged: DataFrame|None = None # rows of `judgements.parquet`
+        self.draws: dict = {} # (benchmark, evaluator or None, is it a main one, seed or None) -> its draws, in words
         self.result: dict|None = None # when it is finished
         self.spent_before = None if process_ledger().file else spent_here() # a file holds all runs into this folder
         for said in given.said if given else (): self.finding(said, cell='')
@@ -416,7 +430,9 @@ class Experiment:
         on_page:bool=True, # Also on the page, or only in the notebook and as a file?
         rows:int=24, # So many of a longer table's rows are shown in the notebook
     ): # For display
-        "Write a table as `tables/NAME.csv` and `.html`."
+        """Write a table as `tables/NAME.csv` and `.html`. One of evaluators on benchmarks gets a column `draw`, if it
+        has none: how each benchmark was drawn, so that numbers of different draws are told apart."""
+        frame = self._with_draw(frame)
         shown = frame if columns is None else frame[list(columns)]
         if isinstance(digits, dict): digits = {c: d for c, d in digits.items() if c in shown.columns}
         html = partial(to_html, digits=digits, names=columns)
@@ -426,6 +442,30 @@ class Experiment:
                                            columns=columns, digits=_as_plain(digits)))
         if len(shown) > rows: caption += f' (The first {rows} of {len(shown)} rows; all are in tables/{name}.csv.)'
         return Shown(html(shown[:rows], caption=caption))
+
+    def drawn(self,
+        benchmark:str, # Its name in tables
+        examples, # The `Example`s that were judged
+        evaluators, # Who judged them: names
+        part:str='main', # What for: of an evaluator's draws the main one counts, if there is one
+        seed:int|None=None, # Of the examples; None: the run's
+        split:str='', # Part of the benchmark; empty: all of it, or its usual one
+    )->None:
+        "Say of which draw judgements are, for the column `draw` of tables. Those that are handed in say it themselves."
+        seed = self.parameters.get('seed') if seed is None else seed
+        said = draw_text(examples, seed, split)
+        for key in product([benchmark], [None, *evaluators], [part == 'main'], {seed, None}):
+            self.draws.setdefault(key, set()).add(said)
+
+    def _with_draw(self, frame):
+        names = next((frame[c] for c in ('benchmark', 'dataset') if c in frame), None)
+        if names is None or 'evaluator' not in frame or 'draw' in frame: return frame
+        seeds = frame.seed if 'seed' in frame else [None]*len(frame)
+        def draw(name, who, seed):
+            name, seed = str(name).split(': ')[0], None if is_missing(seed) else int(seed) # it may be "NAME: QUESTION"
+            found = (self.draws.get(key, ()) for key in product([name], [who, None], [True, False], [seed]))
+            return next((said for own in found if len(own) == 1 for said in own), '')
+        return frame.assign(draw=list(map(draw, names, frame.evaluator, seeds)))
 
     def figure(self,
         fig, # A matplotlib Figure
@@ -470,8 +510,10 @@ class Experiment:
         profile:dict|None=None, # What the endpoint was sent otherwise than asked; None: nothing
         why:str='', # Why scores are missing, in sentences; empty if none is
     )->None:
-        """Say how many scores an evaluator was asked for and gave. None given is a finding, before all others; but not of
-        recorded replies, about which nothing can be done (their signature begins with "recorded")."""
+        """Say how many scores an evaluator was asked for and gave.
+
+        None given is a finding, before all others; but not of recorded replies, about which nothing can be done (their
+        signature begins with "recorded")."""
         self.counts.add(evaluator, asked, scored, signature, usage, profile, why)
         if signature.startswith('recorded|') or not self.counts.is_silent(evaluator): return
         names = self.counts.same_silence(evaluator) # one finding for all that gave none for the same reason
@@ -511,8 +553,10 @@ class Experiment:
         - truth, meta, evidence: as JSON
         - text_hash: of the texts, which lie in `examples.parquet` (see `JudgedTexts`)"""
         import pandas as pd
-        drawn = dict(seed=self.parameters.get('seed') if seed is None else seed,
+        drawn: dict = dict(seed=self.parameters.get('seed') if seed is None else seed,
                      n=self.parameters.get('n') if n is None else n, split=split)
+        names = {benchmark, getattr(examples, 'name', benchmark)}
+        for name in names: self.drawn(name, examples, frame.evaluator.unique(), part, drawn['seed'], split)
         by_id = {e.id: (e, text) for e, text in zip(examples, self.texts.hashes(examples))}
         told = [by_id.get(i, (None, '')) for i in frame.example_id]
         own = {name: frame.attrs.get(name, {}) for name in ('signatures', 'names')}

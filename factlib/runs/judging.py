@@ -334,19 +334,27 @@ def _told_apart(signatures):
         if len(set(found.values())) == len({tuple(_pieces(signature)) for signature in signatures}): break
     return found
 
+def _but_for_seeds(rows):
+    "signature -> the same without the seed of its run, by which draws are told apart already."
+    seeds = {how: set(own.seed) for how, own in rows.groupby('signature', sort=False)}
+    return {how: re.sub(rf'\bseed:{of.pop()}(?=[|;]|$)', 'seed', how) if len(of) == 1 else how
+            for how, of in seeds.items()}
+
 def _called(rows):
     "(part, label, signature) -> what the evaluator is called, and sentences about those that are told apart."
     called, said = {}, []
     for (part, label), own in rows.groupby(['part', 'evaluator'], sort=False):
-        signatures = list(own.signature.unique())
+        seedless = _but_for_seeds(own)
+        signatures = list(dict.fromkeys(seedless.values()))
         apart = len({tuple(_pieces(signature)) for signature in signatures}) > 1
         # who asks no model is looked for by its name, which those keep that judged most, of equals the last
-        times = own.signature.value_counts()
+        times = own.signature.map(seedless).value_counts()
         plain = None if (own.model != '').any() else max(reversed(signatures), key=times.get)
-        for signature, differing in _told_apart(signatures).items():
-            called[part, label, signature] = f'{label} [{differing}]' if apart and signature != plain else label
+        differing = _told_apart(signatures)
+        for signature, how in seedless.items():
+            called[part, label, signature] = f'{label} [{differing[how]}]' if apart and how != plain else label
         if apart:
-            names = '; '.join(dict.fromkeys(called[part, label, signature] for signature in signatures))
+            names = '; '.join(dict.fromkeys(called[part, label, signature] for signature in seedless))
             said.append(f'{label} was not judged in the same way everywhere, and is told apart: {names}.')
     return called, list(dict.fromkeys(said))
 

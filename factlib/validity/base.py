@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['KINDS', 'ALTERNATIVES', 'Result', 'flat', 'no_value', 'numbers', 'encode', 'group_codes', 'count_groups',
            'group_shares', 'effective_groups', 'complete', 'check_share', 'percent', 'is_constant', 'join_notes',
-           'agree', 'holm', 'benjamini_hochberg', 'critical_t']
+           'agree', 'holm', 'benjamini_hochberg', 'corrected', 'critical_t']
 
 # %% ../../nbs/validity/base.ipynb #base-imports
 import dataclasses, math
@@ -285,6 +285,23 @@ def benjamini_hochberg(
     "Adjusted p-values: of the tests with one at most q, no more than a share q is expected to be false."
     from statsmodels.stats.multitest import fdrcorrection
     return _adjusted(ps, lambda known: fdrcorrection(known)[1])
+
+# %% ../../nbs/validity/base.ipynb #base-corrected
+def corrected(
+    table, # A `DataFrame`, a row a test
+    by=(), # Columns that part it into families, such as benchmark and question; none: it is one family
+    p:str='p', # Column of the p-values; None or NaN for a test that could not be done
+    name:str='q', # Of the new column
+    method=benjamini_hochberg, # Or `holm`
+): # The table, with this column and `family`: how many tests were corrected together
+    "Corrected p-values of a table of tests."
+    adjusted, size = np.full(len(table), np.nan), np.zeros(len(table), int)
+    codes = table.groupby(list(by), sort=False, dropna=False).ngroup() if by else np.zeros(len(table))
+    for code in np.unique(codes):
+        rows = np.flatnonzero(codes == code)
+        found = numbers(method(list(table[p].iloc[rows])))
+        adjusted[rows], size[rows] = found, int((~np.isnan(found)).sum())
+    return table.assign(**{name: adjusted, 'family': size})
 
 # %% ../../nbs/validity/base.ipynb #base-critical
 def critical_t(

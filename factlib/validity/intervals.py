@@ -135,15 +135,15 @@ def interval(
     null:float|None=None, # What p tests; None: no p
     level:float=.95, # Of the interval
     definition:str='', # Of the statistic
-    without=None, # Function (columns, codes) -> the statistic without each group; None: by computing it anew
+    without=None, # Function (columns, codes) -> values without each group, if known in closed form
     sides:int|None=None, # Number of the column that tells positives from negatives; None: there are no sides
 )->Result: # estimate; ci, p, statistic t and df; kind "t" or "bound"
     """A statistic with interval and p over whole groups: jackknife error, t with sqrt((G - 1)(effective groups - 1))
     degrees of freedom, within `limits` Wilson's score interval, an exact bound where every group says the same.
 
     p < 1 - level exactly where `ci` excludes `null`. `ci` is None only without an estimate, with one group, and where
-    nothing varies and there are neither limits nor another `null`; `note` says so. No random numbers. With `sides`, the effective number of
-    groups is that of the side that lies in the fewest."""
+    nothing varies and there are neither limits nor another `null`; `note` says so. No random numbers. With `sides`,
+    the effective number of groups is that of the side that lies in the fewest."""
     level, limits = check_share(level, 'level'), _limits(limits)
     columns, codes, asked = complete(*columns, groups=groups)
     n, unit = len(columns[0]), 'item' if codes is None else 'group'

@@ -114,7 +114,7 @@ def check_model_tests(table, judged):
         for rank, p in reversed(list(enumerate(ordered.p, 1))):
             least = min(least, p*len(ordered)/rank)
             adjusted.insert(0, least)
-        assert list(ordered.p_bh) == pytest.approx(adjusted)
+        assert list(ordered.q) == pytest.approx(adjusted)
 
 # StorySumm and FABLES: another seed draws other stories
 

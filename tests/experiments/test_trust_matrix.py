@@ -5,11 +5,13 @@ import pandas as pd
 import pytest
 
 from command import factlib
+from factlib.report.tables import read_table
 from factlib.runs.execute import MINUTES, find_experiment, main_job, needs_of, why_not
+from same_numbers import KEY, disagreements, numbers
 
 @pytest.mark.slow
-def test_it_runs_and_runs_again_from_what_was_kept(tmp_path):
-    out, options = tmp_path/'out'/'trust_matrix', ('-p', 'dataset', 'holmes_order written_dialogues', '-p', 'n', 7,
+def test_it_runs_and_runs_again_from_what_was_kept(tmp_path, reproduced):
+    out, options = tmp_path/'out'/'trust_matrix', ('-p', 'dataset', 'holmes_order written_dialogues', '-p', 'n', 6,
                                                    '-p', 'evaluators', 'length,rouge1,rougeL,order_path,word_support')
     first = factlib('run', 'trust_matrix', *options, '--out', out, cwd=tmp_path)
     assert first.returncode == 0, first.stderr
@@ -17,7 +19,11 @@ def test_it_runs_and_runs_again_from_what_was_kept(tmp_path):
     # the same words in another order
     assert len(matrix) == 10
     assert matrix.higher['holmes_order', 'length'] == matrix.higher['holmes_order', 'rouge1'] == .5
-    assert matrix.higher['holmes_order', 'order_path'] > .5 and set(matrix.loc['holmes_order'].groups) == {7}
+    assert matrix.higher['holmes_order', 'order_path'] > .5 and set(matrix.loc['holmes_order'].groups) == {6}
+    # the small matrix has drawn the same texts, and has the same numbers of them
+    tables = [(read_table(folder/'tables'/'matrix.csv'), folder.name) for folder in (out, reproduced/'small_matrix')]
+    found = pd.concat([numbers(table, name) for table, name in tables])
+    assert disagreements(found) == [] and found.duplicated(KEY).sum() == 10
     before = (out/'tables'/'matrix.csv').read_bytes()
     result, kept = json.loads((out/'result.json').read_text()), {p: p.stat().st_mtime_ns
                                                                  for p in (out/'kept').iterdir()}

@@ -1,17 +1,19 @@
 "What tests of damage say in sentences, on made-up tables: where the opposite holds they say the opposite."
+import numpy as np
 import pandas as pd
 import pytest
+from statsmodels.stats.multitest import multipletests
 
-from factlib.metaeval.damage import (effect_findings, floors_finding, judges_finding, length_alone_finding,
+from factlib.metaeval.damage import (effect_findings, effectiveness, floors_finding, judges_finding, length_alone_finding,
                                      length_gaps, lengths_finding, notice_finding, target_deltas)
 from sentences import joined, says
 
 def live(mean, p_holm):
     "A delta of one fault, and one that can't be tested."
     return pd.DataFrame([dict(manipulation='[41] typos', metric='fluency',
-                              mean=mean, ci_low=mean - .5, ci_high=mean + .5, p_holm=p_holm),
+                              mean=mean, ci_low=mean - .5, ci_high=mean + .5, p_holm=p_holm, family=1),
                          dict(manipulation='[24] x', metric='fluency',
-                              mean=0., ci_low=None, ci_high=None, p_holm=None)])
+                              mean=0., ci_low=None, ci_high=None, p_holm=None, family=1)])
 
 def test_too_few_texts():
     says(notice_finding(live(0., None)[1:], 'M'), 'cannot be told')
@@ -25,7 +27,7 @@ def test_too_few_texts():
                            'lower in 0 of 2 combinations of manipulation and metric (none), higher in 1 ([41] typos'),
                           (-1., .2,
                            '(none), higher in 0 (none); in 1 no difference is shown, and 1 have too few texts for a '
-                           'test (points, two-sided, Holm over 1)')])
+                           'test (points, two-sided, Holm over 1 test)')])
 def test_whether_the_model_notices(mean, p_holm, words):
     says(notice_finding(live(mean, p_holm), 'M'), words)
 
@@ -34,7 +36,7 @@ def test_whether_the_model_notices(mean, p_holm, words):
                           (1., .01, 'scores lower with vanilla in 0 of 2 (higher in 1)'),
                           (-1., .2,
                            'scores lower with vanilla in 0 of 2 (higher in 0); in the others no difference is shown '
-                           '(two-sided, Holm over 1). These counts do not')])
+                           '(two-sided, Holm over 1 test). These counts do not')])
 def test_which_way_notices(mean, p_holm, words):
     tests = live(mean, p_holm).assign(evaluator='vanilla')
     says(judges_finding(tests, ['vanilla']), words)
@@ -52,9 +54,9 @@ def test_which_way_notices(mean, p_holm, words):
                           (14.6, .2, 'the score falls for nothing; not shown for [24] anachronisms (14.6 whole)')])
 def test_what_a_control_gives_away(effect, p_holm, words):
     tests = pd.DataFrame([dict(evaluator='length', manipulation='[24] anachronisms',
-                               level='full', effect=effect, mean=effect, p_holm=p_holm, scored=12)])
+                               level='full', effect=effect, mean=effect, p_holm=p_holm, family=1, scored=12)])
     text = joined(effect_findings(tests, dict(length='a control')))
-    assert words in text and 'two-sided, Holm over 1 tests' in text
+    assert words in text and 'two-sided, Holm over 1 test)' in text
     assert ('alone tells spoilt from untouched' in length_alone_finding(tests)) == (p_holm < .05)
     assert floors_finding(tests, ['out_of_vocabulary']) == ''
 
@@ -66,7 +68,7 @@ def test_what_a_control_gives_away(effect, p_holm, words):
                           (-2., .06, 'notices nothing; not shown for [24] anachronisms and [41] typos')])
 def test_what_a_floor_notices(effect, p_holm, words):
     floor = dict(evaluator='out_of_vocabulary', manipulation='[24] anachronisms',
-                 level='2000', effect=effect, mean=effect, p_holm=p_holm, scored=12)
+                 level='2000', effect=effect, mean=effect, p_holm=p_holm, family=3, scored=12)
     tests = pd.DataFrame([floor, floor | dict(level='full', evaluator='adjacent_similarity'),
                           floor | dict(manipulation='[41] typos', effect=1., mean=1.)])
     says(floors_finding(tests, ['out_of_vocabulary', 'adjacent_similarity']), words)
@@ -82,3 +84,13 @@ def test_gaps_are_of_the_metric_that_was_meant_to_fall():
     assert target_deltas(table).delta.tolist() == [-1, -3]
     assert length_gaps(table).to_dict() == {('LI', '41', 'd'): -1 - -3}
     assert length_gaps(table[table.level == '2000']).isna().tolist() == [True]
+
+def test_the_metric_that_was_meant_is_a_family_of_its_own():
+    "Two faults of two judges on two metrics: four tests are on the metric meant, and Holm is over these four."
+    rng = np.random.default_rng(0)
+    rows = [dict(evaluator=e, group=str(g), variant=v, level='2000', metric=m, value=float(rng.normal()))
+            for e in 'ab' for g in range(8) for v in ('gold', '41', '17') for m in ('fluency', 'coherence')]
+    tests = effectiveness(pd.DataFrame(rows), None)
+    for target, own in tests.groupby('target'):
+        assert len(own) == 4 and set(own.family) == {4}
+        assert own.p_holm.tolist() == pytest.approx(multipletests(own.p, method='holm')[1].tolist())

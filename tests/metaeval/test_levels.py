@@ -52,7 +52,8 @@ def test_levels_and_pairs_of_evaluators_one_by_one():
     # Within -2 to 2 the difference is a share of what it can be; its distance from a half in errors of a half is t.
     d = (taus[:, 0] - taus[:, 1] + 2)/4
     u, n_star = d.mean(), d.mean()*(1 - d.mean())/scipy.stats.sem(d)**2
-    assert test.p == pytest.approx(2*scipy.stats.t.sf(abs(u - .5)/(.25/n_star)**.5, 11)) and test.p_bh == test.p
+    assert test.p == pytest.approx(2*scipy.stats.t.sf(abs(u - .5)/(.25/n_star)**.5, 11)) and test.q == test.p
+    assert test.family == 1
 
 def test_no_loss_beyond_what_scores_allow():
     "From 1 on all lower levels to 0 on all higher ones: the steepest slope of five levels is 3/10."

@@ -10,11 +10,11 @@ import scipy
 from factlib.benchmarks.base import BENCHMARKS, Benchmark
 from factlib.core.records import BadInput, Example
 from factlib.evaluators.base import EVALUATORS
-from factlib.metaeval.advice import advice_sentences, which_evaluator
+from factlib.metaeval.advice import advice_sentences, rank_findings, which_evaluator
 from factlib.metaeval.pairwise import by_question, contest, truth_ranks
-from factlib.metaeval.matrix import MADE_ON, false_alarms, judging_costs, matrix_columns, rater_alpha, trust_matrix
-from factlib.validity.detection import auc, auc_test, mean_auc_test
-from factlib.validity.paired import permutation_test
+from factlib.metaeval.matrix import (MADE_ON, false_alarms, judging_costs, matrix_columns, matrix_pairs, rater_alpha,
+                                     trust_matrix)
+from factlib.validity.detection import auc, auc_test
 
 def texts(truths, groups=None, **more):
     return [Example(f'e{i}', target='x', truth=t, group=None if groups is None else str(groups[i]), **more)
@@ -82,13 +82,64 @@ def test_a_pair_of_the_benchmarks_own_goes_before_groups():
     made = contest(pairs, 'better')
     assert {(made.ids[b], made.ids[w]) for b, w in zip(made.better, made.worse)} == {('xA', 'xB'), ('yA', 'yB')}
 
-def test_the_difference_is_the_sign_flip_test_on_group_means():
+def test_the_difference_is_a_t_over_group_means():
+    """Of differences with mean d and standard error s: Wilson's t of the share u = (1 + d)/2 against 1/2, whose error
+    is s/2: (u - 1/2)/sqrt(1/4/n) with n = u(1 - u)/(s/2)^2, which is d sqrt(1 - d^2)/s."""
     rng = np.random.default_rng(3)
     examples = texts([1, 0]*12, groups=np.repeat(np.arange(12), 2))
     a, b = ({e.id: v for e, v in zip(examples, rng.normal(size=24))} for _ in 'ab')
-    wins = lambda values: [float(values[f'e{2*i}'] > values[f'e{2*i + 1}']) for i in range(12)]
-    r, oracle = contest(examples).difference(a, b), permutation_test([x - y for x, y in zip(wins(a), wins(b))])
-    assert (r.estimate, r.p) == (pytest.approx(oracle.estimate), pytest.approx(oracle.p))
+    wins = lambda values: np.array([float(values[f'e{2*i}'] > values[f'e{2*i + 1}']) for i in range(12)])
+    r, d = contest(examples).difference(a, b), wins(a) - wins(b)
+    by_hand = d.mean()*np.sqrt(1 - d.mean()**2)/scipy.stats.sem(d)
+    assert r.estimate == pytest.approx(d.mean()) and r.df == 11
+    assert (r.statistic, r.p) == (pytest.approx(by_hand), pytest.approx(2*scipy.stats.t.sf(abs(by_hand), 11)))
+    less = contest(examples).difference(a, b, 'less').p
+    assert less == pytest.approx(scipy.stats.t.cdf(by_hand, 11))
+    assert contest(examples).difference(a, b, 'greater').p == pytest.approx(1 - less)
+
+def test_all_groups_alike_are_tested_by_signs():
+    "Ten groups show the same difference: of 2^10 signs two are as extreme. Of four, two of 2^4: that shows nothing."
+    for groups, p, beyond in ((10, 2/2**10, True), (4, 2/2**4, False)):
+        examples = texts([1, 0]*groups, groups=np.repeat(np.arange(groups), 2))
+        values, ties = {e.id: float(e.truth) for e in examples}, {e.id: 0. for e in examples}
+        r = contest(examples).difference(values, ties)
+        assert (r.estimate, r.p, r.kind) == (.5, pytest.approx(p), 'flips')
+        assert (r.low > 0) == beyond and r.low < .5 < r.high
+        back = contest(examples).difference(ties, values)
+        assert (back.p, back.ci) == (r.p, tuple(pytest.approx(-x) for x in r.ci[::-1]))
+
+def test_leaving_out_a_group_is_the_share_without_its_texts():
+    "Against the contest of the texts that are left, across groups and within."
+    rng = np.random.default_rng(8)
+    for within in (False, True):
+        groups = np.repeat(np.arange(8), 3)
+        truths = rng.integers(0, 3, 24).tolist() if within else list(np.where(groups % 2, 'good', 'bad'))
+        examples = texts(truths, groups=groups)
+        values = {e.id: rng.choice([0., 1., 2., np.nan]) for e in examples}
+        made = contest(examples, None if within else 'good')
+        assert made.within == within
+        estimate, without, held = made.left_out(made.wins(values))
+        assert estimate == pytest.approx(made.share(values)) and held.sum() == pytest.approx(1)
+        pairs = ~np.isnan(made.wins(values))
+        used = sorted({made.groups[i] for i in (*made.better[pairs], *made.worse[pairs])})
+        for g, share in zip(used, without):
+            rest = {e.id: values[e.id] for e in examples if int(e.group) != int(examples[0].group) + g}
+            assert share == pytest.approx(made.share(rest))
+
+def test_all_pairs_are_the_differences_one_by_one():
+    rng = np.random.default_rng(9)
+    examples = texts(['good', 'bad']*20, groups=np.arange(40))
+    values = {name: {e.id: rng.choice([0., 1., 2., np.nan], p=[.3, .3, .3, .1*1]) if name != 'whole' else rng.normal()
+                     for e in examples} for name in ('a', 'b', 'whole')}
+    made = contest(examples, 'good')
+    table = made.all_pairs(values)
+    assert table[['first', 'second']].values.tolist() == [['a', 'b'], ['a', 'whole'], ['b', 'whole']]
+    for row in table.itertuples():
+        r = made.difference(values[row.first], values[row.second])
+        assert (row.difference, row.p, row.ci_low, row.pairs, row.groups, row.df) == (
+            pytest.approx(r.estimate), pytest.approx(r.p), pytest.approx(r.low), r.n, r.groups, pytest.approx(r.df))
+        assert row.error == pytest.approx(abs(row.difference)*np.sqrt(1 - row.difference**2)/abs(r.statistic))
+    assert made.all_pairs(dict(a=values['a'], none={})).empty
 
 def test_the_difference_across_groups_is_that_of_the_aucs():
     rng = np.random.default_rng(4)
@@ -96,11 +147,14 @@ def test_the_difference_across_groups_is_that_of_the_aucs():
     truth = np.array([e.truth == 'good' for e in examples])
     a, b = truth + rng.normal(size=40), rng.normal(size=40)
     r = contest(examples, 'good').difference(*({e.id: v for e, v in zip(examples, x)} for x in (a, b)))
-    oracle = mean_auc_test([(a[truth], a[~truth], b[truth], b[~truth],
-                             list(np.arange(40)[truth]), list(np.arange(40)[~truth]))], n_resamples=99)
-    assert r.estimate == pytest.approx(oracle.estimate) and r.p == pytest.approx(oracle.p, abs=.01) # flips, and t
     delong = auc_test(a[truth], a[~truth], b[truth], b[~truth])
-    assert r.p == pytest.approx(delong.p, abs=.01)
+    assert r.estimate == pytest.approx(delong.estimate)
+    row, = contest(examples, 'good').all_pairs(dict(a={e.id: v for e, v in zip(examples, a)},
+                                                    b={e.id: v for e, v in zip(examples, b)})).itertuples()
+    assert row.error == pytest.approx(delong.estimate/delong.statistic, rel=.05) # z is the estimate over its error
+    # twenty groups on a side
+    assert r.df == pytest.approx(np.sqrt(39*19)) and r.p == pytest.approx(
+        2*scipy.stats.t.sf(row.difference*np.sqrt(1 - row.difference**2)/row.error, r.df))
 
 def test_false_positives_are_as_rare_as_they_should_be():
     rng = np.random.default_rng(5)
@@ -129,20 +183,30 @@ def advised(frame, benchmarks, **options):
 
 def test_sentence_with_one_that_is_right():
     matrix, said = advised(judged(TEN, path=right, length=flat, random=wrong), [TEN])
-    assert (said['order']
-            == ('Order: path (the better text scores higher in 100%, the mean of 1 benchmark) beats every floor on 1 '
-                'of 1, and is not shown to be worse than the best.'))
-    assert matrix.set_index('evaluator').beats_floors.to_dict() == dict(path='yes', length='a floor', random='a floor')
+    assert said['order'] == (
+        'Order: path (the better text scores higher in 100%, the mean of 1 benchmark; rank 1 of 3) beats every floor '
+        'over the benchmarks together (Benjamini-Hochberg over 1 test), and nobody that can be run here is shown to be '
+        'better (Benjamini-Hochberg over 3 pairs).')
+    rows = matrix.set_index('evaluator')
+    assert rows.beats_floors.to_dict() == dict(path='yes', length='a floor', random='a floor')
+    assert rows[['rank_low', 'rank_high', 'place']].T.to_dict('list') == dict(path=[1, 1, 1], length=[2, 2, 2],
+                                                                             random=[3, 3, 3])
 
 def test_sentence_with_opposite_data():
     _, said = advised(judged(TEN, path=wrong, length=flat, random=right), [TEN])
-    assert (said['order']
-            == ('Order: none is shown to beat every floor, or is ahead of all of them on most benchmarks; the best '
-                'floor is random (100%, the mean of 1 benchmark).'))
+    assert said['order'] == (
+        'Order: nobody is shown to be better than random (Benjamini-Hochberg over 3 pairs), and none of them is shown '
+        'to beat every floor; the best floor is random (100%, the mean of 1 benchmark; rank 1 of 3).')
 
-def test_sentence_where_only_a_recorded_judge_is_right():
-    _, said = advised(judged(TEN, path=wrong, gpt=right, length=flat), [TEN], recorded=('gpt',))
-    assert said['order'] == 'Order: each evaluator is shown to be worse than the best somewhere.'
+def test_recorded_judges_have_ranks_and_are_not_advised():
+    matrix, said = advised(judged(TEN, path=wrong, gpt=right, length=flat), [TEN], recorded=('gpt',))
+    ranks = matrix.set_index('evaluator')[['rank_low', 'rank_high', 'rank_of', 'overall_low', 'overall_of']]
+    assert ranks.loc['gpt'].tolist()[:3] == [1, 1, 3] and ranks.loc['gpt'].isna().tolist() == [False]*3 + [True]*2
+    assert ranks.loc['length'].tolist() == [2, 2, 3, 1, 2] and matrix.evaluator.tolist() == ['gpt', 'length', 'path']
+    assert said['order'].startswith('Order: nobody is shown to be better than length (Benjamini-Hochberg over 1 pair)')
+    text, = rank_findings(matrix)
+    assert text == ('ten: nobody is shown to be better than 1 of 3 (gpt 1.00; Benjamini-Hochberg over 3 pairs); of '
+                    'what can be run length comes first, 0.50, rank 2 of 3.')
 
 def test_sentence_where_raters_disagree():
     examples = [Example(f'{g}{t}', target='x', truth=float(t), group=str(g),
@@ -160,32 +224,31 @@ def test_sentence_where_raters_disagree():
     assert said['quality'].startswith('Quality: path')
 
 def test_few_groups_show_nothing():
+    "Four groups that agree: two of sixteen signs."
     four = Benchmark('four', TEN.examples[:8], 'label', '', good='true', question='order')
     matrix, said = advised(judged(four, path=right, length=flat), [four])
-    assert set(matrix.beats_floors) == {'too few groups', 'a floor'}
-    assert (said['order']
-            == ('Order: none is shown to beat every floor; path is ahead of every floor on 1 of 1 (100%, the mean of 1 '
-                'benchmark); the best floor is length (50%, the mean of 1 benchmark).'))
+    rows = matrix.set_index('evaluator')
+    assert rows.beats_floors.to_dict() == dict(path='not shown', length='a floor')
+    assert rows.p_floor['path'] == rows.q_floor['path'] == 1/2**4 and set(rows.rank_high) == {2}
+    assert said['order'] == (
+        'Order: nobody is shown to be better than path and length (Benjamini-Hochberg over 1 pair), and none of them '
+        'is shown to beat every floor; the best floor is length (50%, the mean of 1 benchmark; rank 1 to 2 of 2).')
 
-def test_ahead_counts_benchmarks_with_many_groups_too():
-    "Shown on neither: on four groups nothing can be, and on twelve 7 against 5 isn't."
-    four = Benchmark('four', TEN.examples[:8], 'label', '', good='true', question='order')
-    twelve = Benchmark('twelve', texts(['true', 'lie']*12, groups=np.repeat(np.arange(12), 2)),
-                       'label', '', good='true', question='order')
-    mostly = lambda e: right(e) if int(e.group) < 7 else wrong(e)
-    frame = pd.concat([judged(four, path=right, length=flat), judged(twelve, path=mostly, length=flat)],
-                      ignore_index=True)
-    matrix, said = advised(frame, [four, twelve])
-    assert matrix[matrix.evaluator == 'path'].beats_floors.tolist() == ['too few groups', 'not shown']
-    # (1 + 7/12)/2
-    assert (said['order']
-            == ('Order: none is shown to beat every floor; path is ahead of every floor on 2 of 2 (79%, the mean of 2 '
-                'benchmarks); the best floor is length (50%, the mean of 2 benchmarks).'))
-    frame = pd.concat([judged(four, path=right, length=flat), judged(twelve, path=lambda e: -mostly(e), length=flat)],
-                      ignore_index=True)
-    assert advised(frame, [four, twelve])[1]['order'].startswith(
-        'Order: none is shown to beat every floor, or is ahead of all of them on most benchmarks; the best floor is '
-        'length')
+def test_what_no_benchmark_shows_alone_may_be_shown_together():
+    """Two benchmarks of six groups. On either the evaluator has five groups right and one wrong against ties: the
+    differences 1/2 and -1/2 have the mean 1/3 and the standard error 1/6. Together the error is (1/6)/sqrt(2), t 2.83
+    with ten degrees of freedom."""
+    six = [Benchmark(name, TEN.examples[:12], 'label', '', good='true', question='order') for name in ('one', 'two')]
+    mostly = lambda e: right(e) if int(e.group) else wrong(e)
+    frame = pd.concat([judged(b, path=mostly, length=flat) for b in six], ignore_index=True)
+    matrix, said = advised(frame, six)
+    alone = (1/3)*np.sqrt(8/9)/(1/6) # within limits: Wilson's
+    path = matrix[matrix.evaluator == 'path']
+    assert path.p_floor.tolist() == pytest.approx([scipy.stats.t.sf(alone, 5)]*2) and path.p_floor.iloc[0] > .05
+    assert set(path.beats_floors) == {'not shown'} and set(path.rank_low) == {1}
+    assert path.overall_q_floor.tolist() == pytest.approx([scipy.stats.t.sf(2**1.5, 10)]*2)
+    assert said['order'].startswith('Order: path (the better text scores higher in 83%, the mean of 2 benchmarks; rank '
+                                    '1 of 2) beats every floor')
 
 def test_what_an_evaluator_was_made_on_is_nobodys_best_and_no_advice():
     tuned = Benchmark('holmes_order', TEN.examples, 'label', '', good='true', question='order')
@@ -194,12 +257,12 @@ def test_what_an_evaluator_was_made_on_is_nobodys_best_and_no_advice():
     rows = matrix.set_index('evaluator')
     assert rows.made_on.to_dict() == dict(order_path='settings chosen among some 300 on these stories',
                                           share='', length='')
-    assert set(rows.best) == {'length'}
-    assert rows.worse_than_best.to_dict() == dict(order_path='not shown', share='worse', length='best')
-    assert (said['order']
-            == ('Order: none is shown to beat every floor, or is ahead of all of them on most benchmarks; the best '
-                'floor is length (50%, the mean of 1 benchmark). Higher, but not counted: order_path on holmes_order '
-                '(100%): settings chosen among some 300 on these stories.'))
+    assert rows.rank_low.dropna().to_dict() == dict(length=1, share=2) and set(rows.rank_of.dropna()) == {2}
+    assert rows.beats_floors['order_path'] == 'made there' and len(matrix_pairs(matrix_columns(frame, [tuned])[0])) == 1
+    assert said['order'] == (
+        'Order: nobody is shown to be better than length (Benjamini-Hochberg over 1 pair), and none of them is shown '
+        'to beat every floor; the best floor is length (50%, the mean of 1 benchmark; rank 1 of 2). Higher, but not '
+        'counted: order_path on holmes_order (100%): settings chosen among some 300 on these stories.')
     # the same texts under a name that it wasn't tuned on
     elsewhere = Benchmark('ten', TEN.examples, 'label', '', good='true', question='order')
     assert advised(judged(elsewhere, order_path=right, share=wrong, length=flat),
@@ -215,7 +278,8 @@ def test_a_benchmark_it_was_made_on_is_taken_from_both_counts():
                        for b in three], ignore_index=True)
     matrix, said = advised(frame, three)
     row = which_evaluator(matrix, judging_costs(frame)).set_index('evaluator').loc['vista_fitted']
-    assert (row['mean'], row.tested, row['of'], row.beats, row.ahead) == (.5, 1, 1, 0, 0) and 'begin' not in row.reason
+    assert (row['mean'], row.tested, row['of'], row.beats, row.beats_all) == (.5, 1, 1, 0, False)
+    assert 'begin' not in row.reason
     assert said['facts'].endswith(
         'Higher, but not counted: vista_fitted on begin_cmu (100%) and begin_tc (100%): fitted on these turns.')
 
@@ -227,14 +291,29 @@ def test_a_missing_field_is_a_cell_of_its_own():
     row = matrix.set_index('evaluator').loc['rouge1']
     assert math.isnan(row.higher) and row.note == 'inapplicable: 20'
     assert (row.scored, row.asked, row.bound_low, row.bound_high) == (0, 20, 0, 1) and row.beats_floors == 'a floor'
-    assert row.worse_than_best == 'untested'
+    assert pd.isna(row.rank_low)
 
-def test_holm_is_over_the_whole_table():
+def test_q_is_over_a_benchmarks_question():
+    "Two benchmarks, on either of which two evaluators meet the floor: by signs 1/2^10 (right in all ten), and 1."
     two = [Benchmark(name, TEN.examples, 'label', '', good='true', question='order') for name in ('one', 'two')]
-    frame = pd.concat([judged(b, path=right, length=flat) for b in two], ignore_index=True)
+    frame = pd.concat([judged(b, path=right, share=wrong, length=flat) for b in two], ignore_index=True)
     matrix, _ = advised(frame, two)
-    tests = [*matrix.p_floor.dropna(), *matrix.p_best.dropna()]
-    assert len(tests) == 4 and set(tests) == {1/2**10} and set(matrix.p_floor_holm.dropna()) == {4/2**10}
+    path = matrix[matrix.evaluator == 'path']
+    assert path.p_floor.tolist() == pytest.approx([1/2**10]*2)
+    assert path.q_floor.tolist() == pytest.approx([2/2**10]*2)
+    assert set(path.floor_tests) == {2} and set(matrix.rank_tests) == {3}
+    pairs = matrix_pairs(matrix_columns(frame, two)[0])
+    for _, own in pairs.groupby('benchmark'):
+        assert own.q.tolist() == pytest.approx(scipy.stats.false_discovery_control(own.p).tolist())
+
+def test_what_was_not_asked_is_not_missing():
+    "A judge on record has all twenty texts, another was asked about the first four, and refused one."
+    frame = judged(TEN, gpt=right, path=lambda e: right(e) if e.id != 'e0' else None)
+    frame = frame[(frame.evaluator == 'gpt') | frame.example_id.isin(['e0', 'e1', 'e2', 'e3'])]
+    matrix, _ = advised(frame, [TEN], recorded=('gpt',))
+    row = matrix.set_index('evaluator').loc['path']
+    assert (row.asked, row.scored, row.pairs, row.pairs_scored) == (4, 3, 2, 1)
+    assert (row.bound_low, row.bound_high) == (.5, 1)
 
 def test_controls_are_not_among_the_pairs_and_have_a_table():
     flashbacks = [Example(f'f{g}', target='x', truth='true', group=str(g), variant='flashback') for g in range(10)]

@@ -223,3 +223,27 @@ def test_other_texts_under_the_same_names_are_another_benchmark(tmp_path):
     shown.finish()
     again = show(tmp_path, 'shown', name='again')
     assert by_name(again.given) == benchmarks and len(again.given.rows) == 4
+
+def test_a_seed_in_a_method_that_is_its_draws_tells_nothing_apart(tmp_path):
+    "Who makes sentences false by the run's seed does the same in each draw; by another seed than that, it doesn't."
+    def judged(folder, own, seed):
+        judge = Words()
+        judge.signature = signature('words', 1, seed=own)
+        run(tmp_path/folder, [judge], seed, '{}, m', model='m')
+        return tmp_path/folder
+    folders = [judged('zero', 0, 0), judged('one', 1, 1)]
+    given = GivenJudgements(folders)
+    assert [called for called, *_ in given.labels()] == ['words, m'] and given.said == []
+    assert [len(given.frame('main', 'words, m', draw)) for draw in given.draws['main']] == [2, 2]
+    told = [called for called, *_ in GivenJudgements([*folders, judged('seven', 7, 1)]).labels()]
+    assert sorted(told) == ['words, m [seed:7]', 'words, m [seed]']
+
+def test_a_form_by_rules_is_called_so(tmp_path):
+    "Whoever could ask a model and asks none is not called as in the paper; without texts there are no rows."
+    one = [Example('a', source='Ann left. Bob slept.', target='Ann left.', truth='true', group='a')]
+    run = Experiment('x', '', '', dict(out=str(tmp_path), seed=0, n=0))
+    frame = evaluate_in([get('factscore_single'), get('factual_correctness_words'), get('length')],
+                        dict(mine=[one[0], Example('b', source='Ann.', target='Ann.', reference='Ann.')]), run)
+    assert list(dict.fromkeys(frame.evaluator)) == [
+        'factscore_single, by rules', 'factual_correctness_words, by rules', 'length']
+    assert evaluate_in(get('length'), {}, run).empty

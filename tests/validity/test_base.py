@@ -5,9 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from statsmodels.stats.multitest import multipletests
 
 from factlib.core.records import Absence, BadInput
-from factlib.validity.base import Result, benjamini_hochberg, complete, critical_t, encode, group_codes, holm
+from factlib.validity.base import Result, benjamini_hochberg, complete, corrected, critical_t, encode, group_codes, holm
 from factlib.validity.base import is_constant, numbers
 from factlib.validity.resampling import bootstrap, flips, resamples, sign_flip
 from factlib.validity.bounds import bounds_mean, bounds_paired
@@ -208,3 +209,21 @@ def test_benjamini_hochberg_by_scipy():
     got = benjamini_hochberg([None, *ps])
     assert got[0] is None and got[1:] == pytest.approx(scipy.stats.false_discovery_control(ps))
     with pytest.raises(BadInput, match='between 0 and 1'): benjamini_hochberg([2])
+
+def test_corrected_tables_by_hand_and_by_statsmodels():
+    """Benjamini and Hochberg of .01, .02, .04: 3 x .01, 3/2 x .02, .04. Holm of the same: 3 x .01, 2 x .02, .04. Two
+    families: each for itself, and what has no p is no test."""
+    table = pd.DataFrame(dict(benchmark=list('aabba'), p=[.04, .01, .5, None, .02]), index=[9, 7, 5, 3, 1])
+    found = corrected(table, ['benchmark'])
+    assert found.q.tolist()[:3] == pytest.approx([.04, .03, .5]) and found.q.iloc[4] == pytest.approx(.03)
+    assert pd.isna(found.q.iloc[3]) and found.family.tolist() == [3, 3, 1, 1, 3]
+    assert list(found.index) == [9, 7, 5, 3, 1]
+    by_holm = corrected(table, ['benchmark'], name='p_holm', method=holm)
+    assert by_holm.p_holm.iloc[[0, 1, 4]].tolist() == pytest.approx([.04, .03, .04]) # never below the one before
+    rng = np.random.default_rng(0)
+    many = pd.DataFrame(dict(part=rng.integers(0, 4, 60), p=rng.uniform(size=60)**2))
+    for method, name in ((benjamini_hochberg, 'fdr_bh'), (holm, 'holm')):
+        ours = corrected(many, ['part'], method=method)
+        for _, own in ours.groupby('part'):
+            assert np.allclose(own.q, multipletests(own.p, method=name)[1]) and set(own.family) == {len(own)}
+    assert corrected(table[:0]).columns.tolist() == ['benchmark', 'p', 'q', 'family']

@@ -112,7 +112,7 @@ class Vista(Evaluator):
 
     Parts: supported (1 if all are), factual (1 if none is contradicted or lacks evidence), the share of each of
     `CATEGORIES`, drift (claims that contradict an earlier verified one: a count); without a chat also support and
-    factual_support (0 to 1). After VISTA Score (sections 3 and 7, appendix A).
+    factual_support, degrees of our own (0 to 1). After VISTA Score (sections 3 and 7, appendix A).
 
     The evidence holds the `claims`, what `joined` the memory, the ids shown of the `memory` and those
     `dropped`, the items that were `cited`, and what is `unknown_before` the turn."""

@@ -24,8 +24,8 @@ from ...report.figures.heatmap import heatmap
 from ...report.figures.intervals import t_bars
 from ...report.published import Published
 from ...report.tables import format_estimate
-from ...report.words import listed, tally
-from ...validity.base import holm
+from ...report.words import corrected_over, listed, tally
+from ...validity.base import corrected, holm
 from ...validity.paired import paired_t
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-names
@@ -190,14 +190,14 @@ def configured_tests(
     """Eq 5.3 of each configuration.
 
     - configuration, report, task: in words
-    - p_holm: over the tests of one evaluator"""
+    - p_holm, family: over so many tests, those of one evaluator"""
     import pandas as pd
     parts = []
     for key, part in table.groupby(CONFIGURATION, sort=False):
         t = length_effect(part)
         parts.append(t[t.target].assign(**dict(zip(CONFIGURATION, key))))
     t = pd.concat(parts, ignore_index=True)
-    t['p_holm'] = t.groupby('evaluator', sort=False).p.transform(lambda p: pd.Series(holm(p), p.index, 'float64'))
+    t = corrected(t, ['evaluator'], name='p_holm', method=holm)
     t['configuration'] = [f"{_CONTEXT[c]}, overlap {o:g}, {'with' if s else 'no'} summaries"
                           for c, o, s in zip(t.context_dir, t.overlap, t.section_summary)]
     return t.assign(report=t.report_mode.map(_REPORT), task=[f'[{v}] {NAMES[v]}' for v in t.variant])
@@ -241,8 +241,8 @@ def ablation_figure(
     return heatmap(t.assign(cut=cut + beside), rows='evaluator', columns='cut', value='t', title=title, facet='task',
                    annotate=len(t) <= 300, order_rows=list(dict.fromkeys(t.evaluator)), order_facets=order, fmt='.1f',
                    limits=(-4, 4), red='none', label='t of Eq 5.3', row_label='', column_label='', n='scored',
-                   note='Orange: noticed less in the long text. plain, aware: prompts; 0, 0.1: overlap; +s: with section '
-                        'summaries; text, summary: beside the report')
+                   note='Orange: noticed less in the long text. plain, aware: prompts; 0, 0.1: overlap; '
+                        '+s: with section summaries; text, summary: beside the report')
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-scan
 def scan_ranges(
@@ -346,7 +346,7 @@ def part_changes(
     - part: in words; level
     - n, asked, documents: pairs with both deltas, all, and documents
     - change, ci_low, ci_high, t, p: above 0, faults are noticed less with the part; documents are clusters
-    - p_holm: over this table"""
+    - q, family: by Benjamini and Hochberg, for any part might matter; over so many tests, those of this table"""
     import pandas as pd
     rows = []
     for name, column, off, on in PARTS:
@@ -359,7 +359,7 @@ def part_changes(
             rows.append(dict(part=name, level=level, n=r.n, asked=r.asked, documents=r.groups, change=r.estimate,
                              ci_low=r.low, ci_high=r.high, t=r.statistic, p=r.p))
     parts = pd.DataFrame(rows)
-    return parts.assign(p_holm=pd.Series(holm(parts.p), dtype='float64'))
+    return corrected(parts)
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-beside
 def beside_one_prompt(
@@ -393,7 +393,8 @@ def pooled_lengths(
 
     - task, variant: the fault; documents, missing: with a difference, and differences that are not there
     - below, configurations: in how many of them the mean is below 0
-    - mean, ci_low, ci_high, t, p; p_holm: over this table"""
+    - mean, ci_low, ci_high, t, p
+    - p_holm, family: Eq 5.3 is the thesis's own test; over so many, those of this table"""
     import pandas as pd
     wide = d.pivot(index=[*CONFIGURATION, 'group', 'variant'], columns='level', values='delta')
     gaps = (wide['2000'] - wide['full']).rename('gap').reset_index()
@@ -406,7 +407,7 @@ def pooled_lengths(
                          below=below, configurations=len(of_task.drop_duplicates(CONFIGURATION)),
                          mean=r.estimate, ci_low=r.low, ci_high=r.high, t=r.statistic, p=r.p))
     pooled = pd.DataFrame(rows)
-    return pooled.assign(p_holm=pd.Series(holm(pooled.p), dtype='float64'))
+    return corrected(pooled, name='p_holm', method=holm)
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-findings
 _WHERE = {'2000': 'at 2,000 tokens', 'full': 'in whole texts'}
@@ -416,21 +417,21 @@ def part_findings(
 )->list[str]: # By the intervals, and by the tests
     """With which parts faults are noticed less, or more.
 
-    - part, level, change, ci_low, ci_high, p_holm"""
+    - part, level, change, ci_low, ci_high, q, family"""
     named = parts.assign(where=parts.level.map(_WHERE), words=[
         f'{r.part} {_WHERE[r.level]} ({format_estimate(r.change, (r.ci_low, r.ci_high), 3)} points)'
         for r in parts.itertuples()])
-    count, survive = tally(named), named[named.p_holm < .05]
+    count, survive, over = tally(named), named[named.q < .05], corrected_over(parts)
     less, more = (survive[side].words for side in (survive.change > 0, survive.change < 0))
     told = [f'{how} with {listed(which)}' for how, which in (('less', less), ('more', more)) if len(which)]
     return [f'Faults are noticed less with {listed(named[named.ci_low > 0].words, "no part")}, and more with '
             f'{listed(named[named.ci_high < 0].words, "no part")}; for {count.unclear} of {count.of} comparisons the '
-            f'interval includes 0, so no change is shown. Corrected for {count.of} comparisons (Holm) '
+            f'interval includes 0, so no change is shown. Corrected for their number ({over}) '
             + (f'what remains is {listed(survive.part + " " + survive["where"])}.' if len(survive) else
                'none is significant.'),
             f'Faults are noticed {listed(told)}; for the other {count.of - len(survive)} of {count.of} comparisons '
-            f'neither less nor more is shown (Holm).' if told else
-            f'In none of {count.of} comparisons is a part shown to change what is noticed (Holm).']
+            f'neither less nor more is shown ({over}).' if told else
+            f'In none of {count.of} comparisons is a part shown to change what is noticed ({over}).']
 
 def beside_finding(
     beside:DataFrame, # From `beside_one_prompt`
@@ -439,10 +440,11 @@ def beside_finding(
 )->str: # Of the longest texts
     "Is more noticed with notes than by one prompt?"
     r = beside[beside.level == 'full'].iloc[0]
-    return (f'Of 100 spoilt whole texts {model} gives {r.judgememo:.0f} less than their untouched form when it reads as '
-            f'JudgeMemo (on average over the configurations; {r.least:.0f} to {r.most:.0f} in the {configurations}), and '
-            f'{r.one_prompt:.0f} when it is asked by one prompt: '
-            f'{format_estimate(r.difference, (r.ci_low, r.ci_high), 0)} more (ties count half, {r.documents} documents).')
+    more = format_estimate(r.difference, (r.ci_low, r.ci_high), 0)
+    return (f'Of 100 spoilt whole texts {model} gives {r.judgememo:.0f} less than their untouched form when it reads '
+            f'as JudgeMemo (on average over the configurations; {r.least:.0f} to {r.most:.0f} in the '
+            f'{configurations}), and {r.one_prompt:.0f} when it is asked by one prompt: {more} more '
+            f'(ties count half, {r.documents} documents).')
 
 def pooled_finding(
     pooled:DataFrame, # Differences averaged over the configurations, document by document; columns see below
@@ -451,7 +453,7 @@ def pooled_finding(
 
     - variant
     - task: the fault, in words
-    - mean, ci_low, ci_high, p_holm: below 0, less is noticed
+    - mean, ci_low, ci_high, p_holm, family: below 0, less is noticed
     - below, configurations: in how many of them the mean is below 0"""
     named = pooled.assign(words=[
         f'{r.task} ({format_estimate(r.mean, (r.ci_low, r.ci_high), 2)} points, below 0 in {r.below} of '
@@ -461,6 +463,7 @@ def pooled_finding(
     thinner = shown[shown['mean'].lt(0) & shown.variant.isin(THINNER)].variant
     return (f'Averaged over the configurations, document by document, less is noticed in the long text of '
             f'{listed(less, "no fault")}, and more of {listed(more, "no fault")}; for the other '
-            f'{len(pooled) - len(shown)} of {len(pooled)} faults no difference is shown (Holm over the {len(pooled)}).'
+            f'{len(pooled) - len(shown)} of {len(pooled)} faults no difference is shown '
+            f'({corrected_over(pooled, "p_holm")}).'
             + (f' But of {listed("[" + thinner + "]")} the short texts also hold more for every 1,000 tokens.'
                if len(thinner) else ''))

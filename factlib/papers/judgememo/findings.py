@@ -14,7 +14,7 @@ from ...core.records import DataFrame, is_missing
 from ...metaeval.damage import effectiveness, target_deltas
 from ...perturb.quality import TASKS, THINNER
 from ...report.tables import format_estimate
-from ...report.words import by_interval, listed, tally
+from ...report.words import by_interval, corrected_over, listed, tally
 
 # %% ../../../nbs/papers/judgememo/findings.ipynb #findings-missing
 _SETUPS = dict(judgememo='JudgeMemo', vanilla='vanilla')
@@ -141,17 +141,18 @@ def length_findings(
     - evaluator, variant
     - task: the fault, in words
     - mean, ci_low, ci_high: below 0, it is noticed less in the full text
-    - p_holm, missing, asked"""
+    - p_holm, family, missing, asked"""
     named = length.assign(words=[f'[{r.variant}] {r.evaluator} {format_estimate(r.mean, (r.ci_low, r.ci_high), 2)}'
                                  for r in length.itertuples()])
     count, less, more = tally(length), named[named.ci_high < 0], named[named.ci_low > 0]
+    sure, over = length[length.p_holm < .05], corrected_over(length, 'p_holm')
     thin = listed((f'[{v}]' for v in less.variant if v in THINNER), '')
     hint = f'; of {thin} short texts also hold more per 1,000 tokens' if thin else ''
     rest = tally(length[~length.variant.isin(THINNER)])
     found = [f'One prompt, {count.of} combinations of judge and fault: less is noticed in the long text in '
              f'{count.below} ({listed(less.words)}), more in {count.above} ({listed(more.words)}); in {count.unclear} '
-             f'no difference is shown. {(length.p_holm < .05).sum()} remain significant after Holm over the '
-             f'{count.of}.',
+             f'no difference is shown. {len(sure)} remain ({over}): less in {(sure["mean"] < 0).sum()}, more in '
+             f'{(sure["mean"] > 0).sum()}.',
              f'With one prompt, faults are shown to be noticed less in full texts than at 2,000 tokens in '
              f'{count.below} of {count.of} combinations of judge and fault'
              + (f' ({listed(less.task)}{hint})' if count.below else '')
@@ -234,11 +235,11 @@ def length_count_findings(
     """How often the two lengths are shown to differ under one prompt and under JudgeMemo.
 
     - setup: only `vanilla_30` and `judgememo` are read
-    - evaluator, variant, scored, mean, ci_low, ci_high, p, p_holm"""
+    - evaluator, variant, scored, mean, ci_low, ci_high, p, p_holm, family"""
     own = {name: length[(length.setup == name) & length.evaluator.isin(judges)] for name in ('vanilla_30', 'judgememo')}
     counts = [f'{titles[name]}, models recorded in full under both ({", ".join(judges)}): 2K and Full are shown to '
               f'differ (two-sided, p below .05) in {int((rows.p < .05).sum())} of {len(rows)} combinations, in '
-              f'{int((rows.p_holm < .05).sum())} after Holm over all tests of its set-up.'
+              f'{int((rows.p_holm < .05).sum())} corrected over its set-up ({corrected_over(rows, "p_holm")}).'
               for name, rows in own.items() if len(rows)]
     thinned = {name: rows[(rows.variant == '17') & (rows.scored > 1)] for name, rows in own.items()}
     return counts + [f'[17], {titles[name]}: '
@@ -252,7 +253,7 @@ def change_findings(
 
     - evaluator, variant
     - mean, ci_low, ci_high: above 0, less is lost under JudgeMemo
-    - p_holm"""
+    - p_holm, family"""
     if not len(change): return []
     named = change.assign(words=[f'[{r.variant}] by {r.evaluator} '
                                  f'({format_estimate(r.mean, (r.ci_low, r.ci_high), 2)} points)'
@@ -262,7 +263,7 @@ def change_findings(
     rest = named[~sure & named.variant.eq('17')].words
     return [f'With JudgeMemo instead of vanilla, on the same documents, less is lost in the long text of '
             f'{listed(less, "no fault")}, more of {listed(more, "no fault")}; for the other {int((~sure).sum())} of '
-            f'{len(named)} combinations no change is shown (Holm over the {len(named)}).'] + (
+            f'{len(named)} combinations no change is shown ({corrected_over(named, "p_holm")}).'] + (
                 [f'No change is shown for {listed(rest)}.'] if len(rest) else [])
 
 # %% ../../../nbs/papers/judgememo/findings.ipynb #findings-distance
@@ -285,12 +286,13 @@ def distance_finding(
 )->str:
     """How far a document's two deltas lie apart under each set-up.
 
-    - evaluator, variant, vanilla, judgememo, p_holm"""
+    - evaluator, variant, vanilla, judgememo, p_holm, family"""
     shrunk = gaps[gaps.p_holm < .05]
     cases = listed(f'[{r.variant}] {r.evaluator}' for r in shrunk.itertuples())
     return (f'Document by document the deltas at the two lengths lie {gaps.judgememo.mean():.2f} points apart under '
-            f'JudgeMemo and {gaps.vanilla.mean():.2f} under a single prompt; the change is significant after Holm in '
-            f'{len(shrunk)} of {len(gaps)} cases ({cases}); in the other {len(gaps) - len(shrunk)} none is shown.')
+            f'JudgeMemo and {gaps.vanilla.mean():.2f} under a single prompt; the change is significant '
+            f'({corrected_over(gaps, "p_holm")}) in {len(shrunk)} of {len(gaps)} cases ({cases}); in the other '
+            f'{len(gaps) - len(shrunk)} none is shown.')
 
 def pooled_findings(
     pooled:DataFrame, # Changes of the distance, each document once; columns see below

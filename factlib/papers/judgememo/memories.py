@@ -22,7 +22,7 @@ from ...metaeval.scores import check_scores
 from .recordings import CONFIGURATION, TEXT_KEYS, with_scores
 from ...perturb.quality import TASKS
 from ...report.tables import format_p
-from ...report.words import listed, tally
+from ...report.words import corrected_over, listed, tally
 from ...text.spans import sentences
 from ...validity.paired import paired_t
 from ...validity.resampling import bootstrap
@@ -266,15 +266,16 @@ def rule_finding(
             f'is {above} configurations of {models} models; worse (below 0) is {below}.')
 
 def rule_test_finding(
-    gains:DataFrame, # As above, of all lengths, with a column `p_holm`
+    gains:DataFrame, # As above, of all lengths, with columns `q` and `family`
 )->str:
     "Which rules are better or worse after the correction over all tests."
-    sure = gains[gains.p_holm < .05]
-    which = listed(f'"{r.rule}" by {r.evaluator} {_ON[r.level]}, p {format_p(r.p_holm)}' for r in sure.itertuples())
-    least = gains[gains.p_holm >= .05].p_holm.min()
-    return (f'After Holm over all {len(gains)} tests (rules, judges, lengths) a rule is better than the final call in '
-            f'{(sure.gain > 0).sum()} and worse in {(sure.gain < 0).sum()}' + (f' ({which})' if len(sure) else '')
-            + (f'; the least other p is {format_p(least)}.' if len(sure) < len(gains) else '.'))
+    sure = gains[gains.q < .05]
+    which = listed(f'"{r.rule}" by {r.evaluator} {_ON[r.level]}, q {format_p(r.q)}' for r in sure.itertuples())
+    least = gains[gains.q >= .05].q.min()
+    return (f'Corrected over rules, judges and lengths ({corrected_over(gains)}) a rule is better than the final '
+            f'call in {(sure.gain > 0).sum()} and worse in {(sure.gain < 0).sum()}'
+            + (f' ({which})' if len(sure) else '')
+            + (f'; the least other q is {format_p(least)}.' if len(sure) < len(gains) else '.'))
 
 def requests_saved_finding(
     memories:int, # So many: each has one final call

@@ -11,8 +11,8 @@ __all__ = ['TABLES', 'PROMPT_TABLES', 'BY_HAND', 'issue_counts', 'asked_counts',
 from ...core.records import DataFrame
 from ...metaeval.damage import deltas, target_deltas
 from ...report.audit import Cell
-from ...report.words import listed
-from ...validity.base import holm
+from ...report.words import corrected_over, listed
+from ...validity.base import corrected
 from ...validity.paired import paired_t
 
 # %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-names
@@ -159,15 +159,15 @@ def _named(beside, judges):
 
 # %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-beside
 def beside_words(
-    beside:DataFrame, # A row a prompt: prompt, judges (names), documents, change, p_holm
+    beside:DataFrame, # A row a prompt: prompt, judges (names), documents, change, q, family
     judges:list, # All of them
     prompts:list, # All but v6-3
 )->str: # One sentence or two
     "With which prompts more or less is noticed than with v6-3, and who was not compared."
-    sure = beside[beside.p_holm < .05]
+    sure = beside[beside.q < .05]
     more, less = (_named(part, judges) for part in (sure[sure.change < 0], sure[sure.change > 0]))
     left = [p for p in prompts if p not in set(beside.prompt)]
-    return (f'Beside v6-3, more is noticed with {more} and less with {less} (Holm over {len(beside)} tests); for the '
+    return (f'Beside v6-3, more is noticed with {more} and less with {less} ({corrected_over(beside)}); for the '
             f'other {len(beside) - len(sure)} no difference is shown, on {int(beside.documents.max())} texts.'
             + (f' Not compared: {listed(left)}.' if left else ''))
 
@@ -181,7 +181,7 @@ def prompt_changes(
 
     - prompt; judges: names of those with scores of both
     - documents, change, ci_low, ci_high, p: below 0, the fault costs more points
-    - p_holm: over this table"""
+    - q, family: over so many tests, those of this table"""
     import pandas as pd
     d = pd.concat([target_deltas(part).assign(prompt=p) for p, part in table.groupby('prompt', sort=False)])
     each = d.astype(dict(delta=float)).pivot(index=['evaluator', 'level', 'variant', 'group'], columns='prompt',
@@ -195,7 +195,7 @@ def prompt_changes(
         rows.append(dict(prompt=p, judges=judges, documents=r.n, change=r.estimate, ci_low=r.low, ci_high=r.high,
                          p=r.p))
     beside = pd.DataFrame(rows, columns=['prompt', 'judges', 'documents', 'change', 'ci_low', 'ci_high', 'p'])
-    return beside.assign(p_holm=pd.Series(holm(beside.p), dtype='float64'))
+    return corrected(beside)
 
 # %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-lost
 def lost_findings(

@@ -13,8 +13,8 @@ from typing import Callable
 from ...core.records import DataFrame, is_missing
 from ...metaeval.damage import length_gaps
 from ...perturb.quality import NAMES, TASKS
-from ...report.words import listed
-from ...validity.base import holm
+from ...report.words import corrected_over, listed
+from ...validity.base import corrected, holm
 from ...validity.paired import effect_size, paired_t
 
 # %% ../../../nbs/papers/judgememo/recorded_comparison.ipynb #beside-setups
@@ -77,7 +77,8 @@ def length_changes(
     - evaluator, variant
     - scored: documents with all four deltas
     - mean, ci_low, ci_high: above 0, the fault loses less in the long text under JudgeMemo
-    - t, p: two-sided paired t-test; p_holm: over this table"""
+    - t, p: two-sided paired t-test
+    - p_holm, family: that JudgeMemo loses less is the thesis's claim; over so many tests, those of this table"""
     import pandas as pd
     moved = (length_gaps(memo) - length_gaps(single)).rename('gap').reset_index()
     rows = []
@@ -87,7 +88,7 @@ def length_changes(
         rows.append(dict(evaluator=judge, variant=v, scored=r.n, mean=r.estimate) | _interval_row(r)
                     | dict(t=r.statistic, p=r.p))
     change = pd.DataFrame(rows, columns=['evaluator', 'variant', 'scored', 'mean', 'ci_low', 'ci_high', 't', 'p'])
-    return change.assign(p_holm=pd.Series(holm(change.p), dtype='float64'))
+    return corrected(change, name='p_holm', method=holm)
 
 def distance_changes(
     single:DataFrame, # Table of scores under a single prompt
@@ -99,7 +100,7 @@ def distance_changes(
     - evaluator, variant, n
     - vanilla, judgememo: mean distances
     - change, ci_low, ci_high, p: below 0, closer under JudgeMemo
-    - effect: d_z; p_holm: over this table"""
+    - effect: d_z; p_holm, family: over so many tests, those of this table"""
     import pandas as pd
     rows, changes = [], []
     for judge in judges:
@@ -114,7 +115,7 @@ def distance_changes(
     by_document = pd.concat(changes) if changes else pd.DataFrame(columns=['group', 'change', 'evaluator', 'variant'])
     gaps = pd.DataFrame(rows, columns=['evaluator', 'variant', 'n', 'vanilla', 'judgememo', 'change', 'ci_low',
                                        'ci_high', 'p', 'effect'])
-    return gaps.assign(p_holm=pd.Series(holm(gaps.p), dtype='float64')), by_document
+    return corrected(gaps, name='p_holm', method=holm), by_document
 
 # %% ../../../nbs/papers/judgememo/recorded_comparison.ipynb #beside-contests
 def _fault(v): return f'[{v}] {NAMES[v]}'
@@ -154,9 +155,9 @@ def fooled_findings(
 )->list[str]: # Nothing, if none is
     """Which evaluators score a spoilt text higher.
 
-    - evaluator, variant, fault, effect, p_holm"""
+    - evaluator, variant, fault, effect, p_holm, family"""
     rises = tests[tests.evaluator.isin(judges) & (tests.effect > 0) & (tests.p_holm < .05)]
-    return ['Fooled, so that the score rises significantly when the text is spoilt: '
+    return [f'Fooled, so that the score rises when the text is spoilt ({corrected_over(rises, "p_holm")}): '
             + '; '.join(f'{name} by {fault}' for name, fault in zip(rises.evaluator, _with_effect(rises))) + '.'
             ] if len(rises) else []
 
@@ -165,8 +166,9 @@ def length_control_findings(
 )->list[str]: # Nothing, if the length gives nothing away
     "Which faults change the length of a text."
     moved = tests[(tests.evaluator == 'length') & (tests.p_holm < .05)]
-    return [f'The length of the text alone, a control, changes significantly with {", ".join(_with_effect(moved))}: '
-            f'there the fault leaves a trace that has nothing to do with quality.'] if len(moved) else []
+    return [f'The length of the text alone, a control, changes with {", ".join(_with_effect(moved))} '
+            f'({corrected_over(moved, "p_holm")}): there the fault leaves a trace that has nothing to do with quality.'
+            ] if len(moved) else []
 
 def surprisal_findings(
     tests:DataFrame, # As above, with columns `effect_low`, `effect_high`, `scored`
@@ -188,11 +190,11 @@ def two_lengths_finding(
 )->str:
     """In how many tests a fault costs another amount in the whole text.
 
-    - evaluator, p, p_holm
+    - evaluator, p, p_holm, family
     - effect: below 0, the whole text is penalised less"""
     tested = lengths[lengths.evaluator.isin(judges) & lengths.p.notna()]
     sure = tested[tested.p_holm < .05]
-    return (f'Eq 5.3 on {documents} documents, {what}: after Holm (over {lengths.p.notna().sum()} tests, two-sided) '
+    return (f'Eq 5.3 on {documents} documents, {what}: corrected ({corrected_over(lengths, "p_holm")}, two-sided) '
             f'the delta is shown to differ between the lengths in {len(sure)} of {len(tested)} tests'
             + (f', in {int((sure.effect < 0).sum())} of them because the whole text is penalised less.'
                if len(sure) else '.'))

@@ -10,7 +10,7 @@ __all__ = ['NAMES', 'TRUE_TEXTS', 'draw_title', 'order_seen_findings', 'unseen_f
 from ...core.records import DataFrame
 from ...evaluators.offline.order import UNSEEN
 from ...report.tables import format_interval, format_p
-from ...report.words import listed
+from ...report.words import corrected_over, listed
 
 # %% ../../../nbs/papers/montagelie/findings.ipynb #findings-names
 NAMES = {'storysumm_order': '(a) StorySumm', 'holmes_order': '(b) Holmes', 'montagelie': 'MontageLie'} # In sentences
@@ -36,17 +36,16 @@ def order_seen_findings(
     if not len(means): return []
     title, above = draw_title(means.benchmark.iloc[0]), means[means.ci_low > .5]
     half = means[(means.auc == .5) & (means.kind == 'bound')]
-    found = [f'{title}, all stories: {len(above)} of {len(means)} evaluators are shown to notice a false order (mean AUC '
-             f'above 50 %, 95 % interval, one by one): {listed(above.evaluator)}. For {len(half)} the order of sentences '
-             f'does not matter: exactly 50 %.']
+    found = [f'{title}, all stories: {len(above)} of {len(means)} evaluators are shown to notice a false order (mean '
+             f'AUC above 50 %, 95 % interval, one by one): {listed(above.evaluator)}. For {len(half)} the order of '
+             f'sentences does not matter: exactly 50 %.']
     return found + ([f'{title}, exactly 50 %: {listed(half.evaluator)}.'] if len(half) else [])
 
 # %% ../../../nbs/papers/montagelie/findings.ipynb #findings-unseen
 def _ahead(test, next_):
-    "Who is ahead by a test of the next evaluator against order_path, and the p value that says so."
-    sure = test.p_holm < .05
+    "Who is ahead by a test of the next evaluator against order_path, and the q that says so."
     leader = 'order_path' if test.difference < 0 else next_
-    return f'{leader} is ahead' if sure else 'neither is shown to be ahead', f'p {format_p(test.p_holm)}'
+    return f'{leader} is ahead' if test.q < .05 else 'neither is shown to be ahead', f'q {format_p(test.q)}'
 
 def unseen_findings(
     aucs:DataFrame, # On stories for whose sake nothing of order_path was chosen; columns see below
@@ -64,7 +63,7 @@ def unseen_findings(
 
     - benchmark, evaluator, difficulty
     - difference: of this evaluator's AUC and that of order_path
-    - p_holm: None or NaN where there is none
+    - q: None or NaN where there is none
     - family, groups: how many tests were corrected for, how many stories there are"""
     import pandas as pd
     found = []
@@ -74,13 +73,13 @@ def unseen_findings(
         if not others.any(): continue # nobody to be ahead of
         next_ = means[others].sort_values('auc', ascending=False, kind='stable').iloc[0]
         test = tests[(tests.benchmark == name) & (tests.difficulty == 'mean')
-                     & (tests.evaluator == next_.evaluator)].astype(dict(p_holm=float)).iloc[0]
-        lead, p = _ahead(test, next_.evaluator)
+                     & (tests.evaluator == next_.evaluator)].astype(dict(q=float))
+        lead, q = _ahead(test.iloc[0], next_.evaluator)
         ends = None if pd.isna(own.ci_low) else (100*own.ci_low, 100*own.ci_high)
         tuned = ' (tuned on other stories of it)' if name.split(', ')[0] in UNSEEN else ''
         found.append(f'{draw_title(name)}, {own.groups} unseen stories: order_path{tuned} scores a true text above a '
                      f'lie in {100*own.auc:.1f} %{format_interval(100*own.auc, ends, 1)} of the cases, the next, '
-                     f'{next_.evaluator}, in {100*next_.auc:.1f} %; {lead} ({p}, Holm over {test.family}).')
+                     f'{next_.evaluator}, in {100*next_.auc:.1f} %; {lead} ({q}, {corrected_over(test)}).')
     return found
 
 # %% ../../../nbs/papers/montagelie/findings.ipynb #findings-leader

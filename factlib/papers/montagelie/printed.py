@@ -235,12 +235,15 @@ def model_ladder(
     """Mean AUC by model.
 
     - benchmark, model, evaluator: the evaluator's name, or "consistency, as printed"
-    - auc, ci_low, ci_high: in percent"""
+    - auc, ci_low, ci_high: in percent
+    - estimand, scored, groups: as in `aucs`; nothing for what is printed"""
     import pandas as pd
     rows = aucs[(aucs.difficulty == 'mean') & aucs.evaluator.isin(models)]
     own = pd.DataFrame([dict(benchmark=r.benchmark, model=models[r.evaluator][1], evaluator=models[r.evaluator][0],
-                             auc=100*r.auc, ci_low=100*r.ci_low, ci_high=100*r.ci_high) for r in rows.itertuples()],
-                       columns=['benchmark', 'model', 'evaluator', 'auc', 'ci_low', 'ci_high'])
+                             auc=100*r.auc, ci_low=100*r.ci_low, ci_high=100*r.ci_high, estimand=r.estimand,
+                             scored=r.scored, groups=r.groups) for r in rows.itertuples()],
+                       columns=['benchmark', 'model', 'evaluator', 'auc', 'ci_low', 'ci_high', 'estimand', 'scored',
+                                'groups'])
     printed = [dict(benchmark=b, model=name, evaluator='consistency, as printed', auc=float(own_row['mean']))
                for b in dict.fromkeys(own.benchmark) for (_, name), own_row in table_3().iterrows() if name in _SHARED]
     both = pd.concat([own, pd.DataFrame(printed, columns=own.columns)], ignore_index=True)

@@ -9,28 +9,28 @@ __all__ = ['falsehood_findings', 'own_changes_finding', 'graph_findings', 'corre
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-imports
 from ...core.records import DataFrame, is_missing
 from ...report.tables import format_estimate
-from ...report.words import by_interval, listed
+from ...report.words import by_interval, corrected_over, listed
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-false
 _EDITS = {'harmless': 'for harmless edits', 'false 1': 'for one false sentence', 'false 4': 'for four',
           'false all': 'for all false'}
 
 def falsehood_findings(
-    changes:DataFrame, # From `papers.narrativefactscore.tables.changes_table`, with p_holm
+    changes:DataFrame, # From `papers.narrativefactscore.tables.changes_table`, by pair
 )->list[str]: # The answer, and the evaluators of which no difference is shown, if there are any
     """Do summaries with all sentences false score lower than those with as many harmless edits?
 
     - before, after: kinds of versions; only `harmless` against `false all` is read
     - measure: the evaluator
     - delta, ci_low, ci_high: in points of 100; no ends where there is no interval
-    - p_holm"""
+    - q, family"""
     control = changes[(changes.before == 'harmless') & (changes.after == 'false all')]
     control = control.assign(words=[
         f'{r.measure} ' + (f'{format_estimate(r.delta, None, 2)} (no interval)' if is_missing(r.ci_low) else
                            format_estimate(r.delta, (r.ci_low, r.ci_high), 2)) for r in control.itertuples()])
-    sure = control.p_holm < .05
+    sure = control.q < .05
     lower, higher = control[sure & (control.delta < 0)], control[sure & (control.delta > 0)]
-    unclear, over = control.drop([*lower.index, *higher.index]), f'two-sided, Holm over {control.p_holm.notna().sum()}'
+    unclear, over = control.drop([*lower.index, *higher.index]), f'two-sided, {corrected_over(control)}'
     if len(lower) + len(higher):
         found = [f'{len(lower)} of {len(control)} evaluators score summaries with all sentences false lower than those '
                  f'with as many harmless edits ({listed(lower.words)}), {len(higher)} higher ({listed(higher.words)}): '

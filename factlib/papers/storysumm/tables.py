@@ -124,8 +124,8 @@ def _measures(own, n_resamples, seed):
     options = dict(groups=list(own.group), n_resamples=n_resamples, seed=seed)
     columns = list(own.called), list(own.faithful)
     asked = own.groupby('split').asked.first().sum() if 'asked' in own else len(own)
-    row = dict(asked=int(asked), summaries=len(own)) | _with_interval('kappa', kappa(*columns, **options)) | _shares(own)
-    return row | _with_interval('balanced accuracy', balanced_accuracy(*columns, **options), 100)
+    row = dict(asked=int(asked), summaries=len(own)) | _with_interval('kappa', kappa(*columns, **options))
+    return row | _shares(own) | _with_interval('balanced accuracy', balanced_accuracy(*columns, **options), 100)
 
 # %% ../../../nbs/papers/storysumm/tables.ipynb #storysumm-parts
 def _parts(judged, names):

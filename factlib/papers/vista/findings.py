@@ -8,49 +8,67 @@ __all__ = ['support_findings', 'accuracy_findings', 'model_findings', 'ablation_
 # %% ../../../nbs/papers/vista/findings.ipynb #findings-imports
 from ...core.records import DataFrame, is_missing
 from ...report.tables import format_estimate
-from ...report.words import by_interval, listed
+from ...report.words import by_interval, corrected_over, listed
 from .printed import BY_RULES, THREE
+from .tables import GRADED_VISTA, PAPERS_VISTA
 
 # %% ../../../nbs/papers/vista/findings.ipynb #findings-support
+_WHAT = {PAPERS_VISTA: 'the score of the paper, the share of verified claims',
+         GRADED_VISTA: 'our own degree of support'}
+
+def _range(values): return f'{values.min():.2f} to {values.max():.2f}'
+
+def _against_words(name, own):
+    "On how many sets an evaluator is shown to be better than shared words, or worse."
+    sure, sets = own[own.q < .05], f'{len(own)} set' + 's'*(len(own) > 1)
+    better, worse = (sure.difference_low > 0).sum(), (sure.difference_high < 0).sum()
+    unclear = len(own) - better - worse
+    return (f'That {name} ({_WHAT[name]}) beats shared words is shown on {better} of {sets}, the opposite on {worse}'
+            + (f'; on {unclear} it can\'t be told' if unclear else '')
+            + f' (on each set {corrected_over(own)}; differences of {own.difference.min():+.3f} to '
+            f'{own.difference.max():+.3f}).')
+
+def _by_set(name, own):
+    "AUCs and differences."
+    cells = (f'{r.dataset} {r.auc:.3f} (shared words {r.auc - r.difference:.3f}), ' + format_estimate(
+        r.difference, None if is_missing(r.difference_low) else (r.difference_low, r.difference_high))
+        for r in own.itertuples())
+    return f'Set by set, the AUC of {name}, and its difference from shared words: {"; ".join(cells)}.'
+
 def support_findings(
     aucs:DataFrame, # From `metaeval.graded.graded_aucs`, against word_support; columns see below
     made_on:int, # So many of the written dialogues are those that vista's rules were made on
     written:int, # So many were judged
 )->list[str]: # The answer; do claims beat words; set by set; of vista_fitted. None without turns of both labels
-    """Does vista by rules tell supported turns from others, and better than the share of shared words does?
+    """Does vista by rules tell supported turns from others, and better than the share of shared words does? The score
+    of the paper comes first, then our own degree.
 
     - dataset, evaluator
     - auc, ci_low, ci_high
     - difference, difference_low, difference_high: from word_support on the same turns, or missing
-    - p_holm"""
+    - q, family: over the evaluators that met word_support on the set"""
     import pandas as pd
-    better = aucs[aucs.evaluator == 'vista, by rules'].dropna(subset='difference')
-    if not len(better): return []
-    sure = better[(better.difference_low > 0) & (better.p_holm < .05)]
-    worse = better[(better.difference_high < 0) & (better.p_holm < .05)]
-    words, sets = better.auc - better.difference, f'{len(better)} set' + 's'*(len(better) > 1)
-    unclear = len(better) - len(sure) - len(worse)
+    known = aucs.dropna(subset='difference')
+    of = {name: own for name in _WHAT if len(own := known[known.evaluator == name])}
+    if not of: return []
+    words = pd.concat(own.auc - own.difference for own in of.values())
+    n = known.dataset[known.evaluator.isin(list(of))].nunique()
     fitted = aucs[(aucs.evaluator == 'vista_fitted') & aucs.auc.notna()]
     interval = lambda r: f' [{r.ci_low:.3f}, {r.ci_high:.3f}]' if pd.notna(r.ci_low) else ' (no interval)'
-    by_set = '; '.join(f'{r.dataset} {r.auc:.3f}, ' + format_estimate(
-        r.difference, None if is_missing(r.difference_low) else (r.difference_low, r.difference_high))
-        for r in better.itertuples())
     return [
-        f'Without a language model, vista by rules tells supported turns from others with an AUC of '
-        f'{better.auc.min():.2f} to {better.auc.max():.2f} on {sets} (chance: 0.50), and the share of words found in '
-        f'the source alone with {words.min():.2f} to {words.max():.2f}.'
-        + (f' Its rules were made on {made_on} of the {written} written dialogues.' if made_on else ''),
-        f'That claims beat shared words is shown on {len(sure)} of {sets}, the opposite on {len(worse)}'
-        + (f'; on {unclear} it can\'t be told (Holm over the table, differences of {better.difference.min():+.3f} to '
-           f'{better.difference.max():+.3f}).' if unclear else ' (Holm over the table).'),
-        f'Set by set, the AUC of vista by rules and its difference from shared words: {by_set}.',
+        'Without a language model, supported turns are told from others with an AUC of '
+        + ', '.join(f'{_range(own.auc)} by {name} ({_WHAT[name]})' for name, own in of.items())
+        + f', and {_range(words)} by the share of words found in the source alone, on {n} set{"s"*(n > 1)} '
+        '(chance: 0.50).'
+        + (f' The rules were made on {made_on} of the {written} written dialogues.' if made_on else ''),
+        *(_against_words(name, own) for name, own in of.items()), *(_by_set(name, own) for name, own in of.items()),
         'vista_fitted, with weights from BEGIN\'s development sets, on other turns: '
         + '; '.join(f'{r.dataset} {r.auc:.3f}{interval(r)}' for r in fitted.itertuples()) + '.']
 
 # %% ../../../nbs/papers/vista/findings.ipynb #findings-accuracy
 def accuracy_findings(
     accuracy:DataFrame, # From `papers.vista.tables.accuracy_table`
-)->list[str]: # For vista and for vista_fitted; none if word_support judged nothing
+)->list[str]: # For vista, our own degree, and vista_fitted; none if word_support judged nothing
     """Accuracies beside two floors.
 
     - dataset, evaluator
@@ -58,8 +76,9 @@ def accuracy_findings(
     - accuracy, majority: in percent; the second of always saying the more frequent label"""
     scored = accuracy[accuracy.turns > 0]
     floor, found = scored[scored.evaluator == 'word_support'].set_index('dataset'), []
-    for name in ('vista, by rules, graded', 'vista_fitted') if len(floor) else ():
+    for name in (PAPERS_VISTA, GRADED_VISTA, 'vista_fitted') if len(floor) else ():
         mine = scored[scored.evaluator == name].set_index('dataset')
+        if not len(mine): continue
         found.append(f'Accuracy of {name} beside word_support and the more frequent label: '
                      + '; '.join(f'{d} {mine.accuracy[d]:.1f} ({floor.accuracy[d]:.1f}, {mine.majority[d]:.1f})'
                                  for d in mine.index) + '.')

@@ -102,7 +102,8 @@ def _room(names, texts, annotate):
     turn = 35 if label_width(columns, 18) + .06 > (width - side - .9) / (count * across) else 0
     deep = 1 + any('\n' in text for text in texts.ravel())
     tall = max(shown_label(row).count('\n') + 1 for row in rows) # lines of a row's label
-    height = len(rows) * max(.2 + .19 * deep, .06 + .16 * tall) + .6 + (label_width(columns, 34, 1) * .58 if turn else .1)
+    below = label_width(columns, 34, 1) * .58 if turn else .1
+    height = len(rows) * max(.2 + .19 * deep, .06 + .16 * tall) + .6 + below
     return width, height, across, turn
 
 # %% ../../../nbs/report/figures/heatmap.ipynb #heatmap-panels

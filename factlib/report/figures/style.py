@@ -52,13 +52,13 @@ def _style():
 # %% ../../../nbs/report/figures/style.ipynb #style-png
 def _png(fig, dpi):
     "A PNG in 256 colours, unless one would change visibly."
-    from PIL import Image
+    from PIL import Image, ImageChops
     drawn, small = io.BytesIO(), io.BytesIO()
     with _style(): fig.savefig(drawn, format='rgba', dpi=dpi) # bare pixels, which need not be packed and unpacked
     width, height = (int(inches*dpi) for inches in fig.get_size_inches())
     full = Image.frombytes('RGBA', (width, height), drawn.getvalue()).convert('RGB')
     few = full.quantize(256, dither=Image.Dither.NONE)
-    change = np.abs(np.asarray(full, int) - np.asarray(few.convert('RGB'), int)).max()
+    change = max(most for _, most in ImageChops.difference(full, few.convert('RGB')).getextrema())
     (few if change <= 40 else full).save(small, 'png', optimize=True, dpi=(dpi, dpi))
     return small.getvalue()
 
@@ -78,9 +78,12 @@ def figure_bytes(
             with _style(): fig.savefig(file, format='svg', metadata={'Date': None, 'Creator': None})
             data = file.getvalue()
         else:
+            drawn, size = 1, 0
             for one in (dpi,) if dpi else _DPI:
-                data = _png(fig, one)
-                if len(data) < 100_000: break
+                if size*(one/drawn)**1.5 >= 100_000 and one > _DPI[-1]: continue # it would be too large as well
+                data, drawn = _png(fig, one), one
+                size = len(data)
+                if size < 100_000: break
         fig.drawn[kind, dpi] = data
         fig.stale = False
     return fig.drawn[kind, dpi]
@@ -98,7 +101,7 @@ def _settled(fig):
     "The figure with a fixed layout, so that every saving gives the same bytes, and the same picture in every kernel."
     layout = fig.get_layout_engine()
     for _ in range(2 if layout and fig.axes else 0): layout.execute(fig) # the second settles what moved in the first
-    fig.set_layout_engine('none')
+    fig.set_layout_engine(None) # after 'none', each saving would draw twice
     fig._ipython_display_ = functools.partial(_show, fig)
     return fig
 

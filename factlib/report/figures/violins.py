@@ -33,13 +33,18 @@ def _bodies(ax, data, c, flat):
 # %% ../../../nbs/report/figures/violins.ipynb #violins-points
 _MEAN = dict(marker='D', markersize=6, color='white', markeredgecolor=INK, markeredgewidth=1.1)
 
-def _points(ax, ys, at, room, colour, flat):
+_MANY = 1500 # scores in a figure, beyond which its file would hold little but dots
+
+def _points(ax, ys, at, room, colour, flat, dots=True):
     "Single scores beside each other by a fixed jitter, and their mean as a white diamond."
     shift = at + np.random.default_rng(0).uniform(-room, room, len(ys)) * (len(ys) > 1)
     size, alpha = (10, .75) if len(ys) <= 100 else (4, .3)
     xy = lambda p, v: (v, p) if flat else (p, v)
     look = dict(s=size, color=colour, alpha=alpha, linewidths=.3 * (size > 4), edgecolors='white')
-    ax.scatter(*xy(shift, ys), zorder=3, rasterized=len(ys) > 1000, **look)
+    if not dots: # then each value once, and none where a violin shows them
+        few = np.unique(ys) if len(set(ys)) < 3 else np.empty(0)
+        ax.scatter(*xy(np.full(len(few), at), few), zorder=3, s=10, color=colour, linewidths=0)
+    else: ax.scatter(*xy(shift, ys), zorder=3, rasterized=len(ys) > 1000, **look)
     ax.plot(*xy([at], [np.mean(ys)]), zorder=4, **_MEAN)
 
 # %% ../../../nbs/report/figures/violins.ipynb #violins-count
@@ -60,7 +65,7 @@ def _panel(ax, data, c, flat):
     for i, j in itertools.product(range(len(groups)), range(len(kinds))):
         ys, at = data.y[(data.i == i) & (data.j == j)].to_numpy(), i + dodge(j, len(kinds))
         known = ys[~np.isnan(ys)]
-        if len(known): _points(ax, known, at, .2 / len(kinds), c.colours[kinds[j]], flat)
+        if len(known): _points(ax, known, at, .2 / len(kinds), c.colours[kinds[j]], flat, len(c.data) <= _MANY)
         _count(ax, at, ys, flat, .37 / len(kinds))
 
 # %% ../../../nbs/report/figures/violins.ipynb #violins-shape
@@ -132,6 +137,8 @@ def violins(
     order_hue=None, # Labels of `hue`
     **kwargs,
 ): # A `matplotlib.figure.Figure`
-    "Violins with every score as a dot, the mean as a white diamond and n at the foot. Many groups lie on their side."
+    """Violins with every score as a dot, the mean as a white diamond and n at the foot. Many groups lie on their side.
+
+    Over 1,500 scores only a group without a violin, of fewer than three different values, has dots."""
     c = chart(frame, dict(x=(x, order_x), hue=(hue, order_hue)), dict(y=y), False, **kwargs)
     return _draw(c, share, x if x_label is None else x_label)

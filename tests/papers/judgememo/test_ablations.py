@@ -7,25 +7,25 @@ from factlib.papers.judgememo.ablations import (configured_deltas, context_cells
 from factlib.report.published import published
 from sentences import ends, joined, says
 
-def parts(low, high, p_holm):
+def parts(low, high, q):
     return part_findings(pd.DataFrame(dict(part=['summaries', 'overlap'], level=['2000', 'full'],
                                            change=[(low + high)/2, 0.], ci_low=[low, -.1], ci_high=[high, .1],
-                                           p_holm=[p_holm, 1.])))
+                                           q=[q, 1.], family=2)))
 
-@pytest.mark.parametrize('low, high, p_holm, words', [
+@pytest.mark.parametrize('low, high, q, words', [
     (.02, .08, .01, ['less with summaries at 2,000 tokens (0.050 [0.020, 0.080] points)',
                      'more with no part', 'for 1 of 2', 'what remains is summaries at 2,000 tokens']),
     (-.08, -.02, .2, ['less with no part', 'more with summaries at 2,000 tokens', 'for 1 of 2', 'none is significant']),
     (-.02, .08, 1., ['less with no part', 'more with no part', 'for 2 of 2'])])
-def test_what_a_part_changes(low, high, p_holm, words):
-    says(parts(low, high, p_holm), *words)
+def test_what_a_part_changes(low, high, q, words):
+    says(parts(low, high, q), *words)
 
-@pytest.mark.parametrize('change, p_holm, words',
+@pytest.mark.parametrize('change, q, words',
                          [(.05, .01, 'Faults are noticed less with summaries at 2,000 tokens'),
                           (-.05, .01, 'Faults are noticed more with summaries at 2,000 tokens'),
                           (.05, .2, 'In none of 2 comparisons')])
-def test_what_leads_of_the_parts(change, p_holm, words):
-    says(parts(change - .02, change + .02, p_holm)[1], words)
+def test_what_leads_of_the_parts(change, q, words):
+    says(parts(change - .02, change + .02, q)[1], words)
 
 @pytest.mark.parametrize('mean, p_holm, words', [
     (-.2, .01, ['less is noticed in the long text of [17] (−0.20 [−0.30, −0.10] points, below 0 in 20 of 24',
@@ -34,7 +34,7 @@ def test_what_leads_of_the_parts(change, p_holm, words):
     (-.2, .3, ['of no fault, and more of no fault', 'other 2 of 2'])])
 def test_what_long_texts_hide(mean, p_holm, words):
     pooled = pd.DataFrame(dict(task=['[17]', '[24]'], variant=['17', '24'], mean=[mean, 0.], ci_low=[mean - .1, -.1],
-                               ci_high=[mean + .1, .1], p_holm=[p_holm, 1.], below=20, configurations=24))
+                               ci_high=[mean + .1, .1], p_holm=[p_holm, 1.], family=2, below=20, configurations=24))
     text = pooled_finding(pooled)
     says(text, *words)
     assert ('But of [17] the short texts also hold more' in text) == (mean < 0 and p_holm < .05)

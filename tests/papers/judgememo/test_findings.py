@@ -18,7 +18,8 @@ def cells(*intervals, p_holm=1.):
     "Combinations of judge and fault with these intervals."
     names = ['43', '41', '42', '32', '17', '24']
     return pd.DataFrame([dict(evaluator='LI', variant=v, task=f'[{v}]', metric='fluency', mean=(low + high)/2,
-                              ci_low=low, ci_high=high, p_holm=p_holm, missing=0, asked=65, scored=65, t=2.)
+                              ci_low=low, ci_high=high, p_holm=p_holm, family=len(intervals), missing=0, asked=65,
+                              scored=65, t=2.)
                          for v, (low, high) in zip(names, intervals)])
 
 # Do the judges see the faults?
@@ -57,6 +58,11 @@ def test_who_notices_more_faults():
 def test_whether_long_texts_hide_faults(low, high, words):
     says(length_findings(cells((low, high), (-.1, .1))), words)
 
+def test_the_family_is_that_of_the_rows():
+    "Of four tests two hold after the correction, one each way; their number is the one they were corrected over."
+    found = length_findings(cells((-.4, -.2), (-.4, -.2), (.2, .4), (-.1, .1)).assign(p_holm=[.01, .2, .02, 1.]))
+    says(found, 'in 1 no difference is shown. 2 remain (Holm over 4 tests): less in 1, more in 1.')
+
 def test_scores_that_are_missing_are_named_where_they_are_many():
     table = cells((-.1, .1), (-.1, .1))
     assert 'missing' not in joined(length_findings(table))
@@ -70,7 +76,7 @@ def test_scores_that_are_missing_are_named_where_they_are_many():
     ((.05, -.3), 'in 1 of 2 combinations of judge and fault ([43]), and more in 0; for 1 that can\'t be told')])
 def test_whether_faults_are_noticed_less_in_full(means, words):
     table = pd.DataFrame(dict(variant=['17', '43'], task=['[17]', '[43]'],
-                              evaluator='LI', p_holm=1., missing=0, asked=30))
+                              evaluator='LI', p_holm=1., family=3, missing=0, asked=30))
     says(length_findings(ends(table, means, .1)), words)
 
 @pytest.mark.parametrize('mean, word', [(-.3, 'less'), (.3, 'more'), (.05, 'neither shown')])
@@ -108,7 +114,7 @@ def test_what_untouched_texts_lose():
 
 def test_whether_a_memory_changes_what_long_texts_hide():
     def moved(estimate, p_holm):
-        change = ends(pd.DataFrame(dict(evaluator=['LI', 'Q'], variant=['17', '17'], p_holm=[p_holm, 1.])),
+        change = ends(pd.DataFrame(dict(evaluator=['LI', 'Q'], variant=['17', '17'], p_holm=[p_holm, 1.], family=2)),
                       [estimate, .1], .2)
         return change_findings(change)
     says(moved(.5, .01),
@@ -121,12 +127,13 @@ def test_whether_a_memory_changes_what_long_texts_hide():
 @pytest.mark.parametrize('p, differ', [(.04, 6), (.06, 0)])
 def test_lengths_are_compared_two_sided(p, differ):
     table = pd.DataFrame([dict(setup=s, evaluator='LI', variant=v, p=p,
-                               p_holm=6*p, scored=30, mean=-.1, ci_low=-.2, ci_high=0.)
+                               p_holm=6*p, family=6, scored=30, mean=-.1, ci_low=-.2, ci_high=0.)
                           for s in ('vanilla_30', 'judgememo') for v in ('43', '41', '42', '24', '17', '32')])
     judges = same_judges(table, ['LI'])
     says(length_count_findings(table, judges, dict(vanilla_30='v30', judgememo='J')),
          f'J, models recorded in full under both (LI): 2K and Full are shown to differ (two-sided, p below .05) in '
-         f'{differ} of 6', 'in 0 after Holm', '[17], J: LI -0.10 points [-0.20, +0.00].')
+         f'{differ} of 6', 'in 0 corrected over its set-up (Holm over 6 tests)',
+         '[17], J: LI -0.10 points [-0.20, +0.00].')
 
 @pytest.mark.parametrize('vanilla, memo, words', [
     ((2, 0), (0, 2), ['differently in 2 of 2 cases under a single prompt and in 0 under JudgeMemo']),
@@ -136,7 +143,7 @@ def test_at_which_the_lengths_are_judged_differently(vanilla, memo, words):
             for setup, (apart, open_) in (('vanilla', vanilla), ('JudgeMemo', memo))
             for low in [.1]*apart + [-.1]*open_]
     gaps = pd.DataFrame(dict(variant=['17', '42'], evaluator='LI', judgememo=[.1, .3],
-                             vanilla=[.4, .6], p_holm=[.01, .2]))
+                             vanilla=[.4, .6], p_holm=[.01, .2], family=2))
     says(apart_finding(pd.DataFrame(rows), ['LI'], 30), *words, 'what is not shown is not absent')
     says(distance_finding(gaps), '0.20 points apart under JudgeMemo and 0.50 under a single prompt',
          'in 1 of 2 cases ([17] LI); in the other 1')

@@ -7,20 +7,21 @@ from factlib.papers.judgememo.memories import (fault_by_fault_finding, label_fin
                                                rule_test_finding)
 from sentences import says
 
-@pytest.mark.parametrize('low, high, p_holm, words', [
+@pytest.mark.parametrize('low, high, q, words', [
     (.1, .5, .04, ['is "mean" in 2 of 3 and "worst" in 0 of 1 configurations of 2 models; worse (below 0) is no rule.',
-                   'Holm over all 4 tests (rules, judges, lengths) a rule is better than the final call in 1 and worse '
-                   'in 0 ("mean" by LI base on whole documents, p 0.040); the least other p is 0.200.']),
+                   'Corrected over rules, judges and lengths (Benjamini-Hochberg over 4 tests) a rule is better than '
+                   'the final call in 1 and worse in 0 ("mean" by LI base on whole documents, q 0.040); the least '
+                   'other q is 0.200.']),
     (-.5, -.1, .04,
      ['is "mean" in 0 of 3 and "worst" in 0 of 1 configurations of 2 models; worse (below 0) is "mean" in 2 of 3.',
-      'in 0 and worse in 1 ("mean" by LI base on whole documents, p 0.040); the least']),
-    (.1, .5, .12, ['is "mean" in 2 of 3', 'in 0 and worse in 0; the least other p is 0.120.']),
+      'in 0 and worse in 1 ("mean" by LI base on whole documents, q 0.040); the least']),
+    (.1, .5, .12, ['is "mean" in 2 of 3', 'in 0 and worse in 0; the least other q is 0.120.']),
     (-.1, .5, 1., ['is "mean" in 0 of 3', 'worse (below 0) is no rule', 'in 0 and worse in 0'])])
-def test_whether_a_rule_is_better(low, high, p_holm, words):
+def test_whether_a_rule_is_better(low, high, q, words):
     solid = pd.DataFrame(dict(evaluator=['LI base', 'LI context', 'Q base', 'LI base'],
                               rule=['mean']*3 + ['worst'], level='full',
                               gain=[(low + high)/2, .1, (low + high)/2, 0.], gain_low=[low, -.2, low, -.1],
-                              gain_high=[high, .4, high, .1], p_holm=[p_holm, .2, .3, 1.]))
+                              gain_high=[high, .4, high, .1], q=[q, .2, .3, 1.], family=4))
     says([rule_finding(solid), rule_test_finding(solid)], *words)
 
 def test_what_a_rule_saves():

@@ -27,12 +27,12 @@ def test_a_score_that_cannot_be_read_is_missing_too():
     says(missing_words(missing_scores(pd.DataFrame(rows))), 'v1 (25.0 %) lacks fewest scores and v2 (50.0 %) most',
          'Of these 3 missing scores 1 are of replies that were cut off; 2 could not be read, 2 of them with v2.')
 
-@pytest.mark.parametrize('change, p_holm, words',
+@pytest.mark.parametrize('change, q, words',
                          [(-.5, .01, 'more is noticed with v1 (not recorded with Q) and less with no prompt'),
                           (.5, .01, 'more is noticed with no prompt and less with v1 (not recorded with Q)'),
                           (-.5, .2, 'for the other 1 no difference is shown')])
-def test_prompts_beside_that_of_the_main_study(change, p_holm, words):
-    beside = pd.DataFrame(dict(prompt=['v1'], judges=[['LI']], change=[change], p_holm=[p_holm], documents=5))
+def test_prompts_beside_that_of_the_main_study(change, q, words):
+    beside = pd.DataFrame(dict(prompt=['v1'], judges=[['LI']], change=[change], q=[q], family=1, documents=5))
     says(beside_words(beside, ['LI', 'Q'], ['v1', 'v4-1']), words, 'on 5 texts. Not compared: v4-1.')
 
 def test_a_document_counts_once():

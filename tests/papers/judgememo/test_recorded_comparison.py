@@ -62,13 +62,14 @@ def test_combinations_that_were_fitted_here_are_counted():
     assert 'fitted' not in separated(1., 3., 'combination') # it separates less consistently
 
 def test_who_is_fooled_and_what_the_length_gives_away():
-    tests = pd.DataFrame([dict(evaluator=e, variant='41', fault='typos', effect=effect, p_holm=p)
+    tests = pd.DataFrame([dict(evaluator=e, variant='41', fault='typos', effect=effect, p_holm=p, family=6)
                           for e, effect, p in (('counter', .8, .01), ('surer', -2., .01), ('open', .8, .2),
                                                ('length', -.7, .01))])
     judges = ['counter', 'surer', 'open']
-    assert joined(fooled_findings(tests, judges)).endswith('spoilt: counter by [41] typos (d_z +0.8).')
+    fooled = joined(fooled_findings(tests, judges))
+    assert fooled.endswith('spoilt (Holm over 6 tests): counter by [41] typos (d_z +0.8).')
     assert fooled_findings(tests[1:], judges) == []
-    says(length_control_findings(tests), 'changes significantly with [41] typos (d_z -0.7): there')
+    says(length_control_findings(tests), 'changes with [41] typos (d_z -0.7) (Holm over 6 tests): there')
     assert length_control_findings(tests.assign(p_holm=1.)) == []
 
 def test_surprisal_so_far():
@@ -80,12 +81,12 @@ def test_surprisal_so_far():
 
 def test_what_two_lengths_show():
     def at_two_lengths(effect, p_holm):
-        lengths = pd.DataFrame([dict(evaluator=e, variant='17', fault='f', p=p_holm, p_holm=p_holm,
+        lengths = pd.DataFrame([dict(evaluator=e, variant='17', fault='f', p=p_holm, p_holm=p_holm, family=2,
                                      effect=effect, dz_short=1., dz_long=1. + effect) for e in ('LI', 'rouge1')])
         return joined([two_lengths_finding(lengths, {'LI'}, 'recorded language models', 8),
                        two_lengths_finding(lengths, {'rouge1'}, 'offline evaluators', 8), least_effect_finding(8),
                        *offline_lengths_findings(lengths, {'rouge1'})])
-    says(at_two_lengths(-.8, .01), 'recorded language models: after Holm (over 2 tests, two-sided)',
+    says(at_two_lengths(-.8, .01), 'recorded language models: corrected (Holm over 2 tests, two-sided)',
          'in 1 of 1 tests, in 1 of them because', 'rouge1 on [17] f (1.0 and 0.2)')
     says(at_two_lengths(.8, .01), 'in 1 of 1 tests, in 0 of them because')
     text = at_two_lengths(-.8, .2)

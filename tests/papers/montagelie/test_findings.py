@@ -7,25 +7,25 @@ from factlib.papers.montagelie.findings import (announced_findings, batch_findin
                                                 unseen_findings)
 from sentences import joined
 
-def unseen(ours, other, p_holm, benchmark='storysumm_order', stories=7):
+def unseen(ours, other, q, benchmark='storysumm_order', stories=7):
     "Two evaluators' mean AUC on unseen stories, and the test of their difference."
     aucs = pd.DataFrame([dict(benchmark=benchmark, evaluator=e, difficulty='mean',
                               auc=auc, ci_low=auc - .1, ci_high=auc + .05, groups=stories)
                          for e, auc in (('order_path', ours), ('rougeL', other))])
     tests = pd.DataFrame([dict(benchmark=benchmark, evaluator='rougeL',
-                               difficulty='mean', difference=other - ours, p_holm=p_holm, family=3, groups=stories)])
+                               difficulty='mean', difference=other - ours, q=q, family=3, groups=stories)])
     return joined(unseen_findings(aucs, tests))
 
-@pytest.mark.parametrize('ours, other, p_holm, says',
+@pytest.mark.parametrize('ours, other, q, says',
                          [(.9, .7, .01,
                            '7 unseen stories: order_path (tuned on other stories of it) scores a true text above a lie '
-                           'in 90.0 % [80.0, 95.0] of the cases, the next, rougeL, in 70.0 %; order_path is ahead (p '
+                           'in 90.0 % [80.0, 95.0] of the cases, the next, rougeL, in 70.0 %; order_path is ahead (q '
                            '0.010'),
                           (.7, .9, .01, 'rougeL is ahead'),
-                          (.9, .7, .2, 'neither is shown to be ahead (p 0.200, Holm over 3)'),
+                          (.9, .7, .2, 'neither is shown to be ahead (q 0.200, Benjamini-Hochberg over 3 tests)'),
                           (.9, .7, None, 'neither is shown')])
-def test_who_is_ahead_on_unseen_stories(ours, other, p_holm, says):
-    assert says in unseen(ours, other, p_holm)
+def test_who_is_ahead_on_unseen_stories(ours, other, q, says):
+    assert says in unseen(ours, other, q)
 
 def test_texts_that_order_path_was_not_tuned_on_need_no_warning():
     assert 'tuned' not in unseen(.9, .7, .01, 'montagelie')

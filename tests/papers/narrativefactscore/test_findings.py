@@ -8,25 +8,26 @@ from factlib.papers.narrativefactscore.findings import (correlation_finding, fal
 from factlib.papers.narrativefactscore.tables import ablation_table, changes_table, measured
 from sentences import joined, says
 
-def changes(low, high, p_holm):
+def changes(low, high, q):
     "All sentences false against harmless edits, for one evaluator and for one that never changes."
     return pd.DataFrame([dict(before='harmless', after='false all', measure=m,
-                              delta=(lo + hi)/2, ci_low=lo, ci_high=hi, p_holm=p)
-                         for m, lo, hi, p in (('factscore', low, high, p_holm), ('rouge1', -1., 1., 1.))])
+                              delta=(lo + hi)/2, ci_low=lo, ci_high=hi, q=p, family=2)
+                         for m, lo, hi, p in (('factscore', low, high, q), ('rouge1', -1., 1., 1.))])
 
-@pytest.mark.parametrize('low, high, p_holm, words',
+@pytest.mark.parametrize('low, high, q, words',
                          [(-9., -3., .01,
                            '1 of 2 evaluators score summaries with all sentences false lower than those with as many '
                            'harmless edits (factscore −6.00 [−9.00, −3.00]), 0 higher (none): points of 100, '
-                           'two-sided, Holm over 2. All'),
+                           'two-sided, Benjamini-Hochberg over 2 tests. All'),
                           (3., 9., .01, 'edits (none), 1 higher (factscore 6.00 [3.00, 9.00])'),
                           (-9., -3., .2,
                            'None of 2 evaluators is shown to score summaries with all sentences false lower than those '
-                           'with as many harmless edits, or higher (two-sided, Holm over 2). All sentences false '
+                           'with as many harmless edits, or higher (two-sided, Benjamini-Hochberg over 2 tests). All '
+                           'sentences false '
                            'against as many harmless edits, no difference shown: factscore −6.00 [−9.00, −3.00] and '
                            'rouge1 0.00 [−1.00, 1.00]')])
-def test_whether_falsehoods_cost_more_than_edits(low, high, p_holm, words):
-    says(falsehood_findings(changes(low, high, p_holm)), words)
+def test_whether_falsehoods_cost_more_than_edits(low, high, q, words):
+    says(falsehood_findings(changes(low, high, q)), words)
 
 def test_what_edits_of_true_summaries_do():
     own = pd.DataFrame([dict(before='original', after=after, measure='narrativefactscore, by rules', delta=d, ci_low=low,
@@ -37,7 +38,7 @@ def test_what_edits_of_true_summaries_do():
 def test_each_pair_of_kinds_is_a_family_of_its_own():
     """Falls in the ratio of 1 to 6 on six stories, for each question.
 
-    Two evaluators are two tests of a question, so Holm doubles p for both, whatever the four other questions are."""
+    Under Benjamini and Hochberg the largest p stays as it is, and no other is above it: of equal ones all stay."""
     edits = {'original': 0, 'harmless': 1, 'false 1': 2, 'false 4': 3, 'false all': 4}
     rows = [dict(dataset='holmes_false', evaluator=e, variant=v,
                  level=v.split()[-1], group=f's{i}', example_id=f's{i}/{v}', value=(50 - k*(i + 1))/100)
@@ -45,9 +46,9 @@ def test_each_pair_of_kinds_is_a_family_of_its_own():
     scores = measured(pd.DataFrame(rows), {e: (e, 'value') for e in ('factscore', 'rouge1')})
     pairs = [('original', after) for after in list(edits)[1:]] + [('harmless', 'false all')]
     found = changes_table(scores, pairs, family='pair', seed=0)
-    assert found.p_holm.tolist() == pytest.approx((2*found.p).tolist())
+    assert found.q.tolist() == pytest.approx(found.p.tolist()) and set(found.family) == {2}
     whole = changes_table(scores, pairs, seed=0) # the table as one family
-    assert whole.p_holm.min() == pytest.approx(10*found.p.min())
+    assert whole.q.max() == pytest.approx(whole.p.max()) and set(whole.family) == {10}
 
 def graph_finding(whole, form, books=12, same=False):
     "The findings of the table of correlations, for scores that follow the truth with these errors."
