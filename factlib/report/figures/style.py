@@ -393,7 +393,7 @@ def outer_labels(
         if i % across == 0 and y_label: ax.set_ylabel(shown_label(y_label, 40, 2))
         if i + across < len(panels): continue
         ax.tick_params(labelbottom=True)
-        if x_label: ax.set_xlabel(shown_label(x_label, 60, 2))
+        if x_label: ax.set_xlabel(shown_label(x_label, *((60, 2) if across == 1 else (66 // across, 4))))
 
 # %% ../../../nbs/report/figures/style.ipynb #style-zero
 def reference_line(
