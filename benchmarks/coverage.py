@@ -413,7 +413,7 @@ def cells(line, groups=GROUPS):
     crossed = [Data(g, sizes, shared, first) for sizes in SIZES for shared in SHARED for g in groups]
     return crossed + [Data(g, 'log-normal', .3, scores) for scores in others for g in groups]
 
-def table(lines=LINES, groups=GROUPS, n=300, again=2000, seed=1, jobs=1):
+def table(lines=LINES, groups=GROUPS, n=250, again=1000, seed=1, jobs=1):
     "All rows, line after line. The truths are found beforehand, once for all."
     todo = [(line.full_name, data, *truth(line, data), n, again, seed) for line in lines
             for data in cells(line, groups)]
@@ -493,8 +493,8 @@ def main():
     parser.add_argument('--quick', action='store_true', help='100 simulations, 6 and 20 groups, no second round')
     parser.add_argument('--statistic', nargs='+', default=[''], help='only lines that begin so: AUC, "Kendall, 0"; '
                         'then all cells are shown')
-    parser.add_argument('--n', type=int, help='simulations a cell in the first round; 300')
-    parser.add_argument('--again', type=int, help='in the second round, of doubtful cells; 2000')
+    parser.add_argument('--n', type=int, help='simulations a cell in the first round; 250')
+    parser.add_argument('--again', type=int, help='in the second round, of doubtful cells; 1000')
     parser.add_argument('--groups', type=int, nargs='+', help='how many (even numbers)')
     parser.add_argument('--seed', type=int, default=1, help='of the first round; the second has the next')
     parser.add_argument('--jobs', type=int, default=min(2, os.cpu_count() or 1), help='processes')
@@ -502,7 +502,7 @@ def main():
     parser.add_argument('--show', nargs='+', default=[], metavar='CSV', help='simulate nothing, show these; of several '
                         'only the cells that all have')
     options = parser.parse_args()
-    usual = dict(n=100, again=0, groups=(6, 20)) if options.quick else dict(n=300, again=2000, groups=GROUPS)
+    usual = dict(n=100, again=0, groups=(6, 20)) if options.quick else dict(n=250, again=1000, groups=GROUPS)
     for name, value in usual.items():
         if getattr(options, name) is None: setattr(options, name, value)
     lines = [line for line in LINES if line.full_name.startswith(tuple(options.statistic))]

@@ -42,9 +42,9 @@ RECORDED = { # Benchmark -> its examples -> what recorded judges said of them
     'hanna': lambda examples: hanna_recorded(examples, MEASURES)}
 QUICK = ['holmes_order', 'storysumm', 'hanna']
 
-def relabelled(examples, rng):
-    "The examples with each other's truths. What has no truth, and controls, stay as they are."
-    known = [i for i, e in enumerate(examples) if e.truth is not None and not is_control(e)]
+def relabelled(examples, rng, controls=False):
+    "The examples with each other's truths. What has no truth stays as it is, and so do controls, unless they count."
+    known = [i for i, e in enumerate(examples) if e.truth is not None and (controls or not is_control(e))]
     groups = defaultdict(list)
     for i in known: groups[examples[i].group].append(i)
     by_size = defaultdict(list)
@@ -93,7 +93,7 @@ def false_findings(columns, rng):
 
 def false_cells(judgements, benchmarks, rng):
     "Benchmark -> cells of small_matrix on relabelled texts: (whose interval excludes chance, all, without one)."
-    anew = [replace(b, examples=relabelled(b.examples, rng)) for b in benchmarks]
+    anew = [replace(b, examples=relabelled(b.examples, rng, controls=True)) for b in benchmarks] # as true as any there
     table = matrix.small_matrix(judgements, anew)
     table = table[table.estimate.notna()]
     chance = table.statistic.str.startswith('AUC')*.5

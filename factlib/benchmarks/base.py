@@ -98,13 +98,15 @@ def _from_file(path, split, **meanings):
 
 # %% ../../nbs/benchmarks/base.ipynb #base-sample
 def sample_groups(
-    examples:list, # `Example`s
+    examples:list, # `Example`s, or what else has a group, and perhaps a truth
     n:int, # So many groups
     seed:int|str=0, # Another seed draws others
 )->list: # In the same order
     "The examples of `n` groups drawn at random, of two labels each in a third of them; all if there are no more."
     n, labels = check_count(n, 'The number of groups', 1), {}
-    for e in examples: labels.setdefault(e.group, set()).update([e.truth] if isinstance(e.truth, str) else [])
+    for e in examples:
+        truth = getattr(e, 'truth', None)
+        labels.setdefault(e.group, set()).update([truth] if isinstance(truth, str) else [])
     left, drawn = sorted(labels, key=lambda group: digest(f'{seed}\n{group}')), []
     kinds = sorted(set().union(*labels.values()))
     while left and len(drawn) < n: # group by group, so that fewer are always among more

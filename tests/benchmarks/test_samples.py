@@ -55,9 +55,9 @@ def test_background_is_another_book():
 
 @pytest.fixture
 def no_cache():
-    for f in (samples.big_text, samples._stories): f.cache_clear()
+    for f in (samples.big_text, samples._books, samples._stories): f.cache_clear()
     yield
-    for f in (samples.big_text, samples._stories): f.cache_clear()
+    for f in (samples.big_text, samples._books, samples._stories): f.cache_clear()
 
 def test_without_the_package(monkeypatch, no_cache):
     monkeypatch.setattr(samples.importlib.util, 'find_spec', lambda name: None)

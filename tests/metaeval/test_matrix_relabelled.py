@@ -38,6 +38,13 @@ def test_controls_and_texts_without_a_truth_stay():
         assert [e.truth for e in anew[2:]] == ['true', None]
 
 
+def test_controls_take_part_where_they_count():
+    examples = texts(['false'], 'a') + [Example('d', target='A text.', truth='true', group='a', variant='harmless')]
+    drawn = {tuple(e.truth for e in script.relabelled(examples, np.random.default_rng(i), controls=True))
+             for i in range(30)}
+    assert drawn == {('false', 'true'), ('true', 'false')}
+
+
 def test_who_knows_the_truth_is_at_chance_on_relabelled_texts():
     "40 groups of a true and a false text: one in 1,000 draws is beyond .5 +-.26 (3.3 errors of sqrt(.25/40) = .079)."
     examples = [e for g in range(40) for e in texts(['true', 'false'], f'g{g:02d}')]

@@ -22,7 +22,7 @@ def test_ragas_rows_need_no_mapping(tmp_path):
                           '--out', 'outputs/replies', cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     judged = pd.read_parquet(tmp_path/'outputs/replies/judgements.parquet')
-    assert list(judged[judged.evaluator == 'factscore'].absence.fillna('')) == ['', '', 'inapplicable']
+    assert list(judged[judged.evaluator == 'factscore, by rules'].absence.fillna('')) == ['', '', 'inapplicable']
     scores = pd.read_csv(tmp_path/'outputs/replies/tables/scores.csv')
     assert list(scores.example_id) == [1, 2, 3] and scores.rouge1_absence.iloc[2] == 'inapplicable'
     page = (tmp_path/'outputs/index.html').read_text(encoding='utf-8')

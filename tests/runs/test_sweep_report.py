@@ -65,7 +65,7 @@ def check_shown():
         cell = pd.read_parquet(Path('swept')/name/'judgements.parquet')
         for (evaluator, dataset, seed), own in cell.groupby(['evaluator', 'benchmark', 'seed']):
             rows[f'{dataset}, seed {seed}', evaluator] = len(own), own.value.count(), own.value.mean()
-    assert {key: tuple(row) for key, row in table.iterrows()} == rows
+    assert {key: tuple(row) for key, row in table[['size', 'count', 'mean']].iterrows()} == rows
     assert len(judged) == 6*len(table)
     assert not judged.duplicated(['benchmark', 'seed', 'evaluator', 'example_id']).any()
 
