@@ -49,10 +49,10 @@ def _points(ax, ys, at, room, colour, flat, dots=True):
 
 # %% ../../../nbs/report/figures/violins.ipynb #violins-count
 def _count(ax, at, ys, flat, half):
-    "How many scores a violin shows and how many are missing, at its foot."
+    "How many scores a violin shows, and of how many if some are missing, at its foot."
     lost = int(np.isnan(ys).sum())
-    missing = (f' of {len(ys)}' if flat else f'\n{lost} missing') if lost else ''
-    look = dict(s=f'n = {len(ys) - lost}{missing}', fontsize=8, color=MUTED)
+    asked = f'{" " if flat else chr(10)}of {len(ys)}' if lost else ''
+    look = dict(s=f'n = {len(ys) - lost}{asked}', fontsize=8, color=MUTED)
     if flat: ax.text(1.01, at, transform=ax.get_yaxis_transform(), va='center', **look)
     else: ax.text(at, -.015, transform=ax.get_xaxis_transform(), ha='center', va='top', linespacing=1.1, **look)
     if lost == len(ys): empty_strip(ax, at, half, flat)

@@ -145,7 +145,7 @@ def test_violins_show_every_score():
     assert points == {0: [i / 10 for i in range(20)], 1: [1, 1, 2], 2: [3] * 5}
     means = [float(line.get_ydata()[0]) for line in ax.lines if line.get_marker() == 'D']
     assert means == pytest.approx([.95, 4 / 3, 3])
-    assert [t for t in texts(fig)] == ['n = 20', 'n = 3\n1 missing', 'n = 5', 'n = 0\n1 missing', 'no data']
+    assert [t for t in texts(fig)] == ['n = 20', 'n = 3\nof 4', 'n = 5', 'n = 0\nof 1', 'no data']
 
 def middles_of(ax):
     return sorted(float(np.mean(c.get_paths()[0].get_extents().intervalx))
