@@ -106,8 +106,8 @@ def level_statistics(
     rows:DataFrame, # From `with_steps`
     by:tuple=('evaluator', 'variant'), # Columns that part the rows
     undefined:str='drop', # Or "zero": questions whose scores are all the same
-    n_resamples:int=1000, # For the intervals
-    seed:int=0,
+    n_resamples:int=1000, # Of rows_low and rows_high, a bootstrap as in print
+    seed:int=0, # Of the same
     limits:dict|None=None, # Evaluator -> the lowest and the highest score that it gives, where that is known
 )->DataFrame:
     """One row for each part.
@@ -154,8 +154,8 @@ def _shares(counts, options): # counts: questions x (right, pairs, matched right
 def pairs_put_right(
     rows:DataFrame, # From `with_steps`: lies and true texts of the same questions
     near:float=.03, # Difference of ROUGE-1 of a matched pair, at most
-    n_resamples:int=1000, # For the intervals
-    seed:int=0,
+    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """One row an evaluator: (true text, lie) pairs within questions.
 

@@ -33,7 +33,7 @@ ANSWERS = 500
 # %% ../../../nbs/papers/trutheval/misprints.ipynb #trutheval-misprints-two-cells
 def correlation_cells(
     rows:DataFrame, # From `metaeval.levels.with_steps`, of recorded judgements
-    n_resamples:int=4000, # For the intervals
+    n_resamples:int=4000, # For the bootstraps
     seed:int=0, # Of the resamples
 )->dict: # Cell of Table 2 -> `Cell`, of the evaluators with all scores
     "Table 2 by its definitions."

@@ -29,7 +29,7 @@ def preferences_table(
 # %% ../../../nbs/papers/trutheval/tables.ipynb #trutheval-tables-people
 def preference_levels(
     pairs:DataFrame, # As for `preferences_table`
-    seed:int=0, # Of the intervals
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """Figure 2.
 
@@ -56,8 +56,8 @@ def section_4_table(
 def correlation_table(
     rows:DataFrame, # From `metaeval.levels.with_steps`, of one variant
     undefined:str='drop', # Or "zero": questions whose scores are all the same
-    n_resamples:int=2000, # For the intervals
-    seed:int=0,
+    n_resamples:int=2000, # Of rows_low and rows_high, a bootstrap as in print
+    seed:int=0, # Of the same
     limits:dict|None=None, # Evaluator -> the lowest and the highest score that it gives, where that is known
 )->DataFrame:
     """Table 2, with more columns.
