@@ -27,7 +27,7 @@ def preference_cells(
 
 # %% ../../../nbs/papers/trutheval/misprints.ipynb #trutheval-misprints-two
 _TWO = {'pearson': 'pearson', 'pearson low': 'rows_low', 'pearson high': 'rows_high', 'kendall': 'tau',
-        'kendall low': 'tau_low', 'kendall high': 'tau_high'}
+        'kendall low': 'drawn_low', 'kendall high': 'drawn_high'}
 ANSWERS = 500
 
 # %% ../../../nbs/papers/trutheval/misprints.ipynb #trutheval-misprints-two-cells

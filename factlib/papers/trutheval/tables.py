@@ -56,7 +56,7 @@ def section_4_table(
 def correlation_table(
     rows:DataFrame, # From `metaeval.levels.with_steps`, of one variant
     undefined:str='drop', # Or "zero": questions whose scores are all the same
-    n_resamples:int=2000, # Of rows_low and rows_high, a bootstrap as in print
+    n_resamples:int=2000, # For drawn_low to rows_high, bootstraps as in print
     seed:int=0, # Of the same
     limits:dict|None=None, # Evaluator -> the lowest and the highest score that it gives, where that is known
 )->DataFrame:
@@ -64,7 +64,7 @@ def correlation_table(
 
     - evaluator, questions, asked, scored
     - pearson; rows_low, rows_high: the paper's interval; pearson_low, pearson_high: over questions
-    - tau, tau_low, tau_high: mean within questions
+    - tau, tau_low, tau_high: mean within questions; drawn_low, drawn_high: the paper's interval
     - auc (low, high): A0 against A1; loss (low, high): score per level"""
     table = level_statistics(rows, ('evaluator',), undefined, n_resamples, seed, limits)
     first = ['evaluator', 'questions', 'asked', 'scored', 'pearson', 'rows_low', 'rows_high']
