@@ -74,7 +74,7 @@ def print_preferences(
 
 # %% ../../../nbs/papers/trutheval/printed.ipynb #trutheval-printed-two
 _TWO = {'pearson': 'pearson', 'pearson low': 'rows_low', 'pearson high': 'rows_high', 'kendall': 'tau',
-        'kendall low': 'tau_low', 'kendall high': 'tau_high'} # as printed -> as `correlation_table` has it
+        'kendall low': 'drawn_low', 'kendall high': 'drawn_high'} # as printed -> as `correlation_table` has it
 
 _NEEDS = {'LLM-as-judge': 'a model', 'RAGAS': 'a model', 'LLM + NLI': 'a model and torch'}
 
