@@ -93,8 +93,7 @@ def _results(rows, undefined, n_resamples, seed, limits=None):
     return dict(tau=kendall(values, steps, groups, True, undefined=undefined, **options),
                 drawn=bootstrap(np.mean, taus, method='percentile', **options), # as in print, of questions
                 pearson=pearson(values, steps, groups, **options),
-                # as in print: rows are drawn
-                rows=bootstrap(COEFFICIENTS['pearson'], values, steps, method='percentile', **options),
+                rows=bootstrap(COEFFICIENTS['pearson'], values, steps, method='percentile', **options), # of rows
                 auc=_first_step(known, **options), loss=score_loss(known, limits=limits, **options))
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-cells
