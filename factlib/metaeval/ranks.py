@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from ..core.files import need_columns
-from ..core.records import DataFrame
+from ..core.records import BadInput, DataFrame
 from ..validity.base import corrected, no_value
 
 # %% ../../nbs/metaeval/ranks.ipynb #ranks-intervals
@@ -28,6 +28,8 @@ def rank_intervals(
     - place: the class, 1 for the first"""
     import pandas as pd
     need_columns(tests, ['first', 'second', 'difference', 'q'], 'The table of tests')
+    unknown = [name for name in [*tests['first'], *tests.second] if name not in scores]
+    if unknown: raise BadInput(f'{unknown[0]!r} was tested, but has no score.')
     names = sorted(scores, key=lambda name: -scores[name]) # equal scores keep their order
     better: dict = {name: set() for name in names}
     for row in tests[tests.q < level].itertuples():
@@ -63,7 +65,8 @@ def over_benchmarks(
     rows = []
     for (first, second), found in strata.items():
         d, error, df, groups, alone = map(np.array, zip(*found))
-        mean, whole, half, p = d.mean(), math.sqrt(np.sum(error**2))/len(d), 0., 1.
+        mean, whole = d.mean(), math.sqrt(np.sum(error**2))/len(d)
+        half, p = 0., float(mean == 0) # without any error
         if whole > 0:
             freedom = np.sum(error**2)**2/np.sum(error**4/df)
             half, p = scipy.stats.t.isf(.025, freedom)*whole, 2*scipy.stats.t.sf(abs(mean)/whole, freedom)

@@ -79,3 +79,16 @@ def test_labels_that_say_nothing_give_few_findings():
         values = {f'e{k}': {e.id: x for e, x in zip(examples, common + rng.normal(size=64))} for k in range(8)}
         found += (corrected(contest(examples).all_pairs(values)).q < .05).any()
     assert found <= 17, found
+
+def test_all_of_thousands_of_groups_on_several_benchmarks():
+    "Each of 2,000 groups says the same on both: 2^-1999 is 0 in the machine, and so is p; it is not 1."
+    texts = [Example(f'{v}{g}', target='x', truth=v, group=str(g)) for g in range(2000) for v in ('bad', 'good')]
+    right = {e.id: float(e.truth == 'good') for e in texts}
+    tests = contest(texts, 'good').all_pairs(dict(right=right, wrong={i: -x for i, x in right.items()}))
+    row, = over_benchmarks(pd.concat([tests.assign(benchmark=b) for b in 'xy'])).itertuples()
+    assert row.difference == 1 and row.p < 1e-100 and row.ci_low == 1
+
+def test_who_was_tested_has_a_score():
+    for pair in (('a', 'z'), ('z', 'a')):
+        with pytest.raises(BadInput, match="'z' was tested, but has no score"):
+            rank_intervals(made((*pair, .5, .01)), dict(a=.5, b=.4))
