@@ -5512,6 +5512,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                     'factlib/papers/judgememo/prompts.py'),
                                                   'factlib.papers.judgememo.prompts.issue_counts': ( 'papers/judgememo/prompts.html#issue_counts',
                                                                                                      'factlib/papers/judgememo/prompts.py'),
+                                                  'factlib.papers.judgememo.prompts.lost_counts': ( 'papers/judgememo/prompts.html#lost_counts',
+                                                                                                    'factlib/papers/judgememo/prompts.py'),
                                                   'factlib.papers.judgememo.prompts.lost_findings': ( 'papers/judgememo/prompts.html#lost_findings',
                                                                                                       'factlib/papers/judgememo/prompts.py'),
                                                   'factlib.papers.judgememo.prompts.missing_scores': ( 'papers/judgememo/prompts.html#missing_scores',

@@ -136,7 +136,7 @@ class Example(PlainRecord):
     question: str|None = None  # What the target answers
     history: tuple = ()        # Earlier turns of a conversation, oldest first
     truth: object = None       # A label, a level, a human score
-    group: str|None = None     # The cluster that statistics resample; else the id
+    group: str|None = None     # The cluster that statistics take as one; else the id
     variant: str|None = None   # How the target was made: "gold", a manipulation's id, a level
     level: str|None = None     # Another axis: length, difficulty
     meta: dict = field(default_factory=dict) # Anything else

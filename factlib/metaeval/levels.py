@@ -79,13 +79,22 @@ def _first_step(rows, n_resamples, seed):
     return auc_ci(*scores, method='cluster', groups=groups, n_resamples=n_resamples, seed=seed)
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-all-results
+def _taus(rows):
+    "(evaluator, question) -> tau, of questions where it is defined."
+    return {key: tau for key, part in rows.groupby(['evaluator', 'group'], sort=False)
+            if (tau := COEFFICIENTS['kendall'](part.value.to_numpy(float), part.step.to_numpy(float))) is not None}
+
 def _results(rows, undefined, n_resamples, seed, limits=None):
     "Name -> `Result` of one evaluator on one variant."
     known, options = rows[rows.value.notna()], dict(n_resamples=n_resamples, seed=seed)
     values, steps, groups = list(known.value), list(known.step), list(known.group)
+    taus = list(_taus(known).values())
+    if undefined == 'zero': taus += [0.]*(known.group.nunique() - len(taus))
     return dict(tau=kendall(values, steps, groups, True, undefined=undefined, **options),
+                drawn=bootstrap(np.mean, taus, method='percentile', **options), # as in print, of questions
                 pearson=pearson(values, steps, groups, **options),
-                rows=bootstrap(COEFFICIENTS['pearson'], values, steps, method='percentile', **options), # as in print
+                # as in print: rows are drawn
+                rows=bootstrap(COEFFICIENTS['pearson'], values, steps, method='percentile', **options),
                 auc=_first_step(known, **options), loss=score_loss(known, limits=limits, **options))
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-cells
@@ -94,10 +103,10 @@ def _counts(part):
     return dict(questions=part.group.nunique(), asked=len(part), scored=int(part.value.notna().sum()))
 
 def _cells(results):
-    "Estimates and intervals; of the rows' only the interval, because the estimate is Pearson's."
+    "Estimates and intervals; of what is drawn only the interval: the estimates are tau and Pearson's r."
     cells = {}
     for name, r in results.items():
-        if name != 'rows': cells[name] = r.estimate
+        if name not in ('rows', 'drawn'): cells[name] = r.estimate
         cells |= {f'{name}_low': r.low, f'{name}_high': r.high}
     return {name: np.nan if x is None else x for name, x in cells.items()}
 
@@ -106,15 +115,15 @@ def level_statistics(
     rows:DataFrame, # From `with_steps`
     by:tuple=('evaluator', 'variant'), # Columns that part the rows
     undefined:str='drop', # Or "zero": questions whose scores are all the same
-    n_resamples:int=1000, # For the intervals
-    seed:int=0,
+    n_resamples:int=1000, # For drawn_low to rows_high, bootstraps as in print
+    seed:int=0, # Of the same
     limits:dict|None=None, # Evaluator -> the lowest and the highest score that it gives, where that is known
 )->DataFrame:
     """One row for each part.
 
     - `by`; questions; asked, scored: answers
-    - tau (low, high): mean within questions
-    - pearson (low, high): over questions; rows_low, rows_high: over rows
+    - tau (low, high): mean within questions; drawn_low, drawn_high: by drawing questions anew
+    - pearson (low, high): over questions; rows_low, rows_high: by drawing rows
     - auc (low, high): level 0 against 1; loss (low, high): score per level"""
     import pandas as pd
     need_columns(rows, [*by, 'group', 'step', 'value'], 'The rows')
@@ -154,8 +163,8 @@ def _shares(counts, options): # counts: questions x (right, pairs, matched right
 def pairs_put_right(
     rows:DataFrame, # From `with_steps`: lies and true texts of the same questions
     near:float=.03, # Difference of ROUGE-1 of a matched pair, at most
-    n_resamples:int=1000, # For the intervals
-    seed:int=0,
+    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """One row an evaluator: (true text, lie) pairs within questions.
 
@@ -239,11 +248,6 @@ def step_shares(
     return pd.DataFrame(table).astype(dict.fromkeys(('right', 'ci_low', 'ci_high'), float))
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-tests
-def _taus(rows):
-    "(evaluator, question) -> tau, of questions where it is defined."
-    return {key: tau for key, part in rows.groupby(['evaluator', 'group'], sort=False)
-            if (tau := COEFFICIENTS['kendall'](part.value.to_numpy(float), part.step.to_numpy(float))) is not None}
-
 def tau_tests(
     rows:DataFrame, # From `with_steps`, of the same ladders
     evaluators:list, # Of which all pairs are compared

@@ -63,6 +63,7 @@ def small_matrix(
              for _, part in judgements[judgements.benchmark == b.name].groupby('evaluator', sort=False)]
     table = pd.DataFrame([row for b, part in parts for row in _statistic_rows(part, b)])
     if not len(table): return table
+    table = table.astype(dict(groups='Int64'))
     tests, place = corrected(table, ['benchmark', 'statistic']), list(table).index('p') + 1
     return tests[[*list(table)[:place], 'q', 'family', *list(table)[place:]]]
 

@@ -341,7 +341,9 @@ def model_findings(
         found, where = own[own.q < alpha], f'On {benchmark} ({question})'
         if not len(found):
             known = own.q.dropna()
-            least = f'q = {format_p(known.min())} at least' if len(known) else 'no two of them scored the same texts'
+            least = (f'q = {format_p(known.min())} at least' if len(known) else
+                     'the texts that two of them scored have too few sources' if own.scored.any() else
+                     'no two of them scored the same texts')
             said.append(f'{where} no two models can be told apart as {evaluator}: {least} ({corrected_over(own)}).')
             continue
         told = []

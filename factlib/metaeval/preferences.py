@@ -125,7 +125,7 @@ def preference_statistics(
     pairs:DataFrame, # As for `contingency`
     margin:float=.1, # Acceptable loss
     n_resamples:int=9999, # For the bootstraps
-    seed:int=0,
+    seed:int=0, # Of the same
 )->DataFrame:
     """One row a statistic.
 

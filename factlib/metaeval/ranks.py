@@ -62,17 +62,17 @@ def over_benchmarks(
         if error <= 1e-12 and d: error = abs(d)/max(scipy.stats.t.isf(r.p/2, r.df), .01)
         key, ends = (r.first, r.second), (r.ci_low, r.ci_high)
         if key[::-1] in strata: key, d, ends = key[::-1], -d, (-r.ci_high, -r.ci_low)
-        strata.setdefault(key, []).append((d, error, r.df, r.groups, r.p, ends))
+        strata.setdefault(key, []).append((d, error, r.df, r.groups, r.p, *ends))
     rows = []
     for (first, second), found in strata.items():
-        d, error, df, groups, alone, ends = map(np.array, zip(*found))
+        d, error, df, groups, alone, lows, highs = map(np.array, zip(*found))
         mean, whole = d.mean(), math.sqrt(np.sum(error**2))/len(d)
         half, p = 0., float(mean == 0) # without any error
         if whole > 0:
             freedom = np.sum(error**2)**2/np.sum(error**4/df)
             half, p = scipy.stats.t.isf(.025, freedom)*whole, 2*scipy.stats.t.sf(abs(mean)/whole, freedom)
         low, high = max(-1, mean - half), min(1, mean + half)
-        if len(d) == 1: p, (low, high) = alone[0], ends[0]
+        if len(d) == 1: p, low, high = alone[0], lows[0], highs[0]
         rows.append(dict(first=first, second=second, difference=mean, ci_low=low, ci_high=high, p=p,
                          benchmarks=len(d), groups=int(groups.sum())))
     columns = ['first', 'second', 'difference', 'ci_low', 'ci_high', 'p', 'benchmarks', 'groups']

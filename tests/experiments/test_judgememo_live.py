@@ -377,6 +377,11 @@ def test_sections_and_prompts(tmp_path, texts, what, judges, sent):
     assert list(usage.sent) == list(usage.new_planned) and list(usage.requests) == list(usage.requests_planned)
     if sent: assert len(server.requests) == sent # v6-4 asks for each metric by itself
     assert table(out, 'scores').value.notna().all()
+    if what == 'prompts':
+        lost = table(out, 'table_A.9')
+        own = lost[lost.model == 'rule']
+        assert len(lost) > len(own) == 3*2*2 and set(own.here) == {0} and set(own.asked) == set(own.scored) == {1}
+        assert set(own.prompt) == {'v1', 'v4-2', 'v6-4'} and own.published.isna().all()
 
 @pytest.mark.parametrize('mode', ['live', 'record', 'off'])
 @pytest.mark.parametrize('what, judges', [('sections', 'judgememo_hard_summaries'),

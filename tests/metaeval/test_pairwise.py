@@ -11,7 +11,7 @@ from factlib.benchmarks.base import BENCHMARKS, Benchmark
 from factlib.core.records import BadInput, Example
 from factlib.evaluators.base import EVALUATORS
 from factlib.metaeval.advice import advice_sentences, rank_findings, which_evaluator
-from factlib.metaeval.pairwise import by_question, contest, truth_ranks
+from factlib.metaeval.pairwise import by_question, contest, model_findings, model_tests, truth_ranks
 from factlib.metaeval.matrix import (MADE_ON, false_alarms, judging_costs, matrix_columns, matrix_pairs, rater_alpha,
                                      trust_matrix)
 from factlib.validity.detection import auc, auc_test
@@ -375,3 +375,16 @@ def test_pairs_across_groups_without_each_group(seed):
     assert np.allclose(without, [np.mean(x) if x else np.nan for x in rest], equal_nan=True)
     sides = [np.array([np.mean([pair[side] == g for pair in known]) for g in used]) for side in (0, 1)]
     assert math.isclose(np.sum(held**2), max(np.sum(x**2) for x in sides))
+
+@pytest.mark.parametrize('refused, words', [([], 'the texts that two of them scored have too few sources'),
+                                            (['e0', 'e1'], 'no two of them scored the same texts')])
+def test_why_models_were_not_compared(refused, words):
+    "On one source."
+    both = texts(['true', 'false'], 'aa')
+    judged = pd.DataFrame([dict(benchmark='b', evaluator=f'judge, {m}', example_id=e.id,
+                                value=None if m == 'N' and e.id in refused else float(e.truth == 'true'))
+                           for m in 'MN' for e in both])
+    tests = model_tests(judged, dict(b=Benchmark('b', both, 'label', '', (), 'true', 'facts')),
+                        {f'judge, {m}': 'judge' for m in 'MN'})
+    sentence, = model_findings(tests)
+    assert words in sentence

@@ -30,6 +30,7 @@ _IS = r'(?:[,—-]+ ?(?:who (?:is|was) )?|(?:is|was) )'
 _FORWARD = re.compile(rf'{_IS}(?:the |a |an )?({_WORDS}(?:{_KIN})) (?:of|to)(?: the| old| late)?')
 _BACKWARD = re.compile(rf"(?:['’]s?|(?:, )?and (?:his|her)) ({_WORDS}(?:{_KIN})),?")
 _OWNED = re.compile(rf"['’]s? ({_WORDS}(?:{_KIN}))\b")
+_OF_SOMEBODY = re.compile(rf"(?:['’]s|s['’]|\b(?:[Hh]is|[Hh]er|[Tt]heir)) (?:{_WORDS}(?:{_KIN}),? )?$")
 
 def _kin_triple(a, b, between, behind):
     "What stands between two names and behind them makes one the other's kin; else None."
@@ -73,7 +74,9 @@ def _told(text, start, end, places):
         after, other = here[i+1]
         between = _flat(text[span.end:min(after.start, span.end + 80)])
         triple = _kin_triple(person, other, between, text[after.end:after.end + 40])
-        if triple: yield triple
+        # "Helen's father Percy and her sister Julia": she may be Helen's or Percy's sister
+        owned = _OF_SOMEBODY.search(_flat(text[max(start, span.start - 60):span.start]) + ' ')
+        if triple and not (owned and between.startswith(('and ', ', and '))): yield triple
 
 # %% ../../../nbs/evaluators/narrative/graph.ipynb #rules-beside
 BESIDE = 'named beside'
@@ -153,7 +156,7 @@ class GraphReader:
         self.tau = check_count(tau, '`tau`', 1)
         check_rules('graph', chat, sampling | (dict(pack=pack) if pack else {}))
         self.languages = ('en',) if chat is None else None
-        self.scene_reader, asked = None, 'rules 2' # the first never saw "B and his sister A"
+        self.scene_reader, asked = None, 'rules 3' # earlier ones read "B and his sister A" never, or too often
         if chat is None: self.samples, self.tau = 1, 1 if self.count == 'samples' else self.tau
         else:
             if self.samples > 1 and temperature == 0:

@@ -437,9 +437,11 @@ def beside_finding(
     beside:DataFrame, # From `beside_one_prompt`
     model:str, # Who is asked
     configurations:int, # How many there are
-)->str: # Of the longest texts
+)->str: # Of the longest texts; empty without any
     "Is more noticed with notes than by one prompt?"
-    r = beside[beside.level == 'full'].iloc[0]
+    longest = beside[beside.level == 'full']
+    if longest.empty: return ''
+    r = longest.iloc[0]
     more = format_estimate(r.difference, (r.ci_low, r.ci_high), 0)
     return (f'Of 100 spoilt whole texts {model} gives {r.judgememo:.0f} less than their untouched form when it reads '
             f'as JudgeMemo (on average over the configurations; {r.least:.0f} to {r.most:.0f} in the '

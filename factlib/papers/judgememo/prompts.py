@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'PROMPT_TABLES', 'BY_HAND', 'issue_counts', 'asked_counts', 'copied_prompt', 'issue_cells', 'prompt_means',
-           'with_all_judges', 'prompt_panels', 'missing_scores', 'missing_words', 'beside_words', 'prompt_changes',
-           'lost_findings']
+           'with_all_judges', 'prompt_panels', 'lost_counts', 'missing_scores', 'missing_words', 'beside_words',
+           'prompt_changes', 'lost_findings']
 
 # %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-imports
 from ...core.records import DataFrame
@@ -111,6 +111,23 @@ def prompt_panels(
     order = {prompt: i for i, (prompt, _) in enumerate(asked.values())}
     means = means.sort_values('prompt', key=lambda p: p.map(order), kind='stable', ignore_index=True)
     return with_all_judges(means[['prompt', 'evaluator', 'panel', 'gold', 'delta']], 'all models')
+
+# %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-own-lost
+def lost_counts(
+    table:DataFrame, # A table of scores with the column `absence`
+    asked:dict, # Its evaluator -> (prompt, model); others are left out
+)->tuple: # Cell, as in Tables A.7 to A.11 -> scores lost; cell -> (scores asked for, given)
+    "How many scores new models lost, and of how many, by prompt, length and metric."
+    own = table[table.evaluator.isin(list(asked))]
+    rows = own.assign(prompt=[asked[e][0] for e in own.evaluator],
+                      model=[asked[e][1].replace('|', '/') for e in own.evaluator],
+                      kind=own.variant.where(own.variant == 'gold', 'manipulated'),
+                      lost=own.absence.isin(['truncated', 'looped']))
+    counted = rows.groupby(['model', 'prompt', 'kind', 'level', 'metric'], sort=False).agg(
+        lost=('lost', 'sum'), asked=('lost', 'size'), scored=('value', 'count'))
+    cells = {'|'.join(key): n for key, n in zip(counted.index, counted.itertuples(index=False))}
+    return ({cell: float(n.lost) for cell, n in cells.items()},
+            {cell: (int(n.asked), int(n.scored)) for cell, n in cells.items()})
 
 # %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-missing
 def missing_scores(

@@ -64,7 +64,8 @@ def alarms_table(
         whole = pd.concat([*found, silent.reset_index()], ignore_index=True)
         whole.insert(0, 'benchmark', name)
         tables.append(whole)
-    return pd.concat(tables, ignore_index=True).astype(dict(missing=int))
+    table = pd.concat(tables, ignore_index=True)
+    return table.astype(dict.fromkeys([c for c in table if c.endswith('_n')], 'Int64') | dict(missing=int))
 
 # %% ../../../nbs/papers/montagelie/tables.ipynb #tables-means
 def mean_cells()->dict: # Cell -> `Cell`

@@ -48,8 +48,9 @@ def own_changes_finding(
     own = changes[(changes.before == 'original') & (changes.measure == 'narrativefactscore, by rules')]
     said = [format_estimate(r.delta, None if is_missing(r.ci_low) else (r.ci_low, r.ci_high), 1)
             + f' {_EDITS.get(r.after, r.after)}' for r in own.itertuples()]
+    unchanged = '; without an interval, no story changes' if own.ci_low.isna().any() else ''
     return (f'Against the untouched summaries, the score of narrativefactscore, by rules, changes by {listed(said)} '
-            f'(points of 100; without an interval, too few stories change).')
+            f'(points of 100{unchanged}).')
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-graph
 def graph_findings(

@@ -102,7 +102,7 @@ def graph_in(
 
 def who_is_who(
     made:DataFrame, # Judgements of the step graph on annotated stories
-    seed:int=0, # Of the intervals
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->tuple: # Three tables: see `people_table`, `tables.alias_table` and `relations_table`; empty without graphs
     "The characters of each graph against annotated people; `graph` says whose it is."
     import pandas as pd

@@ -27,13 +27,13 @@ def preference_cells(
 
 # %% ../../../nbs/papers/trutheval/misprints.ipynb #trutheval-misprints-two
 _TWO = {'pearson': 'pearson', 'pearson low': 'rows_low', 'pearson high': 'rows_high', 'kendall': 'tau',
-        'kendall low': 'tau_low', 'kendall high': 'tau_high'}
+        'kendall low': 'drawn_low', 'kendall high': 'drawn_high'}
 ANSWERS = 500
 
 # %% ../../../nbs/papers/trutheval/misprints.ipynb #trutheval-misprints-two-cells
 def correlation_cells(
     rows:DataFrame, # From `metaeval.levels.with_steps`, of recorded judgements
-    n_resamples:int=4000, # For the intervals
+    n_resamples:int=4000, # For the bootstraps
     seed:int=0, # Of the resamples
 )->dict: # Cell of Table 2 -> `Cell`, of the evaluators with all scores
     "Table 2 by its definitions."

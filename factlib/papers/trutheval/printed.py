@@ -46,11 +46,13 @@ def who_is(
     if '|' in told: method, model = told.split('|', 1)
     else: method = METHODS.get(name, name) or (FLOORS if told in _FLOORS else RULES)
     if not model: return Who(method, told, '', None if told == 'length' else (0, 1))
-    rows = [row for row in zip(*(sizes_table()[c] for c in ('method', 'model'))) if row[0] == method]
+    rows = list(zip(*(sizes_table()[c] for c in ('method', 'model'))))
+    # as printed for any method: one model has one name
     same = [printed for _, printed in rows if re.fullmatch(re.escape(_bare(printed)) + _MARKS, _bare(model))]
     limits = (1, 5) if method == METHODS['rubric'] else (0, 1) if method in METHODS.values() else None
     called = same[0] if same else model
-    return Who(method + expected, called, f'{method}|{called}' if same and not expected else '', limits)
+    printed = f'{method}|{called}' if (method, called) in rows and not expected else ''
+    return Who(method + expected, called, printed, limits)
 
 # %% ../../../nbs/papers/trutheval/printed.ipynb #trutheval-printed-one
 NO_PEOPLE = 'needs the recorded preferences, which FACTLIB_DATA does not have here'
@@ -72,7 +74,7 @@ def print_preferences(
 
 # %% ../../../nbs/papers/trutheval/printed.ipynb #trutheval-printed-two
 _TWO = {'pearson': 'pearson', 'pearson low': 'rows_low', 'pearson high': 'rows_high', 'kendall': 'tau',
-        'kendall low': 'tau_low', 'kendall high': 'tau_high'} # as printed -> as `correlation_table` has it
+        'kendall low': 'drawn_low', 'kendall high': 'drawn_high'} # as printed -> as `correlation_table` has it
 
 _NEEDS = {'LLM-as-judge': 'a model', 'RAGAS': 'a model', 'LLM + NLI': 'a model and torch'}
 

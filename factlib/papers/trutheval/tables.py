@@ -29,7 +29,7 @@ def preferences_table(
 # %% ../../../nbs/papers/trutheval/tables.ipynb #trutheval-tables-people
 def preference_levels(
     pairs:DataFrame, # As for `preferences_table`
-    seed:int=0, # Of the intervals
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """Figure 2.
 
@@ -56,15 +56,15 @@ def section_4_table(
 def correlation_table(
     rows:DataFrame, # From `metaeval.levels.with_steps`, of one variant
     undefined:str='drop', # Or "zero": questions whose scores are all the same
-    n_resamples:int=2000, # For the intervals
-    seed:int=0,
+    n_resamples:int=2000, # For drawn_low to rows_high, bootstraps as in print
+    seed:int=0, # Of the same
     limits:dict|None=None, # Evaluator -> the lowest and the highest score that it gives, where that is known
 )->DataFrame:
     """Table 2, with more columns.
 
     - evaluator, questions, asked, scored
     - pearson; rows_low, rows_high: the paper's interval; pearson_low, pearson_high: over questions
-    - tau, tau_low, tau_high: mean within questions
+    - tau, tau_low, tau_high: mean within questions; drawn_low, drawn_high: the paper's interval
     - auc (low, high): A0 against A1; loss (low, high): score per level"""
     table = level_statistics(rows, ('evaluator',), undefined, n_resamples, seed, limits)
     first = ['evaluator', 'questions', 'asked', 'scored', 'pearson', 'rows_low', 'rows_high']

@@ -235,7 +235,7 @@ def listed_claims(
 def print_overlap(
     rows:DataFrame|None, # As from `read_annotations`; None: there are none
     of:str='people', # Whose claims they are
-    seed:int=0, # Of the intervals
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a pair and their mean, then the printed ones
     """Table 2.
 
@@ -323,7 +323,7 @@ def print_differences(
     original:DataFrame|None, # Turns: example_id, label, group
     claims:DataFrame|None, # Consensus: example_id, category; by, if known
     of:str='people', # Whose labels they are
-    seed:int=0, # Of the intervals
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each kind of difference
     "Table 4: category, count; percent, ci_low, ci_high; of. What the paper has no row for comes last."
     printed = _printed_table('4', (0,))
@@ -342,7 +342,7 @@ def two_accuracies(
     said:DataFrame, # VISTA's verdicts, with model and seed
     original:DataFrame, # Turns: example_id, label
     claims:DataFrame, # Consensus: example_id, category
-    seed:int=0, # Of the intervals
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each model and set of labels; none if no turn has both
     "Figure 2: labels, model, seed, accuracy, ci_low and ci_high of VISTA (percent); turns, scored, groups."
     import pandas as pd
@@ -396,7 +396,7 @@ def of_written(
 def print_claims(
     said:DataFrame|None, # Verdicts on turns by given claims, with model and seed
     gold:DataFrame, # example_id, group, claim, category
-    seed:int=0, # Of the intervals
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # The baseline and the models, then the printed ones that are not here
     """Table 5, percent.
 
@@ -427,7 +427,7 @@ SETTINGS = {'vista': 'no ablation', 'vista_no_background': 'no background contex
 
 def ablation_rows(
     said:DataFrame, # Verdicts, with dataset, seed and model; evaluator: a key of `SETTINGS`
-    seed:int=0, # Of intervals and sign flips
+    seed:int=0, # Of the sign flips
 )->DataFrame: # One row for each set, model and setting, where there is more than the whole method
     "dataset, seed, model, and the columns of `ablation_table`."
     import pandas as pd

@@ -92,7 +92,7 @@ def accuracy_table(
     table:DataFrame, # From `verdicts`, with dataset and model
     p:str='p_groups_holm', # Of `pairs_table`; the paper's is 'p'
     level:float=.05, # Of significance
-    seed:int=0, # Of intervals and sign flips
+    seed:int=0, # Of the sign flips
 )->DataFrame: # One row for each set, model and evaluator
     """Table 1.
 
@@ -147,7 +147,7 @@ def consensus_table(
 def differences_table(
     original:DataFrame, # Turns: example_id, label, group; disfluent, if marked
     claims:DataFrame, # Consensus: example_id, category; by or context, if marked
-    seed:int=0, # Of the intervals
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each kind of difference
     """Table 4, with one kind that the paper doesn't have and the turns that can't be decided.
 
@@ -159,7 +159,7 @@ def differences_table(
 def two_labels_table(
     table:DataFrame, # From `verdicts`; `truth` is the label that the set came with
     claims:DataFrame, # Consensus: example_id, category
-    seed:int=0, # Of the intervals
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each set of labels, model and evaluator
     """Figure 2: accuracy on the same turns against either set of labels.
 
@@ -202,7 +202,7 @@ def _against_whole(table, whole, seed):
 def ablation_table(
     table:DataFrame, # From `verdicts`: the whole method and its ablations
     whole:str='vista', # Evaluator with nothing left out
-    seed:int=0, # Of intervals and sign flips
+    seed:int=0, # Of the sign flips
 )->DataFrame: # One row a setting, the whole method first
     """Table 6.
 

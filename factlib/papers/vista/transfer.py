@@ -70,7 +70,7 @@ def _test(rows, a, b, seed):
 # %% ../../../nbs/papers/vista/transfer.ipynb #transfer-table
 def transfer_table(
     frame:DataFrame, # Judgements of `vista_fitted`, with truth and dataset
-    seed:int=0, # Of the intervals
+    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each set that is fitted on and each that is tested on
     """What a fit on one set says of another.
 

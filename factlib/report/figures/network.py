@@ -68,7 +68,8 @@ def _draw(ax, part, names, wide, inches): # the last: of a unit on each axis
     taken = [(x*inches[0], y*inches[1], w, h) for x, y, w, h in taken]
     for (s, o), said in arrows.items():
         rad = .16 if (o, s) in arrows else .04
-        ax.annotate('', at[o], at[s], zorder=2, arrowprops=dict(
+        # drawn later than the boxes: a box has no size before, and the arrow would end at its centre, unseen
+        ax.annotate('', at[o], at[s], zorder=3.5, arrowprops=dict(
             arrowstyle='-|>', color='#6B6B6B', linewidth=1, mutation_scale=10, patchA=boxes[s].get_bbox_patch(),
             patchB=boxes[o].get_bbox_patch(), shrinkA=2, shrinkB=2, connectionstyle=f'arc3,rad={rad}'))
         text = '\n'.join(shown_label(p, wide, 1) for p in said)

@@ -51,16 +51,19 @@ def _style():
 
 # %% ../../../nbs/report/figures/style.ipynb #style-png
 def _png(fig, dpi):
-    "A PNG in 256 colours, unless one would change visibly."
+    "A PNG in 256 colours, unless one would change visibly. One that is too large gets coarser ones."
     from PIL import Image, ImageChops
-    drawn, small = io.BytesIO(), io.BytesIO()
+    drawn, data = io.BytesIO(), b''
     with _style(): fig.savefig(drawn, format='rgba', dpi=dpi) # bare pixels, which need not be packed and unpacked
     width, height = (int(inches*dpi) for inches in fig.get_size_inches())
     full = Image.frombytes('RGBA', (width, height), drawn.getvalue()).convert('RGB')
-    few = full.quantize(256, dither=Image.Dither.NONE)
-    change = max(most for _, most in ImageChops.difference(full, few.convert('RGB')).getextrema())
-    (few if change <= 40 else full).save(small, 'png', optimize=True, dpi=(dpi, dpi))
-    return small.getvalue()
+    for method in (Image.Quantize.MAXCOVERAGE, Image.Quantize.FASTOCTREE):
+        few, small = full.quantize(256, method, dither=Image.Dither.NONE), io.BytesIO()
+        change = max(most for _, most in ImageChops.difference(full, few.convert('RGB')).getextrema())
+        (few if change <= 40 else full).save(small, 'png', optimize=True, dpi=(dpi, dpi))
+        if not data or len(small.getvalue()) < len(data): data = small.getvalue()
+        if len(data) < 100_000: break
+    return data
 
 # %% ../../../nbs/report/figures/style.ipynb #style-bytes
 _DPI = (150, 125, 100, 85, 76) # pixels per inch, tried one after another
@@ -390,7 +393,7 @@ def outer_labels(
         if i % across == 0 and y_label: ax.set_ylabel(shown_label(y_label, 40, 2))
         if i + across < len(panels): continue
         ax.tick_params(labelbottom=True)
-        if x_label: ax.set_xlabel(shown_label(x_label, 60, 2))
+        if x_label: ax.set_xlabel(shown_label(x_label, *((60, 2) if across == 1 else (66 // across, 4))))
 
 # %% ../../../nbs/report/figures/style.ipynb #style-zero
 def reference_line(

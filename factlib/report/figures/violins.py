@@ -49,10 +49,10 @@ def _points(ax, ys, at, room, colour, flat, dots=True):
 
 # %% ../../../nbs/report/figures/violins.ipynb #violins-count
 def _count(ax, at, ys, flat, half):
-    "How many scores a violin shows and how many are missing, at its foot."
+    "How many scores a violin shows, and of how many if some are missing, at its foot."
     lost = int(np.isnan(ys).sum())
-    missing = f'{", " if flat else chr(10)}{lost} missing' if lost else ''
-    look = dict(s=f'n = {len(ys) - lost}{missing}', fontsize=8, color=MUTED)
+    asked = f'{" " if flat else chr(10)}of {len(ys)}' if lost else ''
+    look = dict(s=f'n = {len(ys) - lost}{asked}', fontsize=8, color=MUTED)
     if flat: ax.text(1.01, at, transform=ax.get_yaxis_transform(), va='center', **look)
     else: ax.text(at, -.015, transform=ax.get_xaxis_transform(), ha='center', va='top', linespacing=1.1, **look)
     if lost == len(ys): empty_strip(ax, at, half, flat)
@@ -69,10 +69,11 @@ def _panel(ax, data, c, flat):
         _count(ax, at, ys, flat, .37 / len(kinds))
 
 # %% ../../../nbs/report/figures/violins.ipynb #violins-shape
-_FEW = 4 # panels that may take room
+_FEW, _CROWD = 4, 12 # panels that may take room; panels that may be wide
 
 def _shape(facets, slots):
     "Whether the violins lie, and how many panels are side by side."
+    if len(facets) > _CROWD: return True, 3
     flat, least = slots * .62 > WIDTH - 1, 2 if len(facets) > _FEW else 1
     if flat: return flat, min(2, len(facets))
     return flat, max(least, min(3, len(facets), int((WIDTH - .6) / (slots * .62 + .3))))
@@ -80,7 +81,7 @@ def _shape(facets, slots):
 def _panel_height(facets, slots, flat):
     "Inches of a panel."
     low = len(facets) > _FEW
-    if flat: return slots * (.26 if low else .34) + .6
+    if flat: return slots * (.22 if len(facets) > _CROWD else .26 if low else .34) + .6
     return 2.2 if low else 3.2
 
 # %% ../../../nbs/report/figures/violins.ipynb #violins-panels

@@ -357,6 +357,10 @@ def test_names_are_found_as_words():
     ('Helen and her twin\nsister Julia left.', [('Julia', 'twin sister of', 'Helen')]),
     ('Percy, and his sister, Helen, came.', [('Helen', 'sister of', 'Percy')]),
     ('Percy came. And his sister Helen left.', []),
+    ("Helen's Percy and her sister Julia left.", []), # whose sister?
+    ("Helen's old father Percy and her sister Julia left.", [('Percy', 'old father of', 'Helen')]),
+    ("They saw the boys' Percy, and his sister, Julia.", []),
+    ("'Well.' Percy and his sister Julia left.", [('Julia', 'sister of', 'Percy')]),
     ('Julia met the sister of Helen.', []),
     ('Toby, an old\ngroom, went.', [('Toby', 'old groom', None)]),
     ('Toby was the landlady.', [('Toby', 'landlady', None)]),

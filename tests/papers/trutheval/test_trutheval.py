@@ -220,9 +220,14 @@ def test_changed_words_lead_from_text_to_text(before, after):
 def test_which_printed_row_a_model_is(name, model, printed):
     assert who_is('it', dict(it=(name, model))).printed == printed
 
+def test_a_model_has_one_name_in_all_methods():
+    asked = {name: (name, 'meta-llama/Llama-3.3-70B-Instruct') for name in ('rubric', 'factual_correctness')}
+    assert {who_is(name, asked).model for name in asked} == {'llama3.3:70b'}
+    assert who_is('factual_correctness', asked).printed == '' # in print it was no RAGAS judge
+
 def test_printed_numbers_stand_only_beside_the_recorded_ladders():
     row = dict(evaluator='it', dataset='mine', variant='recorded', questions=1, asked=5, scored=5, pearson=-.5,
-               rows_low=-.6, rows_high=-.4, tau=-.5, tau_low=-.6, tau_high=-.4)
+               rows_low=-.6, rows_high=-.4, tau=-.5, drawn_low=-.6, drawn_high=-.4)
     table = print_correlations(pd.DataFrame([row]), dict(it=('rubric', 'phi4:14b')))
     assert len(table) == 9 + 1 and table[table.pearson.notna()]['pearson, published'].isna().all()
     whys = table[table.model == 'phi4:14b'].why.tolist()

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from factlib.core.records import BadInput
 from factlib.report.figures.intervals import ci_plot, t_bars
+from factlib.report.figures.network import network
 from factlib.report.figures.deltas import delta_lines
 from factlib.report.figures.heatmap import heatmap
 from factlib.report.figures import style
@@ -144,7 +145,7 @@ def test_violins_show_every_score():
     assert points == {0: [i / 10 for i in range(20)], 1: [1, 1, 2], 2: [3] * 5}
     means = [float(line.get_ydata()[0]) for line in ax.lines if line.get_marker() == 'D']
     assert means == pytest.approx([.95, 4 / 3, 3])
-    assert [t for t in texts(fig)] == ['n = 20', 'n = 3\n1 missing', 'n = 5', 'n = 0\n1 missing', 'no data']
+    assert [t for t in texts(fig)] == ['n = 20', 'n = 3\nof 4', 'n = 5', 'n = 0\nof 1', 'no data']
 
 def middles_of(ax):
     return sorted(float(np.mean(c.get_paths()[0].get_extents().intervalx))
@@ -367,3 +368,10 @@ def test_a_panel_without_any_row_is_drawn_as_such():
     frame = pd.DataFrame([dict(x='a', m='M', y=1.0, p='P'), dict(x='b', m='M', y=2.0, p='P')])
     fig = delta_lines(frame, 'x', 'y', 'm', facet='p', order_facets=['P', 'Q'])
     assert 'no data' in svg(fig)
+
+@pytest.mark.parametrize('kind', ['png', 'svg'])
+def test_arrows_of_a_network_end_at_its_boxes_in_the_first_drawing(kind):
+    "A second one knows how large the boxes are; they would hide the heads of arrows that go on to their centres."
+    fig = network(pd.DataFrame([dict(subject='Helen', predicate='fears', object='Roylott')]))
+    first, fig.stale = style.figure_bytes(fig, kind, 100), True
+    assert style.figure_bytes(fig, kind, 100) == first
