@@ -107,15 +107,16 @@ def sample_groups(
     for e in examples:
         truth = getattr(e, 'truth', None)
         labels.setdefault(e.group, set()).update([truth] if isinstance(truth, str) else [])
+    if n >= len(labels): return list(examples)
     left, drawn = sorted(labels, key=lambda group: digest(f'{seed}\n{group}')), []
-    kinds = sorted(set().union(*labels.values()))
+    kinds, found = sorted(set().union(*labels.values())), Counter()
     while left and len(drawn) < n: # group by group, so that fewer are always among more
-        found = Counter(label for group in drawn for label in labels[group])
         rare = min(kinds, key=lambda label: found[label]) if len(kinds) == 2 else None
         lacking = rare is not None and found[rare] < (len(drawn) + 1)//3
         group = next((g for g in left if rare in labels[g]), left[0]) if lacking else left[0]
         left.remove(group)
         drawn.append(group)
+        found.update(labels[group])
     chosen = set(drawn)
     return [e for e in examples if e.group in chosen]
 

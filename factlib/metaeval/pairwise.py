@@ -130,12 +130,6 @@ class Contest:
         b, w = scores[self.better], scores[self.worse]
         return np.where(np.isnan(b) | np.isnan(w), np.nan, (b > w) + .5*(b == w))
 
-    def _matrix(self, pairs):
-        "Sums of the pairs' numbers by the groups of both sides."
-        n = self.groups.max() + 1
-        at = self.groups[self.better]*n + self.groups[self.worse]
-        return np.bincount(at, pairs, n*n).reshape(n, n)
-
     def _shares(self, pairs):
         "Of the groups with a scored pair: the mean of its pairs."
         known = ~np.isnan(pairs)
@@ -152,13 +146,16 @@ class Contest:
             n = len(shares)
             return shares.mean(), (shares.sum() - shares)/max(n - 1, 1), np.full(n, 1/n)
         known = ~np.isnan(pairs)
-        total, won = self._matrix(known.astype(float)), self._matrix(np.where(known, pairs, 0))
-        used = np.flatnonzero(total.sum(0) + total.sum(1))
-        lost_pairs, lost_won = (x.sum(0) + x.sum(1) - np.diag(x) for x in (total, won))
-        rest = total.sum() - lost_pairs
+        won, ones = pairs[known], np.ones(known.sum())
+        worse, better = (self.groups[side[known]] for side in (self.worse, self.better))
+        own = worse == better # such pairs have both texts in the same group
+        add = lambda at, x: np.bincount(at, x, self.groups.max() + 1)
+        used = np.flatnonzero(add(worse, ones) + add(better, ones))
+        lost_pairs, lost_won = (add(worse, x) + add(better, x) - add(better[own], x[own]) for x in (ones, won))
+        rest = len(won) - lost_pairs
         without = np.where(rest > 0, (won.sum() - lost_won)/np.maximum(rest, 1), np.nan)[used]
-        sides = [total.sum(axis)[used]/total.sum() for axis in (0, 1)] # of the worse texts, of the better ones
-        return won.sum()/total.sum(), without, max(sides, key=lambda held: np.sum(held**2)) # the side in fewest groups
+        sides = [add(side, ones)[used]/len(won) for side in (worse, better)]
+        return won.sum()/len(won), without, max(sides, key=lambda held: np.sum(held**2)) # the side in fewest groups
 
     def _result(self, pairs, cells, about):
         "A `Result` of numbers by pair; `cells`: function of `left_out` to p, ci and so on."

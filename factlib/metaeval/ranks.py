@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from ..core.files import need_columns
-from ..core.records import DataFrame
+from ..core.records import BadInput, DataFrame
 from ..validity.base import corrected, no_value
 
 # %% ../../nbs/metaeval/ranks.ipynb #ranks-intervals
@@ -28,6 +28,8 @@ def rank_intervals(
     - place: the class, 1 for the first"""
     import pandas as pd
     need_columns(tests, ['first', 'second', 'difference', 'q'], 'The table of tests')
+    unknown = [name for name in [*tests['first'], *tests.second] if name not in scores]
+    if unknown: raise BadInput(f'{unknown[0]!r} was tested, but has no score.')
     names = sorted(scores, key=lambda name: -scores[name]) # equal scores keep their order
     better: dict = {name: set() for name in names}
     for row in tests[tests.q < level].itertuples():
@@ -49,7 +51,7 @@ def over_benchmarks(
     """Each two evaluators over all benchmarks that both scored.
 
     - first, second
-    - difference, ci_low, ci_high, p: mean over benchmarks; above 0, the first does better; of one benchmark its own p
+    - difference, ci_low, ci_high, p: mean over benchmarks; above 0, the first does better; of one benchmark as there
     - q, family: by Benjamini and Hochberg, over so many pairs
     - benchmarks, groups: so many, in all"""
     import pandas as pd
@@ -58,18 +60,21 @@ def over_benchmarks(
         if no_value(r.error): continue # of a single group nothing is known
         d, error = r.difference, r.error
         if error <= 1e-12 and d: error = abs(d)/max(scipy.stats.t.isf(r.p/2, r.df), .01)
-        if (r.second, r.first) in strata: strata[r.second, r.first].append((-d, error, r.df, r.groups, r.p))
-        else: strata.setdefault((r.first, r.second), []).append((d, error, r.df, r.groups, r.p))
+        key, ends = (r.first, r.second), (r.ci_low, r.ci_high)
+        if key[::-1] in strata: key, d, ends = key[::-1], -d, (-r.ci_high, -r.ci_low)
+        strata.setdefault(key, []).append((d, error, r.df, r.groups, r.p, *ends))
     rows = []
     for (first, second), found in strata.items():
-        d, error, df, groups, alone = map(np.array, zip(*found))
-        mean, whole, half, p = d.mean(), math.sqrt(np.sum(error**2))/len(d), 0., 1.
+        d, error, df, groups, alone, lows, highs = map(np.array, zip(*found))
+        mean, whole = d.mean(), math.sqrt(np.sum(error**2))/len(d)
+        half, p = 0., float(mean == 0) # without any error
         if whole > 0:
             freedom = np.sum(error**2)**2/np.sum(error**4/df)
             half, p = scipy.stats.t.isf(.025, freedom)*whole, 2*scipy.stats.t.sf(abs(mean)/whole, freedom)
-        rows.append(dict(first=first, second=second, difference=mean, ci_low=max(-1, mean - half),
-                         ci_high=min(1, mean + half), p=p if len(d) > 1 else alone[0], benchmarks=len(d),
-                         groups=int(groups.sum())))
+        low, high = max(-1, mean - half), min(1, mean + half)
+        if len(d) == 1: p, low, high = alone[0], lows[0], highs[0]
+        rows.append(dict(first=first, second=second, difference=mean, ci_low=low, ci_high=high, p=p,
+                         benchmarks=len(d), groups=int(groups.sum())))
     columns = ['first', 'second', 'difference', 'ci_low', 'ci_high', 'p', 'benchmarks', 'groups']
     return corrected(pd.DataFrame(rows, columns=columns))
 

@@ -45,8 +45,8 @@ def format_interval(
     low, high = (float(x) if _is_number(x) else x for x in ci)
     ends = [format_number(x, digits) for x in (low, high)]
     if _is_number(estimate) and _is_number(low) and _is_number(high) and low < high:
-        if math.isclose(estimate, high, abs_tol=1e-9): return f' (at least {ends[0]})'
-        if math.isclose(estimate, low, abs_tol=1e-9): return f' (at most {ends[1]})'
+        if abs(high - estimate) <= 1e-9*(high - low): return f' (at least {ends[0]})'
+        if abs(estimate - low) <= 1e-9*(high - low): return f' (at most {ends[1]})'
     return f' [{ends[0]}, {ends[1]}]'
 
 def format_estimate(

@@ -62,7 +62,8 @@ class Result:
     def one_sided(self)->bool:
         "Whether the interval is a bound to one side only: the estimate is at the least or greatest value it can have."
         if self.kind != 'bound' or self.ci is None or self.estimate is None: return False
-        return any(math.isclose(self.estimate, end, abs_tol=1e-9) for end in self.ci)
+        low, high = self.ci
+        return min(self.estimate - low, high - self.estimate) <= 1e-9*(high - low)
 
     def __repr__(self)->str:
         "Estimate, interval, test, n scored / n asked, and the note: one line."
@@ -71,7 +72,7 @@ class Result:
             low, high = self.ci
             ends = f' [{low:.3g}, {high:.3g}]'
             if self.one_sided: # the other end is the estimate
-                bound = f'at least {low:.3g}' if high <= float(self) + 1e-9 else f'at most {high:.3g}'
+                bound = f'at least {low:.3g}' if high - float(self) < float(self) - low else f'at most {high:.3g}'
                 ends = f' ({bound}, one-sided)'
             parts[0] += ends
         if self.statistic is not None:

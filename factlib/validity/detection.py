@@ -9,6 +9,7 @@ __all__ = ['AUC', 'UNPAIRED', 'auc', 'as_levels', 'level_auc', 'aucs_without', '
 # %% ../../nbs/validity/detection.ipynb #detection-imports
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import scipy
@@ -185,9 +186,9 @@ def _independent_test(a, b, is_pos, level):
 # %% ../../nbs/validity/detection.ipynb #detection-clustered-test
 UNPAIRED = 'Both evaluators must have a score, or None, for the same positives and the same negatives'
 
-def _mean_difference(a, b, is_pos, which):
-    "The mean over the sets of AUC of a minus AUC of b; None if a set lacks a side."
-    parts = [which == i for i in np.unique(which)]
+def _mean_difference(sets, a, b, is_pos, which):
+    "The mean over all sets of AUC of a minus AUC of b; None if a set lacks a side."
+    parts = [which == i for i in range(sets)]
     each = [(level_auc(a[part], is_pos[part]), level_auc(b[part], is_pos[part])) for part in parts]
     return None if any(x is None for x, _ in each) else sum(x - y for x, y in each)/len(each)
 
@@ -202,7 +203,8 @@ def _compared(a, b, is_pos, which, groups, level):
     "The difference of (mean) AUCs with its interval over groups."
     sets = len(np.unique(which))
     what = f'difference of {AUC}, same items' + (f', mean of {sets} sets' if sets > 1 else '')
-    return interval(_mean_difference, as_levels(a), as_levels(b), is_pos, which, groups=groups, limits=(-1, 1), null=0.,
+    stat = partial(_mean_difference, sets)
+    return interval(stat, as_levels(a), as_levels(b), is_pos, which, groups=groups, limits=(-1, 1), null=0.,
                     level=level, definition=what, without=_differences_without, sides=2)
 
 # %% ../../nbs/validity/detection.ipynb #detection-auc-test

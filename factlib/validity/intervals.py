@@ -118,9 +118,16 @@ def jackknife_interval(
 def _limits(limits):
     "The least and the greatest value as numbers, or None."
     if limits is None: return None
-    low, high = numbers(limits, 'limits') if len(limits) == 2 else (0, 0)
-    if not low < high: raise BadInput(f'limits is {limits!r}; it is the least and the greatest value, as in (0, 1).')
-    return float(low), float(high)
+    ends = numbers(limits, 'limits').tolist()
+    if len(ends) == 2 and ends[0] < ends[1]: return tuple(ends)
+    raise BadInput(f'limits is {limits!r}; it is the least and the greatest value, as in (0, 1).')
+
+def _tested(null):
+    "The value that p tests as a number, or None."
+    if null is None: return None
+    (null,) = numbers([null], 'null').tolist()
+    if math.isnan(null): raise BadInput('null is missing: give the value that p tests, or None for no p.')
+    return null
 
 def _scarcest(codes, sides):
     "The groups' shares of the side that lies in the fewest (effective) groups."
@@ -144,7 +151,7 @@ def interval(
     p < 1 - level exactly where `ci` excludes `null`. `ci` is None only without an estimate, with one group, and where
     nothing varies and there are neither limits nor another `null`; `note` says so. No random numbers. With `sides`,
     the effective number of groups is that of the side that lies in the fewest."""
-    level, limits = check_share(level, 'level'), _limits(limits)
+    level, limits, null = check_share(level, 'level'), _limits(limits), _tested(null)
     columns, codes, asked = complete(*columns, groups=groups)
     n, unit = len(columns[0]), 'item' if codes is None else 'group'
     within = f' within {limits[0]:g} to {limits[1]:g}' if limits else ''
@@ -153,7 +160,8 @@ def interval(
     if not n: return Result(None, note='no items', **about)
     estimate, codes = value_of(stat, columns), np.arange(n) if codes is None else codes
     if math.isnan(estimate): return Result(None, note='undefined on these data', **about)
-    if limits and not limits[0] - 1e-9 <= estimate <= limits[1] + 1e-9:
+    slack = 1e-9*(limits[1] - limits[0]) if limits else 0.
+    if limits and not limits[0] - slack <= estimate <= limits[1] + slack:
         raise BadInput(f'The statistic is {estimate:g}, which is not within its limits {limits[0]:g} to {limits[1]:g}.')
     shares = group_shares(codes) if sides is None else _scarcest(codes, columns[sides])
     if len(shares) < 2: return Result(estimate, note=f'only one {unit}, so nothing is known of others', **about)

@@ -109,7 +109,7 @@ def _t_result(prepared, alternative, level, null=0):
         p, kind = _one_sided(p, t, alternative), 'flips'
     if ci is None: # too few groups to flip
         r = interval(np.mean, d, groups=codes, null=null, level=level)
-        ci, p, t, kind = r.ci, _one_sided(r.p, r.statistic, alternative), r.statistic, r.kind
+        ci, p, t, kind = r.ci, _one_sided(r.p, t, alternative), r.statistic, r.kind
         about = about | dict(definition=about['definition'].replace(_FLIPPED, 't, each group left out in turn'))
     return Result(mean, t, p, ci, df=df, kind=kind, **about)
 
@@ -239,7 +239,7 @@ def _weaker(below, above):
     "Of the two one-sided tests the one with the larger p; its t as if on the upper side."
     ci = below.ci and (min(below.low, above.low), max(below.high, above.high))
     if below.p is None or below.p < above.p: return replace(above, ci=ci)
-    return replace(below, ci=ci, statistic=-below.statistic)
+    return replace(below, ci=ci, statistic=below.statistic and -below.statistic)
 
 # %% ../../nbs/validity/paired.ipynb #paired-equivalence
 def equivalence(

@@ -359,6 +359,23 @@ def test_hundreds_of_texts_are_no_trouble():
     assert 0.4 < made.higher(values).estimate < .6
     assert made.difference(values, {i: -v for i, v in values.items()}).n == 600*599//2
 
+@pytest.mark.parametrize('seed', range(20))
+def test_pairs_across_groups_without_each_group(seed):
+    "A group is left out with all pairs of which it has a side; by brute force, with gaps and both sides in a group."
+    rng = np.random.default_rng(seed)
+    some = texts(rng.permutation(['good', 'bad']*10).tolist(), rng.integers(0, 14, 20).tolist())
+    pairs = contest(some, 'good')
+    wins = pairs.wins({e.id: None if rng.random() < .2 else float(rng.integers(0, 4)) for e in some})
+    if pairs.within or np.isnan(wins).all(): return
+    estimate, without, held = pairs.left_out(wins)
+    known = [(pairs.groups[b], pairs.groups[w], x) for b, w, x in zip(pairs.better, pairs.worse, wins) if x == x]
+    used = sorted({g for b, w, _ in known for g in (b, w)})
+    rest = [[x for b, w, x in known if g not in (b, w)] for g in used]
+    assert math.isclose(estimate, np.mean([x for *_, x in known]))
+    assert np.allclose(without, [np.mean(x) if x else np.nan for x in rest], equal_nan=True)
+    sides = [np.array([np.mean([pair[side] == g for pair in known]) for g in used]) for side in (0, 1)]
+    assert math.isclose(np.sum(held**2), max(np.sum(x**2) for x in sides))
+
 @pytest.mark.parametrize('refused, words', [([], 'the texts that two of them scored have too few sources'),
                                             (['e0', 'e1'], 'no two of them scored the same texts')])
 def test_why_models_were_not_compared(refused, words):

@@ -41,7 +41,7 @@ def test_the_groups_of_several_benchmarks_together():
     rng = np.random.default_rng(0)
     strata = [rng.normal(.2, s, n) for s, n in ((.1, 6), (.3, 12), (.2, 30))]
     rows = [dict(first='a', second='b', difference=d.mean(), error=scipy.stats.sem(d), df=len(d) - 1., groups=len(d),
-                 p=.5) for d in strata]
+                 p=.5, ci_low=-1., ci_high=1.) for d in strata]
     rows[1] |= dict(first='b', second='a', difference=-rows[1]['difference']) # the same, named the other way
     row, = over_benchmarks(pd.DataFrame(rows)).itertuples()
     variances = np.array([d.var(ddof=1)/len(d) for d in strata])
@@ -53,9 +53,11 @@ def test_the_groups_of_several_benchmarks_together():
         pytest.approx(mean - half), pytest.approx(mean + half), 3, 48)
 
 def test_one_group_tells_nothing_and_no_difference_is_none():
-    one = pd.DataFrame([dict(first='a', second='b', difference=1., error=None, df=None, groups=1, p=None)])
+    one = pd.DataFrame([dict(first='a', second='b', difference=1., error=None, df=None, groups=1, p=None,
+                             ci_low=None, ci_high=None)])
     assert over_benchmarks(one).empty
-    same = pd.DataFrame([dict(first='a', second='b', difference=0., error=0., df=5., groups=6, p=1.)]*2)
+    same = pd.DataFrame([dict(first='a', second='b', difference=0., error=0., df=5., groups=6, p=1., ci_low=0.,
+                              ci_high=0.)]*2)
     assert over_benchmarks(same)[['difference', 'p', 'q']].values.tolist() == [[0, 1, 1]]
 
 def test_the_hardest_floor_counts():
@@ -79,3 +81,25 @@ def test_labels_that_say_nothing_give_few_findings():
         values = {f'e{k}': {e.id: x for e, x in zip(examples, common + rng.normal(size=64))} for k in range(8)}
         found += (corrected(contest(examples).all_pairs(values)).q < .05).any()
     assert found <= 17, found
+
+def test_all_of_thousands_of_groups_on_several_benchmarks():
+    "Each of 2,000 groups says the same on both: 2^-1999 is 0 in the machine, and so is p; it is not 1."
+    texts = [Example(f'{v}{g}', target='x', truth=v, group=str(g)) for g in range(2000) for v in ('bad', 'good')]
+    right = {e.id: float(e.truth == 'good') for e in texts}
+    tests = contest(texts, 'good').all_pairs(dict(right=right, wrong={i: -x for i, x in right.items()}))
+    row, = over_benchmarks(pd.concat([tests.assign(benchmark=b) for b in 'xy'])).itertuples()
+    assert row.difference == 1 and row.p < 1e-100 and row.ci_low == 1
+
+def test_who_was_tested_has_a_score():
+    for pair in (('a', 'z'), ('z', 'a')):
+        with pytest.raises(BadInput, match="'z' was tested, but has no score"):
+            rank_intervals(made((*pair, .5, .01)), dict(a=.5, b=.4))
+
+@pytest.mark.parametrize('seed', range(8))
+def test_of_one_benchmark_interval_and_p_are_its_own(seed):
+    "Else a Wilson interval's p would stand beside a plain interval, and one could say what the other does not."
+    rng = np.random.default_rng(seed)
+    texts = [Example(f'{v}{g}', target='x', truth=v, group=str(g)) for g in range(11) for v in ('bad', 'good')]
+    tests = contest(texts, 'good').all_pairs({k: {e.id: float(rng.integers(0, 3)) for e in texts} for k in 'abc'})
+    names = ['first', 'second', 'difference', 'ci_low', 'ci_high', 'p']
+    pd.testing.assert_frame_equal(over_benchmarks(tests)[names], tests[names])

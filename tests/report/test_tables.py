@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from factlib.core.records import Absence, BadInput
 from factlib.core.files import unescape_formula
-from factlib.report.tables import (format_estimate, format_number, format_p,
+from factlib.report.tables import (format_estimate, format_interval, format_number, format_p,
                                    read_table, safe_url, to_csv, to_html, to_latex, to_markdown,
     write_table)
 
@@ -219,3 +219,8 @@ def test_safe_addresses_are_links():
         assert safe_url(url) == url
     page = Page(to_html(pd.DataFrame(dict(a=['t'], u=['x"y'])), links=dict(a='u')))
     assert ('a', dict(href='x"y')) in page.tags and len(page.cells) == 2
+
+def test_a_narrow_interval_of_large_numbers_has_two_ends():
+    assert format_interval(5e9, (5e9 - 2, 5e9 + 2), 0) == ' [4999999998, 5000000002]'
+    assert format_interval(1e-10, (5e-11, 2e-10), 12) == ' [0.000000000050, 0.000000000200]'
+    assert format_interval(5e9, (4e9, 5e9), 0) == ' (at least 4000000000)'

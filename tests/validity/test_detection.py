@@ -234,3 +234,10 @@ def test_accuracy_edges():
     assert 'resamples' in balanced_accuracy(['a', 'a', 'b'], ['a', 'a', 'b'], method='percentile').note
     assert 'undefined without 1 of the 3 items' in balanced_accuracy(['a', 'a', 'b'], ['a', 'a', 'b']).note
     assert bounds_mean(right(['a', None, 'b'], ['a', 'a', 'a']), 0, 1).ci == (1/3, 2/3)
+
+def test_a_set_nobody_scored_leaves_no_mean():
+    "The mean over two sets is asked for; that over the one which is left is something else."
+    groups = [1, 2, 3, 4]
+    scored = ([1, 2, 3, 4], [0, 0, 1, 3], [1, 1, 1, 1], [0, 1, 1, 0], groups, groups)
+    r = mean_auc_test([scored, ([None]*4, [None]*4, *scored[2:])])
+    assert r.estimate is None and r.note and mean_auc_test([scored, scored]).estimate is not None

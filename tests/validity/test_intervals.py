@@ -223,3 +223,37 @@ def test_rounding_is_no_variation_and_a_large_offset_is_no_constant():
     assert shifted.kind == 't' and np.allclose(np.subtract(shifted.ci, 1e6), plain.ci, atol=1e-8)
     assert np.allclose(left_out(np.mean, [x]), brute(lambda v: v.mean(), [x], np.arange(400)), atol=1e-15)
     assert interval(np.mean, x*1e-200).kind == 't'
+
+def test_what_p_tests_is_a_number():
+    for null in (math.nan, math.inf, 'x'):
+        with pytest.raises(BadInput, match='null'): interval(np.mean, [1, 2, 3], null=null)
+    with pytest.raises(BadInput, match='limits'): interval(np.mean, [1, 2, 3], limits=.5)
+
+def test_rounding_is_measured_against_the_limits():
+    "A mean may come out a rounding error above its limit; of numbers near 1e-12 the same step is no rounding error."
+    far = lambda x: x.max() + .125
+    assert interval(far, [1e15]*3, groups=range(3), limits=(0, 1e15)).kind == 'bound'
+    with pytest.raises(BadInput, match='not within its limits'): interval(np.mean, [5e-10]*3, limits=(0, 1e-12))
+
+@pytest.mark.parametrize('size', [1e-300, 1e-12, 1, 1e15])
+def test_a_bound_to_both_sides_is_no_bound_to_one(size):
+    "Six groups all say 1, far from any limit: others may be off by twice the distance to the 0 that is tested."
+    r = interval(np.mean, [size]*6, groups=range(6), null=0)
+    q = 1 - .025**(1/6)
+    assert np.allclose(r.ci, (size*(1 - 2*q), size*(1 + 2*q)), rtol=1e-9, atol=0) and not r.one_sided
+    assert 'at least' not in str(r) and 'at most' not in str(r)
+    top = interval(np.mean, [size]*6, groups=range(6), limits=(0, size))
+    assert top.one_sided and 'at least' in str(top)
+
+@pytest.mark.parametrize('seed', range(5))
+def test_without_groups_the_error_is_nearly_delongs(seed):
+    """Without one positive the AUC is off by (AUC - its component)/(m - 1), so the jackknife's squared error is
+    (N - 1)/N (S10/(m - 1) + S01/(n - 1)), where DeLong has S10/m + S01/n."""
+    rng = np.random.default_rng(seed)
+    pos, neg = rng.integers(1, 6, 12), rng.integers(0, 5, 19)
+    wins = np.array([[(a > b) + (a == b)/2 for b in neg] for a in pos])
+    squared = 30/31*(wins.mean(1).var(ddof=1)/11 + wins.mean(0).var(ddof=1)/18)
+    u, r = wins.mean(), auc_ci(pos, neg, 'cluster', range(31))
+    t = scipy.stats.t.isf(.025, r.df)
+    roots = np.roots([1 + t*t*squared/(u*(1 - u)), -2*u - t*t*squared/(u*(1 - u)), u*u]) # (u - v)^2 = t^2 v(1 - v)/n
+    assert np.allclose(r.ci, sorted(roots), atol=1e-9)

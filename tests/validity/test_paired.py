@@ -294,3 +294,11 @@ def test_examples_needed_with_groups():
 @pytest.mark.parametrize('d', [[], [1.], [1., 1, 1], [1., -1], 'abc'], ids=str)
 def test_examples_needed_of_nothing(d):
     with pytest.raises(BadInput): examples_needed(d)
+
+@pytest.mark.parametrize('off', [4e-13, 1e-12, 3e-12])
+@pytest.mark.parametrize('alternative', ['two-sided', 'greater', 'less'])
+def test_groups_that_differ_by_little_more_than_rounding(off, alternative):
+    r = paired_t([1, 1, 1, 1 + off], alternative, [0, 0, 1, 2])
+    assert 0 <= r.p <= 1 and r.ci[0] <= 1 <= r.ci[1]
+    assert equivalence([1, 1, 1, 1 + off], 2, groups=[0, 0, 1, 2]).p <= 1 and noninferiority(
+        [1, 1, 1, 1 + off], 2, groups=[0, 0, 1, 2]).p <= 1
