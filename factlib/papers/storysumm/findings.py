@@ -38,7 +38,7 @@ def held_findings(
     others = others.assign(words=[f'{r.evaluator} {format_estimate(r.partial, (r.ci_low, r.ci_high), 2)}'
                                   for r in others.itertuples()])
     count, above, below = tally(others), others[others.ci_low > 0], others[others.ci_high < 0]
-    rouge = others[others.evaluator.isin(['rouge1', 'rouge2', 'rougeL'])]
+    rouge = others[others.evaluator.str.startswith('rouge')]
     rules = raw.set_index('evaluator').loc['factscore, by rules']
     fixed = [r.words.removeprefix('factscore, by rules ') for r in others.itertuples()
              if r.evaluator == 'factscore, by rules']
