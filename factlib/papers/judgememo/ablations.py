@@ -443,7 +443,7 @@ def beside_finding(
     if longest.empty: return ''
     r = longest.iloc[0]
     more = format_estimate(r.difference, (r.ci_low, r.ci_high), 0)
-    return (f'Of 100 spoilt whole texts {model} gives {r.judgememo:.0f} less than their untouched form when it reads '
+    return (f'{model} scores {r.judgememo:.0f} of 100 spoilt whole texts below their untouched form when it reads '
             f'as JudgeMemo (on average over the configurations; {r.least:.0f} to {r.most:.0f} in the '
             f'{configurations}), and {r.one_prompt:.0f} when it is asked by one prompt: {more} more '
             f'(ties count half, {r.documents} documents).')
