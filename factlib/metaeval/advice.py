@@ -193,7 +193,8 @@ def rank_findings(
             r = run.sort_values(['rank_low', 'higher'], ascending=[True, False]).iloc[0]
             text += (f'; of what can be run {r.evaluator} comes first, {r.higher:.2f}, '
                      f'{rank_words(r.rank_low, r.rank_high, r.rank_of)}')
-        found.append(text + '.')
+        caution = part.caution.iloc[0] if 'caution' in part else ''
+        found.append(f'{text} (but {caution}).' if caution else f'{text}.')
     return found
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-alarms
@@ -275,5 +276,6 @@ def best_findings(
         if best.tuned and len(fair):
             text += f' ({best.made_on}); of the others {at(fair.loc[fair.estimate.idxmax()])}'
         if len(floor): text += f'; of the controls, {listed(map(at, floor.itertuples()))}'
-        found.append(text + '.')
+        note = best.get('note')
+        found.append(f'{text} ({note}).' if isinstance(note, str) and note else f'{text}.')
     return found
