@@ -109,11 +109,22 @@ def _ppi_c(rows, score):
     shared = np.mean((a - a.mean())*(b - b.mean()))
     return float(np.clip(shared/spread, 0, 1)) if spread > 1e-24*max(1e-200, np.abs(score).max()**2) else 0.
 
-def _group_c(parts):
-    "c with which the estimate moves least without each group in turn, in 0..1; None if one group has all labels."
-    y, f = parts.moves()
-    if np.isnan(y).any() or np.isnan(f).any(): return None
-    return float(np.clip(-(y @ f)/(f @ f), 0, 1)) if f @ f > 0 else 0.
+def _least_c(y, f):
+    """(c, c without each group), 0..1: with which y + f @ c, how far the estimate moves without each group, is least.
+
+    y: a value a group; f: a column a judge. None for both if one group has all labels: then nothing is known of it."""
+    if np.isnan(y).any() or np.isnan(f).any(): return None, None
+    told = np.sum(f**2, axis=0) > 0
+    c = np.zeros(f.shape[1])
+    if told.any(): c[told] = scipy.optimize.lsq_linear(f[:, told], -y, (0, 1), method='bvls').x
+    free = told & (c > 1e-9) & (c < 1 - 1e-9)
+    without = np.tile(c, (len(y), 1))
+    if free.any(): # least squares without each row in turn, in closed form
+        x = f[:, free]
+        pull = x @ np.linalg.pinv(x.T @ x)
+        rest = np.maximum(1e-9, 1 - np.sum(pull*x, axis=1))
+        without[:, free] = np.clip(c[free] + pull*((y + f @ c)/rest)[:, None], 0, 1)
+    return c, without
 
 # %% ../../nbs/validity/calibration.ipynb #calibration-isotonic
 FOLDS = 50 # More labelled groups than this share folds: a curve each would cost much and change nothing
@@ -155,7 +166,7 @@ def _rogan_gladen(rows):
     return estimate, solved(*(each.sum(1, keepdims=True) - each)), ''
 
 # %% ../../nbs/validity/calibration.ipynb #calibration-seen
-def _outside(rows, scores=None):
+def _outside(rows):
     "A note if 5 % of the scores or more lie outside the range in which there are labels."
     seen = rows.score[rows.labelled]
     out = float(np.mean((rows.score < seen.min()) | (rows.score > seen.max())))
@@ -197,12 +208,16 @@ def _with_interval(rows, estimate, without, gap, limits, level, definition):
 METHODS = ('ppi', 'isotonic', 'rogan_gladen', 'labels')
 
 def _fitted(rows, method):
-    "(what stands for the judge's scores, its parts, c)."
+    "(what stands for the judge's scores, its parts, c, c without each group)."
     score = _isotonic(rows) if method == 'isotonic' else rows.score
     parts = _parts(rows, score)
-    if method == 'labels': return score, parts, 0.
-    c = _group_c(parts) if rows.grouped else _ppi_c(rows, score)
-    return score, parts, _ppi_c(rows, score) if c is None else c
+    y, f = parts.moves()
+    if method == 'labels': return score, parts, 0., np.zeros(len(y))
+    c, without = _least_c(y, f[:, None])
+    own = _ppi_c(rows, score)
+    if c is None: return score, parts, own, np.full(len(y), own)
+    if rows.grouped: return score, parts, float(c[0]), without[:, 0]
+    return score, parts, own, np.clip(own + without[:, 0] - c[0], 0, 1)
 
 def _unlabelled(rows, method):
     "Why there is no estimate; '' if there is one."
@@ -224,7 +239,7 @@ def calibrated_mean(
 
     ppi: c mean(judge) + mean(label - c judge), c in 0..1 of least variance (Angelopoulos, Duchi & Zrnic 2024);
     isotonic: the same with a rising curve of the judge's scores, fitted without the group it predicts;
-    rogan_gladen: Rogan & Gladen (1978). The interval is over groups and takes c and the curve as given. Items without
+    rogan_gladen: Rogan & Gladen (1978). The interval is over groups, and takes the curve as given. Items without
     a score are left out and counted."""
     check_choice(method, METHODS, 'method')
     level, rows = check_share(level, 'level'), _rows(judge, labels, groups, weights)
@@ -236,10 +251,10 @@ def calibrated_mean(
         name = '(share of ones + specificity - 1)/(sensitivity + specificity - 1)'
         if estimate is None: return Result(None, note=join_notes(rows.note(), why), definition=name, **rows.about())
         return _with_interval(rows, estimate, without, rows.label - rows.score, limits, level, name)
-    score, parts, c = _fitted(rows, method)
+    score, parts, c, c_without = _fitted(rows, method)
     curve = 'a rising curve of judge, fitted without the group' if method == 'isotonic' else 'judge'
     name = 'mean of labels' if method == 'labels' else f'c mean(f) + mean(label - c f), f = {curve}, c = {c:.3g}'
-    return _with_interval(rows, parts.label + c*parts.shift, parts.label_without + c*parts.shift_without,
+    return _with_interval(rows, parts.label + c*parts.shift, parts.label_without + c_without*parts.shift_without,
                           rows.label - c*score, limits, level, name)
 
 # %% ../../nbs/validity/calibration.ipynb #calibration-difference
@@ -267,17 +282,17 @@ def calibrated_difference(
     why = next((f'{name}: {_unlabelled(x, method)}' for name, x in (('a', a), ('b', b)) if _unlabelled(x, method)), '')
     notes = join_notes(f'a: {a.note()}', f'b: {b.note()}')
     if why: return Result(None, note=join_notes(notes, why), definition=method, **a.about())
-    (_, of_a, c_a), (_, of_b, c_b) = _fitted(a, method), _fitted(b, method)
+    (_, of_a, c_a, _), (_, of_b, c_b, _) = _fitted(a, method), _fitted(b, method)
     (y_a, f_a), (y_b, f_b) = of_a.moves(), of_b.moves()
-    moves = np.stack([y_a - y_b, f_a, f_b])
-    known = not np.isnan(moves).any()
-    if known and method != 'labels': # c of both together
-        c_a, c_b = scipy.optimize.lsq_linear(np.stack([f_a, -f_b], axis=1), y_b - y_a, (0, 1)).x
+    c, c_without = _least_c(y_a - y_b, np.stack([f_a, -f_b], axis=1)) # of both together
+    known = c is not None
+    if known and method != 'labels': c_a, c_b = c
     estimate = of_a.label + c_a*of_a.shift - of_b.label - c_b*of_b.shift
     name = f'{method}: mean of a - mean of b, c = {c_a:.3g} and {c_b:.3g}'
     about = a.about() | dict(definition=f'{name}; {percent(level)} CI by t, each {a.unit} left out in turn')
     if not known: return Result(estimate, note=join_notes(notes, f'only one {a.unit} has labels'), **about)
-    without = estimate + moves[0] + c_a*f_a - c_b*f_b
+    c_a, c_b = c_without.T if method != 'labels' else (0., 0.)
+    without = of_a.label_without + c_a*of_a.shift_without - of_b.label_without - c_b*of_b.shift_without
     shares = min(a.shares(), b.shares(), key=lambda share: 1/np.sum(share**2))
     found = jackknife_interval(estimate, without, shares, None, 0., level, a.unit)
     return Result(estimate, **found | dict(note=join_notes(notes, found['note'], _outside(a), _outside(b))), **about)
@@ -302,9 +317,9 @@ def labels_needed(
     n, items, own = int(rows.labelled.sum()), len(rows.score), len(np.unique(rows.codes[rows.labelled]))
     what = f'labels for a {percent(level)} interval from end to end {width:g} wide, by {method}'
     if own < 3: return Result(None, n=n, asked=items, definition=what, note='at least three groups or items need labels')
-    score, parts, c = _fitted(rows, method)
-    y, f = parts.moves()
-    now = (rows.groups - 1)/rows.groups*float(np.sum((y + c*f)**2))
+    score, parts, c, c_without = _fitted(rows, method)
+    moved = parts.label_without + c_without*parts.shift_without - parts.label - c*parts.shift
+    now = (rows.groups - 1)/rows.groups*float(np.sum(moved**2))
     spread, of_labels = (float(np.var(x[rows.labelled], ddof=1)) for x in (rows.label - c*score, rows.label))
     least = max(now - spread/n, (of_labels - spread)/items, 0.) # of all labelled, less spread/items; items share nothing
     t = critical_t(t_df(group_shares(rows.codes)), 1 - level)
