@@ -10,6 +10,7 @@ import json, re
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from ..core.records import BadInput, is_missing
 
 # %% ../../nbs/report/prose.ipynb #prose-numbers
@@ -27,7 +28,7 @@ _EXEMPT = re.compile(r'''
     `[^`]*` | \]\([^)]*\) | <[^<>]*> | https?://\S+                              # code and links
     | \b(?:Tables?|Figures?|Fig\.|Eqs?\.?|Sections?|Chapters?|Appendix|Steps?)\s+[A-Z]?\.?\d[\d.]*
       (?:(?:,\s|\sand\s|\sto\s|,\sand\s)[A-Z]?\.?\d[\d.]*)*                                          # Table 5.1 and 5.2
-    | \b95\s?%(?=[\s-](?:confidence\s)?intervals?) | \bof\s(?:100|a\shundred)\b | \bthe\sthird\b    # forms, no measures
+    | \b95\s?%(?=[\s-](?:confidence\s)?intervals?) | \bof\s(?:100|a\shundred)\b | \bthe\sthird\b | \bhalf[ -]points?\b    # forms
     | \b(?:1[5-9]|20)\d\d\b(?!,\d|\.\d|\s?%) | ^\s*\d+\.\s | ^\#+\s\d+\.?\s                         # years, lists
 ''', re.X | re.I | re.M)
 
@@ -78,7 +79,7 @@ def agrees(
     if _ABOUT.search(before):
         digits = number.text.replace(',', '')
         zeros = len(digits) - len(digits.rstrip('0')) if '.' not in digits else 0
-        slack = max(.05*abs(number.value) if not number.step else 0, .5*number.step*10**zeros) + 1e-9*abs(value)
+        slack = max(.1*abs(number.value) if not number.step else 0, .5*number.step*10**zeros) + 1e-9*abs(value)
     return abs(value - number.value) <= slack
 
 # %% ../../nbs/report/prose.ipynb #prose-class
@@ -119,7 +120,7 @@ class Prose:
         text, numbers = _plain(self.cells[cell]), measured(piece)
         if piece not in text:
             yield f'"{piece}" is not in the text.'
-        elif isinstance(value, bool) or type(value).__name__ == 'bool_':
+        elif isinstance(value, (bool, np.bool_)):
             if numbers: yield f'"{piece}" holds a number ({numbers[0].text}): give its value.'
             elif not value: yield f'"{piece}" is not so.'
         else:
