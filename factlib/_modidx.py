@@ -5516,6 +5516,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                'factlib/papers/judgememo/noticing.py'),
                                                    'factlib.papers.judgememo.noticing.growth': ( 'papers/judgememo/noticing.html#growth',
                                                                                                  'factlib/papers/judgememo/noticing.py'),
+                                                   'factlib.papers.judgememo.noticing.judged_pairs': ( 'papers/judgememo/noticing.html#judged_pairs',
+                                                                                                       'factlib/papers/judgememo/noticing.py'),
                                                    'factlib.papers.judgememo.noticing.noticed_pairs': ( 'papers/judgememo/noticing.html#noticed_pairs',
                                                                                                         'factlib/papers/judgememo/noticing.py'),
                                                    'factlib.papers.judgememo.noticing.requests_each': ( 'papers/judgememo/noticing.html#requests_each',
