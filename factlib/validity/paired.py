@@ -209,7 +209,11 @@ def position_test(
                   half=int(np.sum(np.abs(a - b) == .5)), missing=int(np.sum(~both)))
     favoured = mcnemar(by_first, by_second, level)
     if codes is not None and favoured.n:
-        favoured = interval(np.mean, place, groups=codes, limits=(0, 1), null=.5, level=level)
+        # Which place would win was not fixed beforehand: a bound and its p count both sides, as the coin's do.
+        alike = not (by_first and by_second)
+        r = interval(np.mean, place, groups=codes, limits=(0, 1), null=.5, level=1 - (1 - level)/2 if alike else level)
+        p = None if r.p is None else min(1, 2*r.p) if alike else r.p
+        favoured = replace(r, p=p, definition=f'{percent(level)} CI and p over whole groups (`intervals`)')
     agreed = accuracy(a, b, groups=codes, level=level)
     what = 'of the pairs that one place won twice, the share that the first place won'
     favoured = replace(favoured, definition=f'{what}; {favoured.definition}', asked=len(a))
