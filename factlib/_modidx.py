@@ -8447,6 +8447,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                          'factlib.validity.paired._about': ('validity/paired.html#_about', 'factlib/validity/paired.py'),
                                          'factlib.validity.paired._bootstrap_noninferiority': ( 'validity/paired.html#_bootstrap_noninferiority',
                                                                                                 'factlib/validity/paired.py'),
+                                         'factlib.validity.paired._bound_result': ( 'validity/paired.html#_bound_result',
+                                                                                    'factlib/validity/paired.py'),
                                          'factlib.validity.paired._by_signs': ( 'validity/paired.html#_by_signs',
                                                                                 'factlib/validity/paired.py'),
                                          'factlib.validity.paired._coin': ('validity/paired.html#_coin', 'factlib/validity/paired.py'),

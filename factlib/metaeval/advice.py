@@ -121,9 +121,9 @@ def _over_floors(standings):
     return _over(f['overall_floor_tests'] for f in standings if not is_missing(f['overall_q_floor']))
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-first
-_USES = dict(facts='To tell true from false', order='To see whether events are in order',
-             fluency='To notice damage to language', coherence='To notice damage to what holds a text together',
-             levels='To tell how much of a text is false', quality='To agree with people about quality')
+_USES = dict(facts='to tell true from false', order='to see whether events are in order',
+             fluency='to notice damage to language', coherence='to notice damage to what holds a text together',
+             levels='to tell how much of a text is false', quality='to agree with people about quality')
 
 def _where(f):
     "On how much a mean share rests, and the rank."
@@ -212,7 +212,8 @@ def advice_sentences(
         elif own.higher.notna().any():
             first = 'nothing that can be run scored half of the texts of half of the benchmarks.'
         else: first = 'nothing can be told of what can be run: no scores, or raters that hardly agree.'
-        said[question] = f'{_USES[question]}, {first} {_on_record(matrix, pairs, question, best)}'
+        recorded = _on_record(matrix, pairs, question, best)
+        said[question] = f'{question.capitalize()}: {_USES[question]}, {first} {recorded}'
     return said
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-short

@@ -128,11 +128,11 @@ MADE_ON = dict( # Evaluator -> benchmark -> what was chosen there
     order_path=_ORDER, order_path_minilm=_ORDER, vista=_TURNS, vista_fitted=_FITTED | _TURNS)
 
 def made_there(
-    evaluator:str, # Its name
+    evaluator:str, # Its name, perhaps with ", by rules"
     benchmark:str, # Its name, or "NAME: QUESTION"
 )->str: # '' if nothing was
     "What of the evaluator was chosen on this benchmark."
-    return MADE_ON.get(evaluator, {}).get(benchmark.split(': ')[0], '')
+    return MADE_ON.get(evaluator.split(', ')[0], {}).get(benchmark.split(': ')[0], '')
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-pairs
 FLOORS = ('length', 'random', 'rouge1', 'rouge2', 'rougeL', 'word_support')

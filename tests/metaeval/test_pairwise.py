@@ -184,7 +184,8 @@ def advised(frame, benchmarks, **options):
 def test_sentence_with_one_that_is_right():
     matrix, said = advised(judged(TEN, path=right, length=flat, random=wrong), [TEN])
     assert said['order'] == (
-        'To see whether events are in order, use path: it scores the better text higher in 100% of pairs (the mean of '
+        'Order: to see whether events are in order, '
+        'use path: it scores the better text higher in 100% of pairs (the mean of '
         '1 benchmark, 10 groups; rank 1 of 3), and beats every floor (length and random; Benjamini-Hochberg over 1 '
         'test). All 2 others are shown to be worse (Benjamini-Hochberg over 3 pairs). No judge is on record for it.')
     assert advice_in_short(matrix) == (
@@ -198,7 +199,8 @@ def test_sentence_with_one_that_is_right():
 def test_sentence_with_opposite_data():
     matrix, said = advised(judged(TEN, path=wrong, length=flat, random=right), [TEN])
     assert said['order'] == (
-        'To see whether events are in order, nothing that can be run here is shown to beat every floor (random and '
+        'Order: to see whether events are in order, '
+        'nothing that can be run here is shown to beat every floor (random and '
         'length; Benjamini-Hochberg over 1 test); the floor random comes first (100%, the mean of 1 benchmark, 10 '
         'groups; rank 1 of 3). All 2 others are shown to be worse (Benjamini-Hochberg over 3 pairs). No judge is on '
         'record for it.')
@@ -211,7 +213,7 @@ def test_recorded_judges_have_ranks_and_are_not_advised():
     assert ranks.loc['gpt'].tolist()[:3] == [1, 1, 3] and ranks.loc['gpt'].isna().tolist() == [False]*3 + [True]*2
     assert ranks.loc['length'].tolist() == [2, 2, 3, 1, 2] and matrix.evaluator.tolist() == ['gpt', 'length', 'path']
     assert said['order'] == (
-        'To see whether events are in order, nothing that can be run here is shown to beat every floor (length; '
+        'Order: to see whether events are in order, nothing that can be run here is shown to beat every floor (length; '
         'Benjamini-Hochberg over 1 test); the floor length comes first (50%, the mean of 1 benchmark, 10 groups; rank '
         '1 of 2), no more than chance. The other is shown to be worse (Benjamini-Hochberg over 1 pair). First of '
         'the judges on record: gpt on ten (100%, rank 1 of 3, beats every floor, shown to be 50 points above length) '
@@ -228,14 +230,15 @@ def test_sentence_where_raters_disagree():
     frame = judged(b, path=lambda e: e.truth, length=flat)
     matrix, said = advised(frame, [b])
     assert 'raters hardly agree' in matrix.note[0]
-    assert said['quality'] == ('To agree with people about quality, nothing can be told of what can be run: no scores, '
+    assert said['quality'] == ('Quality: to agree with people about quality, '
+                               'nothing can be told of what can be run: no scores, '
                                'or raters that hardly agree. No judge is on record for it.')
     assert advice_in_short(matrix) == 'Nothing can be told of quality.'
     agreeing = Benchmark('b', [Example(**e.to_dict() | dict(meta=dict(raters=dict(a=e.truth, b=e.truth))))
                                for e in examples], 'score', '', question='quality')
     matrix, said = advised(frame, [agreeing])
     assert rater_alpha(agreeing.examples).estimate == 1 and matrix.note[0] == ''
-    assert said['quality'].startswith('To agree with people about quality, use path: it scores')
+    assert said['quality'].startswith('Quality: to agree with people about quality, use path: it scores')
 
 def test_few_groups_show_nothing():
     "Four groups that agree: two of sixteen signs."
@@ -245,7 +248,7 @@ def test_few_groups_show_nothing():
     assert rows.beats_floors.to_dict() == dict(path='not shown', length='a floor')
     assert rows.p_floor['path'] == rows.q_floor['path'] == 1/2**4 and set(rows.rank_high) == {2}
     assert said['order'] == (
-        'To see whether events are in order, nothing that can be run here is shown to beat every floor (length; '
+        'Order: to see whether events are in order, nothing that can be run here is shown to beat every floor (length; '
         'Benjamini-Hochberg over 1 test); path comes first (100%, the mean of 1 benchmark, 4 groups; rank 1 to 2 of 2'
         '). The other is not shown to be worse; length may be as good (Benjamini-Hochberg over 1 pair). No judge is on '
         'record for it.')
@@ -276,7 +279,7 @@ def test_what_an_evaluator_was_made_on_is_nobodys_best_and_no_advice():
     assert rows.rank_low.dropna().to_dict() == dict(length=1, share=2) and set(rows.rank_of.dropna()) == {2}
     assert rows.beats_floors['order_path'] == 'made there' and len(matrix_pairs(matrix_columns(frame, [tuned])[0])) == 1
     assert said['order'] == (
-        'To see whether events are in order, nothing that can be run here is shown to beat every floor (length; '
+        'Order: to see whether events are in order, nothing that can be run here is shown to beat every floor (length; '
         'Benjamini-Hochberg over 1 test); the floor length comes first (50%, the mean of 1 benchmark, 10 groups; rank '
         '1 of 2), no more than chance. The other is shown to be worse (Benjamini-Hochberg over 1 pair). No judge is '
         'on record for it.')
@@ -285,7 +288,7 @@ def test_what_an_evaluator_was_made_on_is_nobodys_best_and_no_advice():
     # the same texts under a name that it wasn't tuned on
     elsewhere = Benchmark('ten', TEN.examples, 'label', '', good='true', question='order')
     assert advised(judged(elsewhere, order_path=right, share=wrong, length=flat),
-                   [elsewhere])[1]['order'].startswith('To see whether events are in order, use order_path: it scores')
+                   [elsewhere])[1]['order'].startswith('Order: to see whether events are in order, use order_path:')
     other, said = advised(judged(tuned, order_path=wrong, share=right, length=flat), [tuned])
     assert ', use share: ' in said['order'] and made_findings(other) == []
     assert which_evaluator(matrix, judging_costs(frame)).evaluator.tolist() == ['length']
@@ -337,7 +340,8 @@ def test_one_group_can_not_be_tested():
     one = Benchmark('one', TEN.examples[:2], 'label', '', good='true', question='facts')
     _, said = advised(judged(one, path=right, share=wrong, length=flat), [one])
     assert said['facts'] == (
-        'To tell true from false, nothing could be tested against the floors (length); path comes first (100%, the '
+        'Facts: to tell true from false, '
+        'nothing could be tested against the floors (length); path comes first (100%, the '
         'mean of 1 benchmark, 1 group; rank 1 to 3 of 3). No pair of the 3 could be tested. No judge is on record for '
         'it.')
 
