@@ -177,6 +177,14 @@ class _Ask:
         return tuple(name for name in wanted if name not in frame.columns or name in lists)
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-wide-of
+def _take_known(roles, known):
+    "Judges and people of which the form of a file tells: who is called a person there, is one."
+    columns = [c for c in known.get('judge', ()) if c not in (*roles.judges, *roles.humans)]
+    for role, own in (('judge', roles.judges), ('human', roles.humans)):
+        if own: continue
+        own += [c for c in columns if (names_of(c) == 'human') == (role == 'human')]
+        for name in own: roles.add(name, role, 'the form of the file', f'--{role}')
+
 def _rows_of_items(table, roles, ask):
     "The table with a row an item, `roles` with judges and people."
     frame, known = table.frame, table.roles
@@ -186,7 +194,7 @@ def _rows_of_items(table, roles, ask):
     ratings = None if in_columns else find_ratings(frame, known)
     if not ratings:
         for flag, own in given.items(): need_names(own, frame.columns, f'--{flag}')
-        roles.judges = roles.judges or [c for c in known.get('judge', ()) if c not in roles.humans]
+        _take_known(roles, known)
         find_others(frame, roles, ask.others, known, ())
         items, repeated = _items(frame, roles)
         wide, taken = _Wide(frame, list(range(1, len(frame) + 1)), items.tolist(), repeated), set()
@@ -194,13 +202,16 @@ def _rows_of_items(table, roles, ask):
         find_others(frame, roles, ask.others, known, ratings)
         wide, raters = _pivot(frame, roles, *ratings)
         for flag, own in given.items(): need_names(own, [*raters, *wide.frame.columns], f'--{flag}')
-        find_raters(raters, ratings[0], roles)
+        if known.get('raters') == 'judge' and not roles.judges:
+            roles.judges = [name for name in raters if name not in roles.humans]
+            for name in roles.judges: roles.add(name, 'judge', 'the form of the file', '--judge')
+        else: find_raters(raters, ratings[0], roles)
         roles.said.append(f'Each row is a rating: {ratings[0]!r} says who rated, {ratings[1]!r} what.')
         taken = set(raters)
     taken |= {name for own in roles.others.values() for name in own}
     for flag, own in given.items():
         for name in own: roles.add(name, flag, 'given', f'--{flag}')
-    if not (roles.judges and roles.humans): find_scorers(wide.frame, roles, taken)
+    if not all(given.values()): find_scorers(wide.frame, roles, taken)
     return wide
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-turn

@@ -44,7 +44,8 @@ _NO_SCORE = frozenset('''cost costs price usd dollars time seconds ms minutes la
     size usage url path file start end span name names place confidence threshold year age gender created updated at
     explanation reason reasoning rationale comment comments note notes feedback justification critique evidence
     prompt completion type split'''.split())
-_TEXTS = frozenset('text response answer output summary source input question query context story target'.split())
+_TEXTS = frozenset('''text response answer output summary source input question query context story target reference
+    completion'''.split())
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-said-of
 def names_of(
@@ -254,6 +255,7 @@ def find_scorers(
         lists[role] += names
         used |= set(names)
     _need_both(frame, roles, used)
+    _say_left(frame, roles, used | {name for name, role, _, _ in roles.rows if role == 'left out'})
     if not all(given.values()): _check_criteria(roles.judges, roles.humans)
     many = max(roles.judges, roles.humans, key=len)
     if len(many) > _MOST_JUDGES and not all(given.values()):
@@ -265,11 +267,25 @@ def _need_both(frame, roles, used):
     "A `BadInput` if judges or people are lacking."
     if roles.judges and roles.humans: return
     left = [c for c in frame.columns if c not in used and is_score(frame[c], c)]
-    lacking = [word for word, found in (('a judge', roles.judges), ('a person', roles.humans)) if not found]
-    flags = ' and '.join(f'--{"judge" if word == "a judge" else "human"} COLUMN' for word in lacking)
     could = f' ({some_names(left, 6)} could be)' if left else ''
-    raise NoScorers(f'No column looks like {" or ".join(lacking)}{could}: say which is, as {flags}; '
-                    f'there are {some_names(frame.columns)}.')
+    there = f'there are {some_names(frame.columns)}'
+    if roles.judges:
+        raise NoScorers(f'There are judges ({some_names(roles.judges, 3)}), but no column looks like a person{could}, '
+                        'and without people nothing shows whether a judge is right: name a column of theirs as --human '
+                        'COLUMN, or add one, filled for some rows; another judge named there shows only how alike the '
+                        f'two are; {there}.')
+    if roles.humans:
+        raise NoScorers(f'There are people ({some_names(roles.humans, 3)}), but no column looks like a judge{could}: '
+                        f'say which is, as --judge COLUMN; {there}.')
+    raise NoScorers(f'No column looks like a judge or a person{could}: say which are, as --judge COLUMN and --human '
+                    f'COLUMN; {there}.')
+
+def _say_left(frame, roles, used):
+    "A line on columns that could hold scores and are taken for nothing."
+    left = [c for c in frame.columns if c not in used and is_score(frame[c], c)]
+    if left:
+        roles.said.append(f'Taken for nothing, though they could hold scores: {some_names(left, 6)} (--judge or '
+                          '--human takes them).')
 
 class NoScorers(BadInput):
     "No column is known as a judge, or as a person."
@@ -335,7 +351,7 @@ def find_others(
     frame:DataFrame,
     roles:Roles, # Gets the roles that its names tell
     given:dict, # Role -> column that the user names; None: by name
-    known:dict, # Role -> column that the form of the file tells
+    known:dict, # Role -> column, or columns, that the form of the file tells
     besides=(), # Columns that are something else
 )->None:
     "Item, group, system, text, source, time and position. A column that isn't there is a `BadInput`."
@@ -346,7 +362,8 @@ def find_others(
         taken = {*besides, *roles.judges, *roles.humans, *(c for cs in roles.others.values() for c in cs)}
         if own: roles.others[role], why = own, 'given'
         elif role in given and given[role] is not None: continue # '' : there is none
-        elif known.get(role) in frame.columns: roles.others[role], why = [known[role]], 'the form of the file'
+        elif own := [c for c in listed_names(known.get(role)) if c in frame.columns]:
+            roles.others[role], why = own, 'the form of the file'
         else:
             fitting = [c for c in _named(frame, names, taken) if _fits(role, frame[c])]
             if role in ('text', 'source') and len(fitting) > 1 and fitting[0] != role:
