@@ -282,7 +282,8 @@ def _need_both(frame, roles, used):
 
 def _say_left(frame, roles, used):
     "A line on columns that could hold scores and are taken for nothing."
-    left = [c for c in frame.columns if c not in used and is_score(frame[c], c)]
+    left = [c for c in frame.columns if c not in used and is_score(frame[c], c)
+            and frame[c].dropna().iloc[:_SAMPLE].map(str).nunique() > 1]
     if left:
         roles.said.append(f'Taken for nothing, though they could hold scores: {some_names(left, 6)} (--judge or '
                           '--human takes them).')

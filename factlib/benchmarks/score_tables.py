@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .own_files import csv_frame, csv_header, read_rows
-from .score_logs import inspect_rows, table_roles, tool_rows, zipped_samples
+from .score_logs import inspect_rows, known_table, tool_rows, with_texts, zipped_samples
 from ..core.files import MOST_TABLE, decoded, parse_json, read_parquet
 from ..core.records import BadInput, DataFrame
 
@@ -161,7 +161,7 @@ def _lines_table(path):
 
 def _parquet_table(path):
     "A parquet file as a table; structs get paths."
-    return ScoreTable(path.name, _unnested(read_parquet(path)), 'parquet')
+    return ScoreTable(path.name, _unnested(with_texts(read_parquet(path), path)), 'parquet')
 
 def _unnested(frame):
     "A frame without dicts in its columns, each path a column."
@@ -201,8 +201,9 @@ def frame_table(
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice): raise BadInput(f'{table.name!r} has two columns {twice[0]!r}: give one of them another name.')
     if not len(frame) or not len(frame.columns): raise BadInput(f'{table.name!r} holds no rows.')
-    form, roles = ('', {}) if table.roles else table_roles(frame)
-    return dataclasses.replace(table, frame=frame, form=form or table.form, roles=roles or table.roles)
+    if table.roles: return dataclasses.replace(table, frame=frame)
+    frame, form, roles = known_table(frame)
+    return dataclasses.replace(table, frame=frame, form=form or table.form, roles=roles)
 
 # %% ../../nbs/benchmarks/score_tables.ipynb #score_tables-lists
 def _listed(column):
