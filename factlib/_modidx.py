@@ -1536,6 +1536,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                            'factlib/benchmarks/score_files.py'),
                                                 'factlib.benchmarks.score_files._joined': ( 'benchmarks/score_files.html#_joined',
                                                                                             'factlib/benchmarks/score_files.py'),
+                                                'factlib.benchmarks.score_files._leave_out_silent': ( 'benchmarks/score_files.html#_leave_out_silent',
+                                                                                                      'factlib/benchmarks/score_files.py'),
                                                 'factlib.benchmarks.score_files._pivot': ( 'benchmarks/score_files.html#_pivot',
                                                                                            'factlib/benchmarks/score_files.py'),
                                                 'factlib.benchmarks.score_files._plain_texts': ( 'benchmarks/score_files.html#_plain_texts',

@@ -318,6 +318,19 @@ def _say_clusters(wide, roles):
                       f'--group {best!r} takes rows of one as one.')
     return best
 
+def _leave_out_silent(roles, silent):
+    "Leaves out judges and people who say nothing; a `BadInput` if the user names them, or nobody else is left."
+    given = {column for column, _, why, _ in roles.rows if why == 'given'}
+    for own, flag in ((roles.judges, '--judge'), (roles.humans, '--human')):
+        none = [name for name in own if name in silent]
+        if none and (len(none) == len(own) or given & set(none)):
+            raise BadInput(f'{none[0]!r} holds no score: name another column, as {flag} COLUMN.')
+        for name in none:
+            own.remove(name)
+            roles.rows = [row for row in roles.rows if row[0] != name]
+            roles.add(name, 'left out', 'it holds no score', flag)
+            roles.said.append(f'{name!r} holds no score, and is left out.')
+
 def _score_file(table, ask):
     "The file of scores that a table is."
     import pandas as pd
@@ -326,10 +339,9 @@ def _score_file(table, ask):
     _rename_reserved(wide.frame, roles)
     names = [*roles.humans, *roles.judges] # a scale has the labels as people write them
     cells = [read_cells(wide.frame[name], name, table.comma, blank=name not in wide.rated) for name in names]
-    codes, scales = code_columns(cells, ask.order)
-    for name in names:
-        if not codes[name].notna().any(): raise BadInput(f'{name!r} holds no score: name another column, as --'
-                                                         f'{"judge" if name in roles.judges else "human"} COLUMN.')
+    _leave_out_silent(roles, [c.name for c in cells if (c.labels if c.numbers is None else c.numbers).isna().all()])
+    names = [name for name in names if name in (*roles.humans, *roles.judges)]
+    codes, scales = code_columns([c for c in cells if c.name in names], ask.order)
     _say_direction(roles, names, ask.higher)
     _turn(codes, scales, roles, ask.higher)
     scale, clustered = _common_scale(scales, roles), _say_clusters(wide, roles)

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 
 from .own_files import KNOWN_COLUMNS
-from .score_values import EMPTY, label_order
+from .score_values import ABSENT, label_order
 from ..core.records import BadInput, DataFrame, Series
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-words
@@ -81,15 +81,16 @@ def is_score(
     some = column.dropna().iloc[:_SAMPLE]
     if some.map(_holds_many).any(): return False
     texts = some.astype(str).str.strip()
-    texts = texts[~texts.str.lower().isin(EMPTY)]
+    texts = texts[~texts.str.lower().isin(ABSENT)]
     if texts.empty: return False
     bare = texts.str.replace(',', '.').str.replace(r'\s*(/\s*\d+|%)$', '', regex=True)
     numbers = pd.to_numeric(bare, errors='coerce')
     if numbers.notna().mean() >= .8: return True
     labels = texts.str.lower().unique()
-    is_few = len(labels) <= min(_MOST_LABELS, max(2, len(texts)//2)) and max(map(len, labels)) <= 40
-    is_few = is_few and (len(labels) < len(texts) or label_order(labels)) # labels come again, unless they are known
-    return is_few and (words[-1:] == [] or words[-1] not in _TEXTS or label_order(labels))
+    if len(labels) > _MOST_LABELS or max(map(len, labels)) > 40: return False
+    if label_order(labels): return True
+    come_again = len(labels) < len(texts) and len(labels) <= max(5, len(texts)//2)
+    return come_again and not (words and words[-1] in _TEXTS)
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-text
 def is_text(
@@ -263,10 +264,16 @@ def find_scorers(
         raise BadInput(f'{len(many):,} columns look like {kind}: name those that matter, as '
                        f'--judge {roles.judges[0]!r} --human {roles.humans[0]!r}.')
 
+_LOOKED = 300
+
+def _could_hold(frame, used):
+    "Other columns that could hold scores; of a wide table only the first ones are looked at."
+    return [c for c in [c for c in frame.columns if c not in used][:_LOOKED] if is_score(frame[c], c)]
+
 def _need_both(frame, roles, used):
     "A `BadInput` if judges or people are lacking."
     if roles.judges and roles.humans: return
-    left = [c for c in frame.columns if c not in used and is_score(frame[c], c)]
+    left = _could_hold(frame, used)
     could = f' ({some_names(left, 6)} could be)' if left else ''
     there = f'there are {some_names(frame.columns)}'
     if roles.judges:
@@ -282,10 +289,11 @@ def _need_both(frame, roles, used):
 
 def _say_left(frame, roles, used):
     "A line on columns that could hold scores and are taken for nothing."
-    left = [c for c in frame.columns if c not in used and is_score(frame[c], c)
+    left = [c for c in _could_hold(frame, used) if not set(name_words(c)) & _NEAR
             and frame[c].dropna().iloc[:_SAMPLE].map(str).nunique() > 1]
+    among = f' among the first {_LOOKED} columns' if len(frame.columns) > _LOOKED + len(used) else ''
     if left:
-        roles.said.append(f'Taken for nothing, though they could hold scores: {some_names(left, 6)} (--judge or '
+        roles.said.append(f'Taken for nothing, though they could hold scores{among}: {some_names(left, 6)} (--judge or '
                           '--human takes them).')
 
 class NoScorers(BadInput):
@@ -380,7 +388,9 @@ def _fits(role, column):
     some = column.dropna().iloc[:_SAMPLE]
     if some.empty: return False
     if role not in ('text', 'source'): return not some.map(lambda cell: isinstance(cell, (list, dict))).any()
-    return some.map(lambda cell: not isinstance(cell, (int, float, bool))).all() and not is_score(column, 'x')
+    if some.map(lambda cell: isinstance(cell, (int, float, bool))).any(): return False
+    is_read = is_text(some, 'x') and not label_order(some.map(str).unique()[:_MOST_LABELS + 1])
+    return is_read or not is_score(some, 'x')
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-cluster
 _ENOUGH = 10

@@ -22,7 +22,8 @@ class Scale:
     high: float|None = None # The greatest
 
     def __str__(self)->str:
-        if self.labels: return f'{self.kind}: ' + ' < '.join(self.labels)
+        between = ' < ' if self.kind in ('binary', 'ordered') else ' / '
+        if self.labels: return f'{self.kind}: ' + between.join(self.labels)
         return self.kind if self.low is None else f'{self.kind}, {self.low:.4g} to {self.high:.4g}'
 
 # %% ../../nbs/benchmarks/score_values.ipynb #score_values-distinct
