@@ -1608,6 +1608,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                              'factlib/benchmarks/score_roles.py'),
                                                 'factlib.benchmarks.score_roles._check_criteria': ( 'benchmarks/score_roles.html#_check_criteria',
                                                                                                     'factlib/benchmarks/score_roles.py'),
+                                                'factlib.benchmarks.score_roles._could_hold': ( 'benchmarks/score_roles.html#_could_hold',
+                                                                                                'factlib/benchmarks/score_roles.py'),
                                                 'factlib.benchmarks.score_roles._fits': ( 'benchmarks/score_roles.html#_fits',
                                                                                           'factlib/benchmarks/score_roles.py'),
                                                 'factlib.benchmarks.score_roles._holds_many': ( 'benchmarks/score_roles.html#_holds_many',

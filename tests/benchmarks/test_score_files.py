@@ -1,4 +1,4 @@
-"Files of scores that nobody prepared: forms, roles, scales, odd values, damaged files, what other tools write, real ones."
+"Files of scores: forms, roles, scales, odd values, damaged files, what other tools write, real ones."
 import json
 import os
 import shutil
@@ -84,7 +84,8 @@ def test_each_entry_of_a_list_is_a_row():
 # One row a rating
 
 def test_ratings_become_columns(tmp_path):
-    text = ('item,rater,score,doc\na,ann,4,x\na,gpt-4o,5,x\nb,ann,2,x\nb,bob,N/A,x\nc,bob,3,x\nb,gpt-4o,1,x\nb,gpt-4o,3,x\n')
+    text = ('item,rater,score,doc\na,ann,4,x\na,gpt-4o,5,x\nb,ann,2,x\nb,bob,N/A,x\nc,bob,3,x\n'
+            'b,gpt-4o,1,x\nb,gpt-4o,3,x\n')
     scores = read_scores(written(tmp_path, 'long.csv', text))
     assert (scores.judges, scores.humans) == (('gpt-4o',), ('ann', 'bob'))
     assert scores.frame[['item', 'row']].values.tolist() == [['a', 1], ['b', 3], ['c', 5], ['b', 7]]
@@ -117,8 +118,9 @@ def table(**columns):
     return pd.DataFrame(dict(id=list('abcd')) | columns)
 
 def test_roles_are_said_with_their_flags():
-    frame = table(model=['m', 'n']*2, response=[f'A fox ran home, {i}.' for i in range(4)], document=['A fox ran to its den.']*4, judge=[1, 2, 3, 4],
-                  expert_1=[1, 2, 3, 3], expert_2=[1, 1, 2, 3], expert_mean=[1, 1.5, 2.5, 3], created_at=['2024-01-02']*4)
+    frame = table(model=['m', 'n']*2, response=[f'A fox ran home, {i}.' for i in range(4)],
+                  document=['A fox ran to its den.']*4, judge=[1, 2, 3, 4], expert_1=[1, 2, 3, 3],
+                  expert_2=[1, 1, 2, 3], expert_mean=[1, 1.5, 2.5, 3], created_at=['2024-01-02']*4)
     scores = read_scores(frame)
     roles = {column: role for column, role in scores.roles[['column', 'role']].values}
     assert roles == dict(id='item', model='system', response='text', document='source', created_at='time',
@@ -134,7 +136,7 @@ def test_roles_are_said_with_their_flags():
     (dict(gpt_human=[1, 2, 3, 4], gpt4=[1, 2, 3, 4]), "'gpt_human' could be a judge or a person"),
     (dict(gpt4=[1, 2, 3, 4]), 'without people nothing shows whether a judge is right'),
     (dict(human=[1, 2, 3, 4]), "no column looks like a judge: say which is, as --judge COLUMN"),
-    (dict(gpt_tone=[1]*4, gpt_wit=[1]*4, human_tone=[1]*4, human_wit=[1]*4), r'several criteria \((tone|wit), (tone|wit)\)'),
+    (dict(gpt_tone=[1]*4, gpt_wit=[1]*4, human_tone=[1]*4, human_wit=[1]*4), 'speak of several criteria .(tone|wit), '),
 ])
 def test_what_could_be_two_things_is_one_sentence(columns, message):
     with pytest.raises(BadInput, match=message) as error: read_scores(table(**columns))
@@ -153,7 +155,8 @@ def test_flags_win_and_are_checked():
         with pytest.raises(BadInput, match=message): read_scores(frame.assign(pet=['hen', 'cat']*2), **wrong)
 
 def test_columns_taken_for_nothing_are_said():
-    scores = read_scores(table(gpt4=[1, 2, 3, 4], human=[1, 2, 3, 4], quality=[3, 2, 3, 1], note=['so', 'la', 'ti', 'do']))
+    frame = table(gpt4=[1, 2, 3, 4], human=[1, 2, 3, 4], quality=[3, 2, 3, 1], note=['so', 'la', 'ti', 'do'])
+    scores = read_scores(frame)
     assert [line for line in scores.said if line.startswith('Taken for nothing')] == [
         "Taken for nothing, though they could hold scores: 'quality' (--judge or --human takes them)."]
 
@@ -202,7 +205,8 @@ def test_odd_values_are_counted_and_none_is_turned():
     scores = read_scores(frame)
     odd = {(c, v): (n, taken) for c, v, n, taken in scores.odd.values}
     assert odd == {('human', '8/10'): (1, '8'), ('human', 'so-so'): (1, 'missing'), ('human', ''): (1, 'missing'),
-                   ('judge', 'N/A'): (2, 'missing'), ('judge', ''): (1, 'missing'), ('judge', 'refused'): (1, 'missing')}
+                   ('judge', 'N/A'): (2, 'missing'), ('judge', ''): (1, 'missing'),
+                   ('judge', 'refused'): (1, 'missing')}
     assert numbers(scores, 'human') == [1, 2, 3, 4, 5, 5, 4, 3, 2, 8, None, None]
     assert any("'so-so'" in line and 'missing' in line for line in scores.said)
 
@@ -213,7 +217,8 @@ def test_odd_values_are_counted_and_none_is_turned():
     (['N/A', '', 'nan', None], 'holds no score'),
 ])
 def test_what_only_the_owner_knows_is_asked(cells, message):
-    with pytest.raises(BadInput, match=message): read_scores(table(x=cells, y=['1', '2', '3', '4']), human='x', judge='y')
+    frame = table(x=cells, y=['1', '2', '3', '4'])
+    with pytest.raises(BadInput, match=message): read_scores(frame, human='x', judge='y')
 
 def test_scales_that_differ_are_said():
     scores = read_scores(table(gpt4=[.1, .5, .9, 1.], human=[1, 3, 4, 5]))
@@ -239,18 +244,20 @@ def test_repeats_and_ids_that_name_no_item():
     again = read_scores(pd.DataFrame(dict(id=['a', 'a', 'b'], gpt4=[1, 2, 3], human=[1, 2, 2])))
     assert again.frame['item'].tolist() == ['a', 'a', 'b']
     assert any(line.startswith('1 rows are of an item that has another row') for line in again.said)
-    systems = read_scores(pd.DataFrame(dict(id=['a', 'a', 'b'], system=['x', 'y', 'x'], gpt4=[1, 2, 3], human=[1, 2, 2])))
+    scored = dict(gpt4=[1, 2, 3], human=[1, 2, 2])
+    systems = read_scores(pd.DataFrame(dict(id=['a', 'a', 'b'], system=['x', 'y', 'x']) | scored))
     assert systems.frame['item'].tolist() == ['a/x', 'a/y', 'b/x'] and systems.clustered == 'id'
     texts = dict(id=['a', 'a', 'b'], remark=['The fox ran home.', 'The hen hid well.', 'It rained all day.'])
-    questions = read_scores(pd.DataFrame(texts | dict(gpt4=[1, 2, 3], human=[1, 2, 2])))
+    questions = read_scores(pd.DataFrame(texts | scored))
     assert questions.frame['item'].tolist() == ['1', '2', '3'] and questions.clustered == 'id'
-    lacking = read_scores(pd.DataFrame(dict(id=['a', None, None], gpt4=[1, 2, 3], human=[1, 2, 2])))
+    lacking = read_scores(pd.DataFrame(dict(id=['a', None, None]) | scored))
     assert lacking.frame['item'].tolist() == ['a', 'row 2', 'row 3']
 
 def test_groups_are_proposed_and_never_taken():
     n = 60
     frame = pd.DataFrame(dict(topic=['p', 'q']*30, doc_id=[str(i//3) for i in range(n)],
-                              question=[f'Q{i//2}' for i in range(n)], gpt4=np.arange(n) % 5, human=np.arange(n) % 4))
+                              question=[f'Q{i//2}' for i in range(n)], gpt4=np.arange(n) % 5,
+                              human=np.arange(n) % 4))
     scores = read_scores(frame)
     assert scores.clustered == 'doc_id' and not scores.group_given and 'group' not in scores.frame
     line = next(line for line in scores.said if line.startswith('Rows are not independent'))
@@ -370,8 +377,9 @@ def test_deepeval():
 def test_inspect():
     scores = read_scores(MADE/'inspect_log.json')
     assert (scores.judges, scores.humans) == (('model_graded_qa', 'includes'), ('metadata.human',))
-    graded = {int(item.removeprefix('place-')): x for item, x in zip(scores.frame['item'], scores.frame['model_graded_qa'])}
-    assert [graded[i] for i in range(1, 13)] == [1 if i == 10 else 2*RIGHT[i - 1] for i in range(1, 13)] # 10: P
+    graded = dict(zip(scores.frame['item'], scores.frame['model_graded_qa']))
+    assert graded['place-10'] == 1 # P
+    assert [graded[f'place-{i}']/2 for i in range(1, 13) if i != 10] == RIGHT[:9] + RIGHT[10:]
     people = read_scores(MADE/'inspect_people.eval')
     assert people.humans == ('human_grade',) and people.scale.labels == ('I', 'P', 'C')
     said = {item: x for item, x in zip(people.frame['item'], people.frame['human_grade'])}
@@ -436,9 +444,9 @@ def test_judgements_of_factlib(tmp_path):
 def test_summhay():
     scores = read_scores(Path(DATA)/'summhay/eval_benchmark_data.json')
     assert len(scores.frame) == 1419 and scores.humans == ('annotation.coverage',) and scores.clustered == 'subtopic_id'
-    printed = {'predictions_prompted_gemini-1.5-pro': .751, 'predictions_9fs_gpt-4o': .719, 'predictions_prompted_gpt-4o': .716,
-               'predictions_prompted_claude3-opus': .677, 'predictions_prompted_claude3-haiku': .498,
-               'predictions_prompted_gpt3.5': .495}
+    printed = {'predictions_prompted_gemini-1.5-pro': .751, 'predictions_9fs_gpt-4o': .719,
+               'predictions_prompted_gpt-4o': .716, 'predictions_prompted_claude3-opus': .677,
+               'predictions_prompted_claude3-haiku': .498, 'predictions_prompted_gpt3.5': .495}
     assert set(scores.judges) == {f'{name}.coverage' for name in printed}
     for name, r in printed.items():
         assert scores.frame[f'{name}.coverage'].corr(scores.frame['annotation.coverage']) == pytest.approx(r, abs=.0005)
@@ -448,7 +456,7 @@ def test_summhay():
 def test_hanna():
     path = Path(DATA)/'hanna/hanna_metric_scores_llm.csv'
     scores = read_scores(path, judge='BLEU Ξ§', human='Relevance', group='place')
-    assert len(scores.frame) == 1056 and scores.frame['group'].nunique() == 96 and scores.frame['system'].nunique() == 11
+    assert len(scores.frame) == 1056 and scores.frame[['group', 'system']].nunique().tolist() == [96, 11]
     written_by_models = scores.frame[scores.frame['system'] != 'Human']
     assert written_by_models['BLEU Ξ§'].corr(written_by_models['Relevance']) == pytest.approx(.1124, abs=.00005)
     with pytest.raises(BadInput, match='--judge'): read_scores(path)
