@@ -108,7 +108,7 @@ def main():
             print(f'| {name} | {method} | {cover:.3f} | '
                   f'{found[method, False][0]:.3f} | {width/alone:.2f} |', flush=True)
     cover, width, alone = differences(options.n, options.seed)
-    print(f'\nDifference of two systems that are alike: cover {cover:.3f}, width {width/alone:.2f} of the labels alone\n')
+    print(f'\nDifference of two like systems: cover {cover:.3f}, width {width/alone:.2f} of the labels alone\n')
     print('| judge wrong on | difference | passes by groups | by items |\n|---|---|---|---|')
     for wrong in (.05, .2, .35, .5):
         by_groups, by_items = passes(max(1, options.n//2), options.seed, wrong)

@@ -208,7 +208,9 @@ def _with_interval(rows, estimate, without, gap, trust, limits, level, definitio
     inside = limits if limits and limits[0] <= estimate <= limits[1] else None
     found = jackknife_interval(estimate, without, rows.shares(), inside, None, level, rows.unit)
     wider, why = _unseen(rows, gap, limits, level) if trust else (0., '')
-    if found['ci'] is not None: found['ci'] = tuple(cut(x) for x in (found['ci'][0] - trust*wider, found['ci'][1] + trust*wider))
+    if found['ci'] is not None:
+        low, high = found['ci']
+        found['ci'] = cut(low - trust*wider), cut(high + trust*wider)
     return Result(cut(estimate), **found | dict(note=join_notes(notes, found['note'], why)), **about)
 
 # %% ../../nbs/validity/calibration.ipynb #calibration-mean

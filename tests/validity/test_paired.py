@@ -109,6 +109,24 @@ def test_groups_that_cancel():
     assert paired_t([1, 2], groups=list('aa')).note.startswith('only one group')
 
 
+def test_a_constant_difference_has_a_bound_where_the_scale_is_known():
+    """Four documents fall by 1 of at most 4. At 2.5 % a share 1 - .025^(1/4) of all documents may do anything else.
+
+    p of 0 is twice the chance of four such documents if every other one went to +1, as far beyond 0 on the other side:
+    then half of them fall, and (1/2)^4 is the chance."""
+    q = 1 - .025**(1/4)
+    two, less, greater = (paired_t([-1]*4, how, limits=(-4, 4)) for how in ('two-sided', 'less', 'greater'))
+    assert two.ci == pytest.approx((-1 - 2*q, -1 + 2*q)) and two.kind == 'bound' and two.statistic is None
+    assert two.p == pytest.approx(2*.5**4) and less.p == pytest.approx(.5**4) and greater.p == pytest.approx(1 - .5**4)
+    one_end = paired_t([-4]*4, 'less', limits=(-4, 4)) # only one side can be wrong
+    assert one_end.p == paired_t([-4]*4, limits=(-4, 4)).p == pytest.approx(.5**4)
+    assert paired_t([-4]*4, 'greater', limits=(-4, 4)).p == pytest.approx(1 - .5**4)
+    assert paired_t([-1]*4).ci is None and paired_t([-1], limits=(-4, 4)).ci is None # and nothing is known of others
+    assert paired_t([1, 2, 4], limits=(-4, 4)) == paired_t([1, 2, 4])
+    by_group = paired_t([-1]*8, groups=list('aabbccdd'), limits=(-4, 4))
+    assert by_group.ci == pytest.approx(two.ci) and by_group.groups == 4
+    with pytest.raises(BadInput, match='within its limits'): paired_t([-5]*4, limits=(-4, 4))
+
 @pytest.mark.parametrize('b,c', itertools.product([0, 1, 2, 7, 30], repeat=2))
 def test_mcnemar_is_scipys(b, c):
     r = mcnemar(b, c)
