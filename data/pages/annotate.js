@@ -77,7 +77,7 @@ async function send(form, button, stays) {
 
 document.addEventListener('submit', event => {
   const form = event.target;
-  if (form.method === 'dialog' || !form.action) return;
+  if (form.method === 'dialog' || form.dataset.plain !== undefined) return;
   event.preventDefault();
   send(form, event.submitter, false);
 });

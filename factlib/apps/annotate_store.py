@@ -32,6 +32,8 @@ CREATE INDEX undone ON presses (annotator, item, undoes);
 _STANDS = '''undoes IS NULL AND NOT EXISTS (SELECT 1 FROM presses AS later WHERE later.annotator = presses.annotator
     AND later.item = presses.item AND later.undoes = presses.press)'''
 
+_JUDGE = '~decided' # Stands for an annotator where a dispute was settled; no name of a person can be that
+
 def _why(error):
     "What SQLite says, for people."
     words = str(error)
@@ -223,13 +225,19 @@ class Store:
         press:str, # Drawn by the page; the same again stores nothing
         shown:dict|None=None, # What was drawn for this person
         seconds:float|None=None, # That the page was to be seen
-        at:str|None='', # Time in UTC; empty: now, None: not known
     )->None:
         "Store answers; they are on the disk when this returns. What can't be stored is a `Refusal`."
-        at = datetime.now(timezone.utc).isoformat(timespec='milliseconds') if at == '' else at
-        drawn = None if shown is None else json.dumps(shown)
-        rows = [(annotator, item, field, press, json.dumps(value), drawn, seconds, at)
-                for field, value in values.items()]
+        at = datetime.now(timezone.utc).isoformat(timespec='milliseconds')
+        self.save_all([dict(annotator=annotator, item=item, field=field, press=press, value=value, shown=shown,
+                            seconds=seconds, at=at) for field, value in values.items()])
+
+    def save_all(self,
+        presses:list, # Of dicts with annotator, item, field, press, value, and shown, seconds, at, which may be None
+    )->None:
+        "Store many answers, all or none of them."
+        as_json = lambda x: None if x is None else json.dumps(x)
+        rows = [(p['annotator'], p['item'], p['field'], p['press'], json.dumps(p['value']), as_json(p['shown']),
+                 p['seconds'], p['at']) for p in presses]
         with self._writing() as db:
             db.executemany('INSERT OR IGNORE INTO presses (annotator, item, field, press, value, shown, seconds, at) '
                            'VALUES (?, ?, ?, ?, ?, ?, ?, ?)', rows)
@@ -261,6 +269,21 @@ class Store:
         standing = lambda own: {field: value for field, value in own.items() if value is not None}
         return {item: left for item, own in found.items() if (left := standing(own))}
 
+    def decide(self,
+        item:str, # Its id
+        unit:str, # What was in dispute: a field, or a claim
+        label:str, # What it was decided to be
+        reason:str, # Why, in words
+        press:str, # As for `save`
+    )->None:
+        "Settle a dispute; the answers stay as they are."
+        self.save(_JUDGE, item, {f'decide:{unit}': dict(label=label, reason=reason)}, press)
+
+    def decisions(self)->list: # Of dicts with item, group, unit, label, reason, at
+        "What was decided where people differ."
+        return [dict(item=row['item'], group=row['group'], unit=row['field'][7:], **row['value'], at=row['at'])
+                for row in self.rows() if row['annotator'] == _JUDGE]
+
     def _rows(self, where):
         "Presses as dicts, in order."
         items, rows = self.items(), []
@@ -271,7 +294,8 @@ class Store:
             rows.append(dict(item=id, group=item.get('group', id), annotator=who, field=field,
                              value=None if value is None else json.loads(value),
                              shown=None if shown is None else json.loads(shown), seconds=seconds, at=at, n=n,
-                             press=press, undo=undoes is not None, stands=bool(stands), training=item.get('training') is not None))
+                             press=press, undo=undoes is not None, stands=bool(stands),
+                             training=item.get('training') is not None))
         return rows
 
     def rows(self)->list: # Of dicts as `answers` has rows
@@ -309,7 +333,8 @@ class Store:
     )->list: # Of paths
         """Write `answers.jsonl`, `answers.parquet` (values and what was shown as JSON), `history.jsonl`, and what
         the form gives: `sheet_NAME.jsonl` for criteria, `annotations.jsonl` for claims, `labels.jsonl` where
-        evaluators' scores came with the items. A file that factlib did not make stays, and is a `BadInput`."""
+        evaluators' scores came with the items; `decisions.jsonl` where disputes were settled. A file that factlib did
+        not make stays, and is a `BadInput`."""
         import io
         items = {id: item for id, item in self.items().items() if item['training'] is None}
         rows, frame = self.rows(), self.answers()
@@ -317,7 +342,10 @@ class Store:
         as_json = lambda values: [None if x is None else json.dumps(x) for x in values]
         frame.assign(value=as_json(frame['value']), shown=as_json(frame.shown)).to_parquet(table, index=False)
         files = {'answers.jsonl': rows, 'history.jsonl': self._rows('1')}
-        files |= make_form(self.form, **self.about('options', {})).files(items, rows)
+        people = set(self.annotators())
+        files |= make_form(self.form, **self.about('options', {})).files(
+            items, [row for row in rows if row['annotator'] in people])
+        if decided := self.decisions(): files['decisions.jsonl'] = decided
         if scored := self.about('population'):
             given = {who: self.given(who) for who in self.annotators()}
             files['labels.jsonl'] = label_rows(scored, items, given)

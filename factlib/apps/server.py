@@ -310,13 +310,16 @@ class Server:
         port:int=0, # 0: any that is free
         token:str|None=None, # None: a fresh one; with several doors each has a fresh one
         *,
-        host:str='127.0.0.1', # The address that is listened on
+        host:str='127.0.0.1', # The address that is listened on; 0.0.0.0 or ::: all, under this machine's name
         allow:tuple=(), # Further names under which a browser may ask, such as that of a proxy
         framed:bool=False, # May a notebook frame the pages?
         most_bytes:int=MOST_BYTES, # Of a request
     ):
         self.sites = routes if isinstance(routes, dict) else {'': routes}
-        self.host, self._allowed, self._framed, self._most = host, tuple(allow), framed, most_bytes
+        name = {'0.0.0.0': socket.gethostname(), '::': socket.gethostname()}.get(host, host)
+        self.host, self.name = host, f'[{name}]' if ':' in name else name
+        self._allowed = tuple(allow) + (() if self.name in LOOPBACK else (self.name,))
+        self._framed, self._most = framed, most_bytes
         self._wanted, self._token = check_count(port, 'The port', 0, 65535), token
         self.accesses: dict[str, Access] = {} # door -> who may come in; made by `start`, which knows the port
         self._thread: threading.Thread|None = None
@@ -330,9 +333,7 @@ class Server:
     @property
     def addresses(self)->dict: # Door -> address
         "Each with its token in it."
-        name = {'0.0.0.0': socket.gethostname(), '::': socket.gethostname()}.get(self.host, self.host)
-        name = f'[{name}]' if ':' in name else name
-        return {door: f'http://{name}:{access.port}/{f"{door}/" if door else ""}?token={access.token}'
+        return {door: f'http://{self.name}:{access.port}/{f"{door}/" if door else ""}?token={access.token}'
                 for door, access in self.accesses.items()}
 
     @property
