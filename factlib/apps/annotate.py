@@ -161,9 +161,8 @@ def serve(
     kept.begin(form, options, items, seed, whose, dict(population=population) if population else None)
     by_id, doors = kept.items(), {str(number): name for number, name in enumerate(whose, 1)}
     pages = {door: AnnotatorPages(made, kept, by_id, name, seed).routes() for door, name in doors.items()}
-    server = Server(pages | dict(overview=OverviewPages(kept).routes()), port, host=host, allow=allow, framed=True,
-                    most_bytes=MOST_SENT)
-    try: server.start()
+    sites = pages | dict(overview=OverviewPages(kept).routes())
+    try: server = Server(sites, port, host=host, allow=allow, framed=True, most_bytes=MOST_SENT).start()
     except BadInput:
         if fresh: kept.remove()
         kept.close()

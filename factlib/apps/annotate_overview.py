@@ -300,8 +300,8 @@ def table_parts(
 )->list: # Of dicts with title, columns, rows (of texts)
     "The tables for a template, numbers rounded."
     titles = dict(progress='Progress', agreement='Agreement', contingency='Which answers met',
-                  position='Bias towards the first text', choices='Preferences by level',
-                  pairs='Preferences of both, composite', claim_sets='Claim sets', majority='Majority')
+                  position='Bias towards the first text', pairs='Preferences of both, composite',
+                  claim_sets='Claim sets', majority='Majority')
     def word(x):
         if x is None or is_missing(x): return ''
         return f'{x:.3g}' if isinstance(x, float) else str(x)
@@ -309,7 +309,7 @@ def table_parts(
     for name, frame in shown.tables.items():
         if name == 'majority':
             frame = frame.groupby(['field', 'outcome'], sort=False).size().rename('units').reset_index()
-        if not len(frame): continue
+        if not len(frame) or name == 'choices': continue # these are drawn as bars
         parts.append(dict(title=titles[name], columns=[c.replace('_', ' ') for c in frame.columns],
                           rows=[[word(x) for x in row] for row in frame.values.tolist()]))
     return parts

@@ -188,15 +188,17 @@ class Store:
         except (OSError, BadInput) as e:
             if fresh: self.remove()
             if isinstance(e, BadInput) and not isinstance(e, Refusal): raise
-            why = e.strerror if isinstance(e, OSError) else str(e)
-            raise BadInput(f'The store {str(self.path)!r} can\'t be made: {why}') from None
+            why = e.strerror if isinstance(e, OSError) else str(e).rstrip('.')
+            raise BadInput(f'The store {str(self.path)!r} can\'t be made ({why}): name another file.') from None
         return self
 
     def remove(self)->None:
         "Away with the file, if nobody has answered anything."
         if self._db is not None and self._read('SELECT 1 FROM presses LIMIT 1'): return
         self.close()
-        for end in ('', '-wal', '-shm', '-journal'): Path(f'{self.path}{end}').unlink(missing_ok=True)
+        for end in ('', '-wal', '-shm', '-journal'):
+            try: os.unlink(f'{self.path}{end}')
+            except OSError: pass # it is not there, or never could be
 
     def about(self, name:str, default=None):
         "What was told to `begin` beside the items."
