@@ -79,7 +79,6 @@ def _text_in(row, name, place, needed=True):
 class Form:
     "A kind of question. Subclasses say what is their own."
     name, about = '', ''
-    remark = True # May one add a comment, and skip with a reason?
 
     def item(self,
         row:dict, # As from `read_rows`
