@@ -607,9 +607,6 @@ def annotate_items(form, data, store, annotators, host, allow_host, port, seed, 
     names = tuple(name.strip() for name in annotators.split(','))
     with serve(form, data, store, names, host, port, seed, shared=shared, quotas=_quota(quota), n=draw, by=by or '',
                judge=judge, allow=allow_host, **options) as served:
-        if not served.is_private:
-            click.echo('Other machines can reach these pages, and HTTP is not private: whoever sees the traffic sees '
-                       'texts, answers and tokens. A proxy with TLS is better.', err=True)
         for sentence in served.said: click.echo(sentence, err=True)
         for name, address in (served.urls | dict(overview=served.overview_url)).items(): click.echo(f'{name} {address}')
         served.wait()

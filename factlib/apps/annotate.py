@@ -7,7 +7,7 @@ __all__ = ['MOST_SENT', 'check_names', 'sheet_rows', 'Annotation', 'serve', 'sho
            'assign', 'import_preferences', 'overview', 'results_rows']
 
 # %% ../../nbs/apps/annotate.ipynb #annotate-imports
-import re
+import re, warnings
 from pathlib import Path
 
 from .annotate_forms import FORMS, make_form, read_rows
@@ -167,7 +167,11 @@ def serve(
         if fresh: kept.remove()
         kept.close()
         raise
-    return Annotation(server, kept, doors, said)
+    served = Annotation(server, kept, doors, said)
+    if not served.is_private:
+        warnings.warn('Other machines can reach these pages, and HTTP is not private: whoever sees the traffic sees '
+                      'texts, answers and tokens. A proxy with TLS is better.', stacklevel=2)
+    return served
 
 # %% ../../nbs/apps/annotate.ipynb #annotate-show
 _SHOWN: dict[str, Annotation] = {} # Store -> what a notebook serves

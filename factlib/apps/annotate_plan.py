@@ -136,7 +136,7 @@ def systematic(
 class Results(NamedTuple):
     "What is asked about an evaluator's results."
     rows: list       # For a form, each with its `chance`
-    population: list # Dicts with item, group and scores (evaluator -> score or None), of all texts
+    population: list # Dicts with item, group, chance and scores (evaluator -> score or None), of all texts
     said: list       # Sentences: what was drawn, what was left out
 
 def _scored(folder):
@@ -203,11 +203,12 @@ def results_rows(
     unsure = [1.]*len(usable) if by == 'random' else _unsure([scores[key(e)].get(judge) for e in usable])
     chance = chances(unsure, n)
     drawn = systematic(chance, seeded(seed, 'results'))
-    said.append(f'{len(drawn)} of {len(usable)} texts are drawn' + (
-        f', rather those of which {judge} is unsure: chances from {chance.min():.2g} to {chance.max():.2g}.'
-        if by == 'unsure' else ', all with the same chance.'))
+    how = (f'rather those of which {judge} is unsure: chances from {chance.min():.2g} to {chance.max():.2g}'
+           if by == 'unsure' else 'all with the same chance')
+    said.append(f'{len(drawn)} of {len(usable)} texts are drawn, {how}.')
     rows = [_row(form, usable[i], ids[i], evidence[key(usable[i])], questions) | dict(chance=float(chance[i]))
             for i in drawn]
-    population = [dict(item=id, group=str(e['group'] or id), scores={name: scores[key(e)].get(name) for name in judges})
-                  for id, e in zip(ids, usable)]
+    population = [dict(item=id, group=str(e['group'] or id), chance=float(p),
+                       scores={name: scores[key(e)].get(name) for name in judges})
+                  for id, e, p in zip(ids, usable, chance)]
     return Results(rows, population, said)

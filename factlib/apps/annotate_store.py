@@ -47,17 +47,21 @@ def _why(error):
 
 # %% ../../nbs/apps/annotate_store.ipynb #annotate_store-labels
 def label_rows(
-    population:list, # Of dicts with item, group and scores (evaluator -> score): all texts, asked about or not
-    items:dict, # Id -> item; its `chance` is that of being drawn
+    population:list, # Dicts of all texts, asked about or not: item, group, chance, scores (evaluator -> score)
+    asked:list, # Ids of those that were drawn
     given:dict, # Annotator -> id -> field -> answer
 )->list: # Of dicts
-    "One row a scored text: item, group, an evaluator's scores, a column annotator_NAME for each person, and weight."
+    "One row a text: item, group, each evaluator's score, a column annotator_NAME for each person, and weight."
+    labels = {text['item']: {f'annotator_{who}': own.get(text['item'], {}).get('label') for who, own in given.items()}
+              for text in population}
+    has = {id: any(x is not None for x in own.values()) for id, own in labels.items()}
+    answered = sum(has.values())/len(asked) if asked else 0
     rows = []
     for text in population:
-        chance = (items.get(text['item']) or {}).get('chance')
-        labels = {f'annotator_{who}': own.get(text['item'], {}).get('label') for who, own in given.items()}
-        rows.append(dict(item=text['item'], group=text['group']) | text['scores'] | labels | dict(
-            weight=None if chance is None else 1/chance))
+        id, chance = text['item'], text['chance']
+        if has[id]: weight = 1/chance
+        else: weight = 1/(1 - chance*answered) if chance*answered < 1 else None # asked for sure, and no answer
+        rows.append(dict(item=id, group=text['group']) | text['scores'] | labels[id] | dict(weight=weight))
     return rows
 
 # %% ../../nbs/apps/annotate_store.ipynb #annotate_store-store
@@ -350,7 +354,7 @@ class Store:
         if decided := self.decisions(): files['decisions.jsonl'] = decided
         if scored := self.about('population'):
             given = {who: self.given(who) for who in self.annotators()}
-            files['labels.jsonl'] = label_rows(scored, items, given)
+            files['labels.jsonl'] = label_rows(scored, list(items), given)
         contents: dict = {name: ''.join(json.dumps(row) + '\n' for row in own) for name, own in files.items()}
         contents['answers.parquet'] = table.getvalue()
         paths = [Path(folder)/name for name in contents]

@@ -214,6 +214,21 @@ def test_two_people_in_one_browser(driver, tmp_path):
     assert {(r['annotator'], r['value']) for r in answers.to_dict('records')} == {('Ann', 'both'), ('Bob', 'neither')}
     assert len(answers) == 4
 
+def test_the_clock_stands_while_the_page_is_hidden(driver, tmp_path):
+    with serve('compare', compare_rows(2), tmp_path/'a.db') as served:
+        page = Page(driver, served.urls['A'])
+        page.until(lambda: page.script('return tick()') > .2)
+        first, shown = driver.current_window_handle, page.script('return tick()')
+        driver.switch_to.new_window('tab') # the page is hidden now
+        time.sleep(3)
+        driver.close()
+        driver.switch_to.window(first)
+        assert page.script('return document.visibilityState') == 'visible'
+        hidden, passed = page.script('return tick()') - shown, page.script('return performance.now()')/1000
+        page.press('3')
+        seconds = float(served.store.answers().seconds[0])
+    assert .2 < seconds < passed - 2 and hidden < passed - shown - 2
+
 def test_what_is_not_saved_is_said_and_sent_again(driver, tmp_path):
     with serve('compare', compare_rows(3), tmp_path/'a.db') as served:
         page = Page(driver, served.urls['A'])

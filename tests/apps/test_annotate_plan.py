@@ -9,7 +9,9 @@ from command import factlib_inside
 
 from factlib.apps.annotate import assign, serve
 from factlib.apps.annotate_plan import chances, results_rows, systematic
+from factlib.apps.annotate_store import label_rows
 from factlib.core.records import BadInput
+from factlib.validity.calibration import calibrated_mean
 
 
 def rows(n=30):
@@ -92,6 +94,29 @@ def test_the_weighted_mean_is_right_whatever_the_chances(results, by):
     if by == 'unsure': assert max(chance.values()) > 3*min(chance.values())
     else: assert set(chance.values()) == {.25}
 
+@pytest.mark.parametrize('grouped', [False, True])
+def test_the_calibrated_mean_stays_right(results, grouped):
+    "With the weights of the labels beside their scores; without them a draw of unsure texts pulls it."
+    means: dict = dict(weighted=[], bare=[])
+    for seed in range(120):
+        found = results_rows('facts', results, 16, 'unsure', 'rouge1', seed)
+        label = {t['item']: float(.2 < t['scores']['rouge1'] < .8) for t in found.population} # what the judge can't tell
+        given = dict(A={row['id']: dict(label=label[row['id']]) for row in found.rows})
+        lines = label_rows(found.population, [row['id'] for row in found.rows], given)
+        columns = {name: [line[name] for line in lines] for name in ('rouge1', 'annotator_A', 'weight', 'group')}
+        groups = columns['group'] if grouped else None
+        for name, weights in (('weighted', columns['weight']), ('bare', None)):
+            r = calibrated_mean(columns['rouge1'], columns['annotator_A'], groups, weights=weights)
+            means[name].append(r.estimate)
+    truth = np.mean(list(label.values()))
+    error = np.std(means['weighted'])/120**.5
+    assert abs(np.mean(means['weighted']) - truth) < 4*error + .01 < abs(np.mean(means['bare']) - truth)
+
+def test_weights_of_what_nobody_answered():
+    texts = [dict(item=i, group=i, chance=p, scores={}) for i, p in (('a', .5), ('b', .5), ('c', 1.), ('d', .2))]
+    rows = label_rows(texts, ['a', 'b', 'c'], dict(A=dict(a=dict(label='x'), b=dict(comment='?')))) # one of three
+    assert [row['weight'] for row in rows] == [2, 1/(1 - .5/3), 1/(1 - 1/3), 1/(1 - .2/3)]
+
 def test_chances_by_hand():
     assert chances([1, 1, 2], 1).tolist() == [.25, .25, .5] and chances([0, 0], 1).tolist() == [.5, .5]
     assert chances([8, 1, 1], 2).tolist() == [1, .5, .5] and chances([1, 2, 3], 3).tolist() == [1, 1, 1]
@@ -111,7 +136,10 @@ def test_from_results_to_labels_beside_scores(results, tmp_path):
     lines = [json.loads(line) for line in (tmp_path/'out'/'labels.jsonl').read_text().splitlines()]
     assert len(lines) == 40 and sum(line['annotator_A'] is not None for line in lines) == 6
     assert {'item', 'group', 'rouge1', 'length', 'annotator_A', 'annotator_B', 'weight'} == set(lines[0])
-    for line in lines: assert line['weight'] == (1/items[line['item']]['chance'] if line['item'] in items else None)
+    chance = {text['item']: text['chance'] for text in results_rows('facts', results, 6, 'unsure', 'rouge1').population}
+    for line in lines:
+        p = chance[line['item']]
+        assert line['weight'] == (1/p if line['item'] in items else 1/(1 - p))
     with serve('facts', results, tmp_path/'a.db', ('A', 'B'), n=6, by='unsure', judge='rouge1') as again:
         assert len(again.store.answers()) == 12 # the same draw
 
