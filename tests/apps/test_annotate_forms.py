@@ -5,8 +5,9 @@ import json
 import os
 from pathlib import Path
 
+import pandas as pd
 import pytest
-from annotators import Person, claim_rows, criteria_rows, fact_rows
+from annotators import ROWS, Person, claim_rows, criteria_rows, fact_rows
 
 from factlib.apps.annotate import Store, overview, serve
 from factlib.core.records import BadInput, Example
@@ -175,3 +176,34 @@ def test_own_criteria(tmp_path):
             person.open()
     with Store(tmp_path/'a.db') as store: assert [r['value'] for r in store.rows()] == ['no', 'yes']
     assert os.listdir(tmp_path) == ['a.db']
+
+def test_training_shows_what_was_agreed(tmp_path):
+    "By the words of a claim, by a label's name, or by a field."
+    claims = dict(claim_rows(1)[0], training={'Paris is in France.': 'verified', 'I like Paris.': 'out_of_scope'})
+    facts = dict(fact_rows(1)[0], training='unsupported')
+    criteria = dict(criteria_rows(1)[0], training=dict(order='yes'))
+    presses = dict(claims=['label:c1=verified', 'label:c2=abstention', 'done=yes'], facts=['label=unsupported'],
+                   criteria=['order=no', 'smooth=yes'])
+    said = dict(claims='I like Paris. Abstention Out of scope', facts='Not supported Not supported ✓',
+                criteria='Is the order another one? No Yes')
+    for form, row in dict(claims=claims, facts=facts, criteria=criteria).items():
+        with serve(form, [*ROWS[form](1)[1:], dict(row, id='t')], tmp_path/f'{form}.db') as served:
+            with Person(served.urls['A']) as person:
+                for press in presses[form]: person.send(press)
+                assert said[form] in ' '.join(' '.join(person.page.words).split())
+                assert person.progress() == (0, 0)
+            assert len(served.store.answers()) == 0
+
+def test_exports_again_and_beside_what_is_not_ours(tmp_path):
+    "The second export takes the place of the first; a file of somebody's own stays."
+    with serve('facts', fact_rows(), tmp_path/'a.db') as served, Person(served.urls['A']) as person:
+        for n in (1, 2):
+            person.send('label=supported')
+            paths = served.store.export(tmp_path/'out')
+            assert len((tmp_path/'out'/'answers.jsonl').read_text().splitlines()) == n
+        assert {path.name for path in paths} == {'answers.jsonl', 'answers.parquet', 'history.jsonl'}
+        frame = pd.read_parquet(tmp_path/'out'/'answers.parquet')
+        assert list(frame['value'].map(json.loads)) == ['supported']*2 and list(frame.item) == ['f0', 'f1']
+        (tmp_path/'out'/'answers.jsonl').write_text('mine')
+        with pytest.raises(BadInput, match='answers.jsonl'): served.store.export(tmp_path/'out')
+        assert (tmp_path/'out'/'answers.jsonl').read_text() == 'mine'
