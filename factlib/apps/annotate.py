@@ -145,7 +145,7 @@ def serve(
     judge:str='', # Of results: which evaluator is unsure
     questions:dict|None=None, # Of results, with the form criteria: name -> question
     allow:tuple=(), # Further names of the server, such as that of a proxy
-    **options, # Of the form, such as labels='fables'
+    **options, # Of the form: labels='fables' for facts, decomposer=... for claims
 )->Annotation: # With `.urls`, `.overview_url` and `.close()`
     """Serve the pages of a form; items for training are shown first.
 
@@ -156,9 +156,10 @@ def serve(
     items = made.items(rows)
     whose = _plan(rows, items, own, names, plan, shared, quotas, seed)
     if own is not None: check_names(whose)
+    told = {name: x for name, x in options.items() if isinstance(x, (str, int, float))} # a decomposer's claims are kept
     kept = Store(store)
-    fresh = not kept.check(form, options, items, seed, whose)
-    kept.begin(form, options, items, seed, whose, dict(population=population) if population else None)
+    fresh = not kept.check(form, told, items, seed, whose)
+    kept.begin(form, told, items, seed, whose, dict(population=population) if population else None)
     by_id, doors = kept.items(), {str(number): name for number, name in enumerate(whose, 1)}
     pages = {door: AnnotatorPages(made, kept, by_id, name, seed).routes() for door, name in doors.items()}
     sites = pages | dict(overview=OverviewPages(kept).routes())

@@ -11,6 +11,7 @@ from annotators import ROWS, Person, claim_rows, criteria_rows, fact_rows
 
 from factlib.apps.annotate import Store, overview, serve
 from factlib.core.records import BadInput, Example
+from factlib.evaluators.claims.base import ComponentResult, Fact
 from factlib.metaeval.labels import claim_set_agreement, claim_units, consensus, read_annotations
 from factlib.papers.montagelie.sheets import (annotation_agreement, annotation_sheets, annotation_table, read_folder,
                                               save_sheets)
@@ -56,6 +57,11 @@ def test_claims_come_from_a_decomposer_or_a_line_each(tmp_path):
     row = {name: x for name, x in claim_rows(1)[0].items() if name != 'claims'}
     with serve('claims', [row], tmp_path/'a.db') as served, Person(served.urls['A']) as person:
         assert 'Paris is in France.' in person.page.text and 'label:c2=verified' in person.choices()
+    class Halves: # any component that decomposes
+        async def decompose(self, text): return ComponentResult([Fact('1', text[:9]), Fact('2', text[9:])])
+    with serve('claims', [row], tmp_path/'c.db', decomposer=Halves()) as served:
+        assert [c['text'] for c in served.store.items()['t0']['claims']] == ['Paris is ', 'in France. I like it.']
+    with serve('claims', [row], tmp_path/'c.db', decomposer=Halves()) as served: assert len(served.store.answers()) == 0
     lines = [dict(annotator='', conversation='k', turn='k/1', claim=c, label='', history=['user: Hi'], text='A. B.',
                   reference='A.') for c in ('A is.', 'B is.')]
     (tmp_path/'people.jsonl').write_text(''.join(json.dumps(line) + '\n' for line in lines))

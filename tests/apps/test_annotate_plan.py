@@ -100,7 +100,8 @@ def test_the_calibrated_mean_stays_right(results, grouped):
     means: dict = dict(weighted=[], bare=[])
     for seed in range(120):
         found = results_rows('facts', results, 16, 'unsure', 'rouge1', seed)
-        label = {t['item']: float(.2 < t['scores']['rouge1'] < .8) for t in found.population} # what the judge can't tell
+        # what the judge can't tell
+        label = {t['item']: float(.2 < t['scores']['rouge1'] < .8) for t in found.population}
         given = dict(A={row['id']: dict(label=label[row['id']]) for row in found.rows})
         lines = label_rows(found.population, [row['id'] for row in found.rows], given)
         columns = {name: [line[name] for line in lines] for name in ('rouge1', 'annotator_A', 'weight', 'group')}
