@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['app', 'main', 'list_experiments', 'run', 'evaluate_own', 'say_cost', 'probe_endpoint', 'make_page', 'reproduce',
-           'fetch_archive', 'import_clone', 'Duration', 'sweep', 'gather', 'serve_narratives']
+           'fetch_archive', 'import_clone', 'Duration', 'sweep', 'gather', 'serve_narratives', 'annotate_items']
 
 # %% ../nbs/cli.ipynb #cli-imports
 import json, re, sys, warnings
@@ -552,3 +552,61 @@ def serve_narratives(texts, store, port, parameter):
     with narrative_server(store, texts, port, _settings(parameter)) as server:
         click.echo(server.address)
         server.wait()
+
+# %% ../nbs/cli.ipynb #cli-annotate-quotas
+def _quota(texts):
+    "`FIELD=VALUE:N,...` and `FIELD+FIELD=VALUE+VALUE:N,...` as `assign` takes quotas."
+    quotas: dict = {}
+    for text in texts:
+        fields, equals, wanted = text.partition('=')
+        for part in wanted.split(','):
+            value, colon, n = part.rpartition(':')
+            if not equals or not colon or not n.strip().isdecimal():
+                raise BadInput(f'--quota takes FIELD=VALUE:NUMBER,... not {text!r}.')
+            names, values = (tuple(x.strip() for x in s.split('+')) for s in (fields, value))
+            one = len(names) == 1
+            quotas.setdefault(names[0] if one else names, {})[value.strip() if one else values] = int(n)
+    return quotas
+
+# %% ../nbs/cli.ipynb #cli-annotate
+@app.command('annotate')
+@click.argument('form')
+@click.argument('data', type=click.Path(path_type=Path))
+@click.option('--store', required=True, type=click.Path(path_type=Path), help='File that keeps the answers.')
+@click.option('--annotators', default='A', show_default=True, metavar='NAME,NAME', help='Who judges.')
+@click.option('--host', default='127.0.0.1', show_default=True,
+              help='Address to listen on. Any other lets other machines in, over plain HTTP.')
+@click.option('--allow-host', multiple=True, metavar='NAME', help='Name of a proxy before it; may be repeated.')
+@click.option('--port', default=0, show_default=True, help='0: any.')
+@click.option('--seed', default=0, show_default=True, help='Of all that is drawn.')
+@click.option('--shared', default=0, help='So many groups are for all; the others are dealt, one person each.')
+@click.option('--quota', multiple=True, metavar='FIELD=VALUE:N,...',
+              help='At least so many groups of each value; FIELD+FIELD=VALUE+VALUE:N for several at once. May be '
+                   'repeated; what no quota asks for is left out.')
+@click.option('--labels', type=click.Choice(['supported', 'fables']), help='Of facts: two labels, or FABLES\'s four.')
+@click.option('--draw', type=click.IntRange(1), help='Of a folder of results: so many texts are drawn.')
+@click.option('--by', type=click.Choice(['random', 'unsure']), help='Of results: how they are drawn.')
+@click.option('--judge', default='', help='Of results: which evaluator is unsure; by default the first one.')
+@force_option
+def annotate_items(form, data, store, annotators, host, allow_host, port, seed, shared, quota, labels, draw, by, judge):
+    """Serve pages on which people judge.
+
+    FORM is compare, claims, criteria or facts. DATA are rows (.jsonl or .parquet), sheets of MontageLie, or a folder
+    that `factlib evaluate` made.
+
+    \b
+    factlib annotate compare pairs.jsonl --store pairs.db --annotators Ann,Bob
+    factlib annotate facts outputs/replies --store labels.db --draw 100 --by unsure
+    factlib annotate claims turns.jsonl --store claims.db --annotators A,B,C --shared 10 --quota dataset=ais:40,begin:20
+
+    It prints a line with NAME and ADDRESS for each person, and one for the overview. Whoever has an address is that
+    person. Ctrl-C ends it; the same command again goes on.
+    """
+    from factlib.apps.annotate import serve
+    options = dict(labels=labels) if labels else {}
+    names = tuple(name.strip() for name in annotators.split(','))
+    with serve(form, data, store, names, host, port, seed, shared=shared, quotas=_quota(quota), n=draw, by=by or '',
+               judge=judge, allow=allow_host, **options) as served:
+        for sentence in served.said: click.echo(sentence, err=True)
+        for name, address in (served.urls | dict(overview=served.overview_url)).items(): click.echo(f'{name} {address}')
+        served.wait()

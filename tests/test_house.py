@@ -241,6 +241,9 @@ PUBLIC = {
                              'correlation_test': 'x1 x2 y groups method'},
     'validity.agreement': {'alpha': 'table level', 'kappa': 'a b weights', 'claim_overlap': 'a b match'},
     'benchmarks': {'BENCHMARKS': '', 'load': 'name_or_path split n seed'},
+    'apps.annotate': {'FORMS': '', 'Store': 'path', 'serve': 'form data store annotators host port seed',
+                      'show': 'form data store', 'assign': 'items annotators shared quotas seed',
+                      'overview': 'store', 'import_preferences': 'store'},
 }
 
 @pytest.mark.parametrize('module, name', [(m, n) for m, names in PUBLIC.items() for n in names])
