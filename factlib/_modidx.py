@@ -7966,6 +7966,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                        'factlib.validity.base.Result.to_dict': ( 'validity/base.html#result.to_dict',
                                                                                  'factlib/validity/base.py'),
                                        'factlib.validity.base._adjusted': ('validity/base.html#_adjusted', 'factlib/validity/base.py'),
+                                       'factlib.validity.base._are_codes': ('validity/base.html#_are_codes', 'factlib/validity/base.py'),
                                        'factlib.validity.base._codes_of': ('validity/base.html#_codes_of', 'factlib/validity/base.py'),
                                        'factlib.validity.base._finite': ('validity/base.html#_finite', 'factlib/validity/base.py'),
                                        'factlib.validity.base._number': ('validity/base.html#_number', 'factlib/validity/base.py'),
