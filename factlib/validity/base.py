@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['KINDS', 'ALTERNATIVES', 'Result', 'flat', 'no_value', 'numbers', 'encode', 'group_codes', 'count_groups',
            'group_shares', 'effective_groups', 'complete', 'check_share', 'percent', 'is_constant', 'join_notes',
-           'agree', 'holm', 'benjamini_hochberg', 'corrected', 'critical_t']
+           'agree', 'holm', 'benjamini_hochberg', 'benjamini_yekutieli', 'corrected', 'critical_t']
 
 # %% ../../nbs/validity/base.ipynb #base-imports
 import dataclasses, math
@@ -297,6 +297,13 @@ def benjamini_hochberg(
     "Adjusted p-values: of the tests with one at most q, no more than a share q is expected to be false."
     from statsmodels.stats.multitest import fdrcorrection
     return _adjusted(ps, lambda known: fdrcorrection(known)[1])
+
+def benjamini_yekutieli(
+    ps, # p-values; None for a test that could not be done
+)->list: # The adjusted ones, in the same order; None stays None
+    "As `benjamini_hochberg`, and however the tests depend on one another: times 1 + 1/2 + ... + 1/m."
+    from statsmodels.stats.multitest import fdrcorrection
+    return _adjusted(ps, lambda known: fdrcorrection(known, method='n')[1])
 
 # %% ../../nbs/validity/base.ipynb #base-corrected
 def corrected(
