@@ -16,6 +16,7 @@ from .trust_sheet import LENGTH, Sheet, text_lengths
 from .trust_agreement import correlation
 from ..validity.base import Result, corrected, is_constant
 from ..validity.intervals import interval
+from ..validity.paired import position_test
 
 # %% ../../nbs/metaeval/trust_habits.ipynb #trusthabits-slope
 def _solved(crossed, target):
@@ -145,8 +146,24 @@ def _ordered(values):
     codes[known] = np.unique(series[known].astype(str), return_inverse=True)[1]
     return codes
 
+def _both_orders(sheet, judge):
+    "Place of each pair's verdict, for pairs that were shown in both orders."
+    import pandas as pd
+    rows = pd.DataFrame(dict(item=sheet.items, place=_ordered(sheet.file.frame.position), x=sheet.judges[judge],
+                             group=sheet.groups)).dropna(subset='place').drop_duplicates(['item', 'place'])
+    rows = rows[rows.groupby('item').place.transform('size') == 2].sort_values(['item', 'place'])
+    first, swapped = rows.iloc[::2], rows.iloc[1::2]
+    if len(first) < 10: return _untested('position', 'ten pairs that it judged in both orders')
+    told = lambda part: [None if np.isnan(x) else x for x in part.x]
+    t = position_test(told(first), told(swapped), groups=first.group.to_numpy())
+    lost = t.by_first + t.by_second
+    at = (f'the same winner in both orders in {t.consistency.estimate:.0%} of {t.consistency.n} pairs; of {lost} that one '
+          f'place won twice the first won {t.by_first}')
+    return Habit('position', f'{at}.', f'{at}.', result=t.first_place, p=t.first_place.p if lost else None, rule=lost > 0)
+
 def _position(sheet, judge):
     if 'position' not in sheet.file.frame: return _untested('position', 'a column with the place of a text (--position)')
+    if sheet.file.scales.get(judge, sheet.file.scale).kind == 'pair': return _both_orders(sheet, judge)
     place = _ordered(sheet.file.frame.position)
     first = np.where(np.isnan(place), np.nan, place == np.nanmin(place)) if not np.isnan(place).all() else place
     return _favoured('position', _judged(sheet, judge, first), 'places', 'in the first place')

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['NEEDS', 'YES', 'NO', 'NOT_YET', 'MOST_SYSTEMS', 'DECISIONS', 'BIAS', 'ALL_SYSTEMS', 'ALL_ROWS', 'BANDS', 'THRESHOLDS',
-           'read_needs', 'read_uses', 'Decision', 'groups_needed', 'auc_differences', 'filter_decision', 'rank_figures',
-           'rank_decision', 'mean_bias', 'mean_decision', 'replace_decision', 'decide', 'bias_table', 'band_table',
-           'threshold_table']
+           'MEANS', 'read_needs', 'read_uses', 'Decision', 'groups_needed', 'auc_differences', 'filter_decision',
+           'rank_figures', 'rank_decision', 'mean_bias', 'mean_decision', 'replace_decision', 'decide', 'bias_table',
+           'band_table', 'threshold_table', 'mean_table']
 
 # %% ../../nbs/metaeval/trust_uses.ipynb #trustuses-imports
 import math
@@ -21,6 +21,7 @@ from .trust_sheet import CONSTANT, LABELLED, Sheet
 from ..report.tables import format_estimate, format_number
 from ..validity.base import Result
 from ..validity.bounds import bounds_mean
+from ..validity.calibration import calibrated_mean, labels_needed
 from ..validity.detection import as_levels, aucs_without, bounds_auc, level_auc
 from ..validity.intervals import interval
 from ..validity.replacement import alt_test
@@ -498,3 +499,35 @@ def threshold_table(
                 row += [int(np.sum(good == side)), r.estimate, r.low, r.high]
             rows.append(row)
     return pd.DataFrame(rows, columns=list(THRESHOLDS))
+
+# %% ../../nbs/metaeval/trust_uses.ipynb #trustuses-levels
+MEANS = ('judge', 'texts', 'labels', 'judge_mean', 'calibrated', 'calibrated_low', 'calibrated_high', 'labels_mean',
+         'labels_low', 'labels_high', 'labels_for_05', 'alone_for_05', 'labels_for_1', 'alone_for_1')
+
+def mean_table(
+    sheet:Sheet, # From `trust_sheet.sheet`
+)->DataFrame: # One row a judge
+    """What people's mean is over all texts that a judge scored.
+
+    - judge, texts, labels: scored, and those of them that people scored
+    - judge_mean; calibrated, labels_mean, each with _low and _high: from judge and labels, and from labels alone
+    - labels_for_05, labels_for_1: labels for an interval .05, .1 of the scale wide with the judge; alone_for_05,
+      alone_for_1: without it"""
+    import pandas as pd
+    rows, wide = [], sheet.ends[1] - sheet.ends[0]
+    for judge, scores in sheet.judges.items() if sheet.scale.kind != 'nominal' else ():
+        known = ~np.isnan(scores)
+        f, y, groups = scores[known], sheet.people[known], sheet.groups[known]
+        labelled = int((~np.isnan(y)).sum())
+        if labelled < 3: continue
+        row = dict(judge=judge, texts=int(known.sum()), labels=labelled, judge_mean=float(f.mean()))
+        for name, method in (('calibrated', 'ppi'), ('labels', 'labels')):
+            r = calibrated_mean(f, y, groups, method=method)
+            column = 'labels_mean' if name == 'labels' else name
+            row |= {column: r.estimate, f'{name}_low': r.low, f'{name}_high': r.high}
+            for share, end in ((.05, '05'), (.1, '1')):
+                n = labels_needed(f, y, share*wide, groups=groups, method=method).estimate
+                row[f'{"labels" if name == "calibrated" else "alone"}_for_{end}'] = n
+        rows.append(row)
+    numbers = [c for c in MEANS if c not in ('judge', 'texts', 'labels')]
+    return pd.DataFrame(rows, columns=list(MEANS)).astype(dict.fromkeys(numbers, float))
