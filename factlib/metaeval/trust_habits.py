@@ -23,7 +23,7 @@ def _solved(crossed, target):
     "The coefficients of a stack of normal equations; NaN where the columns say the same."
     scale = np.sqrt(np.maximum(np.abs(np.diagonal(crossed, axis1=-2, axis2=-1)), 1e-300))
     even = crossed/scale[..., None]/scale[..., None, :]
-    singular = np.linalg.svd(even, compute_uv=False)[..., -1] < 1e-9
+    singular = ~(np.linalg.svd(np.nan_to_num(even), compute_uv=False)[..., -1] >= 1e-9)
     even = np.where(singular[..., None, None], np.eye(even.shape[-1]), even)
     found = np.linalg.solve(even, (target/scale)[..., None])[..., 0]/scale
     return np.where(singular[..., None], np.nan, found)
@@ -41,7 +41,7 @@ def slope(
         y, x, *more = (c - c.mean() for c in columns)
         left = [x, *more[-1:], np.ones(len(y))] # the instrument, or what is held
         right = [x, *more[:1], np.ones(len(y))]
-        sums = lambda v: np.append(v.sum() - np.bincount(groups, v), v.sum())
+        sums = lambda v: np.append([] if groups is None else v.sum() - np.bincount(groups, v), v.sum())
         crossed = np.array([[sums(a*b) for b in right] for a in left])
         target = np.array([sums(a*y) for a in left])
         found = _solved(np.moveaxis(crossed, -1, 0), np.moveaxis(target, -1, 0))[:, 0]
@@ -49,8 +49,8 @@ def slope(
         return np.where(rounding, 0., found)
     columns = [y, x, *(c for c in (held, instrument) if c is not None)]
     what = 'slope of least squares' + ('' if held is None else ', one column held constant')
-    return interval(lambda *columns: slopes(columns, np.zeros(len(columns[0]), int))[-1], *columns, groups=groups,
-                    null=0., without=lambda columns, groups: slopes(columns, groups)[:-1],
+    return interval(lambda *columns: slopes(columns, None)[-1], *columns, groups=groups, null=0.,
+                    without=lambda columns, groups: slopes(columns, groups)[:-1],
                     definition=what + ('' if instrument is None else ' by an instrument'))
 
 # %% ../../nbs/metaeval/trust_habits.ipynb #trusthabits-favour
