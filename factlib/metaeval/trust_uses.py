@@ -443,7 +443,8 @@ def bias_table(
     return pd.DataFrame(rows, columns=list(BIAS)).astype(dict.fromkeys(numbers, float))
 
 # %% ../../nbs/metaeval/trust_uses.ipynb #trustuses-bands
-BANDS = ('judge', 'band', 'from', 'to', 'n', 'groups', 'good', 'low', 'high')
+BANDS = ('judge', 'band', 'from', 'to', 'n', 'groups', 'judge_mean', 'human_mean', 'human_low', 'human_high', 'good',
+         'good_low', 'good_high')
 THRESHOLDS = ('judge', 'threshold', 'which', 'bad', 'caught', 'caught_low', 'caught_high', 'good', 'stopped', 'stopped_low',
               'stopped_high')
 
@@ -457,20 +458,26 @@ def _band_codes(x, most=6):
 def band_table(
     sheet:Sheet, # From `trust_sheet.sheet`
 )->DataFrame: # One row a judge and band of its scores, the lowest first
-    "judge, band; from, to: its scores; n, groups; good, low, high: share of texts that people call good, 95 % by groups."
+    """What a judge's scores mean, by bands of them.
+
+    - judge, band; from, to: its scores; n, groups: with people's scores
+    - judge_mean; human_mean, human_low, human_high: means there, 95 % by groups
+    - good, good_low, good_high: the share of texts that people call good, 95 % by groups"""
     import pandas as pd
     rows = []
-    for judge, scores in sheet.judges.items():
-        both, _ = _rows(sheet, scores, sheet.good)
-        if not both.any(): continue
-        x, good, groups = scores[both], sheet.good[both], sheet.groups[both]
-        codes = np.unique(_band_codes(x), return_inverse=True)[1]
-        for band in range(codes.max() + 1):
+    for judge, scores in sheet.judges.items() if sheet.scale.kind != 'nominal' else ():
+        both, _ = _rows(sheet, scores, sheet.people)
+        x, y, good, groups = (c[both] for c in (scores, sheet.people, sheet.good, sheet.groups))
+        codes = np.unique(_band_codes(x), return_inverse=True)[1] if len(x) else x
+        for band in range(int(codes.max(initial=-1)) + 1):
             here = codes == band
-            r = interval(np.mean, good[here], groups=groups[here], limits=(0, 1))
+            mean = interval(np.mean, y[here], groups=groups[here], limits=sheet.ends)
+            share = interval(np.mean, good[here], groups=groups[here], limits=(0, 1))
             rows.append((judge, band + 1, x[here].min(), x[here].max(), int(here.sum()),
-                         len(np.unique(sheet.clusters[both][here])), r.estimate, r.low, r.high))
-    return pd.DataFrame(rows, columns=list(BANDS)).astype(dict.fromkeys(('from', 'to', 'good', 'low', 'high'), float))
+                         len(np.unique(sheet.clusters[both][here])), x[here].mean(), mean.estimate, mean.low, mean.high,
+                         share.estimate, share.low, share.high))
+    numbers = [c for c in BANDS if c not in ('judge', 'band', 'n', 'groups')]
+    return pd.DataFrame(rows, columns=list(BANDS)).astype(dict.fromkeys(numbers, float))
 
 def threshold_table(
     sheet:Sheet, # From `trust_sheet.sheet`
