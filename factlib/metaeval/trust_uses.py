@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['NEEDS', 'YES', 'NO', 'NOT_YET', 'HALVES', 'MOST_SYSTEMS', 'DECISIONS', 'BIAS', 'ALL_SYSTEMS', 'ALL_ROWS', 'BANDS',
-           'THRESHOLDS', 'MEANS', 'read_needs', 'read_uses', 'Decision', 'groups_needed', 'floor_aucs',
+           'THRESHOLDS', 'MEANS', 'read_needs', 'read_uses', 'Decision', 'in_percent', 'groups_needed', 'floor_aucs',
            'filter_decision', 'system_means', 'share_in_order', 'rank_figures', 'rank_decision', 'mean_bias',
            'mean_decision', 'replace_decision', 'decide', 'bias_table', 'band_table', 'threshold_table', 'mean_table']
 
@@ -71,6 +71,18 @@ class Decision:
 
 def _counted(n, word='group'): return f'{n:,} {word}{"s"*(n != 1)}'
 
+def in_percent(
+    result:Result, # A share, 0 to 1
+)->str: # Such as '93 % [91, 94]'
+    "A share and its interval as people read them."
+    if result.estimate is None: return 'no share'
+    whole = lambda x: f'{100*x:.0f}'
+    if result.ci is None: return f'{whole(result.estimate)} % (no interval)'
+    if result.one_sided:
+        bound = f'least {whole(result.low)}' if result.estimate > .5 else f'most {whole(result.high)}'
+        return f'{whole(result.estimate)} % (at {bound} %)'
+    return f'{whole(result.estimate)} % [{whole(result.low)}, {whole(result.high)}]'
+
 def groups_needed(
     result:Result, # The figure, with an interval
     need:float, # What it is held against
@@ -118,15 +130,15 @@ def _settled(result, need, floors):
 def _asked(need, floors):
     "What was asked for, in words."
     name = max(floors, key=floors.get, default='')
-    return f'{need:g} was asked for' + (f', and the hardest floor, {name}, has {format_number(floors[name], 2)}' if name else '')
+    return f'{100*need:g} % was asked for' + (f'; the hardest floor, {name}, has {100*floors[name]:.0f} %' if name else '')
 
 # %% ../../nbs/metaeval/trust_uses.ipynb #trustuses-filter
 def _unit(sheet): return 'group' if 'group' in sheet.file.frame else 'row'
 
-def _missing_note(missing, low, high):
+def _missing_note(missing, low, high, unit=''):
     if not missing: return ''
     return (f'; with the {_counted(missing, "text")} that it did not score it lies anywhere from {format_number(low, 2)} '
-            f'to {format_number(high, 2)}')
+            f'to {format_number(high, 2)}{unit}')
 
 def filter_decision(
     sheet:Sheet, # From `trust_sheet.sheet`
@@ -145,11 +157,11 @@ def filter_decision(
     decision, bar = _settled(r, need, floors)
     asked, missing = ~np.isnan(good), int((np.isnan(scores) & ~np.isnan(good)).sum())
     bounds = bounds_auc(scores[asked & (good == 1)], scores[asked & (good == 0)]) if missing else r
-    text = (f'A good text scores above a bad one in {format_estimate(r.estimate, r.ci, 2)} of pairs; '
+    text = (f'A good text scores above a bad one in {in_percent(r)} of pairs; '
             f'{_asked(need, floors)}')
     if decision == YES and missing and bounds.low <= bar: decision = NOT_YET
     elif decision == NOT_YET: text += f'; {_what_it_takes(r, bar, groups, _unit(sheet))}'
-    text += _missing_note(missing, bounds.low, bounds.high) if missing else ''
+    text += _missing_note(missing, 100*bounds.low, 100*bounds.high, ' %') if missing else ''
     return Decision(judge, 'filter', decision, f'{text}.', r, int(both.sum()), groups)
 
 # %% ../../nbs/metaeval/trust_uses.ipynb #trustuses-rank
@@ -255,8 +267,8 @@ def rank_decision(
     if r.estimate is None: return Decision(judge, 'rank', NOT_YET, 'no two systems differ in people\'s means.', **about)
     decision, bar = _settled(r, need, found['floors'])
     alike = found['correlation']
-    text = (f'Of {found["systems"]} systems a share of {format_estimate(r.estimate, r.ci, 2)} of pairs stands in people\'s '
-            f'order; {_asked(need, found["floors"])}')
+    text = (f'Of the pairs of {found["systems"]} systems {in_percent(r)} stand in people\'s order; '
+            f'{_asked(need, found["floors"])}')
     if alike.estimate is not None: text += f'; their means correlate with {format_estimate(alike.estimate, alike.ci, 2)}'
     if decision == NOT_YET: text += f'; {_what_it_takes(r, bar, groups, _unit(sheet))}'
     return Decision(judge, 'rank', decision, f'{text}.', r, **about)
@@ -342,9 +354,9 @@ def replace_decision(
                         **about)
     floor, r = _alt_test(sheet, sheet.floors[CONSTANT], need), t.advantage
     people = int((t.annotators.skipped == '').sum())
-    text = (f'It wins against a share of {t.winning_rate:.2f} of {people} people in the Alternative Annotator Test '
-            f'({need:g} discount; half was asked for), and is as near to the others as a person, or nearer, on a share of '
-            f'{format_estimate(r.estimate, r.ci, 2)} of texts')
+    wins = round(t.winning_rate*people)
+    text = (f'It wins against {wins} of {people} people in the Alternative Annotator Test ({need:g} discount; half was '
+            f'asked for), and is as near to the others as a person, or nearer, on {in_percent(r)} of texts')
     ahead = not floor.passes or r.low is not None and r.low > floor.advantage.estimate
     if t.passes and t.passes_at_worst and ahead: decision = YES
     elif t.passes and not ahead: decision, text = NOT_YET, f'{text}; but so does one constant score'
