@@ -5088,8 +5088,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                  'factlib/metaeval/trust_sheet.py'),
                                               'factlib.metaeval.trust_sheet.Sheet.pooled': ( 'metaeval/trust_sheet.html#sheet.pooled',
                                                                                              'factlib/metaeval/trust_sheet.py'),
-                                              'factlib.metaeval.trust_sheet.Sheet.shares_systems': ( 'metaeval/trust_sheet.html#sheet.shares_systems',
-                                                                                                     'factlib/metaeval/trust_sheet.py'),
                                               'factlib.metaeval.trust_sheet._ends': ( 'metaeval/trust_sheet.html#_ends',
                                                                                       'factlib/metaeval/trust_sheet.py'),
                                               'factlib.metaeval.trust_sheet._good': ( 'metaeval/trust_sheet.html#_good',

@@ -101,9 +101,10 @@ def correlation(
     x, # Array, NaN for missing
     y, # As long
     groups, # Codes of the rows
+    null:float=0., # What p tests
 )->Result:
     "A correlation of two columns with its interval over groups, as `validity.association` has it, at any size."
-    what = dict(groups=groups, limits=(-1, 1), null=0., definition=f'{NAMES[kind]}, all items pooled')
+    what = dict(groups=groups, limits=(-1, 1), null=null, definition=f'{NAMES[kind]}, all items pooled')
     if kind == 'pearson': return interval(COEFFICIENTS[kind], x, y, without=_pearsons_without, **what)
     figure = table_spearman if kind == 'spearman' else table_kendall
     def figures(x, y, groups):
@@ -203,7 +204,7 @@ def _agreement_row(sheet, judge, human, x, y, same_scale, cut):
     found = agreement_figures(x, y, sheet.groups, sheet.scale.kind, same_scale, cut)
     both, asked = ~np.isnan(x) & ~np.isnan(y), ~np.isnan(y)
     row = dict(judge=judge, human=human, n=int(both.sum()), missing=int((asked & ~both).sum()),
-               groups=len(np.unique(sheet.groups[both])))
+               groups=int(np.count_nonzero(np.bincount(sheet.clusters[both]))))
     for name in FIGURES:
         r = found.get(name)
         row |= {name + end: value if r is not None else None for end, value in

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.records import DataFrame, is_missing
+from ..core.records import DataFrame
 from .trust_sheet import LENGTH, Sheet, text_lengths
 from .trust_agreement import correlation
 from ..validity.base import Result, corrected, is_constant
@@ -177,11 +177,10 @@ def _drift(sheet, judge):
                      'at the end than at the beginning')
 
 def _own_texts(sheet, judge):
-    names = {s for s in sheet.systems if not is_missing(s)} if sheet.systems is not None else set()
-    own = own_system(judge, sorted(names, key=str))
-    if own is None or len(names) < 2:
+    own = own_system(judge, sheet.system_names)
+    if own is None or len(sheet.system_names) < 2:
         return _untested('own texts', 'texts of a system that is the judge, by its name, and of others (--system)')
-    is_own = np.array([np.nan if is_missing(s) else float(s == own) for s in sheet.systems])
+    is_own = np.where(np.isnan(sheet.systems), np.nan, sheet.systems == sheet.system_names.index(own))
     r = _judged(sheet, judge, is_own)
     if r.estimate is None: return _untested('own texts', f'scores that vary: {r.note}')
     apart = sheet.judges[judge] - sheet.people
@@ -312,11 +311,9 @@ def _repeats(sheet, judge):
     if is_constant(a) or is_constant(b):
         return Habit('repeats', '', f'the same score twice in {equal.estimate:.0%} of {len(a)} items.', result=equal,
                      rule=False)
-    r = correlation('pearson', a, b, groups)
-    half = interval(lambda a, b: correlation('pearson', a, b, groups).estimate, a, b, groups=groups, limits=(-1, 1),
-                    null=.5)
+    r = correlation('pearson', a, b, groups, null=.5)
     at = f'asked twice it gives the same score to {equal.estimate:.0%} of {len(a)} items (correlation {r.estimate:.2f})'
-    p = _above(half, .5)
+    p = _above(r, .5)
     return Habit('repeats', f'{at}.', f'{at}.', result=equal, p=None if p is None else 1 - p)
 
 def _absences(sheet, judge):

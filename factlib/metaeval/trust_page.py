@@ -231,7 +231,7 @@ def _tables(trust):
         empty = [c for c in cut if cut[c].isna().all()]
         note = f'The first {MOST_ROWS} of {len(table):,} rows.' if len(table) > MOST_ROWS else ''
         digits = {c: format_p for c in ('p', 'q') if c in cut and c not in empty}
-        digits |= {c: 0 for c in cut if '_for_' in c}
+        digits |= {c: 0 for c in cut if '_for_' in c and c not in empty}
         shown.append(dict(name=name, html=to_html(cut.drop(columns=empty), digits, caption=CAPTIONS[name]), note=note))
     return shown
 

@@ -35,7 +35,7 @@ def text_lengths(
     texts, # Texts, None where there is none
 )->np.ndarray: # Numbers of white-space tokens, NaN for None
     "How long texts are."
-    return np.array([np.nan if is_missing(t) else len(str(t).split()) for t in texts], dtype=float)
+    return np.array([len(t.split()) if isinstance(t, str) else np.nan if is_missing(t) else 1 for t in texts], dtype=float)
 
 def shared_words(
     texts, # Texts, None where there is none
@@ -44,13 +44,14 @@ def shared_words(
     "The share of each text's words that its source has, too, in any script and whatever the case."
     words, known, shares = re.compile(r'\w+'), {}, []
     for text, source in zip(texts, sources):
-        if is_missing(text) or is_missing(source): shares.append(np.nan)
-        else:
-            if source not in known:
-                if len(known) > 10_000: known.clear() # a source has many texts, mostly one after another
-                known[source] = set(words.findall(str(source).casefold()))
-            own = words.findall(str(text).casefold())
-            shares.append(sum(word in known[source] for word in own)/len(own) if own else np.nan)
+        if not isinstance(text, str) or not isinstance(source, str): # a number, or nothing
+            shares.append(np.nan)
+            continue
+        if source not in known:
+            if len(known) > 10_000: known.clear() # a source has many texts, mostly one after another
+            known[source] = set(words.findall(source.casefold()))
+        own = words.findall(text.casefold())
+        shares.append(sum(map(known[source].__contains__, own))/len(own) if own else np.nan)
     return np.array(shares, dtype=float)
 
 # %% ../../nbs/metaeval/trust_sheet.ipynb #trustsheet-cut
@@ -77,7 +78,8 @@ class Sheet:
     clusters: np.ndarray # Codes 0, 1, ... of the groups
     groups: np.ndarray # Codes of the groups or, of more than `MOST_GROUPS`, of blocks of them
     items: np.ndarray # Codes of the items
-    systems: np.ndarray|None # Names of the systems; None: the file doesn't say
+    systems: np.ndarray # Number of each row's system, as a float; NaN where the file doesn't say
+    system_names: tuple # In the order of their numbers
     scale: Scale # People's
     ends: tuple # (least, greatest) score on it
     cut: float|None # People's least score of a good text; None: all are alike
@@ -113,10 +115,6 @@ class Sheet:
         if n <= MOST_GROUPS: return ''
         return f'The {n:,} groups are pooled into {self.groups.max() + 1:,} blocks (by a hash of their names).'
 
-    @property
-    def shares_systems(self)->bool:
-        "Whether there are at least two systems."
-        return self.systems is not None and len({s for s in self.systems if not is_missing(s)}) > 1
 
 # %% ../../nbs/metaeval/trust_sheet.ipynb #trustsheet-make
 def _ends(scale, columns):
@@ -170,7 +168,9 @@ def sheet(
     if 'group' in frame: labels = labels.where(frame.group.isna(), '\0' + frame.group.astype(str))
     clusters, groups = group_blocks(labels)
     import pandas as pd
-    systems = frame.system.to_numpy(object) if 'system' in frame else None
-    return Sheet(file, judges, humans, people, clusters, groups, pd.factorize(frame.item)[0], systems, scale,
+    named = frame.system.map(str, na_action='ignore') if 'system' in frame else pd.Series(None, frame.index, dtype=object)
+    systems, names = pd.factorize(named, sort=True)
+    systems = np.where(systems < 0, np.nan, systems)
+    return Sheet(file, judges, humans, people, clusters, groups, pd.factorize(frame.item)[0], systems, tuple(names), scale,
                  _ends(scale, list(humans.values())), cut, good, good_means,
                  {name: x for name, x in floors.items() if not np.isnan(x).all()})

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from ..core.records import BadInput, DataFrame, is_missing
+from ..core.records import BadInput, DataFrame
 from .trust_agreement import FEW, correlation, filter_auc
 from .trust_habits import own_system
 from .trust_sheet import CONSTANT, LABELLED, Sheet
@@ -94,7 +94,7 @@ def groups_needed(
     apart = abs(result.estimate - need)
     if apart <= 1e-9: return None
     factor = (abs(result.estimate - bound)/apart)**2
-    return max(groups + 1, math.ceil(groups*factor*1.05)) if factor < 100 else None
+    return max(groups + 1, math.ceil(round(groups*factor*1.05, 6))) if factor < 100 else None
 
 def _what_it_takes(result, need, groups, unit, enough=None):
     "In words; `enough`: whether the figure as it is meets the criterion, by default if it is above."
@@ -107,7 +107,7 @@ def _what_it_takes(result, need, groups, unit, enough=None):
 def _rows(sheet, *columns):
     "(rows that all columns have, their groups counted)."
     both = ~np.isnan(np.array(columns)).any(axis=0)
-    return both, len(np.unique(sheet.clusters[both]))
+    return both, int(np.count_nonzero(np.bincount(sheet.clusters[both])))
 
 def floor_aucs(
     sheet:Sheet, # From `trust_sheet.sheet`
@@ -229,8 +229,7 @@ def rank_figures(
 )->dict: # 'share', 'correlation': `Result`s; 'floors': floor -> its share, at least .5; 'systems': how many there are
     "How well a judge ranks systems."
     scores, people = sheet.judges[judge], sheet.people
-    number = {name: float(i) for i, name in enumerate(sorted({str(s) for s in sheet.systems if not is_missing(s)}))}
-    which = np.array([np.nan if is_missing(s) else number[str(s)] for s in sheet.systems])
+    which = sheet.systems
     floors = {}
     for name, floor in sheet.floors.items():
         own = share_in_order(np.where(np.isnan(scores), np.nan, floor), people, which, sheet.groups).estimate
@@ -245,7 +244,7 @@ def rank_figures(
                  which, groups=sheet.groups, limits=(-1, 1), null=0., definition="Pearson's r of system means",
                  without=lambda columns, groups: correlations(columns, groups)[:-1])
     return dict(share=share_in_order(scores, people, which, sheet.groups), correlation=r, floors=floors,
-                systems=len(number))
+                systems=len(np.unique(which[~np.isnan(scores) & ~np.isnan(people) & ~np.isnan(which)])))
 
 MOST_SYSTEMS = 300 # Pairs of more are too many to count with every group left out
 
@@ -257,10 +256,10 @@ def rank_decision(
     "May the judge rank systems or versions?"
     both, groups = _rows(sheet, sheet.judges[judge], sheet.people)
     about = dict(n=int(both.sum()), groups=groups)
-    why = ('it needs a column that says which system wrote a text (--system)' if not sheet.shares_systems else
+    why = ('it needs a column that says which system wrote a text (--system)' if len(sheet.system_names) < 2 else
            "people's labels have no order: name it by --order" if sheet.scale.kind == 'nominal' else
            f'there are more than {MOST_SYSTEMS} systems: is --system the right column?'
-           if len({s for s in sheet.systems if not is_missing(s)}) > MOST_SYSTEMS else '')
+           if len(sheet.system_names) > MOST_SYSTEMS else '')
     if why: return Decision(judge, 'rank', NOT_YET, f'{why}.', **about)
     found = rank_figures(sheet, judge)
     r = found['share']
@@ -400,12 +399,12 @@ def _item_means(sheet, judge):
     "A frame with a row for each item with both scores: group, cluster, system, n, mine, theirs."
     import pandas as pd
     both = ~np.isnan(sheet.judges[judge]) & ~np.isnan(sheet.people)
-    systems = sheet.systems if sheet.systems is not None else np.full(len(both), None, dtype=object)
-    rows = pd.DataFrame(dict(item=sheet.items, system=pd.Series(systems).map(lambda s: '' if is_missing(s) else str(s)),
+    rows = pd.DataFrame(dict(item=sheet.items, system=np.nan_to_num(sheet.systems, nan=-1).astype(int),
                              group=sheet.groups, cluster=sheet.clusters, mine=sheet.judges[judge], theirs=sheet.people))
     means = rows[both].groupby(['item', 'system'], sort=False)
-    return means.agg(group=('group', 'first'), cluster=('cluster', 'first'), n=('mine', 'size'), mine=('mine', 'mean'),
-                     theirs=('theirs', 'mean')).reset_index()
+    means = means.agg(group=('group', 'first'), cluster=('cluster', 'first'), n=('mine', 'size'), mine=('mine', 'mean'),
+                      theirs=('theirs', 'mean')).reset_index()
+    return means.assign(system=np.array([*sheet.system_names, ''], dtype=object)[means.system])
 
 def _bias_row(judge, system, own, part, result):
     known = result if result is not None else Result(None)
