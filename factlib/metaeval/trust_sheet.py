@@ -25,7 +25,9 @@ def group_blocks(
     import pandas as pd
     codes, names = pd.factorize(pd.Series(labels, dtype=object))
     if len(names) <= MOST_GROUPS: return codes, codes
-    block = np.array([zlib.crc32(str(name).encode('utf-8', 'surrogatepass')) % MOST_GROUPS for name in names])
+    hashes = np.array([zlib.crc32(str(name).encode('utf-8', 'surrogatepass')) for name in names])
+    block = np.empty(len(names), int)
+    block[np.argsort(hashes, kind='stable')] = np.arange(len(names)) % MOST_GROUPS # as many groups in each
     return codes, pd.factorize(block[codes])[0]
 
 # %% ../../nbs/metaeval/trust_sheet.ipynb #trustsheet-floors
@@ -113,19 +115,20 @@ class Sheet:
         "A sentence about blocks of groups; empty if there are none."
         n = self.clusters.max() + 1
         if n <= MOST_GROUPS: return ''
-        return f'The {n:,} groups are pooled into {self.groups.max() + 1:,} blocks (by a hash of their names).'
+        what = 'groups' if 'group' in self.file.frame else 'rows' if n == len(self.people) else 'items'
+        return f'The {n:,} {what} are pooled into {self.groups.max() + 1:,} blocks, by a hash of their names.'
 
 
 # %% ../../nbs/metaeval/trust_sheet.ipynb #trustsheet-make
-def _ends(scale, columns):
-    "The least and greatest score of a scale: of its labels, as told, or as seen."
+def _ends(scale, scales, columns):
+    "The least and greatest score of people's scale: of its labels, as told of any of them, or as seen."
     if scale.kind == 'pair' or scale.kind == 'binary': return 0., 1.
     if scale.labels: return 0., len(scale.labels) - 1.
     seen = np.concatenate(columns)
     seen = seen[~np.isnan(seen)]
-    low, high = (given if given is not None else edge for given, edge in
-                 zip((scale.low, scale.high), (seen.min(initial=np.inf), seen.max(initial=-np.inf))))
-    return (float(low), float(high)) if low < high else (float(low), float(low) + 1)
+    low = min([float(seen.min()), *(s.low for s in scales if s.low is not None)])
+    high = max([float(seen.max()), *(s.high for s in scales if s.high is not None)])
+    return (low, high) if low < high else (low, low + 1)
 
 def _good(scale, people):
     "(cut, 1 for good, in words)."
@@ -172,5 +175,5 @@ def sheet(
     systems, names = pd.factorize(named, sort=True)
     systems = np.where(systems < 0, np.nan, systems)
     return Sheet(file, judges, humans, people, clusters, groups, pd.factorize(frame.item)[0], systems, tuple(names), scale,
-                 _ends(scale, list(humans.values())), cut, good, good_means,
+                 _ends(scale, [file.scales.get(name, scale) for name in humans], list(humans.values())), cut, good, good_means,
                  {name: x for name, x in floors.items() if not np.isnan(x).all()})
