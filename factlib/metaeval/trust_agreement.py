@@ -224,7 +224,7 @@ def agreement_table(
     people = dict(sheet.humans)
     if len(people) > 1 and merged: people[PEOPLE] = sheet.people
     for name, x in (sheet.judges | sheet.floors).items():
-        same = sheet.comparable(name) if name in sheet.judges else name == CONSTANT
+        same = sheet.comparable(name) if name in sheet.judges else name.startswith(CONSTANT)
         for human, y in people.items():
             label = np.round(y) if human == PEOPLE and sheet.scale.kind in LABELLED else y
             rows.append(_agreement_row(sheet, name, human, x, np.where(y == .5, np.nan, label)

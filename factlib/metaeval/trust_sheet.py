@@ -176,4 +176,4 @@ def sheet(
     systems = np.where(systems < 0, np.nan, systems)
     return Sheet(file, judges, humans, people, clusters, groups, pd.factorize(frame.item)[0], systems, tuple(names), scale,
                  _ends(scale, [file.scales.get(name, scale) for name in humans], list(humans.values())), cut, good, good_means,
-                 {name: x for name, x in floors.items() if not np.isnan(x).all()})
+                 {f'{name} (floor)' if name in frame else name: x for name, x in floors.items() if not np.isnan(x).all()})

@@ -5,8 +5,9 @@
 # %% auto #0
 __all__ = ['NEEDS', 'YES', 'NO', 'NOT_YET', 'HALVES', 'MOST_SYSTEMS', 'DECISIONS', 'BIAS', 'ALL_SYSTEMS', 'ALL_ROWS', 'BANDS',
            'THRESHOLDS', 'MEANS', 'read_needs', 'read_uses', 'Decision', 'in_percent', 'groups_needed', 'floor_aucs',
-           'filter_decision', 'system_means', 'share_in_order', 'rank_figures', 'rank_decision', 'mean_bias',
-           'mean_decision', 'replace_decision', 'decide', 'bias_table', 'band_table', 'threshold_table', 'mean_table']
+           'pairs_within', 'filter_decision', 'system_means', 'share_in_order', 'rank_figures', 'rank_decision',
+           'mean_bias', 'mean_decision', 'replace_decision', 'decide', 'bias_table', 'band_table', 'threshold_table',
+           'mean_table']
 
 # %% ../../nbs/metaeval/trust_uses.ipynb #trustuses-imports
 import math
@@ -18,7 +19,7 @@ import scipy
 from ..core.records import BadInput, DataFrame
 from .trust_agreement import FEW, correlation, filter_auc
 from .trust_habits import own_system
-from .trust_sheet import CONSTANT, LABELLED, Sheet
+from .trust_sheet import Sheet
 from ..report.tables import format_estimate, format_number
 from ..validity.base import Result, group_shares
 from ..validity.bounds import bounds_mean
@@ -140,6 +141,20 @@ def _missing_note(missing, low, high, unit=''):
     return (f'; with the {_counted(missing, "text")} that it did not score it lies anywhere from {format_number(low, 2)} '
             f'to {format_number(high, 2)}{unit}')
 
+def pairs_within(
+    scores, # Array of scores
+    good, # As long: 1 for a good text, 0 for a bad one; none missing in either
+    clusters, # Codes of the groups
+)->tuple: # (pairs of a good and a bad text of one group, in how many the good one scores higher, ties half)
+    "How a judge does where two texts answer the same."
+    step = np.unique(scores, return_inverse=True)[1]
+    place = clusters*(step.max(initial=0) + 1.) + step
+    bad, n_bad = np.sort(place[good == 0]), np.bincount(clusters[good == 0], minlength=clusters.max(initial=0) + 1)
+    own = place[good == 1]
+    below = (np.searchsorted(bad, own, 'left') + np.searchsorted(bad, own, 'right'))/2
+    of = clusters[good == 1]
+    return int(n_bad[of].sum()), float((below - (np.cumsum(n_bad) - n_bad)[of]).sum())
+
 def filter_decision(
     sheet:Sheet, # From `trust_sheet.sheet`
     judge:str, # Its name
@@ -159,6 +174,8 @@ def filter_decision(
     bounds = bounds_auc(scores[asked & (good == 1)], scores[asked & (good == 0)]) if missing else r
     text = (f'A good text scores above a bad one in {in_percent(r)} of pairs; '
             f'{_asked(need, floors)}')
+    pairs, won = pairs_within(scores[both], good[both], sheet.clusters[both]) if sheet.file.group_given else (0, 0)
+    if pairs: text += f'; within a group in {won:g} of {_counted(pairs, "pair")}'
     if decision == YES and missing and bounds.low <= bar: decision = NOT_YET
     elif decision == NOT_YET: text += f'; {_what_it_takes(r, bar, groups, _unit(sheet))}'
     text += _missing_note(missing, 100*bounds.low, 100*bounds.high, ' %') if missing else ''
@@ -351,7 +368,7 @@ def replace_decision(
     if t.winning_rate is None:
         return Decision(judge, 'replace', NOT_YET, 'it needs 30 texts that the judge and two people scored, in two groups.',
                         **about)
-    floor, r = _alt_test(sheet, sheet.floors[CONSTANT], need), t.advantage
+    floor, r = _alt_test(sheet, next(iter(sheet.floors.values())), need), t.advantage # the first is the constant one
     people = int((t.annotators.skipped == '').sum())
     wins = round(t.winning_rate*people)
     text = (f'It wins against {wins} of {people} people in the Alternative Annotator Test ({need:g} discount; half was '
