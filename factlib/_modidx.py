@@ -7761,6 +7761,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                'factlib/runs/judging.py'),
                                       'factlib.runs.judging.weighting': ('runs/judging.html#weighting', 'factlib/runs/judging.py')},
             'factlib.runs.own_file': { 'factlib.runs.own_file._show': ('runs/own_file.html#_show', 'factlib/runs/own_file.py'),
+                                       'factlib.runs.own_file._show_decisions': ( 'runs/own_file.html#_show_decisions',
+                                                                                  'factlib/runs/own_file.py'),
                                        'factlib.runs.own_file.check_least': ('runs/own_file.html#check_least', 'factlib/runs/own_file.py'),
                                        'factlib.runs.own_file.evaluate_file': ( 'runs/own_file.html#evaluate_file',
                                                                                 'factlib/runs/own_file.py'),

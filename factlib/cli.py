@@ -196,23 +196,25 @@ def _say_cost(path, names, model, base_url, prices, meanings, request='', weight
 # %% ../nbs/cli.ipynb #cli-say-made
 def _say_made(out):
     "The files that `evaluate` made."
-    names = ('judgements.parquet', 'tables/scores.csv', 'tables/counts.csv', 'figures/scores.png')
+    names = ('judgements.parquet', 'tables/scores.csv', 'tables/counts.csv', 'figures/scores.png', 'trust.html')
     click.echo(f'Results in {out}: {", ".join(name for name in names if (out/name).exists())}')
 
 # %% ../nbs/cli.ipynb #cli-evaluate-run
 def _evaluate(path, names, out, at_least, page, prices, **options):
     "Judge, say what came out, and end with 1 (an evaluator failed) or 4 (too few scores)."
     from factlib.metaeval.matrix import small_matrix
+    from factlib.metaeval.trust import trust_judged
     from factlib.runs.own_file import check_least, evaluate_file, too_few
     check_least(at_least)
     check_place(out)
     from factlib.runs.costs import spending
     with spending(out, prices, click.echo) as key:
-        result, failed = evaluate_file(path, names, out, statistics=small_matrix, api_key=key, **options)
+        result, failed = evaluate_file(path, names, out, statistics=small_matrix, decide=trust_judged, api_key=key,
+                                       **options)
     _say_made(out)
     if page: _say_page(out)
     if failed: raise RuntimeError(' '.join(failed.values()))
-    if short := too_few(result, at_least):
+    if short := too_few(result, at_least, 'offline' in names):
         asked = f' Asked for were {100*at_least:g} %.' if at_least else ''
         click.echo(f'Error: {"; ".join(short)}.{asked}', err=True)
         sys.exit(4)
