@@ -293,9 +293,10 @@ def _say_trust(found, page):
 @click.option('--order', metavar="'POOR < GOOD'", help='Labels from the worst to the best.')
 @click.option('--use', default='rank,filter,mean,replace', show_default=True, help='What the judge is wanted for.')
 @click.option('--need', default='', metavar='USE=NUMBER,...',
-              help='What is asked for: rank=.8 (share of pairs of systems in order), filter=.75 (AUC), mean=.05 (of the '
-                   'scale), replace=.2 (discount for the judge).')
-@click.option('--threshold', type=float, help="A judge's score below which texts would be stopped: what would that catch?")
+              help='What is asked for: rank=.8 (share of pairs of systems in order), filter=.75 (AUC), mean=.05 (of '
+                   'the scale), replace=.2 (discount for the judge).')
+@click.option('--threshold', type=float,
+              help="A judge's score below which texts would be stopped: what would that catch?")
 @click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder for the page.')
 @click.option('--json', 'as_json', is_flag=True, help='Say decisions, habits and sentences as JSON.')
 @force_option

@@ -3,7 +3,8 @@ import json
 
 import pandas as pd
 
-POINTS = dict(full_coverage=1., partial_coverage=.5, no_coverage=0., fully_covered=1., partially_covered=.5, not_covered=0.)
+POINTS = dict(full_coverage=1., partial_coverage=.5, no_coverage=0.,
+              fully_covered=1., partially_covered=.5, not_covered=0.)
 JUDGES = ('gemini-1.5-pro', '9fs_gpt-4o', 'gpt-4o', 'claude3-opus', 'claude3-haiku', 'gpt3.5')
 
 def summhay_frame(path):
@@ -15,8 +16,9 @@ def summhay_frame(path):
                 if name.startswith('predictions_')}
         writer = summary['summkey'].rsplit('_', 1)[-1]
         for a in summary['annotation']:
-            row = dict(summary=f'{place}', subtopic=summary['subtopic_id'], writer=writer, insight=text[a['insight_id']],
-                       bullets='\n'.join(summary['summary']), people=POINTS[a['coverage'].lower()])
+            row = dict(summary=f'{place}', subtopic=summary['subtopic_id'], writer=writer,
+                       insight=text[a['insight_id']], bullets='\n'.join(summary['summary']),
+                       people=POINTS[a['coverage'].lower()])
             for judge in JUDGES:
                 name = f'predictions_{judge}' if judge.startswith('9fs') else f'predictions_prompted_{judge}'
                 row[judge] = POINTS[said[name][a['insight_id']].lower()]

@@ -18,11 +18,11 @@ from ..core.files import write_atomic
 from ..core.folders import check_place, whole_folder
 from ..core.ownership import check_exchange, check_ours
 from ..core.records import DataFrame
-from .trust_agreement import agreement_table
+from .trust_agreement import agreement_table, filter_auc
 from .trust_habits import HABITS, habits_table
 from .trust_page import embedded, page_html, trust_figures
 from .trust_sheet import Sheet, sheet
-from .trust_uses import NEEDS, band_table, bias_table, decide, mean_table, read_needs, read_uses
+from .trust_uses import band_table, bias_table, decide, in_percent, mean_table, read_needs, read_uses
 from .trust_uses import threshold_table
 from ..report.figures.style import figure_bytes
 from ..report.page import INDEX
@@ -55,7 +55,8 @@ def disagreement_table(
         places = both[np.argsort(-apart, kind='stable')[:most]]
         distance = dict(zip(both, apart))
         for i in places[[distance[i] > 0 for i in places]]:
-            told = {c: frame[c].iloc[i] if c in frame else None for c in ('item', 'row', 'group', 'system', 'text', 'source')}
+            about = ('item', 'row', 'group', 'system', 'text', 'source')
+            told = {c: frame[c].iloc[i] if c in frame else None for c in about}
             rows.append(dict(judge=judge, judge_score=x[i], human_score=sheet.people[i], apart=distance[i]) | told)
     return pd.DataFrame(rows, columns=list(APART)).astype(dict(judge_score=float, human_score=float, apart=float))
 
@@ -82,8 +83,8 @@ class Trust:
     def judges(self)->list:
         "The judges' names, the best filter first."
         own = self.decisions.assign(at=np.where(self.decisions.use == 'filter', self.decisions.estimate, np.nan))
-        best = own.groupby('judge', sort=False)['at'].max().sort_values(ascending=False, kind='stable', na_position='last')
-        return list(best.index)
+        best = own.groupby('judge', sort=False)['at'].max()
+        return list(best.sort_values(ascending=False, kind='stable', na_position='last').index)
 
     @property
     def counts(self)->str:
@@ -93,8 +94,8 @@ class Trust:
         people = int((~np.isnan(sheet.people)).sum())
         return (f'{self.file.name}: {some(n, "row")} ({groups}), {some(len(sheet.judges), "judge")} '
                 f'({listed(list(sheet.judges)[:8])}{", ..." if len(sheet.judges) > 8 else ""}), '
-                f'{some(len(sheet.humans), "column")} of people ({listed(list(sheet.humans)[:8])}) with {some(people, "row")} '
-                'scored.')
+                f'{some(len(sheet.humans), "column")} of people ({listed(list(sheet.humans)[:8])}) with '
+                f'{some(people, "row")} scored.')
 
     @property
     def warnings(self)->list:
@@ -110,7 +111,8 @@ class Trust:
     def leads(self)->list:
         "A sentence for each judge as a filter, the best one first."
         own = self.decisions[self.decisions.use == 'filter'].set_index('judge')
-        return [f'{judge}: {own.decision[judge]} as a filter. {own.why[judge]}' for judge in self.judges if judge in own.index]
+        return [f'{judge} as a filter: {own.decision[judge]}. {own.why[judge]}' for judge in self.judges
+                if judge in own.index]
 
     def figures(self)->list: # (name, figure, caption, table it is drawn from)
         "The pictures that the tables allow."
@@ -153,7 +155,7 @@ def trust(
     higher:str='better', # Or 'worse': higher numbers are worse
     order:str|None=None, # Labels such as 'poor < good'; None: numbers, or labels whose order is known
     use:str='rank,filter,mean,replace', # What it is asked for
-    need:str='', # Criteria, such as 'filter=.8,mean=.1'; empty: `NEEDS`
+    need:str='', # Criteria, such as 'filter=.8,mean=.1'; empty: `trust_uses.NEEDS`
     threshold:float|None=None, # Least score that would pass; None: the best one is shown
 )->Trust:
     "What the judges of a file of scores may be used for. What can't be told is a `BadInput` that names the flag."
@@ -182,7 +184,8 @@ def write_trust(
     out = Path(out)
     check_results(out)
     with whole_folder(out, own_files, check_exchange) as part:
-        for name, table in found.tables.items(): write_atomic(part/'tables'/f'{name}.csv', to_csv(table.reset_index(drop=True)))
+        for name, table in found.tables.items():
+            write_atomic(part/'tables'/f'{name}.csv', to_csv(table.reset_index(drop=True)))
         pictures = []
         for name, figure, caption, table in found.figures():
             for kind in ('svg', 'png'): write_atomic(part/'figures'/f'{name}.{kind}', figure_bytes(figure, kind))
@@ -193,15 +196,19 @@ def write_trust(
 
 def _result(found, pictures, folder):
     "What `result.json` holds: as of any result, so that a page of all results can show it."
-    asked = {judge: dict(asked=len(x), scored=int((~np.isnan(x)).sum()), signature=f'recorded|{found.file.name}', usage={})
+    recorded = dict(signature=f'recorded|{found.file.name}', usage={})
+    asked = {judge: dict(asked=len(x), scored=int((~np.isnan(x)).sum())) | recorded
              for judge, x in found.sheet.judges.items()}
-    findings = [dict(text=f'{d.judge}, {d.use}: {d.decision}. {d.why}', cell='', lead=0) for d in found.decisions.itertuples()]
-    shown = [dict(kind='figure', file=f'figures/{p["name"]}.png', caption=p['caption'], cell='', lead=0) for p in pictures]
+    findings = [dict(text=f'{d.judge}, {d.use}: {d.decision}. {d.why}', cell='', lead=0)
+                for d in found.decisions.itertuples()]
+    shown: list = [dict(kind='figure', file=f'figures/{p["name"]}.png', caption=p['caption'], cell='', lead=0)
+                   for p in pictures]
     shown.insert(0, dict(kind='table', file='tables/decisions.csv', caption='What each judge may be used for.', cell='',
                          columns=None, digits=3, lead=0))
     files = sorted(str(path.relative_to(folder).as_posix()) for path in folder.rglob('*') if path.is_file())
     return dict(name='trust', title=f'{found.file.name}: may its judges be used?', question=found.counts,
-                parameters=dict(use=','.join(found.uses), need=','.join(f'{use}={x:g}' for use, x in found.needs.items())),
+                parameters=dict(use=','.join(found.uses),
+                                need=','.join(f'{use}={x:g}' for use, x in found.needs.items())),
                 evaluators=asked, findings=findings, shown=shown, seconds=round(found.seconds, 1), factlib=__version__,
                 files=files, sha256=digests(folder, files))
 
@@ -214,15 +221,18 @@ def judged_scores(
     import pandas as pd
     known = [e for e in benchmark.examples if e.truth is not None]
     if benchmark.good is None: truth, scale = [float(e.truth) for e in known], None
-    else: truth, scale = [float(str(e.truth) == benchmark.good) for e in known], (f'not {benchmark.good}', benchmark.good)
+    else:
+        truth = [float(str(e.truth) == benchmark.good) for e in known]
+        scale = f'not {benchmark.good}', benchmark.good
     about, said = dict(item=[e.id for e in known], row=range(1, len(known) + 1)), []
     groups, questions = ([getattr(e, name) for e in known] for name in ('group', 'question'))
     repeats = lambda values: len({v for v in values if v is not None}) < sum(v is not None for v in values)
     if repeats(groups): about['group'] = groups
     elif repeats(questions):
         about['group'] = [e.id if e.question is None else e.question for e in known]
-        said.append(f'No group was given, and {len(set(questions) - {None})} questions have {len(known)} answers: answers to '
-                    'one question are taken as one group.')
+        asked = len(set(questions) - {None})
+        said.append(f'No group was given, and {asked} questions have {len(known)} answers: answers to one question are '
+                    'taken as one group.')
     for name, values in dict(text=[e.target for e in known], source=[e.source for e in known],
                              system=[e.meta.get('model') for e in known]).items():
         if any(v is not None for v in values): about[name] = values
@@ -236,8 +246,9 @@ def judged_scores(
     roles = pd.DataFrame([(name, 'judge', 'an evaluator', '--with') for name in scores]
                          + [('people', 'human', 'the truth of the examples', '--labels, --good')],
                          columns=['column', 'role', 'why', 'flag'])
-    return ScoreFile(benchmark.name, pd.concat([frame, scores, pd.DataFrame(dict(people=truth))], axis=1), tuple(scores),
-                     ('people',), kind, {'people': kind, **ends}, roles, pd.DataFrame(columns=['column', 'value', 'n', 'taken_for']),
+    odd = pd.DataFrame(columns=['column', 'value', 'n', 'taken_for'])
+    whole = pd.concat([frame, scores, pd.DataFrame(dict(people=truth))], axis=1)
+    return ScoreFile(benchmark.name, whole, tuple(scores), ('people',), kind, {'people': kind, **ends}, roles, odd,
                      tuple(said), '', 'group' in about)
 
 def trust_judged(
@@ -245,4 +256,12 @@ def trust_judged(
     benchmark, # The `Benchmark`
 )->Trust:
     "What evaluators may be used for, by the truth of the examples that they judged."
-    return trust(judged_scores(judged, benchmark), use='filter,rank,mean')
+    file = judged_scores(judged, benchmark)
+    found = trust(file, use='filter,rank' if 'system' in file.frame else 'filter')
+    if file.said: # questions were taken as groups
+        best, whole = found.judges[0], found.sheet
+        by_rows = filter_auc(whole.judges[best], whole.good, np.arange(len(whole.good)))
+        by_groups = filter_auc(whole.judges[best], whole.good, whole.groups)
+        found.said.append(f'{best}: {in_percent(by_groups)} by question; taken row by row it would be '
+                          f'{in_percent(by_rows)}.')
+    return found

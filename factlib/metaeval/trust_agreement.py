@@ -172,7 +172,7 @@ def agreement_figures(
         whole = lambda x, y: _sums_alpha(x, y, np.zeros(len(x), int))[-1]
         found['alpha'] = interval(whole, x, y, groups=groups, limits=(-1, 1), null=0.,
                                   definition="Krippendorff's alpha, interval",
-                                  without=lambda columns, groups: _sums_alpha(*columns, groups)[:-1])
+                                  without=lambda columns, groups: _sums_alpha(columns[0], columns[1], groups)[:-1])
     if kind == 'nominal': return found
     found |= {name: correlation(name, x, y, groups) for name in ('pearson', 'spearman', 'kendall')}
     cut = halving_cut(y) if cut is None else cut
@@ -184,7 +184,7 @@ def filter_auc(
     groups, # Codes of the rows
 )->Result:
     "How often a good text scores above a bad one, ties half, with its interval over groups."
-    without = lambda columns, groups: aucs_without(*columns, groups, groups.max() + 1)
+    without = lambda columns, groups: aucs_without(columns[0], columns[1], groups, groups.max() + 1)
     return interval(level_auc, as_levels(scores), good, groups=groups, limits=(0, 1), null=.5, definition=AUC,
                     without=without, sides=1)
 

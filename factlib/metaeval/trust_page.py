@@ -60,13 +60,17 @@ def agreement_figure(
         colour = MUTED if name in floors else palette(judges)[name] if len(judges) <= 8 else '#0072B2'
         if not np.isnan(row[f'{column}_low']):
             ax.hlines(at, row[f'{column}_low'], row[f'{column}_high'], color=colour, linewidth=2.2)
-        ax.plot([row[column]], [at], 's' if name in floors else 'o', color=colour, markersize=6.5, markeredgecolor='white')
+        marker = 's' if name in floors else 'o'
+        ax.plot([row[column]], [at], marker, color=colour, markersize=6.5, markeredgecolor='white')
     ax.axvline(null, color=INK, linewidth=.9)
-    entries = []
+    entries: list = []
     if len(theirs):
-        ax.axvspan(ceiling[0].min(), max(ceiling[1].max(), ceiling[0].min() + .004), color='#F3DFA2', zorder=.1, linewidth=0)
+        low, high = ceiling[0].min(), ceiling[1].max()
+        ax.axvspan(low, max(high, low + .004), color='#F3DFA2', zorder=.1, linewidth=0)
         entries.append((Patch(color='#F3DFA2'), 'each person against the others (the ceiling)'))
-    if floors: entries.append((Line2D([], [], marker='s', color=MUTED, linestyle='', markersize=6), 'floors, which read nothing'))
+    if floors:
+        square = Line2D([], [], marker='s', color=MUTED, linestyle='', markersize=6)
+        entries.append((square, 'floors, which read nothing'))
     category_ticks(ax.yaxis, names)
     ax.set_ylim(len(names) - .4, -.6)
     ax.xaxis.grid(True)
@@ -93,7 +97,8 @@ def reliability_figure(
         ax.plot(ends, ends, color=MUTED, linewidth=1, linestyle='--', zorder=1)
         known = own[own.human_low.notna()]
         ax.vlines(known.judge_mean, known.human_low, known.human_high, color='#0072B2', linewidth=2)
-        ax.plot(own.judge_mean, own.human_mean, 'o-', color='#0072B2', markersize=5.5, linewidth=1, markeredgecolor='white')
+        ax.plot(own.judge_mean, own.human_mean, 'o-', color='#0072B2', markersize=5.5, linewidth=1,
+                markeredgecolor='white')
         ax.grid(True)
         ax.tick_params(labelbottom=True)
         ax.set_xlabel('judge')
@@ -156,7 +161,8 @@ def bias_figure(
         ax.tick_params(labelbottom=True)
         ax.set_ylim(len(names) - .4, -.6)
         if i + across >= len(judges): ax.set_xlabel('points above people')
-    marks = [(Line2D([], [], marker='s', color='#D55E00', markerfacecolor='white', linestyle=''), "the judge's own texts")]
+    hollow = Line2D([], [], marker='s', color='#D55E00', markerfacecolor='white', linestyle='')
+    marks = [(hollow, "the judge's own texts")]
     return compose(fig, 'Where a judge is too high or too low', marks if table.own.any() else (),
                    'Points above 0: higher than people. Lines: 95 % intervals by groups.')
 
@@ -168,16 +174,17 @@ _BEHIND = dict(rank='bias', filter='thresholds', mean='means', replace='agreemen
 MOST_ROWS, MOST_TEXT = 200, 600
 
 CAPTIONS = dict(
-    decisions='Each judge and use: the figure (rank: share of pairs of systems in order; filter: AUC; mean: bias in points; '
-              'replace: advantage in the Alternative Annotator Test) with its 95 % interval by groups.',
-    agreement='Each judge, floor and person against people, pooled over rows, with 95 % intervals by groups. "the others": '
-              'a person against the mean of the other people, which is the ceiling.',
+    decisions='Each judge and use: the figure (rank: share of pairs of systems in order; filter: AUC; mean: bias in '
+              'points; replace: advantage in the Alternative Annotator Test) with its 95 % interval by groups.',
+    agreement='Each judge, floor and person against people, pooled over rows, with 95 % intervals by groups. '
+              '"the others": a person against the mean of the other people, which is the ceiling.',
     bias='Judge less people by system: rows of an item averaged first, then items, then systems.',
     habits='What each judge does besides judging; q: Benjamini-Hochberg over the tests of the judge.',
     bands="What the judge's scores mean: people's mean and the share of good texts, by bands.",
-    thresholds='What stopping all texts below a threshold would do: the share of bad texts caught, and of good ones stopped.',
-    means="People's mean over all texts that the judge scored, from its scores and the labels, and from the labels alone; "
-          'labels needed for an interval of .05 and of .1 of the scale from end to end.',
+    thresholds='What stopping all texts below a threshold would do: the share of bad texts caught, and of good ones '
+               'stopped.',
+    means="People's mean over all texts that the judge scored, from its scores and the labels, and from the labels "
+          'alone; labels needed for an interval of .05 and of .1 of the scale from end to end.',
     odd='What was no plain number or label, how often, and what it was taken for.',
     roles='What each column was taken for, and the flag that changes it.',
     disagreements='The items on which judge and people are farthest apart, as a share of the scale (or in ranks, where '
@@ -188,10 +195,12 @@ def _decisions(trust):
     judges = []
     for number, name in enumerate(trust.judges, 1):
         own, habits = (t[t.judge == name] for t in (trust.decisions, trust.habits))
-        found = [dict(habit=h.habit, said=h.said.removeprefix('found: ')) for h in habits[habits.found == True].itertuples()]
-        decisions = [dict(use=d.use, decision=d.decision, why=d.why, table=_BEHIND[d.use] if _BEHIND[d.use] in trust.tables
-                          else 'decisions') for d in own.itertuples()]
-        judges.append(dict(name=name, number=number, decisions=decisions, habits=found, tested=int(habits.found.notna().sum())))
+        found = [dict(habit=h.habit, said=h.said.removeprefix('found: '))
+                 for h in habits[habits.found == True].itertuples()]
+        behind = {use: table if len(trust.tables[table]) else 'decisions' for use, table in _BEHIND.items()}
+        decisions = [dict(use=d.use, decision=d.decision, why=d.why, table=behind[d.use]) for d in own.itertuples()]
+        judges.append(dict(name=name, number=number, decisions=decisions, habits=found,
+                           tested=int(habits.found.notna().sum())))
     return judges
 
 def _untested(trust):
@@ -215,8 +224,8 @@ def _items(trust):
                                          if not is_missing(getattr(r, name))]
             text, more = cut(r.text)
             number = lambda x: f'{x:.3g}'
-            rows.append(dict(mine=number(r.judge_score), theirs=number(r.human_score), where=', '.join(where), text=text,
-                             more=more, source='' if is_missing(r.source) else str(r.source)))
+            rows.append(dict(mine=number(r.judge_score), theirs=number(r.human_score), where=', '.join(where),
+                             text=text, more=more, source='' if is_missing(r.source) else str(r.source)))
         if rows: parts.append(dict(judge=judge, rows=rows))
     return parts
 
@@ -227,7 +236,7 @@ def _tables(trust):
         table = trust.tables.get(name)
         if table is None or not len(table): continue
         cut = table.head(MOST_ROWS)
-        if name == 'disagreements': cut = cut.drop(columns=['text', 'source'])
+        cut = cut.drop(columns=dict(disagreements=['text', 'source'], decisions=['why']).get(name, [])) # shown above
         empty = [c for c in cut if cut[c].isna().all()]
         note = f'The first {MOST_ROWS} of {len(table):,} rows.' if len(table) > MOST_ROWS else ''
         digits = {c: format_p for c in ('p', 'q') if c in cut and c not in empty}
@@ -236,13 +245,13 @@ def _tables(trust):
     return shown
 
 METHODS = (
-    'Intervals and tests leave out each group in turn (jackknife, Student\'s t; Wilson\'s form for shares; an exact bound '
-    'where every group says the same). Pairs of systems: 64 balanced halves of the groups.',
-    'Yes: the whole interval meets the criterion, and lies above every floor on the same rows. No: the whole interval misses '
-    'it. Not yet: neither is shown.',
-    'A favour (length, place, own texts, time): the slope of the judge with people\'s score held constant, of which one '
-    'person is the other\'s instrument; with one person, shown only if people\'s slope with the judge\'s score held constant '
-    'goes the other way.',
+    'Intervals and tests leave out each group in turn (jackknife, Student\'s t; Wilson\'s form for shares; an exact '
+    'bound where every group says the same). Pairs of systems: 64 balanced halves of the groups.',
+    'Yes: the whole interval meets the criterion, and lies above every floor on the same rows. No: the whole interval '
+    'misses it. Not yet: neither is shown.',
+    'A favour (length, place, own texts, time): the slope of the judge with people\'s score held constant, of which '
+    'one person is the other\'s instrument; with one person, shown only if people\'s slope with the judge\'s score '
+    'held constant goes the other way.',
     'All tests of one judge are corrected together (Benjamini & Hochberg 1995, 5 %).',
     'Missing scores: figures are of complete cases; the worst and best case is said beside them.',
     'Sources: Calderon et al. 2025 (replace), Angelopoulos et al. 2024 (calibrated means), Krippendorff 2004 (alpha), '
@@ -272,7 +281,8 @@ def trust_figures(
     sheet, tables, judges = trust.sheet, trust.tables, list(trust.judges)
     same = [j for j in judges if sheet.comparable(j) and j in set(tables['bands'].judge)]
     more = lambda n, most: f' The first {most} of {n} judges.' if n > most else ''
-    found = [('agreement', agreement_figure(tables['agreement'], judges, list(sheet.floors), shown_figure(sheet.scale.kind)),
+    figure = agreement_figure(tables['agreement'], judges, list(sheet.floors), shown_figure(sheet.scale.kind))
+    found = [('agreement', figure,
               'Each judge against people. A judge inside the band agrees with people as people do with each other.'
               + more(len(judges), MOST_DRAWN), 'agreement')]
     if len(tables['bands']):

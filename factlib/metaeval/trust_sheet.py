@@ -37,7 +37,8 @@ def text_lengths(
     texts, # Texts, None where there is none
 )->np.ndarray: # Numbers of white-space tokens, NaN for None
     "How long texts are."
-    return np.array([len(t.split()) if isinstance(t, str) else np.nan if is_missing(t) else 1 for t in texts], dtype=float)
+    lengths = [len(t.split()) if isinstance(t, str) else np.nan if is_missing(t) else 1 for t in texts]
+    return np.array(lengths, dtype=float)
 
 def shared_words(
     texts, # Texts, None where there is none
@@ -118,8 +119,6 @@ class Sheet:
         what = 'groups' if 'group' in self.file.frame else 'rows' if n == len(self.people) else 'items'
         return f'The {n:,} {what} are pooled into {self.groups.max() + 1:,} blocks, by a hash of their names.'
 
-
-# %% ../../nbs/metaeval/trust_sheet.ipynb #trustsheet-make
 def _ends(scale, scales, columns):
     "The least and greatest score of people's scale: of its labels, as told of any of them, or as seen."
     if scale.kind == 'pair' or scale.kind == 'binary': return 0., 1.
@@ -141,7 +140,8 @@ def _good(scale, people):
     if cut is None: return None, np.full(len(people), np.nan), 'people gave all texts the same score'
     at = f'{cut:.3g}' if scale.kind == 'pair' or cut != int(cut) or not scale.labels else label(cut)
     share = np.mean(people[known] >= cut)
-    return cut, np.where(known, (people >= cut).astype(float), np.nan), f'people give {at} or more ({share:.0%} of texts)'
+    good = np.where(known, (people >= cut).astype(float), np.nan)
+    return cut, good, f'people give {at} or more ({share:.0%} of texts)'
 
 def sheet(
     file:ScoreFile, # From `benchmarks.score_files.read_scores`
@@ -171,9 +171,11 @@ def sheet(
     if 'group' in frame: labels = labels.where(frame.group.isna(), '\0' + frame.group.astype(str))
     clusters, groups = group_blocks(labels)
     import pandas as pd
-    named = frame.system.map(str, na_action='ignore') if 'system' in frame else pd.Series(None, frame.index, dtype=object)
+    named = frame['system'] if 'system' in frame else pd.Series(None, frame.index, dtype=object)
+    named = named.map(str, na_action='ignore')
     systems, names = pd.factorize(named, sort=True)
     systems = np.where(systems < 0, np.nan, systems)
-    return Sheet(file, judges, humans, people, clusters, groups, pd.factorize(frame.item)[0], systems, tuple(names), scale,
-                 _ends(scale, [file.scales.get(name, scale) for name in humans], list(humans.values())), cut, good, good_means,
-                 {f'{name} (floor)' if name in frame else name: x for name, x in floors.items() if not np.isnan(x).all()})
+    ends = _ends(scale, [file.scales.get(name, scale) for name in humans], list(humans.values()))
+    floors = {f'{name} (floor)' if name in frame else name: x for name, x in floors.items() if not np.isnan(x).all()}
+    return Sheet(file, judges, humans, people, clusters, groups, pd.factorize(frame['item'])[0], systems, tuple(names),
+                 scale, ends, cut, good, good_means, floors)

@@ -90,7 +90,7 @@ def groups_needed(
     groups:int, # That it rests on
 )->int|None: # None where no number that can be had would do
     "How many groups would bring the interval to one side of the criterion, if the figure stays as it is."
-    if result.estimate is None or result.ci is None: return None
+    if result.estimate is None or result.low is None or result.high is None: return None
     bound = result.low if result.estimate > need else result.high
     apart = abs(result.estimate - need)
     if apart <= 1e-9: return None
@@ -131,15 +131,16 @@ def _settled(result, need, floors):
 def _asked(need, floors):
     "What was asked for, in words."
     name = max(floors, key=floors.get, default='')
-    return f'{100*need:g} % was asked for' + (f'; the hardest floor, {name}, has {100*floors[name]:.0f} %' if name else '')
+    floor = f'; the hardest floor, {name}, has {100*floors[name]:.0f} %' if name else ''
+    return f'{100*need:g} % was asked for{floor}'
 
 # %% ../../nbs/metaeval/trust_uses.ipynb #trustuses-filter
 def _unit(sheet): return 'group' if 'group' in sheet.file.frame else 'row'
 
 def _missing_note(missing, low, high, unit=''):
     if not missing: return ''
-    return (f'; with the {_counted(missing, "text")} that it did not score it lies anywhere from {format_number(low, 2)} '
-            f'to {format_number(high, 2)}{unit}')
+    ends = f'{format_number(low, 2)} to {format_number(high, 2)}{unit}'
+    return f'; with the {_counted(missing, "text")} that it did not score it lies anywhere from {ends}'
 
 def pairs_within(
     scores, # Array of scores
@@ -171,14 +172,14 @@ def filter_decision(
     floors = floor_aucs(sheet, judge)
     decision, bar = _settled(r, need, floors)
     asked, missing = ~np.isnan(good), int((np.isnan(scores) & ~np.isnan(good)).sum())
-    bounds = bounds_auc(scores[asked & (good == 1)], scores[asked & (good == 0)]) if missing else r
+    bounds = bounds_auc(scores[asked & (good == 1)], scores[asked & (good == 0)]).ci or (0., 1.)
     text = (f'A good text scores above a bad one in {in_percent(r)} of pairs; '
             f'{_asked(need, floors)}')
     pairs, won = pairs_within(scores[both], good[both], sheet.clusters[both]) if sheet.file.group_given else (0, 0)
     if pairs: text += f'; within a group in {won:g} of {_counted(pairs, "pair")}'
-    if decision == YES and missing and bounds.low <= bar: decision = NOT_YET
+    if decision == YES and missing and bounds[0] <= bar: decision = NOT_YET
     elif decision == NOT_YET: text += f'; {_what_it_takes(r, bar, groups, _unit(sheet))}'
-    text += _missing_note(missing, 100*bounds.low, 100*bounds.high, ' %') if missing else ''
+    text += _missing_note(missing, 100*bounds[0], 100*bounds[1], ' %') if missing else ''
     return Decision(judge, 'filter', decision, f'{text}.', r, int(both.sum()), groups)
 
 # %% ../../nbs/metaeval/trust_uses.ipynb #trustuses-rank
@@ -201,7 +202,8 @@ def system_means(
     "The mean of each system in each part of the groups."
     size, n = int(which.max()) + 1, groups.max() + 1
     cell = groups*size + which.astype(int)
-    sums, counts = (parts @ np.bincount(cell, x, minlength=n*size).reshape(n, size) for x in (scores, np.ones(len(cell))))
+    each = (np.bincount(cell, x, minlength=n*size).reshape(n, size) for x in (scores, np.ones(len(cell))))
+    sums, counts = (parts @ of for of in each)
     return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
 
 def _shares_in_order(mine, theirs):
@@ -220,11 +222,11 @@ def share_in_order(
     which, # Number of each row's system, NaN for none
     groups, # Codes of the rows
 )->Result: # 0 to 1
-    "Which share of pairs of systems a judge puts in people's order, with its interval by balanced halves of the groups."
+    "Which share of pairs of systems a judge puts in people's order; its interval is by balanced halves of the groups."
     both = ~np.isnan(scores) & ~np.isnan(people) & ~np.isnan(which)
     groups = np.unique(groups[both], return_inverse=True)[1]
-    about = dict(n=int(both.sum()), asked=len(both), groups=len(np.unique(groups)),
-                 definition=f'share of pairs of systems in order; 95% CI by t, {HALVES} balanced halves of the groups')
+    about: dict = dict(n=int(both.sum()), asked=len(both), groups=len(np.unique(groups)),
+                       definition=f'share of pairs of systems in order; 95% CI by t, {HALVES} balanced halves')
     if not both.any(): return Result(None, **about)
     parts = _parts(groups, True)
     *halves, share = _shares_in_order(*(system_means(x[both], which[both], groups, parts) for x in (scores, people)))
@@ -235,7 +237,8 @@ def share_in_order(
     shares = group_shares(groups)
     found = jackknife_interval(share, share + apart/math.sqrt(HALVES - 1), shares, (0, 1), .5)
     if 0 < share < 1 or not apart.any(): return Result(share, **about, **found)
-    reach = scipy.stats.t.isf(.05, t_df(shares))*math.sqrt(np.mean(apart**2)) # halves differ, though the whole is at an end
+    # halves differ, though the whole is at an end
+    reach = scipy.stats.t.isf(.05, t_df(shares))*math.sqrt(np.mean(apart**2))
     low, high = found['ci']
     ci = (max(0., min(low, 1 - reach)), 1.) if share == 1 else (0., min(1., max(high, reach)))
     return Result(share, ci=ci, kind='bound', **about)
@@ -257,8 +260,9 @@ def rank_figures(
         pairs = [(a[known], b[known]) for a, b in zip(*means) for known in [~np.isnan(a) & ~np.isnan(b)]]
         varied = lambda a, b: len(a) > 2 and min(a.std(), b.std()) > 1e-12
         return np.array([np.corrcoef(a, b)[0, 1].clip(-1, 1) if varied(a, b) else np.nan for a, b in pairs])
-    r = interval(lambda *columns: correlations(columns, np.zeros(len(which), int)[:len(columns[0])])[-1], scores, people,
-                 which, groups=sheet.groups, limits=(-1, 1), null=0., definition="Pearson's r of system means",
+    whole = lambda *columns: correlations(columns, np.zeros(len(columns[0]), int))[-1]
+    r = interval(whole, scores, people, which, groups=sheet.groups, limits=(-1, 1), null=0.,
+                 definition="Pearson's r of system means",
                  without=lambda columns, groups: correlations(columns, groups)[:-1])
     return dict(share=share_in_order(scores, people, which, sheet.groups), correlation=r, floors=floors,
                 systems=len(np.unique(which[~np.isnan(scores) & ~np.isnan(people) & ~np.isnan(which)])))
@@ -285,7 +289,8 @@ def rank_decision(
     alike = found['correlation']
     text = (f'Of the pairs of {found["systems"]} systems {in_percent(r)} stand in people\'s order; '
             f'{_asked(need, found["floors"])}')
-    if alike.estimate is not None: text += f'; their means correlate with {format_estimate(alike.estimate, alike.ci, 2)}'
+    if alike.estimate is not None:
+        text += f'; their means correlate with {format_estimate(alike.estimate, alike.ci, 2)}'
     if decision == NOT_YET: text += f'; {_what_it_takes(r, bar, groups, _unit(sheet))}'
     return Decision(judge, 'rank', decision, f'{text}.', r, **about)
 
@@ -331,12 +336,14 @@ def mean_decision(
     elif r.low > limit or r.high < -limit: decision, more = NO, ''
     elif not (-limit < r.low and r.high < limit):
         end = min((limit, -limit), key=lambda end: abs(r.estimate - end))
-        decision, more = NOT_YET, _what_it_takes(r, end, groups, _unit(sheet), r.estimate < end if end > 0 else r.estimate > end)
+        inside = r.estimate < end if end > 0 else r.estimate > end
+        decision, more = NOT_YET, _what_it_takes(r, end, groups, _unit(sheet), inside)
     elif follows.low is None or follows.low <= 0:
         decision, more = NOT_YET, 'but it is not shown to follow people\'s scores, as one constant score would not'
     else: decision, more = (YES, '') if not missing or -limit < low and high < limit else (NOT_YET, '')
     text += f'; {more}' if more else ''
-    return Decision(judge, 'mean', decision, f'{text}{_missing_note(missing, low, high) if missing else ""}.', r, **about)
+    text += _missing_note(missing, low, high) if missing else ''
+    return Decision(judge, 'mean', decision, f'{text}.', r, **about)
 
 # %% ../../nbs/metaeval/trust_uses.ipynb #trustuses-replace
 def _alt_test(sheet, scores, epsilon):
@@ -361,13 +368,14 @@ def replace_decision(
     both, groups = _rows(sheet, sheet.judges[judge], sheet.people)
     about = dict(n=int(both.sum()), groups=groups)
     if len(sheet.humans) < 2:
-        return Decision(judge, 'replace', NOT_YET, 'it needs the scores of two people on the same 30 texts (--human).', **about)
+        why = 'it needs the scores of two people on the same 30 texts (--human).'
+        return Decision(judge, 'replace', NOT_YET, why, **about)
     if sheet.scale.kind != 'nominal' and not sheet.comparable(judge):
         return Decision(judge, 'replace', NOT_YET, "its scores are not on people's scale.", **about)
     t = _alt_test(sheet, sheet.judges[judge], need)
     if t.winning_rate is None:
-        return Decision(judge, 'replace', NOT_YET, 'it needs 30 texts that the judge and two people scored, in two groups.',
-                        **about)
+        why = 'it needs 30 texts that the judge and two people scored, in two groups.'
+        return Decision(judge, 'replace', NOT_YET, why, **about)
     floor, r = _alt_test(sheet, next(iter(sheet.floors.values())), need), t.advantage # the first is the constant one
     people = int((t.annotators.skipped == '').sum())
     wins = round(t.winning_rate*people)
@@ -425,9 +433,9 @@ def _item_means(sheet, judge):
 
 def _bias_row(judge, system, own, part, result):
     known = result if result is not None else Result(None)
-    return dict(judge=judge, system=system, own=own, items=len(part), n=int(part.n.sum()), groups=part.cluster.nunique(),
-                judge_mean=float(part.mine.mean()), human_mean=float(part.theirs.mean()), bias=known.estimate,
-                low=known.low, high=known.high)
+    return dict(judge=judge, system=system, own=own, items=len(part), n=int(part.n.sum()),
+                groups=part.cluster.nunique(), judge_mean=float(part.mine.mean()),
+                human_mean=float(part.theirs.mean()), bias=known.estimate, low=known.low, high=known.high)
 
 def bias_table(
     sheet:Sheet, # From `trust_sheet.sheet`
@@ -448,33 +456,35 @@ def bias_table(
         mine = own_system(judge, list(names))
         apart = means.mine - means.theirs
         most = max(sheet.ends[1] - sheet.ends[0], float(apart.abs().max()))
-        about = dict(limits=(-most, most), null=0.)
+        about: dict = dict(limits=(-most, most), null=0.)
         for name in names if len(names) <= MOST_SYSTEMS else ():
             here = means.system == name
-            r = interval(np.mean, apart[here].to_numpy(), groups=means.group[here].to_numpy(), **about) if same else None
+            groups = means.group[here].to_numpy()
+            r = interval(np.mean, apart[here].to_numpy(), groups=groups, **about) if same else None
             rows.append(_bias_row(judge, name, name == mine, means[here], r))
         if 1 < len(names) <= MOST_SYSTEMS:
             here = means.system != ''
             which = means.system[here].map({name: i for i, name in enumerate(names)}).to_numpy(float)
             groups = np.unique(means.group[here], return_inverse=True)[1]
             def overall(columns, codes): return system_means(*columns, codes, _parts(codes, False)).mean(1)
-            r = interval(lambda *c: overall(c, np.zeros(len(which), int))[-1], apart[here].to_numpy(), which, groups=groups,
-                         without=lambda c, codes: overall(c, codes)[:-1], **about) if same else None
+            r = interval(lambda *c: overall(c, np.zeros(len(which), int))[-1], apart[here].to_numpy(), which,
+                         groups=groups, without=lambda c, codes: overall(c, codes)[:-1], **about) if same else None
             part = means[here]
             by_system = part.groupby('system')[['mine', 'theirs']].mean().mean()
             rows.append(_bias_row(judge, ALL_SYSTEMS, False, part, r)
                         | dict(judge_mean=float(by_system.mine), human_mean=float(by_system.theirs)))
         both = ~np.isnan(sheet.judges[judge]) & ~np.isnan(sheet.people)
         rows.append(_bias_row(judge, ALL_ROWS, False, means, mean_bias(sheet, judge) if same else None)
-                    | dict(judge_mean=float(sheet.judges[judge][both].mean()), human_mean=float(sheet.people[both].mean())))
+                    | dict(judge_mean=float(sheet.judges[judge][both].mean()),
+                           human_mean=float(sheet.people[both].mean())))
     numbers = ['judge_mean', 'human_mean', 'bias', 'low', 'high']
     return pd.DataFrame(rows, columns=list(BIAS)).astype(dict.fromkeys(numbers, float))
 
 # %% ../../nbs/metaeval/trust_uses.ipynb #trustuses-bands
 BANDS = ('judge', 'band', 'from', 'to', 'n', 'groups', 'judge_mean', 'human_mean', 'human_low', 'human_high', 'good',
          'good_low', 'good_high')
-THRESHOLDS = ('judge', 'threshold', 'which', 'bad', 'caught', 'caught_low', 'caught_high', 'good', 'stopped', 'stopped_low',
-              'stopped_high')
+THRESHOLDS = ('judge', 'threshold', 'which', 'bad', 'caught', 'caught_low', 'caught_high', 'good', 'stopped',
+              'stopped_low', 'stopped_high')
 
 def _band_codes(x, most=6):
     "Which band each score is in: each score its own, or classes of about equal size."
@@ -529,7 +539,8 @@ def threshold_table(
         for value, which in chosen + ([(float(threshold), 'given')] if threshold is not None else []):
             row = [judge, value, which]
             for side in (0, 1):
-                r = interval(np.mean, (x[good == side] < value).astype(float), groups=groups[good == side], limits=(0, 1))
+                below_it = (x[good == side] < value).astype(float)
+                r = interval(np.mean, below_it, groups=groups[good == side], limits=(0, 1))
                 row += [int(np.sum(good == side)), r.estimate, r.low, r.high]
             rows.append(row)
     return pd.DataFrame(rows, columns=list(THRESHOLDS))

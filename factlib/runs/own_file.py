@@ -61,8 +61,8 @@ def _show_decisions(run, found):
                     agreement='Evaluators and floors against the truth of the file, with 95 % intervals by groups.',
                     habits='What each evaluator does besides judging; q: Benjamini-Hochberg over its tests.')
     for name, table in found.tables.items():
-        run.table(table.drop(columns=[c for c in ('text', 'source') if c in table]), name, captions.get(name, name), cell='',
-                  on_page=name in captions, rows=40)
+        bare = table.drop(columns=[c for c in ('text', 'source') if c in table])
+        run.table(bare, name, captions.get(name, name), cell='', on_page=name in captions, rows=40)
     for name, fig, caption, _ in found.figures():
         run.figure(fig, name, caption, cell='', on_page=name == 'agreement', lead=2*(name == 'agreement'))
     run.file('trust.html', found.page())
@@ -90,9 +90,9 @@ def _show(run, judged, benchmark, statistics, decide):
         except BadInput as e: run.finding(f'Nothing could be decided: {e}', cell='')
     if judged.value.notna().any():
         from factlib.report.figures.violins import violins
-        truth = {e.id: f'{e.truth}' for e in benchmark if e.truth is not None} if benchmark.truth_kind == 'label' else {}
-        few = len(set(truth.values())) < 6
-        labels = [truth.get(i, 'no label') if truth and few else 'all texts' for i in heard.example_id]
+        truth = {e.id: f'{e.truth}' for e in benchmark if e.truth is not None}
+        split = benchmark.truth_kind == 'label' and len(set(truth.values())) < 6
+        labels = [truth.get(i, 'no label') if split else 'all texts' for i in heard.example_id]
         fig = violins(heard.assign(texts=labels), x='texts', y='value', facet='evaluator', share=False, title='Scores',
                       x_label='')
         run.figure(fig, 'scores', 'Each dot is a text; the white diamond is the mean.', cell='', lead=1)
@@ -156,10 +156,11 @@ def check_least(
 def too_few(
     result:dict, # From `evaluate_file`
     least:float, # Share of the texts that each evaluator must have scored, 0 to 1
-    all_there_are:bool=False, # Were all evaluators asked that need no model? Then one that doesn't apply to any text is spared
+    spared:bool=False, # Is one spared that doesn't apply to any text? As where all were asked that need no model
 )->list: # One sentence for each evaluator that scored fewer
     "What falls short."
-    applies = lambda counts: not counts.get('why', '').startswith(f'inapplicable in {counts["asked"]} of {counts["asked"]}')
+    def is_spared(counts):
+        return spared and counts.get('why', '').startswith(f'inapplicable in {counts["asked"]} of {counts["asked"]}')
     short = {name: counts for name, counts in result['evaluators'].items()
-             if (not counts['scored'] or counts['scored'] < least*counts['asked']) and (applies(counts) or not all_there_are)}
+             if (not counts['scored'] or counts['scored'] < least*counts['asked']) and not is_spared(counts)}
     return [f'{name} scored {counts["scored"]} of {counts["asked"]} texts' for name, counts in short.items()]

@@ -36,7 +36,8 @@ def test_a_planted_judge_has_its_own_habit_and_no_other(planted, judge):
 def decision(found, judge, use): return found.decisions.set_index(['judge', 'use']).decision[judge, use]
 
 def test_decisions_of_planted_judges(planted):
-    for judge in ('perfect', 'shifted', 'first', 'drifting', 'gamma-judge'): assert decision(planted, judge, 'filter') == YES
+    for judge in ('perfect', 'shifted', 'first', 'drifting', 'gamma-judge'):
+        assert decision(planted, judge, 'filter') == YES
     for judge in ('constant', 'random', 'blind'): assert decision(planted, judge, 'filter') == NO
     assert decision(planted, 'refusing', 'filter') == NOT_YET # it may be anything on what it refused
     assert decision(planted, 'shifted', 'mean') == NO and decision(planted, 'perfect', 'mean') == YES
@@ -91,7 +92,7 @@ def test_share_of_pairs_in_order_by_hand():
     tied = np.tile([1., 2, 3, 3], 20)
     assert share_in_order(tied, people, systems, groups).estimate == pytest.approx(5.5/6)
     whole = share_in_order(people, people, systems, groups)
-    assert whole.estimate == 1 and whole.low == pytest.approx(.05**(1/20)) # the bound of twenty groups that say the same
+    assert whole.estimate == 1 and whole.low == pytest.approx(.05**(1/20)) # twenty groups say the same
 
 def test_an_uneven_order_has_a_wide_interval():
     rng = np.random.default_rng(0)
@@ -117,11 +118,11 @@ def test_the_auc_is_the_librarys_own(planted):
     r = auc_ci(x[up], x[down], 'cluster', (groups[up].tolist(), groups[down].tolist()))
     assert (row.estimate, row.low, row.high) == pytest.approx((r.estimate, *r.ci))
 
-@pytest.mark.parametrize('judge,system', [('predictions_9fs_gpt-4o', 'gpt-4o'), ('gpt4o', 'openai/gpt-4o'), ('judge', None),
-                                          ('Claude 3 Opus', 'claude3-opus')])
-def test_own_system_by_name(judge, system):
-    assert own_system(judge, ['gpt-4', 'gpt-4o', 'openai/gpt-4o', 'claude3-opus'][:None if '/' in str(system) else None]) in (
-        system, 'openai/gpt-4o' if system == 'gpt-4o' else system, 'gpt-4o' if system == 'openai/gpt-4o' else system)
+@pytest.mark.parametrize('judge,systems,own', [
+    ('predictions_9fs_gpt-4o', ['gpt-4', 'gpt-4o', 'opus'], 'gpt-4o'),
+    ('gpt4o', ['gpt-4', 'openai/gpt-4o'], 'openai/gpt-4o'),
+    ('judge', ['gpt-4', 'opus'], None), ('Claude 3 Opus', ['claude3-haiku', 'claude3-opus'], 'claude3-opus')])
+def test_own_system_by_name(judge, systems, own): assert own_system(judge, systems) == own
 
 # --- flags
 
@@ -146,7 +147,8 @@ def small(n=60, **columns):
                               judge=np.where(rng.random(n) < .85, people, 1 - people)))
     file = score_file(texts(np.random.default_rng(0), 1, 2), {})
     scale = replace(file.scale, kind='binary', labels=('bad', 'good'), low=0., high=1.)
-    return replace(file, frame=frame.assign(**columns), judges=('judge',), humans=('people',), scale=scale, group_given=False)
+    return replace(file, frame=frame.assign(**columns), judges=('judge',), humans=('people',), scale=scale,
+                   group_given=False)
 
 def test_two_labels_one_person_and_nothing_else():
     found = trust(small())
@@ -174,8 +176,7 @@ def test_labels_without_an_order_are_counted_only():
 def test_what_does_not_vary_still_has_a_page(change, tmp_path):
     found = trust(small(**change))
     assert YES not in set(found.decisions.decision)
-    assert found.html(tmp_path/'page.html').read_text(encoding='utf-8').startswith('\n\n<!doctype html>') or True
-    assert (tmp_path/'page.html').stat().st_size > 10_000
+    assert '</html>' in found.html(tmp_path/'page.html').read_text(encoding='utf-8')
 
 def test_two_rows_have_a_page(tmp_path):
     found = trust(small(2))
@@ -208,8 +209,8 @@ def test_pairs_in_both_orders():
     place = np.tile([0., 1.], n) # A stands first, then B
     lost = np.repeat(rng.random(n) < .3, 2) # there the first place wins
     file = score_file(texts(rng, 1, 2), {})
-    frame = pd.DataFrame(dict(item=np.repeat([f'{i}' for i in range(n)], 2), row=range(2*n), position=place, people=people,
-                              fair=people, first=np.where(lost, 1 - place, people)))
+    frame = pd.DataFrame(dict(item=np.repeat([f'{i}' for i in range(n)], 2), row=range(2*n), position=place,
+                              people=people, fair=people, first=np.where(lost, 1 - place, people)))
     scale = replace(file.scale, kind='pair', labels=('B', 'tie', 'A'), low=0., high=1.)
     habits = habits_table(sheet(replace(file, frame=frame, judges=('fair', 'first'), humans=('people',), scale=scale)))
     found = habits[habits.habit == 'position'].set_index('judge')
@@ -226,7 +227,8 @@ def summhay():
     frame = summhay_frame(path).rename(columns=dict(summary='item', subtopic='group', writer='system', insight='text'))
     file = score_file(texts(np.random.default_rng(0), 1, 2), {})
     scale = replace(file.scale, kind='number', low=0., high=1.)
-    return trust(replace(file, frame=frame.assign(row=range(len(frame))), judges=JUDGES, humans=('people',), scale=scale))
+    frame = frame.assign(row=range(len(frame)))
+    return trust(replace(file, frame=frame, judges=JUDGES, humans=('people',), scale=scale))
 
 def test_summhays_six_correlations(summhay):
     found = summhay.tables['agreement'].set_index('judge').pearson
@@ -234,7 +236,8 @@ def test_summhays_six_correlations(summhay):
     assert {j: found[j] for j in JUDGES} == pytest.approx(print_, abs=.0005)
     assert summhay.tables['agreement'].n.iloc[0] == 1419
 
-@pytest.mark.parametrize('judge,own,mean', [('gpt-4o', .070, .047), ('gemini-1.5-pro', .041, .035), ('claude3-opus', .011, .054)])
+@pytest.mark.parametrize('judge,own,mean', [('gpt-4o', .070, .047), ('gemini-1.5-pro', .041, .035),
+                                            ('claude3-opus', .011, .054)])
 def test_summhays_bias_of_own_texts_and_over_writers(summhay, judge, own, mean):
     bias = summhay.tables['bias'].query('judge == @judge')
     assert bias[bias.own].system.tolist() == [judge] and bias[bias.own]['items'].iloc[0] > 20
@@ -261,7 +264,8 @@ def test_hostile_texts_and_names_are_escaped(tmp_path):
     bad = '</p><script>alert(1)</script>'
     file = small(text=[bad]*60, system=[f'<b>{i % 2}' for i in range(60)])
     frame = file.frame.rename(columns=dict(judge=bad))
-    html = trust(replace(file, frame=frame, judges=(bad,), said=(bad,), name=bad)).html(tmp_path/'p.html').read_text('utf-8')
+    found = trust(replace(file, frame=frame, judges=(bad,), said=(bad,), name=bad))
+    html = found.html(tmp_path/'p.html').read_text('utf-8')
     assert '<script' not in html and '<b>' not in html and '&lt;script&gt;' in html
 
 def test_a_foreign_file_is_never_replaced(planted, tmp_path):
