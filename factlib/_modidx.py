@@ -4964,7 +4964,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                        'factlib/metaeval/trust.py'),
                                         'factlib.metaeval.trust.judged_scores': ( 'metaeval/trust.html#judged_scores',
                                                                                   'factlib/metaeval/trust.py'),
-                                        'factlib.metaeval.trust.time_now': ('metaeval/trust.html#time_now', 'factlib/metaeval/trust.py'),
                                         'factlib.metaeval.trust.trust': ('metaeval/trust.html#trust', 'factlib/metaeval/trust.py'),
                                         'factlib.metaeval.trust.trust_judged': ( 'metaeval/trust.html#trust_judged',
                                                                                  'factlib/metaeval/trust.py'),

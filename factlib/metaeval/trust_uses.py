@@ -176,7 +176,7 @@ def filter_decision(
     text = (f'A good text scores above a bad one in {in_percent(r)} of pairs; '
             f'{_asked(need, floors)}')
     pairs, won = pairs_within(scores[both], good[both], sheet.clusters[both]) if sheet.file.group_given else (0, 0)
-    if pairs: text += f'; within a group in {won:g} of {_counted(pairs, "pair")}'
+    if pairs: text += f'; within a group in {won:,.12g} of {_counted(pairs, "pair")}'
     if decision == YES and missing and bounds[0] <= bar: decision = NOT_YET
     elif decision == NOT_YET: text += f'; {_what_it_takes(r, bar, groups, _unit(sheet))}'
     text += _missing_note(missing, 100*bounds[0], 100*bounds[1], ' %') if missing else ''
