@@ -246,7 +246,8 @@ def _tables(trust):
 
 METHODS = (
     'Intervals and tests leave out each group in turn (jackknife, Student\'s t; Wilson\'s form for shares; an exact '
-    'bound where every group says the same). Pairs of systems: 64 balanced halves of the groups.',
+    'bound where every group says the same). Pairs of systems: 64 balanced halves of the groups; '
+    'noise turns pairs of close systems round, so the share is rather too low than too high.',
     'Yes: the whole interval meets the criterion, and lies above every floor on the same rows. No: the whole interval '
     'misses it. Not yet: neither is shown.',
     'A favour (length, place, own texts, time): the slope of the judge with people\'s score held constant, of which '

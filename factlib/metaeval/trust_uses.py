@@ -100,7 +100,7 @@ def groups_needed(
 def _what_it_takes(result, need, groups, unit, enough=None):
     "In words; `enough`: whether the figure as it is meets the criterion, by default if it is above."
     n = groups_needed(result, need, groups)
-    if n is None: return 'it is too close to the criterion for more of the like to settle it'
+    if n is None: return 'it stands too close to that for more of the like to settle it'
     way = 'is' if (result.estimate > need if enough is None else enough) else 'is not'
     return f'if it stays so, some {_counted(n, unit)} ({groups:,} here) would show that it {way} enough'
 
