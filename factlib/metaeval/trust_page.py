@@ -283,9 +283,10 @@ def trust_figures(
     same = [j for j in judges if sheet.comparable(j) and j in set(tables['bands'].judge)]
     more = lambda n, most: f' The first {most} of {n} judges.' if n > most else ''
     figure = agreement_figure(tables['agreement'], judges, list(sheet.floors), shown_figure(sheet.scale.kind))
+    band = ('A judge inside the band agrees with people as people do with each other.' if len(sheet.humans) > 1 else
+            'With one person\'s scores it is unknown how far people agree, so no ceiling is drawn.')
     found = [('agreement', figure,
-              'Each judge against people. A judge inside the band agrees with people as people do with each other.'
-              + more(len(judges), MOST_DRAWN), 'agreement')]
+              f'Each judge against people. {band}' + more(len(judges), MOST_DRAWN), 'agreement')]
     if len(tables['bands']):
         if same: found.append(('reliability', reliability_figure(tables['bands'], same, sheet.ends),
                                'Above the diagonal people give more than the judge, below it less.'
