@@ -19,7 +19,7 @@ from .trust_agreement import OTHERS, PEOPLE
 from .trust_uses import ALL_ROWS, ALL_SYSTEMS
 from ..report.figures.style import FAINT, INK, MUTED, WIDTH, category_ticks, compose, figure_bytes, palette
 from ..report.figures.style import panel_grid, shown_label, styled, swatches
-from ..report.tables import format_number, format_p, to_html
+from ..report.tables import format_estimate, format_number, format_p, to_html
 from ..report.words import listed
 
 # %% ../../nbs/metaeval/trust_page.ipynb #trustpage-agreement
@@ -190,6 +190,53 @@ CAPTIONS = dict(
     disagreements='The items on which judge and people are farthest apart, as a share of the scale (or in ranks, where '
                   'the judge is on another scale).')
 
+def _stopped(rows):
+    "What thresholds would do."
+    which = dict(best='the best cut here', given='as asked')
+    told = [f'stopping all below {t.threshold:.3g} ({which[t.which]}) catches {t.caught:.0%} of the bad texts and '
+            f'{t.stopped:.0%} of the good ones' for t in rows.itertuples()]
+    return '; '.join(told)
+
+def _stated(row):
+    "What a mean could be stated as, with a few labels."
+    if is_missing(row.calibrated_low) or row.labels >= row.texts: told = ''
+    else:
+        told = (f'with {row.labels:,} labels people\'s mean over all {row.texts:,} texts is '
+                f'{format_estimate(row.calibrated, (row.calibrated_low, row.calibrated_high), 2)}, from the labels '
+                f'alone {format_estimate(row.labels_mean, (row.labels_low, row.labels_high), 2)}')
+    if is_missing(row.labels_for_1) or is_missing(row.alone_for_1): return told
+    needed = f'an interval a tenth of the scale wide takes {row.labels_for_1:,.0f} labels'
+    fewer = row.labels_for_1 < row.alone_for_1
+    needed += f' beside this judge, {row.alone_for_1:,.0f} without it' if fewer else ', with this judge or without'
+    return '; '.join(filter(None, (told, needed)))
+
+def _among_people(trust, judge):
+    "How far a judge agrees with people, and people with each other."
+    table, (column, words) = trust.tables['agreement'], shown_figure(trust.sheet.scale.kind)
+    own = table[(table.judge == judge) & (table.human == PEOPLE)][column].dropna()
+    theirs = table[table.human == OTHERS][column].dropna()
+    if not len(own) or not len(theirs): return ''
+    ends = ' to '.join(dict.fromkeys(format_number(x, 2) for x in (theirs.min(), theirs.max())))
+    mine = f'{words.split(":")[0]} with the mean of all people: {format_number(own.iloc[0], 2)}'
+    return f'{mine}; each person with the others: {ends}'
+
+def _besides(trust, judge, use):
+    "What a reader wants to know besides the figure of a use; empty if there is nothing."
+    tables = trust.tables
+    if use == 'filter':
+        told = _stopped(tables['thresholds'][tables['thresholds'].judge == judge])
+    elif use == 'mean':
+        rows = tables['means'][tables['means'].judge == judge]
+        told = _stated(rows.iloc[0]) if len(rows) else ''
+    elif use == 'replace': told = _among_people(trust, judge)
+    else:
+        rows = tables['bias'][(tables['bias'].judge == judge) & tables['bias'].bias.notna()]
+        own, whole = rows[rows.own.astype(bool)], rows[rows.system == ALL_SYSTEMS]
+        told = '' if not len(own) or not len(whole) else (
+            f'to its own texts ({own.system.iloc[0]}) it gives {format_number(own.bias.iloc[0], 2)} points more than '
+            f'people, to those of all systems {format_number(whole.bias.iloc[0], 2)}')
+    return f'{told[:1].upper()}{told[1:]}.' if told else ''
+
 def _decisions(trust):
     "What is said of each judge."
     judges = []
@@ -198,7 +245,8 @@ def _decisions(trust):
         found = [dict(habit=h.habit, said=h.said.removeprefix('found: '))
                  for h in habits[habits.found == True].itertuples()]
         behind = {use: table if len(trust.tables[table]) else 'decisions' for use, table in _BEHIND.items()}
-        decisions = [dict(use=d.use, decision=d.decision, why=d.why, table=behind[d.use]) for d in own.itertuples()]
+        decisions = [dict(use=d.use, decision=d.decision, why=d.why, more=_besides(trust, name, d.use),
+                          table=behind[d.use]) for d in own.itertuples()]
         judges.append(dict(name=name, number=number, decisions=decisions, habits=found,
                            tested=int(habits.found.notna().sum())))
     return judges
