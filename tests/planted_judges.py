@@ -50,4 +50,8 @@ def score_file(frame, judges, people=('ann', 'bob')):
     "A file with these judges."
     people = tuple(p for p in people if p in frame)
     whole = frame.drop(columns='quality').assign(**judges)
-    return ScoreFile('planted.csv', whole, tuple(judges), people, Scale('count', low=1., high=5.), group_given=True)
+    roles = pd.DataFrame([(name, 'judge', 'given', '--judge') for name in judges],
+                         columns=['column', 'role', 'why', 'flag'])
+    odd = pd.DataFrame(columns=['column', 'value', 'n', 'taken_for'])
+    return ScoreFile('planted.csv', whole, tuple(judges), people, Scale('count', (), 1., 5.), {}, roles, odd, (), '',
+                     True)
