@@ -139,7 +139,7 @@ def _pair_row(a, b, groups, options):
     low, high = ci or (None, None)
     return dict(turns=len(d), scored=r.n, groups=r.groups, b=sum(x == 1 for x in d), c=sum(x == -1 for x in d),
         difference=r.estimate, ci_low=low, ci_high=high, worst=bounds.low, best=bounds.high,
-        p=counts.p, p_groups=p_groups)
+        p=counts.p if r.n else None, p_groups=p_groups)
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-pair-names
 def _pair_names(part, against):
@@ -175,7 +175,7 @@ def pair_tests(
     - b, c: turns that only one gets right
     - difference, ci_low, ci_high: on scored turns
     - worst, best: on all turns
-    - p, p_groups: McNemar's; sign flips
+    - p, p_groups: McNemar's; sign flips; none without a turn that both scored, which then is no test of its family
     - p_holm, p_groups_holm, family: corrected over so many pairs"""
     import pandas as pd
     by, options, rows = list(by), dict(n_resamples=n_resamples, n_flips=n_flips, seed=seed), []

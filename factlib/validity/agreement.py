@@ -15,7 +15,8 @@ import scipy
 
 from ..core.checks import check_choice
 from ..core.records import BadInput
-from .base import Result, agree, check_share, complete, encode, flat, join_notes, no_value, numbers, percent
+from .base import Result, agree, check_share, complete, encode, flat, join_notes, no_value, numbers
+from .base import percent
 from .intervals import interval
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-table
@@ -335,7 +336,7 @@ def icc(
         ci, p = _f_interval(form, int(full.sum()), n_raters, squares, level)
         ci, p = agree(ci, p, 0, level)
         r = Result(r.estimate, p=p, ci=ci, n=r.n, asked=r.asked, definition=f'{name}; {percent(level)} CI by F')
-    elif r.ci is not None: r = replace(r, ci=(r.low, min(1., r.high)))
+    elif r.ci is not None: r = replace(r, ci=(r.ci[0], min(1., r.ci[1])))
     return replace(r, note=join_notes(r.note, lacking))
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-same-claim

@@ -117,10 +117,13 @@ def flat(
     return list(x)
 
 # %% ../../nbs/validity/base.ipynb #base-number
+_NEVER_MISSING = {str, bytes, int, bool, np.bool_, np.int32, np.int64} # types; looked up before anything is asked
+
 def no_value(
     x, # Any one value
 )->bool: # True for None, NaN, pandas' NA and NaT, and typed absences
     "Whether a value stands for 'there is none'."
+    if type(x) in _NEVER_MISSING: return False # columns have a million values
     return is_missing(x) or isinstance(x, Absence)
 
 def _number(v, what):
@@ -134,14 +137,21 @@ def _number(v, what):
     return v
 
 # %% ../../nbs/validity/base.ipynb #base-numbers
+_PLAIN_NUMBERS = {float, int, bool, type(None), np.float64, np.float32, np.int64, np.int32, np.bool_}
+
 def numbers(
     x, # A flat sequence of numbers, with None or NaN for missing
     what:str='values', # Named in the message
 )->np.ndarray: # Floats; NaN is missing
     "A float array, ready for arithmetic. True and False are 1 and 0; strings, infinity and tables are a `BadInput`."
-    if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in 'fiu' and not np.any(np.abs(x) > 1e100):
-        return x.astype(float) # a million at once; what is wrong with another one is found below
-    return np.array([_number(v, what) for v in flat(x, what)], dtype=float)
+    ready = isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in 'fiub'
+    if not ready:
+        x = flat(x, what)
+        ready = set(map(type, x)) <= _PLAIN_NUMBERS and max((abs(v) for v in x if type(v) is int), default=0) < 2**63
+    if ready: # nothing to be asked of each value
+        a = np.array(x, dtype=float)
+        if not np.any(np.abs(a) > 1e100): return a
+    return np.array([_number(v, what) for v in x], dtype=float)
 
 # %% ../../nbs/validity/base.ipynb #base-encode
 def _codes_of(columns, labels):
@@ -174,11 +184,14 @@ def group_codes(
     n:int, # Items
 )->np.ndarray: # The groups as integers 0, 1, ... in order of appearance
     "Which group each item is in. A missing label, or a wrong number of them, is a `BadInput`."
-    if _are_codes(groups, n): # a million at once
+    if _are_codes(groups, n): # nothing to be sorted
         first = np.full(groups.max(initial=-1) + 1, n)
         first[groups[::-1]] = np.arange(n)[::-1] # of several places the last that is written stays: the first one
         return np.argsort(np.argsort(first, kind='stable'))[groups]
-    (codes,), _ = encode(groups)
+    if isinstance(groups, np.ndarray) and groups.ndim == 1 and groups.dtype.kind in 'iu':
+        _, first, code = np.unique(groups, return_index=True, return_inverse=True)
+        codes = np.argsort(np.argsort(first)).astype(float)[code]
+    else: (codes,), _ = encode(groups)
     if len(codes) != n: raise BadInput(f'There are {n} items but {len(codes)} group labels: give one a piece.')
     if np.isnan(codes).any():
         place = int(np.isnan(codes).argmax())

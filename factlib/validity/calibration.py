@@ -20,6 +20,15 @@ from .base import group_codes, group_shares, join_notes, numbers, percent
 from .intervals import jackknife_interval, t_df
 
 # %% ../../nbs/validity/calibration.ipynb #calibration-rows
+def _sizes(n, asked, codes, definition=''):
+    "What every `Result` says; codes are None without groups."
+    return dict(n=n, asked=asked, groups=count_groups(codes), effective=effective_groups(codes), definition=definition)
+
+def _scarcest(codes, *parts):
+    "The groups' shares of the part of the items that lies in the fewest (effective) groups."
+    each = [np.bincount(codes, part)/part.sum() for part in parts]
+    return min(each, key=lambda share: 1/np.sum(share**2))
+
 @dataclass(frozen=True)
 class _Rows:
     "Texts that the judge scored, with the labels of some."
@@ -48,14 +57,11 @@ class _Rows:
 
     def shares(self):
         "The groups' shares of the labels, or of all texts if these are in fewer groups."
-        each = [np.bincount(self.codes, part, minlength=self.groups)/part.sum()
-                for part in (self.labelled, np.ones(len(self.codes), dtype=bool))]
-        return min(each, key=lambda share: 1/np.sum(share**2))
+        return _scarcest(self.codes, self.labelled, np.ones(len(self.codes), dtype=bool))
 
-    def about(self):
+    def about(self, definition):
         "What every `Result` says."
-        codes = self.codes if self.grouped else None
-        return dict(n=len(self.score), asked=self.asked, groups=count_groups(codes), effective=effective_groups(codes))
+        return _sizes(len(self.score), self.asked, self.codes if self.grouped else None, definition)
 
     def note(self):
         "How many labels there are, and what was left out."
@@ -152,8 +158,9 @@ def _rogan_gladen(rows):
     "(estimate, its values without each group, why there is none)."
     y, f, w = rows.label, rows.score, rows.weight
     for what, x in (('scores', f), ('labels', y[rows.labelled])):
-        if not np.isin(x, [0, 1]).all(): raise BadInput(f'rogan_gladen is for two labels, 0 and 1: these {what} are others.')
-    if not {0., 1.} <= set(y[rows.labelled]): return None, None, 'the labels are all alike, so one of the rates is unknown'
+        if not np.isin(x, [0, 1]).all():
+            raise BadInput(f'rogan_gladen is for two labels, 0 and 1: there are other {what}.')
+    if not {0., 1.} <= set(y[rows.labelled]): return None, None, 'the labels are all alike, so one rate is unknown'
     add = lambda x: np.bincount(rows.codes, w*x, minlength=rows.groups)
     each = np.array([add(np.ones(len(f))), add(f), add(y == 1), add((y == 1)*f), add(y == 0), add((y == 0)*(1 - f))])
     def solved(n, ones, pos, hits, neg, passed):
@@ -162,7 +169,7 @@ def _rogan_gladen(rows):
             # beyond 0 and 1 it stays as it is: the interval is cut, not the estimate it is made from
             return np.where((pos > 0) & (neg > 0) & (sharp > 1e-9), (ones/n + passed/neg - 1)/sharp, np.nan)
     estimate = float(solved(*each.sum(1)))
-    if math.isnan(estimate): return None, None, 'the judge is no better than chance on the labels, so nothing can be solved'
+    if math.isnan(estimate): return None, None, 'on the labels the judge is no better than chance, so nothing follows'
     return estimate, solved(*(each.sum(1, keepdims=True) - each)), ''
 
 # %% ../../nbs/validity/calibration.ipynb #calibration-seen
@@ -190,18 +197,20 @@ def _limited(rows, limits):
     if len(ends) == 2 and ends[0] < ends[1]: return tuple(ends)
     raise BadInput(f'limits is {limits!r}; it is the least and the greatest value, as in (1, 5).')
 
-def _with_interval(rows, estimate, without, gap, limits, level, definition):
-    "The estimate with its interval, cut to the scale."
+def _with_interval(rows, estimate, without, gap, trust, limits, level, definition):
+    "The estimate with its interval, cut to the scale. gap: label - judge, of which a share `trust` rests on the judge."
     notes = join_notes(rows.note(), _outside(rows))
-    about = rows.about() | dict(definition=f'{definition}; {percent(level)} CI by t, each {rows.unit} left out in turn')
+    about = rows.about(f'{definition}; {percent(level)} CI by t, each {rows.unit} left out in turn')
     cut = lambda x: x if limits is None else min(limits[1], max(limits[0], x))
     if len(np.unique(rows.codes[rows.labelled])) < 2:
         only = f'only one {rows.unit} has labels, so the error is unknown'
         return Result(cut(estimate), note=join_notes(notes, only), **about)
     inside = limits if limits and limits[0] <= estimate <= limits[1] else None
     found = jackknife_interval(estimate, without, rows.shares(), inside, None, level, rows.unit)
-    wider, why = _unseen(rows, gap, limits, level)
-    if found['ci'] is not None: found['ci'] = tuple(cut(x) for x in (found['ci'][0] - wider, found['ci'][1] + wider))
+    wider, why = _unseen(rows, gap, limits, level) if trust else (0., '')
+    if found['ci'] is not None:
+        low, high = found['ci']
+        found['ci'] = cut(low - trust*wider), cut(high + trust*wider)
     return Result(cut(estimate), **found | dict(note=join_notes(notes, found['note'], why)), **about)
 
 # %% ../../nbs/validity/calibration.ipynb #calibration-mean
@@ -244,18 +253,18 @@ def calibrated_mean(
     check_choice(method, METHODS, 'method')
     level, rows = check_share(level, 'level'), _rows(judge, labels, groups, weights)
     why = _unlabelled(rows, method)
-    if why: return Result(None, note=join_notes(rows.note(), why), definition=method, **rows.about())
+    if why: return Result(None, note=join_notes(rows.note(), why), **rows.about(method))
     limits = _limited(rows, limits)
     if method == 'rogan_gladen':
         estimate, without, why = _rogan_gladen(rows)
         name = '(share of ones + specificity - 1)/(sensitivity + specificity - 1)'
-        if estimate is None: return Result(None, note=join_notes(rows.note(), why), definition=name, **rows.about())
-        return _with_interval(rows, estimate, without, rows.label - rows.score, limits, level, name)
+        if estimate is None: return Result(None, note=join_notes(rows.note(), why), **rows.about(name))
+        return _with_interval(rows, estimate, without, rows.label - rows.score, 1., limits, level, name)
     score, parts, c, c_without = _fitted(rows, method)
     curve = 'a rising curve of judge, fitted without the group' if method == 'isotonic' else 'judge'
     name = 'mean of labels' if method == 'labels' else f'c mean(f) + mean(label - c f), f = {curve}, c = {c:.3g}'
     return _with_interval(rows, parts.label + c*parts.shift, parts.label_without + c_without*parts.shift_without,
-                          rows.label - c*score, limits, level, name)
+                          rows.label - score, c, limits, level, name)
 
 # %% ../../nbs/validity/calibration.ipynb #calibration-difference
 def _both(judge_a, labels_a, judge_b, labels_b, groups, weights):
@@ -281,7 +290,7 @@ def calibrated_difference(
     a, b = _both(judge_a, labels_a, judge_b, labels_b, groups, weights)
     why = next((f'{name}: {_unlabelled(x, method)}' for name, x in (('a', a), ('b', b)) if _unlabelled(x, method)), '')
     notes = join_notes(f'a: {a.note()}', f'b: {b.note()}')
-    if why: return Result(None, note=join_notes(notes, why), definition=method, **a.about())
+    if why: return Result(None, note=join_notes(notes, why), **a.about(method))
     (_, of_a, c_a, _), (_, of_b, c_b, _) = _fitted(a, method), _fitted(b, method)
     (y_a, f_a), (y_b, f_b) = of_a.moves(), of_b.moves()
     c, c_without = _least_c(y_a - y_b, np.stack([f_a, -f_b], axis=1)) # of both together
@@ -289,7 +298,7 @@ def calibrated_difference(
     if known and method != 'labels': c_a, c_b = c
     estimate = of_a.label + c_a*of_a.shift - of_b.label - c_b*of_b.shift
     name = f'{method}: mean of a - mean of b, c = {c_a:.3g} and {c_b:.3g}'
-    about = a.about() | dict(definition=f'{name}; {percent(level)} CI by t, each {a.unit} left out in turn')
+    about = a.about(f'{name}; {percent(level)} CI by t, each {a.unit} left out in turn')
     if not known: return Result(estimate, note=join_notes(notes, f'only one {a.unit} has labels'), **about)
     c_a, c_b = c_without.T if method != 'labels' else (0., 0.)
     without = of_a.label_without + c_a*of_a.shift_without - of_b.label_without - c_b*of_b.shift_without
@@ -306,22 +315,29 @@ def labels_needed(
     method:str='ppi', # Or "isotonic", "labels" (the judge is not used)
     level:float=.95, # Of the interval
 )->Result: # estimate: labels in all, those at hand among them; groups: how many groups (without groups None)
-    """How many labels, drawn at random, make `calibrated_mean` so precise.
+    """How many labels, drawn at random, make the interval of `calibrated_mean` so narrow.
 
-    If these items can't, because their own number or that of their groups is too small, estimate is the number of
-    items in as many more like them as it takes, all labelled, `groups` how many groups these are, and `asked` is larger
-    than the number of items given; `note` says so."""
+    If these items can't, even all labelled, because they or their groups are too few, `estimate` is how many items
+    like these it takes, all labelled, `groups` how many groups they are, and `asked` equals the estimate instead of
+    the number of items given; `note` says so."""
     check_choice(method, ('ppi', 'isotonic', 'labels'), 'method')
     level, rows, (width,) = check_share(level, 'level'), _rows(judge, labels, groups, None), numbers([width], 'width')
     if not width > 0: raise BadInput(f'width is {width:g}; it must be positive.')
     n, items, own = int(rows.labelled.sum()), len(rows.score), len(np.unique(rows.codes[rows.labelled]))
     what = f'labels for a {percent(level)} interval from end to end {width:g} wide, by {method}'
-    if own < 3: return Result(None, n=n, asked=items, definition=what, note='at least three groups or items need labels')
-    score, parts, c, c_without = _fitted(rows, method)
-    moved = parts.label_without + c_without*parts.shift_without - parts.label - c*parts.shift
-    now = (rows.groups - 1)/rows.groups*float(np.sum(moved**2))
-    spread, of_labels = (float(np.var(x[rows.labelled], ddof=1)) for x in (rows.label - c*score, rows.label))
-    least = max(now - spread/n, (of_labels - spread)/items, 0.) # of all labelled, less spread/items; items share nothing
+    if own < 3:
+        return Result(None, n=n, asked=items, definition=what, note='at least three groups or items must have labels')
+    score, parts, c, _ = _fitted(rows, method)
+    gap, some = rows.label - c*score, rows.labelled
+    # Without correction for degrees of freedom on both sides, so that independent items leave nothing between groups.
+    spread, of_labels = float(np.var(gap[some])), float(np.var(rows.label[some]))
+    rest = ~some if not rows.grouped and not some.all() else np.ones(items, dtype=bool)
+    influence = (np.where(rest, c*(score - score[rest].mean()), 0)/rest.sum()
+                 + np.where(some, gap - gap[some].mean(), 0)/n)
+    now = float(np.sum(np.bincount(rows.codes, influence)**2))
+    # What is left with all labelled, less spread/items: at least what it would be if items shared nothing.
+    least = max((now - spread/n)*rows.groups/(rows.groups - 1), (of_labels - spread)/items, 0.)
+    spread *= n/(n - 1)
     t = critical_t(t_df(group_shares(rows.codes)), 1 - level)
     wanted, whole = (width/(2*t))**2, least + spread/items
     if whole <= wanted:
@@ -362,7 +378,7 @@ def _slopes(x, d, codes):
 def judge_bias(
     judge, # The judge's scores, one an item; None where it has none
     labels, # People's; None where there is none
-    covariates=None, # name -> a column of numbers (0 and 1 for yes and no), a frame, or one column; None: only the mean
+    covariates=None, # name -> column of numbers (yes and no: 1 and 0), a frame, or one column; None: only the mean
     groups=None, # One label an item; None: items independent
     hold_label:bool=False, # Is the people's score held constant, too? It is then in the result as "label"
     level:float=.95, # Of the intervals
@@ -376,7 +392,7 @@ def judge_bias(
     if hold_label: named['label'] = flat(labels, 'labels')
     (score, label, *columns), codes, asked = complete(judge, labels, *named.values(), groups=groups)
     n, unit = len(score), 'item' if codes is None else 'group'
-    about = dict(n=n, asked=asked, groups=count_groups(codes), effective=effective_groups(codes))
+    about = _sizes(n, asked, codes)
     scaled, note = {}, {}
     basis = np.ones((n, 1))/max(1., math.sqrt(n))
     for name, x in zip(named, columns): # Gram & Schmidt: what is left of a column beside those before it
@@ -386,17 +402,18 @@ def judge_bias(
         if n > len(scaled) + 2 and size > 1e-9*max(1e-150, np.abs(x).max()) and math.sqrt(rest @ rest) > 1e-6*size:
             scaled[name], basis = (off, size), np.column_stack([basis, rest/math.sqrt(rest @ rest)])
         else: note[name] = 'too few items' if n <= len(scaled) + 2 else 'it does not vary, or the others determine it'
-    others = f' of {", ".join(map(str, scaled))} together' if len(scaled) > 1 else ''
+    others = f' on {", ".join(map(str, scaled))}' if scaled else ''
     what = f'slope of judge - label{others}; {percent(level)} CI by t, each {unit} left out in turn'
-    found = {name: Result(None, note=why, definition=what, **about) for name, why in note.items()}
-    if n < 2: return dict.fromkeys(['mean', *named], Result(None, note='no two items', definition=what, **about))
+    found = {name: Result(None, note=why, **about | dict(definition=what)) for name, why in note.items()}
+    if n < 2: return dict.fromkeys(['mean', *named], Result(None, note='no two items', **about))
     x = np.column_stack([np.ones(n), *(off/size for off, size in scaled.values())])
     codes = np.arange(n) if codes is None else codes
     if codes.max() < 1: raise BadInput('There is only one group, so nothing is known of others.')
     slopes, without, shares = _slopes(x, score - label, codes)
     for i, (name, size) in enumerate([('mean', 1.), *((name, size) for name, (_, size) in scaled.items())]):
         r = jackknife_interval(slopes[i]/size, without[:, i]/size, shares[:, i], None, 0., level, unit)
-        found[name] = Result(slopes[i]/size, **r, **about | dict(definition='mean of judge - label' if i == 0 else what))
+        definition = what if i else what.replace('slope of', 'mean of').replace(' on ', ' at the mean of ')
+        found[name] = Result(slopes[i]/size, **r, **about | dict(definition=definition))
     return {name: found[name] for name in ('mean', *named)}
 
 # %% ../../nbs/validity/calibration.ipynb #calibration-drift
@@ -425,8 +442,7 @@ def drift(
     keep = some & ~np.isnan(y)
     codes = np.arange(keep.sum()) if groups is None else group_codes(group_codes(groups, asked)[keep], keep.sum())
     unit, given = 'item' if groups is None else 'group', None if groups is None else codes
-    about = dict(n=int(keep.sum()), asked=asked, groups=count_groups(given), effective=effective_groups(given),
-                 definition=f'{what}; {percent(level)} CI by t, each {unit} left out in turn')
+    about = _sizes(int(keep.sum()), asked, given, f'{what}; {percent(level)} CI by t, each {unit} left out in turn')
     left = f'{int(np.sum(some & ~keep))} items without a label left out' if np.any(some & ~keep) else ''
     sides = [x[keep] - y[keep] for x in (a, b)]
     if not all((~np.isnan(x)).any() for x in sides):
@@ -434,7 +450,6 @@ def drift(
     rows = _Rows(sides[0], sides[1], np.ones(len(codes)), codes, groups is not None, asked)
     (early, e), (late, l) = (rows.mean(x, ~np.isnan(x)) for x in sides)
     if rows.groups < 2: return Result(late - early, note=join_notes(f'only one {unit}', note, left), **about)
-    shares = [np.bincount(codes, ~np.isnan(x), minlength=rows.groups)/np.sum(~np.isnan(x)) for x in sides]
-    shares = min(shares, key=lambda share: 1/np.sum(share**2))
+    shares = _scarcest(codes, *(~np.isnan(x) for x in sides))
     found = jackknife_interval(late - early, l - e, shares, None, 0., level, unit)
     return Result(late - early, **found | dict(note=join_notes(found['note'], note, left)), **about)

@@ -99,6 +99,17 @@ def _one_sided(p, off, alternative):
     return p/2 if (off > 0) == (alternative == 'greater') else 1 - p/2
 
 # %% ../../nbs/validity/paired.ipynb #paired-t-result
+def _bound_result(prepared, alternative, level, limits):
+    "Where all differences are the same: the engine's exact bound, which needs to know how far others may be off."
+    d, codes, _, _, _, about = prepared
+    r = interval(np.mean, d, groups=codes, limits=limits, null=0, level=level)
+    p, toward = r.p, (r.estimate > 0) == (alternative == 'greater')
+    if alternative != 'two-sided':
+        side = p if r.one_sided else p/2 # at a limit only one side can be wrong
+        p = side if toward else 1 - side
+    definition = f"{about['definition']}; all are the same: an exact bound within {limits[0]:g} to {limits[1]:g}, no t"
+    return Result(r.estimate, p=p, ci=r.ci, kind=r.kind, **about | dict(definition=definition, note=r.note))
+
 def _t_result(prepared, alternative, level, null=0):
     "Test of `null` and two-sided interval; only the mean where there is no error."
     d, codes, mean, se, df, about = prepared
@@ -120,15 +131,20 @@ def paired_t(
     alternative:str='two-sided', # Or "greater" (mean d > 0), "less"
     groups=None, # One label an item: cluster-robust
     level:float=.95, # Of the two-sided interval
+    limits:tuple|None=None, # (least, greatest) possible difference, for a bound where all are the same; None: unknown
 )->Result: # estimate: the mean; statistic t, p, ci, df
     """Student's paired t-test of mean d = 0. t = mean/se; se = s/sqrt(n) with ddof 1, df = n - 1.
 
     With G groups se^2 = G/(G-1) * sum over groups of (sum of residuals)^2 / n^2, df = G - 1. With unequal ones p and ci
-    are by sign flips (`kind` says so), or below six groups those of `intervals.interval`."""
+    are by sign flips (`kind` says so), or below six groups those of `intervals.interval`. Where nothing varies there is
+    no t; with `limits` p and ci are then the exact bound of `intervals.interval`, elsewhere they do nothing."""
     check_choice(alternative, ALTERNATIVES, 'alternative')
     level = check_share(level, 'level')
     what = f'mean difference; t = mean/se, {alternative}; two-sided {percent(level)} CI'
-    return _t_result(_prepare(d, groups, what), alternative, level)
+    prepared = _prepare(d, groups, what)
+    _, _, _, se, df, _ = prepared
+    if limits is not None and se is None and df: return _bound_result(prepared, alternative, level, limits)
+    return _t_result(prepared, alternative, level)
 
 # %% ../../nbs/validity/paired.ipynb #paired-coin
 def _coin(b, n, level, about):
@@ -209,7 +225,11 @@ def position_test(
                   half=int(np.sum(np.abs(a - b) == .5)), missing=int(np.sum(~both)))
     favoured = mcnemar(by_first, by_second, level)
     if codes is not None and favoured.n:
-        favoured = interval(np.mean, place, groups=codes, limits=(0, 1), null=.5, level=level)
+        # Which place would win was not fixed beforehand: a bound and its p count both sides, as the coin's do.
+        alike = not (by_first and by_second)
+        r = interval(np.mean, place, groups=codes, limits=(0, 1), null=.5, level=1 - (1 - level)/2 if alike else level)
+        p = None if r.p is None else min(1, 2*r.p) if alike else r.p
+        favoured = replace(r, p=p, definition=f'{percent(level)} CI and p over whole groups (`intervals`)')
     agreed = accuracy(a, b, groups=codes, level=level)
     what = 'of the pairs that one place won twice, the share that the first place won'
     favoured = replace(favoured, definition=f'{what}; {favoured.definition}', asked=len(a))

@@ -8,7 +8,7 @@ __all__ = ['SCORES', 'COLUMNS', 'AltTest', 'alt_test']
 # %% ../../nbs/validity/replacement.ipynb #replacement-imports
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Callable
+from typing import Callable
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def _columns(answers, items, score):
     if score == 'accuracy':
         kinds = [{isinstance(v, str) for v in column if not no_value(v)} for column in raw]
         if kinds[0] and set().union(*kinds[1:]) and not kinds[0] & set().union(*kinds[1:]):
-            raise BadInput("The judge's values and people's are of two kinds, text and numbers, so none could be equal.")
+            raise BadInput("The judge's values and people's are of two kinds, text and numbers: none could be equal.")
         return np.array(encode(*raw)[0]).T
     if score == 'jaccard': raw = [[None if v is None else _as_set(v) for v in column] for column in raw]
     table = np.empty((len(items), len(answers)), dtype=object)
@@ -152,7 +152,8 @@ def _row(name, f, g, codes, epsilon, min_items):
     "What is known of one annotator, before correction."
     scored = ~np.isnan(f)
     n, d = int(scored.sum()), (g - f)[scored]
-    row: dict[str, Any] = dict.fromkeys(COLUMNS) | dict(annotator=name, n=n, asked=len(f), skipped='')
+    row = dict.fromkeys(COLUMNS)
+    row |= dict(annotator=name, n=n, asked=len(f), skipped='')
     if n: row |= dict(advantage=float(f[scored].mean()), own=float(g[scored].mean()), difference=float(d.mean()))
     if n < max(1, min_items): return row | dict(skipped=f'only {n} items, {min_items} are needed')
     row['statistic'], row['df'], row['p'] = _lower_p(d, None if codes is None else codes[scored], epsilon)
@@ -186,7 +187,7 @@ def _tested(marks, codes, counts, epsilon, q, min_items, level, definition):
 def alt_test(
     judge:dict, # Item -> the judge's value; None or left out where it has none
     humans:dict, # Annotator -> item -> that person's value
-    score:str|Callable='accuracy', # Or "neg_rmse", "jaccard", or a function (value, others' values) -> a number, more is nearer
+    score:str|Callable='accuracy', # Or "neg_rmse", "jaccard", or a function (value, others' values) -> a number
     epsilon:float=.2, # Discount for the judge, from 0 to below 1
     q:float=.05, # False discovery rate over the annotators
     groups:dict|None=None, # Item -> the document or question it belongs to; None: items are independent
@@ -196,8 +197,8 @@ def alt_test(
 )->AltTest: # winning_rate, advantage, passes, annotators; lost and won where judgements are missing
     """The Alternative Annotator Test (Calderon, Reichart & Dror 2025, section 3).
 
-    With groups the t-tests and the interval are over whole groups. An annotator is tested on the items that he, the
-    judge and at least `min_humans` - 1 others rated."""
+    Of a score, more is nearer. With groups the t-tests and the interval are over whole groups. An annotator is tested
+    on the items that the judge and at least `min_humans` - 1 others rated, too."""
     if not callable(score): check_choice(score, SCORES, 'score')
     epsilon, q, level = check_share(epsilon, 'epsilon', above=-1e-300), check_share(q, 'q'), check_share(level, 'level')
     min_humans, min_items = check_count(min_humans, 'min_humans', 2), check_count(min_items, 'min_items', 2)
