@@ -73,6 +73,8 @@ def inputs(home):
     home.mkdir(parents=True, exist_ok=True)
     ann = 'Ann rose. Ann ate. Ann left. Ann sang. Ann slept.'
     write_atomic(home/'in/replies.jsonl', json.dumps(dict(response='The fox ran.', source='A fox ran.')) + '\n')
+    rows = [f'{i},{i % 2},{(i + (i % 7 == 0)) % 2}' for i in range(30)]
+    write_atomic(home/'in/scores.csv', '\n'.join(['item,human,judge', *rows]))
     write_atomic(home/'in/pairs.jsonl', json.dumps(dict(source='...', true=ann)) + '\n')
     write_atomic(home/'in/facts.jsonl', json.dumps(dict(id=1, claim='The fox ran.', source='A fox ran.')) + '\n')
     write_atomic(home/'in/questions.json', json.dumps([dict(question='Who opened it?', ground_truth=BRIDGE)]))
@@ -86,6 +88,7 @@ MODEL = ['--model', 'stub', '--base-url', 'URL']
 COMMANDS = {
     'evaluate': ['evaluate', 'in/replies.jsonl', '--with', 'rouge1', '--out', 'place/res'],
     'evaluate with a model': ['evaluate', 'in/replies.jsonl', '--with', 'faithfulness', *MODEL, '--out', 'place/res'],
+    'trust': ['trust', 'in/scores.csv', '--out', 'place/res'],
     'run': ['run', 'in/own.ipynb', '--out', 'place/res'],
     'run --if-changed': ['run', 'in/own.ipynb', '--if-changed', '--out', 'place/res'],
     'sweep': ['sweep', 'in/grid.json', '--out', 'place/sweep'],
@@ -240,11 +243,12 @@ def test_a_store_is_opened_again_and_by_force(tmp_path):
 # Options and arguments that are read; every other path is written, and has a case above
 READ = {'annotate': ['data'],
         'build': ['folder', 'metadata'], 'build-answers': ['pairs'], 'build-montagelie': ['texts'],
-        'evaluate': ['path'], 'import': ['path'], 'narrative': ['texts'], 'sweep': ['grid', 'slurm']}
+        'evaluate': ['path'], 'import': ['path'], 'narrative': ['texts'], 'sweep': ['grid', 'slurm'],
+        'trust': ['file']}
 WRITTEN = {'annotate': ['store'],
            'build': ['out'], 'build-answers': ['out'], 'build-montagelie': ['out'], 'evaluate': ['out'],
            'fetch': ['home'], 'gather': ['folder'], 'import': ['out', 'prompts'], 'narrative': ['store'],
-           'page': ['outputs'], 'reproduce': ['outputs'], 'run': ['out'], 'sweep': ['out', 'to']}
+           'page': ['outputs'], 'reproduce': ['outputs'], 'run': ['out'], 'sweep': ['out', 'to'], 'trust': ['out']}
 
 def test_each_command_has_a_case():
     "A new command, or a new option with a path, has to be tried above."

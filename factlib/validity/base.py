@@ -174,11 +174,20 @@ def encode(
     return [np.array([math.nan if no_value(v) else known[v] for v in c], dtype=float) for c in columns], list(known)
 
 # %% ../../nbs/validity/base.ipynb #base-groups
+def _are_codes(groups, n):
+    "Whether groups are given as so many whole numbers, none negative and none far above their number."
+    if not isinstance(groups, np.ndarray) or groups.shape != (n,) or groups.dtype.kind not in 'iu': return False
+    return not n or bool(groups.min() >= 0 and groups.max() <= 2*n + 1000)
+
 def group_codes(
     groups, # One hashable label an item
     n:int, # Items
 )->np.ndarray: # The groups as integers 0, 1, ... in order of appearance
     "Which group each item is in. A missing label, or a wrong number of them, is a `BadInput`."
+    if _are_codes(groups, n): # nothing to be sorted
+        first = np.full(groups.max(initial=-1) + 1, n)
+        first[groups[::-1]] = np.arange(n)[::-1] # of several places the last that is written stays: the first one
+        return np.argsort(np.argsort(first, kind='stable'))[groups]
     if isinstance(groups, np.ndarray) and groups.ndim == 1 and groups.dtype.kind in 'iu':
         _, first, code = np.unique(groups, return_index=True, return_inverse=True)
         codes = np.argsort(np.argsort(first)).astype(float)[code]
@@ -193,7 +202,7 @@ def count_groups(
     codes:np.ndarray|None, # From `group_codes` or `complete`
 )->int|None: # Number of groups; None when there are none to speak of
     "How many groups there are."
-    return None if codes is None else len(np.unique(codes))
+    return None if codes is None else int(np.count_nonzero(np.bincount(codes)))
 
 # %% ../../nbs/validity/base.ipynb #base-effective
 def group_shares(
