@@ -232,7 +232,7 @@ def test_the_clock_stands_while_the_page_is_hidden(driver, tmp_path):
 def test_what_is_not_saved_is_said_and_sent_again(driver, tmp_path):
     with serve('compare', compare_rows(3), tmp_path/'a.db') as served:
         page = Page(driver, served.urls['A'])
-        db = served.store._open()
+        db = served.store.file.connect()
         db.execute('PRAGMA query_only = 1')
         page.key('3')
         page.until(lambda: page.all('#not-saved'))

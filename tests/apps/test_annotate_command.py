@@ -119,7 +119,7 @@ def test_a_full_disk(tmp_path):
     "SQLite itself finds no room: nothing is lost, and the same press is stored once there is some."
     with serve('facts', fact_rows(), tmp_path/'a.db') as served, Person(served.urls['A']) as person:
         person.send('label=supported')
-        db = served.store._open()
+        db = served.store.file.connect()
         db.execute(f"PRAGMA max_page_count = {db.execute('PRAGMA page_count').fetchone()[0]}")
         fields = person.fields('label=unsupported', marks='1', reason='x'*19_000)
         said = person.http.post(person.base + 'answer', data=fields)
@@ -131,7 +131,7 @@ def test_a_full_disk(tmp_path):
 
 def test_a_store_that_somebody_holds(tmp_path):
     with serve('facts', fact_rows(), tmp_path/'a.db') as served, Person(served.urls['A']) as person:
-        served.store._open().execute('PRAGMA busy_timeout = 100')
+        served.store.file.connect().execute('PRAGMA busy_timeout = 100')
         other = sqlite3.connect(tmp_path/'a.db', isolation_level=None)
         other.execute('BEGIN EXCLUSIVE')
         fields = person.fields('label=supported')
@@ -145,7 +145,7 @@ def test_a_store_that_somebody_holds(tmp_path):
 def test_a_store_that_may_only_be_read(tmp_path):
     with serve('facts', fact_rows(), tmp_path/'a.db') as served, Person(served.urls['A']) as person:
         person.send('label=supported')
-        served.store._open().execute('PRAGMA query_only = 1') # root may write whatever its mode says
+        served.store.file.connect().execute('PRAGMA query_only = 1') # root may write whatever its mode says
         said = person.send('label=supported')
         assert said.status_code == 503 and 'may only be read' in said.text
 
