@@ -7315,6 +7315,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                        'factlib.report.tables._column': ('report/tables.html#_column', 'factlib/report/tables.py'),
                                        'factlib.report.tables._csv_cell': ('report/tables.html#_csv_cell', 'factlib/report/tables.py'),
                                        'factlib.report.tables._encoded': ('report/tables.html#_encoded', 'factlib/report/tables.py'),
+                                       'factlib.report.tables._end': ('report/tables.html#_end', 'factlib/report/tables.py'),
                                        'factlib.report.tables._html': ('report/tables.html#_html', 'factlib/report/tables.py'),
                                        'factlib.report.tables._is_bool': ('report/tables.html#_is_bool', 'factlib/report/tables.py'),
                                        'factlib.report.tables._is_number': ('report/tables.html#_is_number', 'factlib/report/tables.py'),

@@ -106,7 +106,8 @@ def _bound_result(prepared, alternative, level, limits):
     if alternative != 'two-sided':
         side = p if r.one_sided else p/2 # at a limit only one side can be wrong
         p = side if toward else 1 - side
-    definition = f"{about['definition']}; all are the same: an exact bound within {limits[0]:g} to {limits[1]:g}, no t"
+    within = f'an exact bound within {limits[0]:g} to {limits[1]:g}, no t'
+    definition = f"{about['definition']}; all are the same: {within}"
     return Result(r.estimate, p=p, ci=r.ci, kind=r.kind, **about | dict(definition=definition, note=r.note))
 
 def _t_result(prepared, alternative, level, null=0):

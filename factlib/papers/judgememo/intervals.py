@@ -15,14 +15,15 @@ from ...validity.paired import paired_t
 # %% ../../../nbs/papers/judgememo/intervals.ipynb #intervals-room-tables
 TABLES = ('fig3.11', 'fig3.12', 'figA.23', 'figA.24', 'figA.25')
 
-SCALE, DROPS, CHANGES = (1, 5), (-4, 4), (-8, 8) # What a score, a difference of two, and one of two of these can be
+# What a score, a difference of two, and one of two of these can be
+SCALE, DROPS, CHANGES = (1, 5), (-4, 4), (-8, 8)
 
 def mean_interval(
     values, # Numbers, empty for missing
     limits:tuple=SCALE, # The least and the greatest number that there can be
 )->dict: # mean, ci_low, ci_high (None below two numbers), n (numbers there), asked (all)
-    """Mean with its 95 % t interval, or an exact bound where all numbers are the same. An end beyond what the mean can be
-    is moved there, which takes away no value that could be true."""
+    """Mean with its 95 % t interval, or an exact bound where all numbers are the same. An end beyond what the mean can
+    be is moved there, which takes away no value that could be true."""
     r = paired_t(list(values), limits=limits)
     low, high = (None if end is None else min(max(end, limits[0]), limits[1]) for end in (r.low, r.high))
     return dict(mean=r.estimate, ci_low=low, ci_high=high, n=r.n, asked=r.asked)
