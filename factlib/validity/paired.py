@@ -137,7 +137,7 @@ def paired_t(
 
     With G groups se^2 = G/(G-1) * sum over groups of (sum of residuals)^2 / n^2, df = G - 1. With unequal ones p and ci
     are by sign flips (`kind` says so), or below six groups those of `intervals.interval`. Where nothing varies there is
-    no t; with `limits` p and ci are then the exact bound of `intervals.interval`, in all other cases they do nothing."""
+    no t; with `limits` p and ci are then the exact bound of `intervals.interval`. Elsewhere `limits` does nothing."""
     check_choice(alternative, ALTERNATIVES, 'alternative')
     level = check_share(level, 'level')
     what = f'mean difference; t = mean/se, {alternative}; two-sided {percent(level)} CI'
