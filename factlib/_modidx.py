@@ -1892,6 +1892,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                     'factlib/benchmarks/score_roles.py'),
                                                 'factlib.benchmarks.score_roles._fits': ( 'benchmarks/score_roles.html#_fits',
                                                                                           'factlib/benchmarks/score_roles.py'),
+                                                'factlib.benchmarks.score_roles._holds_many': ( 'benchmarks/score_roles.html#_holds_many',
+                                                                                                'factlib/benchmarks/score_roles.py'),
                                                 'factlib.benchmarks.score_roles._is_rater': ( 'benchmarks/score_roles.html#_is_rater',
                                                                                               'factlib/benchmarks/score_roles.py'),
                                                 'factlib.benchmarks.score_roles._named': ( 'benchmarks/score_roles.html#_named',
