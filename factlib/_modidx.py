@@ -8255,6 +8255,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                'factlib/runs/execute.py'),
                                       'factlib.runs.execute._literal': ('runs/execute.html#_literal', 'factlib/runs/execute.py'),
                                       'factlib.runs.execute._papermill': ('runs/execute.html#_papermill', 'factlib/runs/execute.py'),
+                                      'factlib.runs.execute._papermill_package': ( 'runs/execute.html#_papermill_package',
+                                                                                   'factlib/runs/execute.py'),
                                       'factlib.runs.execute._seal': ('runs/execute.html#_seal', 'factlib/runs/execute.py'),
                                       'factlib.runs.execute._started': ('runs/execute.html#_started', 'factlib/runs/execute.py'),
                                       'factlib.runs.execute.environment': ('runs/execute.html#environment', 'factlib/runs/execute.py'),
