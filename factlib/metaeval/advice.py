@@ -379,7 +379,8 @@ def best_findings(
     "Who has the highest AUC; if that one was tuned there, also the highest of the others."
     def at(r):
         interval = None if is_missing(r.ci_low) else (r.ci_low, r.ci_high)
-        return (f'{r.evaluator}{" (tuned there)" if r.tuned else ""} {format_estimate(r.estimate, interval, 2)}'
+        said = format_estimate(r.estimate, interval, 2, limits=(0, 1))
+        return (f'{r.evaluator}{" (tuned there)" if r.tuned else ""} {said}'
                 + ('' if interval else ' (no interval)'))
     found, (real, control) = [], _split(known)
     for name, mine in real.groupby('benchmark', sort=False):
