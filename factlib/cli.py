@@ -271,7 +271,7 @@ def evaluate_own(path, names, out, model, base_url, request, weighted, columns, 
 # %% ../nbs/cli.ipynb #cli-trust
 def _say_trust(found, page):
     "What was taken for what, the decisions, the habits and the page."
-    for line in [*found.said, *found.warnings]: click.echo(line)
+    for line in dict.fromkeys([*found.said, *found.warnings]): click.echo(line)
     click.echo()
     for d in found.decisions.itertuples(): click.echo(f'{d.judge}, {d.use}: {d.decision.upper()}. {d.why}')
     for h in found.habits[found.habits.found == True].itertuples():
