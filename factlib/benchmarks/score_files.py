@@ -23,14 +23,14 @@ from ..core.records import BadInput, DataFrame
 class ScoreFile:
     "Scores of judges and people, a row an item."
     name: str          # Of the file, or 'frame'
-    frame: DataFrame   # item, row, then of group, system, text, source, time, position those that there are, then a column
-                       # of float codes for each judge and person, NaN where there is nothing
+    frame: DataFrame   # item, row, then of group, system, text, source, time, position those that there are, then
+                       # a column of float codes for each judge and person, NaN where there is nothing
     judges: tuple      # Names of columns
     humans: tuple      # Names of columns
     scale: Scale       # Of people, and of judges unless `scales` says otherwise
     scales: dict       # Column -> its own `Scale`
     roles: DataFrame   # column, role, why, flag: what each column was taken for
-    odd: DataFrame     # column, value, n, taken_for: what was no plain number or label, and counted as missing or as a number
+    odd: DataFrame     # column, value, n, taken_for: what was no plain number or label (missing, or the number it is)
     said: tuple        # The same in sentences: a line a role, then what was done, found and proposed
     clustered: str     # '', or the column by which the rows seem to be clustered though no group is given
     group_given: bool  # Is there a group?
@@ -51,19 +51,21 @@ def _items(frame, roles, is_rating=False):
     lacking = frame[own].isna().any(axis=1)
     items = _joined(frame, own)
     if lacking.any():
-        roles.said.append(f'{int(lacking.sum()):,} rows have no {own[0]!r}: each is an item of its own, named by its row.')
+        n = int(lacking.sum())
+        roles.said.append(f'{n:,} rows have no {own[0]!r}: each is an item of its own, named by its row.')
         items = items.where(~lacking, 'row ' + pd.Series((frame.index + 1).astype(str), frame.index))
     again = items.duplicated(keep=False)
     if not again.any(): return items, ''
     systems = frame[system[0]].astype(str) if system else items
     if systems[again].groupby(items[again]).nunique().max() > 1:
-        roles.said.append(f'{own[0]!r} stands beside several systems: an item is {own[0]!r} and {system[0]!r} together.')
+        roles.said.append(f'{own[0]!r} stands beside several systems: an item is {own[0]!r} and {system[0]!r} '
+                          'together.')
         return items + '/' + systems, own[0]
     if is_rating or any(why == 'given' for _, role, why, _ in roles.rows if role == 'item'): return items, ''
     other = _differing_text(frame[again], items[again], roles)
     if not other: return items, ''
-    roles.said.append(f'{own[0]!r} comes again with another {other!r}, so it does not name what was judged: each row is an item '
-                      f'of its own (--item {own[0]} takes equal ones as one).')
+    roles.said.append(f'{own[0]!r} comes again with another {other!r}, so it does not name what was judged: each row '
+                      f'is an item of its own (--item {own[0]} takes equal ones as one).')
     roles.rows = [row for row in roles.rows if row[1] != 'item']
     del roles.others['item']
     return pd.Series((frame.index + 1).astype(str), frame.index), own[0]
@@ -93,8 +95,8 @@ def _check_criterion(frame, item, rater, score):
     for name in frame.columns:
         if name in (*item, rater, score) or not set(name_words(name)) & _CRITERIA or frame[name].nunique() < 2: continue
         some = some_names(frame[name].dropna().astype(str).unique(), 4)
-        raise BadInput(f'The same raters rated the same items several times, by {name!r} ({some}): keep the rows of one, '
-                       f'or make it a part of the item, as --item {",".join([*item, name])!r}.')
+        raise BadInput(f'The same raters rated the same items several times, by {name!r} ({some}): keep the rows '
+                       f'of one, or make it a part of the item, as --item {",".join([*item, name])!r}.')
 
 def _rating_keys(frame, roles, rater, score):
     "(what each rating is about, what repeats in several systems, numbers of the rows that they make, raters)."
@@ -113,7 +115,8 @@ def _rating_keys(frame, roles, rater, score):
     ratings = pd.DataFrame(dict(item=keys[0], position=keys[1], rater=pd.factorize(raters)[0]))
     again = ratings.groupby(['item', 'position', 'rater']).cumcount()
     if again.any(): _check_criterion(frame, item, rater, score)
-    return items, repeated, ratings.assign(again=again).groupby(['item', 'position', 'again'], sort=False).ngroup(), raters
+    codes = ratings.assign(again=again).groupby(['item', 'position', 'again'], sort=False).ngroup()
+    return items, repeated, codes, raters
 
 def _same_in_all(column, codes):
     "What a column says of each new row; None if it says several things of one."
@@ -131,7 +134,8 @@ def _pivot(frame, roles, rater, score):
     said = frame[score]
     if said.isna().any(): said = said.astype(object).where(said.notna(), '') # asked, and nothing was said
     who, names = pd.factorize(raters)
-    columns = {name: frame[name].iloc[first].reset_index(drop=True) for name in frame.columns if name not in (rater, score)}
+    columns = {name: frame[name].iloc[first].reset_index(drop=True) for name in frame.columns
+               if name not in (rater, score)}
     for name in list(columns):
         if any(name in own for own in roles.others.values()) or not is_score(frame[name], name): continue
         same = _same_in_all(frame[name], codes)
@@ -210,22 +214,25 @@ def _turn(codes, scales, roles, higher):
     "Turns columns in which more is worse."
     names = [name for name in codes if (higher == 'worse') != (name in roles.turned)]
     for name in names:
-        if scales[name].kind == 'nominal': raise BadInput(f'{name!r} has labels without an order, which can\'t be turned: '
-                                                          "say which are better, as --order 'worse < better'.")
-        alike = [scales[other] for other in names if are_shared(scales[name], scales[other]) and not scales[other].labels]
+        if scales[name].kind == 'nominal':
+            raise BadInput(f"{name!r} has labels without an order, which can't be turned: say which are better, "
+                           "as --order 'worse < better'.")
+        alike = [scales[other] for other in names
+                 if are_shared(scales[name], scales[other]) and not scales[other].labels]
         ends = [end for s in alike or [scales[name]] for end in (s.low, s.high) if end is not None]
         if ends: codes[name], scales[name] = _turned(codes[name], scales[name], min(ends), max(ends))
-    if names: roles.said.append(f'Turned round, so that more is better: {some_names(names, 6)} (--higher changes it).')
+    if names:
+        roles.said.append(f'Turned round, so that more is better: {some_names(names, 6)} (--higher changes it).')
 
-_WORSE = frozenset('hallucination hallucinations hallucinated error errors toxicity toxic harm harmful unsafe violation violations '
-                   'mistakes issues bias incoherence contradiction contradictions'.split())
+_WORSE = frozenset('''hallucination hallucinations hallucinated error errors toxicity toxic harm harmful unsafe
+    violation violations mistakes issues bias incoherence contradiction contradictions'''.split())
 
 def _say_direction(roles, names, higher):
     "A line where a name sounds as if more were worse."
     for name in names:
         if set(name_words(name)) & _WORSE and higher == 'better' and name not in roles.turned:
-            roles.said.append(f'{name!r} sounds as if more were worse, and is taken as if more were better: --higher worse turns '
-                              'all scores round, a minus before its name this column alone.')
+            roles.said.append(f'{name!r} sounds as if more were worse, and is taken as if more were better: --higher '
+                              'worse turns all scores round, a minus before its name this column alone.')
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-scales
 def _common_scale(scales, roles):
@@ -238,8 +245,9 @@ def _common_scale(scales, roles):
     others = [name for name in scales if not are_shared(scales[name], scale)]
     if others:
         shown = '; '.join(f'{name!r} is {scales[name]}' for name in others[:3])
-        roles.said.append(f'Scales differ: people\'s is {scale}, but {shown}{" and so on" if len(others) > 3 else ""}: what needs '
-                          'one scale (accuracy, bias) is not computed between them.')
+        more = ' and so on' if len(others) > 3 else ''
+        roles.said.append(f"Scales differ: people's is {scale}, but {shown}{more}: what needs one scale (accuracy, "
+                          'bias) is not computed between them.')
     return scale
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-build
@@ -294,8 +302,9 @@ def _say_clusters(wide, roles):
     if not best: return ''
     others = [f'{name!r} ({n:,})' for name, n in all_found.items() if name != best][:4]
     more = f'; also {", ".join(others)}' if others else ''
-    roles.said.append(f'Rows are not independent: {best!r} repeats ({all_found[best]:,} different in {len(wide.frame):,} rows{more}), '
-                      f'and no group is given. --group {best!r} takes rows of one as one.')
+    counted = f'{all_found[best]:,} different in {len(wide.frame):,} rows{more}'
+    roles.said.append(f'Rows are not independent: {best!r} repeats ({counted}), and no group is given. '
+                      f'--group {best!r} takes rows of one as one.')
     return best
 
 def _score_file(table, ask):
@@ -314,11 +323,11 @@ def _score_file(table, ask):
     _turn(codes, scales, roles, ask.higher)
     scale, clustered = _common_scale(scales, roles), _say_clusters(wide, roles)
     repeats = int(pd.Series(wide.items).duplicated().sum())
-    if repeats and 'item' in roles.others: roles.said.append(f'{repeats:,} rows are of an item that has another row: kept, as the '
-                                                            'same item judged again (--item says another).')
-    about = _about(wide, roles)
-    frame = pd.concat([about, pd.DataFrame({name: codes[name].reset_index(drop=True)
-                                     for name in [*roles.judges, *roles.humans]})], axis=1)
+    if repeats and 'item' in roles.others:
+        roles.said.append(f'{repeats:,} rows are of an item that has another row: kept, as the same item judged again '
+                          '(--item says another).')
+    scores = pd.DataFrame({name: codes[name].reset_index(drop=True) for name in [*roles.judges, *roles.humans]})
+    frame = pd.concat([_about(wide, roles), scores], axis=1)
     odd = pd.concat([c.odd for c in cells], ignore_index=True)
     said = [*roles.lines(), *table.said, *roles.said, *(line for c in cells for line in c.said)]
     return ScoreFile(table.name, frame, tuple(roles.judges), tuple(roles.humans), scale, scales, roles.frame(), odd,

@@ -23,25 +23,27 @@ def name_words(
     spaced = re.sub(r'(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)', ' ', str(name))
     return re.findall(r'[^\W_]+', spaced.lower())
 
-_PEOPLE = frozenset('''human humans annotator annotators annotation annotations annotated annot person people persons expert
-    experts worker workers mturk turker gold golden manual crowd reviewer labeler labeller majority layperson rater raters
-    participant user'''.split())
-_MODELS = frozenset('''gpt chatgpt claude opus sonnet haiku gemini llama mistral mixtral qwen palm falcon deepseek prometheus
-    grok gemma phi cohere vicuna bard davinci turbo hhem trueteacher summac alignscore minicheck bertscore bartscore rouge bleu
-    ragas deepeval meteor chrf bleurt comet unieval geval factscore dovescore nli deberta roberta bert selfcheck questeval mover infolm cider
-    supert blanc nemotron kimi glm yi'''.split())
-_JUDGES = frozenset('''judge judges judged llm llms autorater auto automatic automated metric metrics evaluator grader
-    prediction predictions predicted pred critic detector scorer scorers classifier'''.split())
+_PEOPLE = frozenset('''human humans annotator annotators annotation annotations annotated annot person people
+    persons expert experts worker workers mturk turker gold golden manual crowd reviewer labeler labeller majority
+    layperson rater raters participant user'''.split())
+_MODELS = frozenset('''gpt chatgpt claude opus sonnet haiku gemini llama mistral mixtral qwen palm falcon deepseek
+    prometheus grok gemma phi cohere vicuna bard davinci turbo hhem trueteacher summac alignscore minicheck
+    bertscore bartscore rouge bleu ragas deepeval meteor chrf bleurt comet unieval geval factscore dovescore nli
+    deberta roberta bert selfcheck questeval mover infolm cider supert blanc nemotron kimi glm yi'''.split())
+_JUDGES = frozenset('''judge judges judged llm llms autorater auto automatic automated metric metrics evaluator
+    grader prediction predictions predicted pred critic detector scorer scorers classifier'''.split())
 _EITHER = frozenset('evaluator grader scorer assessor'.split()) # a person as well as a model
-_FRAMEWORKS = frozenset('''faithfulness answer_relevancy answer_relevance response_relevancy context_precision context_recall
-    context_entity_recall context_relevancy context_utilization answer_correctness answer_similarity semantic_similarity
-    factual_correctness noise_sensitivity nv_accuracy nv_context_relevance nv_response_groundedness
-    llm_context_precision_with_reference llm_context_precision_without_reference summary_score aspect_critic
-    hallucination_metric answer_relevancy_metric g_eval'''.split()) # what RAGAS and DeepEval call their measures
-_NO_SCORE = frozenset('''cost costs price usd dollars time seconds ms minutes latency duration tokens token length len chars
-    words characters seed temperature version epoch turn date timestamp id ids idx index hash row line size usage url path file
-    start end span name names place confidence threshold year age gender created updated at explanation reason reasoning rationale
-    comment comments note notes feedback justification critique evidence prompt completion type split'''.split())
+# what RAGAS and DeepEval call their measures
+_FRAMEWORKS = frozenset('''faithfulness answer_relevancy answer_relevance response_relevancy context_precision
+    context_recall context_entity_recall context_relevancy context_utilization answer_correctness answer_similarity
+    semantic_similarity factual_correctness noise_sensitivity nv_accuracy nv_context_relevance
+    nv_response_groundedness llm_context_precision_with_reference llm_context_precision_without_reference
+    summary_score aspect_critic hallucination_metric answer_relevancy_metric g_eval'''.split())
+_NO_SCORE = frozenset('''cost costs price usd dollars time seconds ms minutes latency duration tokens token length
+    len chars words characters seed temperature version epoch turn date timestamp id ids idx index hash row line
+    size usage url path file start end span name names place confidence threshold year age gender created updated at
+    explanation reason reasoning rationale comment comments note notes feedback justification critique evidence
+    prompt completion type split'''.split())
 _TEXTS = frozenset('text response answer output summary source input question query context story target'.split())
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-said-of
@@ -61,6 +63,10 @@ def names_of(
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-values
 _SAMPLE, _MOST_LABELS = 2000, 20
 
+def _holds_many(cell):
+    "Whether a cell lists several things, or none."
+    return isinstance(cell, (dict, list, tuple)) and len(cell) != 1 or getattr(cell, 'ndim', 0) > 0
+
 def is_score(
     column:Series, # Of a table
     name:str, # Of it
@@ -72,12 +78,12 @@ def is_score(
     if words and len(words) > 1 and words[-1].isdigit() and words[-2] in _NO_SCORE - {'time'}: return False
     if column.dtype == bool or pd.api.types.is_numeric_dtype(column): return bool(column.notna().any())
     some = column.dropna().iloc[:_SAMPLE]
-    if some.map(lambda cell: isinstance(cell, (dict, list, tuple)) and len(cell) != 1 or hasattr(cell, 'tolist')
-                and getattr(cell, 'ndim', 0)).any(): return False
+    if some.map(_holds_many).any(): return False
     texts = some.astype(str).str.strip()
     texts = texts[~texts.str.lower().isin(EMPTY)]
     if texts.empty: return False
-    numbers = pd.to_numeric(texts.str.replace(',', '.').str.replace(r'\s*(/\s*\d+|%)$', '', regex=True), errors='coerce')
+    bare = texts.str.replace(',', '.').str.replace(r'\s*(/\s*\d+|%)$', '', regex=True)
+    numbers = pd.to_numeric(bare, errors='coerce')
     if numbers.notna().mean() >= .8: return True
     labels = texts.str.lower().unique()
     is_few = len(labels) <= min(_MOST_LABELS, max(2, len(texts)//2)) and max(map(len, labels)) <= 40
@@ -94,13 +100,15 @@ def is_text(
     if words and words[-1] in _NO_SCORE: return False
     some = column.dropna().iloc[:_SAMPLE]
     texts = some[some.map(lambda cell: isinstance(cell, str))].astype(str)
-    return len(texts) > 0 and len(texts) == len(some) and float(texts.str.contains(r'\s').mean()) > .5 and texts.str.len().mean() > 12
+    if not len(texts) or len(texts) < len(some): return False
+    return float(texts.str.contains(r'\s').mean()) > .5 and float(texts.str.len().mean()) > 12
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-other
 OTHER_ROLES = dict(
     item=('item', 'item_id', 'example_id', 'sample_id', 'instance_id', 'id', 'uid', 'uuid', 'key'),
     group=('group', 'group_id', 'cluster', 'cluster_id'),
-    system=('system', 'system_id', 'system_name', 'summarizer', 'writer', 'generator', 'model', 'model_id', 'model_name'),
+    system=('system', 'system_id', 'system_name', 'summarizer', 'writer', 'generator', 'model', 'model_id',
+            'model_name'),
     text=('target', 'text', *KNOWN_COLUMNS['target']),
     source=('source', *KNOWN_COLUMNS['source']),
     time=('time', 'timestamp', 'date', 'created_at', 'judged_at', 'datetime'),
@@ -109,8 +117,8 @@ OTHER_ROLES = dict(
 WEAK_HUMANS = ('label', 'labels', 'truth', 'ground_truth', 'target', 'expected', 'is_correct', 'label_human')
 WEAK_JUDGES = ('score', 'verdict', 'prediction', 'value', 'scores', 'output')
 _OTHERS = {name for names in OTHER_ROLES.values() for name in names} - {*WEAK_HUMANS, *WEAK_JUDGES} # are no scores
-_NEAR = frozenset('''source sources doc document article story passage context topic subtopic book plot novel paper question prompt
-    query instruction input conversation dialog dialogue thread session chat patient'''.split())
+_NEAR = frozenset('''source sources doc document article story passage context topic subtopic book plot novel paper
+    question prompt query instruction input conversation dialog dialogue thread session chat patient'''.split())
 
 def plain_name(
     name:str, # Of a column
@@ -249,8 +257,9 @@ def find_scorers(
     if not all(given.values()): _check_criteria(roles.judges, roles.humans)
     many = max(roles.judges, roles.humans, key=len)
     if len(many) > _MOST_JUDGES and not all(given.values()):
-        raise BadInput(f'{len(many):,} columns look like {"judges" if many is roles.judges else "people"}: name those that '
-                       f'matter, as --judge {roles.judges[0]!r} --human {roles.humans[0]!r}.')
+        kind = 'judges' if many is roles.judges else 'people'
+        raise BadInput(f'{len(many):,} columns look like {kind}: name those that matter, as '
+                       f'--judge {roles.judges[0]!r} --human {roles.humans[0]!r}.')
 
 def _need_both(frame, roles, used):
     "A `BadInput` if judges or people are lacking."
@@ -266,10 +275,10 @@ class NoScorers(BadInput):
     "No column is known as a judge, or as a person."
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-raters
-_RATERS = frozenset('''rater annotator worker judge evaluator grader labeler labeller assessor scorer reviewer expert method
-    metric participant'''.split())
-_SCORES = ('score', 'rating', 'value', 'verdict', 'grade', 'judgement', 'judgment', 'mark', 'vote', 'stars', 'answer', 'label')
-
+_RATERS = frozenset('''rater annotator worker judge evaluator grader labeler labeller assessor scorer reviewer
+    expert method metric participant'''.split())
+_SCORES = ('score', 'rating', 'value', 'verdict', 'grade', 'judgement', 'judgment', 'mark', 'vote', 'stars', 'answer',
+           'label')
 _MEASURES = frozenset('method metric'.split())
 
 def _is_rater(column, name):
@@ -341,7 +350,8 @@ def find_others(
         else:
             fitting = [c for c in _named(frame, names, taken) if _fits(role, frame[c])]
             if role in ('text', 'source') and len(fitting) > 1 and fitting[0] != role:
-                roles.said.append(f'{fitting[0]!r} and {fitting[1]!r} could both be the {role}, so none is taken; --{role} says which.')
+                roles.said.append(f'{fitting[0]!r} and {fitting[1]!r} could both be the {role}, so none is taken; '
+                                  f'--{role} says which.')
                 continue
             if not fitting: continue
             roles.others[role], why = fitting[:1], 'its name'
@@ -366,7 +376,8 @@ def find_cluster(
     found = {}
     for name in frame.columns:
         words = name_words(name.split('.')[-1])
-        if name in taken or not set(words) & _NEAR or names_of(name) or words[-1] in _NO_SCORE - {'id', 'idx', 'index', 'name'}: continue
+        if name in taken or not set(words) & _NEAR or names_of(name): continue
+        if words[-1] in _NO_SCORE - {'id', 'idx', 'index', 'name'}: continue
         cells = frame[name]
         if pd.api.types.is_float_dtype(cells): continue
         if cells.dtype == object: cells = cells.map(lambda cell: None if cell is None else str(cell))

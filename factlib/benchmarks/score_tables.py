@@ -21,7 +21,7 @@ class ScoreTable:
     name: str        # Of the file, or 'frame'
     frame: DataFrame # Texts from CSV, values from JSON and parquet
     form: str        # What the file is, in words
-    roles: dict = field(default_factory=dict) # Role -> column (judge, human: columns), where the form of the file says it
+    roles: dict = field(default_factory=dict) # Role -> column (judge, human: columns), where the form tells it
     comma: bool = False # Are its numbers written with a decimal comma?
     said: tuple = ()    # What was done to make a table of it
 
@@ -123,7 +123,8 @@ def _csv_table(path):
     "A CSV file as a table."
     separator, names = csv_header(path)
     if path.stat().st_size > MOST_TABLE:
-        raise BadInput(f'{str(path)!r} has more than the {MOST_TABLE/1e9:,.1f} GB that are read at once: leave rows out.')
+        raise BadInput(f'{str(path)!r} has more than the {MOST_TABLE/1e9:,.1f} GB that are read at once: '
+                       'leave rows out.')
     frame = csv_frame(path)
     unnamed = [name for name in frame.columns if str(name).startswith('Unnamed: ') and name not in names]
     if unnamed == ['Unnamed: 0'] and names[:1] == ['']: frame = frame.drop(columns=unnamed) # the index of a data frame
@@ -217,8 +218,9 @@ def _matched(lists, place):
     first = [part[key] for part in lists[objects[0]]]
     for name in objects[1:]:
         found = {part[key]: part for part in lists[name]}
-        if set(found) != set(first): raise BadInput(f'Row {place}: the lists {objects[0]!r} and {name!r} can\'t be matched '
-                                                    f'by {key!r}: make them list the same things.')
+        if set(found) != set(first):
+            raise BadInput(f"Row {place}: the lists {objects[0]!r} and {name!r} can't be matched by {key!r}: "
+                           'make them list the same things.')
         lists = lists | {name: [found[x] for x in first]}
     return lists
 
@@ -246,12 +248,14 @@ def one_row_each(
     names = _chosen_lists(lists, wanted)
     rows, parents = [], []
     for i, own in enumerate(zip(*(lists[name] for name in names))):
-        parts = _matched({name: list(part) if isinstance(part, (list, tuple)) else [] for name, part in zip(names, own)}, i + 1)
+        listed = {name: list(part) if isinstance(part, (list, tuple)) else [] for name, part in zip(names, own)}
+        parts = _matched(listed, i + 1)
         each = [dict(zip(parts, cells)) for cells in zip(*parts.values())] or [{}]
         rows += [row | (dict(place=place) if 'place' not in table.frame else {}) for place, row in enumerate(each)]
         parents.append(len(each))
     kept = table.frame.drop(columns=names)
     above = kept.loc[np.repeat(kept.index, parents)].reset_index(drop=True)
     below = flat_frame(rows, repr(table.name))
-    said = f'{", ".join(map(repr, names[:3]))}{" and others" if len(names) > 3 else ""}: each entry of these lists is a row.'
+    more = ' and others' if len(names) > 3 else ''
+    said = f'{", ".join(map(repr, names[:3]))}{more}: each entry of these lists is a row.'
     return frame_table(dataclasses.replace(table, frame=pd.concat([above, below], axis=1), said=(*table.said, said)))

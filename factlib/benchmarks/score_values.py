@@ -44,10 +44,10 @@ def distinct_cells(
     return codes, pd.Series(values, dtype='str'), np.bincount(codes[codes >= 0], minlength=len(values))
 
 # %% ../../nbs/benchmarks/score_values.ipynb #score_values-forms
-EMPTY = frozenset({'', 'n/a', 'na', 'nan', 'null', 'nil', '-', '--', '\u2013', '\u2014', '.', '?', '#n/a', '<na>', 'nat',
-                   'none', 'missing', 'not available', 'not applicable', 'no answer', 'unscored', '[]', '{}',
+EMPTY = frozenset({'', 'n/a', 'na', 'nan', 'null', 'nil', '-', '--', '\u2013', '\u2014', '.', '?', '#n/a', '<na>',
+                   'nat', 'none', 'missing', 'not available', 'not applicable', 'no answer', 'unscored', '[]', '{}',
                    'inf', '-inf', '+inf', 'infinity', '-infinity', '#div/0!', '#value!', '#ref!'})
-ABSENT = EMPTY | {str(absence) for absence in Absence} | {'error', 'failed', 'unknown', 'invalid', 'skipped', 'timeout'}
+ABSENT = EMPTY | set(map(str, Absence)) | {'error', 'failed', 'unknown', 'invalid', 'skipped', 'timeout'}
 _COMMA = r'[+-]?\d+,\d+'
 _THOUSAND = r'[+-]?[1-9]\d{0,2},\d{3}'
 _SHARE = r'([+-]?\d+(?:[.,]\d+)?)\s*(?:/|out of)\s*(\d+(?:[.,]\d+)?)'
@@ -167,24 +167,26 @@ def read_cells(
     numbers = labels = None
     if are_labels:
         words = forms.value.str.strip().where(forms.form == 'label')
-        labels = pd.Series(np.append(words.to_numpy(object), None)[codes], column.index, dtype='str')
+        labels = pd.Series(np.append(words.to_numpy(object), np.array([None]))[codes], column.index, dtype='str')
     else: numbers = pd.Series(np.append(forms.number.to_numpy(float), np.nan)[codes], column.index)
     return Cells(name, numbers, labels, odd, tuple(sentences), limits, problem)
 
 # %% ../../nbs/benchmarks/score_values.ipynb #score_values-words
-_GOOD = frozenset('''yes y true pass passed passes correct right good supported support supports faithful consistent accept
-    accepted acceptable relevant valid safe factual entailed entailment entails grounded success successful ok covered
-    better accurate coherent fluent helpful harmless attributable agree'''.split())
-_BAD = frozenset('''n false fail failed fails wrong bad reject rejected refuted contradicted contradiction hallucinated
-    hallucination hallucinations lie manipulated worse error errors inaccurate harmful unfaithful disagree toxic'''.split())
+_GOOD = frozenset('''yes y true pass passed passes correct right good supported support supports faithful consistent
+    accept accepted acceptable relevant valid safe factual entailed entailment entails grounded success successful
+    ok covered better accurate coherent fluent helpful harmless attributable agree'''.split())
+_BAD = frozenset('''n false fail failed fails wrong bad reject rejected refuted contradicted contradiction
+    hallucinated hallucination hallucinations lie manipulated worse error errors inaccurate harmful unfaithful
+    disagree toxic'''.split())
 _NEGATIONS = frozenset('no not non none never zero without'.split())
 _HALF = frozenset('partial partially partly somewhat mixed borderline'.split())
 _WHOLE = frozenset('full fully complete completely entirely all'.split())
 _STEPS = tuple(tuple(frozenset(step.split('|')) for step in line.split()) for line in '''
-    terrible|awful|horrible very_poor|very_bad poor|bad fair|mediocre ok|okay|average|acceptable|neutral good very_good|great excellent|perfect|outstanding
-    very_low low medium|moderate|mid high very_high
-    strongly_disagree disagree neutral|neither|neither_agree_nor_disagree|undecided agree strongly_agree
-    never rarely|seldom sometimes|occasionally often|frequently always'''.strip().splitlines())
+    terrible|awful|horrible very_poor|very_bad poor|bad fair|mediocre ok|okay|average|acceptable|neutral
+        good very_good|great excellent|perfect|outstanding;
+    very_low low medium|moderate|mid high very_high;
+    strongly_disagree disagree neutral|neither|neither_agree_nor_disagree|undecided agree strongly_agree;
+    never rarely|seldom sometimes|occasionally often|frequently always'''.split(';'))
 
 def _goodness(label):
     "0 for words of failing, 1 for words of passing, .5 between; None for other words."
@@ -201,7 +203,8 @@ def _goodness(label):
     return 1. - value if is_negated else value
 
 # %% ../../nbs/benchmarks/score_values.ipynb #score_values-pair
-_NOISE = frozenset('model output answer assistant response wins win is better system option candidate winner the'.split())
+_NOISE = frozenset('''model output answer assistant response wins win is better system option candidate winner
+    the'''.split())
 _SIDES = dict(a=1., first=1., left=1., b=0., second=0., right=0.) | dict.fromkeys(_TIES, .5)
 
 def _side(label, numbered=False):
