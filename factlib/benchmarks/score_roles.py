@@ -10,9 +10,11 @@ __all__ = ['OTHER_ROLES', 'WEAK_HUMANS', 'WEAK_JUDGES', 'name_words', 'names_of'
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-imports
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
 
 from .own_files import KNOWN_COLUMNS
-from .score_values import EMPTY, label_order
+from .score_values import cell_forms, distinct_cells, label_order
 from ..core.records import BadInput, DataFrame, Series
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-words
@@ -23,25 +25,29 @@ def name_words(
     spaced = re.sub(r'(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)', ' ', str(name))
     return re.findall(r'[^\W_]+', spaced.lower())
 
-_PEOPLE = frozenset('''human humans annotator annotators annotation annotations annotated annot person people persons expert
-    experts worker workers mturk turker gold golden manual crowd reviewer labeler labeller majority layperson rater raters
-    participant user'''.split())
-_MODELS = frozenset('''gpt chatgpt claude opus sonnet haiku gemini llama mistral mixtral qwen palm falcon deepseek prometheus
-    grok gemma phi cohere vicuna bard davinci turbo hhem trueteacher summac alignscore minicheck bertscore bartscore rouge bleu
-    ragas deepeval meteor chrf bleurt comet unieval geval factscore dovescore nli deberta roberta bert selfcheck questeval mover infolm cider
-    supert blanc nemotron kimi glm yi'''.split())
+_PEOPLE = frozenset('''human humans annotator annotators annotation annotations annotated annot person people
+    persons expert experts worker workers mturk turker gold golden manual crowd reviewer
+    labeler labeller majority layperson rater raters participant user'''.split())
+_MODELS = frozenset('''gpt chatgpt claude opus sonnet haiku gemini llama mistral mixtral qwen palm falcon
+    deepseek prometheus grok gemma phi cohere vicuna bard davinci turbo hhem trueteacher
+    summac alignscore minicheck bertscore bartscore rouge bleu ragas deepeval meteor chrf
+    bleurt comet unieval geval factscore dovescore nli deberta roberta bert selfcheck
+    questeval mover infolm cider supert blanc nemotron kimi glm yi'''.split())
 _JUDGES = frozenset('''judge judges judged llm llms autorater auto automatic automated metric metrics evaluator grader
     prediction predictions predicted pred critic detector scorer scorers classifier'''.split())
 _EITHER = frozenset('evaluator grader scorer assessor'.split()) # a person as well as a model
-_FRAMEWORKS = frozenset('''faithfulness answer_relevancy answer_relevance response_relevancy context_precision context_recall
-    context_entity_recall context_relevancy context_utilization answer_correctness answer_similarity semantic_similarity
-    factual_correctness noise_sensitivity nv_accuracy nv_context_relevance nv_response_groundedness
-    llm_context_precision_with_reference llm_context_precision_without_reference summary_score aspect_critic
-    hallucination_metric answer_relevancy_metric g_eval'''.split()) # what RAGAS and DeepEval call their measures
-_NO_SCORE = frozenset('''cost costs price usd dollars time seconds ms minutes latency duration tokens token length len chars
-    words characters seed temperature version epoch turn date timestamp id ids idx index hash row line size usage url path file
-    start end span name names place confidence threshold year age gender created updated at explanation reason reasoning rationale
-    comment comments note notes feedback justification critique evidence prompt completion type split'''.split())
+_FRAMEWORKS = frozenset('''faithfulness answer_relevancy answer_relevance response_relevancy context_precision
+    context_recall context_entity_recall context_relevancy context_utilization
+    answer_correctness answer_similarity semantic_similarity factual_correctness
+    noise_sensitivity nv_accuracy nv_context_relevance nv_response_groundedness
+    llm_context_precision_with_reference llm_context_precision_without_reference summary_score
+    aspect_critic hallucination_metric answer_relevancy_metric g_eval'''.split()) # what RAGAS and DeepEval call theirs
+_NO_SCORE = frozenset('''cost costs price usd dollars time seconds ms minutes latency duration tokens token length
+    len chars words characters seed temperature version epoch turn date timestamp id ids idx
+    index hash row line size usage url path file start end span name names place confidence
+    threshold year age gender created updated at explanation reason reasoning rationale
+    comment comments note notes feedback justification critique evidence prompt completion
+    type split'''.split())
 _TEXTS = frozenset('text response answer output summary source input question query context story target'.split())
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-said-of
@@ -51,8 +57,8 @@ def names_of(
     "What a name speaks of."
     words = set(name_words(name))
     human, model, judge = words & _PEOPLE, words & _MODELS, words & (_JUDGES - _EITHER)
-    plain = '_'.join(re.findall(r'[a-z0-9]+', str(name).lower()))
-    if plain in _FRAMEWORKS or plain.split('_metrics_')[-1] in _FRAMEWORKS: return 'judge'
+    bare = re.sub(r'\(.*\)', '', str(name).lower()) # of "factual_correctness(mode=f1)"
+    if '_'.join(re.findall(r'[a-z0-9]+', bare)) in _FRAMEWORKS: return 'judge'
     if human and model: return 'both'
     if human: return 'human'
     if model or judge or words & {'o1', 'o3', 'o4'}: return 'judge'
@@ -72,17 +78,20 @@ def is_score(
     if words and len(words) > 1 and words[-1].isdigit() and words[-2] in _NO_SCORE - {'time'}: return False
     if column.dtype == bool or pd.api.types.is_numeric_dtype(column): return bool(column.notna().any())
     some = column.dropna().iloc[:_SAMPLE]
-    if some.map(lambda cell: isinstance(cell, (dict, list, tuple)) and len(cell) != 1 or hasattr(cell, 'tolist')
-                and getattr(cell, 'ndim', 0)).any(): return False
-    texts = some.astype(str).str.strip()
-    texts = texts[~texts.str.lower().isin(EMPTY)]
-    if texts.empty: return False
-    numbers = pd.to_numeric(texts.str.replace(',', '.').str.replace(r'\s*(/\s*\d+|%)$', '', regex=True), errors='coerce')
-    if numbers.notna().mean() >= .8: return True
-    labels = texts.str.lower().unique()
-    is_few = len(labels) <= min(_MOST_LABELS, max(2, len(texts)//2)) and max(map(len, labels)) <= 40
-    is_few = is_few and (len(labels) < len(texts) or label_order(labels)) # labels come again, unless they are known
-    return is_few and (words[-1:] == [] or words[-1] not in _TEXTS or label_order(labels))
+    def is_list(cell): # of several things
+        return isinstance(cell, dict) or not isinstance(cell, str) and hasattr(cell, '__len__') and len(cell) != 1
+    if some.empty or some.dtype == object and some.map(is_list).any(): return False
+    _, values, n = distinct_cells(some)
+    forms = cell_forms(values).assign(n=n)
+    forms = forms[forms.form != 'empty']
+    if forms.empty: return False
+    if forms.n[forms.number.notna()].sum() >= .8*forms.n.sum(): return True
+    labels = forms.value.str.strip().str.lower().unique().tolist()
+    if max(map(len, labels)) > 40: return False
+    if label_order(labels): return True
+    if words[-1:] and words[-1] in _TEXTS or sum(map(bool, map(names_of, labels))) > len(labels)/2: return False
+    rows = forms.n.sum() # in which labels come again
+    return len(labels) <= min(_MOST_LABELS, max(2, rows//2)) and len(labels) < rows
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-text
 def is_text(
@@ -94,13 +103,15 @@ def is_text(
     if words and words[-1] in _NO_SCORE: return False
     some = column.dropna().iloc[:_SAMPLE]
     texts = some[some.map(lambda cell: isinstance(cell, str))].astype(str)
-    return len(texts) > 0 and len(texts) == len(some) and float(texts.str.contains(r'\s').mean()) > .5 and texts.str.len().mean() > 12
+    if not len(texts) or len(texts) < len(some): return False
+    return bool(texts.str.contains(r'\s').mean() > .5 and texts.str.len().mean() > 12)
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-other
 OTHER_ROLES = dict(
     item=('item', 'item_id', 'example_id', 'sample_id', 'instance_id', 'id', 'uid', 'uuid', 'key'),
     group=('group', 'group_id', 'cluster', 'cluster_id'),
-    system=('system', 'system_id', 'system_name', 'summarizer', 'writer', 'generator', 'model', 'model_id', 'model_name'),
+    system=('system', 'system_id', 'system_name', 'summarizer', 'writer', 'generator', 'model', 'model_id',
+            'model_name'),
     text=('target', 'text', *KNOWN_COLUMNS['target']),
     source=('source', *KNOWN_COLUMNS['source']),
     time=('time', 'timestamp', 'date', 'created_at', 'judged_at', 'datetime'),
@@ -109,9 +120,11 @@ OTHER_ROLES = dict(
 WEAK_HUMANS = ('label', 'labels', 'truth', 'ground_truth', 'target', 'expected', 'is_correct', 'label_human')
 WEAK_JUDGES = ('score', 'verdict', 'prediction', 'value', 'scores', 'output')
 _OTHERS = {name for names in OTHER_ROLES.values() for name in names} - {*WEAK_HUMANS, *WEAK_JUDGES} # are no scores
-_NEAR = frozenset('''source sources doc document article story passage context topic subtopic book plot novel paper question prompt
-    query instruction input conversation dialog dialogue thread session chat patient'''.split())
+_NEAR = frozenset('''source sources doc document article story passage context topic subtopic book plot novel
+    paper question prompt query instruction input conversation dialog dialogue thread session
+    chat patient'''.split())
 
+@lru_cache(maxsize=2**16)
 def plain_name(
     name:str, # Of a column
     last:bool=False, # Only the last part of a path?
@@ -123,9 +136,8 @@ def _named(frame, names, taken):
     "Columns that are called so, the best name first; whole paths before their last parts."
     whole = {plain_name(c): c for c in reversed(frame.columns) if c not in taken}
     found = [whole[name] for name in names if name in whole]
-    if found: return found
     lasts = {plain_name(c, last=True): c for c in reversed(frame.columns) if c not in taken}
-    return [lasts[name] for name in names if name in lasts]
+    return list(dict.fromkeys(found + [lasts[name] for name in names if name in lasts]))
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-given
 def listed_names(
@@ -236,7 +248,9 @@ def find_scorers(
     if unclear and not all(given.values()):
         if given['judge']: found['human'] += found['either']
         elif given['human']: found['judge'] += found['either']
-        else: raise BadInput(f'{unclear[0]!r} could be a judge or a person: say which, as --judge {unclear[0]!r} or '
+        else:
+            if found['judge'] and found['human']: _check_criteria(found['judge'], found['human']) # says more
+            raise BadInput(f'{unclear[0]!r} could be a judge or a person: say which, as --judge {unclear[0]!r} or '
                              f'--human {unclear[0]!r}.')
     for role in ('human', 'judge'):
         if given[role]: continue
@@ -251,13 +265,14 @@ def find_scorers(
     if not all(given.values()): _check_criteria(roles.judges, roles.humans)
     many = max(roles.judges, roles.humans, key=len)
     if len(many) > _MOST_JUDGES and not all(given.values()):
-        raise BadInput(f'{len(many):,} columns look like {"judges" if many is roles.judges else "people"}: name those that '
-                       f'matter, as --judge {roles.judges[0]!r} --human {roles.humans[0]!r}.')
+        what = 'judges' if many is roles.judges else 'people'
+        raise BadInput(f'{len(many):,} columns look like {what}: name those that matter, as '
+                       f'--judge {roles.judges[0]!r} --human {roles.humans[0]!r}.')
 
 def _need_both(frame, roles, used):
     "A `BadInput` if judges or people are lacking."
     if roles.judges and roles.humans: return
-    left = [c for c in frame.columns if c not in used and is_score(frame[c], c)]
+    left = list(islice((c for c in frame.columns[:1000] if c not in used and is_score(frame[c], c)), 6)) # for a hint
     lacking = [word for word, found in (('a judge', roles.judges), ('a person', roles.humans)) if not found]
     flags = ' and '.join(f'--{"judge" if word == "a judge" else "human"} COLUMN' for word in lacking)
     could = f' ({some_names(left, 6)} could be)' if left else ''
@@ -268,9 +283,10 @@ class NoScorers(BadInput):
     "No column is known as a judge, or as a person."
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-raters
-_RATERS = frozenset('''rater annotator worker judge evaluator grader labeler labeller assessor scorer reviewer expert method
-    metric participant'''.split())
-_SCORES = ('score', 'rating', 'value', 'verdict', 'grade', 'judgement', 'judgment', 'mark', 'vote', 'stars', 'answer', 'label')
+_RATERS = frozenset('''rater annotator worker judge evaluator grader labeler labeller assessor scorer reviewer
+    expert method metric participant'''.split())
+_SCORES = ('score', 'rating', 'value', 'verdict', 'grade', 'judgement', 'judgment', 'mark', 'vote', 'stars',
+           'answer', 'label')
 
 _MEASURES = frozenset('method metric'.split())
 
@@ -306,6 +322,7 @@ def find_raters(
     names:list, # Who rated
     column:str, # That names them
     roles:Roles, # With those that the user names; gets the others
+    form:str='', # What the form of the file says that they are, unless a name says otherwise: judge; '' : nothing
 )->None:
     "Which raters are judges and which are people. What can't be told is a `BadInput`."
     given = {*roles.judges, *roles.humans}
@@ -314,6 +331,7 @@ def find_raters(
     for name in names:
         if name in given: continue
         kind, why = names_of(name), "the rater's name"
+        if form and kind != 'human': kind, why = form, 'the form of the file'
         if kind not in ('judge', 'human'):
             kind, why = 'judge' if set(name_words(column)) & _MEASURES else names_of(column), f'the column {column!r}'
         if rest: kind, why = rest, 'the others are given'
@@ -336,14 +354,16 @@ def find_others(
         own = listed_names(given.get(role), frame.columns)
         need_names(own, frame.columns, f'--{role}')
         if len(own) > 1 and role not in ('item', 'group'): raise BadInput(f'--{role} takes one column, not {len(own)}.')
-        taken = {*besides, *roles.judges, *roles.humans, *(c for cs in roles.others.values() for c in cs)}
+        taken = {*besides, *roles.judges, *roles.humans}
+        taken |= {c for other, cs in roles.others.items() for c in cs if not (other == 'group' and role == 'source')}
         if own: roles.others[role], why = own, 'given'
         elif role in given and given[role] is not None: continue # '' : there is none
         elif known.get(role) in frame.columns: roles.others[role], why = [known[role]], 'the form of the file'
         else:
             fitting = [c for c in _named(frame, names, taken) if _fits(role, frame[c])]
             if role in ('text', 'source') and len(fitting) > 1 and fitting[0] != role:
-                roles.said.append(f'{fitting[0]!r} and {fitting[1]!r} could both be the {role}, so none is taken; --{role} says which.')
+                roles.said.append(f'{fitting[0]!r} and {fitting[1]!r} could both be the {role}, so none is taken; '
+                                  f'--{role} says which.')
                 continue
             if not fitting: continue
             roles.others[role], why = fitting[:1], 'its name'
@@ -352,9 +372,10 @@ def find_others(
 def _fits(role, column):
     "Whether values speak against a role: a system has a name, a text is none of a few labels."
     some = column.dropna().iloc[:_SAMPLE]
-    if some.empty: return False
+    if some.empty or role == 'system' and some.astype(str).nunique() < 2: return False
     if role not in ('text', 'source'): return not some.map(lambda cell: isinstance(cell, (list, dict))).any()
-    return some.map(lambda cell: not isinstance(cell, (int, float, bool))).all() and not is_score(column, 'x')
+    if some.map(lambda cell: isinstance(cell, (int, float, bool))).any(): return False
+    return is_text(column, role) or not is_score(column, role)
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-cluster
 _ENOUGH = 10
@@ -368,9 +389,9 @@ def find_cluster(
     found = {}
     for name in frame.columns:
         words = name_words(name.split('.')[-1])
-        if name in taken or not set(words) & _NEAR or names_of(name) or words[-1] in _NO_SCORE - {'id', 'idx', 'index', 'name'}: continue
+        if name in taken or not set(words) & _NEAR or words[-1] in _NO_SCORE - {'id', 'idx', 'index', 'name'}: continue
         cells = frame[name]
-        if pd.api.types.is_float_dtype(cells): continue
+        if pd.api.types.is_float_dtype(cells) or names_of(name) and is_score(cells, name): continue
         if cells.dtype == object: cells = cells.map(lambda cell: None if cell is None else str(cell))
         n, rows = cells.nunique(), cells.notna().sum()
         if 2 <= n and n <= .9*rows: found[name] = int(n)
