@@ -188,10 +188,11 @@ _NEGATIONS = frozenset('no not non none never zero without'.split())
 _HALF = frozenset('partial partially partly somewhat mixed borderline'.split())
 _WHOLE = frozenset('full fully complete completely entirely all'.split())
 _STEPS = tuple(tuple(frozenset(step.split('|')) for step in line.split()) for line in '''
-    terrible|awful very_poor|very_bad poor|bad fair|mediocre okay|ok|average|neutral good very_good|great excellent
-    very_low low medium|moderate|mid high very_high
-    strongly_disagree disagree neutral|neither|neither_agree_nor_disagree|undecided agree strongly_agree
-    never rarely|seldom sometimes|occasionally often|frequently always'''.strip().splitlines())
+    terrible|awful|horrible very_poor|very_bad poor|bad fair|mediocre ok|okay|average|acceptable|neutral
+        good very_good|great excellent|perfect|outstanding;
+    very_low low medium|moderate|mid high very_high;
+    strongly_disagree disagree neutral|neither|neither_agree_nor_disagree|undecided agree strongly_agree;
+    never rarely|seldom sometimes|occasionally often|frequently always'''.split(';'))
 
 def _goodness(label):
     "0 for words of failing, 1 for words of passing, .5 between; None for other words."

@@ -64,25 +64,26 @@ def _test_cells(t, worst, size, critical):
     "The row that these results make."
     return dict(asked=t.asked, scored=t.n, missing=t.asked - t.n,
                 mean=t.estimate, ci_low=t.low, ci_high=t.high, worst_low=worst.low, worst_high=worst.high,
-                t=t.statistic, df=t.df, p=t.p, critical=critical,
+                t=t.statistic, df=t.df, p=None if t.statistic is None else t.p, critical=critical,
                 effect=size.estimate, effect_low=size.low, effect_high=size.high, note=t.note)
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-test
 def test_row(
     d, # One difference a document, empty for missing
-    spread:float|None, # What is missing lies between minus this and this; None: anywhere
+    spread:float|None, # No difference is further from 0; None: that is not known
     alpha:float=.05, # Level of the one-sided test
 )->dict: # A row of a table
     """Eq 5.1: t = mean / (sd / sqrt(n)), sd with ddof 1, over the documents that have both scores.
 
     - asked, scored, missing: numbers of documents
-    - mean, ci_low, ci_high: of the differences, with its 95 % interval
+    - mean, ci_low, ci_high: of the differences, with its 95 % interval; a bound where all are the same
     - worst_low, worst_high: bounds of the mean, whatever is missing
-    - t, df, p: two-sided test; critical: the one-sided test's t
+    - t, df, p: two-sided test, none where all are the same; critical: the one-sided test's t
     - effect, effect_low, effect_high: d_z with its 95 % interval
     - note: what to be careful about"""
     d = list(d)
-    t, size = paired_t(d), effect_size(d)
+    limits = None if spread is None else (-spread, spread)
+    t, size = paired_t(d, limits=limits), effect_size(d)
     critical = critical_t(t.n - 1, alpha, 'greater') if t.n > 1 else None
     return _test_cells(t, _worst_case(d, spread), size, critical)
 

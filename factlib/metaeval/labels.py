@@ -10,6 +10,8 @@ __all__ = ['LABELS', 'COLUMNS', 'DIFFERENCES', 'with_truth', 'with_verdicts', 'a
 # %% ../../nbs/metaeval/labels.ipynb #labels-imports
 from itertools import combinations
 
+import numpy as np
+
 from ..core.files import json_lines, need_columns, parse_json
 from ..core.records import BadInput, DataFrame
 from ..validity.agreement import alpha, claim_overlap, same_claim
@@ -132,14 +134,14 @@ def _pair_row(a, b, groups, options):
     d = [None if no_value(x) or no_value(y) else x - y for x, y in zip(a, b)]
     counts = mcnemar_pairs(a, b)
     draws = dict(n_resamples=options['n_resamples'], seed=options['seed'])
-    r = bootstrap(lambda x: x.mean(), d, groups=groups, null=0, limits=(-1, 1), **draws)
+    r = bootstrap(np.mean, d, groups=groups, null=0, limits=(-1, 1), **draws)
     flips = permutation_test(d, groups=groups, n_resamples=options['n_flips'], seed=options['seed'])
     bounds = bounds_paired(a, b, 0, 1)
     ci, p_groups = agree(r.ci, flips.p, 0, .95, r.p)
     low, high = ci or (None, None)
     return dict(turns=len(d), scored=r.n, groups=r.groups, b=sum(x == 1 for x in d), c=sum(x == -1 for x in d),
         difference=r.estimate, ci_low=low, ci_high=high, worst=bounds.low, best=bounds.high,
-        p=counts.p, p_groups=p_groups)
+        p=counts.p if r.n else None, p_groups=p_groups)
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-pair-names
 def _pair_names(part, against):
@@ -175,7 +177,7 @@ def pair_tests(
     - b, c: turns that only one gets right
     - difference, ci_low, ci_high: on scored turns
     - worst, best: on all turns
-    - p, p_groups: McNemar's; sign flips
+    - p, p_groups: McNemar's; sign flips; none without a turn that both scored, which then is no test of its family
     - p_holm, p_groups_holm, family: corrected over so many pairs"""
     import pandas as pd
     by, options, rows = list(by), dict(n_resamples=n_resamples, n_flips=n_flips, seed=seed), []
@@ -461,7 +463,7 @@ def label_alpha(
 def _share(hits, groups, n_resamples, seed):
     "The share of what is True, with an interval over groups."
     options = dict(groups=list(groups), n_resamples=n_resamples, seed=seed, definition='share', limits=(0, 1))
-    return bootstrap(lambda x: x.mean(), [float(x) for x in hits], **options)
+    return bootstrap(np.mean, [float(x) for x in hits], **options)
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-shares
 def label_shares(

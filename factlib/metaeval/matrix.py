@@ -29,6 +29,8 @@ def _absences(part):
     "Why scores are missing, counted; '' if none are."
     return ', '.join(f'{why}: {n}' for why, n in part.absence.value_counts().items())
 
+def _joined(*said): return '; '.join(filter(None, said))
+
 _SHOWN = ['statistic', 'estimand', 'estimate', 'ci_low', 'ci_high', 'p', 'asked', 'scored', 'groups']
 
 def _statistic_rows(frame, benchmark):
@@ -38,11 +40,11 @@ def _statistic_rows(frame, benchmark):
     frame = frame[frame.example_id.isin({e.id for e in examples})].reset_index(drop=True)
     scored, seconds = int(frame.value.notna().sum()), float(frame.seconds.sum())
     none = about | dict(zip(_SHOWN, ('none', '', None, None, None, None, len(frame), scored, None)))
-    if not scored: return [none | dict(seconds=seconds, note=_absences(frame))]
+    if not scored: return [none | dict(seconds=seconds, note=_joined(_absences(frame), benchmark.caution))]
     try: statistics = agreement_with_truth(frame, examples, benchmark.good, n_resamples=300) # many cells
-    except BadInput as e: return [none | dict(seconds=seconds, note=str(e))]
+    except BadInput as e: return [none | dict(seconds=seconds, note=_joined(str(e), benchmark.caution))]
     rows = statistics[_SHOWN].astype(object).to_dict('records')
-    return [about | row | dict(seconds=seconds, note='') for row in rows]
+    return [about | row | dict(seconds=seconds, note=benchmark.caution) for row in rows]
 
 def small_matrix(
     judgements:DataFrame, # From `evaluate`, of all evaluators, with the column `benchmark`
@@ -57,7 +59,7 @@ def small_matrix(
     - p, q, family: is it chance? q by Benjamini and Hochberg, over so many evaluators, those of the benchmark
     - asked, scored, groups: examples with a truth that are no controls, how many of them got a value, and their groups
     - seconds: that the values took
-    - note: why there is none"""
+    - note: why there is none; what every table about the benchmark has to say"""
     import pandas as pd
     parts = [(b, part) for b in benchmarks
              for _, part in judgements[judgements.benchmark == b.name].groupby('evaluator', sort=False)]
@@ -126,11 +128,11 @@ MADE_ON = dict( # Evaluator -> benchmark -> what was chosen there
     order_path=_ORDER, order_path_minilm=_ORDER, vista=_TURNS, vista_fitted=_FITTED | _TURNS)
 
 def made_there(
-    evaluator:str, # Its name
+    evaluator:str, # Its name, perhaps with ", by rules"
     benchmark:str, # Its name, or "NAME: QUESTION"
 )->str: # '' if nothing was
     "What of the evaluator was chosen on this benchmark."
-    return MADE_ON.get(evaluator, {}).get(benchmark.split(': ')[0], '')
+    return MADE_ON.get(evaluator.split(', ')[0], {}).get(benchmark.split(': ')[0], '')
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-pairs
 FLOORS = ('length', 'random', 'rouge1', 'rouge2', 'rougeL', 'word_support')
@@ -172,7 +174,8 @@ def _trust_rows(column, judged, floors, recorded):
     "The rows of a column, without tests."
     contest, values, benchmark = column.contest, column.values, column.benchmark.name
     parts = dict(list(judged[judged.example_id.isin(contest.ids)].groupby('evaluator', sort=False)))
-    hardly = column.alpha is not None and column.alpha < HARDLY
+    hardly = ('' if column.alpha is None or column.alpha >= HARDLY else
+              f'raters hardly agree (alpha {column.alpha:.2f}): a low share says little about an evaluator')
     for name, scores in values.items():
         r, (low, high) = contest.higher(scores), contest.bounds(scores)
         row = dict(question=column.question, benchmark=benchmark, evaluator=name, made_on=made_there(name, benchmark),
@@ -180,13 +183,10 @@ def _trust_rows(column, judged, floors, recorded):
                    part=_value_column(parts[name], column.question), asked=len(scores),
                    scored=sum(not no_value(x) for x in scores.values()), pairs=r.asked, pairs_scored=r.n,
                    higher=r.estimate, ci_low=r.low, ci_high=r.high, kind=r.kind, bound_low=low,
-                   bound_high=high, groups=r.groups)
+                   bound_high=high, groups=r.groups, caution=column.benchmark.caution)
         row |= _own(column, parts[name])
-        said = [_absences(parts[name])]
-        if hardly:
-            said.append(f'raters hardly agree (alpha {column.alpha:.2f}): a low share says little about an evaluator')
-        row['note'] = '; '.join(filter(None, said)) or row['note']
-        yield row
+        note = _joined(_absences(parts[name]), hardly) or row['note']
+        yield row | dict(note=_joined(note, column.benchmark.caution))
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-verdicts
 _TESTED = dict(hardest_floor='hardest_floor', over_floor='over_floor', p_floor='p_floor', q_floor='q_floor',
@@ -256,7 +256,7 @@ MATRIX = dict( # Column -> its meaning
     overall_low='as `rank_low`, over all benchmarks of the question: of what can be run, and scored on half of them',
     overall_high='',
     overall_of='', overall_tests='', overall_q_floor='against every floor, over all of them', overall_floor_tests='',
-    alpha='of raters', note='')
+    alpha='of raters', caution='of the benchmark, for every table about it', note='absences, agreement, caution')
 
 _OVERALL = ('overall_low', 'overall_high', 'overall_of', 'overall_tests', 'overall_q_floor', 'overall_floor_tests')
 _FLOATS = ('higher', 'ci_low', 'ci_high', 'bound_low', 'bound_high', 'own', 'own_low', 'own_high', 'alpha',

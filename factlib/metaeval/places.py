@@ -18,7 +18,7 @@ from ..core.records import BadInput, DataFrame
 from ..evaluators.memo.memory import Memory
 from ..perturb.quality import TASKS
 from ..text.spans import Span, paragraphs, sentences
-from ..validity.paired import paired_t
+from ..validity.intervals import interval
 
 # %% ../../nbs/metaeval/places.ipynb #places-errors
 UNITS = {'17': 'paragraph', '43': 'sentence'} # all others: 'words'
@@ -224,10 +224,9 @@ def document_hits(
 
 # %% ../../nbs/metaeval/places.ipynb #places-shares
 def _interval(values, groups, name, least=0.):
-    "The mean and its interval, cut off at `least` and 1."
-    r = paired_t(values, groups=groups)
-    low, high = (None, None) if r.ci is None else (max(r.low, least), min(r.high, 1.))
-    return {name: r.estimate, f'{name}_low': low, f'{name}_high': high}
+    "The mean of values from `least` to 1, and its interval: a bound where all documents say the same."
+    r = interval(np.mean, values, groups=groups, limits=(least, 1.))
+    return {name: r.estimate, f'{name}_low': r.low, f'{name}_high': r.high}
 
 def _shares(hits, p_place, groups):
     "The columns of a row from its errors (name -> a value an error) and the documents that these are in."

@@ -59,6 +59,8 @@ def label_of(
     judge, # An `Evaluator`
 )->str: # 'vista, by rules'; 'word_support'
     "What an evaluator is called in tables: a form by rules says so, so that nobody takes it for the paper's."
+    name, comma, entails = judge.name.partition(', rules') # that of an `Entailment`: 'rules', 'rules, words only'
+    if comma and name in EVALUATORS: return f'{name} (words){BY_RULES}' if entails else name + BY_RULES
     could_ask = judge.name in EVALUATORS and asks(judge.name)
     return judge.name + BY_RULES if could_ask and getattr(judge, 'chat', None) is None else judge.name
 

@@ -72,6 +72,14 @@ def test_flips_take_dialogues_as_one():
     row, = pair_tests(frame, n_resamples=20).itertuples()
     assert row.p == 2/2**8 and row.p_groups == 1 and row.difference == 1
 
+def test_a_pair_without_a_turn_in_common_is_no_test():
+    "Of a, b and c only a and b meet, and agree: one test with p = 1. The others are not counted with it."
+    frame = pd.concat([turns('a', ['supported']*3, ['supported']*3), turns('b', ['supported']*3, ['supported']*3),
+                       turns('c', ['supported']*3, ['supported']*3).assign(example_id=list('xyz'))])
+    tests = pair_tests(frame)
+    assert tests.p.tolist() == pytest.approx([1, np.nan, np.nan], nan_ok=True)
+    assert tests.scored.tolist() == [3, 0, 0] and set(tests.family) == {1} and tests.p_holm[0] == 1
+
 def test_missing_verdicts_are_counted_and_bounded():
     frame = turns('a', ['supported', None, float('nan'), 'unsupported'],
                   ['supported', 'supported', 'unsupported', 'supported'])

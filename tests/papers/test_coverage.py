@@ -183,6 +183,9 @@ def test_a_mean_and_its_interval():
     assert r['ci_low'] == 1 # 2 - T3/sqrt(3) is below 0, and no score is below 1
     assert mean_interval([1, 2, 3], (-4, 4))['ci_low'] == pytest.approx(2 - T3/3**.5)
     assert list(mean_interval([]).values()) == [None, None, None, 0, 0]
+    same = mean_interval([0]*18, (-4, 4)) # so rare are documents that are not 0, at 95 %, that the mean is near it
+    assert same['ci_high'] == -same['ci_low'] == pytest.approx(4*(1 - .025**(1/18)))
+    assert mean_interval([5]*18)['ci_low'] == pytest.approx(1 + 4*.05**(1/18)) and mean_interval([5]*18)['ci_high'] == 5
 
 def test_missing_scores_leave_their_documents_only():
     table = pd.DataFrame(scores('gold', [5, 4, 4, None]) + scores('43/document/1', [4, 2, None, 3]))

@@ -14,7 +14,7 @@ import math
 from ...core.records import BadInput, DataFrame
 from ...evaluators.memo.judgememo import ABLATION
 from ...metaeval.damage import deltas, effectiveness, length_effect, target_deltas
-from .intervals import DROPS, SCALE, mean_interval
+from .intervals import CHANGES, DROPS, SCALE, mean_interval
 from .misprints import OTHER_METRIC, by_document, previous_row_sd, printed_labels
 from .recordings import configuration
 from ...perturb.quality import NAMES, TASKS, THINNER
@@ -355,7 +355,7 @@ def part_changes(
         if off not in wide or on not in wide: continue
         change = (wide[on] - wide[off]).reset_index(name='change')
         for level, part in change.groupby('level'):
-            r = paired_t(part.change.tolist(), groups=part.group.tolist())
+            r = paired_t(part.change.tolist(), groups=part.group.tolist(), limits=CHANGES)
             rows.append(dict(part=name, level=level, n=r.n, asked=r.asked, documents=r.groups, change=r.estimate,
                              ci_low=r.low, ci_high=r.high, t=r.statistic, p=r.p))
     parts = pd.DataFrame(rows)
@@ -378,7 +378,7 @@ def beside_one_prompt(
     both = pd.concat([found(single).set_index(where).found.rename('one_prompt'),
                       memo.groupby(where).found.mean().rename('judgememo')], axis=1, join='inner').reset_index()
     for level, own in both.groupby('level'):
-        r = paired_t((own.judgememo - own.one_prompt).tolist(), groups=own.group.tolist())
+        r = paired_t((own.judgememo - own.one_prompt).tolist(), groups=own.group.tolist(), limits=(-100, 100))
         by = memo[memo.level == level].groupby(CONFIGURATION).found.mean()
         rows.append(dict(level=level, pairs=r.n, documents=r.groups, one_prompt=own.one_prompt.mean(),
                          judgememo=own.judgememo.mean(), least=by.min(), most=by.max(), difference=r.estimate,

@@ -10,6 +10,7 @@ __all__ = ['TABLES', 'PROMPT_TABLES', 'BY_HAND', 'issue_counts', 'asked_counts',
 # %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-imports
 from ...core.records import DataFrame
 from ...metaeval.damage import deltas, target_deltas
+from .intervals import CHANGES
 from ...report.audit import Cell
 from ...report.words import corrected_over, listed
 from ...validity.base import corrected
@@ -207,7 +208,7 @@ def prompt_changes(
     for p in [p for p in prompts if p in each and p != against] if against in each else []:
         both = (each[p] - each[against]).dropna()
         if not len(both): continue
-        r = paired_t(both.groupby('group').mean().tolist())
+        r = paired_t(both.groupby('group').mean().tolist(), limits=CHANGES)
         judges = sorted(set(both.index.get_level_values('evaluator')))
         rows.append(dict(prompt=p, judges=judges, documents=r.n, change=r.estimate, ci_low=r.low, ci_high=r.high,
                          p=r.p))

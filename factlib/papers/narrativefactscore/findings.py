@@ -7,9 +7,12 @@ __all__ = ['falsehood_findings', 'own_changes_finding', 'graph_findings', 'corre
            'gain_findings', 'refinement_finding', 'correction_findings', 'last_words']
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-imports
+import numpy as np
+
 from ...core.records import DataFrame, is_missing
 from ...report.tables import format_estimate
 from ...report.words import by_interval, corrected_over, listed
+from ...validity.intervals import interval
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-false
 _EDITS = {'harmless': 'for harmless edits', 'false 1': 'for one false sentence', 'false 4': 'for four',
@@ -48,9 +51,8 @@ def own_changes_finding(
     own = changes[(changes.before == 'original') & (changes.measure == 'narrativefactscore, by rules')]
     said = [format_estimate(r.delta, None if is_missing(r.ci_low) else (r.ci_low, r.ci_high), 1)
             + f' {_EDITS.get(r.after, r.after)}' for r in own.itertuples()]
-    unchanged = '; without an interval, no story changes' if own.ci_low.isna().any() else ''
     return (f'Against the untouched summaries, the score of narrativefactscore, by rules, changes by {listed(said)} '
-            f'(points of 100{unchanged}).')
+            f'(points of 100).')
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-graph
 def graph_findings(
@@ -94,18 +96,25 @@ def correlation_finding(
     - spearman, spearman_low, spearman_high: no ends where there is no interval"""
     mine = table[(table.scored > 0) & (table.evaluator.str.startswith('narrativefactscore')
                                        | (table.evaluator == 'length'))]
-    said = [format_estimate(r.spearman, None if is_missing(r.spearman_low) else (r.spearman_low, r.spearman_high), 2)
-            + f' ({r.evaluator})' for r in mine.itertuples()]
+    ends = lambda r: None if is_missing(r.spearman_low) else (r.spearman_low, r.spearman_high)
+    said = [f'{format_estimate(r.spearman, ends(r), 2, (-1, 1))} ({r.evaluator})' for r in mine.itertuples()]
     return f'{table.dataset.iloc[0]}, Spearman\'s rho with people\'s judgements: {listed(said)}.'
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-people
+def _mean_f1(rows):
+    "The mean F1 with its interval over stories (graphs), in words."
+    likely = rows.f1.dropna().between(0, 100).all() # cosines, and so F1, may be negative
+    r = interval(np.mean, list(rows.f1), groups=list(rows.story), limits=(0, 100) if likely else None)
+    why = '' if r.ci else f' ({r.note})'.replace('group', 'story')
+    return f'{format_estimate(float(r), r.ci, 1, (0, 100))} %{why}'
+
 def people_findings(
     people:DataFrame, # From `papers.narrativefactscore.people.people_table`, with `graph`
     relations:DataFrame, # From `people.relations_table`, likewise
 )->list[str]: # Two of each graph
     """Are the characters people, and do their relations match?
 
-    `people`: graph, people, found, characters, joined; `relations`: graph, own, f1"""
+    `people`: graph, people, found, characters, joined; `relations`: graph, story, own, f1"""
     told = []
     for graph, found in people.groupby('graph', sort=False):
         mended = ' (the rules were mended on these stories)' if graph.endswith('by rules') else ''
@@ -113,13 +122,12 @@ def people_findings(
         told.append(f'{graph}: {found.found.sum()} of {found.people.sum()} people of {n} '
                     f'stor{"y" if n == 1 else "ies"} are found, and {found.joined.sum()} of {found.characters.sum()} '
                     f'characters hold two people{mended}.')
-        own = relations[relations.graph == graph]
-        f1, floor = own[own.own].f1.mean(), own[~own.own].f1.mean()
-        if is_missing(f1): continue
-        told.append(f'{graph}: relations match those of their own story with an F1 of {f1:.1f} % (by embeddings)'
-                    + ('' if is_missing(floor) else
-                       f', and those of another story with {floor:.1f} %, the floor under Table 5')
-                    + f'; {n} {"story allows" if n == 1 else "stories allow"} no interval.')
+        near = relations[(relations.graph == graph) & relations.f1.notna()]
+        own, floor = near[near.own], near[~near.own]
+        if own.empty: continue
+        told.append(f'{graph}: relations match those of their own story with an F1 of {_mean_f1(own)} (by embeddings)'
+                    + ('.' if floor.empty else
+                       f', and those of another story with {_mean_f1(floor)}, the floor under Table 5.'))
     return told
 
 def gain_findings(

@@ -211,8 +211,13 @@ def _wide(scores):
         wide = part.groupby(['group', 'variant'], sort=False).x.mean().unstack('variant')
         yield key, wide[[name for name in order if name in wide]]
 
-def _film_mean(x, limits, null=None):
-    "A mean with its interval, which stays within what the mean can be; limits None: that is not known."
+_SHARES = (*READINGS, 'rouge1', 'rouge2', 'rougeL', 'bertscore', 'word_support', 'factscore', 'factscore_single',
+           'factscore_characters', *(f'narrativefactscore{form}' for form in ('', '_single', '_text')))
+
+def _film_mean(x, measure, null=None):
+    "A mean with its interval; that of a share stays within 0 to 100, or of a change (with `null`) within -100 to 100."
+    least = 0 if null is None else -100
+    limits = (least, 100) if measure.partition(',')[0] in _SHARES else None
     return interval(np.mean, x, limits=limits, null=null)
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-quality
@@ -228,17 +233,17 @@ def quality_table(
     rows, films = [], scores.groupby(['dataset', 'measure', 'variant']).group.nunique()
     for (dataset, measure), wide in _wide(scores):
         for variant in wide:
-            r = _film_mean(_numbers(wide[variant]), (0, 100) if measure in READINGS else None)
+            r = _film_mean(_numbers(wide[variant]), measure)
             rows.append(dict(dataset=dataset, variant=variant, measure=measure, mean=r.estimate, ci_low=r.low,
                 ci_high=r.high, scored=r.n, groups=films[dataset, measure, variant]))
     return _as_numbers(rows, ['mean', 'ci_low', 'ci_high'])
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-change-row
-def _change_row(before, after, limits=None, n_resamples=1000, seed=0):
+def _change_row(before, after, measure, n_resamples=1000, seed=0):
     "From one kind of text to another, film by film."
     d = [None if a is None or b is None else b - a for a, b in zip(_numbers(before), _numbers(after))]
     known = [x for x in d if x is not None]
-    r, size = _film_mean(d, limits, 0), effect_size(d).estimate if len(known) > 1 else None
+    r, size = _film_mean(d, measure, 0), effect_size(d).estimate if len(known) > 1 else None
     rises, falls = (sum(sign*x > 1e-9 for x in known) for sign in (1, -1))
     return dict(delta=r.estimate, ci_low=r.low, ci_high=r.high, dz=size, p=r.p, rises=rises, falls=falls,
         compared=len(known), groups=len(d))
@@ -264,9 +269,8 @@ def changes_table(
     - delta, ci_low, ci_high, dz: points, and in sd of differences; p: of the same t
     - q: by Benjamini and Hochberg, since nobody fixed which measure should change; family: over so many tests
     - rises, falls, compared, groups: films, with both scores, all"""
-    reach = lambda measure: (-100, 100) if measure in READINGS else None
     rows = [dict(dataset=dataset, measure=measure, before=a, after=b)
-        | _change_row(wide[a], wide[b], reach(measure), **options)
+        | _change_row(wide[a], wide[b], measure, **options)
         for (dataset, measure), wide in _wide(scores) for a, b in _checked_pairs(scores, pairs) if {a, b} <= set(wide)]
     table = _as_numbers(rows, ['delta', 'ci_low', 'ci_high', 'dz', 'p'])
     return corrected(table, ['dataset', 'before', 'after'] if family == 'pair' else ()) if rows else table

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from factlib.papers.narrativefactscore.findings import (correlation_finding, falsehood_findings, graph_findings,
-                                                        own_changes_finding, refinement_finding)
+                                                        own_changes_finding, people_findings, refinement_finding)
 from factlib.papers.narrativefactscore.tables import ablation_table, changes_table, measured
 from sentences import joined, says
 
@@ -34,6 +34,17 @@ def test_what_edits_of_true_summaries_do():
                              ci_high=high) for after, d, low, high in (('harmless', -1., -2., 0.),
                                                                        ('false all', -5., None, None))])
     says(own_changes_finding(own), 'changes by −1.0 [−2.0, 0.0] for harmless edits and −5.0 for all false (')
+
+@pytest.mark.parametrize('f1s, words',
+    # of 70, 72 and 74 the mean 72 has se 2/3^.5; .72 as a share of 1512 with t = 4.3027 (df 2) it is Wilson's
+    [([70., 72., 74.], 'F1 of 72.0 [66.8, 76.7] % (by'),
+     ([72.]*3, 'F1 of 72.0 [21.1, 91.8] % (by'), # all the same: q = 1 - .025^(1/3) = .7076 of the way to either end
+     ([72.], 'F1 of 72.0 % (only one story, so nothing is known of others) (by')])
+def test_how_many_stories_allow_an_interval_is_said_by_the_engine(f1s, words):
+    stories = [f's{i}' for i in range(len(f1s))]
+    people = pd.DataFrame([dict(graph='m', story=s, people=2, found=2, characters=3, joined=0) for s in stories])
+    near = pd.DataFrame([dict(graph='m', story=s, own=True, f1=f1) for s, f1 in zip(stories, f1s)])
+    says(people_findings(people, near), words)
 
 def test_each_pair_of_kinds_is_a_family_of_its_own():
     """Falls in the ratio of 1 to 6 on six stories, for each question.

@@ -102,6 +102,17 @@ def test_changes_by_hand():
     assert change.p == pytest.approx(2*scipy.stats.t.sf(.1/(.25/n_star)**.5, 3))
     assert change.dz == pytest.approx(-20/np.std([20, 30, 10, 20], ddof=1)) and change.falls == 4
 
+@pytest.mark.parametrize('measure, ends', [('factscore, by rules', True), ('factscore, some-model', True),
+                                           ('bartscore', False)])
+def test_films_that_all_say_the_same_have_a_bound_where_the_scale_is_known(measure, ends):
+    both = [version_frame(measure, v, [1.]*4) for v in ('reference', 'perturbed')]
+    scores = measured(pd.concat(both), {measure: (measure, 'value')})
+    quality, change = quality_table(scores), changes_table(scores)
+    low, off = 100*.05**(1/4), 100*(1 - .025**(1/4)) # one-sided at the end of the scale; else to both sides
+    assert quality.ci_low.tolist() == pytest.approx([low if ends else np.nan]*2, nan_ok=True)
+    both_ends = [-off, off] if ends else [np.nan]*2
+    assert change[['ci_low', 'ci_high']].values.tolist() == [pytest.approx(both_ends, nan_ok=True)]
+
 def test_several_texts_of_a_film_count_once():
     twice = version_frame('rouge1', 'lead', [0., 1.]).assign(group='film 0')
     more = pd.concat([twice, version_frame('rouge1', 'lead', [.5, .8]).iloc[1:].assign(example_id='x')])
