@@ -10,6 +10,7 @@ import csv, dataclasses, json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .score_logs import eval_samples, inspect_rows, known_columns, log_rows
 from .own_files import csv_frame, csv_header, read_rows
 from ..core.files import MOST_TABLE, decoded, parse_json, read_parquet
 from ..core.records import BadInput, DataFrame
@@ -21,7 +22,7 @@ class ScoreTable:
     name: str        # Of the file, or 'frame'
     frame: DataFrame # Texts from CSV, values from JSON and parquet
     form: str        # What the file is, in words
-    roles: dict = field(default_factory=dict) # Role -> column (judge, human: columns), where the form tells it
+    roles: dict = field(default_factory=dict) # Role -> column (judge, human: columns), as the form of the file says
     comma: bool = False # Are its numbers written with a decimal comma?
     said: tuple = ()    # What was done to make a table of it
 
@@ -134,7 +135,16 @@ def _csv_table(path):
 def _json_table(path):
     "A JSON file as a table."
     value = parse_json(decoded(path.read_bytes()))
+    found = log_rows(value)
+    if found: return _log_table(path, *found)
     return ScoreTable(path.name, flat_frame(json_objects(value, path.name), repr(path.name)), 'JSON')
+
+def _log_table(path, rows, form, roles):
+    "The log of another tool as a table."
+    frame = flat_frame(rows, repr(path.name))
+    return ScoreTable(path.name, frame, form, roles | dict(judge=[c for c in frame if c.startswith('scores.')]))
+
+def _zip_table(path): return _log_table(path, *inspect_rows(eval_samples(path)))
 
 def _lines_table(path):
     "A file of JSON lines as a table."
@@ -157,7 +167,8 @@ def _holds(column, kind):
     some = column.dropna().iloc[:20]
     return len(some) > 0 and all(isinstance(cell, kind) for cell in some)
 
-_READERS = {'csv': _csv_table, 'json': _json_table, 'json lines': _lines_table, 'parquet': _parquet_table}
+_READERS = {'csv': _csv_table, 'zip': _zip_table, 'json': _json_table, 'json lines': _lines_table,
+            'parquet': _parquet_table}
 
 def read_table(
     path:str|Path, # Of a file
@@ -171,23 +182,29 @@ def read_table(
     except (ValueError, OSError, RecursionError, csv.Error) as e:
         why = (str(e).splitlines() or [type(e).__name__])[0].rstrip('.')
         raise BadInput(f'{str(path)!r} can\'t be read: {why}.') from None
-    return frame_table(table)
+    return frame_table(table, path)
 
 def frame_table(
     table:ScoreTable, # As read, or made of a data frame
+    path:Path|None=None, # Of its file
 )->ScoreTable: # With texts as names of its columns, and rows numbered from 0
     "A table that can be worked with. One without rows, or with a column twice, is a `BadInput`."
     frame = table.frame.rename(columns=str).reset_index(drop=True)
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice): raise BadInput(f'{table.name!r} has two columns {twice[0]!r}: give one of them another name.')
     if not len(frame) or not len(frame.columns): raise BadInput(f'{table.name!r} holds no rows.')
-    return dataclasses.replace(table, frame=frame)
+    known = known_columns(frame, path)
+    if not known: return dataclasses.replace(table, frame=frame)
+    frame, form, roles, said = known
+    return dataclasses.replace(table, frame=frame, form=form, roles=table.roles | roles, said=(*table.said, *said))
 
 # %% ../../nbs/benchmarks/score_tables.ipynb #score_tables-lists
 def _listed(column):
     "A column's lists, None where there is none; None if it holds no lists of objects or numbers."
     import pandas as pd
     if column.dtype != object and not isinstance(column.dtype, pd.StringDtype): return None
+    first = next((cell for cell in column.iloc[:20] if isinstance(cell, str)), '[')
+    if not first.lstrip().startswith('['): return None # as most columns of texts
     some = column.dropna()
     if some.empty: return None
     if isinstance(some.iloc[0], str):
@@ -219,7 +236,7 @@ def _matched(lists, place):
     for name in objects[1:]:
         found = {part[key]: part for part in lists[name]}
         if set(found) != set(first):
-            raise BadInput(f"Row {place}: the lists {objects[0]!r} and {name!r} can't be matched by {key!r}: "
+            raise BadInput(f'Row {place}: the lists {objects[0]!r} and {name!r} can\'t be matched by {key!r}: '
                            'make them list the same things.')
         lists = lists | {name: [found[x] for x in first]}
     return lists
@@ -248,8 +265,8 @@ def one_row_each(
     names = _chosen_lists(lists, wanted)
     rows, parents = [], []
     for i, own in enumerate(zip(*(lists[name] for name in names))):
-        listed = {name: list(part) if isinstance(part, (list, tuple)) else [] for name, part in zip(names, own)}
-        parts = _matched(listed, i + 1)
+        parts = {name: list(part) if isinstance(part, (list, tuple)) else [] for name, part in zip(names, own)}
+        parts = _matched(parts, i + 1)
         each = [dict(zip(parts, cells)) for cells in zip(*parts.values())] or [{}]
         rows += [row | (dict(place=place) if 'place' not in table.frame else {}) for place, row in enumerate(each)]
         parents.append(len(each))
