@@ -5533,6 +5533,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                   'factlib/metaeval/trust.py'),
                                         'factlib.metaeval.trust.Trust.warnings': ( 'metaeval/trust.html#trust.warnings',
                                                                                    'factlib/metaeval/trust.py'),
+                                        'factlib.metaeval.trust._has_weights': ( 'metaeval/trust.html#_has_weights',
+                                                                                 'factlib/metaeval/trust.py'),
                                         'factlib.metaeval.trust._result': ('metaeval/trust.html#_result', 'factlib/metaeval/trust.py'),
                                         'factlib.metaeval.trust.disagreement_table': ( 'metaeval/trust.html#disagreement_table',
                                                                                        'factlib/metaeval/trust.py'),

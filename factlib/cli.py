@@ -271,7 +271,7 @@ def evaluate_own(path, names, out, model, base_url, request, weighted, columns, 
 # %% ../nbs/cli.ipynb #cli-trust
 def _say_trust(found, page):
     "What was taken for what, the decisions, the habits and the page."
-    for line in [*found.said, *found.warnings]: click.echo(line)
+    for line in dict.fromkeys([*found.said, *found.warnings]): click.echo(line)
     click.echo()
     for d in found.decisions.itertuples(): click.echo(f'{d.judge}, {d.use}: {d.decision.upper()}. {d.why}')
     for h in found.habits[found.habits.found == True].itertuples():
@@ -646,7 +646,14 @@ def annotate_items(form, data, store, annotators, host, allow_host, port, seed, 
     """Serve pages on which people judge.
 
     FORM is compare, claims, criteria or facts. DATA are rows (.jsonl or .parquet), sheets of MontageLie, or a folder
-    that `factlib evaluate` made.
+    that `factlib evaluate` made. Each row has an id; these fields go with the forms, those in brackets may be missing:
+
+    \b
+    compare   question, texts {MAKER: TEXT, MAKER: TEXT}, [reference, level, bases {MAKER: TEXT}]
+    claims    target, [history, reference, claims]
+    criteria  second, questions {NAME: QUESTION}, [first]
+    facts     claim, source, [question]
+    all       [group, training: the answer that was agreed on]
 
     \b
     factlib annotate compare pairs.jsonl --store pairs.db --annotators Ann,Bob

@@ -22,14 +22,17 @@ from ..core.records import BadInput
 _all_ = ['FORMS', 'Overview', 'Plan', 'Store', 'assign', 'import_preferences', 'overview', 'results_rows']
 
 # %% ../../nbs/apps/annotate.ipynb #annotate-data
+_TAKEN = ('overview', 'item', 'group', 'field', 'unit', 'claim', 'conversation', 'turn') # a door, columns of tables
+
 def check_names(
     annotators, # Names, or one
 )->list: # Of names
-    "Names of people: letters, digits, - and _, each once. They become names of files."
+    "Names of people: letters, digits, - and _, each once. They become names of files and columns."
     names = [annotators] if isinstance(annotators, str) else list(annotators)
-    usable = all(isinstance(name, str) and re.fullmatch(r'[\w-]{1,60}', name) and name != 'overview' for name in names)
+    usable = all(isinstance(name, str) and re.fullmatch(r'[\w-]{1,60}', name) and name not in _TAKEN for name in names)
     if names and usable and len(set(names)) == len(names): return names
-    raise BadInput(f'Annotators need different names of letters, digits, - and _ (not "overview"), not {names}.')
+    raise BadInput('Annotators need different names of letters, digits, - and _, '
+                   f'other than {", ".join(_TAKEN)}, not {names}.')
 
 def sheet_rows(
     rows:list, # Of sheets: each with the annotator whose it is

@@ -175,8 +175,10 @@ class AnnotatorPages:
         shown = self.form.shown(item, self.annotator, self.seed)
         values: dict = {}
         if choice == 'skip':
-            values['skip'] = typed(lists, 'why')
-            if not values['skip']: raise Refusal('Say in a word why you skip it, then skip it.')
+            why = typed(lists, 'why')
+            if not why: raise Refusal('Say in a word why you skip it, then skip it.')
+            answered = [one.name for one in self.form.fields(item, own) if one.name in own]
+            values = dict.fromkeys(answered) | dict(skip=why) # what is skipped counts nowhere
         elif choice != 'comment':
             field, _, option = choice.rpartition('=')
             values = self.form.read(item, own, field, option, lists, shown)

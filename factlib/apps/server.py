@@ -250,9 +250,13 @@ def _page_handler():
             "Before a body is read."
             headers = self.request.headers
             if 'Content-Length' not in headers and 'Transfer-Encoding' not in headers: return
-            if refused := self._refusal('GET'):
-                self.set_header('Connection', 'close')
-                self._send(_page_of_error(refused, 403, self._root))
+            length, most = headers.get('Content-Length', ''), self.settings.get('most_bytes', MOST_BYTES)
+            is_long = length.isdecimal() and (len(length) > 15 or int(length) > most)
+            refused, status = self._refusal('GET'), 403
+            if not refused and is_long: refused, status = f'This is larger than {most:,} bytes: send less.', 413
+            if refused:
+                self.set_header('Connection', 'close') # the body is not read
+                self._send(_page_of_error(refused, status, self._root))
 
         def data_received(self, piece):
             if not self._finished: self._pieces.append(piece)
@@ -270,8 +274,10 @@ def _page_handler():
         async def post(self, **names):
             request, body = self.request, b''.join(self._pieces)
             self._pieces.clear()
-            httputil.parse_body_arguments(request.headers.get('Content-Type', ''), body, request.body_arguments,
-                                          request.files, request.headers)
+            try: httputil.parse_body_arguments(request.headers.get('Content-Type', ''), body, request.body_arguments,
+                                               request.files, request.headers)
+            except httputil.HTTPInputError:
+                return self._send(_page_of_error('This is no form, so nothing was done.', 400, self._root))
             await self._answer(names)
 
         def _last(self, values): return {name: v[-1].decode('utf-8', 'replace') for name, v in values.items()}
@@ -356,6 +362,7 @@ class Server:
         from tornado import httpserver, web
         nobody = Access(self.access.port, hosts=self._allowed)
         application = web.Application(self._rules(), default_handler_class=_page_handler(), framed=self._framed,
+            most_bytes=self._most,
             default_handler_args=dict(access=nobody), log_function=lambda handler: None)
         serving = httpserver.HTTPServer(application, max_body_size=self._most, max_buffer_size=2*self._most + 2**16,
                                         body_timeout=_SLOW, idle_connection_timeout=_SLOW)

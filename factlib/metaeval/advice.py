@@ -362,10 +362,13 @@ def chance_findings(
     real, control = _split(known)
     sure = real[real.q < .05]
     above, below = sure[sure.estimate > .5], sure[sure.estimate < .5]
+    def named(part): # the furthest from one half, if there are many
+        far = (part.estimate - .5).abs().sort_values(ascending=False, kind='stable').index
+        return listed(part.words) if len(part) <= 8 else f'furthest {listed(part.words[far[:5]])}'
     found = [f'Of {len(real)} pairs of an evaluator and a benchmark with labels, controls aside, {len(above)} have '
-             f'an AUC shown to be above one half ({listed(above.words)}) and {len(below)} below it '
-             f'({listed(below.words)}; {corrected_over(real)}, those of a benchmark). So few texts show little, which '
-             f'does not mean that in the other {len(real) - len(sure)} nothing is noticed.']
+             f'an AUC shown to be above one half ({named(above)}) and {len(below)} below it '
+             f'({named(below)}; {corrected_over(real)}, those of a benchmark). That a difference is not shown in the '
+             f'other {len(real) - len(sure)} does not mean that nothing is noticed there.']
     if not len(control): return found
     off = control[control.q < .05]
     far = control.loc[(control.estimate - .5).abs().idxmax()]

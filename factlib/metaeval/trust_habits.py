@@ -363,8 +363,12 @@ def habits_table(
     table = corrected(pd.DataFrame(rows).astype(dict.fromkeys(('estimate', 'low', 'high', 'p'), float)), ['judge'])
     found, said = [], []
     for habit, q in zip(table.habit_of, table.q):
-        has = None if habit.needs else habit.rule and (habit.p is None or q < level) if not habit.needs else None
-        text = f'not tested: needs {habit.needs}' if has is None else f'found: {habit.found}' if has else \
+        needs = habit.needs
+        untold = habit.p is None and habit.result is not None and habit.result.low is None
+        if not needs and untold and habit.name != 'constant':
+            needs = 'scores in two groups or more' # no interval, so nothing is known of other texts
+        has = None if needs else habit.rule and (habit.p is None or q < level)
+        text = f'not tested: needs {needs}' if has is None else f'found: {habit.found}' if has else \
                f'not found: {habit.absent}'
         found.append(has)
         said.append(text)

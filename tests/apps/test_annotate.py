@@ -8,7 +8,7 @@ import httpx
 import pytest
 from annotators import ROWS, Parts, Person, compare_rows, secret
 
-from factlib.apps.annotate import Store, serve
+from factlib.apps.annotate import Store, overview, serve
 from factlib.apps.annotate_forms import make_form
 from factlib.apps.annotate_page import AnnotatorPages
 from factlib.apps.server import Server, visible
@@ -89,6 +89,25 @@ def test_comment_and_skip(served, ann):
     ann.send('choice=both', comment='')
     assert [(r.field, r['value']) for _, r in served.store.answers().iterrows()] == [('choice', 'both')]
 
+@pytest.mark.parametrize('form, choices', [('compare', ['choice=both']), ('facts', ['label=supported']),
+                                           ('criteria', ['order=yes', 'smooth=no']),
+                                           ('claims', ['label:c1=verified', 'label:c2=abstention', 'done=yes'])])
+def test_what_was_answered_and_is_skipped_counts_nowhere(tmp_path, form, choices):
+    "Until the skip is taken back: then the answers stand again."
+    with serve(form, ROWS[form](1), tmp_path/'a.db') as served, Person(served.urls['A']) as person:
+        id = person.item
+        for choice in choices: person.send(choice)
+        before = [(row['field'], row['value']) for row in served.store.rows()]
+        person.open(f'./?item={id}')
+        person.send('skip', why='Not the same story.')
+        assert [(row['field'], row['value']) for row in served.store.rows()] == [('skip', 'Not the same story.')]
+        row, = overview(served.store).tables['progress'].to_dict('records')
+        assert (row['answered'], row['skipped'], row['open']) == (0, 1, 0)
+        person.undo()
+        assert person.item == id
+        assert [(row['field'], row['value']) for row in served.store.rows()] == before
+    assert len(before) == len(choices)
+
 def test_training_comes_first_and_counts_nowhere(tmp_path):
     rows = compare_rows(2) + [dict(compare_rows(1)[0], id='t', training='both')]
     with serve('compare', rows, tmp_path/'a.db') as annotation, Person(annotation.urls['A']) as person:
@@ -168,6 +187,14 @@ def test_what_was_not_on_the_page_is_refused(served, ann, wrong):
     said = ann.http.post(ann.base + 'answer', data=ann.fields('choice=both') | wrong)
     assert 400 <= said.status_code < 500 and len(served.store.history()) == 0
 
+def raw_post(served, cookie, length, kind):
+    "The first part of what is answered to a body that says how long it is, of which three bytes come."
+    port = served.server.access.port
+    with socket.create_connection(('127.0.0.1', port), timeout=10) as connection:
+        connection.sendall(f'POST /1/answer HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {cookie}\r\n'
+                           f'Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\nabc'.encode())
+        return connection.recv(4096)
+
 def test_routes_and_bodies(served, ann):
     for path in ('../../etc/passwd', '..%2f..%2fsettings.ini', 'files/../../x', 'files/annotate.html.jinja', 'none',
                  'answer'):
@@ -177,6 +204,11 @@ def test_routes_and_bodies(served, ann):
     try: said = ann.http.post(ann.base + 'answer', data=ann.fields('choice=both', comment='x'*1_100_000))
     except httpx.TransportError: pass # cut off before it was read
     assert said is None or 400 <= said.status_code < 500
+    cookie = '='.join(*ann.http.cookies.items())
+    for length, kind, status in ((1_048_577, 'text/plain', b'413'), (9*10**30, 'text/plain', b'413'),
+                                 (3, 'multipart/form-data', b'400')):
+        said = raw_post(served, cookie, length, kind)
+        assert said.split()[1] == status and b"default-src 'none'" in said and b'nosniff' in said
     assert len(served.store.history()) == 0 and ann.open().status_code == 200
 
 def test_another_annotators_item(tmp_path):
@@ -284,7 +316,8 @@ def test_a_taken_port_leaves_no_store(tmp_path, served):
         serve('compare', compare_rows(), tmp_path/'b.db', port=served.server.access.port)
     assert not [name for name in os.listdir(tmp_path) if name.startswith('b')]
     for wrong, said in ((dict(annotators=('a', 'a')), 'different names'), (dict(annotators=()), 'different names'),
-                        (dict(annotators=('../x',)), 'different names'), (dict(labels='fables'), 'no option'),
+                        (dict(annotators=('../x',)), 'different names'), (dict(annotators=('A', 'item')), 'than'),
+                        (dict(labels='fables'), 'no option'),
                         (dict(host='no such host.'), 'had')):
         with pytest.raises(BadInput, match=said): serve('compare', compare_rows(), tmp_path/'b.db', **wrong)
     assert not [name for name in os.listdir(tmp_path) if name.startswith('b')]
