@@ -70,7 +70,8 @@ def standings(
     - evaluator; floor: is it one?
     - share, low, high: how often the better text scores higher, ties half, lost without a score; 95 % over groups
     - ahead, even, behind, lost: of all pairs
-    - rank: in words, '' for who was made on these texts; rank_low, rank_high, rank_of: see `metaeval.matrix.MATRIX`, as the next
+    - rank: in words, '' for who was made on these texts
+    - rank_low, rank_high, rank_of: see `metaeval.matrix.MATRIX`, as the next
     - beats_floors, hardest_floor, over_floor, q_floor, floor_tests, statistic, own, own_low, own_high, pairs, groups,
       alpha"""
     judgements, column = _one_column(judgements, benchmark)
