@@ -62,8 +62,8 @@ def disagreement_table(
     return pd.DataFrame(rows, columns=list(APART)).astype(dict(judge_score=float, human_score=float, apart=float))
 
 # %% ../../nbs/metaeval/trust.ipynb #trust-trust
-GIVEN_WEIGHTS = ("The column 'weight' is not used: all rows count alike, so figures are of the texts that people scored, "
-                 'not of all that these were drawn from. `validity.calibration.calibrated_mean` takes weights.')
+GIVEN_WEIGHTS = ("The column 'weight' is not used: all rows count alike, so figures are of the texts that people "
+                 'scored, not of all that these were drawn from. `validity.calibration.calibrated_mean` takes weights.')
 
 def _has_weights(
     frame_or_path, # As `trust` takes it

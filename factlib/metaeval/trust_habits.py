@@ -365,7 +365,7 @@ def habits_table(
     for habit, q in zip(table.habit_of, table.q):
         needs = habit.needs
         untold = habit.p is None and habit.result is not None and habit.result.low is None
-        if not needs and untold and habit.name != 'constant':
+        if not needs and habit.rule and untold and habit.name != 'constant':
             needs = 'scores in two groups or more' # no interval, so nothing is known of other texts
         has = None if needs else habit.rule and (habit.p is None or q < level)
         text = f'not tested: needs {needs}' if has is None else f'found: {habit.found}' if has else \

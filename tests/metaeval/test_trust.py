@@ -9,9 +9,10 @@ import pytest
 from planted_judges import FAULTS, judges, noisy, points, score_file, texts
 from summhay_rows import JUDGES, summhay_frame
 
+from factlib.benchmarks.score_files import read_scores
 from factlib.core.files import data_home
 from factlib.core.records import BadInput
-from factlib.metaeval.trust import trust, write_trust
+from factlib.metaeval.trust import GIVEN_WEIGHTS, trust, write_trust
 from factlib.metaeval.trust_habits import favour, habits_table, own_system, slope
 from factlib.metaeval.trust_sheet import halving_cut, sheet
 from factlib.metaeval.trust_uses import (NO, NOT_YET, YES, decide, groups_needed, mean_table, read_needs, read_uses,
@@ -188,6 +189,40 @@ def test_rows_that_cluster_are_said_at_the_top(tmp_path):
     assert 'question' in found.warnings[0]
     page = found.html(tmp_path/'page.html').read_text(encoding='utf-8')
     assert page.index('Give --group question') < page.index('class="matrix"')
+
+def test_a_decision_over_rows_that_cluster_says_what_it_supposes():
+    alone, shared = trust(small()), trust(replace(small(), clustered='a question'))
+    assert YES in set(alone.decisions.decision) and not alone.decisions.why.str.contains('independent').any()
+    for d in shared.decisions.itertuples():
+        assert d.why.startswith("If rows were independent") == (d.decision != NOT_YET)
+        if d.decision != NOT_YET: assert "--group 'a question'" in d.why
+
+def ranked(systems):
+    rng = np.random.default_rng(0)
+    system = np.arange(200) % systems
+    people = np.clip(np.rint(3 + rng.normal(0, 1, 200) + .8*(system - (systems - 1)/2)), 1, 5)
+    frame = pd.DataFrame(dict(system=[f's{k}' for k in system], judge=people, human=people,
+                              text=['word '*(5 + k) for k in system]))
+    return decide(sheet(read_scores(frame, judge='judge', human='human')), ('rank',)).iloc[0]
+
+def test_luck_is_no_floor_where_systems_are_few():
+    assert ranked(2).decision == YES # length tells two systems apart whatever it is worth
+    assert ranked(5).decision == NOT_YET and 'length, has 100 %' in ranked(5).why
+
+def test_one_group_accuses_nobody():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(dict(document='same', judge=rng.integers(1, 6, 80), human=rng.integers(1, 6, 80).clip(2, 4)))
+    found = trust(frame, judge='judge', human='human', group='document')
+    assert not (found.habits.found == True).any() and 'one group' in found.decisions.why[1]
+
+def test_weights_that_are_not_used_are_said(tmp_path):
+    frame = pd.DataFrame(dict(judge=[1, 2, 3, 4], human=[1, 2, 4, 3], weight=[1., 2., 1., 2.]))
+    frame.to_csv(tmp_path/'a.csv', index=False)
+    frame.to_json(tmp_path/'a.jsonl', orient='records', lines=True)
+    for given in (frame, tmp_path/'a.csv', tmp_path/'a.jsonl'):
+        found = trust(given, judge='judge', human='human')
+        assert GIVEN_WEIGHTS in found.said and GIVEN_WEIGHTS in found.warnings
+    assert GIVEN_WEIGHTS not in trust(frame.drop(columns='weight'), judge='judge', human='human').said
 
 def test_many_groups_are_pooled_and_it_is_said():
     frame = texts(np.random.default_rng(0), 1, 1500)
