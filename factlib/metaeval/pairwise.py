@@ -272,16 +272,22 @@ def contest(
     examples, # `Example`s
     good:str|None=None, # As for `truth_ranks`
     lost:bool=False, # Count a pair as lost where it was asked about and lacks a score; else it doesn't count
+    across:bool=False, # Only pairs of texts of different groups: would one threshold do for all?
 )->Contest:
     "The pairs of a benchmark. Within blocks if at least half of its texts have a partner there, else across all."
     ranks = truth_ranks(examples, good)
     known = [e for e in examples if e.id in ranks]
     if not known or not _has_both(known, ranks): raise BadInput('No text is better than another: nothing to tell.')
     place, blocks = {e.id: i for i, e in enumerate(known)}, _blocks(known, ranks)
-    within = 2*sum(map(len, blocks)) >= len(known)
+    within = not across and 2*sum(map(len, blocks)) >= len(known)
     better, worse = _all_pairs(blocks if within else [known], place, ranks)
     codes = {g: i for i, g in enumerate(dict.fromkeys(e.group for e in known))}
-    return Contest(better, worse, tuple(place), np.array([codes[e.group] for e in known]), within, lost)
+    groups = np.array([codes[e.group] for e in known])
+    if across:
+        apart = groups[better] != groups[worse]
+        if not apart.any(): raise BadInput('No text is better than one of another group: nothing to tell.')
+        better, worse = better[apart], worse[apart]
+    return Contest(better, worse, tuple(place), groups, within, lost)
 
 # %% ../../nbs/metaeval/pairwise.ipynb #better-questions
 QUESTIONS = ('facts', 'order', 'fluency', 'coherence', 'levels', 'quality')
