@@ -62,15 +62,16 @@ def disagreement_table(
     return pd.DataFrame(rows, columns=list(APART)).astype(dict(judge_score=float, human_score=float, apart=float))
 
 # %% ../../nbs/metaeval/trust.ipynb #trust-trust
-GIVEN_WEIGHTS = ("The column 'weight' is not used: all rows count alike, so figures are of the texts that people scored, "
-                 'not of all that these were drawn from. `validity.calibration.calibrated_mean` takes weights.')
+GIVEN_WEIGHTS = ("The column 'weight' is not used: all rows count alike, so figures are of the texts that people "
+                 'scored, not of all that these were drawn from. `validity.calibration.calibrated_mean` takes weights.')
 
 def _has_weights(
     frame_or_path, # As `trust` takes it
 )->bool:
     "Is there a column of weights, such as `factlib annotate` exports? Of a file its first line tells."
     if not isinstance(frame_or_path, (str, Path)): return 'weight' in getattr(frame_or_path, 'columns', ())
-    with open(frame_or_path, encoding='utf-8-sig', errors='replace') as file: line = file.readline(1_000_000).strip()
+    with open(frame_or_path, encoding='utf-8-sig', errors='replace') as file:
+        line = file.readline(1_000_000).strip()
     if line.startswith(('{', '[')): return bool(re.search(r'"weight"\s*:', line))
     return 'weight' in [name.strip(' "') for name in re.split('[,;\t]', line)]
 
