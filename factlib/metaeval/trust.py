@@ -70,7 +70,8 @@ def _has_weights(
 )->bool:
     "Is there a column of weights, such as `factlib annotate` exports? Of a file its first line tells."
     if not isinstance(frame_or_path, (str, Path)): return 'weight' in getattr(frame_or_path, 'columns', ())
-    with open(frame_or_path, encoding='utf-8-sig', errors='replace') as file: line = file.readline(1_000_000).strip()
+    with open(frame_or_path, encoding='utf-8-sig', errors='replace') as file:
+        line = file.readline(1_000_000).strip()
     if line.startswith(('{', '[')): return bool(re.search(r'"weight"\s*:', line))
     return 'weight' in [name.strip(' "') for name in re.split('[,;\t]', line)]
 
