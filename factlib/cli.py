@@ -302,10 +302,11 @@ def _say_trust(found, page):
 @click.option('--json', 'as_json', is_flag=True, help='Say decisions, habits and sentences as JSON.')
 @force_option
 def trust_file(file, out, as_json, **options):
-    """May a judge be used? From a file with its scores and people's: yes, no, or not yet and what it would take.
+    """Say what a judge may be used for.
 
-    FILE is a CSV, TSV, JSON, JSONL or parquet table, or a log of Inspect; one row an item, with columns of judges and
-    people, or one row a rating. Nothing is asked of any model.
+    From a file with its scores and people's to decisions: yes, no, or not yet and what it would take. FILE is a CSV,
+    TSV, JSON, JSONL or parquet table, or a log of Inspect; one row an item, with columns of judges and people, or one
+    row a rating. Nothing is asked of any model.
 
     \b
     factlib trust scores.csv --out outputs/trust
