@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 
 NBS = Path(__file__).resolve().parent.parent/'nbs'
-LIBRARY = sorted(p for p in NBS.rglob('*.ipynb') if not {'experiments', 'book'} & set(p.parts)
+LIBRARY = sorted(p for p in NBS.rglob('*.ipynb') if not {'experiments', 'book'} & set(p.relative_to(NBS).parts)
                  and not p.name.startswith(('.', '_')) and '.ipynb_checkpoints' not in p.parts)
 
 @pytest.mark.parametrize('notebook', LIBRARY, ids=[str(p.relative_to(NBS).with_suffix('')) for p in LIBRARY])

@@ -46,8 +46,8 @@ def csv_header(
     with open(path, encoding='utf-8-sig', newline='') as f: line = f.readline(1_000_000)
     heads = {mark: next(csv.reader([line], delimiter=mark), []) for mark in ',;\t'}
     separator = max(heads, key=lambda mark: len(heads[mark])) # the comma if none makes more
-    names = heads[separator]
-    twice = [name for name, n in Counter(names).items() if n > 1]
+    names, once = heads[separator], Counter(heads[separator])
+    twice = [name for name in names if once[name] > 1]
     if twice: raise BadInput(f'{str(path)!r} has two columns {twice[0]!r}: give one of them another name.')
     return separator, names
 

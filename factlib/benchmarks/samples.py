@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from .base import Benchmark, benchmark
+from .base import Benchmark, benchmark, sample_groups
 from .gutenberg import cleaning_lines, corpus, reason_lines
 from ..core.checks import check_count, check_optional_count
 from ..core.records import BadInput, Example
@@ -174,8 +174,8 @@ good for trying things out, not for conclusions about judges."""
            question='damage')
 def holmes(
     split=None, # There are no splits
-    n:int|None=None, # The first so many stories; None: all
-    seed:int|str=0, # Draws the places that are hit
+    n:int|None=None, # So many stories; None: all
+    seed:int|str=0, # Draws the stories, and the places that are hit
     **options, # Of `quick_sweep`
 )->Benchmark:
     "The quick sweep as a benchmark."
@@ -183,6 +183,8 @@ def holmes(
     unknown = [name for name in options if name not in ('lengths', 'kinds', 'mode')]
     if unknown:
         raise BadInput(f'The benchmark "holmes" takes no {unknown[0]!r}; it takes n, seed, lengths, kinds and mode.')
-    n = None if n is None else min(n, len(stories()))
-    examples, refused = quick_sweep(n, seed, **options)
+    examples, refused = quick_sweep(None, seed, **options)
+    if n is not None: # as all benchmarks draw
+        examples = sample_groups(examples, n, seed)
+        refused = [r for r in refused if r.id.split('/')[0] in {e.group for e in examples}]
     return Benchmark('holmes', examples, 'label', CARD, tuple(refused))

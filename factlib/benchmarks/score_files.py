@@ -6,7 +6,7 @@
 __all__ = ['ScoreFile', 'read_scores']
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-imports
-import dataclasses
+import ast, dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,14 +23,14 @@ from ..core.records import BadInput, DataFrame
 class ScoreFile:
     "Scores of judges and people, a row an item."
     name: str          # Of the file, or 'frame'
-    frame: DataFrame   # item, row, then of group, system, text, source, time, position those that there are, then
-                       # a column of float codes for each judge and person, NaN where there is nothing
+    frame: DataFrame   # item, row, those that there are of group, system, text, source, time, position, then a
+                       # column of float codes for each judge and person, NaN where there is nothing
     judges: tuple      # Names of columns
     humans: tuple      # Names of columns
     scale: Scale       # Of people, and of judges unless `scales` says otherwise
     scales: dict       # Column -> its own `Scale`
     roles: DataFrame   # column, role, why, flag: what each column was taken for
-    odd: DataFrame     # column, value, n, taken_for: what was no plain number or label (missing, or the number it is)
+    odd: DataFrame     # column, value, n, taken_for (missing or a number): what was no plain number or label
     said: tuple        # The same in sentences: a line a role, then what was done, found and proposed
     clustered: str     # '', or the column by which the rows seem to be clustered though no group is given
     group_given: bool  # Is there a group?
@@ -51,8 +51,8 @@ def _items(frame, roles, is_rating=False):
     lacking = frame[own].isna().any(axis=1)
     items = _joined(frame, own)
     if lacking.any():
-        n = int(lacking.sum())
-        roles.said.append(f'{n:,} rows have no {own[0]!r}: each is an item of its own, named by its row.')
+        roles.said.append(f'{int(lacking.sum()):,} rows have no {own[0]!r}: each is an item of its own, '
+                          'named by its row.')
         items = items.where(~lacking, 'row ' + pd.Series((frame.index + 1).astype(str), frame.index))
     again = items.duplicated(keep=False)
     if not again.any(): return items, ''
@@ -65,7 +65,7 @@ def _items(frame, roles, is_rating=False):
     other = _differing_text(frame[again], items[again], roles)
     if not other: return items, ''
     roles.said.append(f'{own[0]!r} comes again with another {other!r}, so it does not name what was judged: each row '
-                      f'is an item of its own (--item {own[0]} takes equal ones as one).')
+                      f'is an item of its own (--item {own[0]!r} takes equal ones as one).')
     roles.rows = [row for row in roles.rows if row[1] != 'item']
     del roles.others['item']
     return pd.Series((frame.index + 1).astype(str), frame.index), own[0]
@@ -95,8 +95,8 @@ def _check_criterion(frame, item, rater, score):
     for name in frame.columns:
         if name in (*item, rater, score) or not set(name_words(name)) & _CRITERIA or frame[name].nunique() < 2: continue
         some = some_names(frame[name].dropna().astype(str).unique(), 4)
-        raise BadInput(f'The same raters rated the same items several times, by {name!r} ({some}): keep the rows '
-                       f'of one, or make it a part of the item, as --item {",".join([*item, name])!r}.')
+        raise BadInput(f'The same raters rated the same items several times, by {name!r} ({some}): keep the rows of '
+                       f'one, or make it a part of the item, as --item {",".join([*item, name])!r}.')
 
 def _rating_keys(frame, roles, rater, score):
     "(what each rating is about, what repeats in several systems, numbers of the rows that they make, raters)."
@@ -115,8 +115,8 @@ def _rating_keys(frame, roles, rater, score):
     ratings = pd.DataFrame(dict(item=keys[0], position=keys[1], rater=pd.factorize(raters)[0]))
     again = ratings.groupby(['item', 'position', 'rater']).cumcount()
     if again.any(): _check_criterion(frame, item, rater, score)
-    codes = ratings.assign(again=again).groupby(['item', 'position', 'again'], sort=False).ngroup()
-    return items, repeated, codes, raters
+    rows = ratings.assign(again=again).groupby(['item', 'position', 'again'], sort=False).ngroup()
+    return items, repeated, rows, raters
 
 def _same_in_all(column, codes):
     "What a column says of each new row; None if it says several things of one."
@@ -126,6 +126,8 @@ def _same_in_all(column, codes):
     if known.groupby(codes).nunique().max() > 1: return None
     return column.reset_index(drop=True).groupby(codes).first().reset_index(drop=True)
 
+_MOST_CELLS = 200_000_000
+
 def _pivot(frame, roles, rater, score):
     "A table with a row an item from one with a row a rating. -> (`_Wide`, raters)"
     import numpy as np, pandas as pd
@@ -134,13 +136,18 @@ def _pivot(frame, roles, rater, score):
     said = frame[score]
     if said.isna().any(): said = said.astype(object).where(said.notna(), '') # asked, and nothing was said
     who, names = pd.factorize(raters)
-    columns = {name: frame[name].iloc[first].reset_index(drop=True) for name in frame.columns
-               if name not in (rater, score)}
+    if len(names)*len(first) > _MOST_CELLS:
+        raise BadInput(f'{len(names):,} raters of {len(first):,} items are too many for one table: keep those who '
+                       'rated most.')
+    columns = dict(frame.drop(columns=[rater, score]).iloc[first].reset_index(drop=True).items())
     for name in list(columns):
         if any(name in own for own in roles.others.values()) or not is_score(frame[name], name): continue
         same = _same_in_all(frame[name], codes)
-        if same is None: del columns[name]
-        else: columns[name] = same
+        if same is not None:
+            columns[name] = same
+            continue
+        del columns[name]
+        roles.add(name, 'left out', 'it says several things of one item', '--item')
     for i, name in enumerate(names):
         rated = pd.Series(said.to_numpy()[who == i], index=codes[who == i], dtype=said.dtype)
         columns[name] = rated.reindex(range(len(first)))
@@ -177,12 +184,12 @@ class _Ask:
         return tuple(name for name in wanted if name not in frame.columns or name in lists)
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-wide-of
-def _take_known(roles, known):
-    "Judges and people of which the form of a file tells: who is called a person there, is one."
-    columns = [c for c in known.get('judge', ()) if c not in (*roles.judges, *roles.humans)]
-    for role, own in (('judge', roles.judges), ('human', roles.humans)):
+def _add_known(roles, known, frame):
+    "Judges and people that the form of the file tells, where the user names none."
+    for role, own, others in (('judge', roles.judges, roles.humans), ('human', roles.humans, roles.judges)):
         if own: continue
-        own += [c for c in columns if (names_of(c) == 'human') == (role == 'human')]
+        own += [c for c in known.get(role, ()) if c in frame and c not in others and frame[c].notna().any()
+                and (role == 'human' or names_of(c.split('.')[-1]) != 'human')] # a scorer may be called human
         for name in own: roles.add(name, role, 'the form of the file', f'--{role}')
 
 def _rows_of_items(table, roles, ask):
@@ -194,7 +201,7 @@ def _rows_of_items(table, roles, ask):
     ratings = None if in_columns else find_ratings(frame, known)
     if not ratings:
         for flag, own in given.items(): need_names(own, frame.columns, f'--{flag}')
-        _take_known(roles, known)
+        _add_known(roles, known, frame)
         find_others(frame, roles, ask.others, known, ())
         items, repeated = _items(frame, roles)
         wide, taken = _Wide(frame, list(range(1, len(frame) + 1)), items.tolist(), repeated), set()
@@ -202,16 +209,15 @@ def _rows_of_items(table, roles, ask):
         find_others(frame, roles, ask.others, known, ratings)
         wide, raters = _pivot(frame, roles, *ratings)
         for flag, own in given.items(): need_names(own, [*raters, *wide.frame.columns], f'--{flag}')
-        if known.get('raters') == 'judge' and not roles.judges:
-            roles.judges = [name for name in raters if name not in roles.humans]
-            for name in roles.judges: roles.add(name, 'judge', 'the form of the file', '--judge')
-        else: find_raters(raters, ratings[0], roles)
+        find_raters(raters, ratings[0], roles, known.get('raters', ''))
+        _add_known(roles, known, wide.frame)
+        wide.rated += tuple(known.get('rated', ()))
         roles.said.append(f'Each row is a rating: {ratings[0]!r} says who rated, {ratings[1]!r} what.')
         taken = set(raters)
     taken |= {name for own in roles.others.values() for name in own}
     for flag, own in given.items():
         for name in own: roles.add(name, flag, 'given', f'--{flag}')
-    if not all(given.values()): find_scorers(wide.frame, roles, taken)
+    if not (roles.judges and roles.humans): find_scorers(wide.frame, roles, taken)
     return wide
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-turn
@@ -226,33 +232,39 @@ def _turn(codes, scales, roles, higher):
     names = [name for name in codes if (higher == 'worse') != (name in roles.turned)]
     for name in names:
         if scales[name].kind == 'nominal':
-            raise BadInput(f"{name!r} has labels without an order, which can't be turned: say which are better, "
-                           "as --order 'worse < better'.")
-        alike = [scales[other] for other in names
-                 if are_shared(scales[name], scales[other]) and not scales[other].labels]
+            raise BadInput(f"{name!r} has labels without an order, which can't be turned: say which are better, as "
+                           "--order 'worse < better'.")
+        numbers = [scales[other] for other in names if not scales[other].labels]
+        alike = [scale for scale in numbers if are_shared(scales[name], scale)]
         ends = [end for s in alike or [scales[name]] for end in (s.low, s.high) if end is not None]
         if ends: codes[name], scales[name] = _turned(codes[name], scales[name], min(ends), max(ends))
-    if names:
-        roles.said.append(f'Turned round, so that more is better: {some_names(names, 6)} (--higher changes it).')
+    if names: roles.said.append(f'Turned round, so that more is better: {some_names(names, 6)} (--higher changes it).')
 
-_WORSE = frozenset('''hallucination hallucinations hallucinated error errors toxicity toxic harm harmful unsafe
-    violation violations mistakes issues bias incoherence contradiction contradictions'''.split())
+_WORSE = frozenset('hallucination hallucinations hallucinated error errors toxicity toxic harm harmful unsafe '
+                   'violation violations mistakes issues bias incoherence contradiction contradictions'.split())
 
 def _say_direction(roles, names, higher):
     "A line where a name sounds as if more were worse."
     for name in names:
         if set(name_words(name)) & _WORSE and higher == 'better' and name not in roles.turned:
-            roles.said.append(f'{name!r} sounds as if more were worse, and is taken as if more were better: --higher '
-                              'worse turns all scores round, a minus before its name this column alone.')
+            roles.said.append(f'{name!r} sounds as if more were worse, and is taken as if more were better: '
+                              '--higher worse turns all scores round, a minus before its name this column alone.')
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-scales
+def _unite(codes, scales, names):
+    "One scale for columns of numbers that have one."
+    numbers = [name for name in names if not scales[name].labels or scales[name].labels == ('0', '1')]
+    own = [scales[name] for name in numbers if scales[name].low is not None]
+    if len(own) < 2 or all(scale.labels for scale in own): return
+    low, high = min(scale.low for scale in own), max(scale.high for scale in own)
+    fractions = any(scales[name].high <= 1 and (codes[name].dropna() % 1 != 0).any() for name in numbers)
+    if fractions and high > 1.5: return
+    kind = 'count' if any(scale.kind == 'count' for scale in own) else 'number'
+    scales.update({name: Scale(kind, (), low, high) for name in numbers})
+
 def _common_scale(scales, roles):
-    "The scale of people and judges; where they differ, people's, and it is said."
-    people = [scales[name] for name in roles.humans]
-    scale = people[0]
-    same = [s for s in scales.values() if are_shared(s, scale)]
-    ends = [end for s in same for end in (s.low, s.high) if end is not None]
-    if ends and not scale.labels: scale = dataclasses.replace(scale, low=min(ends), high=max(ends))
+    "The scale of people; where a judge's or a person's differs, it is said."
+    scale = scales[roles.humans[0]]
     others = [name for name in scales if not are_shared(scales[name], scale)]
     if others:
         shown = '; '.join(f'{name!r} is {scales[name]}' for name in others[:3])
@@ -264,9 +276,18 @@ def _common_scale(scales, roles):
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-build
 _KEPT = ('group', 'system', 'text', 'source', 'time', 'position')
 
+def _written_list(cell):
+    "A list of texts from how Python writes it, or the text as it is."
+    try: parts = ast.literal_eval(cell)
+    except (ValueError, SyntaxError, MemoryError, RecursionError): return cell
+    return parts if isinstance(parts, list) and all(isinstance(part, str) for part in parts) else cell
+
 def _plain_texts(column):
-    "Cells as texts; lists of texts are joined, None where there is nothing."
+    "Cells as texts, lists of texts joined (also those that CSV has as Python writes them); None where is nothing."
+    some = column.dropna()
+    is_written = len(some) > 0 and isinstance(some.iloc[0], str) and some.iloc[0].startswith(("['", '["'))
     def one(cell):
+        if is_written and isinstance(cell, str): cell = _written_list(cell)
         if cell is None or isinstance(cell, float) and cell != cell: return None
         if isinstance(cell, str): return cell
         parts = list(cell) if isinstance(cell, (list, tuple)) or getattr(cell, 'ndim', 0) else [cell]
@@ -313,23 +334,25 @@ def _say_clusters(wide, roles):
     if not best: return ''
     others = [f'{name!r} ({n:,})' for name, n in all_found.items() if name != best][:4]
     more = f'; also {", ".join(others)}' if others else ''
-    counted = f'{all_found[best]:,} different in {len(wide.frame):,} rows{more}'
-    roles.said.append(f'Rows are not independent: {best!r} repeats ({counted}), and no group is given. '
+    n = f'{all_found[best]:,} different in {len(wide.frame):,} rows'
+    roles.said.append(f'Rows are not independent: {best!r} repeats ({n}{more}), and no group is given. '
                       f'--group {best!r} takes rows of one as one.')
     return best
 
-def _leave_out_silent(roles, silent):
-    "Leaves out judges and people who say nothing; a `BadInput` if the user names them, or nobody else is left."
-    given = {column for column, _, why, _ in roles.rows if why == 'given'}
-    for own, flag in ((roles.judges, '--judge'), (roles.humans, '--human')):
-        none = [name for name in own if name in silent]
-        if none and (len(none) == len(own) or given & set(none)):
-            raise BadInput(f'{none[0]!r} holds no score: name another column, as {flag} COLUMN.')
-        for name in none:
-            own.remove(name)
-            roles.rows = [row for row in roles.rows if row[0] != name]
-            roles.add(name, 'left out', 'it holds no score', flag)
-            roles.said.append(f'{name!r} holds no score, and is left out.')
+def _drop_empty(wide, roles, comma):
+    "Leaves judges and people without a single score out, and says so. Without any left, or if named: a `BadInput`."
+    given = {column for column, role, why, _ in roles.rows if why == 'given'}
+    for role, own in (('judge', roles.judges), ('human', roles.humans)):
+        cells = {name: read_cells(wide.frame[name], name, comma) for name in own}
+        empty = [name for name, c in cells.items() if (c.numbers if c.labels is None else c.labels).isna().all()
+                 and not c.problem]
+        if not empty: continue
+        if given & set(empty): raise BadInput(f'{empty[0]!r} holds no score: name another column, as --{role} COLUMN.')
+        if len(empty) == len(own):
+            raise BadInput(f'No {role} has a score ({some_names(own, 6)} hold none): name others, as --{role} COLUMN.')
+        own[:] = [name for name in own if name not in empty]
+        for name in empty: roles.add(name, 'left out', 'it holds no score', f'--{role}')
+        roles.rows = [row for row in roles.rows if row[1] != role or row[0] not in empty]
 
 def _score_file(table, ask):
     "The file of scores that a table is."
@@ -337,11 +360,12 @@ def _score_file(table, ask):
     roles = Roles()
     wide = _rows_of_items(table, roles, ask)
     _rename_reserved(wide.frame, roles)
+    _drop_empty(wide, roles, table.comma)
     names = [*roles.humans, *roles.judges] # a scale has the labels as people write them
     cells = [read_cells(wide.frame[name], name, table.comma, blank=name not in wide.rated) for name in names]
-    _leave_out_silent(roles, [c.name for c in cells if (c.labels if c.numbers is None else c.numbers).isna().all()])
-    names = [name for name in names if name in (*roles.humans, *roles.judges)]
-    codes, scales = code_columns([c for c in cells if c.name in names], ask.order)
+    codes, scales = code_columns(cells, ask.order)
+    _unite(codes, scales, roles.humans)
+    _unite(codes, scales, [name for name in roles.judges if name in wide.rated])
     _say_direction(roles, names, ask.higher)
     _turn(codes, scales, roles, ask.higher)
     scale, clustered = _common_scale(scales, roles), _say_clusters(wide, roles)
@@ -349,8 +373,9 @@ def _score_file(table, ask):
     if repeats and 'item' in roles.others:
         roles.said.append(f'{repeats:,} rows are of an item that has another row: kept, as the same item judged again '
                           '(--item says another).')
-    scores = pd.DataFrame({name: codes[name].reset_index(drop=True) for name in [*roles.judges, *roles.humans]})
-    frame = pd.concat([_about(wide, roles), scores], axis=1)
+    about = _about(wide, roles)
+    frame = pd.concat([about, pd.DataFrame({name: codes[name].reset_index(drop=True)
+                                     for name in [*roles.judges, *roles.humans]})], axis=1)
     odd = pd.concat([c.odd for c in cells], ignore_index=True)
     said = [*roles.lines(), *table.said, *roles.said, *(line for c in cells for line in c.said)]
     return ScoreFile(table.name, frame, tuple(roles.judges), tuple(roles.humans), scale, scales, roles.frame(), odd,

@@ -22,8 +22,7 @@ class Scale:
     high: float|None = None # The greatest
 
     def __str__(self)->str:
-        between = ' < ' if self.kind in ('binary', 'ordered') else ' / '
-        if self.labels: return f'{self.kind}: ' + between.join(self.labels)
+        if self.labels: return f'{self.kind}: ' + (', ' if self.kind == 'nominal' else ' < ').join(self.labels)
         return self.kind if self.low is None else f'{self.kind}, {self.low:.4g} to {self.high:.4g}'
 
 # %% ../../nbs/benchmarks/score_values.ipynb #score_values-distinct
@@ -48,7 +47,7 @@ def distinct_cells(
 EMPTY = frozenset({'', 'n/a', 'na', 'nan', 'null', 'nil', '-', '--', '\u2013', '\u2014', '.', '?', '#n/a', '<na>',
                    'nat', 'none', 'missing', 'not available', 'not applicable', 'no answer', 'unscored', '[]', '{}',
                    'inf', '-inf', '+inf', 'infinity', '-infinity', '#div/0!', '#value!', '#ref!'})
-ABSENT = EMPTY | set(map(str, Absence)) | {'error', 'failed', 'unknown', 'invalid', 'skipped', 'timeout'}
+ABSENT = EMPTY | {str(absence) for absence in Absence} | {'error', 'failed', 'unknown', 'invalid', 'skipped', 'timeout'}
 _COMMA = r'[+-]?\d+,\d+'
 _THOUSAND = r'[+-]?[1-9]\d{0,2},\d{3}'
 _SHARE = r'([+-]?\d+(?:[.,]\d+)?)\s*(?:/|out of)\s*(\d+(?:[.,]\d+)?)'
@@ -131,13 +130,16 @@ def _strays(forms):
     numeric, label = forms.number.notna(), forms.form == 'label'
     n_numbers, n_labels = forms.n[numeric].sum(), forms.n[label].sum()
     words = forms.value[label].str.strip().str.lower()
-    if not n_labels or n_numbers and words.isin(ABSENT).all(): # words such as "refused" among numbers
+    n_absent = forms.n[label][words.isin(ABSENT)].sum()
+    if n_labels == n_absent and n_numbers: # words such as "refused" among numbers
+        return forms.assign(form=forms.form.where(~label, 'stray')), False, ''
+    if not n_numbers and words.isin(set(map(str, Absence))).all(): # absences alone
         return forms.assign(form=forms.form.where(~label, 'stray')), False, ''
     if not n_numbers: return forms, True, ''
     if forms.value[numeric].str.strip().isin(['1', '2']).all() and words.isin(_TIES).all(): # "1", "2", "tie"
         return forms.assign(form='label', number=float('nan')), True, ''
     few = .1*(n_numbers + n_labels)
-    if n_labels <= few: return forms.assign(form=forms.form.where(~label, 'stray')), False, ''
+    if n_labels - n_absent <= few: return forms.assign(form=forms.form.where(~label, 'stray')), False, ''
     if n_numbers <= few:
         return forms.assign(form=forms.form.where(~numeric, 'stray'), number=float('nan')), True, ''
     some = ', '.join(map(repr, forms.value[label][:3]))
@@ -162,23 +164,26 @@ def read_cells(
         problem = f'holds {commas.iloc[0]!r}, which could be a thousand or a decimal comma: write it with a point'
     odd = _odd_rows(name, forms, int((codes < 0).sum()) if blank else 0)
     sentences = [f'{name!r}: {said}.'] if said else []
-    stray = forms[(forms.form == 'stray')]
-    if len(stray): sentences.append(f'{name!r}: {stray.n.sum():,} values such as {stray.value.iloc[0]!r} are no '
-                                    f'{"labels" if are_labels else "numbers"} and count as missing.')
+    stray, wanted = forms[forms.form == 'stray'], 'label' if are_labels else 'number'
+    if len(stray):
+        some = f'such as {stray.value.iloc[0]!r}'
+        sentences.append(f'{name!r}: {stray.n.sum():,} of {len(column):,} cells hold no {wanted} ({some}) and count '
+                         'as missing.')
     numbers = labels = None
     if are_labels:
         words = forms.value.str.strip().where(forms.form == 'label')
-        labels = pd.Series(np.append(words.to_numpy(object), np.array([None]))[codes], column.index, dtype='str')
+        labels = pd.Series(np.append(words.to_numpy(object), [None])[codes], column.index, dtype='str')
     else: numbers = pd.Series(np.append(forms.number.to_numpy(float), np.nan)[codes], column.index)
     return Cells(name, numbers, labels, odd, tuple(sentences), limits, problem)
 
 # %% ../../nbs/benchmarks/score_values.ipynb #score_values-words
-_GOOD = frozenset('''yes y true pass passed passes correct right good supported support supports faithful consistent
-    accept accepted acceptable relevant valid safe factual entailed entailment entails grounded success successful
-    ok covered better accurate coherent fluent helpful harmless attributable agree'''.split())
+_GOOD = frozenset('''yes y gold true pass passed passes correct right good supported support supports faithful
+    consistent accept accepted acceptable relevant valid safe factual entailed entailment
+    entails grounded success successful ok covered better accurate coherent fluent helpful
+    harmless attributable agree'''.split())
 _BAD = frozenset('''n false fail failed fails wrong bad reject rejected refuted contradicted contradiction
-    hallucinated hallucination hallucinations lie manipulated worse error errors inaccurate harmful unfaithful
-    disagree toxic'''.split())
+    hallucinated hallucination hallucinations lie manipulated worse error errors inaccurate
+    harmful unfaithful disagree toxic'''.split())
 _NEGATIONS = frozenset('no not non none never zero without'.split())
 _HALF = frozenset('partial partially partly somewhat mixed borderline'.split())
 _WHOLE = frozenset('full fully complete completely entirely all'.split())
@@ -206,7 +211,6 @@ def _goodness(label):
 # %% ../../nbs/benchmarks/score_values.ipynb #score_values-pair
 _NOISE = frozenset('''model output answer assistant response wins win is better system option candidate winner
     the'''.split())
-_GRADES = dict(c=1., p=.5, i=0.) # of Inspect: correct, partially correct, incorrect
 _SIDES = dict(a=1., first=1., left=1., b=0., second=0., right=0.) | dict.fromkeys(_TIES, .5)
 
 def _side(label, numbered=False):
@@ -244,7 +248,7 @@ def _known_scale(columns, numbered):
     sides = {w: _side(w, numbered) for w in words}
     if None not in sides.values() and {0., 1.} <= set(sides.values()):
         return sides, Scale('pair', ('B', 'tie', 'A') if .5 in sides.values() else ('B', 'A'), 0., 1.)
-    for place in (_goodness, _GRADES.get, *(lambda w, line=line: _steps(w, line) for line in _STEPS)):
+    for place in (_goodness, *(lambda w, line=line: _steps(w, line) for line in _STEPS)):
         places = {w: place(w) for w in words}
         steps = sorted(set(places.values())) if None not in places.values() else []
         if len(steps) < 2 or any(len({places[w] for w in own}) < len(own) for own in columns): continue
@@ -360,8 +364,10 @@ def are_shared(
     a:Scale, # Of a judge
     b:Scale, # Of people
 )->bool: # Can equal codes be taken for equal scores?
-    "Whether two columns are on one scale: the same labels, or numbers whose ranges overlap by half."
+    """Whether two columns are on one scale: the same labels; or numbers, unless the judge's are fractions of 1 and
+    people's are not, or the judge's leave people's range by more than its width."""
     if a.labels or b.labels: return a.kind == b.kind == 'binary' or a == b
     if a.low is None or b.low is None or a.high is None or b.high is None: return True
-    widest = max(a.high, b.high) - min(a.low, b.low)
-    return widest == 0 or min(a.high, b.high) - max(a.low, b.low) >= widest/2
+    if 0 <= a.low < 1 and a.high <= 1 and b.high > 1.5: return False
+    slack = max(b.high - b.low, abs(b.high)/2)
+    return b.low - slack <= a.low and a.high <= b.high + slack

@@ -362,10 +362,13 @@ def chance_findings(
     real, control = _split(known)
     sure = real[real.q < .05]
     above, below = sure[sure.estimate > .5], sure[sure.estimate < .5]
+    def named(part): # the furthest from one half, if there are many
+        far = (part.estimate - .5).abs().sort_values(ascending=False, kind='stable').index
+        return listed(part.words) if len(part) <= 8 else f'furthest {listed(part.words[far[:5]])}'
     found = [f'Of {len(real)} pairs of an evaluator and a benchmark with labels, controls aside, {len(above)} have '
-             f'an AUC shown to be above one half ({listed(above.words)}) and {len(below)} below it '
-             f'({listed(below.words)}; {corrected_over(real)}, those of a benchmark). So few texts show little, which '
-             f'does not mean that in the other {len(real) - len(sure)} nothing is noticed.']
+             f'an AUC shown to be above one half ({named(above)}) and {len(below)} below it '
+             f'({named(below)}; {corrected_over(real)}, those of a benchmark). That a difference is not shown in the '
+             f'other {len(real) - len(sure)} does not mean that nothing is noticed there.']
     if not len(control): return found
     off = control[control.q < .05]
     far = control.loc[(control.estimate - .5).abs().idxmax()]
@@ -379,7 +382,8 @@ def best_findings(
     "Who has the highest AUC; if that one was tuned there, also the highest of the others."
     def at(r):
         interval = None if is_missing(r.ci_low) else (r.ci_low, r.ci_high)
-        return (f'{r.evaluator}{" (tuned there)" if r.tuned else ""} {format_estimate(r.estimate, interval, 2)}'
+        said = format_estimate(r.estimate, interval, 2, limits=(0, 1))
+        return (f'{r.evaluator}{" (tuned there)" if r.tuned else ""} {said}'
                 + ('' if interval else ' (no interval)'))
     found, (real, control) = [], _split(known)
     for name, mine in real.groupby('benchmark', sort=False):

@@ -10,6 +10,8 @@ __all__ = ['LABELS', 'COLUMNS', 'DIFFERENCES', 'with_truth', 'with_verdicts', 'a
 # %% ../../nbs/metaeval/labels.ipynb #labels-imports
 from itertools import combinations
 
+import numpy as np
+
 from ..core.files import json_lines, need_columns, parse_json
 from ..core.records import BadInput, DataFrame
 from ..validity.agreement import alpha, claim_overlap, same_claim
@@ -132,7 +134,7 @@ def _pair_row(a, b, groups, options):
     d = [None if no_value(x) or no_value(y) else x - y for x, y in zip(a, b)]
     counts = mcnemar_pairs(a, b)
     draws = dict(n_resamples=options['n_resamples'], seed=options['seed'])
-    r = bootstrap(lambda x: x.mean(), d, groups=groups, null=0, limits=(-1, 1), **draws)
+    r = bootstrap(np.mean, d, groups=groups, null=0, limits=(-1, 1), **draws)
     flips = permutation_test(d, groups=groups, n_resamples=options['n_flips'], seed=options['seed'])
     bounds = bounds_paired(a, b, 0, 1)
     ci, p_groups = agree(r.ci, flips.p, 0, .95, r.p)
@@ -461,7 +463,7 @@ def label_alpha(
 def _share(hits, groups, n_resamples, seed):
     "The share of what is True, with an interval over groups."
     options = dict(groups=list(groups), n_resamples=n_resamples, seed=seed, definition='share', limits=(0, 1))
-    return bootstrap(lambda x: x.mean(), [float(x) for x in hits], **options)
+    return bootstrap(np.mean, [float(x) for x in hits], **options)
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-shares
 def label_shares(

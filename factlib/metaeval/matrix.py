@@ -105,15 +105,17 @@ def _scores(judged, ids, question):
 def matrix_columns(
     judgements:DataFrame, # From `evaluate`, of all evaluators, with the column `benchmark`
     benchmarks:list, # The `Benchmark`s that were judged
+    lost:bool=False, # Count as lost what was asked and has no score, except where the evaluator needs what isn't there
 )->tuple[list, dict]: # `Column`s; name of a benchmark that can't be one, as no text of it is better than another -> why
     "The columns of the matrix."
     need_columns(judgements, ['benchmark', 'evaluator', 'example_id', 'value'], 'The judgements')
     columns, left_out = [], {}
     for whole in benchmarks:
         own = judgements[judgements.benchmark == whole.name]
+        if lost: own = own[own.absence != 'inapplicable']
         for question, part in by_question(whole):
             part = replace(part, examples=[e for e in part.examples if not is_control(e)])
-            try: pairs, agreed = contest(part.examples, part.good), rater_alpha(part.examples)
+            try: pairs, agreed = contest(part.examples, part.good, lost), rater_alpha(part.examples)
             except BadInput as e: left_out[part.name] = str(e)
             else:
                 values = _scores(own, set(pairs.ids), question)
@@ -137,7 +139,9 @@ def made_there(
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-pairs
 FLOORS = ('length', 'random', 'rouge1', 'rouge2', 'rougeL', 'word_support')
 
-def _is_rival(made, scored, asked): return not made and 2*scored >= asked > 0
+def _is_rival(made, scored, asked, lost):
+    "With `lost` who scored little has lost much, and may be compared."
+    return not made and asked > 0 and (lost or 2*scored >= asked)
 
 def matrix_pairs(
     columns:list, # From `matrix_columns`
@@ -153,7 +157,8 @@ def matrix_pairs(
     for column in columns:
         name, counts = column.benchmark.name, {e: sum(not no_value(x) for x in of.values())
                                                for e, of in column.values.items()}
-        rivals = {e: of for e, of in column.values.items() if _is_rival(made_there(e, name), counts[e], len(of))}
+        rivals = {e: of for e, of in column.values.items()
+                  if _is_rival(made_there(e, name), counts[e], len(of), column.contest.lost)}
         parts.append(column.contest.all_pairs(rivals).assign(question=column.question, benchmark=name))
     tests = corrected(pd.concat(parts, ignore_index=True), ['benchmark'])
     front = ['question', 'benchmark', 'first', 'second', 'difference', 'ci_low', 'ci_high', 'p', 'q', 'family']
@@ -178,10 +183,12 @@ def _trust_rows(column, judged, floors, recorded):
               f'raters hardly agree (alpha {column.alpha:.2f}): a low share says little about an evaluator')
     for name, scores in values.items():
         r, (low, high) = contest.higher(scores), contest.bounds(scores)
-        row = dict(question=column.question, benchmark=benchmark, evaluator=name, made_on=made_there(name, benchmark),
+        scored, made = sum(not no_value(x) for x in scores.values()), made_there(name, benchmark)
+        row = dict(question=column.question, benchmark=benchmark, evaluator=name, made_on=made,
+                   rival=_is_rival(made, scored, len(scores), contest.lost),
                    recorded=name in recorded, floor=name in floors, alpha=column.alpha, estimand=r.definition,
                    part=_value_column(parts[name], column.question), asked=len(scores),
-                   scored=sum(not no_value(x) for x in scores.values()), pairs=r.asked, pairs_scored=r.n,
+                   scored=scored, pairs=r.asked, pairs_scored=r.n,
                    higher=r.estimate, ci_low=r.low, ci_high=r.high, kind=r.kind, bound_low=low,
                    bound_high=high, groups=r.groups, caution=column.benchmark.caution)
         row |= _own(column, parts[name])
@@ -282,7 +289,6 @@ def trust_matrix(
     if not rows: raise BadInput('Nothing to put into a matrix: no benchmark has better and worse texts.')
     table, tests = pd.DataFrame(rows), matrix_pairs(columns) if pairs is None else pairs
     table = table.astype({name: float for name in _FLOATS if name in table})
-    table = table.assign(rival=[_is_rival(*row) for row in zip(table.made_on, table.scored, table.asked)])
     table = _question_tests(_column_tests(table, tests, floors, level), tests, floors, level)
     table = table.astype(dict.fromkeys(_FLOATS, float) | dict.fromkeys(_COUNTS, 'Int64'))
     table = table.assign(beats_floors=_verdicts(table, level))

@@ -59,7 +59,8 @@ def over_benchmarks(
     for r in tests.itertuples():
         if no_value(r.error): continue # of a single group nothing is known
         d, error = r.difference, r.error
-        if error <= 1e-12 and d: error = abs(d)/max(scipy.stats.t.isf(r.p/2, r.df), .01)
+        if error <= 1e-12 and d: # as large as its p says, and no larger than a difference of shares can err
+            error = min(1., abs(d)/max(scipy.stats.t.isf(r.p/2, r.df), .01))
         key, ends = (r.first, r.second), (r.ci_low, r.ci_high)
         if key[::-1] in strata: key, d, ends = key[::-1], -d, (-r.ci_high, -r.ci_low)
         strata.setdefault(key, []).append((d, error, r.df, r.groups, r.p, *ends))

@@ -147,5 +147,6 @@ def agreement_finding(
     - estimate, ci_low, ci_high: None or NaN where there is none"""
     return '; '.join(f'{r.statistic} of {r.evaluator} is not defined on these scores' if is_missing(r.estimate) else
                      f'{r.statistic} of {r.evaluator} with the truth: ' + format_estimate(
-                         r.estimate, None if is_missing(r.ci_low) else (r.ci_low, r.ci_high))
+                         r.estimate, None if is_missing(r.ci_low) else (r.ci_low, r.ci_high),
+                         limits=(0, 1) if r.statistic.startswith('AUC') else (-1, 1))
                      for r in statistics.itertuples()) + ' (95 % intervals).'

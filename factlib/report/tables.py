@@ -35,29 +35,37 @@ def format_number(
     return text.replace('-', '−')
 
 # %% ../../nbs/report/tables.ipynb #tables-estimate
+def _end(x, digits):
+    "An end as a text; one that would round to 0 has up to three more decimals."
+    if not _is_number(x): return format_number(x, digits)
+    more = next((k for k in range(digits, digits + 4) if round(float(x), k)), digits)
+    return format_number(float(x), more)
+
 def format_interval(
     estimate, # A number
     ci, # (low, high), or None
     digits:int=3, # Decimals
+    limits:tuple|None=None, # (least, greatest) value there can be; an estimate there has a bound. None: it isn't at one
 )->str: # Such as " [−0.61, −0.23]" or " (at least 0.89)"; " (no interval)" for None
     "An interval, to stand behind its estimate."
     if ci is None: return ' (no interval)'
-    low, high = (float(x) if _is_number(x) else x for x in ci)
-    ends = [format_number(x, digits) for x in (low, high)]
-    if _is_number(estimate) and _is_number(low) and _is_number(high) and low < high:
-        if abs(high - estimate) <= 1e-9*(high - low): return f' (at least {ends[0]})'
-        if abs(estimate - low) <= 1e-9*(high - low): return f' (at most {ends[1]})'
-    return f' [{ends[0]}, {ends[1]}]'
+    low, high = (_end(x, digits) for x in ci)
+    if limits and all(map(_is_number, (estimate, *ci))) and ci[0] < ci[1]:
+        least, greatest = limits
+        slack = 1e-9*(greatest - least)
+        if estimate >= greatest - slack and ci[1] >= greatest - slack: return f' (at least {low})'
+        if estimate <= least + slack and ci[0] <= least + slack: return f' (at most {high})'
+    return f' [{low}, {high}]'
 
 def format_estimate(
     estimate, # A number, or None
     ci=None, # (low, high), or None when there is no interval
     digits:int=3, # Decimals
+    limits:tuple|None=None, # As for `format_interval`
 )->str: # Such as "−0.42 [−0.61, −0.23]"
     "An estimate with its confidence interval. Without an estimate there is only the mark for missing."
-    show = lambda x: format_number(float(x) if _is_number(x) else x, digits)
-    if is_missing(estimate) or ci is None: return show(estimate)
-    return show(estimate) + format_interval(estimate, ci, digits)
+    show = format_number(float(estimate) if _is_number(estimate) else estimate, digits)
+    return show if is_missing(estimate) or ci is None else show + format_interval(estimate, ci, digits, limits)
 
 # %% ../../nbs/report/tables.ipynb #tables-p
 def format_p(

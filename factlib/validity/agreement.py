@@ -17,7 +17,7 @@ from ..core.checks import check_choice
 from ..core.records import BadInput
 from .base import Result, agree, check_share, complete, encode, flat, join_notes, no_value, numbers
 from .base import percent
-from .intervals import interval
+from .intervals import interval, sums_left
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-table
 LEVELS = ('nominal', 'ordinal', 'interval', 'ratio')
@@ -156,13 +156,26 @@ def _cells(a, b, k):
     "Contingency table of codes below k: a in rows, b in columns."
     return np.bincount(a.astype(int)*k + b.astype(int), minlength=k*k).reshape(k, k)
 
+def _costs(k, weights):
+    "What it costs to say one label for another; whole numbers."
+    apart = np.abs(np.subtract.outer(range(k), range(k))).astype(float)
+    return {None: (apart > 0).astype(float), 'linear': apart, 'quadratic': apart**2}[weights]
+
 def _kappa(table, weights):
     "1 - observed over expected weighted disagreement; None if none is expected (both use one and the same category)."
-    n, places = table.sum(), range(len(table))
-    apart = np.abs(np.subtract.outer(places, places)).astype(float)
-    cost = {None: (apart > 0).astype(float), 'linear': apart, 'quadratic': apart**2}[weights]
+    n, cost = table.sum(), _costs(len(table), weights)
     expected = np.sum(cost*np.outer(table.sum(1), table.sum(0)))/n if n else 0
     return 1 - np.sum(cost*table)/expected if expected > 0 else None
+
+def _kappas_without(columns, codes, k, weights):
+    "Kappa without each group, NaN where it is undefined: from how often each label is left."
+    (a, b), cost, n = (c.astype(int) for c in columns), _costs(k, weights), sums_left(np.ones(len(codes)), codes)
+    def left(labels):
+        held = np.bincount(codes*k + labels, minlength=len(n)*k).reshape(-1, k)
+        return (held.sum(0) - held).astype(float)
+    expected = np.sum((left(a) @ cost)*left(b), axis=1)/np.maximum(n, 1)
+    values = 1 - sums_left(cost[a, b], codes)/np.where(expected > 0, expected, 1)
+    return np.where(expected > 0, values, np.nan)
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-labelled
 def _labelled(a, b, weights, labels):
@@ -217,7 +230,8 @@ def kappa(
     name = "Cohen's kappa" + (f', {weights} weights over {len(order)} categories' if weights else '')
     if groups is None: return _independent_kappa(x, y, len(order), weights, level, name)
     stat = lambda x, y: _kappa(_cells(x, y, len(order)), weights)
-    return interval(stat, x, y, groups=groups, level=level, definition=name, limits=(-1, 1), null=0)
+    return interval(stat, x, y, groups=groups, level=level, definition=name, limits=(-1, 1), null=0,
+                    without=partial(_kappas_without, k=len(order), weights=weights))
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-ac1
 def _ac1(cells):

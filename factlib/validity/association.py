@@ -16,7 +16,7 @@ from ..core.checks import check_choice
 from ..core.records import BadInput
 from .base import Result, agree, check_share, complete, count_groups, effective_groups, flat
 from .base import is_constant, join_notes, percent
-from .intervals import interval
+from .intervals import anew, interval, squares_left, sums_left
 from .resampling import check_resampling, count_extreme, flips, permutation_p, sign_flip
 
 # %% ../../nbs/validity/association.ipynb #association-pearson
@@ -147,6 +147,17 @@ def _check_within(per_group, groups, undefined):
         raise BadInput('undefined="zero" is about groups without a coefficient: it needs per_group=True.')
 
 # %% ../../nbs/validity/association.ipynb #association-correlate
+def _pearsons_without(columns, codes):
+    "Pearson's r without each group."
+    x, y = map(_centred, columns)
+    (xx, sure_x), (yy, sure_y) = squares_left(x, codes), squares_left(y, codes)
+    nearly_constant = any(np.ptp(c) < 1e-6*np.abs(c).max() for c in columns)
+    sure = sure_x & sure_y & (not nearly_constant)
+    n = np.maximum(sums_left(np.ones(len(x)), codes), 1)
+    xy = sums_left(x*y, codes) - sums_left(x, codes)*sums_left(y, codes)/n
+    r = np.clip(xy/np.sqrt(np.where(sure, xx*yy, 1)), -1, 1)
+    return anew(r, sure, _pearson, columns, codes)
+
 def _correlate(kind, x, y, groups, per_group, level, undefined='drop'):
     "One of the three ways: items independent, groups pooled, or within groups."
     level = check_share(level, 'level')
@@ -154,7 +165,8 @@ def _correlate(kind, x, y, groups, per_group, level, undefined='drop'):
     if per_group: return _per_group(kind, x, y, groups, level, undefined)
     if groups is None: return _independent(kind, x, y, level)
     return interval(COEFFICIENTS[kind], x, y, groups=groups, limits=(-1, 1), null=0., level=level,
-                    definition=f'{NAMES[kind]}, all items pooled')
+                    definition=f'{NAMES[kind]}, all items pooled',
+                    without=_pearsons_without if kind == 'pearson' else None)
 
 # %% ../../nbs/validity/association.ipynb #association-three-pearson
 def pearson(

@@ -9,6 +9,7 @@ __all__ = ['EFFECT_SIZES', 'dz', 'paired_t', 'mcnemar', 'mcnemar_pairs', 'Positi
 # %% ../../nbs/validity/paired.ipynb #paired-imports
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy
@@ -18,7 +19,7 @@ from ..core.records import BadInput
 from .base import ALTERNATIVES, Result, agree, check_share, complete, count_groups, effective_groups
 from .base import flat, group_codes, group_shares, join_notes, no_value, numbers, percent
 from .detection import accuracy
-from .intervals import interval, t_df
+from .intervals import anew, interval, squares_left, sums_left, t_df
 from .resampling import bootstrap, flip_interval, sign_flip
 
 # %% ../../nbs/validity/paired.ipynb #paired-error
@@ -107,7 +108,8 @@ def _bound_result(prepared, alternative, level, limits):
     if alternative != 'two-sided':
         side = p if r.one_sided else p/2 # at a limit only one side can be wrong
         p = side if toward else 1 - side
-    definition = f"{about['definition']}; all are the same: an exact bound within {limits[0]:g} to {limits[1]:g}, no t"
+    within = f'an exact bound within {limits[0]:g} to {limits[1]:g}, no t'
+    definition = f"{about['definition']}; all are the same: {within}"
     return Result(r.estimate, p=p, ci=r.ci, kind=r.kind, **about | dict(definition=definition, note=r.note))
 
 def _t_result(prepared, alternative, level, null=0):
@@ -373,6 +375,22 @@ def _exact_effect(d, kind, level):
     return Result(mean/se*scale, ci=(low*scale, high*scale), **about)
 
 # %% ../../nbs/validity/paired.ipynb #paired-effect
+def _effect(d, kind):
+    "The standardised mean; None where nothing varies."
+    value = dz(d)
+    return None if value is None else value*_factor(kind, len(d))
+
+def _effects_without(columns, codes, kind):
+    "The same without each group."
+    (d,), n = columns, sums_left(np.ones(len(codes)), codes)
+    off = d - d.mean()
+    squares, sure = squares_left(off, codes)
+    sure &= np.ptp(d) > 1e-6*np.abs(d).max()
+    each = d.mean() + sums_left(off, codes)/np.maximum(n, 1)
+    factors = {m: _factor(kind, m) for m in np.unique(n)}
+    values = each/np.sqrt(np.where(sure, squares, 1)/np.maximum(n - 1, 1))*np.array([factors[m] for m in n])
+    return anew(values, sure, partial(_effect, kind=kind), columns, codes)
+
 def effect_size(
     d, # One difference an item, None for missing
     kind:str='dz', # "dz" (Cohen), or "gz" (with Hedges' correction for small samples)
@@ -385,8 +403,8 @@ def effect_size(
     check_choice(kind, ('dz', 'gz'), 'kind')
     level = check_share(level, 'level')
     if groups is None: return _exact_effect(d, kind, level)
-    stat = lambda x: None if dz(x) is None else dz(x)*_factor(kind, len(x))
-    return interval(stat, d, groups=groups, null=0., level=level, definition=EFFECT_SIZES[kind])
+    return interval(partial(_effect, kind=kind), d, groups=groups, null=0., level=level,
+                    definition=EFFECT_SIZES[kind], without=partial(_effects_without, kind=kind))
 
 # %% ../../nbs/validity/paired.ipynb #paired-power-of-t
 def _power(effect, n, alpha, alternative):

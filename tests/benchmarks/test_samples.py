@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import factlib.benchmarks.samples as samples
-from factlib.benchmarks.base import BENCHMARKS, Benchmark, load
+from factlib.benchmarks.base import BENCHMARKS, Benchmark, load, sample_groups
 from factlib.benchmarks.base import sample_groups
 from factlib.benchmarks.samples import background_text, quick_sweep, stories
 from factlib.core.records import BadInput, Example
@@ -145,7 +145,12 @@ def test_holmes_by_name(sweep):
     b = load('holmes')
     assert isinstance(b, Benchmark) and b.examples == sweep == list(b) and len(b) == 96 and b.truth_kind == 'label'
     assert 'public domain' in b.card and b.refused == ()
-    assert {e.group for e in load('holmes', n=3)} == {'holmes-01', 'holmes-02', 'holmes-03'}
+    for seed in range(3):
+        drawn = load('holmes', n=3, seed=seed)
+        assert list(drawn) == sample_groups(load('holmes', seed=seed).examples, 3, seed) and len(drawn) == 24
+        assert all(r.id.split('/')[0] in {e.group for e in drawn}
+                   for r in load('holmes', n=3, seed=seed, lengths=(150,)).refused)
+    assert len({frozenset(e.group for e in load('holmes', n=3, seed=seed)) for seed in range(3)}) > 1
     assert len(load('holmes', n=1, kinds=('41',), lengths=(None,))) == 2
     with pytest.raises(BadInput, match='no splits'): load('holmes', split='test')
     with pytest.raises(BadInput, match="no 'length'"): load('holmes', length=3)

@@ -1,489 +1,516 @@
-"Files of scores: forms, roles, scales, odd values, damaged files, what other tools write, real ones."
-import json
-import os
-import shutil
-import zipfile
+"""Files of scores as they come: formats, roles, scales, other tools' exports, and thirty that are damaged or odd."""
+import csv, io, json, os, zipfile
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from factlib.benchmarks.score_files import ScoreFile, read_scores
-from factlib.benchmarks.score_logs import known_table, zipped_samples
-from factlib.benchmarks.score_tables import ENDINGS, file_kind
-from factlib.core.records import BadInput, Example
-from factlib.evaluators.base import evaluate, get
+from factlib.benchmarks.score_files import read_scores
+from factlib.core.records import BadInput
 
-DATA = os.environ.get('FACTLIB_DATA', '')
-real = pytest.mark.skipif(not DATA, reason='FACTLIB_DATA is not set')
-MADE = Path(__file__).parent/'score_files'
+EXPORTS = Path(__file__).parent/'exports'
+TABLE = 'id,doc,gpt4,human\na,x,1,2\nb,x,2,2\nc,y,5,4\nd,y,4,5\n'
 
-def written(folder, name, content):
-    path = Path(folder)/name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
 
-def numbers(scores, name):
-    "A column with None where there is nothing."
-    return [None if x != x else x for x in scores.frame[name]]
+@pytest.fixture
+def written(tmp_path):
+    "Writes a file, and gives its path."
+    def write(content, name='mine.csv'):
+        path = tmp_path/name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+    return write
 
-# Forms: one table of two rows, in every form
 
-ROWS = [dict(id='007', gpt4=4.5, human=4), dict(id='008', gpt4=2, human=None)]
-FORMS = {
-    'plain.csv': 'id,gpt4,human\n007,4.5,4\n008,2,\n',
-    'bom.csv': b'\xef\xbb\xbfid,gpt4,human\n007,4.5,4\n008,2,\n',
-    'semicolons.csv': 'id;gpt4;human\n007;4,5;4\n008;2;\n',
-    'lines.csv': 'id,gpt4,human\r\n"007",4.5,4\r\n"008",2,\r\n',
-    'tabs.tsv': 'id\tgpt4\thuman\n007\t4.5\t4\n008\t2\t\n',
-    'tabs.txt': 'id\tgpt4\thuman\n007\t4.5\t4\n008\t2\t\n',
-    'list.json': json.dumps(ROWS),
-    'below.json': json.dumps(dict(about='us', rows=ROWS)),
-    'columns.json': json.dumps({name: [row[name] for row in ROWS] for name in ROWS[0]}),
-    'frame.json': json.dumps({name: {str(i): row[name] for i, row in enumerate(ROWS)} for name in ROWS[0]}),
-    'rows.jsonl': '\n'.join(map(json.dumps, ROWS)),
-    'rows.ndjson': '\n'.join(map(json.dumps, ROWS)) + '\n',
-    'named_json.json': '\n'.join(map(json.dumps, ROWS)),
-    'noending': 'id,gpt4,human\n007,4.5,4\n008,2,\n',
-}
+def refusal(path, **options):
+    "The sentence that a file is refused with."
+    with pytest.raises(BadInput) as error: read_scores(path, **options)
+    assert '\n' not in str(error.value)
+    return str(error.value)
 
-@pytest.mark.parametrize('name', FORMS)
-def test_every_form_of_a_table(name, tmp_path):
-    scores = read_scores(written(tmp_path, name, FORMS[name]))
-    assert (scores.name, scores.judges, scores.humans) == (name, ('gpt4',), ('human',))
-    assert scores.frame['item'].tolist() == ['007', '008'] and scores.frame['row'].tolist() == [1, 2]
-    assert numbers(scores, 'gpt4') == [4.5, 2] and numbers(scores, 'human') == [4, None]
-    commas = [['gpt4', '4,5', 1, '4.5']] if name == 'semicolons.csv' else []
-    assert scores.odd.values.tolist() == [['human', '', 1, 'missing'], *commas]
 
-def test_parquet_and_frames(tmp_path):
-    frame = pd.DataFrame(ROWS)
-    frame.to_parquet(tmp_path/'rows.parquet')
-    for given in (tmp_path/'rows.parquet', frame, str(tmp_path/'rows.parquet')):
-        scores = read_scores(given)
-        assert numbers(scores, 'gpt4') == [4.5, 2] and numbers(scores, 'human') == [4, None]
-    assert read_scores(frame).name == 'frame' and list(frame.columns) == ['id', 'gpt4', 'human'] # as it was
+def values(scores, name): return [None if x != x else x for x in scores.frame[name]]
 
-def test_nested_columns_have_paths(tmp_path):
-    rows = [dict(meta=dict(score=i % 3, by=dict(human=i % 2))) for i in range(6)]
-    path = written(tmp_path, 'nested.json', json.dumps(rows))
-    scores = read_scores(path, judge='meta.score')
-    assert scores.humans == ('meta.by.human',) and numbers(scores, 'meta.score') == [0, 1, 2, 0, 1, 2]
-    pd.DataFrame(rows).to_parquet(tmp_path/'nested.parquet')
-    assert numbers(read_scores(tmp_path/'nested.parquet', judge='meta.score'), 'meta.by.human') == [0, 1, 0, 1, 0, 1]
-    with pytest.raises(BadInput, match=r"--judge: there is no column 'meta.mark'"): read_scores(path, judge='meta.mark')
 
-def test_each_entry_of_a_list_is_a_row():
-    rows = [dict(text='A fox ran.', marks=[dict(human='yes', gpt='no'), dict(human='no', gpt='no')]),
-            dict(text='It hid.', marks=[])]
-    scores = read_scores(pd.DataFrame(rows), human='marks.human', judge='marks.gpt')
-    assert numbers(scores, 'marks.human') == [1, 0, None] and numbers(scores, 'marks.gpt') == [0, 0, None]
-    assert scores.frame['row'].tolist() == [1, 2, 3] # the text whose list is empty stays
+# --- formats ---
 
-# One row a rating
+ROWS = [dict(id='a', doc='x', gpt4=1, human=2), dict(id='b', doc='x', gpt4=2, human=2),
+        dict(id='c', doc='y', gpt4=5, human=4), dict(id='d', doc='y', gpt4=4, human=5)]
 
-def test_ratings_become_columns(tmp_path):
-    text = ('item,rater,score,doc\na,ann,4,x\na,gpt-4o,5,x\nb,ann,2,x\nb,bob,N/A,x\nc,bob,3,x\n'
-            'b,gpt-4o,1,x\nb,gpt-4o,3,x\n')
-    scores = read_scores(written(tmp_path, 'long.csv', text))
+
+def as_parquet(rows):
+    content = io.BytesIO()
+    pd.DataFrame(rows).to_parquet(content)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize('name, content', {
+    'a.csv': TABLE, 'bom.csv': '\ufeff' + TABLE, 'windows.csv': TABLE.replace('\n', '\r\n'),
+    'semicolons.csv': TABLE.replace(',', ';'), 'tabs.tsv': TABLE.replace(',', '\t'), 'called.txt': TABLE,
+    'quoted.csv': TABLE.replace('a,x', '"a","x"'), 'list.json': json.dumps(ROWS),
+    'under_a_key.json': json.dumps(dict(about='us', rows=ROWS)),
+    'columns.json': json.dumps({c: [row[c] for row in ROWS] for c in ROWS[0]}),
+    'pandas.json': pd.DataFrame(ROWS).to_json(), 'lines.jsonl': '\n'.join(map(json.dumps, ROWS)),
+    'lines.json': '\n'.join(map(json.dumps, ROWS)), 'a.parquet': as_parquet(ROWS),
+    'no_ending': as_parquet(ROWS)}.items())
+def test_one_table_in_every_format(written, name, content):
+    scores = read_scores(written(content, name))
+    assert (scores.judges, scores.humans, scores.clustered) == (('gpt4',), ('human',), 'doc')
+    assert values(scores, 'gpt4') == [1, 2, 5, 4] and values(scores, 'human') == [2, 2, 4, 5]
+    assert list(scores.frame.item) == ['a', 'b', 'c', 'd'] and list(scores.frame.row) == [1, 2, 3, 4]
+    assert scores.odd.empty and str(scores.scale) == 'number, 2 to 5'
+
+
+def test_a_frame_is_read_and_left_alone():
+    frame = pd.DataFrame(ROWS, index=list('wxyz'))
+    before = frame.copy()
+    scores = read_scores(frame, group='doc')
+    pd.testing.assert_frame_equal(frame, before)
+    assert scores.name == 'frame' and scores.group_given and list(scores.frame.group) == ['x', 'x', 'y', 'y']
+    assert isinstance(scores.frame.index, pd.RangeIndex)
+
+
+def test_nested_columns_are_reached_by_path(written):
+    rows = [dict(id=i, meta=dict(score=i/4, by=dict(person=i % 2))) for i in range(4)]
+    scores = read_scores(written(json.dumps(rows), 'a.json'), judge='meta.score', human='meta.by.person')
+    assert values(scores, 'meta.score') == [0, .25, .5, .75] and values(scores, 'meta.by.person') == [0, 1, 0, 1]
+    nested = read_scores(written(as_parquet(rows), 'a.parquet'), judge='meta.score', human='meta.by.person')
+    pd.testing.assert_frame_equal(nested.frame, scores.frame)
+
+
+# --- one row a rating ---
+
+RATINGS = 'item,rater,rating\na,ann,4\na,gpt-4o,5\nb,ann,2\nb,bob,1\nb,gpt-4o,refused\n'
+
+
+def test_ratings_become_columns(written):
+    scores = read_scores(written(RATINGS))
     assert (scores.judges, scores.humans) == (('gpt-4o',), ('ann', 'bob'))
-    assert scores.frame[['item', 'row']].values.tolist() == [['a', 1], ['b', 3], ['c', 5], ['b', 7]]
-    assert numbers(scores, 'gpt-4o') == [5, 1, None, 3] and numbers(scores, 'ann') == [4, 2, None, None] # b twice
-    assert scores.odd.values.tolist() == [['bob', 'N/A', 1, 'missing']] # where nobody was asked, nothing is missing
-    assert "Each row is a rating: 'rater' says who rated, 'score' what." in scores.said
+    assert values(scores, 'gpt-4o') == [5, None]
+    assert values(scores, 'ann') == [4, 2] and values(scores, 'bob') == [None, 1]
+    assert scores.odd.values.tolist() == [['gpt-4o', 'refused', 1, 'missing']]
 
-def test_raters_that_could_be_either_are_asked_for():
-    frame = pd.DataFrame(dict(item=['a', 'a', 'b', 'b'], grader=['x', 'y', 'x', 'y'], grade=[1, 2, 2, 3]))
-    with pytest.raises(BadInput, match="rater 'x' of 'grader' could be a judge or a person.*--judge 'x'"):
-        read_scores(frame)
-    scores = read_scores(frame, judge='y')
-    assert (scores.judges, scores.humans) == (('y',), ('x',))
-    both = frame.assign(judge=frame['grader'])
-    with pytest.raises(BadInput, match='could say who rated'): read_scores(both)
-    with pytest.raises(BadInput, match='--item COLUMN'): read_scores(frame.drop(columns='item'), judge='y')
-    with pytest.raises(BadInput, match='no column .z.'): read_scores(frame, judge='z')
 
-def test_ratings_by_several_criteria_are_asked_for():
-    frame = pd.DataFrame(dict(item=list('aaaa'), annotator_id=['1', '1', '2', '2'], criterion=['fluent', 'true']*2,
-                              rating=[1, 2, 3, 4]))
-    with pytest.raises(BadInput, match="by 'criterion'"): read_scores(frame, judge='1')
-    scores = read_scores(frame, judge='1', item='item,criterion')
-    assert scores.frame['item'].tolist() == ['a/fluent', 'a/true'] and numbers(scores, '2') == [3, 4]
+def test_a_flag_names_raters(written):
+    path = written('item,grader,score\na,x,1\na,y,2\nb,x,3\nb,y,4\n')
+    assert "--judge 'x'" in refusal(path)
+    scores = read_scores(path, judge='y')
+    assert (scores.judges, scores.humans, values(scores, 'y')) == (('y',), ('x',), [2, 4])
+    assert "there is no column 'z'" in refusal(path, judge='z')
 
-# Roles
 
-def table(**columns):
-    "Four rows with an id each."
-    return pd.DataFrame(dict(id=list('abcd')) | columns)
+def test_a_label_beside_ratings_is_one_column(written):
+    rows = 'id,judge,score,truth\n' + ''.join(f'{i},{j},{s},{t}\n' for i, t in (('a', 'yes'), ('b', 'no'))
+                                              for j, s in (('gpt', .5), ('claude', .25)))
+    scores = read_scores(written(rows))
+    assert (scores.judges, scores.humans) == (('gpt', 'claude'), ('truth',))
+    assert len(scores.frame) == 2 and values(scores, 'truth') == [1, 0]
 
-def test_roles_are_said_with_their_flags():
-    frame = table(model=['m', 'n']*2, response=[f'A fox ran home, {i}.' for i in range(4)],
-                  document=['A fox ran to its den.']*4, judge=[1, 2, 3, 4], expert_1=[1, 2, 3, 3],
-                  expert_2=[1, 1, 2, 3], expert_mean=[1, 1.5, 2.5, 3], created_at=['2024-01-02']*4)
+
+def test_the_same_item_rated_twice_has_two_rows(written):
+    scores = read_scores(written(RATINGS + 'a,gpt-4o,3\n'))
+    assert list(scores.frame.item) == ['a', 'b', 'a'] and values(scores, 'gpt-4o') == [5, None, 3]
+    assert list(scores.frame.row) == [1, 3, 6] and values(scores, 'ann') == [4, 2, None]
+    assert any('judged again' in line for line in scores.said)
+
+
+def test_both_orders_of_a_pair_are_two_rows(written):
+    rows = 'id,judge,position,verdict,human\na,gpt,AB,A,A\na,gpt,BA,tie,A\nb,gpt,AB,B,A\nb,gpt,BA,B,A\n'
+    scores = read_scores(written(rows))
+    assert scores.scale.kind == 'pair' and values(scores, 'gpt') == [1, .5, 0, 0]
+    assert list(scores.frame.position) == ['AB', 'BA', 'AB', 'BA'] and values(scores, 'human') == [1]*4
+
+
+def test_an_item_of_several_systems_is_both(written):
+    rows = 'id,system,judge,human\n' + ''.join(f'q{i},{s},{i},{i}\n' for i in range(3) for s in 'ab')
+    scores = read_scores(written(rows))
+    assert list(scores.frame.item) == ['q0/a', 'q0/b', 'q1/a', 'q1/b', 'q2/a', 'q2/b'] and scores.clustered == 'id'
+
+
+def test_several_criteria_are_the_owners_to_choose(written):
+    long = 'id,rater,criterion,score\na,ann,style,1\na,ann,facts,2\na,gpt,style,3\na,gpt,facts,4\n'
+    assert "--item 'id,criterion'" in refusal(written(long))
+    assert list(read_scores(written(long), item='id,criterion').frame.item) == ['a/style', 'a/facts']
+    wide = 'gpt_style,gpt_facts,human_style,human_facts\n1,2,1,2\n2,1,2,1\n'
+    assert "--judge 'gpt_style' --human 'human_style'" in refusal(written(wide))
+    assert read_scores(written(wide), judge='gpt_facts', human='human_facts').humans == ('human_facts',)
+
+
+# --- roles ---
+
+def test_roles_are_said_with_their_flags(written):
+    rows = 'id,document,summary,model,gpt4,gpt4_cost,human_1,human_2,human_mean\n' + ''.join(
+        f'{i},The fox {i//4} ran over it.,The fox ran {i}.,{"xy"[i % 2]},{i % 5},.1,{i % 3},{i % 4},2\n'
+        for i in range(40))
+    scores = read_scores(written(rows))
+    roles = scores.roles.set_index('column').role.to_dict()
+    assert roles == dict(id='item', document='source', summary='text', model='system', gpt4='judge', human_1='human',
+                         human_2='human', human_mean='left out')
+    assert scores.clustered == 'document' and not scores.group_given
+    for flag in ('--judge', '--human', '--item', '--system', '--text', '--source'):
+        assert any(f'{flag} changes it' in line for line in scores.said), flag
+    assert list(read_scores(written(rows), group='document', text='').frame) == [
+        'item', 'row', 'group', 'system', 'source', 'gpt4', 'human_1', 'human_2']
+
+
+@pytest.mark.parametrize('header, flags', {
+    'evaluator_1,gpt4': ['--judge', '--human'], 'annotation_gpt4,human': ['--judge', '--human'],
+    'a,b': ['--judge', '--human'], 'human,fluency': ['--judge'], 'gpt4,stars': ['--human']}.items())
+def test_what_could_be_two_things_names_its_flag(written, header, flags):
+    said = refusal(written(f'{header}\n1,2\n2,1\n3,3\n'))
+    assert all(flag in said for flag in flags)
+
+
+def test_a_long_header_is_cut_and_counted(written):
+    names = [f'c{i}' for i in range(10_000)]
+    said = refusal(written(','.join(names) + '\n' + ','.join(['1']*10_000) + '\n'))
+    assert "'c0'" in said and 'and 9,970 more' in said and len(said) < 2000
+
+
+def test_columns_that_were_taken_by_name_can_be_given_instead(written):
+    scores = read_scores(written(TABLE), judge='human', human='gpt4')
+    assert (scores.judges, scores.humans) == (('human',), ('gpt4',))
+    assert 'as a judge and as a person' in refusal(written(TABLE), judge='gpt4', human='gpt4')
+    assert "there is no column 'gpt5'" in refusal(written(TABLE), judge='gpt5')
+
+
+def test_a_minus_turns_one_column_and_higher_all():
+    frame = pd.DataFrame(dict(judge=[1, 2, 5], human=[5, 4, 1]))
+    assert values(read_scores(frame, judge='judge', human='-human'), 'human') == [1, 2, 5]
+    turned = read_scores(frame, higher='worse')
+    assert values(turned, 'judge') == [5, 4, 1] and values(turned, 'human') == [1, 2, 5]
+    labels = pd.DataFrame(dict(judge=['low', 'high'], human=['high', 'medium']))
+    turned = read_scores(labels, higher='worse')
+    assert turned.scale.labels == ('high', 'medium', 'low') and values(turned, 'judge') == [2, 0]
+
+
+# --- scales ---
+
+@pytest.mark.parametrize('judge, human, kind, codes', [
+    (['yes', 'no', 'yes'], ['supported', 'unsupported', 'supported'], 'binary', [1, 0, 1]),
+    (['1', '0', '1'], ['pass', 'fail', 'fail'], 'binary', [1, 0, 1]),
+    (['FULL', 'NO_COVERAGE', 'PARTIAL'], ['fully', 'not covered', 'partially'], 'ordered', [2, 0, 1]),
+    (['poor', 'Good', 'excellent'], ['poor', 'fair', 'good'], 'ordered', [0, 2, 3]),
+    (['[[A]]', 'B', 'tie'], ['model_a', 'model_b', 'model_b'], 'pair', [1, 0, .5]),
+    (['red', 'blue', 'green'], ['red', 'green', 'red'], 'nominal', None),
+    (['1', '7', '12'], ['2', '7', '9'], 'number', [1, 7, 12])])
+def test_scales(judge, human, kind, codes):
+    frame = pd.DataFrame(dict(judge=judge*2, human=human*2))
     scores = read_scores(frame)
-    roles = {column: role for column, role in scores.roles[['column', 'role']].values}
-    assert roles == dict(id='item', model='system', response='text', document='source', created_at='time',
-                         expert_1='human', expert_2='human', judge='judge', expert_mean='left out')
-    assert 'judge: judge (its name and values; --judge changes it).' in scores.said
-    assert 'system: model (its name; --system changes it).' in scores.said
-    lines = [line for line in scores.said if '(--' in line or ' changes it).' in line]
-    assert len(lines) == 8 # each role that was taken has its line
-    assert list(scores.frame.columns[:6]) == ['item', 'row', 'system', 'text', 'source', 'time']
+    assert scores.scale.kind == kind
+    if codes: assert values(scores, 'judge')[:3] == codes
+    for name, given in dict(judge=judge, human=human).items(): # equal codes are equal labels
+        labels = scores.scales[name].labels
+        if kind == 'nominal': assert [labels[int(x)] for x in values(scores, name)[:3]] == given
 
-@pytest.mark.parametrize('columns, message', [
-    (dict(a=[1, 2, 3, 4], b=[1, 2, 3, 4]), "No column looks like a judge or a person .'a', 'b' could be."),
-    (dict(gpt_human=[1, 2, 3, 4], gpt4=[1, 2, 3, 4]), "'gpt_human' could be a judge or a person"),
-    (dict(gpt4=[1, 2, 3, 4]), 'without people nothing shows whether a judge is right'),
-    (dict(human=[1, 2, 3, 4]), "no column looks like a judge: say which is, as --judge COLUMN"),
-    (dict(gpt_tone=[1]*4, gpt_wit=[1]*4, human_tone=[1]*4, human_wit=[1]*4), 'speak of several criteria .(tone|wit), '),
-])
-def test_what_could_be_two_things_is_one_sentence(columns, message):
-    with pytest.raises(BadInput, match=message) as error: read_scores(table(**columns))
-    assert '\n' not in str(error.value) and '--' in str(error.value)
 
-def test_flags_win_and_are_checked():
-    frame = table(x=[1, 2, 3, 4], y=[4, 3, 2, 1], doc=['p', 'p', 'q', 'q'])
-    scores = read_scores(frame, judge='x', human=['y'], group='doc', item='')
-    assert scores.frame['item'].tolist() == ['1', '2', '3', '4'] and scores.group_given and not scores.clustered
-    assert scores.roles['why'].tolist() == ['given']*3
-    for wrong, message in ((dict(judge='x', human='x'), 'given as a judge and as a person'),
-                           (dict(judge='x', human='y', group='z'), '--group: there is no column'),
-                           (dict(judge='x', human='y', system='x,y'), '--system takes one column'),
-                           (dict(judge='x', human='pet'), "which is better can't be told"),
-                           (dict(judge='x', human='y', higher='more'), 'higher')):
-        with pytest.raises(BadInput, match=message): read_scores(frame.assign(pet=['hen', 'cat']*2), **wrong)
+def test_two_labels_whose_order_nobody_knows(written):
+    path = written('judge,human\nmellow,harsh\nharsh,harsh\nmellow,mellow\n')
+    assert '--order' in refusal(path)
+    scores = read_scores(path, order='harsh < mellow')
+    assert scores.scale.labels == ('harsh', 'mellow') and values(scores, 'judge') == [1, 0, 1]
+    assert "lacks the label 'harsh'" in refusal(path, order='mellow < other')
 
-def test_columns_taken_for_nothing_are_said():
-    frame = table(gpt4=[1, 2, 3, 4], human=[1, 2, 3, 4], quality=[3, 2, 3, 1], note=['so', 'la', 'ti', 'do'])
-    scores = read_scores(frame)
-    assert [line for line in scores.said if line.startswith('Taken for nothing')] == [
-        "Taken for nothing, though they could hold scores: 'quality' (--judge or --human takes them)."]
 
-def test_names_of_other_columns_are_kept_apart():
-    scores = read_scores(table(text=[1, 2, 3, 4], human=[1, 2, 3, 4]), judge='text')
-    assert scores.judges == ('text (scores)',) and numbers(scores, 'text (scores)') == [1, 2, 3, 4]
+def test_a_count_is_told_by_its_name():
+    frame = pd.DataFrame(dict(judge_n_errors=[3, 0, 12], human_n_errors=[2, 0, 9]))
+    scores = read_scores(frame, higher='worse')
+    assert scores.scale.kind == 'count' and values(scores, 'human_n_errors') == [10, 12, 3] # of 0 to 12: 12 - x
 
-# Scales and odd values
 
-@pytest.mark.parametrize('cells, order, scale, codes', [
-    (['yes', 'no', ' YES ', 'no'], None, ('binary', ('no', 'yes')), [1, 0, 1, 0]),
-    (['true', 'false', 'true', ''], None, ('binary', ('false', 'true')), [1, 0, 1, None]),
-    ([True, False, None, True], None, ('binary', ('False', 'True')), [1, 0, None, 1]),
-    (['0', '1', '1', '0'], None, ('binary', ('0', '1')), [0, 1, 1, 0]),
-    (['poor', 'fair', 'good', 'poor'], None, ('ordered', ('poor', 'fair', 'good')), [0, 1, 2, 0]),
-    (['C', 'I', 'P', 'C'], None, ('ordered', ('I', 'P', 'C')), [2, 0, 1, 2]),
-    (['cat', 'dog', 'hen', 'cat'], None, ('nominal', None), None),
-    (['cat', 'dog', 'hen', 'cat'], 'hen < dog = cat', ('binary', ('hen', 'dog')), [1, 1, 0, 1]),
-    (['meh', 'wow', 'meh', 'wow'], 'meh < wow', ('binary', ('meh', 'wow')), [0, 1, 0, 1]),
-    (['Output (a)', 'model_b', 'tie', '[[A]]'], None, ('pair', ('B', 'tie', 'A')), [1, 0, .5, 1]),
-    (['3', '4.5', 'N/A', '5'], None, ('number', ()), [3, 4.5, None, 5]),
-    (['8/10', '9/10', '10/10', '7'], None, ('number', ()), [8, 9, 10, 7]),
-    (['4/5', '1/2', '1/4', '1/1'], None, ('number', ()), [.8, .5, .25, 1]),
-    (['85 %', '9%', '100%', ''], None, ('number', ()), [85, 9, 100, None]),
-    (['7,5', '6,25', '8', '9'], None, ('number', ()), [7.5, 6.25, 8, 9]),
-    (['1', 'refused', 'NaN', '1e3'], None, ('number', ()), [1, None, None, 1000]),
-    (['1', 'inf', '#DIV/0!', '2'], None, ('number', ()), [1, None, None, 2]),
-])
-def test_scales_and_codes(cells, order, scale, codes):
-    scores = read_scores(pd.DataFrame(dict(human=cells, judge=cells)), order=order)
-    kind, labels = scale
-    assert scores.scale.kind == kind and (labels is None or scores.scale.labels == labels)
-    assert scores.scales == dict(human=scores.scale, judge=scores.scale) or kind == 'number'
-    if codes is not None: assert numbers(scores, 'human') == numbers(scores, 'judge') == codes
+# --- cells ---
 
-def test_counts_and_verdicts_are_told_by_their_names():
-    frame = table(judge_errors=[0, 3, 12, 1], human_errors=[1, 3, 10, 0])
-    assert read_scores(frame).scale.kind == 'count'
-    scores = read_scores(table(gpt_winner=['1', '2', 'tie', '1'], human_winner=[1, 2, 1, 1]))
-    assert scores.scale.kind == 'pair' and numbers(scores, 'gpt_winner') == [1, 0, .5, 1]
-    assert numbers(scores, 'human_winner') == [1, 0, 1, 1]
+def test_odd_cells_are_counted_and_shown(written):
+    cells = ['1', ' 2', 'N/A', '', 'NaN', '8/10', '9', '10', '3', 'refused', 'see note', '7', '6', '5', '4', '4', '4',
+             '4', '4', 'inf']
+    rows = [f'{cell},{i % 5}' for i, cell in enumerate(cells)]
+    scores = read_scores(written('\n'.join(['judge,human', *rows, ''])))
+    odd = {(row.value, row.taken_for): row.n for row in scores.odd.itertuples()}
+    missing = {('N/A', 'missing'): 1, ('', 'missing'): 1, ('NaN', 'missing'): 1, ('refused', 'missing'): 1,
+               ('see note', 'missing'): 1, ('inf', 'missing'): 1}
+    assert odd == missing | {('8/10', '8'): 1}
+    assert values(scores, 'judge') == [1, 2, None, None, None, 8, 9, 10, 3, None, None, 7, 6, 5, 4, 4, 4, 4, 4, None]
+    assert scores.scales['judge'].high == 10
+    assert scores.odd.n.sum() - 1 == scores.frame.judge.isna().sum()
 
-def test_odd_values_are_counted_and_none_is_turned():
-    frame = pd.DataFrame(dict(human=['1', '2', '3', '4', '5', '5', '4', '3', '2', '8/10', 'so-so', None],
-                              judge=['1', '2', 'N/A', 'N/A', '5', '', '4', '3', 'refused', '1', '2', '3']))
-    scores = read_scores(frame)
-    odd = {(c, v): (n, taken) for c, v, n, taken in scores.odd.values}
-    assert odd == {('human', '8/10'): (1, '8'), ('human', 'so-so'): (1, 'missing'), ('human', ''): (1, 'missing'),
-                   ('judge', 'N/A'): (2, 'missing'), ('judge', ''): (1, 'missing'),
-                   ('judge', 'refused'): (1, 'missing')}
-    assert numbers(scores, 'human') == [1, 2, 3, 4, 5, 5, 4, 3, 2, 8, None, None]
-    assert any("'so-so'" in line and 'missing' in line for line in scores.said)
 
-@pytest.mark.parametrize('cells, message', [
-    (['1', '2', 'good', 'bad'], 'mixes 2 numbers with 2 words'),
-    (['1,500', '2,000', '1,250', '3,100'], 'could be a thousand or a decimal comma'),
-    (['cat', 'dog', 'cat', 'dog'], "--order 'dog < cat'|--order 'cat < dog'"),
-    (['N/A', '', 'nan', None], 'holds no score'),
-])
-def test_what_only_the_owner_knows_is_asked(cells, message):
-    frame = table(x=cells, y=['1', '2', '3', '4'])
-    with pytest.raises(BadInput, match=message): read_scores(frame, human='x', judge='y')
+@pytest.mark.parametrize('cells, comma, numbers', [
+    (['7,5', '8,25', '9'], ',', [7.5, 8.25, 9]), (['0,125', '0,5', '1'], ',', [.125, .5, 1]),
+    (['1,500', '2,250', '3'], ';', [1.5, 2.25, 3]), (['85 %', '90%', '7.5 %'], ',', [85, 90, 7.5]),
+    (['4/5', '8/10', '1/2'], ',', [.8, .8, .5]), (['8/10', '9/10', '3 out of 10'], ',', [8, 9, 3]),
+    (['.8', '8/10', '.7'], ',', [.8, None, .7])])
+def test_numbers_in_other_ways_of_writing(written, cells, comma, numbers):
+    rows = [f'"{cell}"{comma}{i}' for i, cell in enumerate(cells)]
+    scores = read_scores(written('\n'.join([f'judge{comma}human', *rows, ''])))
+    assert values(scores, 'judge') == numbers
 
-def test_scales_that_differ_are_said():
-    scores = read_scores(table(gpt4=[.1, .5, .9, 1.], human=[1, 3, 4, 5]))
-    assert scores.scale.low == 1 and scores.scale.high == 5 and scores.scales['gpt4'].high == 1
-    assert any(line.startswith('Scales differ') for line in scores.said)
-    same = read_scores(table(gpt4=[1, 2, 3, 4], human=[1, 3, 4, 5]))
-    assert (same.scale.low, same.scale.high) == (1, 5) and not any('Scales differ' in line for line in same.said)
 
-def test_turned_round():
-    frame = table(judge_errors=[0, 1, 4, 2], human=[5, 4, 1, 2])
-    assert any("'judge_errors' sounds as if more were worse" in line for line in read_scores(frame).said)
-    scores = read_scores(frame, judge='-judge_errors')
-    assert numbers(scores, 'judge_errors') == [4, 3, 0, 2] and numbers(scores, 'human') == [5, 4, 1, 2]
-    assert not any('sounds as if' in line for line in scores.said)
-    both = read_scores(frame, higher='worse')
-    assert numbers(both, 'judge_errors') == [5, 4, 1, 3] and numbers(both, 'human') == [0, 1, 4, 3] # both on 0 to 5
-    labels = read_scores(table(gpt=['yes', 'no', 'no', 'yes'], human=['yes', 'yes', 'no', 'no']), higher='worse')
-    assert labels.scale.labels == ('yes', 'no') and numbers(labels, 'gpt') == [0, 1, 1, 0]
+def test_what_a_cell_means_is_the_owners_to_say(written):
+    table = lambda cells: written('judge,human\n' + '\n'.join(f'"{c}",{i}' for i, c in enumerate(cells)) + '\n')
+    assert 'thousand' in refusal(table(['1,500', '2,000', '3,250']))
+    assert 'mixes' in refusal(table(['1', '2', 'good', 'bad', '3']), judge='judge')
 
-# Items, repeats and groups
 
-def test_repeats_and_ids_that_name_no_item():
-    again = read_scores(pd.DataFrame(dict(id=['a', 'a', 'b'], gpt4=[1, 2, 3], human=[1, 2, 2])))
-    assert again.frame['item'].tolist() == ['a', 'a', 'b']
-    assert any(line.startswith('1 rows are of an item that has another row') for line in again.said)
-    scored = dict(gpt4=[1, 2, 3], human=[1, 2, 2])
-    systems = read_scores(pd.DataFrame(dict(id=['a', 'a', 'b'], system=['x', 'y', 'x']) | scored))
-    assert systems.frame['item'].tolist() == ['a/x', 'a/y', 'b/x'] and systems.clustered == 'id'
-    texts = dict(id=['a', 'a', 'b'], remark=['The fox ran home.', 'The hen hid well.', 'It rained all day.'])
-    questions = read_scores(pd.DataFrame(texts | scored))
-    assert questions.frame['item'].tolist() == ['1', '2', '3'] and questions.clustered == 'id'
-    lacking = read_scores(pd.DataFrame(dict(id=['a', None, None]) | scored))
-    assert lacking.frame['item'].tolist() == ['a', 'row 2', 'row 3']
+def test_numbers_as_texts_and_truths_in_json(written):
+    rows = [dict(gpt='4', human=True), dict(gpt=3, human=False), dict(gpt=None, human=True),
+            dict(gpt=[2], human=None)]
+    scores = read_scores(written(json.dumps(rows), 'a.json'))
+    assert values(scores, 'gpt') == [4, 3, None, 2] and values(scores, 'human') == [1, 0, 1, None]
 
-def test_groups_are_proposed_and_never_taken():
-    n = 60
-    frame = pd.DataFrame(dict(topic=['p', 'q']*30, doc_id=[str(i//3) for i in range(n)],
-                              question=[f'Q{i//2}' for i in range(n)], gpt4=np.arange(n) % 5,
-                              human=np.arange(n) % 4))
-    scores = read_scores(frame)
-    assert scores.clustered == 'doc_id' and not scores.group_given and 'group' not in scores.frame
-    line = next(line for line in scores.said if line.startswith('Rows are not independent'))
-    assert "'doc_id' repeats (20 different in 60 rows" in line and "--group 'doc_id'" in line
-    given = read_scores(frame, group='topic,question')
-    assert given.frame['group'][0] == 'p/Q0' and given.group_given and given.clustered == ''
-    alone = frame.drop(columns=['topic', 'doc_id']).assign(question=[f'Q{i}' for i in range(n)])
-    assert read_scores(alone).clustered == ''
 
-# Damaged and odd files: each a `ScoreFile`, or one sentence
+# --- damaged and odd files: a table or one sentence ---
 
-def xlsx(path):
-    with zipfile.ZipFile(path, 'w') as archive:
-        archive.writestr('[Content_Types].xml', '<Types/>')
-        archive.writestr('xl/workbook.xml', '<workbook/>')
-    return path.read_bytes()
+def zipped(*names):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, 'w') as archive:
+        for name in names: archive.writestr(name, '{"a": [}')
+    return content.getvalue()
 
-WIDE = ','.join(f'c{i}' for i in range(10_000))
-CHAT = '\n'.join(json.dumps(dict(messages=[dict(role='user', content='Hi.'), dict(role='assistant', content='Yes.')]))
-                 for _ in range(3))
-ODD = {
-    'empty.csv': (b'', 'is empty'),
-    'bom_only.csv': (b'\xef\xbb\xbf\n', 'is empty'),
-    'header_only.csv': ('id,gpt4,human\n', 'holds no rows'),
-    'two_rows.csv': ('gpt4,human\n1,2\n2,1\n', 2),
-    'one_row.csv': ('gpt4,human\n1,2\n', 1),
-    'one_column.csv': ('human\n1\n2\n', 'no column looks like a judge'),
-    'twice.csv': ('gpt4,human,human\n1,2,3\n', 'two columns .human.'),
-    'long_rows.csv': ('gpt4,human\n1,2\n1,2,3\n', "can't be read"),
-    'quote.csv': ('gpt4,human\n"1,2\n', "can't be read|holds no rows"),
-    'latin.csv': (b'gpt4,human,name\n1,2,caf\xe9\n', 'not in UTF-8'),
-    'utf16.csv': ('gpt4,human\n1,2\n'.encode('utf-16'), 'UTF-16'),
-    'nul.csv': (b'gpt4,human\n1,\x002\n', 'no text'),
-    'page.csv': ('<html><table></table></html>', 'HTML or XML'),
-    'same_ids.csv': ('id,gpt4,human\na,1,2\na,2,1\na,2,2\n', 3),
-    'ties.csv': ('gpt4,human\n3,3\n3,3\n3,3\n', 3),
-    'one_group.csv': ('doc_id,gpt4,human\nx,3,3\nx,2,3\nx,1,3\n', 3),
-    'one_rater.csv': ('item,rater,score\na,ann,1\nb,ann,2\n', 'no column looks like a judge|No rater|--judge'),
-    'apart.csv': ('item,rater,score\na,ann,1\nb,gpt4,2\n', 2),
-    'wide.csv': (f'{WIDE},gpt4,human\n' + ','.join(['1']*10_002) + '\n' + ','.join(['2']*10_002) + '\n', 2),
-    'only_missing.csv': ('gpt4,human\nN/A,1\n,2\n', 'holds no score|No column|no column looks like'),
-    'formula.csv': ('gpt4,human\n=1+1,2\n3,4\n', '=1\\+1|mixes|no column looks'),
-    'hostile.csv': ('gpt4,human,text\n1,2,<script>alert(1)</script>\n2,1,"\u202e\u0000a b"\n'.replace('\u0000', ''), 2),
-    'chat.jsonl': (CHAT, 'No column looks like a judge or a person'),
-    'broken.json': ('[{"gpt4": 1,]', "can't be read"),
-    'number.json': ('3', 'no list of objects'),
-    'lists.json': (json.dumps(dict(a=[dict(x=1)], b=[dict(y=1)])), 'several lists'),
+
+TURNS = [dict(role='user', content='Hi.'), dict(role='assistant', content='Hello.')]
+CHAT = '\n'.join(json.dumps(dict(id=i, messages=TURNS)) for i in range(3))
+REFUSED = {
+    'utf16.csv': (TABLE.encode('utf-16'), 'UTF-16'),
+    'latin.csv': ('gpt,human\n1,2\ncaf\xe9,1\n'.encode('latin-1'), 'UTF-8'),
+    'empty.csv': ('', 'empty'),
+    'header.csv': ('gpt,human\n', 'no rows'),
+    'blank.csv': ('\n\n\n', 'empty'),
+    'sheet.xlsx': (zipped('xl/workbook.xml'), 'Excel'),
+    'sheet.csv': (zipped('xl/workbook.xml'), 'Excel'),
+    'old.xls': (b'\xd0\xcf\x11\xe0' + b'\0'*99, 'Excel'),
+    'some.zip': (zipped('readme.txt'), 'archive'),
+    'log.eval': (zipped('samples/1.json'), "can't be read"),
+    'cut.eval': (zipped('samples/1.json')[:40], 'archive'),
+    'binary.csv': (bytes(range(256)), 'no text'),
+    'page.csv': ('<!doctype html><table>', 'HTML'),
+    'cut.json': (json.dumps(ROWS)[:-5], "can't be read"),
+    'number.json': ('3', 'no list'),
+    'words.json': ('hello', "can't be read"),
+    'cut.jsonl': (json.dumps(ROWS[0]) + '\n{"id": ', 'Line 2'),
+    'cut.parquet': (as_parquet(ROWS)[:-9], 'parquet'),
     'deep.json': ('['*100_000, "can't be read"),
-    'mixed.json': ('[{"gpt4": 1, "human": 2}, 3]', 'Row 2 of'),
-    'same_key.json': ('[{"gpt4": 1, "gpt4": 2}]', "can't be read"),
-    'line.jsonl': ('{"gpt4": 1, "human": 2}\n{"gpt4": 1,\n', 'Line 2'),
-    'short.parquet': (b'PAR1', 'not a readable parquet'),
-    'old.xls': (b'\xd0\xcf\x11\xe0', 'old Excel'),
-    'packed.csv.gz': (b'\x1f\x8b\x08', 'gzip'),
-    'paper.pdf': (b'%PDF-1.7', 'PDF'),
-    'short.eval': (b'PK\x03\x04', 'damaged zip'),
-    'notes.md': ('gpt4,human\n1,2\n', 'its name must end in .csv'),
-    'script.py': ('print(1)\n', 'its name must end in .csv'),
-}
+    'mixed.json': (json.dumps([ROWS[0], 3]), 'Row 2'),
+    'two_lists.json': (json.dumps(dict(a=ROWS, b=ROWS)), 'several lists'),
+    'key_twice.json': ('[{"human": 1, "human": 2}]', 'twice'),
+    'column_twice.csv': ('gpt,human,human\n1,2,3\n', 'two columns'),
+    'wide.csv': ('gpt,human\n1,2,3\n1,2,3\n', 'more cells'),
+    'ragged.csv': ('gpt,human\n1,2\n1,2,3\n', "can't be read"),
+    'quote.csv': ('gpt,human\n"1,2\n', 'quotation'),
+    'chat.jsonl': (CHAT, 'No column'),
+    'prose.txt': ('A fox ran.\nIt hid.\nIt came back.\n', 'No column'),
+    'texts.csv': ('gpt,human\nA fox ran home.,It hid well.\nA hen ran off.,It ran too.\n', 'No column'),
+    'no_scores.csv': ('gpt,human\n,\n,\n', 'No column'),
+    'no_rater.csv': ('id,rater,score\na,,1\nb,ann,2\n', 'who rated'),
+    'no_item.csv': ('rater,score\nann,1\ngpt,2\n', '--item'),
+    'huge.csv': ('x'*300_000, "can't be read")}
+
+
+@pytest.mark.parametrize('name', REFUSED)
+def test_a_file_that_cant_be_used_is_one_sentence(written, name):
+    content, said = REFUSED[name]
+    path = written(content, name)
+    assert said in refusal(path) and path.parent.joinpath(name).exists() and len(list(path.parent.iterdir())) == 1
+
+
+def test_no_file_and_a_folder(tmp_path):
+    assert 'no file' in refusal(tmp_path/'gone.csv') and 'folder' in refusal(tmp_path)
+
+
+N = 12
+MANY = ','.join(f'x{i}' for i in range(9998))
+ODD = {
+    'duplicate ids': ('id,gpt,human\n' + 'a,1,2\n'*N, dict(rows=N, items=1)),
+    'one rater': ('id,rater,score\n' + ''.join(f'{i},gpt,{i}\n{i},ann,{i}\n' for i in range(N)), dict(rows=N)),
+    'no overlap': ('id,rater,score\n' + ''.join(f'{i},{"gpt" if i % 2 else "ann"},{i}\n' for i in range(N)),
+                   dict(rows=N)),
+    'one group': ('group,gpt,human\n' + ''.join(f'g,{i},{i}\n' for i in range(N)), dict(rows=N, groups=1)),
+    'all ties': ('gpt,human\n' + 'tie,A\n'*6 + 'tie,B\n'*6, dict(rows=N)),
+    'constant judge': ('gpt,human\n' + ''.join(f'3,{i % 5}\n' for i in range(N)), dict(rows=N)),
+    'two rows': ('gpt,human\n1,2\n2,1\n', dict(rows=2)),
+    'one row': ('gpt,human\n1,2\n', dict(rows=1)),
+    'short rows': ('gpt,human\n1,2\n1\n2,2\n', dict(rows=3)),
+    'empty rows': ('gpt,human\n1,2\n,\n2,2\n', dict(rows=3)),
+    'no ids': ('id,gpt,human\na,1,2\n,1,2\n,2,1\n', dict(rows=3)),
+    'index of pandas': (',gpt,human\n0,1,2\n1,2,2\n', dict(rows=2)),
+    '10,000 columns': (f'gpt,human,{MANY}\n' + '1,2' + ',7'*9998 + '\n', dict(rows=1)),
+    'formulas': ('id,gpt,human\n=1+1,1,2\n<b>x</b>,2,1\n', dict(rows=2)),
+    'other scripts': ('id,gpt,human\n\u0627\u0644\u0641,1,2\n\u72d0\u72f8,2,1\n\U0001f98a,1,1\n', dict(rows=3)),
+    'a judge without a score': ('gpt,claude,human\n' + '1,refused,2\n'*N, dict(rows=N)),
+    'a judge called row': ('item,row,human\n' + 'a,1,2\nb,2,1\n', dict(rows=2, judge='row'))}
+
 
 @pytest.mark.parametrize('name', ODD)
-def test_odd_files(name, tmp_path):
-    content, expected = ODD[name]
-    path = written(tmp_path, name, content)
-    if isinstance(expected, int):
-        scores = read_scores(path)
-        assert isinstance(scores, ScoreFile) and len(scores.frame) == expected
-        assert (scores.judges, scores.humans)[0] == ('gpt4',)
-    else:
-        with pytest.raises(BadInput, match=expected) as error: read_scores(path)
-        assert '\n' not in str(error.value) and str(error.value).endswith(('.', '?')) and len(str(error.value)) < 1500
-    assert [p.name for p in tmp_path.iterdir()] == [name] # nothing is left behind
+def test_an_odd_file_is_a_table(written, name):
+    content, facts = ODD[name]
+    scores = read_scores(written(content), judge=facts.get('judge'))
+    frame = scores.frame
+    assert len(frame) == facts['rows'] and len(set(frame.item)) == facts.get('items', facts['rows'])
+    assert facts.get('groups') == (frame.group.nunique() if 'group' in frame else None)
+    assert frame[list(scores.judges)].notna().any().any() and frame[list(scores.humans)].notna().any().any()
+    assert not set(scores.judges) & {'item', 'row', 'group', 'system', 'text', 'source', 'time', 'position'}
+    assert all('\n' not in line for line in scores.said)
 
-def test_spreadsheets_folders_and_other_zips(tmp_path):
-    for name in ('sheet.xlsx', 'sheet.csv'):
-        xlsx(tmp_path/name)
-        with pytest.raises(BadInput, match='spreadsheet.*CSV'): read_scores(tmp_path/name)
-    with zipfile.ZipFile(tmp_path/'x.zip', 'w') as archive: archive.writestr('a.csv', 'gpt4,human\n1,2\n')
-    with pytest.raises(BadInput, match='compressed .zip.'): read_scores(tmp_path/'x.zip')
-    with pytest.raises(BadInput, match='is a folder'): read_scores(tmp_path)
-    with pytest.raises(BadInput, match='There is no file'): read_scores(tmp_path/'none.csv')
-    assert all(file_kind(written(tmp_path, f'a{ending}', 'a,b\n1,2\n')) for ending in ENDINGS[:4])
 
-def test_frames_without_rows_or_names():
-    with pytest.raises(BadInput, match='holds no rows'): read_scores(pd.DataFrame(dict(gpt4=[], human=[])))
-    with pytest.raises(BadInput, match='two columns'): read_scores(pd.DataFrame([[1, 2]], columns=['human', 'human']))
-    scores = read_scores(pd.DataFrame({0: [1, 2], 1: [2, 1]}, index=['x', 'y']), judge='0', human='1')
-    assert numbers(scores, '0') == [1, 2] and scores.frame.index.tolist() == [0, 1]
+# --- lists in rows ---
 
-# What other tools write: made by running them, see score_files/README.md
+def test_lists_are_matched_by_the_id_they_share(written):
+    marks = lambda key, order, values: [{'part_id': i, key: v} for i, v in zip(order, values)]
+    rows = [dict(doc=f'd{i}', people=marks('human', 'xy', ['yes', 'no']), judged=marks('gpt', 'yx', ['no', 'yes']))
+            for i in range(3)]
+    scores = read_scores(written(json.dumps(rows), 'a.json'))
+    assert values(scores, 'judged.gpt') == values(scores, 'people.human') == [1, 0]*3 and scores.clustered == 'doc'
+    rows[1]['judged'][0]['part_id'] = 'z'
+    assert 'Row 2' in refusal(written(json.dumps(rows), 'a.json'), judge='judged.gpt', human='people.human')
 
-RIGHT = [1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 0] # by the stub's rule, in the order of the twelve questions
-SAID = [1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1]  # by a person
 
-def test_ragas():
-    scores = read_scores(MADE/'ragas_experiment.csv')
-    assert (scores.judges, scores.humans) == (('faithfulness',), ('human_label',))
-    order = scores.frame['item'].astype(int) - 1 # rows lie in the order in which they were done
-    assert numbers(scores, 'human_label') == [SAID[i] for i in order]
-    assert numbers(scores, 'faithfulness') == [RIGHT[i] for i in order]
-    lines = read_scores(MADE/'ragas_experiment.jsonl', judge='correctness,faithfulness')
-    assert numbers(lines, 'correctness') == numbers(lines, 'faithfulness') and lines.humans == ('human_label',)
-    with pytest.raises(BadInput, match="There are judges .'faithfulness'.*without people"):
-        read_scores(MADE/'ragas_evaluate.csv')
-    export = pd.read_csv(MADE/'ragas_evaluate.csv')
-    labelled = read_scores(export.assign(human=SAID))
-    assert numbers(labelled, 'faithfulness') == RIGHT and labelled.frame['text'][0] == 'The miller did.'
-    assert numbers(read_scores(export.assign(mine=SAID), human='mine'), 'mine') == SAID # the one flag
+def test_columns_of_lists_of_numbers(written):
+    table = pd.DataFrame(dict(system=['a', 'b'], bleu=['[0.1, 0.2]', '[0.3, 0.4]'], human_1=['[1, 2]', '[3, null]']))
+    scores = read_scores(written(table.to_csv(index=False)))
+    assert values(scores, 'bleu') == [.1, .2, .3, .4] and values(scores, 'human_1') == [1, 2, 3, None]
+    assert list(scores.frame.system) == ['a', 'a', 'b', 'b']
 
-def test_deepeval():
-    scores = read_scores(MADE/'deepeval_run.json')
-    assert (scores.judges, scores.humans) == (('Faithfulness', 'Correctness [GEval]'), ('metadata.human_label',))
-    assert numbers(scores, 'Faithfulness') == RIGHT and numbers(scores, 'metadata.human_label') == SAID
-    assert numbers(scores, 'Correctness [GEval]') == [.9 if x else .2 for x in RIGHT]
-    assert scores.frame['item'][1] == 'place 2' and scores.frame['source'][0] == 'The miller opened the gate at dawn.'
 
-def test_inspect():
-    scores = read_scores(MADE/'inspect_log.json')
-    assert (scores.judges, scores.humans) == (('model_graded_qa', 'includes'), ('metadata.human',))
-    graded = dict(zip(scores.frame['item'], scores.frame['model_graded_qa']))
-    assert graded['place-10'] == 1 # P
-    assert [graded[f'place-{i}']/2 for i in range(1, 13) if i != 10] == RIGHT[:9] + RIGHT[10:]
-    people = read_scores(MADE/'inspect_people.eval')
-    assert people.humans == ('human_grade',) and people.scale.labels == ('I', 'P', 'C')
-    said = {item: x for item, x in zip(people.frame['item'], people.frame['human_grade'])}
-    assert [said[f'place-{i}']/2 for i in range(1, 13)] == SAID
-    epochs = read_scores(MADE/'inspect_epochs.eval')
-    assert len(epochs.frame) == 24 and epochs.frame['group'].nunique() == 12 and epochs.group_given
-    assert epochs.frame['item'].is_unique and 'place-1/2' in set(epochs.frame['item'])
+# --- other tools ---
 
-def test_logs_that_are_damaged(tmp_path):
-    path = tmp_path/'log.eval'
-    shutil.copy(MADE/'inspect_people.eval', path)
-    whole = path.read_bytes()
-    assert len(zipped_samples(path)) == 12
-    middle = whole.index(b'samples/') + 100
-    path.write_bytes(whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1:])
-    with pytest.raises(BadInput, match='damaged zip'): read_scores(path)
-    for log, message in ((dict(eval={}, samples=[dict(id='1')]), 'has no scores'),
-                         (dict(eval={}, plan={}), 'holds no samples'),
-                         (dict(testCases=[dict(name='a')]), 'has no metrics'),
-                         (dict(eval={}, samples=[3]), 'no JSON objects')):
-        with pytest.raises(BadInput, match=message): read_scores(written(tmp_path, 'log.json', json.dumps(log)))
+def told(human, judges, scores):
+    "Whether what was read is what the file says."
+    assert values(scores, scores.humans[0]) == [float(x == 'yes') for x in human]
+    for name, said in judges.items(): assert values(scores, name) == said, name
 
-def test_a_sample_without_a_score_is_counted(tmp_path):
-    samples = [dict(id=str(i), epoch=1, input='Who?', output=dict(completion='He.'), metadata=dict(human='C'),
-                    scores=dict(graded=dict(value=value))) for i, value in enumerate('CINC')]
-    samples[3]['scores'] = None
-    scores = read_scores(written(tmp_path, 'log.json', json.dumps(dict(eval={}, samples=samples))))
-    assert numbers(scores, 'graded') == [1, 0, None, None] # N: no answer, which is no 0
-    assert '1 of 4 samples have no score.' in scores.said
-    assert ['graded', 'N/A', 1, 'missing'] in scores.odd.values.tolist()
 
-def test_every_eval_ever():
-    scores = read_scores(MADE/'every_eval_ever.jsonl')
-    assert (scores.judges, scores.humans) == (('evaluation.score',), ('metadata.human_label',))
-    assert scores.frame['item'].tolist()[:2] == ['places_words/place-1', 'places_judge/place-1']
-    assert numbers(scores, 'evaluation.score') == [1, 1, 0, .25, 1, 1, 0, .25, 1, 1, 0, .25]
-    assert scores.frame['system'].unique().tolist() == ['own/stub'] and scores.frame['text'][2] == 'She carried a goat.'
+def test_ragas_tables_need_no_flag():
+    with open(EXPORTS/'ragas.csv', encoding='utf-8', newline='') as file: rows = list(csv.DictReader(file))
+    for name in ('ragas.csv', 'ragas.jsonl'):
+        scores = read_scores(EXPORTS/name)
+        told([r['human'] for r in rows], dict(faithfulness=[float(r['faithfulness']) for r in rows]), scores)
+        assert list(scores.frame.text) == [r['response'] for r in rows] and scores.clustered == 'user_input'
+        assert scores.frame.source[0] == 'The fox ran over the bridge at dawn and hid under the old mill.'
 
-def test_judgements_of_factlib(tmp_path):
-    examples = [Example(id=i, source='The fox ran home.', target=t, truth=truth, group='g')
-                for i, t, truth in (('a', 'The fox ran home.', 'true'), ('b', 'A hen hid.', 'lie'), ('c', '', 'lie'))]
-    frames = [evaluate(get(name), examples, progress=False) for name in ('rouge1', 'length')]
-    frame = pd.concat(frames, ignore_index=True)
-    frame = frame.assign(benchmark='own', model='', truth=[json.dumps(e.truth) for e in examples]*2,
-                         text_hash=['1', '2', '3']*2)
-    frame['evidence'] = '{}'
-    frame.to_parquet(tmp_path/'judgements.parquet')
-    scores = read_scores(tmp_path/'judgements.parquet')
-    assert (scores.judges, scores.humans) == (('rouge1', 'length'), ('truth',)) and 'system' not in scores.frame
-    assert numbers(scores, 'truth') == [1, 0, 0] and numbers(scores, 'rouge1') == [1, 0, None]
-    assert numbers(scores, 'length')[:2] == [4, 3] and scores.frame['group'].tolist() == ['g']*3
-    assert scores.odd.iloc[0].tolist() == ['rouge1', 'inapplicable', 1, 'missing']
-    texts = pd.DataFrame(dict(benchmark='own', id=['a', 'b', 'c'], text_hash=['1', '2', '3'],
-                              target=[e.target for e in examples], source=[e.source for e in examples]))
-    texts.to_parquet(tmp_path/'examples.parquet')
-    assert read_scores(tmp_path/'judgements.parquet').frame['text'].tolist() == ['The fox ran home.', 'A hen hid.', '']
-    assert known_table(pd.DataFrame(dict(a=[1])))[1] == ''
 
-# Real files, against what their cards say
+def test_a_deepeval_run_needs_no_flag():
+    scores = read_scores(EXPORTS/'deepeval.json')
+    cases = json.loads((EXPORTS/'deepeval.json').read_text())['testCases']
+    names = [m['name'] for m in cases[0]['metricsData']]
+    said = {f'scores.{n}': [m['score'] for case in cases for m in case['metricsData'] if m['name'] == n] for n in names}
+    told([case['metadata']['human'] for case in cases], said, scores)
+    assert scores.judges == tuple(said) and set(scores.frame.system) == {'alpha', 'beta'}
+    assert list(scores.frame.item) == [case['name'] for case in cases]
+
+
+def test_inspect_logs_need_no_flag():
+    samples = json.loads((EXPORTS/'inspect.json').read_text())['samples']
+    letters = dict(C=1., I=0.)
+    said = {f'scores.{n}': [letters[s['scores'][n]['value']] for s in samples] for n in ('model_graded_qa', 'includes')}
+    scores = read_scores(EXPORTS/'inspect.json')
+    told([s['metadata']['human'] for s in samples], said, scores)
+    assert list(scores.frame.text) == [s['output']['completion'] for s in samples]
+    whole = read_scores(EXPORTS/'inspect.eval') # compressed with Zstandard, 24 samples
+    assert len(whole.frame) == 24 and whole.frame['metadata.human'].sum() == 16
+    both = whole.frame.set_index('item').loc[scores.frame.item]
+    assert both[list(said)].values.tolist() == scores.frame[list(said)].values.tolist()
+
+
+def test_letters_of_inspect(written):
+    sample = lambda i, letter: dict(id=i, scores=dict(graded=dict(value=letter)), metadata=dict(human=i % 3))
+    log = dict(eval={}, samples=[sample(i, letter) for i, letter in enumerate('CPIN')])
+    scores = read_scores(written(json.dumps(log), 'log.json'))
+    assert values(scores, 'scores.graded') == [2, 1, 0, None]
+    assert scores.odd.values.tolist() == [['scores.graded', 'no answer', 1, 'missing']]
+
+
+def test_instance_rows_of_every_eval_ever(written):
+    row = lambda i, model, name, score: dict(
+        schema_version='0.2.1', evaluation_id='e', model_id=model, evaluation_name=name, sample_id=f's{i}',
+        interaction_type='single_turn', input=dict(raw=f'Where did fox {i} hide?', reference=['In the mill.']),
+        output=dict(raw=['In the mill.']), answer_attribution=[dict(turn_idx=0, source='output.raw')],
+        evaluation=dict(score=score, is_correct=score > .5), metadata=dict(human=i % 2))
+    rows = [row(i, m, n, (i + k)/10) for i in range(3) for m in ('x', 'y') for k, n in enumerate(('brevity', 'truth'))]
+    scores = read_scores(written('\n'.join(map(json.dumps, rows)), 'a_samples.jsonl'))
+    assert (scores.judges, scores.humans) == (('brevity', 'truth'), ('metadata.human',))
+    assert len(scores.frame) == 6 and values(scores, 'truth') == [.1, .1, .2, .2, .3, .3]
+    assert set(scores.frame.system) == {'x', 'y'} and scores.frame.text[0] == 'In the mill.'
+
+
+def test_our_own_judgements(written):
+    rows = [dict(benchmark='b', example_id=f'e{i}', evaluator=e, value=None if i == 3 else i/4 + k/8,
+                 absence='refused' if i == 3 else None, group=f'g{i//2}',
+                 truth=json.dumps('supported' if i % 2 else 'unsupported'), meta='{}', model='')
+            for i in range(4) for k, e in enumerate(('rouge1', 'length'))]
+    scores = read_scores(written(as_parquet(rows), 'judgements.parquet'))
+    assert (scores.judges, scores.humans, scores.group_given) == (('rouge1', 'length'), ('truth',), True)
+    assert values(scores, 'rouge1') == [0, .25, .5, None] and values(scores, 'truth') == [0, 1, 0, 1]
+    assert [row for row in scores.odd.values.tolist()] == [[j, 'refused', 1, 'missing'] for j in scores.judges]
+    people = [row | dict(meta=json.dumps(dict(raters=dict(ann=i//2, bob=None if i > 1 else 2))))
+              for i, row in enumerate(rows)]
+    scores = read_scores(pd.DataFrame(people))
+    assert scores.humans == ('raters.ann', 'raters.bob') and values(scores, 'raters.ann') == [0, 1, 2, 3]
+    assert values(scores, 'raters.bob') == [2, None, None, None]
+    assert 'raters.bob' not in set(scores.odd.column) # nobody asked him
+    assert 'benchmarks' in refusal(pd.DataFrame([*rows, rows[0] | dict(benchmark='c')]))
+
+
+# --- real files ---
+
+DATA = Path(os.environ.get('FACTLIB_DATA', ''))
+real = pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set')
+
 
 @real
-def test_summhay():
-    scores = read_scores(Path(DATA)/'summhay/eval_benchmark_data.json')
-    assert len(scores.frame) == 1419 and scores.humans == ('annotation.coverage',) and scores.clustered == 'subtopic_id'
-    printed = {'predictions_prompted_gemini-1.5-pro': .751, 'predictions_9fs_gpt-4o': .719,
-               'predictions_prompted_gpt-4o': .716, 'predictions_prompted_claude3-opus': .677,
-               'predictions_prompted_claude3-haiku': .498, 'predictions_prompted_gpt3.5': .495}
-    assert set(scores.judges) == {f'{name}.coverage' for name in printed}
-    for name, r in printed.items():
-        assert scores.frame[f'{name}.coverage'].corr(scores.frame['annotation.coverage']) == pytest.approx(r, abs=.0005)
-    assert scores.scale.kind == 'ordered' and len(scores.scale.labels) == 3
+def test_summhay_without_a_flag():
+    "The card's six correlations, from the file as it was published."
+    scores = read_scores(DATA/'summhay'/'eval_benchmark_data.json')
+    card = {'prompted_gemini-1.5-pro': .751, '9fs_gpt-4o': .719, 'prompted_gpt-4o': .716, 'prompted_claude3-opus': .677,
+            'prompted_claude3-haiku': .498, 'prompted_gpt3.5': .495}
+    assert set(scores.judges) == {f'predictions_{name}.coverage' for name in card} and len(scores.frame) == 1419
+    assert scores.scale.labels == ('not_covered', 'partially_covered', 'fully_covered')
+    person = scores.frame[scores.humans[0]]
+    assert {n: round(scores.frame[f'predictions_{n}.coverage'].corr(person), 3) for n in card} == card
+    assert scores.clustered == 'subtopic_id'
+    assert read_scores(DATA/'summhay'/'eval_benchmark_data.json', group='subtopic_id').frame.group.nunique() == 29
+
 
 @real
-def test_hanna():
-    path = Path(DATA)/'hanna/hanna_metric_scores_llm.csv'
-    scores = read_scores(path, judge='BLEU Ξ§', human='Relevance', group='place')
-    assert len(scores.frame) == 1056 and scores.frame[['group', 'system']].nunique().tolist() == [96, 11]
-    written_by_models = scores.frame[scores.frame['system'] != 'Human']
-    assert written_by_models['BLEU Ξ§'].corr(written_by_models['Relevance']) == pytest.approx(.1124, abs=.00005)
-    with pytest.raises(BadInput, match='--judge'): read_scores(path)
+def test_hanna_with_three_flags():
+    path = DATA/'hanna'/'hanna_metric_scores_llm.csv'
+    assert 'several criteria' in refusal(path)
+    people = [f'Human {k} RE' for k in (1, 2, 3)]
+    with open(path, encoding='utf-8') as file: bleu = next(n for n in next(csv.reader(file)) if n.startswith('BLEU'))
+    scores = read_scores(path, judge=[bleu], human=people, system='Model', group='place')
+    machines = scores.frame[scores.frame.system != 'Human']
+    assert len(scores.frame) == 1056 and scores.frame.group.nunique() == 96
+    assert machines[bleu].corr(machines[people].mean(axis=1)) == pytest.approx(.1124, abs=5e-5) # the card's
+
 
 @real
-def test_llmbar():
-    both = 'results.swap = False.winner,results.swap = True.winner'
-    for name, agrees, right in (('GPT-4', 95, 93), ('ChatGPT', 71, 67)):
-        path = Path(DATA)/f'llmbar/Natural/evaluators/{name}/Vanilla/result.json'
-        scores = read_scores(path, judge=both, human='label')
-        first, second = (scores.frame[name] for name in scores.judges)
-        assert scores.scale.kind == 'pair' and (first == second).sum() == agrees
-        assert ((first == second) & (first == scores.frame['label'])).sum() == right
+@pytest.mark.parametrize('model, agreeing, right', [('GPT-4', 95, 93), ('ChatGPT', 71, 67)])
+def test_llmbar_in_both_orders(model, agreeing, right):
+    first, swapped = (f'results.swap = {order}.winner' for order in (False, True))
+    path = DATA/'llmbar'/'Natural'/'evaluators'/model/'Vanilla'/'result.json'
+    frame = read_scores(path, judge=[first, swapped], human='label').frame
+    assert (frame[first] == frame[swapped]).sum() == agreeing
+    assert ((frame[first] == frame[swapped]) & (frame[first] == frame.label)).sum() == right
+
 
 @real
-@pytest.mark.parametrize('name, options, rows', [
-    ('faithbench/batch_1.json', dict(human='metadata.hhemv1', judge='metadata.gpt_4o'), 50),
-    ('storysumm/summaries.parquet', dict(human='human_score', judge='label'), 96),
-    ('trutheval/human_preferences.parquet', dict(judge='evaluator_1', human='evaluator_2'), 100),
-    ('trutheval/recorded_scores.parquet', dict(human='-level', item='id,level'), 500),
-    ('ttcw/ttcw_annotations.json', dict(item='story_id,ttcw_idx'), None),
-    ('judgememo/responses_vanilla.parquet', {}, None),
-])
-def test_other_real_files(name, options, rows):
-    "Each is read, or says in a sentence what to say."
-    try: scores = read_scores(Path(DATA)/name, **options)
-    except BadInput as error:
-        assert rows is None and '--' in str(error) and '\n' not in str(error)
-        return
-    assert rows is not None and len(scores.frame) == rows
+def test_faithbench_trutheval_ttcw_and_storysumm():
+    marks = read_scores(DATA/'faithbench'/'batch_1.json', judge='metadata.gpt_4o', human='annotations.label',
+                        item='sample_id')
+    samples = json.loads((DATA/'faithbench'/'batch_1.json').read_text(encoding='utf-8'))['samples']
+    assert len(marks.frame) == sum(max(1, len(s['annotations'])) for s in samples) and marks.clustered == 'source'
+    assert marks.frame['annotations.label'].isna().sum() == sum(not s['annotations'] for s in samples)
+    levels = read_scores(DATA/'trutheval'/'recorded_scores.parquet', human='-level', item='id,level')
+    assert levels.judges == ('llm_plus_nli', 'ragas_factual_correctness') and len(levels.frame) == 500
+    assert '--item' in refusal(DATA/'ttcw'/'ttcw_annotations.json')
+    experts = pd.DataFrame(json.loads((DATA/'ttcw'/'ttcw_annotations.json').read_text(encoding='utf-8')))
+    experts['id'] = 'story_' + experts.story_id + '_test' + experts.ttcw_idx.astype(str)
+    replies = pd.read_json(DATA/'ttcw'/'annotations_gpt4.jsonl', lines=True)
+    experts['gpt4'] = experts.id.map(replies.set_index('id').response.str.extract(r'^(Yes|No)')[0])
+    scores = read_scores(experts[['id', 'story_idx', 'expert_idx', 'binary_verdict', 'gpt4']], group='story_idx')
+    assert (scores.judges, len(scores.humans), len(scores.frame)) == (('gpt4',), 11, 672)
+    assert scores.frame.group.nunique() == 12 and scores.frame[list(scores.humans)].notna().sum().sum() == 2016
+    assert int(scores.frame[list(scores.humans)].sum().sum()) == 762 # Yes, as the card has it
+    summaries = pd.read_parquet(DATA/'storysumm'/'summaries.parquet').rename(columns=dict(label='human'))
+    judged = pd.read_parquet(DATA/'storysumm'/'recorded_predictions.parquet')[['evaluator', 'id', 'label']]
+    told = read_scores(judged.dropna().merge(summaries[['id', 'story_id', 'human']], on='id'))
+    assert told.clustered == 'story_id' and len(told.judges) == judged.dropna().evaluator.nunique()
+    assert told.humans == ('human',) and len(told.frame) == 96 and told.frame.human.sum() == 36

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from factlib.report.prose import measured
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
@@ -59,3 +60,10 @@ def test_without_data_it_says_what_is_missing(monkeypatch, tmp_path):
     monkeypatch.setenv('FACTLIB_DATA', str(tmp_path))
     with pytest.raises(CellExecutionError, match='judgememo') as failed: run(NBS/'book'/'does_a_memory_help.ipynb')
     assert 'BadInput' in str(failed.value)
+
+def test_the_answer_in_readme_is_the_first_chapters():
+    "Each number in README's answer stands in the answer of the chapter, which is checked."
+    cells = {c['id']: ''.join(c['source']) for path in (NBS/'index.ipynb', NBS/'book'/'which_judge_for_long_texts.ipynb')
+             for c in json.loads(path.read_text(encoding='utf-8'))['cells']}
+    shown, checked = ([n.value for n in measured(cells[name])] for name in ('index-answer', 'which-answer'))
+    assert len(shown) >= 4 and set(shown) <= set(checked)

@@ -17,16 +17,21 @@ def matrix(*rows):
 
 @pytest.mark.parametrize('auc, q, words',
                          [(.7, .01, ['1 have an AUC shown to be above one half (rouge1 0.70 on holmes_order) and 0 '
-                                     'below it (none; Benjamini-Hochberg over 4 tests, those of a benchmark). So few']),
+                                     'below it (none; Benjamini-Hochberg over 4 tests, those of a benchmark). That a']),
                           (.3, .01, ['0 have an AUC shown to be above one half (none) and 1 below it (rouge1',
-                                     'in the other 1 nothing']),
+                                     'in the other 1 does not mean that nothing']),
                           (.6, .06, ['0 have an AUC shown to be above one half (none) and 0 below it (none;',
-                                     'in the other 2 nothing'])])
+                                     'in the other 2 does not mean that nothing'])])
 def test_what_is_told_apart(auc, q, words):
     rows = (('rouge1', auc, auc - .1, auc + .1, q), ('order_path', .9, None, None, None), ('length', .1, .05, .2, .001),
             ('random', .5, .3, .7, .9))
     says(matrix(*rows), 'Of 2 pairs', *words,
          '1 of 2 AUCs is shown to differ from one half (length 0.10 on holmes_order')
+
+def test_of_many_the_furthest_are_named():
+    rows = [(f'e{i}', .6 + i/100, .5, .8, .01) for i in range(9)]
+    says(matrix(*rows), 'Of 9 pairs', '9 have an AUC shown to be above one half (furthest e8 0.68 on holmes_order, e7 0.67 '
+         'on holmes_order, e6 0.66 on holmes_order, e5 0.65 on holmes_order and e4 0.64 on holmes_order) and 0')
 
 def test_a_tuned_evaluator_is_named_with_the_best_of_the_others():
     says(matrix(('order_path', .9, .8, .95, .01), ('rouge1', .7, .6, .8, .01), ('length', .99, .9, 1., .01)),

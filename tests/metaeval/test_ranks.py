@@ -60,6 +60,16 @@ def test_one_group_tells_nothing_and_no_difference_is_none():
                               ci_high=0.)]*2)
     assert over_benchmarks(same)[['difference', 'p', 'q']].values.tolist() == [[0, 1, 1]]
 
+def test_a_benchmark_of_hardly_more_than_one_group_says_little_and_no_less():
+    """Its groups all say .4, but one holds nearly all texts: p = 1. Then its error is 1, the most that one in -1..1 can
+    have, and not some multiple of .4 that would drown the other benchmark, which has .2 with an error of .05."""
+    rows = [dict(first='a', second='b', difference=.4, error=0., df=1., groups=2, p=1., ci_low=-1., ci_high=1.),
+            dict(first='a', second='b', difference=.2, error=.05, df=20., groups=21, p=.001, ci_low=.1, ci_high=.3)]
+    row, = over_benchmarks(pd.DataFrame(rows)).itertuples()
+    error = np.sqrt(1 + .05**2)/2
+    df = (1 + .05**2)**2/(1 + .05**4/20)
+    assert row.difference == pytest.approx(.3) and row.p == pytest.approx(2*scipy.stats.t.sf(.3/error, df))
+
 def test_the_hardest_floor_counts():
     """x is .3 and .1 ahead (two-sided .01 and .2, so .005 and .1), y behind one of them by .1 at .2 (so .9). Benjamini
     and Hochberg of .1 and .9: .2 and .9."""

@@ -223,4 +223,16 @@ def test_safe_addresses_are_links():
 def test_a_narrow_interval_of_large_numbers_has_two_ends():
     assert format_interval(5e9, (5e9 - 2, 5e9 + 2), 0) == ' [4999999998, 5000000002]'
     assert format_interval(1e-10, (5e-11, 2e-10), 12) == ' [0.000000000050, 0.000000000200]'
-    assert format_interval(5e9, (4e9, 5e9), 0) == ' (at least 4000000000)'
+    assert format_interval(5e9, (4e9, 5e9), 0) == ' [4000000000, 5000000000]'
+    assert format_interval(5e9, (4e9, 5e9), 0, (0, 5e9)) == ' (at least 4000000000)'
+    assert format_interval(0, (0, 1e9), 0, (0, 5e9)) == ' (at most 1000000000)'
+
+def test_an_interval_that_ends_at_its_estimate_is_no_bound_unless_the_scale_ends_there():
+    assert format_interval(0., (0., .41), 2, (-1, 1)) == ' [0.00, 0.41]' # widened to the null, say
+    assert format_interval(-1, (-1, -.3), 2, (-1, 1)) == ' (at most −0.30)'
+    assert format_interval(1, (1, 1), 2, (0, 1)) == ' [1.00, 1.00]'
+
+@pytest.mark.parametrize('low, says', [(.004, '0.004'), (-.0004, '−0.0004'), (.00001, '0.00001'), (0, '0.00'),
+                                       (1e-9, '0.00'), (.006, '0.01')])
+def test_an_end_that_is_not_0_does_not_read_as_0(low, says):
+    assert format_interval(.2, (low, .41), 2) == f' [{says}, 0.41]'

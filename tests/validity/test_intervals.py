@@ -10,7 +10,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from factlib.core.records import BadInput
 from factlib.validity.agreement import alpha, kappa
-from factlib.validity.association import correlation_test, kendall, partial, pearson
+from factlib.validity.association import COEFFICIENTS, correlation_test, kendall, partial, pearson
 from factlib.validity.detection import accuracy, auc_ci, auc_test, aucs_without, balanced_accuracy, macro_f1
 from factlib.validity.detection import mean_auc_test
 from factlib.validity.intervals import interval, left_out, t_df
@@ -257,3 +257,44 @@ def test_without_groups_the_error_is_nearly_delongs(seed):
     t = scipy.stats.t.isf(.025, r.df)
     roots = np.roots([1 + t*t*squared/(u*(1 - u)), -2*u - t*t*squared/(u*(1 - u)), u*u]) # (u - v)^2 = t^2 v(1 - v)/n
     assert np.allclose(r.ci, sorted(roots), atol=1e-9)
+
+# ---- closed forms of what is left without each group
+
+def grouped(seed, n=60):
+    "Two columns that go together, in groups of unequal size."
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    return x, x + rng.normal(size=n), np.sort(rng.integers(0, n//4, n))
+
+def hard_columns():
+    "Columns where subtracting sums would lose the digits: (x, y, groups)."
+    x, y, codes = grouped(9)
+    yield np.where(codes == codes[0], 1e9*x, x), y, codes # one group holds all that varies
+    yield np.where(codes == codes[0], x, 3.), y, codes # nothing varies without it
+    yield 1e12 + x, y - 1e9, codes
+    yield 1e-120*x, 1e90*y, codes
+    yield np.round(x), np.round(y), np.zeros(len(x), int) + (np.arange(len(x)) > 1) # two groups, one of two items
+
+@pytest.mark.parametrize('x, y, codes', [*map(grouped, range(5)), *hard_columns()])
+def test_closed_forms_are_what_leaving_out_gives(x, y, codes):
+    "The statistic is computed from scratch without each group, by the function that serves all items."
+    labels = [np.digitize(c, np.quantile(c, [.2, .5, .9])) for c in (x, y)]
+    weighted = lambda how: lambda a, b: kappa(list(a), list(b), how, labels=[0., 1., 2., 3.]).estimate
+    gz = lambda d: effect_size(d, 'gz').estimate
+    fast_and_slow = [(pearson(x, y, groups=codes),
+                      interval(COEFFICIENTS['pearson'], x, y, groups=codes, limits=(-1, 1), null=0)),
+                     (effect_size(x, groups=codes), interval(dz, x, groups=codes, null=0)),
+                     (effect_size(x, 'gz', groups=codes), interval(gz, x, groups=codes, null=0))]
+    fast_and_slow += [(kappa(*labels, how, labels=[0, 1, 2, 3], groups=codes),
+                       interval(weighted(how), *labels, groups=codes, limits=(-1, 1), null=0))
+                      for how in (None, 'linear', 'quadratic')]
+    for fast, slow in fast_and_slow:
+        told = lambda r: [r.estimate, r.p, r.statistic, r.df, *(r.ci or ())]
+        for a, b in zip(told(fast), told(slow), strict=True): assert a == pytest.approx(b, rel=1e-8, abs=1e-12)
+        assert (fast.kind, fast.note, fast.effective) == (slow.kind, slow.note, slow.effective)
+
+def test_thousands_of_groups_have_the_interval_of_the_slow_way():
+    x, y, codes = grouped(1, 4000)
+    slow = interval(COEFFICIENTS['pearson'], x, y, groups=codes, limits=(-1, 1), null=0.)
+    fast = pearson(x, y, groups=codes)
+    assert fast.ci == pytest.approx(slow.ci, rel=1e-12) and fast.p == pytest.approx(slow.p, rel=1e-9)

@@ -1,5 +1,7 @@
 "validity.replacement by hand, and against a second implementation from the definition."
+import importlib.util
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,9 @@ from factlib.core.records import Absence, BadInput
 from factlib.validity.replacement import COLUMNS, alt_test
 
 close = lambda a, b: math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+spec = importlib.util.spec_from_file_location('passing', Path(__file__).parents[2]/'benchmarks'/'calibration.py')
+benchmark = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(benchmark)
 
 
 # The definition once more, item by item, with nothing of the library.
@@ -206,22 +211,8 @@ def test_bad_input():
     assert alt_test(truth, dict(a=truth)).skipped_items == 40 # one person has nobody to be held against
 
 
-def passes(seed, runs, wrong, documents=20, size=5):
-    """Shares of passes with and without groups. People err on one text in ten, each by himself; the judge on whole
-    documents. mean(g - f) is .8(wrong - .1): on items where the judge and h part, the other two are both right with
-    .81 and both wrong with .01, and else it is a tie."""
-    rng, found = np.random.default_rng(seed), []
-    for _ in range(runs):
-        n = documents*size
-        people = {f'h{k}': dict(enumerate((rng.random(n) < .1).astype(int))) for k in range(3)}
-        document = np.repeat(np.arange(documents), size)
-        judge = dict(enumerate((rng.random(documents) < wrong)[document].astype(int)))
-        found.append([alt_test(judge, people, groups=g).passes for g in (dict(enumerate(document)), None)])
-    return np.mean(found, axis=0)
-
-
 def test_groups_on_correlated_data():
     "At the border (mean difference .2) few may pass. Without groups more do; where the judge is good, both do."
-    by_groups, by_items = passes(1, 150, .35)
+    by_groups, by_items = benchmark.passes(150, 1, .35)
     assert by_groups <= .07 and by_items >= by_groups + .07
-    assert passes(2, 20, .02)[0] >= .9
+    assert benchmark.passes(20, 2, .02)[0] >= .9

@@ -15,7 +15,8 @@ from ...validity.paired import paired_t
 # %% ../../../nbs/papers/judgememo/intervals.ipynb #intervals-room-tables
 TABLES = ('fig3.11', 'fig3.12', 'figA.23', 'figA.24', 'figA.25')
 
-SCALE, DROPS, CHANGES = (1, 5), (-4, 4), (-8, 8) # What a score, a difference of two, and one of two of these can be
+# What a score, a difference of two, and one of two of these can be
+SCALE, DROPS, CHANGES = (1, 5), (-4, 4), (-8, 8)
 
 def mean_interval(
     values, # Numbers, empty for missing

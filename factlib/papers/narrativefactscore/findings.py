@@ -96,8 +96,8 @@ def correlation_finding(
     - spearman, spearman_low, spearman_high: no ends where there is no interval"""
     mine = table[(table.scored > 0) & (table.evaluator.str.startswith('narrativefactscore')
                                        | (table.evaluator == 'length'))]
-    said = [format_estimate(r.spearman, None if is_missing(r.spearman_low) else (r.spearman_low, r.spearman_high), 2)
-            + f' ({r.evaluator})' for r in mine.itertuples()]
+    ends = lambda r: None if is_missing(r.spearman_low) else (r.spearman_low, r.spearman_high)
+    said = [f'{format_estimate(r.spearman, ends(r), 2, (-1, 1))} ({r.evaluator})' for r in mine.itertuples()]
     return f'{table.dataset.iloc[0]}, Spearman\'s rho with people\'s judgements: {listed(said)}.'
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-people
@@ -106,7 +106,7 @@ def _mean_f1(rows):
     likely = rows.f1.dropna().between(0, 100).all() # cosines, and so F1, may be negative
     r = interval(np.mean, list(rows.f1), groups=list(rows.story), limits=(0, 100) if likely else None)
     why = '' if r.ci else f' ({r.note})'.replace('group', 'story')
-    return f'{format_estimate(float(r), r.ci, 1)} %{why}'
+    return f'{format_estimate(float(r), r.ci, 1, (0, 100))} %{why}'
 
 def people_findings(
     people:DataFrame, # From `papers.narrativefactscore.people.people_table`, with `graph`

@@ -13,7 +13,7 @@ from ...report.words import by_interval, listed, tally
 # %% ../../../nbs/papers/storysumm/findings.ipynb #findings-words
 def _with_interval(row, name):
     "A coefficient and its interval, in words."
-    return format_estimate(row[name], (row[f'{name}_low'], row[f'{name}_high']), 2)
+    return format_estimate(row[name], (row[f'{name}_low'], row[f'{name}_high']), 2, limits=(-1, 1))
 
 def floor_finding(
     raw:DataFrame, # From `papers.narrativefactscore.tables.correlation_table`, of StorySumm
@@ -35,7 +35,7 @@ def held_findings(
     - evaluator
     - partial, ci_low, ci_high: Spearman's rho with the number of words held fixed"""
     others = held[held.partial.notna()]
-    others = others.assign(words=[f'{r.evaluator} {format_estimate(r.partial, (r.ci_low, r.ci_high), 2)}'
+    others = others.assign(words=[f'{r.evaluator} {format_estimate(r.partial, (r.ci_low, r.ci_high), 2, (-1, 1))}'
                                   for r in others.itertuples()])
     count, above, below = tally(others), others[others.ci_low > 0], others[others.ci_high < 0]
     rouge = others[others.evaluator.str.startswith('rouge')]
@@ -81,7 +81,7 @@ def verdict_finding(
     fair = results[results.on == 'test']
     return (f'{(audit.status == "agrees").sum()} of {len(audit)} printed numbers follow from the recorded verdicts. On '
             f'summaries on which no threshold was chosen: '
-            + '; '.join(f'{e} kappa {format_estimate(k, None if is_missing(low) else (low, high), 2)}, '
+            + '; '.join(f'{e} kappa {format_estimate(k, None if is_missing(low) else (low, high), 2, (-1, 1))}, '
                         + by_interval(low, high, 'worse than chance', 'better than chance',
                                       'not shown to be better than chance')
                         for e, k, low, high in zip(fair.evaluator, fair.kappa, fair['kappa, low'], fair['kappa, high']))

@@ -29,8 +29,9 @@ def level_findings(
     - tau, tau_low, tau_high: below 0, scores fall with the levels"""
     words, best = correlations.set_index('evaluator').loc['rouge1'], correlations.sort_values('tau').iloc[0]
     low, high = _ends(words, 'tau') or (None, None)
+    tau = format_estimate(words.tau, _ends(words, 'tau'), limits=(-1, 1))
     return [f'On {int(words.questions)} ladders ({kind}) shared words alone (rouge1) follow the levels with a mean tau '
-            f'of {format_estimate(words.tau, _ends(words, "tau"))}; the best evaluator in the paper\'s Table 2 has '
+            f'of {tau}; the best evaluator in the paper\'s Table 2 has '
             f'{format_estimate(in_print, None, 2)}. '
             + by_interval(low, high, 'So a score can follow the levels without reading for errors.',
                           'So shared words do not follow the levels better.',
@@ -46,10 +47,11 @@ def first_lie_findings(
     - auc, auc_low, auc_high"""
     order, words = correlations.sort_values('auc', ascending=False), correlations.set_index('evaluator').loc['rouge1']
     top, none = order.iloc[0], order[order.auc_low.isna()]
+    auc = lambda row: format_estimate(row.auc, _ends(row, 'auc'), 2, (0, 1))
     chance = order[(order.auc_low <= .5) & (order.auc_high >= .5)]
     return [f'A paraphrase (A0) scores above a first lie (A1) with an AUC of '
-            f'{format_estimate(top.auc, _ends(top, "auc"), 2)} for {top.evaluator}, the highest of {len(order)} '
-            f'evaluators, and {format_estimate(words.auc, _ends(words, "auc"), 2)} for shared words (chance: 0.5).',
+            f'{auc(top)} for {top.evaluator}, the highest of {len(order)} '
+            f'evaluators, and {auc(words)} for shared words (chance: 0.5).',
             'An A0 scores above an A1 with an AUC of '
             + ', '.join(f'{r.auc:.3f} ({r.evaluator})' for r in order.itertuples())
             + f'; for {len(chance)} of them the interval includes one half'

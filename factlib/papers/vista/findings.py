@@ -147,6 +147,6 @@ def claim_findings(
     - macro_f1, f1_low, f1_high, majority_f1: the last of always saying the most frequent category"""
     return [f'Given the written claims of the conversations {_HALVES[r.half]}, vista by rules puts '
             f'{100*r.accuracy:.0f} % of {r.scored} claims into the right one of five categories (macro-F1 '
-            + format_estimate(r.macro_f1, None if is_missing(r.f1_low) else (r.f1_low, r.f1_high), 2)
+            + format_estimate(r.macro_f1, None if is_missing(r.f1_low) else (r.f1_low, r.f1_high), 2, (0, 1))
             + f'; always the most frequent one: {r.majority_f1:.2f}).'
             for r in claims[claims.evaluator == 'vista, by rules, given claims'].itertuples()]

@@ -110,7 +110,8 @@ def test_films_that_all_say_the_same_have_a_bound_where_the_scale_is_known(measu
     quality, change = quality_table(scores), changes_table(scores)
     low, off = 100*.05**(1/4), 100*(1 - .025**(1/4)) # one-sided at the end of the scale; else to both sides
     assert quality.ci_low.tolist() == pytest.approx([low if ends else np.nan]*2, nan_ok=True)
-    assert change[['ci_low', 'ci_high']].values.tolist() == [pytest.approx([-off, off] if ends else [np.nan]*2, nan_ok=True)]
+    both_ends = [-off, off] if ends else [np.nan]*2
+    assert change[['ci_low', 'ci_high']].values.tolist() == [pytest.approx(both_ends, nan_ok=True)]
 
 def test_several_texts_of_a_film_count_once():
     twice = version_frame('rouge1', 'lead', [0., 1.]).assign(group='film 0')
