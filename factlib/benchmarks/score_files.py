@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .score_roles import (NoScorers, Roles, find_cluster, find_others, find_raters, find_ratings,
                                             find_scorers, is_score, is_text, listed_names, name_words, names_of,
-                                            need_names, some_names)
+                                            need_names, say_left, some_names)
 from .score_tables import ScoreTable, frame_table, list_columns, one_row_each, read_table
 from .score_values import Scale, are_shared, code_columns, read_cells
 from ..core.checks import check_choice
@@ -218,6 +218,7 @@ def _rows_of_items(table, roles, ask):
     for flag, own in given.items():
         for name in own: roles.add(name, flag, 'given', f'--{flag}')
     if not (roles.judges and roles.humans): find_scorers(wide.frame, roles, taken)
+    if not all(given.values()): say_left(wide.frame, roles, taken)
     return wide
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-turn

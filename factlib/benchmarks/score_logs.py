@@ -54,15 +54,21 @@ def eval_samples(
 # %% ../../nbs/benchmarks/score_logs.ipynb #score_logs-sample
 _LETTERS = dict(C='correct', P='partially correct', I='incorrect', N='no answer')
 
+def _object(row, name):
+    "What a row holds under a name; empty if that is no JSON object."
+    value = row.get(name)
+    return value if isinstance(value, dict) else {}
+
 def _attached(text, sample):
     "A text, or the attachment that it stands for."
     if not isinstance(text, str) or not text.startswith('attachment://'): return text
-    return (sample.get('attachments') or {}).get(text.removeprefix('attachment://'), text)
+    return _object(sample, 'attachments').get(text.removeprefix('attachment://'), text)
 
 def _last_message(messages, sample):
     "A text, or that of the last message of a user."
     if isinstance(messages, str): return _attached(messages, sample)
-    texts = [m.get('content') for m in messages or () if isinstance(m, dict) and m.get('role') == 'user']
+    if not isinstance(messages, list): return None
+    texts = [m.get('content') for m in messages if isinstance(m, dict) and m.get('role') == 'user']
     if not texts or isinstance(texts[-1], str): return _attached(texts[-1], sample) if texts else None
     return '\n'.join(_attached(part.get('text', ''), sample) for part in texts[-1] or () if isinstance(part, dict))
 
@@ -76,12 +82,11 @@ def inspect_row(
     sample:dict, # Of a log
 )->dict: # Nested
     "What matters of a sample."
-    output = sample.get('output') or {}
+    output = _object(sample, 'output')
     row = dict(id=sample.get('id'), epoch=sample.get('epoch'), model=output.get('model'))
     row |= dict(input=_last_message(sample.get('input'), sample), output=_attached(output.get('completion'), sample))
-    scores = sample.get('scores') or {}
-    row['scores'] = {name: _score(score) for name, score in scores.items()}
-    return row | dict(metadata=sample.get('metadata') or {})
+    row['scores'] = {name: _score(score) for name, score in _object(sample, 'scores').items()}
+    return row | dict(metadata=_object(sample, 'metadata'))
 
 # %% ../../nbs/benchmarks/score_logs.ipynb #score_logs-deepeval
 def deepeval_row(
@@ -91,7 +96,9 @@ def deepeval_row(
     row = {name: case.get(name) for name in ('name', 'input', 'actualOutput', 'expectedOutput') if name in case}
     source = case.get('context') or case.get('retrievalContext')
     if source: row['source'] = source
-    scores = {m.get('name'): m.get('score') for m in case.get('metricsData') or () if isinstance(m, dict)}
+    metrics = case.get('metricsData')
+    metrics = [m for m in metrics if isinstance(m, dict)] if isinstance(metrics, list) else []
+    scores = {str(m.get('name')): m.get('score') for m in metrics}
     return row | dict(scores=scores, metadata=case.get('metadata') or case.get('additionalMetadata') or {})
 
 def log_rows(

@@ -4,17 +4,16 @@
 
 # %% auto #0
 __all__ = ['OTHER_ROLES', 'WEAK_HUMANS', 'WEAK_JUDGES', 'name_words', 'names_of', 'is_score', 'is_text', 'plain_name',
-           'listed_names', 'some_names', 'need_names', 'Roles', 'find_scorers', 'NoScorers', 'find_ratings',
+           'listed_names', 'some_names', 'need_names', 'Roles', 'find_scorers', 'say_left', 'NoScorers', 'find_ratings',
            'find_raters', 'find_others', 'find_cluster']
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-imports
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
 
 from .own_files import KNOWN_COLUMNS
-from .score_values import cell_forms, distinct_cells, label_order
+from .score_values import ABSENT, cell_forms, distinct_cells, label_order
 from ..core.records import BadInput, DataFrame, Series
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-words
@@ -85,7 +84,9 @@ def is_score(
     forms = cell_forms(values).assign(n=n)
     forms = forms[forms.form != 'empty']
     if forms.empty: return False
-    if forms.n[forms.number.notna()].sum() >= .8*forms.n.sum(): return True
+    is_number = forms.number.notna() # beside it a word for nothing says nothing ("refused")
+    others = forms.n[~is_number & ~forms.value.str.strip().str.lower().isin(ABSENT)].sum()
+    if is_number.any() and forms.n[is_number].sum() >= 4*others: return True
     labels = forms.value.str.strip().str.lower().unique().tolist()
     if max(map(len, labels)) > 40: return False
     if label_order(labels): return True
@@ -272,12 +273,36 @@ def find_scorers(
 def _need_both(frame, roles, used):
     "A `BadInput` if judges or people are lacking."
     if roles.judges and roles.humans: return
-    left = list(islice((c for c in frame.columns[:1000] if c not in used and is_score(frame[c], c)), 6)) # for a hint
-    lacking = [word for word, found in (('a judge', roles.judges), ('a person', roles.humans)) if not found]
-    flags = ' and '.join(f'--{"judge" if word == "a judge" else "human"} COLUMN' for word in lacking)
+    left = _could_hold(frame, used)
     could = f' ({some_names(left, 6)} could be)' if left else ''
-    raise NoScorers(f'No column looks like {" or ".join(lacking)}{could}: say which is, as {flags}; '
-                    f'there are {some_names(frame.columns)}.')
+    there = f'there are {some_names(frame.columns)}'
+    if roles.judges:
+        raise NoScorers(f'No column looks like a person{could}, and judges alone ({some_names(roles.judges, 3)}) '
+                        'show how alike they are, not whether one is right: say which column is, as --human COLUMN, '
+                        f"or add one with people's scores of some rows; {there}.")
+    lacking, flags = 'a judge', '--judge COLUMN'
+    if not roles.humans: lacking, flags = f'{lacking} or a person', f'{flags} and --human COLUMN'
+    raise NoScorers(f'No column looks like {lacking}{could}: say which is, as {flags}; {there}.')
+
+_LOOKED = 300
+
+def _could_hold(frame, used):
+    "Other columns that could hold scores; of a wide table only the first ones are looked at."
+    return [c for c in [c for c in frame.columns if c not in used][:_LOOKED] if is_score(frame[c], c)]
+
+def say_left(
+    frame:DataFrame, # A row an item
+    roles:Roles, # All that were found; gets the sentence
+    taken, # Columns that are something else
+)->None:
+    "A sentence on columns that could hold scores, and were taken for nothing."
+    used = {*taken, *roles.judges, *roles.humans, *(column for column, *_ in roles.rows)}
+    left = [c for c in _could_hold(frame, used) if not set(name_words(c)) & _NEAR
+            and frame[c].dropna().iloc[:_SAMPLE].map(str).nunique() > 1]
+    among = f' among the first {_LOOKED} columns' if len(frame.columns) > _LOOKED + len(used) else ''
+    if left:
+        roles.said.append(f'Taken for nothing, though they could hold scores{among}: {some_names(left, 6)} (--judge or '
+                          '--human takes them).')
 
 class NoScorers(BadInput):
     "No column is known as a judge, or as a person."

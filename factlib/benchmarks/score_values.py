@@ -211,6 +211,7 @@ def _goodness(label):
 # %% ../../nbs/benchmarks/score_values.ipynb #score_values-pair
 _NOISE = frozenset('''model output answer assistant response wins win is better system option candidate winner
     the'''.split())
+_GRADES = dict(c=1., p=.5, i=0.) # Inspect's letters: correct, partially correct, incorrect
 _SIDES = dict(a=1., first=1., left=1., b=0., second=0., right=0.) | dict.fromkeys(_TIES, .5)
 
 def _side(label, numbered=False):
@@ -220,6 +221,10 @@ def _side(label, numbered=False):
     if words[0] in _TIES: return .5
     if len(words) > 1: return None
     return dict(_SIDES, **{'1': 1., '2': 0.} if numbered else {}).get(words[0])
+
+def _graded(label):
+    "The same as `_goodness`, with Inspect's letters."
+    return _GRADES.get(label.lower(), _goodness(label))
 
 def _steps(label, line):
     "The place of a label among steps with a known order, or None."
@@ -248,7 +253,7 @@ def _known_scale(columns, numbered):
     sides = {w: _side(w, numbered) for w in words}
     if None not in sides.values() and {0., 1.} <= set(sides.values()):
         return sides, Scale('pair', ('B', 'tie', 'A') if .5 in sides.values() else ('B', 'A'), 0., 1.)
-    for place in (_goodness, *(lambda w, line=line: _steps(w, line) for line in _STEPS)):
+    for place in (_goodness, _graded, *(lambda w, line=line: _steps(w, line) for line in _STEPS)):
         places = {w: place(w) for w in words}
         steps = sorted(set(places.values())) if None not in places.values() else []
         if len(steps) < 2 or any(len({places[w] for w in own}) < len(own) for own in columns): continue
