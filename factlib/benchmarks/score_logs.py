@@ -101,6 +101,12 @@ def deepeval_row(
     scores = {str(m.get('name')): m.get('score') for m in metrics}
     return row | dict(scores=scores, metadata=case.get('metadata') or case.get('additionalMetadata') or {})
 
+def _all_objects(parts, form):
+    "Parts of a file; a `BadInput` if one is no JSON object."
+    place = next((i for i, part in enumerate(parts, 1) if not isinstance(part, dict)), 0)
+    if place: raise BadInput(f'Part {place} of {form} is no JSON object: write the file again.')
+    return parts
+
 def log_rows(
     value, # From JSON
 )->tuple|None: # (rows, what the file is, role -> column); None: it is neither
@@ -110,15 +116,19 @@ def log_rows(
     if isinstance(value.get('samples'), list) and isinstance(value.get('eval'), dict):
         return inspect_rows(value['samples'])
     if isinstance(run, dict) and isinstance(run.get('testCases'), list) and run['testCases']:
-        roles = dict(item='name', text='actualOutput', source='source' if 'source' in run['testCases'][0] else 'input')
-        return [deepeval_row(case) for case in run['testCases']], "a test run of DeepEval's", roles
+        rows = [deepeval_row(case) for case in _all_objects(run['testCases'], "a test run of DeepEval's")]
+        roles = dict(item='name', text='actualOutput', source='source' if 'source' in rows[0] else 'input')
+        return rows, "a test run of DeepEval's", roles
+    if isinstance(value.get('eval'), dict) and 'plan' in value:
+        raise BadInput('This log of Inspect has no samples: write it with them (log_samples).')
     return None
 
 def inspect_rows(
     samples:list, # Of a log
 )->tuple: # (rows, what the file is, role -> column)
     "The rows of a log of Inspect's."
-    return [inspect_row(s) for s in samples], "a log of Inspect's", dict(item='id', text='output', source='input')
+    rows = [inspect_row(s) for s in _all_objects(samples, "a log of Inspect's")]
+    return rows, "a log of Inspect's", dict(item='id', text='output', source='input')
 
 # %% ../../nbs/benchmarks/score_logs.ipynb #score_logs-judgements
 def _from_json(cell):

@@ -514,3 +514,90 @@ def test_faithbench_trutheval_ttcw_and_storysumm():
     told = read_scores(judged.dropna().merge(summaries[['id', 'story_id', 'human']], on='id'))
     assert told.clustered == 'story_id' and len(told.judges) == judged.dropna().evaluator.nunique()
     assert told.humans == ('human',) and len(told.frame) == 96 and told.frame.human.sum() == 36
+
+
+# --- endings, judges alone, what is taken for nothing ---
+
+@pytest.mark.parametrize('name', ['notes.md', 'script.py', 'page.yaml'])
+def test_a_text_that_is_no_table_is_refused_by_its_ending(written, name):
+    said = refusal(written(TABLE, name))
+    assert name in said and '.csv, .tsv, .tab, .txt, .json, .jsonl, .ndjson, .parquet, .eval' in said
+
+
+def test_lines_may_end_in_ndjson(written):
+    assert values(read_scores(written('\n'.join(map(json.dumps, ROWS)), 'a.ndjson')), 'human') == [2, 2, 4, 5]
+
+
+def test_judges_alone_are_said_to_show_nothing_of_right_and_wrong(written):
+    said = refusal(written('id,gpt4,claude\na,1,2\nb,2,2\n'))
+    assert 'No column looks like a person' in said and "'gpt4', 'claude'" in said and 'not whether one is right' in said
+    assert '--human COLUMN' in said and "people's scores of some rows" in said
+    alike = read_scores(written('id,gpt4,claude\na,1,2\nb,2,2\n'), human='claude')
+    assert (alike.judges, alike.humans) == (('gpt4',), ('claude',))
+    assert refusal(written('id,human\na,1\nb,2\n')).startswith('No column looks like a judge: ')
+
+
+def test_columns_taken_for_nothing_are_said(written):
+    table = 'id,gpt4,human,quality,note\na,1,2,3,so\nb,2,2,4,la\nc,1,1,5,ti\n'
+    line = "Taken for nothing, though they could hold scores: 'quality' (--judge or --human takes them)."
+    assert line in read_scores(written(table)).said
+    assert line not in read_scores(written(table), judge='gpt4', human='human').said # chosen, not forgotten
+    assert 'quality' in read_scores(written(table), judge='quality').judges
+
+
+def test_a_judge_that_refuses_often_is_still_a_judge(written):
+    cells = ['refused']*6 + [f'0.{i}37' for i in range(1, 10)]
+    table = 'judge,human\n' + ''.join(f'{cell},{i % 5}\n' for i, cell in enumerate(cells))
+    scores = read_scores(written(table))
+    assert scores.judges == ('judge',) and scores.frame.judge.isna().sum() == 6
+    assert scores.odd.values.tolist() == [['judge', 'refused', 6, 'missing']]
+
+
+# --- other tools: people's letters, people as scorers, and damaged logs ---
+
+RIGHT = [1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 0] # by the stub's rule, in the order of the twelve questions
+SAID = [1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1]  # by a person
+
+
+def test_people_may_use_inspects_letters():
+    scores = read_scores(EXPORTS/'inspect_letters.json')
+    assert scores.humans == ('metadata.human',) and scores.scale.kind == 'ordered'
+    graded = dict(zip(scores.frame['item'], scores.frame['scores.model_graded_qa']))
+    assert graded.pop('place-10') == 1 # partially correct
+    assert graded == {f'place-{i}': 2*x for i, x in enumerate(RIGHT, 1) if i != 10}
+    said = dict(zip(scores.frame['item'], scores.frame['metadata.human']))
+    assert said == {f'place-{i}': 2*x for i, x in enumerate(SAID, 1)}
+
+
+def test_a_person_may_be_a_scorer_of_inspect():
+    scores = read_scores(EXPORTS/'inspect_people.eval')
+    assert scores.judges == ('scores.model_graded_qa', 'scores.includes') and scores.humans == ('scores.human_grade',)
+    said = dict(zip(scores.frame['item'], scores.frame['scores.human_grade']))
+    assert said == {f'place-{i}': 2*x for i, x in enumerate(SAID, 1)}
+
+
+def test_an_experiment_of_ragas():
+    scores = read_scores(EXPORTS/'ragas_experiment.csv')
+    places = scores.frame['item'].astype(int) - 1 # rows lie in the order in which they were done
+    assert (scores.judges, scores.humans) == (('faithfulness',), ('human_label',))
+    assert values(scores, 'faithfulness') == [RIGHT[i] for i in places]
+    assert values(scores, 'human_label') == [SAID[i] for i in places]
+    assert any("Taken for nothing, though they could hold scores: 'correctness'" in line for line in scores.said)
+
+
+def test_a_byte_turned_in_a_zipped_log_is_noticed(written):
+    whole = (EXPORTS/'inspect_people.eval').read_bytes()
+    place = whole.index(b'samples/') + 100
+    assert 'damaged' in refusal(written(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1:], 'log.eval'))
+
+
+@pytest.mark.parametrize('log, said', [
+    (dict(eval={}, samples=[]), 'holds no scores'),
+    (dict(eval={}, samples=[dict(id='1')]), 'holds no scores'),
+    (dict(eval={}, samples=[dict(id='1', scores=3, output='x', input=5)]), 'holds no scores'),
+    (dict(eval={}, samples=[3]), 'no JSON object'),
+    (dict(eval={}, plan={}), 'has no samples'),
+    (dict(testCases=[dict(name='a', metricsData=3)]), 'holds no scores'),
+    (dict(testCases=[3]), 'no JSON object')])
+def test_logs_of_an_odd_form(written, log, said):
+    assert said in refusal(written(json.dumps(log), 'log.json'))
