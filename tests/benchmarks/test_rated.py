@@ -215,7 +215,7 @@ def _natural():
     from factlib.core.records import Example
     return [Example('Natural/0/1', target='x', level='Natural')]
 
-@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('name', [*NAMES, 'summhay', 'faithbench'])
 def test_without_data_and_wrong_options(name, monkeypatch):
     monkeypatch.delenv('FACTLIB_DATA', raising=False)
     with pytest.raises(BadInput, match='set the environment variable FACTLIB_DATA'): load(name)

@@ -154,12 +154,6 @@ def test_damaged_and_absent_files_are_one_sentence(home, name):
         with pytest.raises(BadInput, match='put it there, or point FACTLIB_DATA elsewhere'): load(name)
         (home/file).write_bytes(whole)
 
-@pytest.mark.parametrize('name', NAMES)
-def test_without_data_and_wrong_options(name, monkeypatch):
-    monkeypatch.delenv('FACTLIB_DATA', raising=False)
-    with pytest.raises(BadInput, match='set the environment variable FACTLIB_DATA'): load(name)
-    with pytest.raises(BadInput, match='none called'): load(name, split='no such')
-
 def test_options_are_checked(home):
     with pytest.raises(BadInput, match='unit'): load('summhay', unit='bullet')
     with pytest.raises(BadInput, match='by'): load('faithbench', by='mean')
