@@ -2144,6 +2144,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                     'factlib.core.files.in_project': ('core/files.html#in_project', 'factlib/core/files.py'),
                                     'factlib.core.files.json_lines': ('core/files.html#json_lines', 'factlib/core/files.py'),
                                     'factlib.core.files.need_columns': ('core/files.html#need_columns', 'factlib/core/files.py'),
+                                    'factlib.core.files.numbered_lines': ('core/files.html#numbered_lines', 'factlib/core/files.py'),
                                     'factlib.core.files.open_lock': ('core/files.html#open_lock', 'factlib/core/files.py'),
                                     'factlib.core.files.parse_json': ('core/files.html#parse_json', 'factlib/core/files.py'),
                                     'factlib.core.files.read_csv': ('core/files.html#read_csv', 'factlib/core/files.py'),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 from .server import Refusal
-from ..core.files import digest, json_lines, parse_json, read_parquet, read_regular, shipped, whole_characters
+from ..core.files import digest, numbered_lines, parse_json, read_parquet, read_regular, shipped, whole_characters
 from ..core.loop import run_sync
 from ..core.records import BadInput, is_missing
 
@@ -44,7 +44,7 @@ def _lines(path):
     except OSError as e: raise BadInput(f'{str(path)!r} can\'t be read: {e.strerror}.') from None
     except ValueError as e: raise BadInput(f'{str(path)!r} can\'t be read: {e}.') from None
     rows = []
-    for number, line in enumerate(json_lines(text), 1):
+    for number, line in numbered_lines(text):
         try: rows.append(parse_json(line))
         except (ValueError, RecursionError) as e:
             raise BadInput(f'Line {number} of {path.name} is no JSON ({e}).') from None
@@ -101,7 +101,7 @@ class Form:
 
     def own(self, row:dict, place:int)->dict:
         "The form's own fields of an item."
-        raise NotImplementedError
+        raise NotImplementedError(f'{type(self).__name__} does not say what its rows hold: define `own`.')
 
     def items(self,
         rows:list, # As from `read_rows`
@@ -130,7 +130,7 @@ class Form:
         given:dict, # Field -> what is stored now
     )->list: # Of `Field`s
         "What is asked about the item."
-        raise NotImplementedError
+        raise NotImplementedError(f'{type(self).__name__} does not say what it asks: define `fields`.')
 
     def is_complete(self, item:dict, given:dict)->bool:
         "Is there nothing left to ask?"

@@ -13,7 +13,7 @@ from .base import Benchmark, FileForm, benchmark
 from .dialogue import (TRUTHS, check_split, dialogue_benchmark, need_file, read_utf8,
                                          text_or_none)
 from .samples import Refused
-from ..core.files import parse_json, shipped
+from ..core.files import numbered_lines, parse_json, shipped
 from ..core.records import BadInput, Example
 from ..evaluators.vista.turns import CATEGORIES
 
@@ -27,8 +27,7 @@ def log_lines(
     path:Path, # Of a file of JSON lines, in UTF-8
 )->list[tuple]: # (line number from 1, value); a line that is no JSON is a `BadInput`
     "The lines of a file that hold something."
-    lines = read_utf8(path).split('\n')
-    return [(number, _value(line)) for number, line in enumerate(lines, 1) if line.strip()]
+    return [(number, _value(line)) for number, line in numbered_lines(read_utf8(path))]
 
 # %% ../../nbs/benchmarks/chat_log.ipynb #chat_log-kind
 _KINDS = {dict: 'an object', list: 'a list', str: 'a text', bool: 'true or false', type(None): 'null'}

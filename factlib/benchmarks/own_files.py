@@ -11,7 +11,7 @@ from collections import Counter
 from itertools import islice
 from pathlib import Path
 
-from ..core.files import parse_json, read_parquet
+from ..core.files import numbered_lines, parse_json, read_parquet
 from ..core.records import BadInput, DataFrame, Example, is_missing
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-lines
@@ -30,8 +30,7 @@ def _object(path, number, line):
 
 def _json_rows(path):
     "The objects of a .jsonl file; only a line feed ends a line."
-    lines = path.read_text(encoding='utf-8-sig').split('\n')
-    return [_object(path, i, line) for i, line in enumerate(lines, 1) if line.strip()]
+    return [_object(path, i, line) for i, line in numbered_lines(path.read_text(encoding='utf-8-sig'))]
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-frame
 def _frame_rows(frame):

@@ -14,7 +14,7 @@ from .base import Benchmark, benchmark, sample_groups
 from .dialogue import check_split, read_utf8
 from .narrative import parted
 from ..core.checks import check_choice
-from ..core.files import data_file, json_lines, parse_json
+from ..core.files import data_file, numbered_lines, parse_json
 from ..core.records import Absence, BadInput, DataFrame, Example, Judgement
 from ..core.schemas import schema_validator
 from ..evaluators.base import judgements_frame
@@ -155,7 +155,7 @@ def json_rows(
     "The lines of a file of the data folder; a `BadInput` names the line."
     path = data_file(name)
     rows = []
-    for number, line in enumerate(json_lines(read_utf8(path)), 1):
+    for number, line in numbered_lines(read_utf8(path)):
         where = f'Line {number} of {str(path)!r}'
         rows.append(need_form(_parsed(line, where), form, where))
     if not rows: raise BadInput(f'{str(path)!r} is empty: get the file again.')

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['MOST_TABLE', 'shipped', 'data_home', 'in_project', 'data_file', 'need_columns', 'read_parquet', 'read_csv',
            'escape_formula', 'unescape_formula', 'decoded', 'regular_bytes', 'read_regular', 'real_inside',
-           'read_inside', 'text_files', 'read_text_file', 'json_lines', 'parse_json', 'digest', 'whole_characters',
-           'sync_to_disk', 'atomic_path', 'open_lock', 'write_atomic']
+           'read_inside', 'text_files', 'read_text_file', 'numbered_lines', 'json_lines', 'parse_json', 'digest',
+           'whole_characters', 'sync_to_disk', 'atomic_path', 'open_lock', 'write_atomic']
 
 # %% ../../nbs/core/files.ipynb #files-imports
 import csv, hashlib, json, os, re, secrets, stat
@@ -235,11 +235,17 @@ def read_text_file(
     return text
 
 # %% ../../nbs/core/files.ipynb #files-lines
+def numbered_lines(
+    text:str, # Of a .jsonl file
+)->list[tuple[int, str]]: # In order; the number in the file, from 1, and the line
+    "The lines that hold something. Only a line feed ends a line; a carriage return before it is dropped."
+    return [(n, line.removesuffix('\r')) for n, line in enumerate(text.split('\n'), 1) if line.strip()]
+
 def json_lines(
     text:str, # Of a .jsonl file
 )->list[str]: # In order
-    "The lines that hold something. Only a line feed ends a line; a carriage return before it is dropped."
-    return [line.removesuffix('\r') for line in text.split('\n') if line.strip()]
+    "The same lines without their numbers."
+    return [line for _, line in numbered_lines(text)]
 
 # %% ../../nbs/core/files.ipynb #files-json
 def _once(pairs):

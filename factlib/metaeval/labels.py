@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ..core.files import json_lines, need_columns, parse_json
+from ..core.files import need_columns, numbered_lines, parse_json
 from ..core.records import BadInput, DataFrame
 from ..validity.agreement import alpha, claim_overlap, same_claim
 from ..validity.base import Result, agree, corrected, holm, no_value
@@ -320,7 +320,7 @@ def read_annotations(
 )->DataFrame: # The columns `COLUMNS`
     "Annotations, one line a claim. A broken line is a `BadInput` that says which."
     import pandas as pd
-    rows = [_row(line, place) for place, line in enumerate(json_lines(text), 1)]
+    rows = [_row(line, place) for place, line in numbered_lines(text)]
     if not rows: raise BadInput('The annotations hold no line.')
     return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
 

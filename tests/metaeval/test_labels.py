@@ -212,6 +212,7 @@ def test_units_do_not_depend_on_the_order_of_lines():
 def test_broken_lines(line, why):
     good = json.dumps(dict(annotator=0, conversation='x', turn=0, claim='c', label='v'))
     with pytest.raises(BadInput, match=why): read_annotations(f'{good}\n{line}\n')
+    with pytest.raises(BadInput, match='Line 4 '): read_annotations(f'{good}\n\n \n{line}\n') # as an editor counts
     with pytest.raises(BadInput, match='no line'): read_annotations('\n \n')
     assert read_annotations(good).annotator.tolist() == [0]
 
