@@ -36,11 +36,14 @@ class ScoreFile:
     group_given: bool  # Is there a group?
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-items
+def _as_texts(column):
+    "Cells as texts, whatever they are."
+    return column.map(str) if column.dtype == object else column.astype(str)
+
 def _joined(frame, names):
     "Cells of several columns as one text."
-    parts = [frame[name].map(str) if frame[name].dtype == object else frame[name].astype(str) for name in names]
-    whole = parts[0]
-    for part in parts[1:]: whole = whole + '/' + part
+    whole = _as_texts(frame[names[0]])
+    for name in names[1:]: whole = whole + '/' + _as_texts(frame[name])
     return whole
 
 def _items(frame, roles, is_rating=False):
@@ -110,7 +113,7 @@ def _rating_keys(frame, roles, rater, score):
     unnamed = int(frame[rater].isna().sum())
     if unnamed: raise BadInput(f"{unnamed:,} rows of {rater!r} don't say who rated: fill them, or take them out.")
     items, repeated = _items(frame, roles, is_rating=True)
-    raters = frame[rater].map(str) if frame[rater].dtype == object else frame[rater].astype(str)
+    raters = _as_texts(frame[rater])
     keys = [pd.factorize(items)[0], pd.factorize(frame[position[0]].astype(str))[0] if position else 0]
     ratings = pd.DataFrame(dict(item=keys[0], position=keys[1], rater=pd.factorize(raters)[0]))
     again = ratings.groupby(['item', 'position', 'rater']).cumcount()

@@ -9,7 +9,8 @@ __all__ = ['eval_samples', 'inspect_row', 'deepeval_row', 'log_rows', 'inspect_r
 import json, struct, zipfile, zlib
 from pathlib import Path
 
-from ..core.files import MOST_TABLE, decoded, parse_json
+from .score_roles import some_names
+from ..core.files import MOST_TABLE, decoded, parse_json, read_parquet
 from ..core.records import BadInput, DataFrame
 
 # %% ../../nbs/benchmarks/score_logs.ipynb #score_logs-zip
@@ -137,14 +138,14 @@ def _from_json(cell):
     try: return json.loads(cell)
     except ValueError: return cell
 
-def _texts_beside(frame, path):
-    "A frame with the texts of its examples, if they lie beside the file."
-    import pandas as pd
-    beside = path.parent/'examples.parquet' if path else None
+def _texts_beside(frame, path, said):
+    "A frame with the texts of its examples, if they lie beside the file; `said` gets why they can't be read."
+    beside = path.parent/'examples.parquet' if path and 'benchmark' in frame else None
     if beside is None or not beside.is_file(): return frame
-    wanted = ['benchmark', 'id', 'source', 'target']
-    try: examples = pd.read_parquet(beside, columns=wanted)
-    except (ValueError, OSError, KeyError): return frame # another file of that name
+    try: examples = read_parquet(beside, ['benchmark', 'id', 'source', 'target'])
+    except (BadInput, OSError) as e: # such as another file of that name
+        said.append(f'The texts beside the judgements are not read: {str(e).rstrip(".")}.')
+        return frame
     examples = examples.drop_duplicates(['benchmark', 'id']).rename(columns=dict(id='example_id'))
     return frame.merge(examples, on=['benchmark', 'example_id'], how='left', validate='many_to_one')
 
@@ -156,9 +157,8 @@ def judgement_rows(
     import pandas as pd
     names = sorted(frame.benchmark.dropna().astype(str).unique()) if 'benchmark' in frame else []
     if len(names) > 1:
-        some = ', '.join(map(repr, names[:6])) + (', ...' if len(names) > 6 else '')
-        raise BadInput(f'The judgements are of {len(names)} benchmarks ({some}), whose truths mean different things: '
-                       f'give the rows of one, as trust(frame[frame.benchmark == {names[0]!r}]).')
+        raise BadInput(f'The judgements are of {len(names)} benchmarks ({some_names(names, 6)}), whose truths mean '
+                       f'different things: give the rows of one, as trust(frame[frame.benchmark == {names[0]!r}]).')
     kept = [c for c in ('benchmark', 'example_id', 'group', 'variant', 'level') if c in frame]
     rows = frame[kept].reset_index(drop=True)
     models = frame.get('model', pd.Series('', frame.index)).fillna('').astype(str).reset_index(drop=True)
@@ -182,7 +182,7 @@ def judgement_rows(
     else: known = []
     systems = metas.map(lambda m: m.get('system', m.get('writer')) if isinstance(m, dict) else None)
     if systems.notna().any(): rows['system'], roles['system'] = systems, 'system'
-    rows = _texts_beside(rows, path)
+    rows = _texts_beside(rows, path, said)
     if 'target' in rows: roles |= dict(text='target', source='source')
     return rows, "judgements of factlib's", roles | dict(human=known, rated=[c for c in known if c != 'truth']), said
 

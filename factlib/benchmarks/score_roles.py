@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from .own_files import KNOWN_COLUMNS
-from .score_values import ABSENT, cell_forms, distinct_cells, label_order
+from .score_values import ABSENT, cell_forms, distinct_cells, label_order, plain_words
 from ..core.records import BadInput, DataFrame, Series
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-words
@@ -66,15 +66,19 @@ def names_of(
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-values
 _SAMPLE, _MOST_LABELS = 2000, 20
 
+def _is_beside(name):
+    "Whether a name speaks of something beside scores and texts: a cost, an id, a reason; also 'reason 2'."
+    words = name_words(name)
+    if len(words) > 1 and words[-1].isdigit(): return words[-2] in _NO_SCORE - {'time'} # "time 1" may be a score
+    return bool(words) and words[-1] in _NO_SCORE
+
 def is_score(
     column:Series, # Of a table
     name:str, # Of it
 )->bool:
     "Whether a column could hold scores, by its first 2,000 values and its name."
     import pandas as pd
-    words = name_words(name)
-    if words and words[-1] in _NO_SCORE: return False
-    if words and len(words) > 1 and words[-1].isdigit() and words[-2] in _NO_SCORE - {'time'}: return False
+    if _is_beside(name): return False
     if column.dtype == bool or pd.api.types.is_numeric_dtype(column): return bool(column.notna().any())
     some = column.dropna().iloc[:_SAMPLE]
     def is_list(cell): # of several things
@@ -90,7 +94,7 @@ def is_score(
     labels = forms.value.str.strip().str.lower().unique().tolist()
     if max(map(len, labels)) > 40: return False
     if label_order(labels): return True
-    if words[-1:] and words[-1] in _TEXTS or sum(map(bool, map(names_of, labels))) > len(labels)/2: return False
+    if {*name_words(name)[-1:]} & _TEXTS or sum(map(bool, map(names_of, labels))) > len(labels)/2: return False
     rows = forms.n.sum() # in which labels come again
     return len(labels) <= min(_MOST_LABELS, max(2, rows//2)) and len(labels) < rows
 
@@ -100,8 +104,7 @@ def is_text(
     name:str, # Of it
 )->bool:
     "Whether a column holds texts to be read, and no names, labels or notes about the scores."
-    words = name_words(name)
-    if words and words[-1] in _NO_SCORE: return False
+    if _is_beside(name): return False
     some = column.dropna().iloc[:_SAMPLE]
     texts = some[some.map(lambda cell: isinstance(cell, str))].astype(str)
     if not len(texts) or len(texts) < len(some): return False
@@ -131,7 +134,7 @@ def plain_name(
     last:bool=False, # Only the last part of a path?
 )->str:
     "A name in lower case, with _ between its words."
-    return '_'.join(re.findall(r'[^\W_]+', str(name).split('.')[-1].lower() if last else str(name).lower()))
+    return '_'.join(plain_words(str(name).split('.')[-1] if last else str(name)))
 
 def _named(frame, names, taken):
     "Columns that are called so, the best name first; whole paths before their last parts."
@@ -175,7 +178,7 @@ class Roles:
     "Which column is what, and why. Filled step by step."
     judges: list = field(default_factory=list) # Columns, or raters in a table with a row a rating
     humans: list = field(default_factory=list) # Columns, or raters
-    others: dict = field(default_factory=dict) # item, group, system, text, source, time, position -> column; item: list
+    others: dict = field(default_factory=dict) # item, group, system, text, source, time, position -> columns
     turned: set = field(default_factory=set)   # Columns that are turned round: given with a minus before their names
     rows: list = field(default_factory=list)   # (column, role, why, flag)
     said: list = field(default_factory=list)   # Sentences about what was left out or proposed

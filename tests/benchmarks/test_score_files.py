@@ -448,6 +448,22 @@ def test_our_own_judgements(written):
     assert 'raters.bob' not in set(scores.odd.column) # nobody asked him
     assert 'benchmarks' in refusal(pd.DataFrame([*rows, rows[0] | dict(benchmark='c')]))
 
+def test_texts_beside_our_own_judgements(written):
+    rows = [dict(benchmark='b', example_id=f'e{i}', evaluator='rouge1', value=i/4, absence=None, group=f'g{i}',
+                 truth=json.dumps(i % 2)) for i in range(4)]
+    path = written(as_parquet(rows), 'judgements.parquet')
+    texts = [dict(benchmark='b', id=f'e{i}', source='S.', target=f'Text {i}.') for i in range(4)]
+    written(as_parquet(texts), 'examples.parquet')
+    assert read_scores(path).frame.text.tolist() == [f'Text {i}.' for i in range(4)]
+    written(as_parquet([dict(other=1)]), 'examples.parquet')
+    scores = read_scores(path)
+    assert 'text' not in scores.frame and values(scores, 'rouge1') == [0, .25, .5, .75]
+    assert [s for s in scores.said if 'texts beside' in s and "lacks the columns 'benchmark'" in s]
+    written(as_parquet(texts), 'examples.parquet')
+    path = written(as_parquet([{k: x for k, x in row.items() if k != 'benchmark'} for row in rows]),
+                   'judgements.parquet') # of whose texts these are, nothing is known
+    assert 'text' not in read_scores(path).frame
+
 
 # --- real files ---
 
