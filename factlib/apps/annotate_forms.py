@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 from .server import Refusal
+from ..core.checks import check_choice
 from ..core.files import digest, numbered_lines, parse_json, read_parquet, read_regular, shipped, whole_characters
 from ..core.loop import run_sync
 from ..core.records import BadInput, is_missing
@@ -289,8 +290,7 @@ class Facts(Form):
     def __init__(self,
         labels:str='supported', # Which of `LABELS` are asked for
     ):
-        if labels not in LABELS: raise BadInput(f'The labels are {labels!r}; they can be {", ".join(LABELS)}.')
-        self.labels = LABELS[labels]
+        self.labels = LABELS[check_choice(labels, tuple(LABELS), 'labels')]
 
     def own(self, row:dict, place:int)->dict:
         "The claim and its source."

@@ -104,7 +104,7 @@ def answer_units(
             rows.append(dict(item=unit['turn'], group=unit['conversation'], field='claim', claim=unit['claim'],
                              unit=digest(unit['claim'], 16)) | {who: unit.get(who) for who in people})
     else:
-        form, given = make_form(store.form, **store.about('options', {})), {who: store.given(who) for who in people}
+        form, given = store.make_form(), {who: store.given(who) for who in people}
         for id, item in items.items():
             for one in form.fields(item, {}) if item['training'] is None else ():
                 answers = {who: given[who].get(id, {}).get(one.name) for who in people}
@@ -122,7 +122,7 @@ def progress_table(
     - annotator; items: planned; answered, skipped, open; comments
     - minutes: in which pages were to be seen; minutes_an_item: a mean over items with a clock"""
     import pandas as pd
-    form, items = make_form(store.form, **store.about('options', {})), store.items()
+    form, items = store.make_form(), store.items()
     history = store.history()
     clock = history[~history.undo & ~history.training & history.seconds.notna()]
     clock = clock.drop_duplicates(['annotator', 'item', 'press'])
@@ -199,6 +199,10 @@ def position_table(
                          low=float(low), high=float(high), p=float(test.pvalue)))
     return pd.DataFrame(rows, columns=['annotator', 'decided', 'first', 'share', 'low', 'high', 'p'])
 
+def _makers(items):
+    "The two makers of the texts: AI, or else the first in the alphabet, then the other."
+    return sorted(next(iter(items.values()))['texts'], key=lambda name: (name != 'AI', name))
+
 def preference_pairs(
     store:Store, # Of the form compare
     first:str='', # An annotator; empty: the first one
@@ -211,8 +215,7 @@ def preference_pairs(
     if len(people) < 2 or store.form != 'compare':
         raise BadInput('Pairs of preferences need a store of the form compare, with two people.')
     items = store.items()
-    makers = sorted(next(iter(items.values()))['texts'], key=lambda name: (name != 'AI', name))
-    words = dict(zip((*makers, 'both', 'neither'), CHOICES))
+    words = dict(zip((*_makers(items), 'both', 'neither'), CHOICES))
     given = [store.given(who) for who in (first or people[0], second or people[1])]
     rows = []
     for id, item in items.items():
@@ -227,7 +230,7 @@ def choice_table(
     "Whose texts were chosen, level by level (Figure 2 of the paper draws such shares)."
     import pandas as pd
     items, rows = store.items(), []
-    makers = sorted(next(iter(items.values()))['texts'], key=lambda name: (name != 'AI', name))
+    makers = _makers(items)
     for who in store.annotators():
         given = store.given(who)
         chosen = [(items[id]['level'], own['choice']) for id, own in given.items()
@@ -270,7 +273,7 @@ def disputes(
 )->list: # Of dicts with item, field, unit, question, options, answers
     "What is open: no answer has a majority."
     people, items, found = store.annotators(), store.items(), []
-    form = make_form(store.form, **store.about('options', {}))
+    form = store.make_form()
     for unit, row in zip(units.to_dict('records'), majority.to_dict('records')):
         answers = {who: unit[who] for who in people if unit[who] is not None}
         if row['outcome'] != 'tie': continue
@@ -332,23 +335,22 @@ def overview(
 )->Overview: # With `.tables` and `.disputes`
     """What a store holds: `.tables` has progress, agreement, contingency, majority; for compare position, choices and,
     of two people, pairs (see `preference_shares`); for claims claim_sets (see `claim_set_agreement`; same: by what)."""
-    opened = store if isinstance(store, Store) else Store(store)
-    people, units = opened.annotators(), answer_units(opened)
-    majority = majority_table(opened, units)
-    tables = dict(progress=progress_table(opened), agreement=agreement_table(units, people),
+    if not isinstance(store, Store):
+        with Store(store) as opened: return overview(opened, cosine)
+    people, units = store.annotators(), answer_units(store)
+    majority = majority_table(store, units)
+    tables = dict(progress=progress_table(store), agreement=agreement_table(units, people),
                   contingency=contingency_table(units, people), majority=majority)
-    if opened.form == 'compare':
-        tables |= dict(position=position_table(opened), choices=choice_table(opened))
-        if len(people) == 2 and len(pairs := preference_pairs(opened)): tables['pairs'] = preference_shares(pairs)
-    if opened.form == 'claims':
+    if store.form == 'compare':
+        tables |= dict(position=position_table(store), choices=choice_table(store))
+        if len(people) == 2 and len(pairs := preference_pairs(store)): tables['pairs'] = preference_shares(pairs)
+    if store.form == 'claims':
         import pandas as pd
-        rows = annotation_rows(opened)
+        rows = annotation_rows(store)
         ways: dict = dict(words={}) | (dict(cosine=dict(match=same_meaning, threshold=.9)) if cosine else {})
         tables['claim_sets'] = pd.concat([claim_set_agreement(rows, **how).assign(same=name)
                                           for name, how in ways.items()], ignore_index=True)
-    shown = Overview(opened.form, tables, disputes(opened, units, majority))
-    if opened is not store: opened.close()
-    return shown
+    return Overview(store.form, tables, disputes(store, units, majority))
 
 # %% ../../nbs/apps/annotate_overview.ipynb #annotate_overview-page
 class OverviewPages:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
-from .annotate_forms import make_form
+from .annotate_forms import Form, make_form
 from .server import Refusal
 from ..core.files import digest
 from ..core.ownership import check_ours, write_own
@@ -172,6 +172,10 @@ class Store:
     def form(self)->str:
         "Which of `FORMS` it is."
         return self._about()['form']
+
+    def make_form(self)->Form:
+        "The form itself, with the options that the store was made with."
+        return make_form(self.form, **self.about('options', {}))
 
     @property
     def seed(self): # A number or a word
@@ -380,7 +384,7 @@ class Store:
         frame.assign(value=as_json(frame['value']), shown=as_json(frame.shown)).to_parquet(table, index=False)
         files = {'answers.jsonl': rows, 'history.jsonl': self._rows('1')}
         people = set(self.annotators())
-        files |= make_form(self.form, **self.about('options', {})).files(
+        files |= self.make_form().files(
             items, [row for row in rows if row['annotator'] in people])
         if decided := self.decisions(): files['decisions.jsonl'] = decided
         if scored := self.about('population'):

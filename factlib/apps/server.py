@@ -322,7 +322,7 @@ class Server:
         most_bytes:int=MOST_BYTES, # Of a request
     ):
         self.sites = routes if isinstance(routes, dict) else {'': routes}
-        name = {'0.0.0.0': socket.gethostname(), '::': socket.gethostname()}.get(host, host)
+        name = socket.gethostname() if host in ('0.0.0.0', '::') else host
         self.host, self.name = host, f'[{name}]' if ':' in name else name
         self._allowed = tuple(allow) + (() if self.name in LOOPBACK else (self.name,))
         self._framed, self._most = framed, most_bytes
@@ -361,9 +361,9 @@ class Server:
         "Until `close` says stop."
         from tornado import httpserver, web
         nobody = Access(self.access.port, hosts=self._allowed)
-        application = web.Application(self._rules(), default_handler_class=_page_handler(), framed=self._framed,
-            most_bytes=self._most,
-            default_handler_args=dict(access=nobody), log_function=lambda handler: None)
+        application = web.Application(self._rules(), default_handler_class=_page_handler(),
+            default_handler_args=dict(access=nobody), framed=self._framed, most_bytes=self._most,
+            log_function=lambda handler: None)
         serving = httpserver.HTTPServer(application, max_body_size=self._most, max_buffer_size=2*self._most + 2**16,
                                         body_timeout=_SLOW, idle_connection_timeout=_SLOW)
         serving.add_sockets(sockets)

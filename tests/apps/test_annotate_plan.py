@@ -46,6 +46,7 @@ def test_quotas():
     (dict(quotas={'dataset': dict(mars=1)}), 'there are 0'), (dict(quotas={'dataset': 3}), 'how many of each value'),
     (dict(quotas={('dataset', 'kind'): dict(ais=1)}), 'as many values'),
     (dict(shared=31), '31 groups .* and 30 are drawn'), (dict(annotators=()), 'at least one'),
+    (dict(annotators=('A', 'A')), 'different names'),
     (dict(annotators=[str(i) for i in range(31)]), '30 groups are too few for 31'),
     (dict(items=[dict(group='g')]), "no 'id'"), (dict(quotas={'dataset': dict(ais=-1)}), 'quota')])
 def test_what_can_not_be_met(wrong, said):
@@ -150,6 +151,7 @@ def test_what_can_not_be_drawn(results, tmp_path):
                         (dict(by='chance'), 'by is')):
         with pytest.raises(BadInput, match=said): results_rows(**dict(form='facts', folder=results) | wrong)
     with pytest.raises(BadInput, match='drawn by chance'): serve('facts', fact_rows(), tmp_path/'a.db', n=2)
+    with pytest.raises(BadInput, match='n must be'): serve('facts', results, tmp_path/'a.db', n=0)
     claims = results_rows('claims', results, 3)
     criteria = results_rows('criteria', results, 3, questions=dict(smooth='Does it read smoothly?'))
     assert {'target', 'reference', 'history'} <= set(claims.rows[0]) and criteria.rows[0]['questions']
