@@ -619,8 +619,9 @@ def _quota(texts):
             if not equals or not colon or not n.strip().isdecimal():
                 raise BadInput(f'--quota takes FIELD=VALUE:NUMBER,... not {text!r}.')
             names, values = (tuple(x.strip() for x in s.split('+')) for s in (fields, value))
-            one = len(names) == 1
-            quotas.setdefault(names[0] if one else names, {})[value.strip() if one else values] = int(n)
+            key, own = (names, values) if len(names) > 1 else (names[0], value.strip())
+            if own in quotas.setdefault(key, {}): raise BadInput(f'--quota names {value.strip()} twice: give it once.')
+            quotas[key][own] = int(n)
     return quotas
 
 # %% ../nbs/cli.ipynb #cli-annotate

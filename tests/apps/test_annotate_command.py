@@ -62,6 +62,7 @@ def test_a_line_for_each_person(tmp_path):
     (('compare', 'broken.jsonl'), 'Line 1 of broken.jsonl is no JSON'), (('compare', 'twice.jsonl'), 'again in row 2'),
     (('facts', 'rows.jsonl'), "no 'claim'"), (('compare', 'rows.jsonl', '--quota', 'level=7:1'), 'there are 0'),
     (('compare', 'rows.jsonl', '--quota', 'level'), '--quota takes'),
+    (('compare', 'rows.jsonl', '--quota', 'level=0:1,0:2'), 'names 0 twice'),
     (('compare', 'rows.jsonl', '--shared', '9'), '9 groups'),
     (('compare', 'rows.jsonl', '--annotators', 'A,A'), 'different names'), (('compare', '.'), 'The form for results'),
     (('compare', 'rows.jsonl', '--port', '70000'), 'port'), (('facts', '.'), 'holds no judgements'),
@@ -94,7 +95,7 @@ def test_other_machines_are_warned_of(tmp_path):
 @pytest.mark.slow
 def test_killed_at_ten_moments(tmp_path):
     "Each time the server is started again, the work goes on where the page left it, and nothing is there twice."
-    data, store, rng = write(tmp_path/'rows.jsonl', fact_rows(400)), tmp_path/'a.db', random.Random(7)
+    data, store, rng = write(tmp_path/'rows.jsonl', fact_rows(2000)), tmp_path/'a.db', random.Random(7) # more than are answered
     taken: dict = {}
     for _ in range(10):
         command = Command('facts', data, '--store', store)
