@@ -17,7 +17,7 @@ from ..core.checks import check_choice
 from ..core.records import BadInput
 from .base import Result, agree, check_share, complete, count_groups, effective_groups, flat
 from .base import is_constant, join_notes, percent
-from .intervals import anew, interval, squares_left, sums_left
+from .intervals import interval, recomputed, squares_left, sums_left
 from .resampling import check_resampling, count_extreme, flips, permutation_p, sign_flip
 
 # %% ../../nbs/validity/association.ipynb #association-pearson
@@ -160,7 +160,7 @@ def pearsons_without(
     n = np.maximum(sums_left(np.ones(len(x)), codes), 1)
     xy = sums_left(x*y, codes) - sums_left(x, codes)*sums_left(y, codes)/n
     r = np.clip(xy/np.sqrt(np.where(sure, xx*yy, 1)), -1, 1)
-    return anew(r, sure, _pearson, columns, codes)
+    return recomputed(r, sure, _pearson, columns, codes)
 
 def _correlate(kind, x, y, groups, per_group, level, undefined='drop'):
     "One of the three ways: items independent, groups pooled, or within groups."
