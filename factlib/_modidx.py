@@ -6707,6 +6707,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                                        'factlib/papers/narrativefactscore/findings.py'),
                                                             'factlib.papers.narrativefactscore.findings.own_changes_finding': ( 'papers/narrativefactscore/findings.html#own_changes_finding',
                                                                                                                                 'factlib/papers/narrativefactscore/findings.py'),
+                                                            'factlib.papers.narrativefactscore.findings.own_falsehood_finding': ( 'papers/narrativefactscore/findings.html#own_falsehood_finding',
+                                                                                                                                  'factlib/papers/narrativefactscore/findings.py'),
                                                             'factlib.papers.narrativefactscore.findings.people_findings': ( 'papers/narrativefactscore/findings.html#people_findings',
                                                                                                                             'factlib/papers/narrativefactscore/findings.py'),
                                                             'factlib.papers.narrativefactscore.findings.refinement_finding': ( 'papers/narrativefactscore/findings.html#refinement_finding',
