@@ -7,13 +7,14 @@ __all__ = ['MOST_GROUPS', 'CONSTANT', 'LENGTH', 'SHARED', 'LABELLED', 'group_blo
            'halving_cut', 'Sheet', 'sheet']
 
 # %% ../../nbs/metaeval/trust_sheet.ipynb #trustsheet-imports
-import re, zlib
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..benchmarks.score_files import Scale, ScoreFile
 from ..core.records import BadInput, is_missing
+from ..evaluators.claims.check import word_support
 
 # %% ../../nbs/metaeval/trust_sheet.ipynb #trustsheet-groups
 MOST_GROUPS = 1000 # More are pooled into so many blocks
@@ -43,19 +44,11 @@ def text_lengths(
 def shared_words(
     texts, # Texts, None where there is none
     sources, # As many: what each should be faithful to
-)->np.ndarray: # 0 to 1; NaN where either is missing or the text has no word
-    "The share of each text's words that its source has, too, in any script and whatever the case."
-    words, known, shares = re.compile(r'\w+'), {}, []
-    for text, source in zip(texts, sources):
-        if not isinstance(text, str) or not isinstance(source, str): # a number, or nothing
-            shares.append(np.nan)
-            continue
-        if source not in known:
-            if len(known) > 10_000: known.clear() # a source has many texts, mostly one after another
-            known[source] = set(words.findall(source.casefold()))
-        own = words.findall(text.casefold())
-        shares.append(sum(map(known[source].__contains__, own))/len(own) if own else np.nan)
-    return np.array(shares, dtype=float)
+)->np.ndarray: # 0 to 1; NaN where either is missing or the text has no content words
+    "The evaluator `word_support` of each row: the share of the text's content words that its source has."
+    pairs = ((t, s) if isinstance(t, str) and isinstance(s, str) else ('', '') for t, s in zip(texts, sources))
+    shares = (word_support(text, source) for text, source in pairs)
+    return np.array([np.nan if share is None else share for share in shares], dtype=float)
 
 # %% ../../nbs/metaeval/trust_sheet.ipynb #trustsheet-cut
 def halving_cut(

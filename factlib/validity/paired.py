@@ -19,7 +19,7 @@ from ..core.records import BadInput
 from .base import ALTERNATIVES, Result, agree, check_share, complete, count_groups, effective_groups
 from .base import flat, group_codes, group_shares, join_notes, no_value, numbers, percent
 from .detection import accuracy
-from .intervals import anew, interval, squares_left, sums_left, t_df
+from .intervals import interval, recomputed, squares_left, sums_left, t_df
 from .resampling import bootstrap, flip_interval, sign_flip
 
 # %% ../../nbs/validity/paired.ipynb #paired-error
@@ -389,7 +389,7 @@ def _effects_without(columns, codes, kind):
     each = d.mean() + sums_left(off, codes)/np.maximum(n, 1)
     factors = {m: _factor(kind, m) for m in np.unique(n)}
     values = each/np.sqrt(np.where(sure, squares, 1)/np.maximum(n - 1, 1))*np.array([factors[m] for m in n])
-    return anew(values, sure, partial(_effect, kind=kind), columns, codes)
+    return recomputed(values, sure, partial(_effect, kind=kind), columns, codes)
 
 def effect_size(
     d, # One difference an item, None for missing

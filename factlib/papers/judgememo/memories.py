@@ -271,9 +271,12 @@ def rule_test_finding(
     "Which rules are better or worse after the correction over all tests."
     sure = gains[gains.q < .05]
     which = listed(f'"{r.rule}" by {r.evaluator} {_ON[r.level]}, q {format_p(r.q)}' for r in sure.itertuples())
-    least = gains[gains.q >= .05].q.min()
-    return (f'Corrected over rules, judges and lengths ({corrected_over(gains)}) a rule is better than the final '
-            f'call in {(sure.gain > 0).sum()} and worse in {(sure.gain < 0).sum()}'
+    least, worse = gains[gains.q >= .05].q.min(), int((sure.gain < 0).sum())
+    worth = (f'The final call is shown to be worth asking for in {worse} of {len(gains)} comparisons with a rule.'
+             if worse else 'The final call is not shown to be worth its requests: no rule over the section scores is '
+                           'shown to be worse.')
+    return (f'{worth} Corrected over rules, judges and lengths ({corrected_over(gains)}) a rule is better than the final '
+            f'call in {(sure.gain > 0).sum()} and worse in {worse}'
             + (f' ({which})' if len(sure) else '')
             + (f'; the least other q is {format_p(least)}.' if len(sure) < len(gains) else '.'))
 

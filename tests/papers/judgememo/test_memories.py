@@ -9,11 +9,13 @@ from sentences import says
 
 @pytest.mark.parametrize('low, high, q, words', [
     (.1, .5, .04, ['is "mean" in 2 of 3 and "worst" in 0 of 1 configurations of 2 models; worse (below 0) is no rule.',
-                   'Corrected over rules, judges and lengths (Benjamini-Hochberg over 4 tests) a rule is better than '
+                   'The final call is not shown to be worth its requests: no rule over the section scores is shown to '
+                   'be worse. Corrected over rules, judges and lengths (Benjamini-Hochberg over 4 tests) a rule is better than '
                    'the final call in 1 and worse in 0 ("mean" by LI base on whole documents, q 0.040); the least '
                    'other q is 0.200.']),
     (-.5, -.1, .04,
      ['is "mean" in 0 of 3 and "worst" in 0 of 1 configurations of 2 models; worse (below 0) is "mean" in 2 of 3.',
+      'The final call is shown to be worth asking for in 1 of 4 comparisons with a rule. Corrected',
       'in 0 and worse in 1 ("mean" by LI base on whole documents, q 0.040); the least']),
     (.1, .5, .12, ['is "mean" in 2 of 3', 'in 0 and worse in 0; the least other q is 0.120.']),
     (-.1, .5, 1., ['is "mean" in 0 of 3', 'worse (below 0) is no rule', 'in 0 and worse in 0'])])

@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 
 from factlib.papers.narrativefactscore.findings import (correlation_finding, falsehood_findings, graph_findings,
-                                                        own_changes_finding, people_findings, refinement_finding)
+                                                        own_changes_finding, own_falsehood_finding, people_findings,
+                                                        refinement_finding)
 from factlib.papers.narrativefactscore.tables import ablation_table, changes_table, measured
 from sentences import joined, says
 
@@ -28,6 +29,20 @@ def changes(low, high, q):
                            'rouge1 0.00 [−1.00, 1.00]')])
 def test_whether_falsehoods_cost_more_than_edits(low, high, q, words):
     says(falsehood_findings(changes(low, high, q)), words)
+
+@pytest.mark.parametrize('low, high, q, words', [
+    (3., 9., .01, 'narrativefactscore, by rules is misled: it scores summaries with all sentences false higher than '
+                  'those with as many harmless edits (6.0 [3.0, 9.0] points of 100, Benjamini-Hochberg over 2 tests).'),
+    (-9., -3., .01, 'narrativefactscore, by rules scores summaries with all sentences false lower than those with as '
+                    'many harmless edits (−6.0 [−9.0, −3.0] points of 100, Benjamini-Hochberg over 2 tests).'),
+    (-1., 3., .4, 'narrativefactscore, by rules is not shown to tell summaries with all sentences false from those '
+                  'with as many harmless edits (1.0 [−1.0, 3.0] points of 100, Benjamini-Hochberg over 2 tests, q 0.4')])
+def test_the_papers_evaluator_comes_first(low, high, q, words):
+    table = changes(low, high, q)
+    assert own_falsehood_finding(table) == '' # of factscore and rouge1
+    table.loc[0, 'measure'] = 'narrativefactscore, by rules'
+    assert own_falsehood_finding(table).startswith(words)
+    assert own_falsehood_finding(table.iloc[:0]) == ''
 
 def test_what_edits_of_true_summaries_do():
     own = pd.DataFrame([dict(before='original', after=after, measure='narrativefactscore, by rules', delta=d, ci_low=low,
