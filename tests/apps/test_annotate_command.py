@@ -95,7 +95,8 @@ def test_other_machines_are_warned_of(tmp_path):
 @pytest.mark.slow
 def test_killed_at_ten_moments(tmp_path):
     "Each time the server is started again, the work goes on where the page left it, and nothing is there twice."
-    data, store, rng = write(tmp_path/'rows.jsonl', fact_rows(2000)), tmp_path/'a.db', random.Random(7) # more than are answered
+    data = write(tmp_path/'rows.jsonl', fact_rows(2000)) # more than are answered
+    store, rng = tmp_path/'a.db', random.Random(7)
     taken: dict = {}
     for _ in range(10):
         command = Command('facts', data, '--store', store)
