@@ -275,8 +275,8 @@ def rule_test_finding(
     worth = (f'The final call is shown to be worth asking for in {worse} of {len(gains)} comparisons with a rule.'
              if worse else 'The final call is not shown to be worth its requests: no rule over the section scores is '
                            'shown to be worse.')
-    return (f'{worth} Corrected over rules, judges and lengths ({corrected_over(gains)}) a rule is better than the final '
-            f'call in {(sure.gain > 0).sum()} and worse in {worse}'
+    return (f'{worth} Corrected over rules, judges and lengths ({corrected_over(gains)}) a rule is better than the '
+            f'final call in {(sure.gain > 0).sum()} and worse in {worse}'
             + (f' ({which})' if len(sure) else '')
             + (f'; the least other q is {format_p(least)}.' if len(sure) < len(gains) else '.'))
 
