@@ -21,8 +21,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from factlib.benchmarks.base import BENCHMARKS, benchmarks_here
-from factlib.benchmarks.narrative import storysumm_recorded
-from factlib.benchmarks.rated_pairs import hanna_recorded, llmbar_recorded, ttcw_recorded
+from factlib.benchmarks.rated_verdicts import RECORDED as RATED
 from factlib.core.records import BadInput
 from factlib.evaluators.base import evaluate
 from factlib.evaluators.judgement_cache import JudgementCache
@@ -33,13 +32,10 @@ from factlib.papers.judgememo.recordings import main_setups
 from factlib.papers.trutheval.recordings import recorded_judgements, recorded_scores
 from factlib.runs.judging import judges_for
 
-# Of HANNA, as in the experiment
-MEASURES = ('ChatGPT CH 1', 'Llama-13B CH 1', 'BLEU Ξ§', 'BERTScore F1 Ξε', 'chrF Ξ§')
 RECORDED = { # Benchmark -> its examples -> what recorded judges said of them
     'coflueval_recorded': lambda examples: thesis(main_setups(), examples),
     'trutheval': lambda examples: recorded_judgements(recorded_scores(), examples),
-    'storysumm': lambda examples: storysumm_recorded(), 'ttcw': ttcw_recorded, 'llmbar': llmbar_recorded,
-    'hanna': lambda examples: hanna_recorded(examples, MEASURES)}
+    **RATED}
 QUICK = ['holmes_order', 'storysumm', 'hanna']
 
 def relabelled(examples, rng, controls=False):

@@ -3,8 +3,8 @@ counts, `--long` names export cells that may hold two ideas.
 
 An export cell holds one whole idea (a class stands whole in one cell); behind one with a public name stands an example
 of what a user may call; a line has at most 120 characters (in experiments 100); nobody imports another room's `_name`;
-experiments define nothing, and their cells have at most 1,500 characters. In the library lengths find candidates and
-are not passed. The house test holds the counts below allowances."""
+experiments and the book's chapters define nothing, and their cells have at most 1,500 characters. In the library
+lengths find candidates and are not passed. The house test holds the counts below allowances."""
 import ast
 import json
 import re
@@ -96,7 +96,7 @@ def notebooks(paths=()):
 def faults(paths=()):
     "All faults, as (kind, where)."
     for path in notebooks(paths):
-        yield from (experiment_faults if path.parent.name == 'experiments' else library_faults)(path)
+        yield from (experiment_faults if path.parent.name in ('experiments', 'book') else library_faults)(path)
 
 def long_cells(paths=()):
     "Export cells of more than `LONG` lines: candidates for a second look, no faults."

@@ -1,12 +1,12 @@
 """Every library notebook runs from top to bottom: its examples are tests. (Experiments are run by test_experiments.py,
-through papermill.)"""
+through papermill, and the book's chapters by book/test_book.py.)"""
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
 NBS = Path(__file__).resolve().parent.parent/'nbs'
-LIBRARY = sorted(p for p in NBS.rglob('*.ipynb') if 'experiments' not in p.parts
+LIBRARY = sorted(p for p in NBS.rglob('*.ipynb') if not {'experiments', 'book'} & set(p.relative_to(NBS).parts)
                  and not p.name.startswith(('.', '_')) and '.ipynb_checkpoints' not in p.parts)
 
 @pytest.mark.parametrize('notebook', LIBRARY, ids=[str(p.relative_to(NBS).with_suffix('')) for p in LIBRARY])

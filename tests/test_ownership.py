@@ -20,6 +20,7 @@ import click
 import nbformat
 import pytest
 from command import environment, factlib, factlib_inside, files
+from factlib.apps.annotate import serve
 from factlib.apps.narrative import narrative_server
 from factlib.cli import app
 from factlib.core.files import write_atomic
@@ -72,7 +73,10 @@ def inputs(home):
     home.mkdir(parents=True, exist_ok=True)
     ann = 'Ann rose. Ann ate. Ann left. Ann sang. Ann slept.'
     write_atomic(home/'in/replies.jsonl', json.dumps(dict(response='The fox ran.', source='A fox ran.')) + '\n')
+    rows = [f'{i},{i % 2},{(i + (i % 7 == 0)) % 2}' for i in range(30)]
+    write_atomic(home/'in/scores.csv', '\n'.join(['item,human,judge', *rows]))
     write_atomic(home/'in/pairs.jsonl', json.dumps(dict(source='...', true=ann)) + '\n')
+    write_atomic(home/'in/facts.jsonl', json.dumps(dict(id=1, claim='The fox ran.', source='A fox ran.')) + '\n')
     write_atomic(home/'in/questions.json', json.dumps([dict(question='Who opened it?', ground_truth=BRIDGE)]))
     days = (f'Ann fed the goose on day {i} and then went home to sleep.' for i in range(40))
     write_atomic(home/'in/texts/a.txt', '\n\n'.join(days))
@@ -84,6 +88,7 @@ MODEL = ['--model', 'stub', '--base-url', 'URL']
 COMMANDS = {
     'evaluate': ['evaluate', 'in/replies.jsonl', '--with', 'rouge1', '--out', 'place/res'],
     'evaluate with a model': ['evaluate', 'in/replies.jsonl', '--with', 'faithfulness', *MODEL, '--out', 'place/res'],
+    'trust': ['trust', 'in/scores.csv', '--out', 'place/res'],
     'run': ['run', 'in/own.ipynb', '--out', 'place/res'],
     'run --if-changed': ['run', 'in/own.ipynb', '--if-changed', '--out', 'place/res'],
     'sweep': ['sweep', 'in/grid.json', '--out', 'place/sweep'],
@@ -97,6 +102,7 @@ COMMANDS = {
     'import --prompts': ['import', 'CLONES/memo', '--prompts', 'place/pack'],
     'fetch': ['fetch', 'fables', '--home', 'place', '--url', 'SITE/main.zip'],
     'narrative': ['narrative', 'in/texts/a.txt', '--store', 'place/store'],
+    'annotate': ['annotate', 'facts', 'in/facts.jsonl', '--store', 'place/labels.db'],
     'page': ['page', 'place'],
     'reproduce': ['reproduce', 'place'],
 }
@@ -112,7 +118,7 @@ PASSING = {
                   for path in ('result.json', 'index.html', 'notebook.ipynb', 'notebook.html', 'tables/any.csv')],
 }
 # Made by hand, since the command itself would run for minutes, or serve until it is stopped
-ENDLESS = {'narrative', 'reproduce'}
+ENDLESS = {'narrative', 'annotate', 'reproduce'}
 ENDS = (0, 4) # 4: the stand-in gives the judge no score
 
 @pytest.fixture(scope='module')
@@ -156,6 +162,8 @@ def written(name, world):
         before = set(files(home))
         if name == 'narrative':
             with narrative_server(home/'place/store', [home/'in/texts/a.txt']): pass
+        elif name == 'annotate':
+            with serve('facts', home/'in/facts.jsonl', home/'place/labels.db'): pass
         elif name not in ENDLESS:
             done = call(name, home, world)
             assert done.returncode in ENDS, done.stderr
@@ -233,11 +241,14 @@ def test_a_store_is_opened_again_and_by_force(tmp_path):
     assert (tmp_path/'mine/letter.txt').read_bytes() == MINE and (tmp_path/'mine/texts').is_dir()
 
 # Options and arguments that are read; every other path is written, and has a case above
-READ = {'build': ['folder', 'metadata'], 'build-answers': ['pairs'], 'build-montagelie': ['texts'],
-        'evaluate': ['path'], 'import': ['path'], 'narrative': ['texts'], 'sweep': ['grid', 'slurm']}
-WRITTEN = {'build': ['out'], 'build-answers': ['out'], 'build-montagelie': ['out'], 'evaluate': ['out'],
+READ = {'annotate': ['data'],
+        'build': ['folder', 'metadata'], 'build-answers': ['pairs'], 'build-montagelie': ['texts'],
+        'evaluate': ['path'], 'import': ['path'], 'narrative': ['texts'], 'sweep': ['grid', 'slurm'],
+        'trust': ['file']}
+WRITTEN = {'annotate': ['store'],
+           'build': ['out'], 'build-answers': ['out'], 'build-montagelie': ['out'], 'evaluate': ['out'],
            'fetch': ['home'], 'gather': ['folder'], 'import': ['out', 'prompts'], 'narrative': ['store'],
-           'page': ['outputs'], 'reproduce': ['outputs'], 'run': ['out'], 'sweep': ['out', 'to']}
+           'page': ['outputs'], 'reproduce': ['outputs'], 'run': ['out'], 'sweep': ['out', 'to'], 'trust': ['out']}
 
 def test_each_command_has_a_case():
     "A new command, or a new option with a path, has to be tried above."

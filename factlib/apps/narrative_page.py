@@ -19,7 +19,6 @@ from ..core.checks import check_count
 from ..core.records import Absence
 from ..evaluators.narrative.graph import Graph
 from ..llm.costs import DryRun
-from ..perturb.base import Manipulated
 from ..report.diffs import diff_html
 from ..text.edits import edits_between
 
@@ -83,7 +82,7 @@ def changed_html(
     "The newer version with what was deleted struck through and what is new underlined."
     from markupsafe import Markup
     before, after = visible(before), visible(after)
-    return Markup(diff_html(Manipulated(after, edits_between(before, after)), context=None))
+    return Markup(diff_html(after, context=None, edits=edits_between(before, after)))
 
 # %% ../../nbs/apps/narrative_page.ipynb #narrative_graph-box
 WIDTH, HEIGHT = 960, 620 # Of the drawing, in its own units

@@ -32,6 +32,7 @@ class Benchmark:
     good: str|None = None # The label that deserves the higher score; of levels, the best
     question: str = '' # What it asks of an evaluator: facts, order, fluency, coherence, levels, quality, damage
     path: str = '' # The user's file or folder that it was read from; empty: its name alone brings it
+    caution: str = '' # What every table about it has to say, without a full stop; empty: nothing
 
     def __iter__(self)->Iterator[Example]: return iter(self.examples)
     def __len__(self)->int: return len(self.examples)
@@ -59,12 +60,14 @@ def benchmark(
     needs:tuple=(), # Files of the data folder that it can't do without
     slow:bool=False, # Whether making it, or judging its texts by rules, takes more than some seconds
     question:str='', # See `Benchmark`
+    caution:str='', # See `Benchmark`
     form:FileForm|None=None, # Of the files that it takes as `path`; None: a file is only taken if the name is said
 ):
     "Decorator of a function from `split`, `n`, `seed` and options to a `Benchmark`; its name is the benchmark's."
     def enter(make):
         @wraps(make)
-        def loader(*given, **options): return replace(make(*given, **options), good=good, question=question)
+        def loader(*given, **options):
+            return replace(make(*given, **options), good=good, question=question, caution=caution)
         vars(loader).update(about=about, good=good, needs=tuple(needs), slow=slow, question=question,
                             form=form)
         BENCHMARKS[make.__name__] = loader

@@ -10,13 +10,13 @@ import re
 
 from .base import Benchmark, benchmark
 from .dialogue import check_split
-from .rated import json_file, json_rows, mean_rating, need_different, rated_benchmark
+from .rated import (all_recorded, json_file, json_rows, mean_rating, need_different, rated_benchmark,
+                                      recorded_frame)
 from .rated_summaries import CRITERIA, hanna_cell, hanna_table
 from .samples import Refused
 from ..core.checks import check_choice
 from ..core.files import data_home, digest
-from ..core.records import Absence, BadInput, DataFrame, Example, Judgement
-from ..evaluators.base import judgements_frame
+from ..core.records import Absence, BadInput, DataFrame, Example
 
 # %% ../../nbs/benchmarks/rated_pairs.ipynb #rated_pairs-bare
 _MAKER = re.compile(r'\*\*(Paper ID|Model|Retrieval|Retrieval Method|Generated|Database):\*\*|^# AutoMeta', re.I)
@@ -129,23 +129,6 @@ def llmbar(
     results = [e for name, i, row in rows for e in _answers(f'{name}/{i}', row, name)]
     return rated_benchmark('llmbar', results, 'label', _LLMBAR_CARD, n, seed)
 
-# %% ../../nbs/benchmarks/rated_pairs.ipynb #rated_recorded-frame
-def _frame(name, examples, said):
-    "One recorded judge's judgements of these examples; `said`: id -> (value or Absence, parts)."
-    judgements = []
-    for e in examples:
-        value, parts = said.get(e.id, (Absence.inapplicable, {}))
-        absence = value if isinstance(value, Absence) else None
-        judgements.append(Judgement(e.id, name, None if absence else value, parts, dict(recorded="the authors' prompt"),
-                                    absence=absence))
-    return judgements_frame(judgements, examples)
-
-def _together(frames):
-    "All judges, one below the other."
-    import pandas as pd
-    if not frames: raise BadInput('There are no recorded judges in FACTLIB_DATA: get their files, as the card says.')
-    return pd.concat(frames, ignore_index=True)
-
 # %% ../../nbs/benchmarks/rated_pairs.ipynb #rated_recorded-verdict
 TTCW_JUDGES = ('cgpt', 'gpt4', 'claudev13', 'claudev2', 'claudev21', 'claude3-opus', 'gemini-pro')
 
@@ -170,8 +153,8 @@ def ttcw_recorded(
         need_different([row['id'] for row in rows], name)
         said = {row['id']: (_yes_or_no(row['response']), {}) for row in rows}
         keys = {e.id: 'story_{}_test{}'.format(*e.id.rsplit('/', 1)) for e in examples}
-        frames.append(_frame(model, examples, {i: said[key] for i, key in keys.items() if key in said}))
-    return _together(frames)
+        frames.append(recorded_frame(model, examples, {i: said[key] for i, key in keys.items() if key in said}))
+    return all_recorded(frames)
 
 # %% ../../nbs/benchmarks/rated_pairs.ipynb #rated_recorded-orders
 _ORDERS = dict(first='swap = False', swapped='swap = True')
@@ -211,8 +194,8 @@ def llmbar_recorded(
     for model in sorted({p.name for folder in folders if folder.is_dir() for p in folder.iterdir() if p.is_dir()}):
         said = _llmbar_said(model, names)
         ours = {e.id: said[e.id, e.group] for e in examples if (e.id, e.group) in said}
-        if ours: frames.append(_frame(model, examples, ours))
-    return _together(frames)
+        if ours: frames.append(recorded_frame(model, examples, ours))
+    return all_recorded(frames)
 
 # %% ../../nbs/benchmarks/rated_pairs.ipynb #rated_recorded-hanna-columns
 def _hanna_columns(row, criterion):
@@ -246,4 +229,4 @@ def hanna_recorded(
     columns = dict(_hanna_columns(rows[0], criterion))
     wanted = tuple(columns) if measures is None else measures
     for name in wanted: check_choice(name, tuple(columns), 'measure')
-    return _together([_frame(c, examples, _hanna_said(rows, c, columns[c])) for c in wanted])
+    return all_recorded([recorded_frame(c, examples, _hanna_said(rows, c, columns[c])) for c in wanted])

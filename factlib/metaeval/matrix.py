@@ -29,6 +29,8 @@ def _absences(part):
     "Why scores are missing, counted; '' if none are."
     return ', '.join(f'{why}: {n}' for why, n in part.absence.value_counts().items())
 
+def _joined(*said): return '; '.join(filter(None, said))
+
 _SHOWN = ['statistic', 'estimand', 'estimate', 'ci_low', 'ci_high', 'p', 'asked', 'scored', 'groups']
 
 def _statistic_rows(frame, benchmark):
@@ -38,11 +40,11 @@ def _statistic_rows(frame, benchmark):
     frame = frame[frame.example_id.isin({e.id for e in examples})].reset_index(drop=True)
     scored, seconds = int(frame.value.notna().sum()), float(frame.seconds.sum())
     none = about | dict(zip(_SHOWN, ('none', '', None, None, None, None, len(frame), scored, None)))
-    if not scored: return [none | dict(seconds=seconds, note=_absences(frame))]
+    if not scored: return [none | dict(seconds=seconds, note=_joined(_absences(frame), benchmark.caution))]
     try: statistics = agreement_with_truth(frame, examples, benchmark.good, n_resamples=300) # many cells
-    except BadInput as e: return [none | dict(seconds=seconds, note=str(e))]
+    except BadInput as e: return [none | dict(seconds=seconds, note=_joined(str(e), benchmark.caution))]
     rows = statistics[_SHOWN].astype(object).to_dict('records')
-    return [about | row | dict(seconds=seconds, note='') for row in rows]
+    return [about | row | dict(seconds=seconds, note=benchmark.caution) for row in rows]
 
 def small_matrix(
     judgements:DataFrame, # From `evaluate`, of all evaluators, with the column `benchmark`
@@ -57,7 +59,7 @@ def small_matrix(
     - p, q, family: is it chance? q by Benjamini and Hochberg, over so many evaluators, those of the benchmark
     - asked, scored, groups: examples with a truth that are no controls, how many of them got a value, and their groups
     - seconds: that the values took
-    - note: why there is none"""
+    - note: why there is none; what every table about the benchmark has to say"""
     import pandas as pd
     parts = [(b, part) for b in benchmarks
              for _, part in judgements[judgements.benchmark == b.name].groupby('evaluator', sort=False)]
@@ -103,15 +105,17 @@ def _scores(judged, ids, question):
 def matrix_columns(
     judgements:DataFrame, # From `evaluate`, of all evaluators, with the column `benchmark`
     benchmarks:list, # The `Benchmark`s that were judged
+    lost:bool=False, # Count as lost what was asked and has no score, except where the evaluator needs what isn't there
 )->tuple[list, dict]: # `Column`s; name of a benchmark that can't be one, as no text of it is better than another -> why
     "The columns of the matrix."
     need_columns(judgements, ['benchmark', 'evaluator', 'example_id', 'value'], 'The judgements')
     columns, left_out = [], {}
     for whole in benchmarks:
         own = judgements[judgements.benchmark == whole.name]
+        if lost: own = own[own.absence != 'inapplicable']
         for question, part in by_question(whole):
             part = replace(part, examples=[e for e in part.examples if not is_control(e)])
-            try: pairs, agreed = contest(part.examples, part.good), rater_alpha(part.examples)
+            try: pairs, agreed = contest(part.examples, part.good, lost), rater_alpha(part.examples)
             except BadInput as e: left_out[part.name] = str(e)
             else:
                 values = _scores(own, set(pairs.ids), question)
@@ -135,7 +139,9 @@ def made_there(
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-pairs
 FLOORS = ('length', 'random', 'rouge1', 'rouge2', 'rougeL', 'word_support')
 
-def _is_rival(made, scored, asked): return not made and 2*scored >= asked > 0
+def _is_rival(made, scored, asked, lost):
+    "With `lost` who scored little has lost much, and may be compared."
+    return not made and asked > 0 and (lost or 2*scored >= asked)
 
 def matrix_pairs(
     columns:list, # From `matrix_columns`
@@ -151,7 +157,8 @@ def matrix_pairs(
     for column in columns:
         name, counts = column.benchmark.name, {e: sum(not no_value(x) for x in of.values())
                                                for e, of in column.values.items()}
-        rivals = {e: of for e, of in column.values.items() if _is_rival(made_there(e, name), counts[e], len(of))}
+        rivals = {e: of for e, of in column.values.items()
+                  if _is_rival(made_there(e, name), counts[e], len(of), column.contest.lost)}
         parts.append(column.contest.all_pairs(rivals).assign(question=column.question, benchmark=name))
     tests = corrected(pd.concat(parts, ignore_index=True), ['benchmark'])
     front = ['question', 'benchmark', 'first', 'second', 'difference', 'ci_low', 'ci_high', 'p', 'q', 'family']
@@ -172,21 +179,21 @@ def _trust_rows(column, judged, floors, recorded):
     "The rows of a column, without tests."
     contest, values, benchmark = column.contest, column.values, column.benchmark.name
     parts = dict(list(judged[judged.example_id.isin(contest.ids)].groupby('evaluator', sort=False)))
-    hardly = column.alpha is not None and column.alpha < HARDLY
+    hardly = ('' if column.alpha is None or column.alpha >= HARDLY else
+              f'raters hardly agree (alpha {column.alpha:.2f}): a low share says little about an evaluator')
     for name, scores in values.items():
         r, (low, high) = contest.higher(scores), contest.bounds(scores)
-        row = dict(question=column.question, benchmark=benchmark, evaluator=name, made_on=made_there(name, benchmark),
+        scored, made = sum(not no_value(x) for x in scores.values()), made_there(name, benchmark)
+        row = dict(question=column.question, benchmark=benchmark, evaluator=name, made_on=made,
+                   rival=_is_rival(made, scored, len(scores), contest.lost),
                    recorded=name in recorded, floor=name in floors, alpha=column.alpha, estimand=r.definition,
                    part=_value_column(parts[name], column.question), asked=len(scores),
-                   scored=sum(not no_value(x) for x in scores.values()), pairs=r.asked, pairs_scored=r.n,
+                   scored=scored, pairs=r.asked, pairs_scored=r.n,
                    higher=r.estimate, ci_low=r.low, ci_high=r.high, kind=r.kind, bound_low=low,
-                   bound_high=high, groups=r.groups)
+                   bound_high=high, groups=r.groups, caution=column.benchmark.caution)
         row |= _own(column, parts[name])
-        said = [_absences(parts[name])]
-        if hardly:
-            said.append(f'raters hardly agree (alpha {column.alpha:.2f}): a low share says little about an evaluator')
-        row['note'] = '; '.join(filter(None, said)) or row['note']
-        yield row
+        note = _joined(_absences(parts[name]), hardly) or row['note']
+        yield row | dict(note=_joined(note, column.benchmark.caution))
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-verdicts
 _TESTED = dict(hardest_floor='hardest_floor', over_floor='over_floor', p_floor='p_floor', q_floor='q_floor',
@@ -256,7 +263,7 @@ MATRIX = dict( # Column -> its meaning
     overall_low='as `rank_low`, over all benchmarks of the question: of what can be run, and scored on half of them',
     overall_high='',
     overall_of='', overall_tests='', overall_q_floor='against every floor, over all of them', overall_floor_tests='',
-    alpha='of raters', note='')
+    alpha='of raters', caution='of the benchmark, for every table about it', note='absences, agreement, caution')
 
 _OVERALL = ('overall_low', 'overall_high', 'overall_of', 'overall_tests', 'overall_q_floor', 'overall_floor_tests')
 _FLOATS = ('higher', 'ci_low', 'ci_high', 'bound_low', 'bound_high', 'own', 'own_low', 'own_high', 'alpha',
@@ -282,7 +289,6 @@ def trust_matrix(
     if not rows: raise BadInput('Nothing to put into a matrix: no benchmark has better and worse texts.')
     table, tests = pd.DataFrame(rows), matrix_pairs(columns) if pairs is None else pairs
     table = table.astype({name: float for name in _FLOATS if name in table})
-    table = table.assign(rival=[_is_rival(*row) for row in zip(table.made_on, table.scored, table.asked)])
     table = _question_tests(_column_tests(table, tests, floors, level), tests, floors, level)
     table = table.astype(dict.fromkeys(_FLOATS, float) | dict.fromkeys(_COUNTS, 'Int64'))
     table = table.assign(beats_floors=_verdicts(table, level))

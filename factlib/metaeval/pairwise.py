@@ -115,20 +115,31 @@ class Contest:
     ids: tuple         # Of the examples
     groups: np.ndarray # For each example, the number of its group
     within: bool       # Pairs are made within blocks, and each group counts the same
+    lost: bool = False # Pairs that were asked about and lack a score are lost; else they don't count
 
     @property
     def how(self)->str: return 'within groups' if self.within else 'across groups'
 
+    @property
+    def ties(self)->str: return 'ties half, lost without a score' if self.lost else 'ties half'
+
     def wins(self,
         values:dict, # Id -> score; None or NaN for missing
-    )->np.ndarray: # For each pair 1, .5 or 0; NaN where a score is missing
+    )->np.ndarray: # For each pair 1, .5 or 0; NaN where a score is missing (`lost`: where it was not asked about)
         "Whether the better text of each pair scored higher."
-        return self._wins(np.array([np.nan if no_value(values.get(i)) else float(values[i]) for i in self.ids]))
+        return self._wins(*self._scores(values))
 
-    def _wins(self, scores):
-        "The same of an array, in the order of `ids`."
+    def _scores(self, values):
+        "Scores in the order of `ids`, NaN for none; which of the texts it was asked about."
+        scores = np.array([np.nan if no_value(values.get(i)) else float(values[i]) for i in self.ids])
+        return scores, np.array([i in values for i in self.ids])
+
+    def _wins(self, scores, there):
+        "The same of arrays: scores, and the texts that count if all pairs without a score are lost."
         b, w = scores[self.better], scores[self.worse]
-        return np.where(np.isnan(b) | np.isnan(w), np.nan, (b > w) + .5*(b == w))
+        none = 0. if self.lost else np.nan
+        pairs = np.where(np.isnan(b) | np.isnan(w), none, (b > w) + .5*(b == w))
+        return np.where(there[self.better] & there[self.worse], pairs, np.nan) if self.lost else pairs
 
     def _shares(self, pairs):
         "Of the groups with a scored pair: the mean of its pairs."
@@ -176,7 +187,7 @@ class Contest:
     )->Result: # estimate in 0..1, ci; n, asked: pairs
         "How often the better text scores higher, ties half."
         pairs = self.wins(values)
-        what = f'share of pairs {self.how} in which the better text scores higher, ties half'
+        what = f'share of pairs {self.how} in which the better text scores higher, {self.ties}'
         n, asked = int((~np.isnan(pairs)).sum()), self._asked(values)
         if not n: return Result(None, asked=asked, definition=what, note='no pair has two scores')
         what = f"mean of the groups' {what}" if self.within else what
@@ -227,17 +238,17 @@ class Contest:
         - first, second
         - difference, ci_low, ci_high, p: above 0, the first does better; no p with one group
         - error, df: standard error of the difference and its degrees of freedom, as leaving out groups gives them
-        - pairs, groups: that both scored"""
+        - pairs, groups: that both scored; with `lost`: that both were asked about"""
         import pandas as pd
-        scores = {name: np.array([np.nan if no_value(of.get(i)) else float(of[i]) for i in self.ids])
-                  for name, of in values.items()}
+        known = {name: self._scores(of) for name, of in values.items()}
+        counts = {name: there if self.lost else ~np.isnan(scores) for name, (scores, there) in known.items()}
         @lru_cache(None)
-        def of_one(name, scored): # most evaluators scored the same texts, so what one makes of them serves many pairs
-            there = np.frombuffer(scored, bool)
-            return self.left_out(self._wins(np.where(there, scores[name], np.nan)))
+        def of_one(name, common): # most evaluators scored the same texts, so what one makes of them serves many pairs
+            there = np.frombuffer(common, bool)
+            return self.left_out(self._wins(np.where(there, known[name][0], np.nan), there))
         rows = []
-        for first, second in combinations(scores, 2):
-            both = ~np.isnan(scores[first]) & ~np.isnan(scores[second])
+        for first, second in combinations(known, 2):
+            both = counts[first] & counts[second]
             pairs = int((both[self.better] & both[self.worse]).sum())
             if not pairs: continue
             (one, one_without, held), (other, other_without, _) = (of_one(name, both.tobytes())
@@ -260,16 +271,23 @@ class Contest:
 def contest(
     examples, # `Example`s
     good:str|None=None, # As for `truth_ranks`
+    lost:bool=False, # Count a pair as lost where it was asked about and lacks a score; else it doesn't count
+    across:bool=False, # Only pairs of texts of different groups: would one threshold do for all?
 )->Contest:
     "The pairs of a benchmark. Within blocks if at least half of its texts have a partner there, else across all."
     ranks = truth_ranks(examples, good)
     known = [e for e in examples if e.id in ranks]
     if not known or not _has_both(known, ranks): raise BadInput('No text is better than another: nothing to tell.')
     place, blocks = {e.id: i for i, e in enumerate(known)}, _blocks(known, ranks)
-    within = 2*sum(map(len, blocks)) >= len(known)
+    within = not across and 2*sum(map(len, blocks)) >= len(known)
     better, worse = _all_pairs(blocks if within else [known], place, ranks)
     codes = {g: i for i, g in enumerate(dict.fromkeys(e.group for e in known))}
-    return Contest(better, worse, tuple(place), np.array([codes[e.group] for e in known]), within)
+    groups = np.array([codes[e.group] for e in known])
+    if across:
+        apart = groups[better] != groups[worse]
+        if not apart.any(): raise BadInput('No text is better than one of another group: nothing to tell.')
+        better, worse = better[apart], worse[apart]
+    return Contest(better, worse, tuple(place), groups, within, lost)
 
 # %% ../../nbs/metaeval/pairwise.ipynb #better-questions
 QUESTIONS = ('facts', 'order', 'fluency', 'coherence', 'levels', 'quality')

@@ -9,6 +9,7 @@ __all__ = ['Diff', 'diff_html']
 from html import escape
 
 from ..core.checks import check_optional_count
+from ..core.records import BadInput
 
 # %% ../../nbs/report/diffs.ipynb #diffs-html
 _OLD = '<del style="background:#f8514940;text-decoration:line-through">{}</del>'
@@ -32,16 +33,22 @@ def _edit(before, after):
 
 # %% ../../nbs/report/diffs.ipynb #diffs-diff
 def diff_html(
-    manipulated, # What `manipulate` gives: text, edits, refused
+    changed, # What `manipulate` gives (text, edits, refused), or the later one of any two texts
     context:int|None=80, # Characters to show around each edit; the whole text when None
+    edits=None, # Of two texts: what `text.edits.edits_between(before, after)` gives; None with what `manipulate` gives
 )->Diff: # HTML, without scripts and styles from elsewhere
-    "A coloured diff. A refusal shows its reason instead."
+    "A coloured diff. A refusal shows its reason instead; a text without its edits is a `BadInput`."
     context = check_optional_count(context, '`context`')
-    if manipulated.refused: return Diff(f'<p><em>{escape(manipulated.refused)}</em></p>')
+    if isinstance(changed, str):
+        if edits is None: raise BadInput('A text alone has no differences: give its `edits` from the text before it.')
+        text = changed
+    else:
+        if changed.refused: return Diff(f'<p><em>{escape(changed.refused)}</em></p>')
+        text, edits = changed.text, changed.edits
     out, here = [], 0
-    for i, edit in enumerate(manipulated.edits):
-        out.append(_between(manipulated.text[here:edit.start], context, i == 0, False))
+    for i, edit in enumerate(edits):
+        out.append(_between(text[here:edit.start], context, i == 0, False))
         out.append(_edit(edit.before, edit.after))
         here = edit.end
-    out.append(_between(manipulated.text[here:], context, not manipulated.edits, True))
+    out.append(_between(text[here:], context, not edits, True))
     return Diff(f'<div style="white-space:pre-wrap;line-height:1.6">{"".join(out)}</div>')

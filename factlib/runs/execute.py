@@ -8,7 +8,7 @@ __all__ = ['DIED', 'MODEL', 'MINUTES', 'GATE_CERTIFICATE', 'experiments', 'find_
            'CellOutcome', 'Stopped', 'run_cell']
 
 # %% ../../nbs/runs/execute.ipynb #execute-imports
-import ast, io, json, os, tarfile, tempfile, time
+import ast, io, json, os, sys, tarfile, tempfile, time
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPException
@@ -45,11 +45,20 @@ def _literal(path):
     return str(path).replace('{', '{{').replace('}', '}}')
 
 # %% ../../nbs/runs/execute.ipynb #execute-parameters
+def _papermill_package():
+    "papermill, loaded in a part of the time: see above."
+    ours = not {'jsonschema', 'rfc3987_syntax'} & set(sys.modules)
+    if ours: sys.modules['rfc3987_syntax'] = None # Python's own way to say: not installed
+    try: import papermill
+    finally:
+        if ours: del sys.modules['rfc3987_syntax']
+    return papermill
+
 def parameters_of(
     notebook:Path, # An experiment; another file is a `BadInput`
 )->dict: # Name -> papermill's description: name, default, help, inferred_type_name
     "The parameters of an experiment, with their defaults and what their comments say."
-    import papermill
+    papermill = _papermill_package()
     try: return papermill.inspect_notebook(_literal(notebook))
     except Exception as e:
         raise BadInput(f'{str(notebook)!r} can\'t be read as an experiment: {type(e).__name__}: {e}') from None
@@ -96,7 +105,7 @@ _LONGEST_WAY = 100 # bytes of a socket's path: 104 with the end, on the systems 
 
 def _started(*args, **options):
     "Execute a notebook by papermill. A kernel that dies before it answers is started again."
-    import papermill
+    papermill = _papermill_package()
     from traitlets.config import Config
     for left in reversed(range(_STARTS)):
         with tempfile.TemporaryDirectory(prefix='factlib-') as folder: # of mode 700

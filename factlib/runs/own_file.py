@@ -53,7 +53,21 @@ def scores_table(
     return table.reset_index()
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-show
-def _show(run, judged, benchmark, statistics):
+def _show_decisions(run, found):
+    "What the evaluators may be used for: a `metaeval.trust.Trust`."
+    for place, sentence in enumerate(found.leads): run.finding(sentence, cell='', lead=max(100 - place, 2))
+    for sentence in [*found.said, *found.warnings]: run.finding(sentence, cell='')
+    captions = dict(decisions='What each evaluator may be used for, and why; the page trust.html has the pictures.',
+                    agreement='Evaluators and floors against the truth of the file, with 95 % intervals by groups.',
+                    habits='What each evaluator does besides judging; q: Benjamini-Hochberg over its tests.')
+    for name, table in found.tables.items():
+        bare = table.drop(columns=[c for c in ('text', 'source') if c in table])
+        run.table(bare, name, captions.get(name, name), cell='', on_page=name in captions, rows=40)
+    for name, fig, caption, _ in found.figures():
+        run.figure(fig, name, caption, cell='', on_page=name == 'agreement', lead=2*(name == 'agreement'))
+    run.file('trust.html', found.page())
+
+def _show(run, judged, benchmark, statistics, decide):
     "What a folder shows of the judgements of a file."
     for line in absence_lines(run.heard(judged)): run.finding(f'Why there is no score: {line}', cell='')
     judged = add_expected(judged, run)
@@ -71,10 +85,16 @@ def _show(run, judged, benchmark, statistics):
     if len(heard) and is_known and statistics is not None:
         run.table(statistics(heard, [benchmark]), 'truth',
                   'The scores against the truth of the file, with 95 % intervals over groups.', cell='')
+    if len(heard) and is_known and decide is not None:
+        try: _show_decisions(run, decide(heard, benchmark))
+        except BadInput as e: run.finding(f'Nothing could be decided: {e}', cell='')
     if judged.value.notna().any():
         from factlib.report.figures.violins import violins
-        fig = violins(heard.assign(texts='all texts'), x='texts', y='value', facet='evaluator', share=False,
-                      title='Scores', x_label='')
+        truth = {e.id: f'{e.truth}' for e in benchmark if e.truth is not None}
+        split = benchmark.truth_kind == 'label' and len(set(truth.values())) < 6
+        labels = [truth.get(i, 'no label') if split else 'all texts' for i in heard.example_id]
+        fig = violins(heard.assign(texts=labels), x='texts', y='value', facet='evaluator', share=False, title='Scores',
+                      x_label='')
         run.figure(fig, 'scores', 'Each dot is a text; the white diamond is the mean.', cell='', lead=1)
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-evaluate
@@ -89,6 +109,7 @@ def evaluate_file(
     request:str='', # JSON: fields of every request, see `runs.parameters.request_fields`
     weighted:bool=False, # Also expected scores, see `evaluators.expected`
     statistics=None, # `metaeval.matrix.small_matrix`
+    decide=None, # `metaeval.trust.trust_judged`
     language:str='', # Of the texts, as 'de' or 'German'; empty: it is decided on all of them
     api_key:str='', # Of the endpoint; empty: OPENAI_API_KEY
     **meanings, # columns, labels, good
@@ -120,7 +141,7 @@ def evaluate_file(
                 run.asked(judge.name, len(benchmark), scored, judge.signature, why=str(e))
             frames.append(frame.assign(benchmark=benchmark.name))
     judged = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
-    _show(run, judged, benchmark, statistics)
+    _show(run, judged, benchmark, statistics, decide)
     return run.finish(), failed
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-share
@@ -135,8 +156,11 @@ def check_least(
 def too_few(
     result:dict, # From `evaluate_file`
     least:float, # Share of the texts that each evaluator must have scored, 0 to 1
+    spared:bool=False, # Is one spared that doesn't apply to any text? As where all were asked that need no model
 )->list: # One sentence for each evaluator that scored fewer
     "What falls short."
+    def is_spared(counts):
+        return spared and counts.get('why', '').startswith(f'inapplicable in {counts["asked"]} of {counts["asked"]}')
     short = {name: counts for name, counts in result['evaluators'].items()
-             if not counts['scored'] or counts['scored'] < least*counts['asked']}
+             if (not counts['scored'] or counts['scored'] < least*counts['asked']) and not is_spared(counts)}
     return [f'{name} scored {counts["scored"]} of {counts["asked"]} texts' for name, counts in short.items()]

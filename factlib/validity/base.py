@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['KINDS', 'ALTERNATIVES', 'Result', 'flat', 'no_value', 'numbers', 'encode', 'group_codes', 'count_groups',
            'group_shares', 'effective_groups', 'complete', 'check_share', 'percent', 'is_constant', 'join_notes',
-           'agree', 'holm', 'benjamini_hochberg', 'corrected', 'critical_t']
+           'agree', 'holm', 'benjamini_hochberg', 'benjamini_yekutieli', 'corrected', 'critical_t']
 
 # %% ../../nbs/validity/base.ipynb #base-imports
 import dataclasses, math
@@ -117,10 +117,13 @@ def flat(
     return list(x)
 
 # %% ../../nbs/validity/base.ipynb #base-number
+_NEVER_MISSING = {str, bytes, int, bool, np.bool_, np.int32, np.int64} # types; looked up before anything is asked
+
 def no_value(
     x, # Any one value
 )->bool: # True for None, NaN, pandas' NA and NaT, and typed absences
     "Whether a value stands for 'there is none'."
+    if type(x) in _NEVER_MISSING: return False # columns have a million values
     return is_missing(x) or isinstance(x, Absence)
 
 def _number(v, what):
@@ -134,12 +137,21 @@ def _number(v, what):
     return v
 
 # %% ../../nbs/validity/base.ipynb #base-numbers
+_PLAIN_NUMBERS = {float, int, bool, type(None), np.float64, np.float32, np.int64, np.int32, np.bool_}
+
 def numbers(
     x, # A flat sequence of numbers, with None or NaN for missing
     what:str='values', # Named in the message
 )->np.ndarray: # Floats; NaN is missing
     "A float array, ready for arithmetic. True and False are 1 and 0; strings, infinity and tables are a `BadInput`."
-    return np.array([_number(v, what) for v in flat(x, what)], dtype=float)
+    ready = isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in 'fiub'
+    if not ready:
+        x = flat(x, what)
+        ready = set(map(type, x)) <= _PLAIN_NUMBERS and max((abs(v) for v in x if type(v) is int), default=0) < 2**63
+    if ready: # nothing to be asked of each value
+        a = np.array(x, dtype=float)
+        if not np.any(np.abs(a) > 1e100): return a
+    return np.array([_number(v, what) for v in x], dtype=float)
 
 # %% ../../nbs/validity/base.ipynb #base-encode
 def _codes_of(columns, labels):
@@ -162,12 +174,24 @@ def encode(
     return [np.array([math.nan if no_value(v) else known[v] for v in c], dtype=float) for c in columns], list(known)
 
 # %% ../../nbs/validity/base.ipynb #base-groups
+def _are_codes(groups, n):
+    "Whether groups are given as so many whole numbers, none negative and none far above their number."
+    if not isinstance(groups, np.ndarray) or groups.shape != (n,) or groups.dtype.kind not in 'iu': return False
+    return not n or bool(groups.min() >= 0 and groups.max() <= 2*n + 1000)
+
 def group_codes(
     groups, # One hashable label an item
     n:int, # Items
 )->np.ndarray: # The groups as integers 0, 1, ... in order of appearance
     "Which group each item is in. A missing label, or a wrong number of them, is a `BadInput`."
-    (codes,), _ = encode(groups)
+    if _are_codes(groups, n): # nothing to be sorted
+        first = np.full(groups.max(initial=-1) + 1, n)
+        first[groups[::-1]] = np.arange(n)[::-1] # of several places the last that is written stays: the first one
+        return np.argsort(np.argsort(first, kind='stable'))[groups]
+    if isinstance(groups, np.ndarray) and groups.ndim == 1 and groups.dtype.kind in 'iu':
+        _, first, code = np.unique(groups, return_index=True, return_inverse=True)
+        codes = np.argsort(np.argsort(first)).astype(float)[code]
+    else: (codes,), _ = encode(groups)
     if len(codes) != n: raise BadInput(f'There are {n} items but {len(codes)} group labels: give one a piece.')
     if np.isnan(codes).any():
         place = int(np.isnan(codes).argmax())
@@ -178,7 +202,7 @@ def count_groups(
     codes:np.ndarray|None, # From `group_codes` or `complete`
 )->int|None: # Number of groups; None when there are none to speak of
     "How many groups there are."
-    return None if codes is None else len(np.unique(codes))
+    return None if codes is None else int(np.count_nonzero(np.bincount(codes)))
 
 # %% ../../nbs/validity/base.ipynb #base-effective
 def group_shares(
@@ -286,6 +310,13 @@ def benjamini_hochberg(
     "Adjusted p-values: of the tests with one at most q, no more than a share q is expected to be false."
     from statsmodels.stats.multitest import fdrcorrection
     return _adjusted(ps, lambda known: fdrcorrection(known)[1])
+
+def benjamini_yekutieli(
+    ps, # p-values; None for a test that could not be done
+)->list: # The adjusted ones, in the same order; None stays None
+    "As `benjamini_hochberg`, and however the tests depend on one another: times 1 + 1/2 + ... + 1/m."
+    from statsmodels.stats.multitest import fdrcorrection
+    return _adjusted(ps, lambda known: fdrcorrection(known, method='n')[1])
 
 # %% ../../nbs/validity/base.ipynb #base-corrected
 def corrected(

@@ -58,7 +58,7 @@ def test_token_then_cookie(server, stranger):
     for wrong in ('', 'x', server.access.token[:-1], server.access.token + 'x', server.access.token.upper()):
         assert stranger.get('/', params=dict(token=wrong)).status_code == 403
     entered = stranger.get(server.address)
-    assert entered.status_code == 302 and entered.headers['location'] == '/' and 'token' not in entered.text
+    assert entered.status_code == 302 and entered.headers['location'] == './' and 'token' not in entered.text
     cookie = entered.headers['set-cookie']
     assert 'HttpOnly' in cookie and 'SameSite=Lax' in cookie and cookie.startswith(server.access.cookie)
     assert stranger.get('/').status_code == 200

@@ -10,7 +10,7 @@ import scipy
 from factlib.benchmarks.base import BENCHMARKS, Benchmark
 from factlib.core.records import BadInput, Example
 from factlib.evaluators.base import EVALUATORS
-from factlib.metaeval.advice import advice_sentences, rank_findings, which_evaluator
+from factlib.metaeval.advice import advice_in_short, advice_sentences, made_findings, rank_findings, which_evaluator
 from factlib.metaeval.pairwise import by_question, contest, model_findings, model_tests, truth_ranks
 from factlib.metaeval.matrix import (MADE_ON, false_alarms, judging_costs, matrix_columns, matrix_pairs, rater_alpha,
                                      trust_matrix)
@@ -179,31 +179,45 @@ right, wrong, flat = (lambda e: float(e.truth == 'true')), (lambda e: float(e.tr
 def advised(frame, benchmarks, **options):
     columns, left_out = matrix_columns(frame, benchmarks)
     matrix = trust_matrix(frame, columns, **options)
-    return matrix, advice_sentences(matrix, which_evaluator(matrix, judging_costs(frame)))
+    return matrix, advice_sentences(matrix, matrix_pairs(columns))
 
 def test_sentence_with_one_that_is_right():
     matrix, said = advised(judged(TEN, path=right, length=flat, random=wrong), [TEN])
     assert said['order'] == (
-        'Order: path (the better text scores higher in 100%, the mean of 1 benchmark; rank 1 of 3) beats every floor '
-        'over the benchmarks together (Benjamini-Hochberg over 1 test), and nobody that can be run here is shown to be '
-        'better (Benjamini-Hochberg over 3 pairs).')
+        'Order: to see whether events are in order, '
+        'use path: it scores the better text higher in 100% of pairs (the mean of '
+        '1 benchmark, 10 groups; rank 1 of 3), and beats every floor (length and random; Benjamini-Hochberg over 1 '
+        'test). All 2 others are shown to be worse (Benjamini-Hochberg over 3 pairs). No judge is on record for it.')
+    assert advice_in_short(matrix) == (
+        'Use path for order (100%, rank 1 of 3): shown to beat every floor (Benjamini-Hochberg over 1 test); the share '
+        'is that of pairs in which the better text scores higher, 50% being chance.')
     rows = matrix.set_index('evaluator')
     assert rows.beats_floors.to_dict() == dict(path='yes', length='a floor', random='a floor')
     assert rows[['rank_low', 'rank_high', 'place']].T.to_dict('list') == dict(path=[1, 1, 1], length=[2, 2, 2],
                                                                              random=[3, 3, 3])
 
 def test_sentence_with_opposite_data():
-    _, said = advised(judged(TEN, path=wrong, length=flat, random=right), [TEN])
+    matrix, said = advised(judged(TEN, path=wrong, length=flat, random=right), [TEN])
     assert said['order'] == (
-        'Order: nobody is shown to be better than random (Benjamini-Hochberg over 3 pairs), and none of them is shown '
-        'to beat every floor; the best floor is random (100%, the mean of 1 benchmark; rank 1 of 3).')
+        'Order: to see whether events are in order, '
+        'nothing that can be run here is shown to beat every floor (random and '
+        'length; Benjamini-Hochberg over 1 test); the floor random comes first (100%, the mean of 1 benchmark, 10 '
+        'groups; rank 1 of 3). All 2 others are shown to be worse (Benjamini-Hochberg over 3 pairs). No judge is on '
+        'record for it.')
+    assert advice_in_short(matrix) == ('Nothing that can be run here is shown to beat every floor for order (the floor '
+                                       'random comes first, 100%, rank 1 of 3).')
 
 def test_recorded_judges_have_ranks_and_are_not_advised():
     matrix, said = advised(judged(TEN, path=wrong, gpt=right, length=flat), [TEN], recorded=('gpt',))
     ranks = matrix.set_index('evaluator')[['rank_low', 'rank_high', 'rank_of', 'overall_low', 'overall_of']]
     assert ranks.loc['gpt'].tolist()[:3] == [1, 1, 3] and ranks.loc['gpt'].isna().tolist() == [False]*3 + [True]*2
     assert ranks.loc['length'].tolist() == [2, 2, 3, 1, 2] and matrix.evaluator.tolist() == ['gpt', 'length', 'path']
-    assert said['order'].startswith('Order: nobody is shown to be better than length (Benjamini-Hochberg over 1 pair)')
+    assert said['order'] == (
+        'Order: to see whether events are in order, nothing that can be run here is shown to beat every floor (length; '
+        'Benjamini-Hochberg over 1 test); the floor length comes first (50%, the mean of 1 benchmark, 10 groups; rank '
+        '1 of 2), no more than chance. The other is shown to be worse (Benjamini-Hochberg over 1 pair). First of '
+        'the judges on record: gpt on ten (100%, rank 1 of 3, beats every floor, shown to be 50 points above length) '
+        '(Benjamini-Hochberg over 3 pairs).')
     text, = rank_findings(matrix)
     assert text == ('ten: nobody is shown to be better than 1 of 3 (gpt 1.00; Benjamini-Hochberg over 3 pairs); of '
                     'what can be run length comes first, 0.50, rank 2 of 3.')
@@ -216,12 +230,15 @@ def test_sentence_where_raters_disagree():
     frame = judged(b, path=lambda e: e.truth, length=flat)
     matrix, said = advised(frame, [b])
     assert 'raters hardly agree' in matrix.note[0]
-    assert said['quality'] == 'Quality: nothing can be told: no scores, or raters that hardly agree.'
+    assert said['quality'] == ('Quality: to agree with people about quality, '
+                               'nothing can be told of what can be run: no scores, '
+                               'or raters that hardly agree. No judge is on record for it.')
+    assert advice_in_short(matrix) == 'Nothing can be told of quality.'
     agreeing = Benchmark('b', [Example(**e.to_dict() | dict(meta=dict(raters=dict(a=e.truth, b=e.truth))))
                                for e in examples], 'score', '', question='quality')
     matrix, said = advised(frame, [agreeing])
     assert rater_alpha(agreeing.examples).estimate == 1 and matrix.note[0] == ''
-    assert said['quality'].startswith('Quality: path')
+    assert said['quality'].startswith('Quality: to agree with people about quality, use path: it scores')
 
 def test_few_groups_show_nothing():
     "Four groups that agree: two of sixteen signs."
@@ -231,8 +248,10 @@ def test_few_groups_show_nothing():
     assert rows.beats_floors.to_dict() == dict(path='not shown', length='a floor')
     assert rows.p_floor['path'] == rows.q_floor['path'] == 1/2**4 and set(rows.rank_high) == {2}
     assert said['order'] == (
-        'Order: nobody is shown to be better than path and length (Benjamini-Hochberg over 1 pair), and none of them '
-        'is shown to beat every floor; the best floor is length (50%, the mean of 1 benchmark; rank 1 to 2 of 2).')
+        'Order: to see whether events are in order, nothing that can be run here is shown to beat every floor (length; '
+        'Benjamini-Hochberg over 1 test); path comes first (100%, the mean of 1 benchmark, 4 groups; rank 1 to 2 of 2'
+        '). The other is not shown to be worse; length may be as good (Benjamini-Hochberg over 1 pair). No judge is on '
+        'record for it.')
 
 def test_what_no_benchmark_shows_alone_may_be_shown_together():
     """Two benchmarks of six groups. On either the evaluator has five groups right and one wrong against ties: the
@@ -247,8 +266,8 @@ def test_what_no_benchmark_shows_alone_may_be_shown_together():
     assert path.p_floor.tolist() == pytest.approx([scipy.stats.t.sf(alone, 5)]*2) and path.p_floor.iloc[0] > .05
     assert set(path.beats_floors) == {'not shown'} and set(path.rank_low) == {1}
     assert path.overall_q_floor.tolist() == pytest.approx([scipy.stats.t.sf(2**1.5, 10)]*2)
-    assert said['order'].startswith('Order: path (the better text scores higher in 83%, the mean of 2 benchmarks; rank '
-                                    '1 of 2) beats every floor')
+    assert ('use path: it scores the better text higher in 83% of pairs (the mean of 2 benchmarks, 12 groups; rank 1 '
+            'of 2), and beats every floor (length;') in said['order']
 
 def test_what_an_evaluator_was_made_on_is_nobodys_best_and_no_advice():
     tuned = Benchmark('holmes_order', TEN.examples, 'label', '', good='true', question='order')
@@ -260,15 +279,18 @@ def test_what_an_evaluator_was_made_on_is_nobodys_best_and_no_advice():
     assert rows.rank_low.dropna().to_dict() == dict(length=1, share=2) and set(rows.rank_of.dropna()) == {2}
     assert rows.beats_floors['order_path'] == 'made there' and len(matrix_pairs(matrix_columns(frame, [tuned])[0])) == 1
     assert said['order'] == (
-        'Order: nobody is shown to be better than length (Benjamini-Hochberg over 1 pair), and none of them is shown '
-        'to beat every floor; the best floor is length (50%, the mean of 1 benchmark; rank 1 of 2). Higher, but not '
-        'counted: order_path on holmes_order (100%): settings chosen among some 300 on these stories.')
+        'Order: to see whether events are in order, nothing that can be run here is shown to beat every floor (length; '
+        'Benjamini-Hochberg over 1 test); the floor length comes first (50%, the mean of 1 benchmark, 10 groups; rank '
+        '1 of 2), no more than chance. The other is shown to be worse (Benjamini-Hochberg over 1 pair). No judge is '
+        'on record for it.')
+    assert made_findings(matrix) == ['Order: Higher, but not counted: order_path on holmes_order (100%): settings '
+                                     'chosen among some 300 on these stories.']
     # the same texts under a name that it wasn't tuned on
     elsewhere = Benchmark('ten', TEN.examples, 'label', '', good='true', question='order')
     assert advised(judged(elsewhere, order_path=right, share=wrong, length=flat),
-                   [elsewhere])[1]['order'].startswith('Order: order_path (the better text scores higher in 100%')
-    _, said = advised(judged(tuned, order_path=wrong, share=right, length=flat), [tuned])
-    assert said['order'].startswith('Order: share (') and 'not counted' not in said['order']
+                   [elsewhere])[1]['order'].startswith('Order: to see whether events are in order, use order_path:')
+    other, said = advised(judged(tuned, order_path=wrong, share=right, length=flat), [tuned])
+    assert ', use share: ' in said['order'] and made_findings(other) == []
     assert which_evaluator(matrix, judging_costs(frame)).evaluator.tolist() == ['length']
 
 def test_a_benchmark_it_was_made_on_is_taken_from_both_counts():
@@ -280,8 +302,63 @@ def test_a_benchmark_it_was_made_on_is_taken_from_both_counts():
     row = which_evaluator(matrix, judging_costs(frame)).set_index('evaluator').loc['vista_fitted']
     assert (row['mean'], row.tested, row['of'], row.beats, row.beats_all) == (.5, 1, 1, 0, False)
     assert 'begin' not in row.reason
-    assert said['facts'].endswith(
-        'Higher, but not counted: vista_fitted on begin_cmu (100%) and begin_tc (100%): fitted on these turns.')
+    assert made_findings(matrix) == ['Facts: Higher, but not counted: vista_fitted on begin_cmu (100%) and begin_tc '
+                                     '(100%): fitted on these turns.']
+
+PAIRS = pd.DataFrame(columns=['benchmark', 'first', 'second', 'difference', 'q', 'family'])
+THREE_OF_TEN = lambda e: right(e) if int(e.group) < 3 else None
+
+@pytest.mark.parametrize('evaluators, recorded, parts', [
+    (dict(path=right), (), ['path comes first (100%, the mean of 1 benchmark, 10 groups; rank 1 of 1); no floor could '
+                            'be compared, so counting words may do as well. Nothing else could be compared with it.']),
+    (dict(length=right), (), ['only floors could be compared; length comes first (100%', 'Nothing else could be']),
+    (dict(path=flat, share=flat), (), ['path comes first (50%', 'rank 1 to 2 of 2), no more than chance; no floor',
+                                       'The other is not shown to be worse; share may be as good']),
+    (dict(path=right, share=right, length=flat), (), [
+        'use path: it', 'rank 1 to 2 of 3)', 'beats every floor (length; Benjamini-Hochberg over 2 tests). Of 2 others '
+        '1 is shown to be worse; share may be as good (Benjamini-Hochberg over 3 pairs).']),
+    (dict(path=right, share=wrong, length=right), (), ['the floor length comes first (100%', 'rank 1 to 2 of 3). Of 2 '
+                                                       'others 1 is shown to be worse; path may be as good']),
+    (dict(path=THREE_OF_TEN), (), ['nothing that can be run scored half of the texts of half of the benchmarks. No j']),
+    (dict(path=lambda e: None), (), ['nothing can be told of what can be run: no scores, or raters']),
+    (dict(path=right, gpt=right, length=flat), ('gpt',), ['gpt on ten (100%, rank 1 to 2 of 3, beats every floor, not '
+                                                          'shown to differ from path)']),
+    (dict(path=right, gpt=wrong, length=flat), ('gpt',), ['gpt on ten (0%, rank 3 of 3, not shown to beat every floor, '
+                                                          'shown to be 100 points below path)']),
+    (dict(gpt=right), ('gpt',), ['nothing can be told of what can be run', 'gpt on ten (100%, rank 1 of 1, there was '
+                                 'no floor to compare with)', 'Benjamini-Hochberg, no test could be done'])])
+def test_three_sentences_are_true_of_whatever_there_is(evaluators, recorded, parts):
+    matrix, said = advised(judged(TEN, **evaluators), [TEN], recorded=recorded)
+    assert all(part in said['order'] for part in parts), said['order']
+    assert said['order'].count('. ') <= 2 and 'nan' not in said['order'] and 'None' not in said['order']
+    if 'use path' in said['order']: assert advice_in_short(matrix).startswith('Use path for order')
+    elif 'nothing can be told' in said['order'] or 'half of the texts' in said['order']:
+        assert advice_in_short(matrix) == 'Nothing can be told of order.'
+    else: assert 'Nothing that can be run here is shown to beat every floor for order (' in advice_in_short(matrix)
+
+def test_one_group_can_not_be_tested():
+    one = Benchmark('one', TEN.examples[:2], 'label', '', good='true', question='facts')
+    _, said = advised(judged(one, path=right, share=wrong, length=flat), [one])
+    assert said['facts'] == (
+        'Facts: to tell true from false, '
+        'nothing could be tested against the floors (length); path comes first (100%, the '
+        'mean of 1 benchmark, 1 group; rank 1 to 3 of 3). No pair of the 3 could be tested. No judge is on record for '
+        'it.')
+
+def test_a_better_one_may_stand_before_one_that_beats_the_floors():
+    "The best of those that beat every floor is named, and that another is shown to be better."
+    matrix, _ = advised(judged(TEN, path=right, share=right, length=flat), [TEN])
+    q = dict(path=.2, share=.01, length=math.nan)
+    changed = matrix.assign(overall_low=[1 if e == 'path' else 2 for e in matrix.evaluator], overall_high=3,
+                            overall_q_floor=[q[e] for e in matrix.evaluator])
+    said = advice_sentences(changed, PAIRS)['order']
+    assert ', use share: ' in said
+    assert ' none is shown to be worse, 1 to be better; nobody is shown to be better than path (' in said
+
+def test_an_empty_matrix_says_nothing():
+    matrix, _ = advised(judged(TEN, path=right, length=flat), [TEN])
+    assert advice_sentences(matrix[:0], PAIRS) == {} and advice_in_short(matrix[:0]) == ''
+    assert made_findings(matrix[:0]) == []
 
 def test_every_declared_benchmark_and_evaluator_is_one():
     assert set(MADE_ON) <= set(EVALUATORS) and {b for of in MADE_ON.values() for b in of} <= set(BENCHMARKS)

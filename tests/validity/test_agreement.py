@@ -9,7 +9,8 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from factlib.core.records import BadInput
-from factlib.validity.agreement import LEVELS, alpha, claim_overlap, kappa, same_claim
+from factlib.validity.agreement import ICC_FORMS, LEVELS, ac1, alpha, claim_overlap, icc, kappa, same_claim
+from factlib.validity.intervals import jackknife_interval
 
 close = lambda a, b: math.isclose(a, b, rel_tol=1e-10, abs_tol=1e-10)
 
@@ -144,3 +145,96 @@ def test_kappa_ignores_categories_of_dropped_items():
     assert kappa(a, b, weights='linear').estimate == pytest.approx(cohen_kappa_score(a[:5], b[:5], weights='linear'),
                                                                    abs=1e-12) == .5
     assert kappa(a, b, weights='linear').asked == 6 and kappa(a, b, weights='linear').n == 5
+
+
+SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+# The paper's six coefficients, and intervals by pingouin 0.6.1, `intraclass_corr(long table)`.
+PINGOUIN = {'ICC(1,1)': (.17, (-.13, .72)), 'ICC(2,1)': (.29, (.02, .76)), 'ICC(3,1)': (.71, (.34, .95)),
+            'ICC(1,k)': (.44, (-.88, .91)), 'ICC(2,k)': (.62, (.07, .93)), 'ICC(3,k)': (.91, (.68, .99))}
+
+
+@pytest.mark.parametrize('form', ICC_FORMS)
+def test_icc_published(form):
+    r, (value, ends) = icc(SHROUT_FLEISS, form), PINGOUIN[form]
+    assert round(r.estimate, 2) == value and tuple(round(x, 2) for x in r.ci) == ends and (r.n, r.asked) == (6, 6)
+    # pingouin's F of forms 1 and 3, one-sided: .1648 and .000135
+    assert r.p == pytest.approx(2*(.1647688083 if '(1' in form else .0001345665), rel=1e-6)
+    gap = icc([*SHROUT_FLEISS, [1, 2, None, 4]], form)
+    assert gap.estimate == r.estimate and (gap.n, gap.asked) == (6, 7) and 'missing value left out: 1' in gap.note
+    far = icc([[1e9 + 3*v for v in row] for row in SHROUT_FLEISS], form)
+    assert math.isclose(far.estimate, r.estimate, rel_tol=1e-6)
+
+
+def icc_from_anova(x, form):
+    "From statsmodels' sums of squares, by the paper's formulas."
+    import statsmodels.formula.api as smf
+    from statsmodels.stats.anova import anova_lm
+    n, k = x.shape
+    long = pd.DataFrame([(i, j, x[i, j]) for i in range(n) for j in range(k)], columns=['row', 'rater', 'value'])
+    squares = anova_lm(smf.ols('value ~ C(row) + C(rater)', long).fit())['sum_sq']
+    b, j, e = squares['C(row)']/(n - 1), squares['C(rater)']/(k - 1), squares['Residual']/((n - 1)*(k - 1))
+    w = (squares['C(rater)'] + squares['Residual'])/(n*(k - 1))
+    return {'ICC(1,1)': (b - w)/(b + (k - 1)*w), 'ICC(2,1)': (b - e)/(b + (k - 1)*e + k*(j - e)/n),
+            'ICC(3,1)': (b - e)/(b + (k - 1)*e), 'ICC(1,k)': (b - w)/b, 'ICC(2,k)': (b - e)/(b + (j - e)/n),
+            'ICC(3,k)': (b - e)/b}[form]
+
+
+@pytest.mark.parametrize('form', ICC_FORMS)
+def test_icc_over_groups(form):
+    "Groups of rows left out, each with its own analysis of variance."
+    rng = np.random.default_rng(3)
+    groups = np.repeat(range(6), [2, 3, 4, 3, 2, 4])
+    x = rng.normal(0, 2, 18)[:, None] + rng.normal(0, 1, 3) + rng.normal(size=(18, 3))
+    r = icc(x, form, groups=groups)
+    without = np.array([icc_from_anova(x[groups != g], form) for g in range(6)])
+    whole = icc_from_anova(x, form)
+    assert close(r.estimate, whole) and r.groups == 6
+    assert math.isclose(r.statistic, whole/math.sqrt(5/6*np.sum((without - whole)**2)), rel_tol=1e-9) and r.high <= 1
+
+
+def test_icc_edges():
+    for form in ICC_FORMS:
+        r = icc([[1, 1], [2, 2], [5, 5]], form)
+        assert r.estimate == 1 and r.one_sided # at least something, not certainly 1
+        assert icc([[2, 2], [2, 2]], form).estimate is None and icc([[1, None]], form).estimate is None
+    assert icc([[1, 2], [2, 3], [5, 6]], 'ICC(3,1)').estimate == 1 and icc([[1, 2], [2, 3], [5, 6]]).estimate < 1
+    assert icc([[1, 9], [9, 1]], 'ICC(1,1)').estimate == -1
+    with pytest.raises(BadInput, match='ICC'): icc(SHROUT_FLEISS, 'ICC1')
+    with pytest.raises(BadInput, match='two raters'): icc([[1], [2]])
+    with pytest.raises(BadInput, match='must be numbers'): icc([['a', 'b']])
+
+
+def test_ac1_is_irrcacs():
+    "irrCAC 0.4.4, `CAC(pd.DataFrame(dict(a=a, b=b))).gwet()`: .7561 and .72093."
+    assert round(ac1(['yes']*9 + ['no'], ['yes']*8 + ['no', 'yes']).estimate, 4) == .7561
+    r = ac1('a b c a b c a a b b c c a b c a'.split(), 'a b c a b b a a b b a c a b c b'.split())
+    assert round(r.estimate, 5) == .72093 and r.low < .72093 < r.high and r.p < .01
+    assert r.kind == 't'
+
+
+def test_ac1_edges():
+    "Where kappa sees chance only, AC1 stays with the agreement; missing labels go, unused categories count."
+    a, b = [1]*48 + [0, 1], [1]*48 + [1, 0]
+    assert kappa(a, b).estimate < 0 and ac1(a, b).estimate > .95
+    assert ac1(['a', 'a'], ['a', 'a']).estimate == 1 and ac1(['a', 'a'], ['a', 'a']).one_sided
+    gap = ac1([*a, None, 1], [*b, 1, None])
+    assert gap.estimate == ac1(a, b).estimate and (gap.n, gap.asked) == (50, 52)
+    assert ac1(a, b, labels=[0, 1, 2]).estimate > ac1(a, b).estimate
+    assert ac1([None], ['x']).estimate is None
+    with pytest.raises(BadInput, match='not among'): ac1(a, b, labels=[1])
+
+
+def test_ac1_over_groups():
+    "Leaving out each group, by computing AC1 again."
+    rng = np.random.default_rng(4)
+    groups = np.repeat(range(8), 5)
+    a = rng.integers(0, 3, 40)
+    b = np.where(rng.random(40) < .7, a, rng.integers(0, 3, 40))
+    r, whole = ac1(a, b, groups=groups), ac1(a, b).estimate
+    def by_hand(a, b):
+        used = [np.mean([np.mean(a == c), np.mean(b == c)]) for c in range(3)]
+        chance = sum(p*(1 - p) for p in used)/2
+        return (np.mean(a == b) - chance)/(1 - chance)
+    without = np.array([by_hand(a[groups != g], b[groups != g]) for g in range(8)])
+    assert close(whole, by_hand(a, b)) and close(r.estimate, whole)
+    assert np.allclose(r.ci, jackknife_interval(whole, without, np.full(8, 1/8), (-1, 1), 0)['ci'])

@@ -8,8 +8,8 @@ import scipy.stats
 from statsmodels.stats.multitest import multipletests
 
 from factlib.core.records import Absence, BadInput
-from factlib.validity.base import Result, benjamini_hochberg, complete, corrected, critical_t, encode, group_codes, holm
-from factlib.validity.base import is_constant, numbers
+from factlib.validity.base import Result, benjamini_hochberg, benjamini_yekutieli, complete, corrected, critical_t
+from factlib.validity.base import encode, group_codes, holm, is_constant, numbers
 from factlib.validity.resampling import bootstrap, flips, resamples, sign_flip
 from factlib.validity.bounds import bounds_mean, bounds_paired
 
@@ -202,6 +202,12 @@ def test_critical_t():
     for bad in (lambda: critical_t(0), lambda: critical_t(5, 1), lambda: critical_t(5, alternative='larger'),
                 lambda: holm([2])):
         with pytest.raises(BadInput): bad()
+
+
+def test_benjamini_yekutieli_by_scipy():
+    ps = np.random.default_rng(1).random(12)**2
+    got = benjamini_yekutieli([*ps, None])
+    assert np.allclose(got[:-1], scipy.stats.false_discovery_control(ps, method='by')) and got[-1] is None
 
 
 def test_benjamini_hochberg_by_scipy():

@@ -14,7 +14,7 @@ from factlib.core.records import BadInput
 from factlib.validity.intervals import interval
 from factlib.validity.resampling import bootstrap
 from factlib.validity.paired import examples_needed, effect_size, equivalence, mcnemar, mcnemar_pairs, noninferiority
-from factlib.validity.paired import paired_t, permutation_test, power, sample_size
+from factlib.validity.paired import paired_t, permutation_test, position_test, power, sample_size
 
 ALTERNATIVES = ['two-sided', 'greater', 'less']
 close = lambda a, b: math.isclose(a, b, rel_tol=1e-10, abs_tol=1e-10)
@@ -320,3 +320,55 @@ def test_groups_that_differ_by_little_more_than_rounding(off, alternative):
     assert 0 <= r.p <= 1 and r.ci[0] <= 1 <= r.ci[1]
     assert equivalence([1, 1, 1, 1 + off], 2, groups=[0, 0, 1, 2]).p <= 1 and noninferiority(
         [1, 1, 1, 1 + off], 2, groups=[0, 0, 1, 2]).p <= 1
+
+
+def test_position_ten_against_none():
+    "100 pairs, ten won twice by the first place: 2/2**10 = .00195."
+    first, swapped = ['A']*55 + ['B']*35 + ['A']*10, ['A']*55 + ['B']*35 + ['B']*10
+    r = position_test(first, swapped)
+    assert (r.same, r.by_first, r.by_second, r.half, r.missing, r.right) == (90, 10, 0, 0, 0, None)
+    assert round(r.first_place.p, 5) == .00195 and r.first_place.estimate == 1 and r.first_place.n == 10
+    assert r.consistency.estimate == .9 and .82 < r.consistency.low < r.consistency.high < .95
+    # The other way round, and by groups of which each pair is one: sign flips of ten groups are the same coin.
+    back = position_test(swapped, first)
+    assert back.by_second == 10 and back.first_place.estimate == 0 and back.first_place.p == r.first_place.p
+    grouped = position_test(first, swapped, groups=range(100))
+    assert close(grouped.first_place.p, r.first_place.p) and grouped.first_place.groups == 10
+    assert close(grouped.first_place.low, r.first_place.low) # and the bound is Clopper & Pearson's
+    # All in two documents: nothing is shown.
+    two = position_test(first, swapped, groups=[i % 45 for i in range(90)] + [0]*5 + [1]*5)
+    assert two.first_place.p == .5 and two.consistency.groups == 45
+
+
+def test_position_ties_and_gaps():
+    first = ['A', 'a ', 'tie', 'A', 'B', None, 'A', 'B']
+    swapped = ['A', 'tie', 'TIE', 'B', 'A', 'A', None, 'B']
+    r = position_test(first, swapped, truth=['A', 'A', 'tie', 'A', 'B', 'A', 'A', 'A'])
+    # alike: A, tie, B; half: A with a tie; by the first place: A then B; by the second: B then A
+    assert (r.same, r.half, r.by_first, r.by_second, r.missing, r.right) == (3, 1, 1, 1, 2, 2)
+    assert r.consistency.estimate == .5 and (r.consistency.n, r.consistency.asked) == (6, 8) and r.first_place.p == 1
+    assert position_test([1, 1, .5, 1, 0, None, True, 0.], swapped) == position_test(first, swapped)
+    assert position_test(['1', '2'], ['1', '1'], texts=('1', '2')).by_second == 1
+    none = position_test(['A'], ['A'], groups=['g'])
+    assert none.first_place.estimate is None and none.first_place.p == 1 and none.consistency.estimate == 1
+    for bad in (dict(first=['C'], swapped=['A']), dict(first=['A'], swapped=['A', 'B']), dict(first=[2], swapped=[1]),
+                dict(first=['A'], swapped=['A'], groups=[]), dict(first=['A'], swapped=['A'], truth=[])):
+        with pytest.raises(BadInput): position_test(**bad)
+
+
+@pytest.mark.parametrize('model, consistent, right', [('GPT-4', 95, 93), ('ChatGPT', 71, 67)])
+def test_position_on_llmbar(model, consistent, right):
+    "LLMBar's recorded judges on Natural, both orders of 100 pairs (Zeng et al. 2024)."
+    from factlib.benchmarks.base import load
+    from factlib.benchmarks.rated_pairs import llmbar_recorded
+    from factlib.core.files import data_home
+    if data_home() is None or not (data_home()/f'llmbar/Natural/evaluators/{model}').is_dir():
+        pytest.skip('needs llmbar in FACTLIB_DATA')
+    examples = load('llmbar', split='Natural').examples
+    said = llmbar_recorded(examples)
+    ones = said[(said.evaluator == model) & said.example_id.str.endswith('/1')]
+    truth = {e.id: float(e.truth == 'better') for e in examples}
+    winners = list(ones['first']), list(ones['swapped'])
+    r = position_test(*winners, truth=[truth[i] for i in ones.example_id], groups=list(ones.group))
+    assert (r.same, r.right, r.same + r.by_first + r.by_second + r.half + r.missing) == (consistent, right, 100)
+    assert r.consistency.estimate == r.same/(100 - r.missing)

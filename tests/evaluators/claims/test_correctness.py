@@ -259,14 +259,15 @@ def ladders(which):
 @pytest.mark.skipif(not DATA.is_dir(), reason='FACTLIB_DATA has no trutheval')
 @pytest.mark.parametrize('which, n', [('recorded', 100), ('human', 40)])
 def test_offline_rules_follow_the_ladders(which, n):
-    "Two of three beyond the targets, on either set; the rule has no number that was fitted to them."
+    """Two of three beyond the targets, on either set (the first thirty questions are enough to see it); the rule has no
+    number that was fitted to them."""
     import numpy as np
     import scipy
     from factlib.validity.detection import auc
     rungs = ladders(which)
     assert len(rungs) == n
     examples = [Example(f'{key}/{level}', target=text, reference=reference, group=str(key))
-                for key, (texts, reference) in rungs.items() for level, text in enumerate(texts)]
+                for key, (texts, reference) in list(rungs.items())[:30] for level, text in enumerate(texts)]
     values = np.array(list(evaluate(FactualCorrectness(), examples, progress=False).value), dtype=float).reshape(-1, 5)
     tau = -np.mean([scipy.stats.kendalltau(range(5), row).statistic for row in values])
     r = -np.corrcoef(np.tile(range(5), len(values)), values.ravel())[0, 1]

@@ -1,0 +1,155 @@
+"Who gets what: shared, dealt, quotas, shortages in numbers; texts drawn with known chances, and what comes of them."
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from annotators import Person, fact_rows
+from command import factlib_inside
+
+from factlib.apps.annotate import assign, serve
+from factlib.apps.annotate_plan import chances, results_rows, systematic
+from factlib.apps.annotate_store import label_rows
+from factlib.core.records import BadInput
+from factlib.validity.calibration import calibrated_mean
+
+
+def rows(n=30):
+    return [dict(id=f'{i}/{turn}', group=f'g{i}', dataset=('ais', 'begin', 'fade')[i % 3],
+                 kind='rare' if i < 6 else 'other')
+            for i in range(n) for turn in (0, 1)]
+
+def test_groups_stay_whole_and_everybody_gets_as_many():
+    plan = assign(rows(), ('A', 'B', 'C'), shared=3, seed=5)
+    own = {name: [id.split('/')[0] for id in ids] for name, ids in plan.of.items()}
+    assert all(n == 2 for ids in own.values() for n in Counter(ids).values())
+    assert {len(set(ids)) for ids in own.values()} == {3 + 9}
+    together = set.intersection(*map(set, own.values()))
+    assert together == {id.split('/')[0] for id in plan.shared} and len(together) == 3
+    assert len(set().union(*own.values())) == 30 and len({tuple(ids) for ids in own.values()}) == 3
+    for ids in plan.of.values():
+        assert all(ids.index(f'{g}/0') + 1 == ids.index(f'{g}/1') for g in {i[:-2] for i in ids})
+    again, other = (assign(rows(), ('A', 'B', 'C'), shared=3, seed=seed).of for seed in (5, 6))
+    assert again == plan.of != other
+    assert set(plan.table[plan.table.shared].item) == set(plan.shared)
+
+def test_quotas():
+    quotas = {'dataset': dict(ais=6, begin=4), ('dataset', 'kind'): {('ais', 'rare'): 2, ('begin', 'rare'): 1}}
+    table = assign(rows(), 'A', quotas=quotas).table.drop_duplicates('group')
+    datasets = Counter(('ais', 'begin', 'fade')[int(g[1:]) % 3] for g in table.group)
+    assert datasets == dict(ais=6, begin=4)
+    assert sum(int(g[1:]) < 6 for g in table.group) >= 3
+    assert Counter(table.chosen_for)["dataset 'ais' and kind 'rare'"] == 2
+
+@pytest.mark.parametrize('wrong, said', [
+    (dict(quotas={'dataset': dict(ais=11)}), "11 groups with dataset 'ais' are asked for, and there are 10"),
+    (dict(quotas={'dataset': dict(mars=1)}), 'there are 0'), (dict(quotas={'dataset': 3}), 'how many of each value'),
+    (dict(quotas={('dataset', 'kind'): dict(ais=1)}), 'as many values'),
+    (dict(shared=31), '31 groups .* and 30 are drawn'), (dict(annotators=()), 'at least one'),
+    (dict(annotators=[str(i) for i in range(31)]), '30 groups are too few for 31'),
+    (dict(items=[dict(group='g')]), "no 'id'"), (dict(quotas={'dataset': dict(ais=-1)}), 'quota')])
+def test_what_can_not_be_met(wrong, said):
+    with pytest.raises(BadInput, match=said): assign(**dict(items=rows(), annotators=('A', 'B')) | wrong)
+
+def test_training_is_for_all():
+    plan = assign([*rows(4), dict(id='t', training='supported')], ('A', 'B'))
+    assert all(ids[0] == 't' for ids in plan.of.values()) and 't' not in set(plan.table.item)
+
+def test_a_plan_is_served(tmp_path):
+    given = [dict(row, group=row['id']) for row in fact_rows(6)]
+    plan = assign(given, ('A', 'B'), shared=2)
+    with serve('facts', given, tmp_path/'a.db', ('A', 'B'), plan=plan) as served:
+        for name, address in served.urls.items():
+            with Person(address) as person: assert person.progress() == (0, 4) and person.item == plan.of[name][0]
+    for wrong, said in ((dict(A=['f0']), 'nothing for B'), (dict(A=['f0'], B=['f9']), 'not in the data'),
+                        (dict(A=['f1'], B=['f0']), 'another plan for A')):
+        with pytest.raises(BadInput, match=said): serve('facts', given, tmp_path/'a.db', ('A', 'B'), plan=wrong)
+
+# Results of an evaluator
+
+@pytest.fixture(scope='module')
+def results(tmp_path_factory):
+    "What `factlib evaluate` makes of forty answers."
+    home = tmp_path_factory.mktemp('results')
+    words = ['Ann', 'came', 'home', 'late', 'and', 'Bob', 'slept', 'well', 'that', 'night']
+    lines = [dict(id=f'e{i}', group=f'g{i // 2}', source=' '.join(words) + '.',
+                  target=' '.join([*words[:i % 11], *['xylophone']*(10 - i % 11)]) + '.') for i in range(40)]
+    (home/'mine.jsonl').write_text(''.join(json.dumps(line) + '\n' for line in lines))
+    done = factlib_inside('evaluate', home/'mine.jsonl', '--with', 'rouge1,length', '--out', home/'out', '--no-page',
+                          cwd=home)
+    assert done.returncode == 0, done.stderr
+    return home/'out'
+
+@pytest.mark.parametrize('by', ['random', 'unsure'])
+def test_the_weighted_mean_is_right_whatever_the_chances(results, by):
+    "Over many draws: the mean of the labels, each weighted by one over its chance, is that of all texts."
+    found = [results_rows('facts', results, 10, by, 'rouge1', seed) for seed in range(300)]
+    assert all(len(f.rows) == 10 and len(f.population) == 40 for f in found)
+    truth = {text['item']: float(text['scores']['rouge1'] > .6) for text in found[0].population}
+    means = [sum(truth[row['id']]/row['chance'] for row in f.rows)/40 for f in found]
+    assert abs(np.mean(means) - np.mean(list(truth.values()))) < 4*np.std(means)/300**.5
+    drawn = Counter(row['id'] for f in found for row in f.rows)
+    chance = {row['id']: row['chance'] for f in found for row in f.rows}
+    for id, p in chance.items(): assert abs(drawn[id]/300 - p) < 4.5*(p*(1 - p)/300)**.5 + 1e-9
+    if by == 'unsure': assert max(chance.values()) > 3*min(chance.values())
+    else: assert set(chance.values()) == {.25}
+
+@pytest.mark.parametrize('grouped', [False, True])
+def test_the_calibrated_mean_stays_right(results, grouped):
+    "With the weights of the labels beside their scores; without them a draw of unsure texts pulls it."
+    means: dict = dict(weighted=[], bare=[])
+    for seed in range(120):
+        found = results_rows('facts', results, 16, 'unsure', 'rouge1', seed)
+        # what the judge can't tell
+        label = {t['item']: float(.2 < t['scores']['rouge1'] < .8) for t in found.population}
+        given = dict(A={row['id']: dict(label=label[row['id']]) for row in found.rows})
+        lines = label_rows(found.population, [row['id'] for row in found.rows], given)
+        columns = {name: [line[name] for line in lines] for name in ('rouge1', 'annotator_A', 'weight', 'group')}
+        groups = columns['group'] if grouped else None
+        for name, weights in (('weighted', columns['weight']), ('bare', None)):
+            r = calibrated_mean(columns['rouge1'], columns['annotator_A'], groups, weights=weights)
+            means[name].append(r.estimate)
+    truth = np.mean(list(label.values()))
+    error = np.std(means['weighted'])/120**.5
+    assert abs(np.mean(means['weighted']) - truth) < 4*error + .01 < abs(np.mean(means['bare']) - truth)
+
+def test_weights_of_what_nobody_answered():
+    texts = [dict(item=i, group=i, chance=p, scores={}) for i, p in (('a', .5), ('b', .5), ('c', 1.), ('d', .2))]
+    rows = label_rows(texts, ['a', 'b', 'c'], dict(A=dict(a=dict(label='x'), b=dict(comment='?')))) # one of three
+    assert [row['weight'] for row in rows] == [2, 1/(1 - .5/3), 1/(1 - 1/3), 1/(1 - .2/3)]
+
+def test_chances_by_hand():
+    assert chances([1, 1, 2], 1).tolist() == [.25, .25, .5] and chances([0, 0], 1).tolist() == [.5, .5]
+    assert chances([8, 1, 1], 2).tolist() == [1, .5, .5] and chances([1, 2, 3], 3).tolist() == [1, 1, 1]
+    with pytest.raises(BadInput, match='3 texts are to be drawn, and there are 2'): chances([1, 1], 3)
+    rng = np.random.default_rng(0)
+    for n in range(1, 30): assert len(set(systematic(chances(rng.uniform(size=30), n), rng))) == n
+
+def test_from_results_to_labels_beside_scores(results, tmp_path):
+    with serve('facts', results, tmp_path/'a.db', ('A', 'B'), n=6, by='unsure', judge='rouge1') as served:
+        assert any('6 of 40 texts are drawn' in sentence for sentence in served.said)
+        for i, address in enumerate(served.urls.values()):
+            with Person(address) as person:
+                while person.item:
+                    person.send('label=' + ('unsupported' if i and person.item[-1] > '4' else 'supported'))
+        served.store.export(tmp_path/'out')
+        items = served.store.items()
+    lines = [json.loads(line) for line in (tmp_path/'out'/'labels.jsonl').read_text().splitlines()]
+    assert len(lines) == 40 and sum(line['annotator_A'] is not None for line in lines) == 6
+    assert {'item', 'group', 'rouge1', 'length', 'annotator_A', 'annotator_B', 'weight'} == set(lines[0])
+    chance = {text['item']: text['chance'] for text in results_rows('facts', results, 6, 'unsure', 'rouge1').population}
+    for line in lines:
+        p = chance[line['item']]
+        assert line['weight'] == (1/p if line['item'] in items else 1/(1 - p))
+    with serve('facts', results, tmp_path/'a.db', ('A', 'B'), n=6, by='unsure', judge='rouge1') as again:
+        assert len(again.store.answers()) == 12 # the same draw
+
+def test_what_can_not_be_drawn(results, tmp_path):
+    for wrong, said in ((dict(form='compare'), 'form for results'), (dict(n=41), '41 texts .* and there are 40'),
+                        (dict(judge='nobody'), 'judge is'), (dict(folder=tmp_path), 'holds no judgements.parquet'),
+                        (dict(by='chance'), 'by is')):
+        with pytest.raises(BadInput, match=said): results_rows(**dict(form='facts', folder=results) | wrong)
+    with pytest.raises(BadInput, match='drawn by chance'): serve('facts', fact_rows(), tmp_path/'a.db', n=2)
+    claims = results_rows('claims', results, 3)
+    criteria = results_rows('criteria', results, 3, questions=dict(smooth='Does it read smoothly?'))
+    assert {'target', 'reference', 'history'} <= set(claims.rows[0]) and criteria.rows[0]['questions']

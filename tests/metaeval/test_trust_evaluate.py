@@ -1,0 +1,74 @@
+"What `evaluate` judged ends in decisions, too: the best evaluator first, questions as groups, floors beside."
+import json
+
+import pytest
+
+from factlib.benchmarks.base import Benchmark
+from factlib.core.records import Example
+from factlib.evaluators.base import EVALUATORS, evaluate
+from factlib.metaeval.trust import judged_scores, trust_judged
+from factlib.report.tables import read_table
+from factlib.runs.own_file import evaluate_file, own_benchmark, too_few
+
+SOURCE = 'The fox ran over the hill. The hen hid in the barn.'
+GOOD, BAD = 'The fox ran over the hill.', 'Nine grey owls sang at noon.'
+
+def two_answers(n=20, **more):
+    return [Example(f'{i}{label}', source=SOURCE, target=text, question=f'Question {i}?', truth=label, **more)
+            for i in range(n) for label, text in (('true', GOOD), ('false', BAD))]
+
+def judged(examples, *names):
+    import pandas as pd
+    return pd.concat([evaluate(EVALUATORS[name](), examples, progress=False) for name in names], ignore_index=True)
+
+def test_answers_to_one_question_are_a_group():
+    benchmark = Benchmark('answers', two_answers(), 'label', '', good='true')
+    file = judged_scores(judged(benchmark.examples, 'rouge1', 'length'), benchmark)
+    assert file.judges == ('rouge1', 'length') and file.group_given and file.frame.group.nunique() == 20
+    found = trust_judged(judged(benchmark.examples, 'length', 'rouge1'), benchmark)
+    assert found.judges == ['rouge1', 'length'] # the best first
+    assert found.leads[0].startswith('rouge1 as a filter: ') and 'in 20 of 20 pairs' in found.leads[0]
+    assert found.decisions.set_index('judge').estimate['rouge1'] == 1
+    assert any('row by row' in sentence for sentence in found.said)
+
+def test_a_group_that_is_given_is_kept():
+    examples = [Example(e.id, source=e.source, target=e.target, question=e.question, truth=e.truth, group=f'doc {i//8}')
+                for i, e in enumerate(two_answers())]
+    benchmark = Benchmark('answers', examples, 'label', '', good='true')
+    file = judged_scores(judged(examples, 'rouge1'), benchmark)
+    assert file.frame.group.nunique() == 5 and file.said == ()
+
+def test_a_numeric_human_column():
+    examples = [Example(f'{i}', source=SOURCE, target=' '.join(SOURCE.split()[:2 + i % 9]), truth=float(i % 9))
+                for i in range(90)]
+    found = trust_judged(judged(examples, 'length'), Benchmark('numbers', examples, 'score', ''))
+    row = found.tables['agreement'].iloc[0]
+    assert (row.judge, row.human, row.spearman) == ('length', 'people', pytest.approx(1))
+
+def write_file(path):
+    rows = ['question,answer,context,label']
+    for i in range(20): rows += [f'Question {i}?,{text},{SOURCE},{label}' for label, text in ((1, GOOD), (0, BAD))]
+    path.write_text('\n'.join(rows))
+    return dict(labels={'1': 'true', '0': 'false'}, good='true')
+
+def test_a_folder_of_evaluate_leads_with_decisions(tmp_path):
+    meanings = write_file(tmp_path/'mine.csv')
+    result, failed = evaluate_file(tmp_path/'mine.csv', 'length rouge1', tmp_path/'out', decide=trust_judged, **meanings)
+    assert not failed and {'trust.html', 'tables/decisions.csv', 'tables/agreement.csv'} <= set(result['files'])
+    lead = max(result['findings'], key=lambda f: f['lead'])
+    assert lead['text'].startswith('rouge1 as a filter: ')
+    decisions = read_table(tmp_path/'out'/'tables'/'decisions.csv')
+    assert set(decisions.judge) == {'rouge1', 'length'} and '</html>' in (tmp_path/'out'/'trust.html').read_text('utf-8')
+    assert json.loads((tmp_path/'out'/'result.json').read_text('utf-8'))['findings'] == result['findings']
+
+def test_without_a_truth_nothing_is_decided(tmp_path):
+    (tmp_path/'mine.csv').write_text(f'answer,context\n{GOOD},{SOURCE}\n{BAD},{SOURCE}\n')
+    result, _ = evaluate_file(tmp_path/'mine.csv', 'rouge1', tmp_path/'out', decide=trust_judged)
+    assert 'trust.html' not in result['files'] and own_benchmark(tmp_path/'mine.csv').truth_kind == 'none'
+
+def test_an_evaluator_that_does_not_apply_is_spared_where_all_were_asked():
+    counts = dict(asked=3, scored=0, why='inapplicable in 3 of 3: no reference')
+    result = dict(evaluators=dict(rouge1=counts, length=dict(asked=3, scored=3)))
+    assert too_few(result, .5) == ['rouge1 scored 0 of 3 texts'] and too_few(result, .5, True) == []
+    counts['why'] = 'transport in 3 of 3'
+    assert too_few(result, .5, True) == ['rouge1 scored 0 of 3 texts']
