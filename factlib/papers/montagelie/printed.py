@@ -138,7 +138,8 @@ def _beside(rows, cells):
     printed = lambda row, d: (cells.get(row['printed_as']) or {}).get(d)
     rows = [dict(texts='', why='') | row | {f'published_{d}': printed(row, d) for d in _COLUMNS} for row in rows]
     counts = ['asked', 'scored', 'compared']
-    columns = ['benchmark', 'group', 'evaluator', 'model', *_COLUMNS, 'mean_low', 'mean_high', *counts, 'printed_as', *(f'published_{d}' for d in _COLUMNS), 'texts', 'why']
+    columns = ['benchmark', 'group', 'evaluator', 'model', *_COLUMNS, 'mean_low', 'mean_high', *counts, 'printed_as',
+               *(f'published_{d}' for d in _COLUMNS), 'texts', 'why']
     numbers = [*_COLUMNS, 'mean_low', 'mean_high', *(f'published_{d}' for d in _COLUMNS)]
     return pd.DataFrame(rows).reindex(columns=columns).astype(
         dict.fromkeys(numbers, float) | dict.fromkeys(counts, 'Int64'))
