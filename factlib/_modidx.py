@@ -7980,6 +7980,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                 'factlib/report/figures/style.py'),
                                               'factlib.report.figures.style._empty': ( 'report/figures/style.html#_empty',
                                                                                        'factlib/report/figures/style.py'),
+                                              'factlib.report.figures.style._label_lines': ( 'report/figures/style.html#_label_lines',
+                                                                                             'factlib/report/figures/style.py'),
                                               'factlib.report.figures.style._legend': ( 'report/figures/style.html#_legend',
                                                                                         'factlib/report/figures/style.py'),
                                               'factlib.report.figures.style._need_columns': ( 'report/figures/style.html#_need_columns',

@@ -94,8 +94,8 @@ def order_aucs(
     - evaluator, difficulty: one of the four, or "mean"
     - estimand: what the row estimates, in words
     - auc, ci_low, ci_high: with its 95 % interval; kind: "t", or "bound" where every source says the same
-    - true, lies: different texts that were asked
-    - scored: how many of both have a score; only these count
+    - asked, answered: texts of all difficulties that were asked, and with a score; true ones without a lie as well
+    - true, lies: different texts that make pairs; scored: how many of these have a score; only they count
     - groups: sources"""
     import pandas as pd
     options, rows = dict(n_resamples=n_resamples, seed=seed), []
@@ -107,6 +107,7 @@ def order_aucs(
         if len(pairs) == 4: results['mean'], of['mean'] = _mean_auc(part), list(pairs.values())
         rows += [dict(evaluator=evaluator, difficulty=d, estimand=ESTIMANDS[d == 'mean'], auc=r.estimate,
                       ci_low=r.low, ci_high=r.high, kind=r.kind,
+                      asked=len(part), answered=int(part.value.notna().sum()),
                       true=len(_distinct(of[d], 0)), lies=len(_distinct(of[d], 1)),
                       scored=int(_distinct(of[d]).value.notna().sum()), groups=r.groups) for d, r in results.items()]
     return pd.DataFrame(rows).astype(dict(auc='float64', ci_low='float64', ci_high='float64')) # None becomes NaN

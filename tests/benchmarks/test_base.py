@@ -5,6 +5,7 @@ import json
 import shlex
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from factlib.benchmarks.answers import ladder_steps
@@ -18,6 +19,8 @@ from factlib.runs.parameters import live_examples
 from answer_server import rule as worsen
 from command import factlib_inside
 from fact_server import between, prompt
+from obliging_server import by_schema
+from sweeps import grid, statuses
 
 EVENTS = ['Ann rose.', 'Bob ate bread.', 'Cat left home.', 'Dan sang songs.', 'Eve slept well.', 'Fay woke up.',
           'Gus rowed away.']
@@ -103,6 +106,32 @@ def test_what_was_built_is_judged_by_the_command_that_is_printed(home):
         model = [] if 'model' in command else ['-p', 'model', 'M', '-p', 'base_url', 'http://127.0.0.1:1/v1']
         told = factlib_inside('cost', *command, *model, cwd=home)
         assert told.returncode == 0 and 'requests' in told.stdout, told.stderr
+
+def judged_by_schema(request):
+    "Something that fits: what it says means nothing."
+    return json.dumps(by_schema(request['response_format']['json_schema']['schema'], prompt(request)))
+
+@pytest.mark.slow
+@pytest.mark.parametrize('experiment, judge, built', [('montagelie', 'consistency', 'my tuples.jsonl'),
+                                                      ('trutheval', 'rubric', 'ladders.json')])
+def test_a_sweep_over_files(home, tmp_path, experiment, judge, built):
+    """What a `build-*` command wrote, and the same texts as examples with variant and level, are two data sets of a grid:
+    each cell asks about its own file, and the tables of all cells have both under their names."""
+    texts = load(home/built).examples
+    lines(tmp_path/'examples.jsonl', [e.to_dict() for e in texts])
+    with StubServer(judged_by_schema, json_schema=True) as server:
+        said = dict(experiment=experiment, parameters=dict(base_url=server.base_url, judges=judge),
+                    grid=dict(model=['one', 'two'], dataset=[str(home/built), 'examples.jsonl']))
+        done = factlib_inside('sweep', grid(tmp_path, said), '--out', 'swept', cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert set(statuses(tmp_path/'swept').values()) == {'done'} and len(statuses(tmp_path/'swept')) == 4
+    judged = pd.read_parquet(tmp_path/'swept'/'all'/'judgements.parquet')
+    asked = judged[judged.part.eq('main') & judged.evaluator.str.startswith(judge) & judged.model.ne('')]
+    assert asked.groupby(['benchmark', 'model']).size().to_dict() == {
+        (name, model): len(texts) for name in (built.rpartition('.')[0], 'examples') for model in ('one', 'two')}
+    table = pd.read_csv(tmp_path/'swept'/'all'/'tables'/f'table_{3 if experiment == "montagelie" else 2}.csv')
+    own = table[table.evaluator.isin([f'{judge}, one', f'{judge}, two']) & table.asked.gt(0)]
+    assert len(own) == 4 and own.asked.nunique() == 1 and (own.asked == own.scored).all()
 
 def test_examples_to_be_judged_by_a_name_and_a_path(home, monkeypatch):
     monkeypatch.chdir(home)

@@ -354,6 +354,14 @@ def test_only_counterparts_count():
     assert table.auc['easy'] == pytest.approx(roc_auc_score(both.level == 'true', both.value))
     assert list(table.true) == [14, 15, 15, 15, 15] and list(table.lies) == [14, 15, 15, 15, 59]
 
+def test_a_true_text_without_a_lie_was_asked_all_the_same():
+    frame = judged()
+    frame = frame[(frame.level == 'true') | ~frame.example_id.str.startswith(('i0/', 'i1/', 'i2/'))]
+    frame['value'] = frame.value.astype(object).where(frame.example_id != 'i0/original/true', None)
+    table = order_aucs(frame, n_resamples=20).set_index('difficulty')
+    assert (table.true['mean'], table.lies['mean'], table.scored['mean']) == (12, 48, 60)
+    assert set(table.asked) == {15 + 48} and set(table.answered) == {15 + 48 - 1}
+
 def test_missing_scores_are_counted():
     frame = judged()
     frame['value'] = frame.value.astype(object).where(frame.example_id != 'i3/original/true', None)

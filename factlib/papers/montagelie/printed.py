@@ -128,7 +128,8 @@ def _judged_rows(aucs, models):
         ends = dict(mean_low=most.ci_low, mean_high=most.ci_high) if most.name == 'mean' else {}
         rows.append(dict(benchmark=benchmark, group=who.group, evaluator=label, model=who.model) | percent
                     | {name: 100*x for name, x in ends.items()}
-                    | dict(asked=int(most.true + most.lies), scored=int(most.scored), printed_as=who.printed_as))
+                    | dict(asked=int(most.asked), scored=int(most.answered), compared=int(most.scored),
+                           printed_as=who.printed_as))
     return rows
 
 def _beside(rows, cells):
@@ -136,11 +137,12 @@ def _beside(rows, cells):
     import pandas as pd
     printed = lambda row, d: (cells.get(row['printed_as']) or {}).get(d)
     rows = [dict(texts='', why='') | row | {f'published_{d}': printed(row, d) for d in _COLUMNS} for row in rows]
-    columns = ['benchmark', 'group', 'evaluator', 'model', *_COLUMNS, 'mean_low', 'mean_high', 'asked', 'scored',
-               'printed_as', *(f'published_{d}' for d in _COLUMNS), 'texts', 'why']
+    counts = ['asked', 'scored', 'compared']
+    columns = ['benchmark', 'group', 'evaluator', 'model', *_COLUMNS, 'mean_low', 'mean_high', *counts, 'printed_as',
+               *(f'published_{d}' for d in _COLUMNS), 'texts', 'why']
     numbers = [*_COLUMNS, 'mean_low', 'mean_high', *(f'published_{d}' for d in _COLUMNS)]
     return pd.DataFrame(rows).reindex(columns=columns).astype(
-        dict.fromkeys(numbers, float) | dict.fromkeys(['asked', 'scored'], 'Int64'))
+        dict.fromkeys(numbers, float) | dict.fromkeys(counts, 'Int64'))
 
 def _texts_of(benchmark): return 'released' if benchmark.split(',')[0] == 'montagelie' else 'other'
 
@@ -156,7 +158,7 @@ def table_3_here(
 
     - benchmark, group, evaluator, model: who judged what; model is empty where none was asked
     - easy, medium, hard, extreme, mean: AUC in percent; mean_low, mean_high: 95 % interval of the mean
-    - asked, scored: different texts
+    - asked, scored: different texts; compared: those with a score that stand in a pair of a true text and its lie
     - printed_as, published_easy, ...: the paper's row, and its numbers
     - texts: 'released' ones, as in the paper, or 'other' ones
     - why: for a row of the paper that nobody ran"""
@@ -178,7 +180,7 @@ def _best_row(benchmark, group, rows):
     if not known: return None
     best = {d: max((row[d] for row in known if row[d] is not None), default=None) for d in _COLUMNS}
     who = max(known, key=lambda row: -1 if row['mean'] is None else row['mean'])
-    counts = {name: who.get(name) for name in ('model', 'mean_low', 'mean_high', 'asked', 'scored')}
+    counts = {name: who.get(name) for name in ('model', 'mean_low', 'mean_high', 'asked', 'scored', 'compared')}
     return dict(benchmark=benchmark, group=group, evaluator=f'the best, on average {who["evaluator"]}') | counts | best
 
 def table_4_here(

@@ -336,9 +336,10 @@ def verdict_strips(
 )->DataFrame: # One row for each judge and fact of one summary
     "Figure 1: judge (its name and score), fact (its number), supported (1, 0, or missing where there is no verdict)."
     import pandas as pd
+    columns = ['judge', 'fact', 'supported']
+    judgements = judgements[[bool((e or {}).get('facts')) for e in judgements.evidence]]
     spread = judgements.assign(x=_numbers(judgements.value)).groupby('example_id', sort=False).x.agg(
         lambda x: x.max() - x.min())
-    columns = ['judge', 'fact', 'supported']
     if not spread.notna().any(): return pd.DataFrame(columns=columns)
     shown, rows = judgements[judgements.example_id == spread.idxmax()], []
     for j in shown.itertuples():

@@ -227,6 +227,8 @@ def level_lines(
     low, high = (pd.Series([(who.limits or (0, float('nan')))[i] for who in whos], dtype=float) for i in (0, 1))
     scaled = {c: (by_level[c].reset_index(drop=True) - low)/(high - low) for c in ('mean', 'ci_low', 'ci_high')}
     lines = by_level.reset_index(drop=True).assign(method=method, model=[who.model for who in whos], **scaled)
+    several = lines.groupby(['method', 'model']).evaluator.transform('nunique') > 1 # recorded, and asked here
+    lines['model'] = lines.model.where(~several, lines.evaluator)
     return lines[lines['mean'].notna()].reset_index(drop=True)
 
 @styled

@@ -199,6 +199,21 @@ def _order(frame, column, order=None):
     return [x for x in kind.categories if x in present] if hasattr(kind, 'categories') else present
 
 # %% ../../../nbs/report/figures/style.ipynb #style-label
+def _label_lines(text, width):
+    "Lines of at most so many characters. A word that is longer is broken behind a hyphen or the like, if it has one."
+    lines = ['']
+    for word in text.split(' '):
+        glue = ' ' if lines[-1] else ''
+        for part in re.findall('.*?[-_/:|]+|.+', word) if len(word) > width else [word]:
+            while len(part) > width: # nothing to break it behind
+                room = width - len(lines[-1] + glue)
+                if room > 0: lines[-1], part, glue = lines[-1] + glue + part[:room], part[room:], ''
+                lines.append('')
+            if lines[-1] and len(lines[-1] + glue + part) > width: lines.append(part)
+            else: lines[-1] += (glue if lines[-1] else '') + part
+            glue = ''
+    return lines
+
 _UNSHOWABLE = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]')
 
 def shown_label(
@@ -208,10 +223,10 @@ def shown_label(
 )->str: # Never empty
     "A label as it is shown: control characters replaced, wrapped, and shortened in its middle when it's very long."
     text = str(x).replace('-', '−') if isinstance(x, numbers.Real) else str(x)
-    text = re.sub(r'\s+', ' ', _UNSHOWABLE.sub('\ufffd', text)).strip() or '(empty)'
+    text = re.sub(r'[^\S\xa0]+', ' ', _UNSHOWABLE.sub('\ufffd', text)).strip() or '(empty)'
     room = width * lines - 6
     if len(text) > room: text = text[:room // 2].rstrip() + ' … ' + text[-(room // 2):].lstrip()
-    return '\n'.join(textwrap.wrap(text, width, break_on_hyphens=False))
+    return '\n'.join(_label_lines(text, width))
 
 # %% ../../../nbs/report/figures/style.ipynb #style-label-width
 LETTER = .078 # inches: about the width of one in a tick label

@@ -233,3 +233,14 @@ def test_intervals_stay_within_what_a_mean_can_be():
     assert (table.ci_low.dropna() >= 0).all() and (table.ci_high.dropna() <= 100).all()
     changes = changes_table(scores, n_resamples=50)
     assert (changes.ci_low.dropna() >= -100).all() and (changes.ci_high.dropna() <= 100).all()
+
+def test_figure_1_is_of_a_summary_whose_facts_are_there():
+    "On x the judges are furthest apart, but there are no facts to show; so it is y's."
+    from factlib.papers.narrativefactscore.tables import verdict_strips
+    facts = dict(facts=[dict(id='F1', text='A.', verdict=True, feedback='', scene=0, triples=[])])
+    rows = [('x', 'factscore', 1., None), ('x', 'narrativefactscore', 0., None), ('y', 'factscore', .6, facts),
+            ('y', 'narrativefactscore', .5, facts)]
+    judged = pd.DataFrame(rows, columns=['example_id', 'evaluator', 'value', 'evidence'])
+    strips = verdict_strips(judged)
+    assert strips.judge.tolist() == ['FActScore, by rules: 60\N{NO-BREAK SPACE}%', 'NFS, by rules: 50\N{NO-BREAK SPACE}%']
+    assert verdict_strips(judged[:2]).empty

@@ -232,3 +232,14 @@ def test_printed_numbers_stand_only_beside_the_recorded_ladders():
     assert len(table) == 9 + 1 and table[table.pearson.notna()]['pearson, published'].isna().all()
     whys = table[table.model == 'phi4:14b'].why.tolist()
     assert whys == ['was judged on other ladders than the recorded ones', '']
+
+def test_a_recorded_model_and_one_that_was_asked_are_two_lines():
+    "RAGAS with gpt-4o-mini is on record; asked here, it is another evaluator, and no line joins them."
+    from factlib.papers.trutheval.printed import level_lines
+    rows = [dict(evaluator=e, level=f'A{i}', mean=m - i/10, ci_low=None, ci_high=None, asked=3, answers=3)
+            for e, m in (('RAGAS|gpt-4o-mini', .9), ('factual_correctness, gpt-4o-mini', .7)) for i in range(2)]
+    asked = {'factual_correctness, gpt-4o-mini': ('factual_correctness', 'gpt-4o-mini')}
+    lines = level_lines(pd.DataFrame(rows).astype(dict(ci_low=float, ci_high=float)), asked)
+    assert set(lines.method) == {'RAGAS'} and set(lines.model) == {'RAGAS|gpt-4o-mini', 'factual_correctness, gpt-4o-mini'}
+    alone = level_lines(pd.DataFrame(rows[2:]).astype(dict(ci_low=float, ci_high=float)), asked)
+    assert set(alone.model) == {'gpt-4o-mini'}

@@ -375,3 +375,12 @@ def test_arrows_of_a_network_end_at_its_boxes_in_the_first_drawing(kind):
     fig = network(pd.DataFrame([dict(subject='Helen', predicate='fears', object='Roylott')]))
     first, fig.stale = style.figure_bytes(fig, kind, 100), True
     assert style.figure_bytes(fig, kind, 100) == first
+
+@pytest.mark.parametrize('label, width, lines', [
+    ('consistency, claude-3-5-haiku-20241022', 20, ['consistency, claude-', '3-5-haiku-20241022']),
+    ('consistency, mistral-7b-instruct-v0.3', 20, ['consistency,', 'mistral-7b-instruct-', 'v0.3']),
+    ('FActScore, gpt-4o-mini: 95\N{NO-BREAK SPACE}%', 26, ['FActScore, gpt-4o-mini:', '95\N{NO-BREAK SPACE}%']),
+    ('a state-of-the-art one', 16, ['a', 'state-of-the-art', 'one']), # it fits into a line
+    ('see ' + 'x'*30, 20, ['see ' + 'x'*16, 'x'*14])])
+def test_names_of_models_are_broken_behind_their_hyphens(label, width, lines):
+    assert style.shown_label(label, width).split('\n') == lines
