@@ -99,17 +99,25 @@ def _distinct(results):
     titles = [r['title'] for r in results]
     return [r | dict(title=f"{r['title']} ({r['name']})") if titles.count(r['title']) > 1 else r for r in results]
 
-# %% ../../nbs/report/page.ipynb #page-lead
+# %% ../../nbs/report/page.ipynb #page-opening
 def _lead(thing): return thing.get('lead', 0)
 
-def _leading(results, kind):
-    "Findings, or figures, with a lead, the highest first; each with its experiment."
-    things = [thing | dict(run=r) for r in results for thing in r[kind] if _lead(thing)]
-    return sorted(things, key=_lead, reverse=True)
+def _leading(things):
+    "Those that lead, the highest first; if none does, all."
+    return sorted(filter(_lead, things), key=_lead, reverse=True) or things
 
-def _top(results):
-    "What opens the page."
-    return dict(picture=next(iter(_leading(results, 'shown')), None), findings=_leading(results, 'findings')[:3])
+def _opened(result):
+    "The result, with what its section opens with apart from the rest."
+    findings = _leading(result['findings'])[:3]
+    pictures = _leading([s for s in result['shown'] if s['kind'] == 'figure'])[:1]
+    apart = lambda things, first: [t for t in things if not any(t is f for f in first)]
+    return result | dict(findings=findings, pictures=pictures, more_findings=apart(result['findings'], findings),
+                         more_shown=apart(result['shown'], pictures))
+
+def _picture(results):
+    "The picture that opens the page of all results, with its experiment."
+    pictures = [picture | dict(run=r) for r in results for picture in r['pictures'] if _lead(picture)]
+    return max(pictures, key=_lead, default=None)
 
 # %% ../../nbs/report/page.ipynb #page-render
 def _render(**slots):
@@ -118,7 +126,7 @@ def _render(**slots):
     from factlib import __version__
     template = shipped('data/page.html.jinja').read_text(encoding='utf-8')
     return whole_characters(jinja2.Environment(autoescape=True).from_string(template).render(
-        version=__version__, generator=GENERATOR, **slots))
+        version=__version__, generator=GENERATOR, picture=_picture(slots.get('results', [])), **slots))
 
 # %% ../../nbs/report/page.ipynb #page-result
 INDEX = 'index.html' # The page of a result, in its folder, and of all results, in the folder above
@@ -132,8 +140,7 @@ def result_page(
     try: shown = [_shown(said, folder, result['sha256']) for said in result['shown']]
     except _BROKEN as e: raise BadInput(f'The results in {folder.name!r} are not whole ({e}): run it again.') from None
     linked = _linked(_plain(result) | dict(shown=shown, notebook='notebook.html' in result['sha256']))
-    results = [linked | dict(name='result', href='.')]
-    return _render(results=results, missing=[], failed=[], **_top(results))
+    return _render(results=[_opened(linked | dict(name='result', href='.'))], missing=[], failed=[])
 
 # %% ../../nbs/report/page.ipynb #page-gathers
 def _is_result(path):
@@ -166,8 +173,8 @@ def _results(outputs):
                 f'The results in {folder.name!r} are not whole ({why}): run the experiment again.'))
         else:
             place = './' + quote(os.fsencode(folder.name))
-            results.append(_linked(result) | dict(name=whole_characters(folder.name), href=place))
-    highest = lambda result: max([0, *map(_lead, result['findings'] + result['shown'])])
+            results.append(_opened(_linked(result) | dict(name=whole_characters(folder.name), href=place)))
+    highest = lambda result: max([0, *map(_lead, result['findings'] + result['pictures'])])
     return _distinct(sorted(results, key=highest, reverse=True)), refused
 
 # %% ../../nbs/report/page.ipynb #page-check
@@ -194,5 +201,5 @@ def build_page(
     results, refused = _results(outputs)
     if not (results or refused or failed):
         raise BadInput(f'There are no results in {str(outputs)!r} yet: run one first, e.g. `factlib run quick_sweep`.')
-    html = _render(results=results, missing=missing, failed=[*failed, *refused], **_top(results))
+    html = _render(results=results, missing=missing, failed=[*failed, *refused])
     return write_atomic(outputs/INDEX, html)
