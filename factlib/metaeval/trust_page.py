@@ -15,7 +15,8 @@ import numpy as np
 from ..core.files import shipped, whole_characters
 from ..core.ownership import GENERATOR
 from ..core.records import DataFrame, is_missing
-from .trust_agreement import OTHERS, PEOPLE
+from .trust_agreement import OTHERS, PEOPLE, filter_auc
+from .trust_costs import MOST_PRICED, cost_figure
 from .trust_uses import ALL_ROWS, ALL_SYSTEMS
 from ..report.figures.style import FAINT, INK, MUTED, WIDTH, category_ticks, compose, figure_bytes, palette
 from ..report.figures.style import panel_grid, shown_label, styled, swatches
@@ -178,6 +179,8 @@ CAPTIONS = dict(
               'points; replace: advantage in the Alternative Annotator Test) with its 95 % interval by groups.',
     agreement='Each judge, floor and person against people, pooled over rows, with 95 % intervals by groups. '
               '"the others": a person against the mean of the other people, which is the ceiling.',
+    costs='What judges cost and how far they agree with people, the cheapest first; lead: over the one, of all that '
+          'cost no more, that is hardest to beat; worth: is it shown to agree better than all of them?',
     bias='Judge less people by system: rows of an item averaged first, then items, then systems.',
     habits='What each judge does besides judging; q: Benjamini-Hochberg over the tests of the judge.',
     bands="What the judge's scores mean: people's mean and the share of good texts, by bands.",
@@ -237,6 +240,23 @@ def _besides(trust, judge, use):
             f'people, to those of all systems {format_number(whole.bias.iloc[0], 2)}')
     return f'{told[:1].upper()}{told[1:]}.' if told else ''
 
+def _in_short(d):
+    "The figure of a decision, for the first table; '' if there is none."
+    if is_missing(d.estimate) or d.use == 'replace': return ''
+    return format_estimate(d.estimate, None if is_missing(d.low) else (d.low, d.high), 2)
+
+def _floors(trust):
+    "What floors reach as filters and in ranking: rows of the first table, the hardest first."
+    sheet, rows = trust.sheet, []
+    if 'filter' not in trust.uses or sheet.scale.kind == 'nominal': return rows
+    for name, floor in sheet.floors.items():
+        r = filter_auc(floor, sheet.good, sheet.groups)
+        if r.estimate is None: continue
+        turned = r.estimate < .5 # a floor may be read either way round
+        estimate, ends = (1 - r.estimate, (1 - r.high, 1 - r.low)) if turned and r.ci else (r.estimate, r.ci)
+        rows.append(dict(name=name, at=estimate, number=format_estimate(estimate, ends, 2)))
+    return sorted(rows, key=lambda row: -row['at'])
+
 def _decisions(trust):
     "What is said of each judge."
     judges = []
@@ -246,7 +266,7 @@ def _decisions(trust):
                  for h in habits[habits.found == True].itertuples()]
         behind = {use: table if len(trust.tables[table]) else 'decisions' for use, table in _BEHIND.items()}
         decisions = [dict(use=d.use, decision=d.decision, why=d.why, more=_besides(trust, name, d.use),
-                          table=behind[d.use]) for d in own.itertuples()]
+                          table=behind[d.use], number=_in_short(d)) for d in own.itertuples()]
         judges.append(dict(name=name, number=number, decisions=decisions, habits=found,
                            tested=int(habits.found.notna().sum())))
     return judges
@@ -310,16 +330,19 @@ def page_html(
     trust, # A `trust.Trust`
     figures:list, # Dicts: name, data (of a PNG as an address), caption, table
     linked:bool=False, # Does it stand in a folder with `tables` and `figures`?
+    more:dict|None=None, # What stands besides, `alarms`, `lines` (sentences), `figures`, `tables` (name, html); None: nothing
 )->str: # HTML
     "The page as one file."
     import jinja2
     from factlib import __version__
     template = shipped('data/trust.html.jinja').read_text(encoding='utf-8')
-    uses = [dict(title=TITLES[use], asked=_ASKED[use].format(trust.needs[use])) for use in trust.uses]
+    uses = [dict(use=use, title=TITLES[use], asked=_ASKED[use].format(trust.needs[use])) for use in trust.uses]
     given = ', '.join(f'{use}={trust.needs[use]:g}' for use in trust.uses)
     return whole_characters(jinja2.Environment(autoescape=True, trim_blocks=False).from_string(template).render(
         version=__version__, generator=GENERATOR, file=trust.file.name, counts=trust.counts, warnings=trust.warnings,
-        uses=uses, judges=_decisions(trust), criteria=f'Asked for: {given}; --need sets it.', figures=figures,
+        uses=uses, judges=_decisions(trust), prices=trust.prices,
+        criteria=f'Asked for: {given}; --need sets it.', figures=figures, floors=_floors(trust),
+        more=dict(alarms=[], lines=[], tables=[]) | (more or {}),
         disagreements=_items(trust), said=trust.said, untested=_untested(trust), tables=_tables(trust), methods=METHODS,
         linked=linked))
 
@@ -343,6 +366,10 @@ def trust_figures(
             found.append(('bands', band_figure(tables['bands'], judges, sheet.good_means),
                           'A useful filter has few good texts on the left and many on the right.'
                           + more(len(judges), MOST_PANELS), 'bands'))
+    if 'costs' in tables:
+        found.insert(1, ('costs', cost_figure(tables['costs']),
+                         'A dearer judge is worth its price if it lies to the right of all above it.'
+                         + more(len(tables['costs']), MOST_PRICED), 'costs'))
     bias = tables['bias']
     bias = bias[bias.bias.notna()]
     if (bias.system != ALL_ROWS).any():

@@ -14,6 +14,7 @@ from ..benchmarks.base import Benchmark, load
 from ..core.records import BadInput, DataFrame
 from ..evaluators.base import EvaluationError, summary
 from ..report.results import Experiment
+from ..report.tables import to_html
 from .costs import absence_lines, absences
 from .judging import asks, evaluate_in, judges_for, names_in, say_languages, weighting, add_expected
 from .catalogue import needs_model
@@ -53,49 +54,76 @@ def scores_table(
     return table.reset_index()
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-show
-def _show_decisions(run, found):
+def _show_decisions(run, found, figures):
     "What the evaluators may be used for: a `metaeval.trust.Trust`."
     for place, sentence in enumerate(found.leads): run.finding(sentence, cell='', lead=max(100 - place, 2))
     for sentence in [*found.said, *found.warnings]: run.finding(sentence, cell='')
-    captions = dict(decisions='What each evaluator may be used for, and why; the page trust.html has the pictures.',
+    captions = dict(decisions='What each evaluator may be used for, and why.',
                     agreement='Evaluators and floors against the truth of the file, with 95 % intervals by groups.',
                     habits='What each evaluator does besides judging; q: Benjamini-Hochberg over its tests.')
     for name, table in found.tables.items():
         bare = table.drop(columns=[c for c in ('text', 'source') if c in table])
         run.table(bare, name, captions.get(name, name), cell='', on_page=name in captions, rows=40)
-    for name, fig, caption, _ in found.figures():
+    for name, fig, caption, _ in figures:
         run.figure(fig, name, caption, cell='', on_page=name == 'agreement', lead=2*(name == 'agreement'))
-    run.file('trust.html', found.page())
+
+def _decided_page(run, found, figures, pictures, tables):
+    "The page that begins with the decisions, and shows the scores besides."
+    own = {sentence for sentence in [*found.leads, *found.said, *found.warnings]}
+    rest = [f for f in run.findings if f['text'] not in own]
+    alarms = [f['text'] for f in rest if f['lead']] # evaluators without a score
+    more = dict(alarms=alarms, lines=[f['text'] for f in rest if not f['lead']],
+                tables=[dict(name=name, html=to_html(table.head(200), caption=caption))
+                        for name, (table, caption) in tables.items()])
+    return found.page(linked=True, figures=[*pictures, *figures], more=more)
+
+def _regrouped(heard, benchmark, found):
+    "Judgements and examples in the groups of the decisions."
+    if 'group' not in found.frame: return heard, benchmark
+    group = dict(zip(found.frame['item'], found.frame['group']))
+    examples = [replace(e, group=group.get(e.id, e.group)) for e in benchmark.examples]
+    own = heard.example_id.map(group)
+    return heard.assign(group=own.where(own.notna(), heard.group)), replace(benchmark, examples=examples)
+
+def _scores_figure(heard, benchmark):
+    "The scores of each evaluator, split by the label of the texts."
+    from factlib.report.figures.violins import violins
+    truth = {e.id: f'{e.truth}' for e in benchmark if e.truth is not None}
+    split = benchmark.truth_kind == 'label' and len(set(truth.values())) < 6
+    labels = [truth.get(i, 'no label') if split else 'all texts' for i in heard.example_id]
+    return violins(heard.assign(texts=labels), x='texts', y='value', facet='evaluator', share=False, title='Scores',
+                   x_label='')
 
 def _show(run, judged, benchmark, statistics, decide):
-    "What a folder shows of the judgements of a file."
+    "What a folder shows of the judgements of a file. -> the page that leads with decisions, '' where there are none"
     for line in absence_lines(run.heard(judged)): run.finding(f'Why there is no score: {line}', cell='')
     judged = add_expected(judged, run)
-    run.table(scores_table(judged), 'scores', 'The score of each text, and why there is none.', cell='', rows=40)
-    counts = summary(judged.drop(columns='benchmark'))
-    run.table(counts, 'counts', 'Scores asked for and given, by evaluator and part.', cell='', rows=60)
-    why = absences(judged)
-    if len(why): run.table(why, 'absences', 'Why scores are missing, and how often.', cell='', rows=40)
+    counts, why = summary(judged.drop(columns='benchmark')), absences(judged)
+    tables = dict(counts=(counts, 'Scores asked for and given, by evaluator and part.'),
+                  scores=(scores_table(judged), 'The score of each text, and why there is none.'))
+    if len(why): tables['absences'] = (why, 'Why scores are missing, and how often.')
+    for name, (table, caption) in tables.items(): run.table(table, name, caption, cell='', rows=40)
     for row in counts[(counts.part == 'value') & (counts.scored > 0)].itertuples():
         mean = '' if row.mean is None else f', mean {row.mean:.3f}'
         run.finding(f'{row.evaluator}: {row.scored} of {row.asked} texts have a score{mean}.', cell='')
 
     heard = run.heard(judged)
     is_known = benchmark.truth_kind != 'none' and (benchmark.truth_kind != 'label' or benchmark.good is not None)
-    if len(heard) and is_known and statistics is not None:
-        run.table(statistics(heard, [benchmark]), 'truth',
-                  'The scores against the truth of the file, with 95 % intervals over groups.', cell='')
+    found, figures = None, []
     if len(heard) and is_known and decide is not None:
-        try: _show_decisions(run, decide(heard, benchmark))
+        try: found = decide(heard, benchmark)
         except BadInput as e: run.finding(f'Nothing could be decided: {e}', cell='')
+    if found is not None: _show_decisions(run, found, figures := found.figures())
+    if len(heard) and is_known and statistics is not None:
+        own, whole = _regrouped(heard, benchmark, found) if found is not None else (heard, benchmark)
+        run.table(statistics(own, [whole]), 'truth', 'The scores against the truth of the file, with 95 % intervals '
+                  'over groups.', cell='', on_page=found is None)
+    pictures = []
     if judged.value.notna().any():
-        from factlib.report.figures.violins import violins
-        truth = {e.id: f'{e.truth}' for e in benchmark if e.truth is not None}
-        split = benchmark.truth_kind == 'label' and len(set(truth.values())) < 6
-        labels = [truth.get(i, 'no label') if split else 'all texts' for i in heard.example_id]
-        fig = violins(heard.assign(texts=labels), x='texts', y='value', facet='evaluator', share=False, title='Scores',
-                      x_label='')
-        run.figure(fig, 'scores', 'Each dot is a text; the white diamond is the mean.', cell='', lead=1)
+        caption = 'Each dot is a text; the white diamond is the mean.'
+        pictures = [('scores', _scores_figure(heard, benchmark), caption, 'scores')]
+        run.figure(pictures[0][1], 'scores', caption, cell='', lead=1)
+    return _decided_page(run, found, figures, pictures, tables) if found is not None else ''
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-evaluate
 def evaluate_file(
@@ -141,8 +169,8 @@ def evaluate_file(
                 run.asked(judge.name, len(benchmark), scored, judge.signature, why=str(e))
             frames.append(frame.assign(benchmark=benchmark.name))
     judged = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
-    _show(run, judged, benchmark, statistics, decide)
-    return run.finish(), failed
+    page = _show(run, judged, benchmark, statistics, decide)
+    return run.finish(page), failed
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-share
 def check_least(
