@@ -5753,6 +5753,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                       'factlib/metaeval/trust_page.py'),
                                              'factlib.metaeval.trust_page._untested': ( 'metaeval/trust_page.html#_untested',
                                                                                         'factlib/metaeval/trust_page.py'),
+                                             'factlib.metaeval.trust_page._with_intervals': ( 'metaeval/trust_page.html#_with_intervals',
+                                                                                              'factlib/metaeval/trust_page.py'),
                                              'factlib.metaeval.trust_page.agreement_figure': ( 'metaeval/trust_page.html#agreement_figure',
                                                                                                'factlib/metaeval/trust_page.py'),
                                              'factlib.metaeval.trust_page.band_figure': ( 'metaeval/trust_page.html#band_figure',

@@ -197,8 +197,8 @@ def _say_cost(path, names, model, base_url, prices, meanings, request='', weight
 # %% ../nbs/cli.ipynb #cli-say-made
 def _say_made(out):
     "The files that `evaluate` made."
-    names = ('judgements.parquet', 'tables/scores.csv', 'tables/counts.csv', 'figures/scores.png',
-             'tables/decisions.csv', 'index.html')
+    names = ('index.html', 'judgements.parquet', 'tables/scores.csv', 'tables/counts.csv', 'tables/decisions.csv',
+             'figures/scores.png')
     click.echo(f'Results in {out}: {", ".join(name for name in names if (out/name).exists())}')
 
 # %% ../nbs/cli.ipynb #cli-evaluate-run

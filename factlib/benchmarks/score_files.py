@@ -256,7 +256,8 @@ def _rows_of_items(table, roles, ask):
         wide.rated += tuple(known.get('rated', ()))
         roles.said.append(f'Each row is a rating: {ratings[0]!r} says who rated, {ratings[1]!r} what.')
         taken = set(raters) | {_cost_name(cost, rater) for cost in beside for rater in raters}
-    taken |= {part.rpartition('=')[2] for part in listed_names(ask.cost, frame.columns)} if ask.cost else set()
+    costs = ask.cost.values() if isinstance(ask.cost, dict) else listed_names(ask.cost, frame.columns)
+    taken |= {cost if cost in frame.columns else str(cost).rpartition('=')[2] for cost in costs}
     taken |= {name for own in roles.others.values() for name in own}
     for flag, own in given.items():
         for name in own: roles.add(name, flag, 'given', f'--{flag}')

@@ -204,7 +204,7 @@ class Roles:
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-cost
 COST_UNITS = dict(cost='', costs='', price='', usd='USD', dollar='USD', dollars='USD', eur='EUR', euro='EUR',
                   euros='EUR', cents='cents', tokens='tokens') # Word of a name -> unit; '': it says none
-_COST_FILLERS = frozenset('total mean per of in judgement judgment call request api input output prompt completion'
+_COST_FILLERS = frozenset('total mean per of in out judgement judgment call request api input output prompt completion'
                           .split())
 _SCORE_FILLERS = frozenset('judge score scores rating verdict label value metadata prediction predictions'.split())
 

@@ -125,7 +125,7 @@ class Trust:
         "Who is best for its price, in sentences; empty where costs are not known."
         said = cost_sentences(self.tables['costs']) if 'costs' in self.tables else []
         loose = bool(said) and bool(self.file.clustered) and not self.file.group_given
-        return [*said[:-1], f'If rows were independent: {said[-1]}'] if loose else said
+        return [f'If rows were independent: {said[0]}', *said[1:]] if loose else said
 
     def figures(self)->list: # (name, figure, caption, table it is drawn from)
         "The pictures that the tables allow."

@@ -110,7 +110,7 @@ def cost_sentences(
     left, open_ = ([row.judge for row in rows.values() if row.worth in worth]
                    for worth in ((CHEAPEST, 'yes'), ('not yet',)))
     more = f' Not decided: {listed(open_)}.' if open_ else ''
-    said.append(f'Best for the price (each shown to agree better than all that cost less): {listed(left)}.{more}')
+    said.insert(0, f'Best for the price (each shown to agree better than all that cost less): {listed(left)}.{more}')
     return said
 
 # %% ../../nbs/metaeval/trust_costs.ipynb #trustcosts-figure
@@ -128,6 +128,7 @@ def cost_figure(
     for at, row in enumerate(shown.itertuples()):
         left = row.worth in (CHEAPEST, 'yes')
         colour = '#0072B2' if left else MUTED
+        ax.text(1.01, at, _price(row), transform=ax.get_yaxis_transform(), va='center', fontsize=8.5, color=INK)
         if is_missing(row.agreement):
             ax.text(.5 if row.measure == 'auc' else 0, at, ' not defined', va='center', fontsize=8, color=MUTED)
             continue
@@ -135,7 +136,7 @@ def cost_figure(
         ax.plot([row.agreement], [at], 'o', color=colour, markersize=6.5, markeredgewidth=1.5,
                 markerfacecolor=colour if left else 'white')
     ax.axvline(.5 if table.measure.iloc[0] == 'auc' else 0, color=INK, linewidth=.9)
-    category_ticks(ax.yaxis, [f'{row.judge} ({_price(row)})' for row in shown.itertuples()])
+    category_ticks(ax.yaxis, list(shown.judge))
     ax.set_ylim(len(shown) - .4, -.6)
     ax.xaxis.grid(True)
     ax.set_xlabel(shown_label(MEASURES[table.measure.iloc[0]], 90, 2))
@@ -143,4 +144,4 @@ def cost_figure(
     hollow = Line2D([], [], marker='o', color=MUTED, markerfacecolor='white', linestyle='', markersize=6)
     entries = [(full, 'the cheapest, or shown to be better than all cheaper ones'), (hollow, 'not shown')]
     return compose(fig, 'Agreement, from the cheapest judge to the dearest', entries,
-                   'Lines: 95 % intervals by groups.')
+                   'Lines: 95 % intervals by groups. On the right: what a judgement costs.')
