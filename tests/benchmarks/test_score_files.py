@@ -145,7 +145,8 @@ def test_roles_are_said_with_their_flags(written):
     scores = read_scores(written(rows))
     roles = scores.roles.set_index('column').role.to_dict()
     assert roles == dict(id='item', document='source', summary='text', model='system', gpt4='judge', human_1='human',
-                         human_2='human', human_mean='left out')
+                         human_2='human', human_mean='left out', gpt4_cost='cost')
+    assert scores.costs.frame.gpt4.tolist() == [.1]*40
     assert scores.clustered == 'document' and not scores.group_given
     for flag in ('--judge', '--human', '--item', '--system', '--text', '--source'):
         assert any(f'{flag} changes it' in line for line in scores.said), flag
