@@ -5598,6 +5598,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                         'factlib.metaeval.trust._result': ('metaeval/trust.html#_result', 'factlib/metaeval/trust.py'),
                                         'factlib.metaeval.trust.disagreement_table': ( 'metaeval/trust.html#disagreement_table',
                                                                                        'factlib/metaeval/trust.py'),
+                                        'factlib.metaeval.trust.items_table': ( 'metaeval/trust.html#items_table',
+                                                                                'factlib/metaeval/trust.py'),
                                         'factlib.metaeval.trust.judged_scores': ( 'metaeval/trust.html#judged_scores',
                                                                                   'factlib/metaeval/trust.py'),
                                         'factlib.metaeval.trust.trust': ('metaeval/trust.html#trust', 'factlib/metaeval/trust.py'),

@@ -277,6 +277,10 @@ def _say_trust(found, page):
     for h in found.habits[found.habits.found == True].itertuples():
         click.echo(f'{h.judge}, habit ({h.habit}): {h.said.removeprefix("found: ")}')
     click.echo(f'Page: {page}')
+    items = page.parent/'items.parquet'
+    if items.is_file():
+        click.echo(f'Texts are kept for `factlib annotate`: {items}, {items.stat().st_size/1000:,.0f} kB '
+                   '(--no-texts leaves them out).')
 
 @app.command('trust')
 @click.argument('file', type=click.Path(path_type=Path))
@@ -299,9 +303,10 @@ def _say_trust(found, page):
 @click.option('--threshold', type=float,
               help="A judge's score below which texts would be stopped: what would that catch?")
 @click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder for the page.')
+@click.option('--no-texts', is_flag=True, help='Leave out items.parquet, the texts that `factlib annotate` asks about.')
 @click.option('--json', 'as_json', is_flag=True, help='Say decisions, habits and sentences as JSON.')
 @force_option
-def trust_file(file, out, as_json, **options):
+def trust_file(file, out, no_texts, as_json, **options):
     """Say what a judge may be used for.
 
     From a file with its scores and people's to decisions: yes, no, or not yet and what it would take. FILE is a CSV,
@@ -316,7 +321,7 @@ def trust_file(file, out, as_json, **options):
     from factlib.report.results import check_results
     check_results(check_place(out))
     found = trust(file, **options)
-    page = write_trust(found, out)
+    page = write_trust(found, out, texts=not no_texts)
     if as_json: click.echo(json.dumps(found.to_dict() | dict(page=str(page)), indent=1, ensure_ascii=False))
     else: _say_trust(found, page)
 
