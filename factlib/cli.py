@@ -630,6 +630,16 @@ def _quota(texts):
     return quotas
 
 # %% ../nbs/cli.ipynb #cli-annotate
+def _export(store, form, folder):
+    "Write what a store holds, and say what for."
+    from factlib.apps.annotate import Store
+    with Store(store) as kept:
+        if kept.form != form: raise BadInput(f'{str(store)!r} holds answers of the form {kept.form}, not of {form}.')
+        paths = kept.export(check_place(folder))
+    for path in paths: click.echo(path)
+    labels = next((path for path in paths if path.name == 'labels.jsonl'), None)
+    if labels: click.echo(f'Next: factlib trust {labels} --group group --out DIR')
+
 @app.command('annotate')
 @click.argument('form')
 @click.argument('data', type=click.Path(path_type=Path))
@@ -648,12 +658,16 @@ def _quota(texts):
 @click.option('--draw', type=click.IntRange(1), help='Of a folder of results: so many texts are drawn.')
 @click.option('--by', type=click.Choice(['random', 'unsure']), help='Of results: how they are drawn.')
 @click.option('--judge', default='', help='Of results: which evaluator is unsure; by default the first one.')
+@click.option('--export', type=click.Path(path_type=Path, file_okay=False),
+              help='Serve nothing: write the answers that the store holds into this folder.')
 @force_option
-def annotate_items(form, data, store, annotators, host, allow_host, port, seed, shared, quota, labels, draw, by, judge):
+def annotate_items(form, data, store, annotators, host, allow_host, port, seed, shared, quota, labels, draw, by, judge,
+                   export):
     """Serve pages on which people judge.
 
     FORM is compare, claims, criteria or facts. DATA are rows (.jsonl or .parquet), sheets of MontageLie, or a folder
-    that `factlib evaluate` made. Each row has an id; these fields go with the forms, those in brackets may be missing:
+    that `factlib evaluate` or `factlib trust` made. Each row has an id; these fields go with the forms, those in
+    brackets may be missing:
 
     \b
     compare   question, texts {MAKER: TEXT, MAKER: TEXT}, [reference, level, bases {MAKER: TEXT}]
@@ -664,13 +678,15 @@ def annotate_items(form, data, store, annotators, host, allow_host, port, seed, 
 
     \b
     factlib annotate compare pairs.jsonl --store pairs.db --annotators Ann,Bob
-    factlib annotate facts outputs/replies --store labels.db --draw 100 --by unsure
+    factlib annotate facts outputs/trust --store labels.db --draw 100 --by unsure
     factlib annotate claims turns.jsonl --store claims.db --annotators A,B,C --shared 10 --quota dataset=ais:40,begin:20
 
     It prints a line with NAME and ADDRESS for each person, and one for the overview. Whoever has an address is that
-    person. Ctrl-C ends it; the same command again goes on.
+    person. Ctrl-C ends it; the same command again goes on, and with --export DIR it writes the answers: labels.jsonl
+    for `factlib trust` where the texts came from results.
     """
     from factlib.apps.annotate import serve
+    if export: return _export(store, form, export)
     options = dict(labels=labels) if labels else {}
     names = tuple(name.strip() for name in annotators.split(','))
     with serve(form, data, store, names, host, port, seed, shared=shared, quotas=_quota(quota), n=draw, by=by or '',
