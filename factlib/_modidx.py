@@ -8,6 +8,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                       'factlib/apps/annotate.py'),
                                        'factlib.apps.annotate.Annotation.__init__': ( 'apps/annotate.html#annotation.__init__',
                                                                                       'factlib/apps/annotate.py'),
+                                       'factlib.apps.annotate.Annotation.behind': ( 'apps/annotate.html#annotation.behind',
+                                                                                    'factlib/apps/annotate.py'),
                                        'factlib.apps.annotate.Annotation.close': ( 'apps/annotate.html#annotation.close',
                                                                                    'factlib/apps/annotate.py'),
                                        'factlib.apps.annotate.Annotation.is_private': ( 'apps/annotate.html#annotation.is_private',

@@ -10,6 +10,7 @@ __all__ = ['app', 'main', 'list_experiments', 'run', 'evaluate_own', 'trust_file
 # %% ../nbs/cli.ipynb #cli-imports
 import json, re, sys, warnings
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -648,6 +649,9 @@ def _export(store, form, folder):
 @click.option('--host', default='127.0.0.1', show_default=True,
               help='Address to listen on. Any other lets other machines in, over plain HTTP.')
 @click.option('--allow-host', multiple=True, metavar='NAME', help='Name of a proxy before it; may be repeated.')
+@click.option('--base', default='', metavar='URL',
+              help='Where a proxy has it, such as https://HOST/user/ME/proxy/{port}/ of jupyter-server-proxy: HOST is '
+                   'allowed, and addresses are printed as they are there.')
 @click.option('--port', default=0, show_default=True, help='0: any.')
 @click.option('--seed', default=0, show_default=True, help='Of all that is drawn.')
 @click.option('--shared', default=0, help='So many groups are for all; the others are dealt, one person each.')
@@ -661,8 +665,8 @@ def _export(store, form, folder):
 @click.option('--export', type=click.Path(path_type=Path, file_okay=False),
               help='Serve nothing: write the answers that the store holds into this folder.')
 @force_option
-def annotate_items(form, data, store, annotators, host, allow_host, port, seed, shared, quota, labels, draw, by, judge,
-                   export):
+def annotate_items(form, data, store, annotators, host, allow_host, base, port, seed, shared, quota, labels, draw, by,
+                   judge, export):
     """Serve pages on which people judge.
 
     FORM is compare, claims, criteria or facts. DATA are rows (.jsonl or .parquet), sheets of MontageLie, or a folder
@@ -688,9 +692,11 @@ def annotate_items(form, data, store, annotators, host, allow_host, port, seed, 
     from factlib.apps.annotate import serve
     if export: return _export(store, form, export)
     options = dict(labels=labels) if labels else {}
-    names = tuple(name.strip() for name in annotators.split(','))
+    names, proxy = tuple(name.strip() for name in annotators.split(',')), urlsplit(base).hostname
+    if base and not proxy: raise BadInput(f'--base is an address such as https://HOST/proxy/{{port}}/, not {base!r}.')
     with serve(form, data, store, names, host, port, seed, shared=shared, quotas=_quota(quota), n=draw, by=by or '',
-               judge=judge, allow=allow_host, **options) as served:
+               judge=judge, allow=(*allow_host, *([proxy] if proxy else [])), **options) as served:
         for sentence in served.said: click.echo(sentence, err=True)
-        for name, address in (served.urls | dict(overview=served.overview_url)).items(): click.echo(f'{name} {address}')
+        addresses = served.behind(base) if base else served.urls | dict(overview=served.overview_url)
+        for name, address in addresses.items(): click.echo(f'{name} {address}')
         served.wait()

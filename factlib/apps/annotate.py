@@ -83,6 +83,14 @@ class Annotation:
         "Where the one who runs it looks."
         return self.server.addresses['overview']
 
+    def behind(self,
+        base:str, # Where a proxy has the server, such as 'https://hub.example/user/me/proxy/{port}/'
+    )->dict: # Annotator, and 'overview' -> address there
+        "The addresses as a browser needs them that reaches the server by a proxy alone."
+        start = base.replace('{port}', str(self.server.access.port)).rstrip('/')
+        own = self.urls | dict(overview=self.overview_url)
+        return {name: f'{start}/{address.split("/", 3)[3]}' for name, address in own.items()}
+
     @property
     def is_private(self)->bool:
         "Can only this machine reach it?"
@@ -186,8 +194,6 @@ def show(
     name = str(Path(store).resolve())
     if before := _SHOWN.pop(name, None): before.close()
     _SHOWN[name] = served = serve(form, data, store, (annotator,), **options)
-    address = served.urls[annotator]
-    if base: address = base.format(port=served.server.access.port).rstrip('/') + '/' + address.split('/', 3)[3]
-    frame = IFrame(address, width='100%', height=height)
+    frame = IFrame(served.behind(base)[annotator] if base else served.urls[annotator], width='100%', height=height)
     setattr(frame, 'annotation', served)
     return frame
