@@ -656,8 +656,8 @@ def _export(store, form, folder):
 @click.option('--seed', default=0, show_default=True, help='Of all that is drawn.')
 @click.option('--shared', default=0, help='So many groups are for all; the others are dealt, one person each.')
 @click.option('--quota', multiple=True, metavar='FIELD=VALUE:N,...',
-              help='At least so many groups of each value; FIELD+FIELD=VALUE+VALUE:N for several at once. May be '
-                   'repeated; what no quota asks for is left out.')
+              help='So many groups of each value; FIELD+FIELD=VALUE+VALUE:N for several at once, at least so many '
+                   'where it lies within another. May be repeated; what no quota asks for is left out.')
 @click.option('--labels', type=click.Choice(['supported', 'fables']), help='Of facts: two labels, or FABLES\'s four.')
 @click.option('--draw', type=click.IntRange(1), help='Of a folder of results: so many texts are drawn.')
 @click.option('--by', type=click.Choice(['random', 'unsure']), help='Of results: how they are drawn.')

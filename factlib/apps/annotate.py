@@ -109,7 +109,7 @@ class Annotation:
         self.server.wait()
 
 def _plan(rows, items, own, names, plan, shared, quotas, seed):
-    "Annotator -> ids."
+    "Annotator -> ids; what is to be said."
     ids = {item['id'] for item in items}
     if own is not None:
         if plan is not None or shared or quotas: raise BadInput('Sheets are a plan already: leave out other ones.')
@@ -117,15 +117,15 @@ def _plan(rows, items, own, names, plan, shared, quotas, seed):
         if strange and names != ['A']:
             raise BadInput(f'There is no sheet of {strange[0]}; there are those of {", ".join(own)}.')
         own = own if strange else {name: own[name] for name in names}
-        return {name: [str(id) for id in listed] for name, listed in own.items()}
+        return {name: [str(id) for id in listed] for name, listed in own.items()}, []
     if plan is None and (shared or quotas): plan = assign(rows, names, shared or 0, quotas, seed)
-    if plan is None: return {name: [item['id'] for item in items] for name in names}
-    of = plan.of if isinstance(plan, Plan) else plan
+    if plan is None: return {name: [item['id'] for item in items] for name in names}, []
+    of, more = (plan.of, plan.said) if isinstance(plan, Plan) else (plan, [])
     for name in names:
         if not of.get(name): raise BadInput(f'The plan has nothing for {name}.')
         lost = [id for id in of[name] if id not in ids]
         if lost: raise BadInput(f'The plan gives {name} the item {lost[0]!r}, which is not in the data.')
-    return {name: list(of[name]) for name in names}
+    return {name: list(of[name]) for name in names}, more
 
 def serve(
     form:str, # Which of `FORMS`
@@ -154,7 +154,7 @@ def serve(
                   if x is not None and x != ''}
     rows, own, population, said = _rows_of(form, data, draw, seed)
     items = made.items(rows)
-    whose = _plan(rows, items, own, names, plan, shared, quotas, seed)
+    whose, more = _plan(rows, items, own, names, plan, shared, quotas, seed)
     if own is not None: check_names(whose)
     told = {name: x for name, x in options.items() if isinstance(x, (str, int, float))} # a decomposer's claims are kept
     kept, fresh = Store(store), False
@@ -169,7 +169,7 @@ def serve(
         if fresh: kept.remove()
         kept.close()
         raise
-    served = Annotation(server, kept, doors, said)
+    served = Annotation(server, kept, doors, [*said, *more])
     if not served.is_private:
         warnings.warn('Other machines can reach these pages, and HTTP is not private: whoever sees the traffic sees '
                       'texts, answers and tokens. A proxy with TLS is better.', stacklevel=2)

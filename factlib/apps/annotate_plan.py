@@ -8,7 +8,7 @@ __all__ = ['check_names', 'Plan', 'assign', 'chances', 'systematic', 'Results', 
 # %% ../../nbs/apps/annotate_plan.ipynb #annotate_plan-imports
 import json, re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,18 +48,65 @@ class _Groups:
         return [g for g in self.order
                 if any(tuple(str(row.get(f)) for f in fields) == value for row in self.rows[g])]
 
-    def fill(self, fields, value, n):
+    def fill(self, quota):
         "Draw until so many groups have the value."
-        there = self.having(fields, value)
+        there = self.having(quota.fields, quota.value)
         drawn = [g for g in there if g in self.chosen]
         free = [g for g in there if g not in self.chosen]
-        words = ' and '.join(f'{f} {v!r}' for f, v in zip(fields, value))
-        if len(drawn) + len(free) < n:
-            raise BadInput(f'{n} groups with {words} are asked for, and there are {len(there)}: ask for fewer.')
-        for g in free[:max(0, n - len(drawn))]: self.chosen[g] = words
+        if len(there) < quota.n:
+            raise BadInput(f'{quota.n} groups with {quota.words} are asked for, and there are {len(there)}: '
+                           'ask for fewer.')
+        for g in free[:max(0, quota.n - len(drawn))]: self.chosen[g] = quota.words
+
+    def mend(self, quotas):
+        "Exchange as few groups as possible, so that the least is beyond the quotas. -> sentences on what still is."
+        members = [set(self.having(q.fields, q.value)) for q in quotas]
+        outer = [i for i, q in enumerate(quotas) if not any(other.holds(q) for other in quotas)]
+        beyond = lambda: {i: len(members[i] & set(self.chosen)) - quotas[i].n for i in outer}
+        if any(beyond().values()):
+            alike: dict = {} # which quotas a group counts for, is it drawn -> groups
+            for g in self.order:
+                met = tuple(i for i, own in enumerate(members) if g in own)
+                if met: alike.setdefault((met, g in self.chosen), []).append(g)
+            taken = _least_excess([(*kind, len(own)) for kind, own in alike.items()], [q.n for q in quotas], outer)
+            kept = [(g, met) for ((met, _), own), n in zip(alike.items(), taken) for g in own[:n]]
+            self.chosen = {g: self.chosen.get(g) or quotas[met[0]].words for g, met in kept}
+        return [f'Groups with {quotas[i].words}: {quotas[i].n} asked for, {quotas[i].n + more} drawn, because the quotas '
+                'can\'t all be met with fewer.' for i, more in beyond().items() if more]
+
+def _least_excess(kinds, wanted, outer):
+    "How many groups of each kind (quotas that it counts for, is it drawn, how many) to take."
+    import scipy.optimize as so
+    n, n_outer = len(kinds), len(outer)
+    counts = np.zeros((len(wanted), n + n_outer)) # of each quota; behind the kinds, what is beyond it
+    for k, (met, _, _) in enumerate(kinds): counts[list(met), k] = 1
+    for k, i in enumerate(outer): counts[i, n + k] = -1
+    sizes = np.array([size for _, _, size in kinds])
+    most = [wanted[i] if i in outer else np.inf for i in range(len(wanted))]
+    dear = 2*sizes.sum() + 1 # one beyond a quota is worse than any exchange
+    cost = [-1 if drawn else 1 for _, drawn, _ in kinds] + [dear]*n_outer
+    bounds = so.Bounds(0, np.append(sizes, np.full(n_outer, np.inf)))
+    found = so.milp(cost, integrality=np.ones(n + n_outer), bounds=bounds, options=dict(mip_rel_gap=0),
+                    constraints=so.LinearConstraint(counts, wanted, most))
+    if found.x is None: raise RuntimeError(f'No plan was found: {found.message}') # all groups together are one
+    return [round(x) for x in found.x[:n]]
+
+class _Quota(NamedTuple):
+    "So many groups that have a row with these values of these fields."
+    fields: tuple
+    value: tuple # Texts
+    n: int
+
+    @property
+    def words(self): return ' and '.join(f'{f} {v!r}' for f, v in zip(self.fields, self.value))
+
+    def holds(self, other):
+        "Is the other one a narrower one within this one?"
+        mine, its = dict(zip(self.fields, self.value)), dict(zip(other.fields, other.value))
+        return mine.items() < its.items()
 
 def _quotas(quotas):
-    "(fields, values, number), the narrowest first."
+    "`_Quota`s, the narrowest first."
     found = []
     for fields, wanted in (quotas or {}).items():
         fields = (fields,) if isinstance(fields, str) else tuple(fields)
@@ -69,8 +116,8 @@ def _quotas(quotas):
             value = tuple(map(str, value)) if isinstance(value, tuple) else (str(value),)
             if len(value) != len(fields):
                 raise BadInput(f'A quota of {", ".join(fields)} needs as many values, not {", ".join(value)}.')
-            found.append((fields, value, check_count(n, f'The quota of {", ".join(value)}')))
-    return sorted(found, key=lambda quota: -len(quota[0]))
+            found.append(_Quota(fields, value, check_count(n, f'The quota of {", ".join(value)}')))
+    return sorted(found, key=lambda quota: -len(quota.fields))
 
 # %% ../../nbs/apps/annotate_plan.ipynb #annotate_plan-assign
 @dataclass
@@ -79,23 +126,26 @@ class Plan:
     of: dict           # Annotator -> ids, in the order in which they are shown
     shared: list       # Ids that all get
     table: DataFrame   # One row for each annotator and item: annotator, item, group, shared, chosen_for (which quota)
+    said: list = field(default_factory=list) # Sentences on quotas that more groups meet than were asked for
 
 def assign(
     items, # Rows with id, group and what quotas name: dicts, a frame or a file
     annotators, # Names
     shared:int=0, # So many groups are for all; the others are dealt one by one
-    quotas:dict|None=None, # Field (or several in a tuple) -> value (values) -> fewest groups; None: all groups
+    quotas:dict|None=None, # Field (or several in a tuple) -> value (values) -> groups; None: all groups
     seed:int|str=0, # Of the draw and the orders
 )->Plan:
     """A plan. Items for training are for all. Too few groups for a quota, or for what is shared, are a `BadInput` with
-    the numbers."""
+    the numbers; where quotas can't all be met exactly, more groups are drawn, and `said` has the numbers."""
     import pandas as pd
     rows, names = read_rows(items), check_names(annotators)
     ids = [row.get('id') for row in rows]
     if any(is_missing(id) for id in ids): raise BadInput('A row has no \'id\', so it can\'t be planned.')
     training = [str(row['id']) for row in rows if row.get('training')]
     groups = _Groups([row for row in rows if not row.get('training')], seed)
-    for quota in _quotas(quotas): groups.fill(*quota)
+    wanted = _quotas(quotas)
+    for quota in wanted: groups.fill(quota)
+    said = groups.mend(wanted)
     chosen = [g for g in groups.order if g in groups.chosen] if quotas else groups.order
     shared = check_count(shared, 'shared')
     if shared > len(chosen):
@@ -113,7 +163,8 @@ def assign(
         table += [dict(annotator=name, item=id, group=g, shared=g in chosen[:shared],
                        chosen_for=groups.chosen.get(g, '')) for id, g in drawn]
     together = [str(row['id']) for g in chosen[:shared] for row in groups.rows[g]]
-    return Plan(plan, together, pd.DataFrame(table, columns=['annotator', 'item', 'group', 'shared', 'chosen_for']))
+    columns = ['annotator', 'item', 'group', 'shared', 'chosen_for']
+    return Plan(plan, together, pd.DataFrame(table, columns=columns), said)
 
 # %% ../../nbs/apps/annotate_plan.ipynb #annotate_plan-draw
 def chances(

@@ -1,5 +1,6 @@
 "Who gets what: shared, dealt, quotas, shortages in numbers; texts drawn with known chances, and what comes of them."
 import csv
+import itertools
 import json
 from collections import Counter
 
@@ -43,6 +44,67 @@ def test_quotas():
     assert datasets == dict(ais=6, begin=4)
     assert sum(int(g[1:]) < 6 for g in table.group) >= 3
     assert Counter(table.chosen_for)["dataset 'ais' and kind 'rare'"] == 2
+
+def crossed(*groups):
+    "Rows of groups named by their datasets and kinds: each 'dataset/kind', several rows with + between them."
+    return [dict(id=f'{g}.{n}', group=f'g{g}', **dict(zip(('dataset', 'kind'), row.split('/'))))
+            for g, group in enumerate(groups) for n, row in enumerate(group.split('+'))]
+
+def counts(plan, given, quotas):
+    "(field, value) -> groups that have it."
+    own = {row['group'] for row in given if row['id'] in plan.of['A']}
+    return {(f, v): len({row['group'] for row in given if row['group'] in own and row[f] == v})
+            for f, wanted in quotas.items() for v in wanted}
+
+@pytest.mark.parametrize('seed', range(8))
+def test_crossed_quotas_are_met_exactly_where_they_can_be(seed):
+    given = crossed(*['ais/rare', 'begin/rare']*3, *['ais/other', 'begin/other']*30)
+    quotas = dict(dataset=dict(ais=5, begin=5), kind=dict(rare=3, other=7))
+    plan = assign(given, 'A', quotas=quotas, seed=seed)
+    assert counts(plan, given, quotas) == {('dataset', 'ais'): 5, ('dataset', 'begin'): 5, ('kind', 'rare'): 3,
+                                           ('kind', 'other'): 7}
+    assert plan.said == [] and all(plan.table.chosen_for)
+
+def test_what_can_not_be_exact_is_told():
+    "All that is rare is of ais, so five of it are five of ais; and one group is of both."
+    given = crossed(*['ais/rare']*5, *['begin/other']*5, 'ais/other+begin/other')
+    plan = assign(given, 'A', quotas=dict(dataset=dict(ais=3), kind=dict(rare=5)))
+    why = "because the quotas can't all be met with fewer."
+    assert plan.said == [f"Groups with dataset 'ais': 3 asked for, 5 drawn, {why}"]
+    plan = assign(given, 'A', quotas=dict(dataset=dict(ais=0, begin=6)))
+    assert plan.said == [f"Groups with dataset 'ais': 0 asked for, 1 drawn, {why}"]
+
+def test_a_draw_that_is_exact_is_not_touched():
+    "Quotas within quotas are minima: what is beyond them stays, and nothing is said."
+    given = crossed(*['ais/rare']*20, *['ais/other']*20)
+    quotas = {'dataset': dict(ais=20), ('dataset', 'kind'): {('ais', 'rare'): 2}}
+    drawn = [assign(given, 'A', quotas=quotas, seed=seed) for seed in range(40)]
+    rare = [counts(plan, given, dict(kind=dict(rare=2)))['kind', 'rare'] for plan in drawn]
+    assert min(rare) >= 2 and 9 < np.mean(rare) < 13 # 2 and a half of the other 18
+    assert all(len(plan.of['A']) == 20 and plan.said == [] for plan in drawn)
+
+def test_no_plan_has_less_beyond_its_quotas():
+    "All sets of groups of small random plans, by hand."
+    rng, mended = np.random.default_rng(5), 0
+    for trial in range(60):
+        names = [f'{d}/{k}' for d in 'ab' for k in 'xyz']
+        given = crossed(*['+'.join(rng.choice(names, 1 + (rng.random() < .3), replace=False)) for _ in range(9)])
+        there = counts(assign(given, 'A'), given, dict(dataset=dict(a=0, b=0), kind=dict(x=0, y=0)))
+        quotas: dict = {}
+        for (f, v), most in there.items(): quotas.setdefault(f, {})[v] = int(rng.integers(0, most + 1))
+        if not any(n for wanted in quotas.values() for n in wanted.values()): continue
+        plan = assign(given, 'A', quotas=quotas, seed=trial)
+        groups: dict = {}
+        for row in given: groups.setdefault(row['group'], set()).update((f, row[f]) for f in quotas)
+        wanted = {(f, v): n for f, own in quotas.items() for v, n in own.items()}
+        def beyond(chosen): return [sum(key in groups[g] for g in chosen) - n for key, n in wanted.items()]
+        least = min(sum(b) for size in range(10) for chosen in itertools.combinations(groups, size)
+                    if min(b := beyond(chosen)) >= 0)
+        own = beyond(set(plan.table.group))
+        assert min(own) >= 0 and sum(own) == least, (trial, wanted)
+        assert len(plan.said) == sum(b > 0 for b in own)
+        mended += least > 0
+    assert mended > 5
 
 @pytest.mark.parametrize('wrong, said', [
     (dict(quotas={'dataset': dict(ais=11)}), "11 groups with dataset 'ais' are asked for, and there are 10"),

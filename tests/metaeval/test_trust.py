@@ -311,7 +311,7 @@ def test_texts_are_kept_for_people(tmp_path):
     assert 'items.parquet' in json.loads((page.parent/'result.json').read_text())['sha256']
     write_trust(found, tmp_path/'out', texts=False)
     assert not (page.parent/'items.parquet').exists()
-    assert not (write_trust(small(), tmp_path/'bare').parent/'items.parquet').exists() # no column of texts
+    assert not (write_trust(trust(small()), tmp_path/'bare').parent/'items.parquet').exists() # no column of texts
 
 def test_hostile_texts_and_names_are_escaped(tmp_path):
     bad = '</p><script>alert(1)</script>'
