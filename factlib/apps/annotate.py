@@ -10,7 +10,7 @@ __all__ = ['MOST_SENT', 'sheet_rows', 'Annotation', 'serve', 'show', 'FORMS', 'O
 import warnings
 from pathlib import Path
 
-from .annotate_forms import FORMS, make_form, read_rows
+from .annotate_forms import FORMS, make_form, read_rows, whole_number
 from .annotate_overview import Overview, OverviewPages, import_preferences, overview
 from .annotate_page import AnnotatorPages
 from .annotate_plan import Plan, assign, check_names, results_rows
@@ -120,12 +120,13 @@ def _plan(rows, items, own, names, plan, shared, quotas, seed):
         return {name: [str(id) for id in listed] for name, listed in own.items()}, []
     if plan is None and (shared or quotas): plan = assign(rows, names, shared or 0, quotas, seed)
     if plan is None: return {name: [item['id'] for item in items] for name in names}, []
-    of, more = (plan.of, plan.said) if isinstance(plan, Plan) else (plan, [])
+    given, more = (plan.of, plan.said) if isinstance(plan, Plan) else (plan, [])
+    of = {name: [str(whole_number(id)) for id in own] for name, own in given.items()}
     for name in names:
         if not of.get(name): raise BadInput(f'The plan has nothing for {name}.')
         lost = [id for id in of[name] if id not in ids]
         if lost: raise BadInput(f'The plan gives {name} the item {lost[0]!r}, which is not in the data.')
-    return {name: list(of[name]) for name in names}, more
+    return {name: of[name] for name in names}, more
 
 def serve(
     form:str, # Which of `FORMS`

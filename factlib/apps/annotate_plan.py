@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .annotate_forms import read_rows
+from .annotate_forms import read_rows, whole_number
 from ..core.checks import check_choice, check_count
 from ..core.files import read_parquet
 from ..core.records import BadInput, DataFrame, is_missing
@@ -46,7 +46,7 @@ class _Groups:
     def having(self, fields, value):
         "Groups with a row whose fields have these values."
         return [g for g in self.order
-                if any(tuple(str(row.get(f)) for f in fields) == value for row in self.rows[g])]
+                if any(tuple(str(whole_number(row.get(f))) for f in fields) == value for row in self.rows[g])]
 
     def fill(self, quota):
         "Draw until so many groups have the value."
@@ -113,7 +113,7 @@ def _quotas(quotas):
         if not isinstance(wanted, dict):
             raise BadInput(f'The quota of {", ".join(fields)} has to say how many of each value.')
         for value, n in wanted.items():
-            value = tuple(map(str, value)) if isinstance(value, tuple) else (str(value),)
+            value = tuple(str(whole_number(x)) for x in (value if isinstance(value, tuple) else (value,)))
             if len(value) != len(fields):
                 raise BadInput(f'A quota of {", ".join(fields)} needs as many values, not {", ".join(value)}.')
             found.append(_Quota(fields, value, check_count(n, f'The quota of {", ".join(value)}')))

@@ -131,6 +131,21 @@ def test_a_plan_is_served(tmp_path):
                         (dict(A=['f1'], B=['f0']), 'another plan for A')):
         with pytest.raises(BadInput, match=said): serve('facts', given, tmp_path/'a.db', ('A', 'B'), plan=wrong)
 
+def test_numbers_that_a_frame_made_floats(tmp_path):
+    "A column with a missing cell: 1.0 is the item 1, in rows, groups, quotas and plans."
+    frame = pd.DataFrame([dict(id=i, group=g, level=i % 2, claim='Bob left.', source='Bob stayed.')
+                          for i, g in ((1, 7), (2, 7), (3, None))]).astype(dict(id=float, level=float))
+    plan = assign(frame, 'A', quotas=dict(level={1: 2}))
+    assert sorted(plan.of['A']) == ['1', '2', '3'] and set(plan.table.group) == {'7', '3'}
+    for own in (plan, dict(A=[1, 2, 3])):
+        with serve('facts', frame, tmp_path/'a.db', plan=dict(A=sorted(own.of['A'])) if own is plan else own) as served:
+            assert list(served.store.items()) == ['1', '2', '3']
+    with pytest.raises(BadInput, match="id '1' is in row 1 and again in row 2"):
+        serve('facts', [dict(row, id=id) for row, id in zip(fact_rows(2), (1., '1'))], tmp_path/'b.db')
+    for id in (1.5, True, 'a\nb', float('inf')):
+        with pytest.raises(BadInput, match="has the 'id' .*a whole number or a short text in one line"):
+            serve('facts', [dict(fact_rows(1)[0], id=id)], tmp_path/'b.db')
+
 # Results of an evaluator
 
 @pytest.fixture(scope='module')
