@@ -71,8 +71,9 @@ class _Groups:
             taken = _least_excess([(*kind, len(own)) for kind, own in alike.items()], [q.n for q in quotas], outer)
             kept = [(g, met) for ((met, _), own), n in zip(alike.items(), taken) for g in own[:n]]
             self.chosen = {g: self.chosen.get(g) or quotas[met[0]].words for g, met in kept}
-        return [f'Groups with {quotas[i].words}: {quotas[i].n} asked for, {quotas[i].n + more} drawn, because the quotas '
-                'can\'t all be met with fewer.' for i, more in beyond().items() if more]
+        why = 'because the quotas can\'t all be met with fewer.'
+        return [f'Groups with {quotas[i].words}: {quotas[i].n} asked for, {quotas[i].n + more} drawn, {why}'
+                for i, more in beyond().items() if more]
 
 def _least_excess(kinds, wanted, outer):
     "How many groups of each kind (quotas that it counts for, is it drawn, how many) to take."
