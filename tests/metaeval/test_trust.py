@@ -286,6 +286,24 @@ def test_the_folder_and_its_tables(planted, tmp_path):
     for path in re.findall(r'(?:href|src)="((?:tables|figures)/[^"]+)"', html): assert (page.parent/path).is_file()
     for anchor in re.findall(r'href="#([^"]+)"', html): assert f'id="{anchor}"' in html, anchor
 
+def test_texts_are_kept_for_people(tmp_path):
+    "As they were read, half characters aside; more is better; labels without an order stay words."
+    lines = [dict(id=f'i{i}', doc=f'd{i // 3}', summary=f'It <b>ran</b> \ud800 {i}.', article=None if i == 1 else 'It ran.',
+                  gpt_errors=i % 5, llm_kind=('fact', 'tone', 'style')[i % 3], human=i % 2) for i in range(30)]
+    (tmp_path/'s.jsonl').write_text(''.join(json.dumps(line) + '\n' for line in lines))
+    found = trust(tmp_path/'s.jsonl', judge='-gpt_errors,llm_kind', human='human', group='doc')
+    page = write_trust(found, tmp_path/'out')
+    kept = pd.read_parquet(page.parent/'items.parquet')
+    assert list(kept) == ['item', 'row', 'group', 'text', 'source', 'gpt_errors', 'llm_kind']
+    assert kept.text.tolist() == [f'It <b>ran</b> \ufffd {i}.' for i in range(30)]
+    assert pd.isna(kept.source[1]) and kept.source[2] == 'It ran.' and kept.group[29] == 'd9'
+    assert kept.gpt_errors.tolist() == [4 - i % 5 for i in range(30)]
+    assert kept.llm_kind.tolist() == [line['llm_kind'] for line in lines]
+    assert 'items.parquet' in json.loads((page.parent/'result.json').read_text())['sha256']
+    write_trust(found, tmp_path/'out', texts=False)
+    assert not (page.parent/'items.parquet').exists()
+    assert not (write_trust(trust(small()), tmp_path/'bare').parent/'items.parquet').exists() # no column of texts
+
 def test_hostile_texts_and_names_are_escaped(tmp_path):
     bad = '</p><script>alert(1)</script>'
     file = small(text=[bad]*60, system=[f'<b>{i % 2}' for i in range(60)])
