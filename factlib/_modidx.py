@@ -6671,6 +6671,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                        'factlib/papers/montagelie/printed.py'),
                                                    'factlib.papers.montagelie.printed._texts_of': ( 'papers/montagelie/printed.html#_texts_of',
                                                                                                     'factlib/papers/montagelie/printed.py'),
+                                                   'factlib.papers.montagelie.printed._unscored_rows': ( 'papers/montagelie/printed.html#_unscored_rows',
+                                                                                                         'factlib/papers/montagelie/printed.py'),
                                                    'factlib.papers.montagelie.printed._with_counts': ( 'papers/montagelie/printed.html#_with_counts',
                                                                                                        'factlib/papers/montagelie/printed.py'),
                                                    'factlib.papers.montagelie.printed._words': ( 'papers/montagelie/printed.html#_words',

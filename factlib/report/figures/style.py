@@ -267,20 +267,21 @@ def panel_grid(
     axes = fig.subplots(down, across, squeeze=False, sharex=across_x, sharey=across_y).ravel()
     for ax in axes[len(facets):]: ax.remove()
     for ax, facet in zip(axes, facets):
-        if facet != '': ax.set_title(shown_label(facet, int(width / across * 8), 3), fontweight='bold')
+        if facet != '': ax.set_title(shown_label(facet, int(width / across * 8), 6), fontweight='bold')
     return fig, dict(zip(facets, axes))
 
 # %% ../../../nbs/report/figures/style.ipynb #style-legend
 def _legend(fig, entries):
     "A legend of (handle, text) pairs in as many columns as fit."
     texts = [shown_label(text, 90, 1) for _, text in entries]
+    long = 4 if any(handle.get_linestyle() in DASHES[1:] for handle, _ in entries) else 1.6 # letters
     def wide(columns):
         parts = np.array_split(np.array(texts, object), columns)
-        return sum(max(map(len, part)) * LETTER + .55 for part in parts) # inches
+        return sum(max(map(len, part)) * LETTER + .35 + .125 * long for part in parts) # inches
     columns = next((k for k in range(len(texts), 1, -1) if wide(k) < fig.get_figwidth() - .1), 1)
     numbered = [f'{i}' for i in range(len(entries))] # a label that starts with "_" would be left out
     legend = fig.legend([handle for handle, _ in entries], numbered, ncols=columns, loc='upper left',
-        bbox_to_anchor=(0, 1), borderaxespad=0, borderpad=0, handlelength=1.6, columnspacing=1.6)
+        bbox_to_anchor=(0, 1), borderaxespad=0, borderpad=0, handlelength=long, columnspacing=1.6)
     for shown, text in zip(legend.get_texts(), texts): shown.set_text(text)
     return legend
 
