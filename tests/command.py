@@ -45,8 +45,6 @@ def shell_engine():
     class ShellEngine(Engine):
         @classmethod
         def execute_managed_notebook(cls, manager, kernel_name, **options):
-            # papermill writes the notebook twice a cell, for whoever is killed; nobody is here, and it writes the end
-            manager.output_path = None
             shell = CaptureShell()
             if LOADED in os.environ: Path(os.environ[LOADED]).write_text(json.dumps(loaded_modules()))
             try:
