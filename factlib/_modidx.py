@@ -5145,6 +5145,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                          'factlib.metaeval.damage._width': ('metaeval/damage.html#_width', 'factlib/metaeval/damage.py'),
                                          'factlib.metaeval.damage._with_means': ( 'metaeval/damage.html#_with_means',
                                                                                   'factlib/metaeval/damage.py'),
+                                         'factlib.metaeval.damage._within': ('metaeval/damage.html#_within', 'factlib/metaeval/damage.py'),
                                          'factlib.metaeval.damage._worst_case': ( 'metaeval/damage.html#_worst_case',
                                                                                   'factlib/metaeval/damage.py'),
                                          'factlib.metaeval.damage.deltas': ('metaeval/damage.html#deltas', 'factlib/metaeval/damage.py'),

@@ -60,10 +60,14 @@ def _worst_case(d, spread):
     "Between what the mean lies, whatever is missing: the interval of a `Result`; none where the scale has no ends."
     return Result(None) if spread is None else bounds_paired(d, [0]*len(d), -spread, spread)
 
-def _test_cells(t, worst, size, critical):
+def _within(x, spread):
+    "The end of an interval, which no mean of such differences is beyond."
+    return x if x is None or spread is None else max(-spread, min(spread, x))
+
+def _test_cells(t, spread, worst, size, critical):
     "The row that these results make."
-    return dict(asked=t.asked, scored=t.n, missing=t.asked - t.n,
-                mean=t.estimate, ci_low=t.low, ci_high=t.high, worst_low=worst.low, worst_high=worst.high,
+    return dict(asked=t.asked, scored=t.n, missing=t.asked - t.n, mean=t.estimate,
+                ci_low=_within(t.low, spread), ci_high=_within(t.high, spread), worst_low=worst.low, worst_high=worst.high,
                 t=t.statistic, df=t.df, p=None if t.statistic is None else t.p, critical=critical,
                 effect=size.estimate, effect_low=size.low, effect_high=size.high, note=t.note)
 
@@ -76,7 +80,8 @@ def test_row(
     """Eq 5.1: t = mean / (sd / sqrt(n)), sd with ddof 1, over the documents that have both scores.
 
     - asked, scored, missing: numbers of documents
-    - mean, ci_low, ci_high: of the differences, with its 95 % interval; a bound where all are the same
+    - mean, ci_low, ci_high: of the differences, with its 95 % interval, cut off at what a difference can be; a bound
+      where all are the same
     - worst_low, worst_high: bounds of the mean, whatever is missing
     - t, df, p: two-sided test, none where all are the same; critical: the one-sided test's t
     - effect, effect_low, effect_high: d_z with its 95 % interval
@@ -85,7 +90,7 @@ def test_row(
     limits = None if spread is None else (-spread, spread)
     t, size = paired_t(d, limits=limits), effect_size(d)
     critical = critical_t(t.n - 1, alpha, 'greater') if t.n > 1 else None
-    return _test_cells(t, _worst_case(d, spread), size, critical)
+    return _test_cells(t, spread, _worst_case(d, spread), size, critical)
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-order
 def _in_order(table, by):

@@ -398,16 +398,19 @@ def x_tick_labels(
     ax.set_xticks(at, labels=labels, **(turned if turn else dict(ha='center', va='top')))
 
 # %% ../../../nbs/report/figures/style.ipynb #style-outer
+_TALL = 5 # inches: from the top of such a panel the labels below the next one are far away
+
 def outer_labels(
     panels:dict, # Facet -> its axes, from `panel_grid`
     across:int, # Panels side by side
     x_label:str, # Below; nothing when empty
     y_label:str, # On the left; nothing when empty
 ):
-    "Axis labels at the outer panels only, and tick labels at the lowest panel of each column."
+    "Axis labels at the outer panels only, and tick labels at the lowest panel of each column; at all if they are tall."
     for i, ax in enumerate(panels.values()):
         if i % across == 0 and y_label: ax.set_ylabel(shown_label(y_label, 40, 2))
-        if i + across < len(panels): continue
+        tall = ax.get_figure().get_figheight() / math.ceil(len(panels) / across) > _TALL
+        if i + across < len(panels) and not tall: continue
         ax.tick_params(labelbottom=True)
         if x_label: ax.set_xlabel(shown_label(x_label, *((60, 2) if across == 1 else (66 // across, 4))))
 
