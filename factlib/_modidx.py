@@ -1967,6 +1967,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                 'factlib/benchmarks/score_roles.py'),
                                                 'factlib.benchmarks.score_roles.Roles.lines': ( 'benchmarks/score_roles.html#roles.lines',
                                                                                                 'factlib/benchmarks/score_roles.py'),
+                                                'factlib.benchmarks.score_roles._are_numbers': ( 'benchmarks/score_roles.html#_are_numbers',
+                                                                                                 'factlib/benchmarks/score_roles.py'),
                                                 'factlib.benchmarks.score_roles._by_name': ( 'benchmarks/score_roles.html#_by_name',
                                                                                              'factlib/benchmarks/score_roles.py'),
                                                 'factlib.benchmarks.score_roles._check_criteria': ( 'benchmarks/score_roles.html#_check_criteria',

@@ -89,6 +89,10 @@ def cost_sentences(
     if not len(table): return []
     said, rows = [], {row.judge: row for row in table.itertuples()}
     what = MEASURES[table.measure.iloc[0]]
+    if len(rows) == 1:
+        row = table.iloc[0]
+        agreement = format_number(None if is_missing(row.agreement) else row.agreement, 2)
+        return [f'{row.judge} costs {_price(row)} a judgement; {what} {agreement}. There is no other cost to compare.']
     for row in rows.values():
         if row.worth == CHEAPEST:
             said.append(f'{row.judge} is the cheapest: {_price(row)} a judgement; {what} '
