@@ -1991,6 +1991,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                    'factlib/benchmarks/score_roles.py'),
                                                 'factlib.benchmarks.score_roles.cost_owner': ( 'benchmarks/score_roles.html#cost_owner',
                                                                                                'factlib/benchmarks/score_roles.py'),
+                                                'factlib.benchmarks.score_roles.cost_unit': ( 'benchmarks/score_roles.html#cost_unit',
+                                                                                              'factlib/benchmarks/score_roles.py'),
                                                 'factlib.benchmarks.score_roles.cost_words': ( 'benchmarks/score_roles.html#cost_words',
                                                                                                'factlib/benchmarks/score_roles.py'),
                                                 'factlib.benchmarks.score_roles.find_cluster': ( 'benchmarks/score_roles.html#find_cluster',

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['OTHER_ROLES', 'WEAK_HUMANS', 'WEAK_JUDGES', 'COST_UNITS', 'name_words', 'names_of', 'is_score', 'is_text',
-           'plain_name', 'listed_names', 'some_names', 'need_names', 'Roles', 'cost_words', 'cost_owner',
+           'plain_name', 'listed_names', 'some_names', 'need_names', 'Roles', 'cost_words', 'cost_unit', 'cost_owner',
            'find_scorers', 'say_left', 'NoScorers', 'find_ratings', 'find_raters', 'find_others', 'find_cluster']
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-imports
@@ -230,6 +230,12 @@ def cost_words(
     units = [COST_UNITS[word] for word in words if word in COST_UNITS]
     if not units: return None
     return frozenset(words) - COST_UNITS.keys() - _COST_FILLERS, next(filter(None, units), '')
+
+def cost_unit(
+    name:str, # Of a column
+)->str: # Such as USD or tokens; '': it names none
+    "The unit of a cost, by the name of its column."
+    return (cost_words(name) or ((), ''))[1]
 
 def cost_owner(
     name:str, # Of a column
