@@ -143,10 +143,23 @@ def _check_weights(columns, roles, frame, codes):
             raise BadInput(f'{name!r} differs between ratings of one item, so it is no weight of items: leave it out '
                            'by --weight "".')
 
+def _costs_of_ratings(frame, roles, costs, codes):
+    "Columns of costs without those that were told by name and say the same for all raters of an item."
+    if not costs or any(role == 'cost' for _, role, _, _ in roles.rows): return costs # as given
+    known = frame[list(costs)].notna().all(axis=1)
+    several = known.sum() > codes[known].nunique() # does an item have two?
+    if several and all(_same_in_all(frame[c][known], codes[known].to_numpy()) is not None for c in costs):
+        roles.said.append(f'{some_names(costs)}: the same for all raters of an item, so it is not taken for what a '
+                          'rating costs (--cost takes it).')
+        return ()
+    roles.add(' + '.join(costs), 'cost', 'of each rating, by its name', '--cost')
+    return costs
+
 def _pivot(frame, roles, rater, score, costs):
-    "A table with a row an item from one with a row a rating; columns of costs, too. -> (`_Wide`, raters)"
+    "A table with a row an item from one with a row a rating; columns of costs, too. -> (`_Wide`, raters, costs)"
     import numpy as np, pandas as pd
     items, repeated, codes, raters = _rating_keys(frame, roles, rater, score)
+    costs = _costs_of_ratings(frame, roles, costs, codes)
     codes, first = codes.to_numpy(), np.unique(codes, return_index=True)[1]
     said = frame[score]
     if said.isna().any(): said = said.astype(object).where(said.notna(), '') # asked, and nothing was said
@@ -170,7 +183,7 @@ def _pivot(frame, roles, rater, score, costs):
             rated = pd.Series(cells.to_numpy()[who == i], index=codes[who == i], dtype=cells.dtype)
             columns[column] = rated.reindex(range(len(first)))
     wide = _Wide(pd.DataFrame(columns), (first + 1).tolist(), items.iloc[first].tolist(), repeated, tuple(names))
-    return wide, list(names)
+    return wide, list(names), costs
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-ask
 @dataclass(frozen=True)
@@ -209,7 +222,7 @@ def _costs_beside(frame, roles, ask, ratings):
         if isinstance(ask.cost, (str, list, tuple)) else []
     own = set(ratings).union(*roles.others.values())
     found = tuple(named) if ask.cost is not None else rating_costs([c for c in frame.columns if c not in own])
-    if found: roles.add(' + '.join(found), 'cost', 'given' if named else 'of each rating, by its name', '--cost')
+    if named: roles.add(' + '.join(found), 'cost', 'given', '--cost')
     return found
 
 def _add_costs(wide, roles, ask, beside, taken):
@@ -249,7 +262,7 @@ def _rows_of_items(table, roles, ask):
     else:
         find_others(frame, roles, ask.others, known, ratings)
         beside = _costs_beside(frame, roles, ask, ratings)
-        wide, raters = _pivot(frame, roles, *ratings, beside)
+        wide, raters, beside = _pivot(frame, roles, *ratings, beside)
         for flag, own in given.items(): need_names(own, [*raters, *wide.frame.columns], f'--{flag}')
         find_raters(raters, ratings[0], roles, known.get('raters', ''))
         _add_known(roles, known, wide.frame)
@@ -296,6 +309,23 @@ def _say_direction(roles, names, higher):
         if set(name_words(name)) & _WORSE and higher == 'better' and name not in roles.turned:
             roles.said.append(f'{name!r} sounds as if more were worse, and is taken as if more were better: '
                               '--higher worse turns all scores round, a minus before its name this column alone.')
+
+# %% ../../nbs/benchmarks/score_files.ipynb #score_files-orders
+_ORDERS = (('ab', 'ba'), ('first', 'swapped'), ('first', 'second'), ('original', 'swapped'), ('forward', 'reverse'),
+           ('forward', 'backward'), ('normal', 'swapped'), ('order 1', 'order 2'), ('', 'swapped'), ('', 'reversed'))
+
+def _say_orders(roles, scales):
+    "A line on two columns that are one judge's verdicts in both orders, by their names."
+    named = {' '.join(name_words(name)): name for name in roles.judges if scales[name].kind == 'pair'}
+    for words, name in named.items():
+        for one, other in _ORDERS:
+            swapped = f' {words} '.replace(f' {one} ' if one else ' ', f' {other} ', 1) if one else f'{words} {other}'
+            twin = named.get(swapped.strip())
+            if twin is None or twin == name: continue
+            roles.said.append(f"{name!r} and {twin!r} look like one judge's verdicts in both orders, and are taken as "
+                              'two judges: for the test of position give each pair two rows, one an order, with the '
+                              'same item, a column position (1 or 2), and verdicts that name the same text in both.')
+            return
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-scales
 def _unite(codes, scales, names):
@@ -438,6 +468,7 @@ def _score_file(table, ask):
     _unite(codes, scales, [name for name in roles.judges if name in wide.rated])
     _say_direction(roles, names, ask.higher)
     _turn(codes, scales, roles, ask.higher)
+    _say_orders(roles, scales)
     scale, clustered = _common_scale(scales, roles), _say_clusters(wide, roles)
     repeats = int(pd.Series(wide.items).duplicated().sum())
     if repeats and 'item' in roles.others:

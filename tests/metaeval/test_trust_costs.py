@@ -39,7 +39,8 @@ def test_money_goes_before_tokens_and_tokens_add_up():
     file = read_scores(frame, group='doc')
     assert means(file) == {'gpt-4o': 107, 'gpt-4o-mini': 107} and file.costs.unit == 'tokens'
     file = read_scores(frame.assign(**{'gpt-4o_usd': .5}), group='doc')
-    assert means(file) == {'gpt-4o': .5} and any("'gpt-4o-mini' costs in the unit of the others" in x for x in file.said)
+    assert means(file) == {'gpt-4o': .5}
+    assert any("'gpt-4o-mini' costs in the unit of the others" in line for line in file.said)
 
 def test_a_price_that_is_a_score_stays_one():
     frame = pd.DataFrame(dict(price_gpt4=[1, 2, 3, 1], price_human=[1, 2, 3, 2]))
@@ -47,15 +48,16 @@ def test_a_price_that_is_a_score_stays_one():
     assert (file.judges, file.humans, file.costs) == (('price_gpt4',), ('price_human',), None)
 
 def test_one_column_beside_ratings():
-    frame = pd.DataFrame(dict(item=['a', 'a', 'a', 'b', 'b', 'b'], rater=['ann', 'gpt4', 'opus']*2, rating=[1, 2, 1, 3, 3, 2],
-                              cost_usd=[None, .01, .05, None, .03, .07]))
+    frame = pd.DataFrame(dict(item=['a', 'a', 'a', 'b', 'b', 'b'], rater=['ann', 'gpt4', 'opus']*2,
+                              rating=[1, 2, 1, 3, 3, 2], cost_usd=[None, .01, .05, None, .03, .07]))
     file = read_scores(frame)
     assert means(file) == pytest.approx(dict(gpt4=.02, opus=.06)) and file.costs.unit == 'USD'
     assert read_scores(frame.drop(columns='cost_usd'), cost='gpt4=2').costs.frame.gpt4.tolist() == [2, 2]
 
 @pytest.mark.parametrize('cost,said', [
     ('nobody=.1', "no judge 'nobody'"), ('gpt-4o=elsewhere', "no column 'elsewhere'"), ('doc', 'whose cost'),
-    ('opus=-1', "no column '-1'"), ('opus=1,opus=2', 'twice'), ('opus=bad', 'below 0'), ('opus=word', 'holds no costs')])
+    ('opus=-1', "no column '-1'"), ('opus=1,opus=2', 'twice'), ('opus=bad', 'below 0'),
+    ('opus=word', 'holds no costs')])
 def test_a_cost_that_is_none_is_one_sentence(cost, said):
     with pytest.raises(BadInput, match=said): read_scores(rows(bad=-.1, word='dear'), group='doc', cost=cost)
 
@@ -99,8 +101,8 @@ def test_nothing_is_said_where_no_costs_are(tmp_path):
 
 def test_the_command_and_its_page(tmp_path):
     rows(**{'cost_gpt-4o': .02, 'cost_opus': .06}).to_csv(tmp_path/'a.csv', index=False)
-    done = factlib_inside('trust', 'a.csv', '--group', 'doc', '--out', 'out', '--cost', 'mini=.001,opus=cost_opus', '--json',
-                          cwd=tmp_path)
+    done = factlib_inside('trust', 'a.csv', '--group', 'doc', '--out', 'out', '--json',
+                          '--cost', 'mini=.001,opus=cost_opus', cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert [row['judge'] for row in said['costs']] == ['gpt-4o-mini', 'opus'] and said['prices'][0] in \

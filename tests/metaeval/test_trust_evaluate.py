@@ -56,7 +56,8 @@ def write_file(path):
 
 def test_a_folder_of_evaluate_leads_with_decisions(tmp_path):
     meanings = write_file(tmp_path/'mine.csv')
-    result, failed = evaluate_file(tmp_path/'mine.csv', 'length rouge1', tmp_path/'out', decide=trust_judged, **meanings)
+    result, failed = evaluate_file(tmp_path/'mine.csv', 'length rouge1', tmp_path/'out', decide=trust_judged,
+                                   **meanings)
     assert not failed and {'index.html', 'tables/decisions.csv', 'tables/agreement.csv'} <= set(result['files'])
     lead = max(result['findings'], key=lambda f: f['lead'])
     assert lead['text'].startswith('rouge1 as a filter: ')

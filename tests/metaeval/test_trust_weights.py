@@ -67,13 +67,14 @@ def test_what_is_no_weight_is_one_sentence(name, values, said, tmp_path):
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and not (tmp_path/'out').exists()
 
 def test_a_weight_that_differs_between_ratings_of_an_item_is_none():
-    rows = pd.DataFrame(dict(item=['a', 'a', 'b', 'b'], rater=['ann', 'gpt4']*2, rating=[1, 2, 2, 1], weight=[1, 2, 1, 1]))
+    rows = pd.DataFrame(dict(item=['a', 'a', 'b', 'b'], rater=['ann', 'gpt4']*2, rating=[1, 2, 2, 1],
+                             weight=[1, 2, 1, 1]))
     with pytest.raises(BadInput, match='differs between ratings'): read_scores(rows)
     assert read_scores(rows.assign(weight=[2, 2, 1, 1])).frame.weight.tolist() == [2, 1]
 
 @pytest.mark.parametrize('by_groups', [False, True])
 def test_drawing_by_doubt_stays_unbiased(by_groups):
-    "The judge is too kind where it is in doubt, and people are shown these texts: plain means are off, weighted ones not."
+    "The judge is too kind where in doubt, and people are shown these texts: plain means are off, weighted ones not."
     found, plain, inside = [], [], 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
