@@ -198,7 +198,8 @@ def _say_cost(path, names, model, base_url, prices, meanings, request='', weight
 # %% ../nbs/cli.ipynb #cli-say-made
 def _say_made(out):
     "The files that `evaluate` made."
-    names = ('judgements.parquet', 'tables/scores.csv', 'tables/counts.csv', 'figures/scores.png', 'trust.html')
+    names = ('index.html', 'judgements.parquet', 'tables/scores.csv', 'tables/counts.csv', 'tables/decisions.csv',
+             'figures/scores.png')
     click.echo(f'Results in {out}: {", ".join(name for name in names if (out/name).exists())}')
 
 # %% ../nbs/cli.ipynb #cli-evaluate-run
@@ -275,6 +276,7 @@ def _say_trust(found, page):
     for line in dict.fromkeys([*found.said, *found.warnings]): click.echo(line)
     click.echo()
     for d in found.decisions.itertuples(): click.echo(f'{d.judge}, {d.use}: {d.decision.upper()}. {d.why}')
+    for line in found.prices: click.echo(line)
     for h in found.habits[found.habits.found == True].itertuples():
         click.echo(f'{h.judge}, habit ({h.habit}): {h.said.removeprefix("found: ")}')
     click.echo(f'Page: {page}')
@@ -294,6 +296,9 @@ def _say_trust(found, page):
 @click.option('--source', help='Column of what the text should be faithful to.')
 @click.option('--time', help='Column of when it was judged.')
 @click.option('--position', help='Column of the place in which a text stood.')
+@click.option('--weight', help='Column of how much a row counts, or of the chance that it was drawn.')
+@click.option('--cost', metavar='JUDGE=COLUMN|NUMBER,...',
+              help="What a judgement costs: columns, or a judge's column or number; else found by their names.")
 @click.option('--higher', type=click.Choice(['better', 'worse']), default='better', show_default=True,
               help='What higher numbers mean.')
 @click.option('--order', metavar="'POOR < GOOD'", help='Labels from the worst to the best.')

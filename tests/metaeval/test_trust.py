@@ -12,7 +12,7 @@ from summhay_rows import JUDGES, summhay_frame
 from factlib.benchmarks.score_files import read_scores
 from factlib.core.files import data_home
 from factlib.core.records import BadInput
-from factlib.metaeval.trust import GIVEN_WEIGHTS, trust, write_trust
+from factlib.metaeval.trust import trust, write_trust
 from factlib.metaeval.trust_habits import favour, habits_table, own_system, slope
 from factlib.metaeval.trust_sheet import halving_cut, sheet
 from factlib.metaeval.trust_uses import (NO, NOT_YET, YES, decide, groups_needed, mean_table, read_needs, read_uses,
@@ -214,15 +214,6 @@ def test_one_group_accuses_nobody():
     frame = pd.DataFrame(dict(document='same', judge=rng.integers(1, 6, 80), human=rng.integers(1, 6, 80).clip(2, 4)))
     found = trust(frame, judge='judge', human='human', group='document')
     assert not (found.habits.found == True).any() and 'one group' in found.decisions.why[1]
-
-def test_weights_that_are_not_used_are_said(tmp_path):
-    frame = pd.DataFrame(dict(judge=[1, 2, 3, 4], human=[1, 2, 4, 3], weight=[1., 2., 1., 2.]))
-    frame.to_csv(tmp_path/'a.csv', index=False)
-    frame.to_json(tmp_path/'a.jsonl', orient='records', lines=True)
-    for given in (frame, tmp_path/'a.csv', tmp_path/'a.jsonl'):
-        found = trust(given, judge='judge', human='human')
-        assert GIVEN_WEIGHTS in found.said and GIVEN_WEIGHTS in found.warnings
-    assert GIVEN_WEIGHTS not in trust(frame.drop(columns='weight'), judge='judge', human='human').said
 
 def test_many_groups_are_pooled_and_it_is_said():
     frame = texts(np.random.default_rng(0), 1, 1500)
