@@ -7173,6 +7173,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                               'factlib/papers/trutheval/printed.py'),
                                                   'factlib.papers.trutheval.printed._beside': ( 'papers/trutheval/printed.html#_beside',
                                                                                                 'factlib/papers/trutheval/printed.py'),
+                                                  'factlib.papers.trutheval.printed._no_width': ( 'papers/trutheval/printed.html#_no_width',
+                                                                                                  'factlib/papers/trutheval/printed.py'),
                                                   'factlib.papers.trutheval.printed._pieces': ( 'papers/trutheval/printed.html#_pieces',
                                                                                                 'factlib/papers/trutheval/printed.py'),
                                                   'factlib.papers.trutheval.printed._preferred': ( 'papers/trutheval/printed.html#_preferred',

@@ -101,8 +101,8 @@ class Form:
         id = str(id) if isinstance(id, int) and not isinstance(id, bool) else id
         if is_missing(id): raise BadInput(f'Row {place} has no \'id\', which has to be a whole number or a short text.')
         if not isinstance(id, str) or not id.strip() or len(id) > 300 or not id.isprintable():
-            raise BadInput(f'Row {place} has the \'id\' {repr(id)[:60]}, which has to be a whole number or a short text '
-                           'in one line.')
+            raise BadInput(f'Row {place} has the \'id\' {repr(id)[:60]}, which has to be a whole number or a short '
+                           'text in one line.')
         group = row.get('group')
         training = row.get('training')
         if training in (None, False, {}, '', 0): training = None

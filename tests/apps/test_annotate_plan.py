@@ -290,6 +290,13 @@ def test_from_trust_to_labels_and_back(tmp_path):
     assert again.returncode == 0, again.stderr
     filters = next(d for d in json.loads(again.stdout)['decisions'] if d['use'] == 'filter')
     assert filters['judge'] == 'gpt_score' and filters['estimate'] == 1 and filters['n'] == 20
+    mean = pd.read_csv(tmp_path/'again'/'tables'/'means.csv').iloc[0] # weights have reached it
+    column = lambda name: [line[name] for line in lines]
+    labels = [None if label is None else label == 'supported' for label in column('annotator_Ann')]
+    weighted, bare = (calibrated_mean(column('gpt_score'), labels, column('group'), weights=w)
+                      for w in (column('weight'), None))
+    assert mean.calibrated == pytest.approx(weighted.estimate) and mean.calibrated_low == pytest.approx(weighted.ci[0])
+    assert abs(bare.estimate - weighted.estimate) > .01
 
 def unsure(row): # of 3 as can be, of 1 and 5 a tenth
     return max(.1, 1 - abs(row['gpt_score'] - 3)/2)
