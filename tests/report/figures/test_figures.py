@@ -186,6 +186,11 @@ def test_delta_lines_never_cut_a_point_off():
         ys = [y for _, line in lines_of(ax) for y in line if not math.isnan(y)]
         assert low < min(ys) and max(ys) < high
 
+def test_delta_lines_leave_room_at_both_sides():
+    "A hundredth part of the way from 2 to 12 is .1; nine of them stand before the first point and behind the last."
+    frame = pd.DataFrame(dict(x=[2, 12], d=[-1., -2.], m='a'))
+    assert delta_lines(frame, 'x', 'd', 'm').axes[0].get_xlim() == pytest.approx((1.1, 12.9))
+
 def test_delta_lines_put_numbers_at_their_distances():
     frame = pd.DataFrame(dict(x=[10, 1, 2], m='a', d=[3.0, 1.0, 2.0]))
     ax = delta_lines(frame, 'x', 'd', 'm').axes[0]
