@@ -41,7 +41,7 @@ def test_every_number_holds(chapter):
     last = [c for c in run(chapter).cells if c.cell_type == 'code'][-1]
     assert 'no number is left unchecked' in last.outputs[-1].data['text/plain']
 
-PLANTED = [('in 84 of 100 pairs', 'in 85 of 100 pairs', '84 of 100 pairs'), # another number
+PLANTED = [('84 against 69 of', '85 against 69 of', '84 against 69'), # another number
            ('Yes, it notices more', 'Yes, it notices less', 'is not in the text'), # another direction
            ('How sure is that?', 'How sure is that after 3 hours?', 'after 3 hours')] # one without a check
 
