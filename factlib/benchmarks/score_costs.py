@@ -9,8 +9,8 @@ __all__ = ['given_costs', 'rating_costs', 'find_costs', 'Costs', 'read_costs']
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .score_roles import (Roles, cost_owner, cost_words, listed_names, name_words, need_names,
-                                            some_names)
+from .score_roles import (Roles, cost_owner, cost_unit, cost_words, listed_names, name_words,
+                                            need_names, some_names)
 from .score_values import read_cells
 from ..core.records import BadInput, DataFrame
 
@@ -51,7 +51,7 @@ _IN, _OUT = frozenset(('input', 'prompt', 'in')), frozenset(('output', 'completi
 
 def _one_cost(names):
     "The columns, of several, that add up to a cost: the one in money, the one in tokens, or those in and out; else ()."
-    for own in ([n for n in names if cost_words(n)[1] != 'tokens'], [n for n in names if cost_words(n)[1] == 'tokens']):
+    for own in ([n for n in names if cost_unit(n) != 'tokens'], [n for n in names if cost_unit(n) == 'tokens']):
         whole = [n for n in own if not set(name_words(n)) & (_IN | _OUT)]
         if len(whole) == 1: return (whole[0],)
         ways = [next((k for k, way in enumerate((_IN, _OUT)) if set(name_words(n)) & way), -1) for n in own]
@@ -77,10 +77,9 @@ def find_costs(
         elif len(roles.judges) == 1 and (cost_words(name) or ('', ''))[0] == {'judge'}:
             named.setdefault(roles.judges[0], []).append(name)
     found = {judge: _one_cost(names) for judge, names in named.items()}
-    units = [[cost_words(name)[1] for name in own][0] for own in found.values() if own]
-    money = [unit for unit in units if unit != 'tokens']
+    money = [own for own in found.values() if own and cost_unit(own[0]) != 'tokens']
     for judge, own in found.items():
-        if own and (not money or cost_words(own[0])[1] != 'tokens'):
+        if own and (not money or cost_unit(own[0]) != 'tokens'):
             roles.costs[judge] = own
             roles.add(' + '.join(own), 'cost', f'of {judge}, by its name', '--cost')
         else: roles.said.append(f"{some_names(named[judge], 4)}: what {judge!r} costs in the unit of the others can't "
@@ -117,7 +116,7 @@ def read_costs(
             if (cells.numbers < 0).any():
                 raise BadInput(f'{name!r} has costs below 0: correct it, or leave costs out by --cost "".')
             roles.said += cells.said
-            units.add((cost_words(name) or ((), ''))[1])
+            units.add(cost_unit(name))
             total = total + cells.numbers.to_numpy(float)
         found[judge] = total
     return Costs(pd.DataFrame(found, index=frame.index), units.pop() if len(units) == 1 else '') if found else None

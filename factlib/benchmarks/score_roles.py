@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['OTHER_ROLES', 'WEAK_HUMANS', 'WEAK_JUDGES', 'COST_UNITS', 'name_words', 'names_of', 'is_score', 'is_text',
-           'plain_name', 'listed_names', 'some_names', 'need_names', 'Roles', 'cost_words', 'cost_owner',
+           'plain_name', 'listed_names', 'some_names', 'need_names', 'Roles', 'cost_words', 'cost_unit', 'cost_owner',
            'find_scorers', 'say_left', 'NoScorers', 'find_ratings', 'find_raters', 'find_others', 'find_cluster']
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-imports
@@ -26,7 +26,9 @@ def name_words(
 
 _PEOPLE = frozenset('''human humans annotator annotators annotation annotations annotated annot person people
     persons expert experts worker workers mturk turker gold golden manual crowd reviewer
-    labeler labeller majority layperson rater raters participant user'''.split())
+    labeler labeller majority layperson rater raters participant user mensch menschen prüfer prüferin gutachter
+    gutachterin experte expertin experten humain humains humaine humaines annotateur annotatrice humano humana humanos
+    anotador anotadora experto experta umano umana umani annotatore esperto'''.split()) # also de, fr, es, it
 _MODELS = frozenset('''gpt chatgpt claude opus sonnet haiku gemini llama mistral mixtral qwen palm falcon
     deepseek prometheus grok gemma phi cohere vicuna bard davinci turbo hhem trueteacher
     summac alignscore minicheck bertscore bartscore rouge bleu ragas deepeval meteor chrf
@@ -46,7 +48,8 @@ _NO_SCORE = frozenset('''cost costs price usd dollars time seconds ms minutes la
     index hash row line size usage url path file start end span name names place confidence
     threshold year age gender created updated at explanation reason reasoning rationale
     comment comments note notes feedback justification critique evidence prompt completion
-    type split'''.split())
+    type split kosten coût costo coste preis prix precio prezzo zeit begründung kommentar'''.split())
+_NOTES = frozenset(('note', 'notes', 'feedback')) # of texts remarks; of numbers marks
 _TEXTS = frozenset('text response answer output summary source input question query context story target'.split())
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-said-of
@@ -72,13 +75,19 @@ def _is_beside(name):
     if len(words) > 1 and words[-1].isdigit(): return words[-2] in _NO_SCORE - {'time'} # "time 1" may be a score
     return bool(words) and words[-1] in _NO_SCORE
 
+def _are_numbers(column):
+    "Whether most cells that hold anything hold a number."
+    some = column.dropna().iloc[:_SAMPLE].astype(str).str.strip()
+    some = some[some != '']
+    return len(some) > 0 and some.str.fullmatch(r'[+-]?\d+([.,]\d+)?').mean() >= .8
+
 def is_score(
     column:Series, # Of a table
     name:str, # Of it
 )->bool:
     "Whether a column could hold scores, by its first 2,000 values and its name."
     import pandas as pd
-    if _is_beside(name): return False
+    if _is_beside(name) and not (name_words(name)[-1] in _NOTES and _are_numbers(column)): return False
     if column.dtype == bool or pd.api.types.is_numeric_dtype(column): return bool(column.notna().any())
     some = column.dropna().iloc[:_SAMPLE]
     def is_list(cell): # of several things
@@ -112,12 +121,15 @@ def is_text(
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-other
 OTHER_ROLES = dict(
-    item=('item', 'item_id', 'example_id', 'sample_id', 'instance_id', 'id', 'uid', 'uuid', 'key'),
+    item=('item', 'item_id', 'example_id', 'sample_id', 'instance_id', 'id', 'uid', 'uuid', 'key', 'nr',
+          'nummer'),
     group=('group', 'group_id', 'cluster', 'cluster_id'),
     system=('system', 'system_id', 'system_name', 'summarizer', 'writer', 'generator', 'model', 'model_id',
-            'model_name'),
-    text=('target', 'text', *KNOWN_COLUMNS['target']),
-    source=('source', *KNOWN_COLUMNS['source']),
+            'model_name', 'modell', 'modèle', 'modelo', 'modello', 'système', 'sistema'),
+    text=('target', 'text', *KNOWN_COLUMNS['target'], 'antwort', 'zusammenfassung', 'réponse', 'résumé', 'respuesta',
+          'resumen', 'risposta', 'riassunto'),
+    source=('source', *KNOWN_COLUMNS['source'], 'quelle', 'quelltext', 'kontext', 'contexte', 'contexto', 'contesto',
+            'fuente', 'fonte'),
     time=('time', 'timestamp', 'date', 'created_at', 'judged_at', 'datetime'),
     position=('position', 'order', 'swap', 'swapped', 'presentation_order', 'is_swapped'),
     weight=('weight', 'weights', 'sampling_weight', 'sample_weight', 'chance', 'inclusion_probability'),
@@ -127,7 +139,8 @@ WEAK_JUDGES = ('score', 'verdict', 'prediction', 'value', 'scores', 'output')
 _OTHERS = {name for names in OTHER_ROLES.values() for name in names} - {*WEAK_HUMANS, *WEAK_JUDGES} # are no scores
 _NEAR = frozenset('''source sources doc document article story passage context topic subtopic book plot novel
     paper question prompt query instruction input conversation dialog dialogue thread session
-    chat patient'''.split())
+    chat patient dokument artikel frage quelle gespräch buch documento artículo pregunta domanda texte libro
+    conversación livre'''.split())
 
 @lru_cache(maxsize=2**16)
 def plain_name(
@@ -203,7 +216,8 @@ class Roles:
 
 # %% ../../nbs/benchmarks/score_roles.ipynb #score_roles-cost
 COST_UNITS = dict(cost='', costs='', price='', usd='USD', dollar='USD', dollars='USD', eur='EUR', euro='EUR',
-                  euros='EUR', cents='cents', tokens='tokens') # Word of a name -> unit; '': it says none
+                  euros='EUR', cents='cents', tokens='tokens', kosten='', preis='', coût='', prix='',
+                  costo='', coste='', precio='', prezzo='') # Word of a name -> unit; '': it says none
 _COST_FILLERS = frozenset('total mean per of in out judgement judgment call request api input output prompt completion'
                           .split())
 _SCORE_FILLERS = frozenset('judge score scores rating verdict label value metadata prediction predictions'.split())
@@ -216,6 +230,12 @@ def cost_words(
     units = [COST_UNITS[word] for word in words if word in COST_UNITS]
     if not units: return None
     return frozenset(words) - COST_UNITS.keys() - _COST_FILLERS, next(filter(None, units), '')
+
+def cost_unit(
+    name:str, # Of a column
+)->str: # Such as USD or tokens; '': it names none
+    "The unit of a cost, by the name of its column."
+    return (cost_words(name) or ((), ''))[1]
 
 def cost_owner(
     name:str, # Of a column

@@ -62,16 +62,16 @@ def cost_table(
             if other == judge or means[other] > means[judge]: continue
             tests[judge, other] = agreement_lead(kind, sheet.judges[judge], sheet.judges[other], people, sheet.groups)
     adjusted = dict(zip(tests, benjamini_hochberg([r.p for r in tests.values()]))) if tests else {}
-    rows = []
+    rows, unit = [], sheet.file.costs.unit if sheet.file.costs else ''
     for judge in order:
         x = sheet.judges[judge]
         own = [(r, adjusted[pair], pair[1]) for pair, r in tests.items() if pair[0] == judge]
         same = any(np.array_equal(x, sheet.judges[other], equal_nan=True) and means[other] < means[judge]
                    for _, _, other in own)
         known = [test for test in own if test[0].estimate is not None]
-        r, q, against = min(known, key=lambda test: test[0].estimate, default=(None, None, None))
+        r, q, against = min(known, key=lambda test: float(test[0]), default=(None, None, None))
         level = _agreement(sheet, x, kind)
-        rows.append((judge, int((~np.isnan(x) & ~np.isnan(people)).sum()), means[judge], sheet.file.costs.unit, kind,
+        rows.append((judge, int((~np.isnan(x) & ~np.isnan(people)).sum()), means[judge], unit, kind,
                      *((level.estimate, level.low, level.high) if level else (None,)*3), against,
                      *((r.estimate, r.low, r.high) if r else (None,)*3), q, _worth(own, same)))
     numbers = ['cost', 'agreement', 'low', 'high', 'lead', 'lead_low', 'lead_high', 'q']
@@ -89,6 +89,10 @@ def cost_sentences(
     if not len(table): return []
     said, rows = [], {row.judge: row for row in table.itertuples()}
     what = MEASURES[table.measure.iloc[0]]
+    if len(rows) == 1:
+        row = table.iloc[0]
+        agreement = format_number(None if is_missing(row.agreement) else row.agreement, 2)
+        return [f'{row.judge} costs {_price(row)} a judgement; {what} {agreement}. There is no other cost to compare.']
     for row in rows.values():
         if row.worth == CHEAPEST:
             said.append(f'{row.judge} is the cheapest: {_price(row)} a judgement; {what} '

@@ -348,7 +348,7 @@ def page_html(
     trust, # A `trust.Trust`
     figures:list, # Dicts: name, data (of a PNG as an address), caption, table
     linked:bool=False, # Does it stand in a folder with `tables` and `figures`?
-    more:dict|None=None, # What stands besides, `alarms`, `lines` (sentences), `figures`, `tables` (name, html); None: nothing
+    more:dict|None=None, # Besides: `alarms`, `lines` (sentences), `tables` (name, html, note, long); None: nothing
 )->str: # HTML
     "The page as one file."
     import jinja2

@@ -88,14 +88,16 @@ def _regrouped(heard, benchmark, found):
     own = heard.example_id.map(group)
     return heard.assign(group=own.where(own.notna(), heard.group)), replace(benchmark, examples=examples)
 
-def _scores_figure(heard, benchmark):
-    "The scores of each evaluator, split by the label of the texts."
+def _scores_figure(heard, benchmark, order):
+    "The scores of each evaluator, those of `order` first, split by the label of the texts."
     from factlib.report.figures.violins import violins
     truth = {e.id: f'{e.truth}' for e in benchmark if e.truth is not None}
     split = benchmark.truth_kind == 'label' and len(set(truth.values())) < 6
     labels = [truth.get(i, 'no label') if split else 'all texts' for i in heard.example_id]
     rows = heard.assign(texts=labels)
     rows = rows[rows.groupby('evaluator').value.transform('count') > 0] # the others are in the table of counts
+    place = {name: i for i, name in enumerate(order)}
+    rows = rows.sort_values('evaluator', key=lambda names: names.map(place).fillna(len(place)), kind='stable')
     return violins(rows.reset_index(drop=True), x='texts', y='value', facet='evaluator', share=False, title='Scores',
                    x_label='')
 
@@ -126,7 +128,8 @@ def _show(run, judged, benchmark, statistics, decide):
     pictures = []
     if judged.value.notna().any():
         caption = 'Each dot is a text; the white diamond is the mean.'
-        pictures = [('scores', _scores_figure(heard, benchmark), caption, 'scores')]
+        order = found.judges if found is not None else ()
+        pictures = [('scores', _scores_figure(heard, benchmark, order), caption, 'scores')]
         run.figure(pictures[0][1], 'scores', caption, cell='', lead=1)
     return _decided_page(run, found, figures, pictures, tables) if found is not None else ''
 

@@ -658,3 +658,14 @@ def test_two_orders_in_columns_are_said_with_what_to_do(one, other):
     line = next(line for line in read_scores(frame).said if 'both orders' in line)
     assert one in line and other in line and 'position' in line
     assert not any('both orders' in line for line in read_scores(frame.rename(columns={other: 'opus'})).said)
+
+
+def test_a_strangers_file_in_german(written):
+    rows = 'Nr;Dokument;Antwort;Quelle;Modell;GPT-Note;Prüferin Anna;Prüfer Ben;Kosten GPT-Note\n' + ''.join(
+        f'{i};Text {i//4};Der Fuchs lief {i}.;Der Fuchs lief {i} Mal.;{"AB"[i % 2]};{"k. A." if i == 7 else i % 5};'
+        f'{i % 4};{i % 3};0,00{i % 9 + 1}\n' for i in range(40))
+    scores = read_scores(written('\ufeff' + rows))
+    assert (scores.judges, scores.humans) == (('GPT-Note',), ('Prüferin Anna', 'Prüfer Ben'))
+    assert scores.clustered == 'Dokument' and {'system', 'text', 'source'} <= set(scores.frame)
+    assert scores.costs.frame['GPT-Note'][:2].tolist() == [.001, .002]
+    assert values(scores, 'GPT-Note')[7] is None and any('k. A.' in line for line in scores.said)
