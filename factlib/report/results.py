@@ -21,7 +21,7 @@ from ..core.ownership import check_exchange, check_ours, is_ours, made_files
 from ..core.records import BadInput, DataFrame, is_missing
 from ..core.ledger import Spent, process_ledger, spent_here
 from .figures.style import figure_bytes
-from .page import INDEX, build_page, gathers, result_page
+from .page import INDEX, build_page, gathers, leading, result_page
 from .tables import to_csv, to_html
 from .words import listed
 
@@ -343,7 +343,6 @@ class NotebookDisplay:
     )->None:
         "Fill the place that `opening` keeps."
         if not self.slots: return
-        leading = lambda things: sorted((t for t in things if t['lead'] > 0), key=lambda t: -t['lead']) or things
         said = ' '.join(map(self.sentence, leading(findings)[:3])) or 'Nothing was found: see the cells below.'
         self.slots[0].update(Markdown(f'**Answer.** {said}', ''))
         if not figures: return
