@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['deltas', 'target_deltas', 'length_gaps', 'test_row', 'effectiveness', 'judge_differences', 'length_effect',
            'same_texts', 'length_effects', 'gold_scores', 'notice_finding', 'judges_finding', 'lengths_finding',
-           'floors_finding', 'effect_findings', 'length_alone_finding']
+           'floors_finding', 'length_alone_finding']
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-imports
 from ..core.records import DataFrame, Series, is_missing
@@ -335,27 +335,6 @@ def floors_finding(
     return (f'At least one floor, which understands nothing, notices {listed(where, "nothing")}'
             + (f'; not shown for {listed(missed)}' if missed else '')
             + f' (the score falls, {corrected_over(known, "p_holm")}).')
-
-def effect_findings(
-    tests:DataFrame, # Of all judges; columns see below
-    about:dict, # Name of a judge -> what it is, in a few words
-)->list[str]: # One for each judge that was tested
-    """For which faults the score falls or rises, with effect sizes.
-
-    - evaluator, manipulation, level, mean, effect, scored
-    - p_holm, family: corrected; None or NaN where there was no test"""
-    def told(rows):
-        return listed((fault + ' (' + ', '.join(f'{format_estimate(r.effect, None, 1)} {_AT[r.level]}'
-                                                for r in part.itertuples()) + ')'
-                       for fault, part in rows.groupby('manipulation', sort=False)), 'nothing')
-    known, found = tests[tests.p_holm.notna()], []
-    for judge, rows in known.groupby('evaluator', sort=False):
-        (lower, higher), unsure = _shown(rows), rows[~(rows.p_holm < .05)]
-        found.append(f'{judge} ({about[judge]}): the score falls for {told(lower)}'
-                     + (f', rises for {told(higher)}' if len(higher) else '')
-                     + (f'; not shown for {told(unsure)}' if len(unsure) else '')
-                     + f' (d_z, n = {rows.scored.max()}, two-sided, {corrected_over(rows, "p_holm")}).')
-    return found
 
 def length_alone_finding(
     tests:DataFrame, # As above

@@ -1,0 +1,56 @@
+"The tellings beside their lies: what is kept is what would be said now, and no half of a pair comes from another text."
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from factlib.benchmarks.base import load
+from factlib.core.records import BadInput, Example
+from factlib.papers.montagelie import tellings
+from factlib.papers.montagelie.tellings import KEPT, kinds_of, score_rows, scores, told_late, true_ahead, unsaid
+
+def texts(name, **how): return [e for part in kinds_of(load(name, **how)).values() for e in part]
+
+def judged_anew(monkeypatch, examples):
+    "Ids that `scores` has judged, though their scores should be kept."
+    made, judge = [], tellings.score_rows
+    monkeypatch.setattr(tellings, 'score_rows', lambda name, new: made.extend(e.id for e in new) or judge(name, new))
+    scores(KEPT, examples)
+    return made
+
+def test_all_holmes_scores_are_kept(monkeypatch):
+    assert judged_anew(monkeypatch, texts('holmes_order') + told_late()) == []
+
+def test_another_text_is_judged_anew(monkeypatch):
+    first, second = texts('holmes_order', n=1)[:2]
+    other = Example(second.id, source=second.source, target=first.target, truth='true', group=second.group)
+    assert judged_anew(monkeypatch, [first, other]) == [other.id]*len(KEPT)
+    by_id = scores(['order_path'], [first, other]).set_index('example_id').value
+    assert by_id[first.id] == by_id[other.id] # the same text under another name
+
+@pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='needs real data: set FACTLIB_DATA')
+def test_all_storysumm_scores_are_kept(monkeypatch): assert judged_anew(monkeypatch, texts('storysumm_order')) == []
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', KEPT)
+def test_kept_scores_are_those_of_now(name):
+    examples = texts('holmes_order', n=3)
+    both = score_rows(name, examples).merge(scores([name], examples), on=['evaluator', 'example_id'])
+    assert len(both) == len(examples) and np.allclose(both.value_x, both.value_y, atol=1e-9)
+
+def test_unsaid_takes_away_the_two_sentences_and_nothing_else():
+    back = Example('storysumm-1/flashback/true', source='s', group='storysumm-1', variant='flashback',
+                   target='The end of it comes first. They wed. Rewind: it was so. They met. They spoke.',
+                   meta=dict(cue='Rewind: it was so.'))
+    assert unsaid(back).target == 'They wed. They met. They spoke.' and unsaid(back).truth == 'lie'
+    with pytest.raises(BadInput, match='no flashback'): unsaid(Example('storysumm-1/original/true', target='They met.'))
+
+def test_only_lies_of_the_same_text_count():
+    "Of two summaries of a story, the first is above its own lie and below the other's."
+    text = lambda i, level: Example(f'{i}/original/{level}', source='s', target=f'{i} {level}', group='s', level=level)
+    true, false = [[text(i, level) for i in 'ab'] for level in ('true', 'easy')]
+    value = {'a/original/true': .5, 'a/original/easy': .4, 'b/original/true': .9, 'b/original/easy': .8}
+    judged = pd.DataFrame([dict(evaluator='x', example_id=i, value=v) for i, v in value.items()])
+    row, = true_ahead(judged, true, false).itertuples()
+    assert (row.share, row.pairs, row.even) == (1, 2, 0)
+    with pytest.raises(BadInput, match='no true text|No true text'): true_ahead(judged, true[:1], false[1:])
