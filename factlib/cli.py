@@ -10,6 +10,7 @@ __all__ = ['app', 'main', 'list_experiments', 'run', 'evaluate_own', 'trust_file
 # %% ../nbs/cli.ipynb #cli-imports
 import json, re, sys, warnings
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -197,7 +198,8 @@ def _say_cost(path, names, model, base_url, prices, meanings, request='', weight
 # %% ../nbs/cli.ipynb #cli-say-made
 def _say_made(out):
     "The files that `evaluate` made."
-    names = ('judgements.parquet', 'tables/scores.csv', 'tables/counts.csv', 'figures/scores.png', 'trust.html')
+    names = ('index.html', 'judgements.parquet', 'tables/scores.csv', 'tables/counts.csv', 'tables/decisions.csv',
+             'figures/scores.png')
     click.echo(f'Results in {out}: {", ".join(name for name in names if (out/name).exists())}')
 
 # %% ../nbs/cli.ipynb #cli-evaluate-run
@@ -274,9 +276,14 @@ def _say_trust(found, page):
     for line in dict.fromkeys([*found.said, *found.warnings]): click.echo(line)
     click.echo()
     for d in found.decisions.itertuples(): click.echo(f'{d.judge}, {d.use}: {d.decision.upper()}. {d.why}')
+    for line in found.prices: click.echo(line)
     for h in found.habits[found.habits.found == True].itertuples():
         click.echo(f'{h.judge}, habit ({h.habit}): {h.said.removeprefix("found: ")}')
     click.echo(f'Page: {page}')
+    items = page.parent/'items.parquet'
+    if items.is_file():
+        click.echo(f'Texts are kept for `factlib annotate`: {items}, {items.stat().st_size/1000:,.0f} kB '
+                   '(--no-texts leaves them out).')
 
 @app.command('trust')
 @click.argument('file', type=click.Path(path_type=Path))
@@ -289,6 +296,9 @@ def _say_trust(found, page):
 @click.option('--source', help='Column of what the text should be faithful to.')
 @click.option('--time', help='Column of when it was judged.')
 @click.option('--position', help='Column of the place in which a text stood.')
+@click.option('--weight', help='Column of how much a row counts, or of the chance that it was drawn.')
+@click.option('--cost', metavar='JUDGE=COLUMN|NUMBER,...',
+              help="What a judgement costs: columns, or a judge's column or number; else found by their names.")
 @click.option('--higher', type=click.Choice(['better', 'worse']), default='better', show_default=True,
               help='What higher numbers mean.')
 @click.option('--order', metavar="'POOR < GOOD'", help='Labels from the worst to the best.')
@@ -299,9 +309,10 @@ def _say_trust(found, page):
 @click.option('--threshold', type=float,
               help="A judge's score below which texts would be stopped: what would that catch?")
 @click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder for the page.')
+@click.option('--no-texts', is_flag=True, help='Leave out items.parquet, the texts that `factlib annotate` asks about.')
 @click.option('--json', 'as_json', is_flag=True, help='Say decisions, habits and sentences as JSON.')
 @force_option
-def trust_file(file, out, as_json, **options):
+def trust_file(file, out, no_texts, as_json, **options):
     """Say what a judge may be used for.
 
     From a file with its scores and people's to decisions: yes, no, or not yet and what it would take. FILE is a CSV,
@@ -316,7 +327,7 @@ def trust_file(file, out, as_json, **options):
     from factlib.report.results import check_results
     check_results(check_place(out))
     found = trust(file, **options)
-    page = write_trust(found, out)
+    page = write_trust(found, out, texts=not no_texts)
     if as_json: click.echo(json.dumps(found.to_dict() | dict(page=str(page)), indent=1, ensure_ascii=False))
     else: _say_trust(found, page)
 
@@ -625,6 +636,16 @@ def _quota(texts):
     return quotas
 
 # %% ../nbs/cli.ipynb #cli-annotate
+def _export(store, form, folder):
+    "Write what a store holds, and say what for."
+    from factlib.apps.annotate import Store
+    with Store(store) as kept:
+        if kept.form != form: raise BadInput(f'{str(store)!r} holds answers of the form {kept.form}, not of {form}.')
+        paths = kept.export(check_place(folder))
+    for path in paths: click.echo(path)
+    labels = next((path for path in paths if path.name == 'labels.jsonl'), None)
+    if labels: click.echo(f'Next: factlib trust {labels} --group group --out DIR')
+
 @app.command('annotate')
 @click.argument('form')
 @click.argument('data', type=click.Path(path_type=Path))
@@ -633,22 +654,29 @@ def _quota(texts):
 @click.option('--host', default='127.0.0.1', show_default=True,
               help='Address to listen on. Any other lets other machines in, over plain HTTP.')
 @click.option('--allow-host', multiple=True, metavar='NAME', help='Name of a proxy before it; may be repeated.')
+@click.option('--base', default='', metavar='URL',
+              help='Where a proxy has it, such as https://HOST/user/ME/proxy/{port}/ of jupyter-server-proxy: HOST is '
+                   'allowed, and addresses are printed as they are there.')
 @click.option('--port', default=0, show_default=True, help='0: any.')
 @click.option('--seed', default=0, show_default=True, help='Of all that is drawn.')
 @click.option('--shared', default=0, help='So many groups are for all; the others are dealt, one person each.')
 @click.option('--quota', multiple=True, metavar='FIELD=VALUE:N,...',
-              help='At least so many groups of each value; FIELD+FIELD=VALUE+VALUE:N for several at once. May be '
-                   'repeated; what no quota asks for is left out.')
+              help='So many groups of each value; FIELD+FIELD=VALUE+VALUE:N for several at once, at least so many '
+                   'where it lies within another. May be repeated; what no quota asks for is left out.')
 @click.option('--labels', type=click.Choice(['supported', 'fables']), help='Of facts: two labels, or FABLES\'s four.')
 @click.option('--draw', type=click.IntRange(1), help='Of a folder of results: so many texts are drawn.')
 @click.option('--by', type=click.Choice(['random', 'unsure']), help='Of results: how they are drawn.')
 @click.option('--judge', default='', help='Of results: which evaluator is unsure; by default the first one.')
+@click.option('--export', type=click.Path(path_type=Path, file_okay=False),
+              help='Serve nothing: write the answers that the store holds into this folder.')
 @force_option
-def annotate_items(form, data, store, annotators, host, allow_host, port, seed, shared, quota, labels, draw, by, judge):
+def annotate_items(form, data, store, annotators, host, allow_host, base, port, seed, shared, quota, labels, draw, by,
+                   judge, export):
     """Serve pages on which people judge.
 
     FORM is compare, claims, criteria or facts. DATA are rows (.jsonl or .parquet), sheets of MontageLie, or a folder
-    that `factlib evaluate` made. Each row has an id; these fields go with the forms, those in brackets may be missing:
+    that `factlib evaluate` or `factlib trust` made. Each row has an id; these fields go with the forms, those in
+    brackets may be missing:
 
     \b
     compare   question, texts {MAKER: TEXT, MAKER: TEXT}, [reference, level, bases {MAKER: TEXT}]
@@ -659,17 +687,21 @@ def annotate_items(form, data, store, annotators, host, allow_host, port, seed, 
 
     \b
     factlib annotate compare pairs.jsonl --store pairs.db --annotators Ann,Bob
-    factlib annotate facts outputs/replies --store labels.db --draw 100 --by unsure
+    factlib annotate facts outputs/trust --store labels.db --draw 100 --by unsure
     factlib annotate claims turns.jsonl --store claims.db --annotators A,B,C --shared 10 --quota dataset=ais:40,begin:20
 
     It prints a line with NAME and ADDRESS for each person, and one for the overview. Whoever has an address is that
-    person. Ctrl-C ends it; the same command again goes on.
+    person. Ctrl-C ends it; the same command again goes on, and with --export DIR it writes the answers: labels.jsonl
+    for `factlib trust` where the texts came from results.
     """
     from factlib.apps.annotate import serve
+    if export: return _export(store, form, export)
     options = dict(labels=labels) if labels else {}
-    names = tuple(name.strip() for name in annotators.split(','))
+    names, proxy = tuple(name.strip() for name in annotators.split(',')), urlsplit(base).hostname
+    if base and not proxy: raise BadInput(f'--base is an address such as https://HOST/proxy/{{port}}/, not {base!r}.')
     with serve(form, data, store, names, host, port, seed, shared=shared, quotas=_quota(quota), n=draw, by=by or '',
-               judge=judge, allow=allow_host, **options) as served:
+               judge=judge, allow=(*allow_host, *([proxy] if proxy else [])), **options) as served:
         for sentence in served.said: click.echo(sentence, err=True)
-        for name, address in (served.urls | dict(overview=served.overview_url)).items(): click.echo(f'{name} {address}')
+        addresses = served.behind(base) if base else served.urls | dict(overview=served.overview_url)
+        for name, address in addresses.items(): click.echo(f'{name} {address}')
         served.wait()

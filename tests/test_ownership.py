@@ -20,7 +20,8 @@ import click
 import nbformat
 import pytest
 from command import environment, factlib, factlib_inside, files
-from factlib.apps.annotate import serve
+from factlib.apps.annotate import Store, serve
+from factlib.apps.annotate_forms import make_form
 from factlib.apps.narrative import narrative_server
 from factlib.cli import app
 from factlib.core.files import write_atomic
@@ -76,7 +77,10 @@ def inputs(home):
     rows = [f'{i},{i % 2},{(i + (i % 7 == 0)) % 2}' for i in range(30)]
     write_atomic(home/'in/scores.csv', '\n'.join(['item,human,judge', *rows]))
     write_atomic(home/'in/pairs.jsonl', json.dumps(dict(source='...', true=ann)) + '\n')
-    write_atomic(home/'in/facts.jsonl', json.dumps(dict(id=1, claim='The fox ran.', source='A fox ran.')) + '\n')
+    fact = dict(id=1, claim='The fox ran.', source='A fox ran.')
+    write_atomic(home/'in/facts.jsonl', json.dumps(fact) + '\n')
+    with Store(home/'in/labels.db') as store:
+        store.begin('facts', {}, make_form('facts').items([fact]), 0, dict(A=['1']))
     write_atomic(home/'in/questions.json', json.dumps([dict(question='Who opened it?', ground_truth=BRIDGE)]))
     days = (f'Ann fed the goose on day {i} and then went home to sleep.' for i in range(40))
     write_atomic(home/'in/texts/a.txt', '\n\n'.join(days))
@@ -103,6 +107,7 @@ COMMANDS = {
     'fetch': ['fetch', 'fables', '--home', 'place', '--url', 'SITE/main.zip'],
     'narrative': ['narrative', 'in/texts/a.txt', '--store', 'place/store'],
     'annotate': ['annotate', 'facts', 'in/facts.jsonl', '--store', 'place/labels.db'],
+    'annotate --export': ['annotate', 'facts', 'in/facts.jsonl', '--store', 'in/labels.db', '--export', 'place/labels'],
     'page': ['page', 'place'],
     'reproduce': ['reproduce', 'place'],
 }
@@ -245,7 +250,7 @@ READ = {'annotate': ['data'],
         'build': ['folder', 'metadata'], 'build-answers': ['pairs'], 'build-montagelie': ['texts'],
         'evaluate': ['path'], 'import': ['path'], 'narrative': ['texts'], 'sweep': ['grid', 'slurm'],
         'trust': ['file']}
-WRITTEN = {'annotate': ['store'],
+WRITTEN = {'annotate': ['store', 'export'],
            'build': ['out'], 'build-answers': ['out'], 'build-montagelie': ['out'], 'evaluate': ['out'],
            'fetch': ['home'], 'gather': ['folder'], 'import': ['out', 'prompts'], 'narrative': ['store'],
            'page': ['outputs'], 'reproduce': ['outputs'], 'run': ['out'], 'sweep': ['out', 'to'], 'trust': ['out']}

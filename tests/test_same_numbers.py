@@ -6,6 +6,7 @@ import pytest
 
 from factlib.metaeval.matrix import matrix_columns, small_matrix, trust_matrix
 from factlib.metaeval.truth import together
+from explained import counted, estimates
 from same_numbers import KEY, disagreements, found_in, numbers, tables_of, unsaid
 
 ROW = dict(evaluator='dovescore', benchmark='holmes_order', estimand='mean of four', draw='12 groups, seed 0',
@@ -54,6 +55,25 @@ def test_the_two_matrices_have_one_number():
     small, big = small_matrix(judged, benchmarks), trust_matrix(judged, matrix_columns(judged, benchmarks)[0])
     found = pd.concat([numbers(t.assign(draw='one'), name) for name, t in (('small', small), ('big', big))])
     assert disagreements(found) == [] and found.duplicated(KEY).sum() == 6
+
+# Every estimate has an interval, a bound, or a word why not
+
+def test_an_estimate_without_interval_and_reason_is_found():
+    nothing = float('nan')
+    table = pd.DataFrame(dict(auc=[.8, .9, .7, nothing], ci_low=[.7, nothing, nothing, nothing],
+                              ci_high=[.9, nothing, nothing, nothing], note=['', '', 'one group', '']))
+    assert estimates(table) == [('auc', 'ci_low', 'ci_high')] and counted(table) == (3, ['row 1: auc 0.9'])
+    bound = pd.DataFrame({'kappa': [1.], 'kappa, low': [.4], 'kappa, high': [None], 'worst_low': [0.], 'worst_high': [1.]})
+    assert counted(bound) == (1, []) and counted(bound.assign(**{'kappa, low': None})) == (1, ['row 0: kappa 1.0'])
+
+@pytest.mark.slow
+def test_all_estimates_of_the_main_job_have_an_interval_or_a_reason(reproduced):
+    tables = tables_of(reproduced)
+    if (name := 'trutheval/section_4') in tables: # what power a test has is computed, not estimated
+        tables[name] = tables[name][~tables[name].statistic.str.startswith('power')]
+    found = {name: counted(table) for name, table in tables.items()}
+    assert {name: lacks for name, (_, lacks) in found.items() if lacks} == {}
+    assert sum(n for n, _ in found.values()) > 1000
 
 # Of tables that are not in these terms, why not
 OTHERWISE = {'vista/claim_labels': 'of claims, not of turns', 'trutheval/uniformity': 'of losses, one a question'}

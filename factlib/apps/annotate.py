@@ -10,7 +10,7 @@ __all__ = ['MOST_SENT', 'sheet_rows', 'Annotation', 'serve', 'show', 'FORMS', 'O
 import warnings
 from pathlib import Path
 
-from .annotate_forms import FORMS, make_form, read_rows
+from .annotate_forms import FORMS, make_form, read_rows, whole_number
 from .annotate_overview import Overview, OverviewPages, import_preferences, overview
 from .annotate_page import AnnotatorPages
 from .annotate_plan import Plan, assign, check_names, results_rows
@@ -83,6 +83,14 @@ class Annotation:
         "Where the one who runs it looks."
         return self.server.addresses['overview']
 
+    def behind(self,
+        base:str, # Where a proxy has the server, such as 'https://hub.example/user/me/proxy/{port}/'
+    )->dict: # Annotator, and 'overview' -> address there
+        "The addresses as a browser needs them that reaches the server by a proxy alone."
+        start = base.replace('{port}', str(self.server.access.port)).rstrip('/')
+        own = self.urls | dict(overview=self.overview_url)
+        return {name: f'{start}/{address.split("/", 3)[3]}' for name, address in own.items()}
+
     @property
     def is_private(self)->bool:
         "Can only this machine reach it?"
@@ -101,7 +109,7 @@ class Annotation:
         self.server.wait()
 
 def _plan(rows, items, own, names, plan, shared, quotas, seed):
-    "Annotator -> ids."
+    "Annotator -> ids; what is to be said."
     ids = {item['id'] for item in items}
     if own is not None:
         if plan is not None or shared or quotas: raise BadInput('Sheets are a plan already: leave out other ones.')
@@ -109,15 +117,16 @@ def _plan(rows, items, own, names, plan, shared, quotas, seed):
         if strange and names != ['A']:
             raise BadInput(f'There is no sheet of {strange[0]}; there are those of {", ".join(own)}.')
         own = own if strange else {name: own[name] for name in names}
-        return {name: [str(id) for id in listed] for name, listed in own.items()}
+        return {name: [str(id) for id in listed] for name, listed in own.items()}, []
     if plan is None and (shared or quotas): plan = assign(rows, names, shared or 0, quotas, seed)
-    if plan is None: return {name: [item['id'] for item in items] for name in names}
-    of = plan.of if isinstance(plan, Plan) else plan
+    if plan is None: return {name: [item['id'] for item in items] for name in names}, []
+    given, more = (plan.of, plan.said) if isinstance(plan, Plan) else (plan, [])
+    of = {name: [str(whole_number(id)) for id in own] for name, own in given.items()}
     for name in names:
         if not of.get(name): raise BadInput(f'The plan has nothing for {name}.')
         lost = [id for id in of[name] if id not in ids]
         if lost: raise BadInput(f'The plan gives {name} the item {lost[0]!r}, which is not in the data.')
-    return {name: list(of[name]) for name in names}
+    return {name: of[name] for name in names}, more
 
 def serve(
     form:str, # Which of `FORMS`
@@ -146,7 +155,7 @@ def serve(
                   if x is not None and x != ''}
     rows, own, population, said = _rows_of(form, data, draw, seed)
     items = made.items(rows)
-    whose = _plan(rows, items, own, names, plan, shared, quotas, seed)
+    whose, more = _plan(rows, items, own, names, plan, shared, quotas, seed)
     if own is not None: check_names(whose)
     told = {name: x for name, x in options.items() if isinstance(x, (str, int, float))} # a decomposer's claims are kept
     kept, fresh = Store(store), False
@@ -161,7 +170,7 @@ def serve(
         if fresh: kept.remove()
         kept.close()
         raise
-    served = Annotation(server, kept, doors, said)
+    served = Annotation(server, kept, doors, [*said, *more])
     if not served.is_private:
         warnings.warn('Other machines can reach these pages, and HTTP is not private: whoever sees the traffic sees '
                       'texts, answers and tokens. A proxy with TLS is better.', stacklevel=2)
@@ -186,8 +195,6 @@ def show(
     name = str(Path(store).resolve())
     if before := _SHOWN.pop(name, None): before.close()
     _SHOWN[name] = served = serve(form, data, store, (annotator,), **options)
-    address = served.urls[annotator]
-    if base: address = base.format(port=served.server.access.port).rstrip('/') + '/' + address.split('/', 3)[3]
-    frame = IFrame(address, width='100%', height=height)
+    frame = IFrame(served.behind(base)[annotator] if base else served.urls[annotator], width='100%', height=height)
     setattr(frame, 'annotation', served)
     return frame

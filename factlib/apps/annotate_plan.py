@@ -8,13 +8,13 @@ __all__ = ['check_names', 'Plan', 'assign', 'chances', 'systematic', 'Results', 
 # %% ../../nbs/apps/annotate_plan.ipynb #annotate_plan-imports
 import json, re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from .annotate_forms import read_rows
+from .annotate_forms import read_rows, whole_number
 from ..core.checks import check_choice, check_count
 from ..core.files import read_parquet
 from ..core.records import BadInput, DataFrame, is_missing
@@ -46,31 +46,79 @@ class _Groups:
     def having(self, fields, value):
         "Groups with a row whose fields have these values."
         return [g for g in self.order
-                if any(tuple(str(row.get(f)) for f in fields) == value for row in self.rows[g])]
+                if any(tuple(str(whole_number(row.get(f))) for f in fields) == value for row in self.rows[g])]
 
-    def fill(self, fields, value, n):
+    def fill(self, quota):
         "Draw until so many groups have the value."
-        there = self.having(fields, value)
+        there = self.having(quota.fields, quota.value)
         drawn = [g for g in there if g in self.chosen]
         free = [g for g in there if g not in self.chosen]
-        words = ' and '.join(f'{f} {v!r}' for f, v in zip(fields, value))
-        if len(drawn) + len(free) < n:
-            raise BadInput(f'{n} groups with {words} are asked for, and there are {len(there)}: ask for fewer.')
-        for g in free[:max(0, n - len(drawn))]: self.chosen[g] = words
+        if len(there) < quota.n:
+            raise BadInput(f'{quota.n} groups with {quota.words} are asked for, and there are {len(there)}: '
+                           'ask for fewer.')
+        for g in free[:max(0, quota.n - len(drawn))]: self.chosen[g] = quota.words
+
+    def mend(self, quotas):
+        "Exchange as few groups as possible, so that the least is beyond the quotas. -> sentences on what still is."
+        members = [set(self.having(q.fields, q.value)) for q in quotas]
+        outer = [i for i, q in enumerate(quotas) if not any(other.holds(q) for other in quotas)]
+        beyond = lambda: {i: len(members[i] & set(self.chosen)) - quotas[i].n for i in outer}
+        if any(beyond().values()):
+            alike: dict = {} # which quotas a group counts for, is it drawn -> groups
+            for g in self.order:
+                met = tuple(i for i, own in enumerate(members) if g in own)
+                if met: alike.setdefault((met, g in self.chosen), []).append(g)
+            taken = _least_excess([(*kind, len(own)) for kind, own in alike.items()], [q.n for q in quotas], outer)
+            kept = [(g, met) for ((met, _), own), n in zip(alike.items(), taken) for g in own[:n]]
+            self.chosen = {g: self.chosen.get(g) or quotas[met[0]].words for g, met in kept}
+        why = 'because the quotas can\'t all be met with fewer.'
+        return [f'Groups with {quotas[i].words}: {quotas[i].n} asked for, {quotas[i].n + more} drawn, {why}'
+                for i, more in beyond().items() if more]
+
+def _least_excess(kinds, wanted, outer):
+    "How many groups of each kind (quotas that it counts for, is it drawn, how many) to take."
+    import scipy.optimize as so
+    n, n_outer = len(kinds), len(outer)
+    counts = np.zeros((len(wanted), n + n_outer)) # of each quota; behind the kinds, what is beyond it
+    for k, (met, _, _) in enumerate(kinds): counts[list(met), k] = 1
+    for k, i in enumerate(outer): counts[i, n + k] = -1
+    sizes = np.array([size for _, _, size in kinds])
+    most = [wanted[i] if i in outer else np.inf for i in range(len(wanted))]
+    dear = 2*sizes.sum() + 1 # one beyond a quota is worse than any exchange
+    cost = [-1 if drawn else 1 for _, drawn, _ in kinds] + [dear]*n_outer
+    bounds = so.Bounds(0, np.append(sizes, np.full(n_outer, np.inf)))
+    found = so.milp(cost, integrality=np.ones(n + n_outer), bounds=bounds, options=dict(mip_rel_gap=0),
+                    constraints=so.LinearConstraint(counts, wanted, most))
+    if found.x is None: raise RuntimeError(f'No plan was found: {found.message}') # all groups together are one
+    return [round(x) for x in found.x[:n]]
+
+class _Quota(NamedTuple):
+    "So many groups that have a row with these values of these fields."
+    fields: tuple
+    value: tuple # Texts
+    n: int
+
+    @property
+    def words(self): return ' and '.join(f'{f} {v!r}' for f, v in zip(self.fields, self.value))
+
+    def holds(self, other):
+        "Is the other one a narrower one within this one?"
+        mine, its = dict(zip(self.fields, self.value)), dict(zip(other.fields, other.value))
+        return mine.items() < its.items()
 
 def _quotas(quotas):
-    "(fields, values, number), the narrowest first."
+    "`_Quota`s, the narrowest first."
     found = []
     for fields, wanted in (quotas or {}).items():
         fields = (fields,) if isinstance(fields, str) else tuple(fields)
         if not isinstance(wanted, dict):
             raise BadInput(f'The quota of {", ".join(fields)} has to say how many of each value.')
         for value, n in wanted.items():
-            value = tuple(map(str, value)) if isinstance(value, tuple) else (str(value),)
+            value = tuple(str(whole_number(x)) for x in (value if isinstance(value, tuple) else (value,)))
             if len(value) != len(fields):
                 raise BadInput(f'A quota of {", ".join(fields)} needs as many values, not {", ".join(value)}.')
-            found.append((fields, value, check_count(n, f'The quota of {", ".join(value)}')))
-    return sorted(found, key=lambda quota: -len(quota[0]))
+            found.append(_Quota(fields, value, check_count(n, f'The quota of {", ".join(value)}')))
+    return sorted(found, key=lambda quota: -len(quota.fields))
 
 # %% ../../nbs/apps/annotate_plan.ipynb #annotate_plan-assign
 @dataclass
@@ -79,23 +127,26 @@ class Plan:
     of: dict           # Annotator -> ids, in the order in which they are shown
     shared: list       # Ids that all get
     table: DataFrame   # One row for each annotator and item: annotator, item, group, shared, chosen_for (which quota)
+    said: list = field(default_factory=list) # Sentences on quotas that more groups meet than were asked for
 
 def assign(
     items, # Rows with id, group and what quotas name: dicts, a frame or a file
     annotators, # Names
     shared:int=0, # So many groups are for all; the others are dealt one by one
-    quotas:dict|None=None, # Field (or several in a tuple) -> value (values) -> fewest groups; None: all groups
+    quotas:dict|None=None, # Field (or several in a tuple) -> value (values) -> groups; None: all groups
     seed:int|str=0, # Of the draw and the orders
 )->Plan:
     """A plan. Items for training are for all. Too few groups for a quota, or for what is shared, are a `BadInput` with
-    the numbers."""
+    the numbers; where quotas can't all be met exactly, more groups are drawn, and `said` has the numbers."""
     import pandas as pd
     rows, names = read_rows(items), check_names(annotators)
     ids = [row.get('id') for row in rows]
     if any(is_missing(id) for id in ids): raise BadInput('A row has no \'id\', so it can\'t be planned.')
     training = [str(row['id']) for row in rows if row.get('training')]
     groups = _Groups([row for row in rows if not row.get('training')], seed)
-    for quota in _quotas(quotas): groups.fill(*quota)
+    wanted = _quotas(quotas)
+    for quota in wanted: groups.fill(quota)
+    said = groups.mend(wanted)
     chosen = [g for g in groups.order if g in groups.chosen] if quotas else groups.order
     shared = check_count(shared, 'shared')
     if shared > len(chosen):
@@ -113,7 +164,8 @@ def assign(
         table += [dict(annotator=name, item=id, group=g, shared=g in chosen[:shared],
                        chosen_for=groups.chosen.get(g, '')) for id, g in drawn]
     together = [str(row['id']) for g in chosen[:shared] for row in groups.rows[g]]
-    return Plan(plan, together, pd.DataFrame(table, columns=['annotator', 'item', 'group', 'shared', 'chosen_for']))
+    columns = ['annotator', 'item', 'group', 'shared', 'chosen_for']
+    return Plan(plan, together, pd.DataFrame(table, columns=columns), said)
 
 # %% ../../nbs/apps/annotate_plan.ipynb #annotate_plan-draw
 def chances(
@@ -145,41 +197,92 @@ def systematic(
     return sorted(int(order[min(i, len(order) - 1)]) for i in places)
 
 # %% ../../nbs/apps/annotate_plan.ipynb #annotate_plan-results
+_KEPT = 'items.parquet' # In a folder of `factlib trust`
+_ABOUT = ('item', 'row', 'group', 'system', 'text', 'source') # Its columns beside the judges
+
 class Results(NamedTuple):
     "What is asked about an evaluator's results."
     rows: list       # For a form, each with its `chance`
     population: list # Dicts with item, group, chance and scores (evaluator -> score or None), of all texts
     said: list       # Sentences: what was drawn, what was left out
 
-def _scored(folder):
-    "The examples of a folder of results, in order, and their scores: id -> evaluator -> value."
-    for name in ('judgements.parquet', 'examples.parquet'):
-        if not (folder/name).is_file():
-            raise BadInput(f'{str(folder)!r} holds no {name}, so there are no texts to ask about: give a folder that '
-                           '`factlib evaluate` made, or a file with rows.')
+class _Text(NamedTuple):
+    "A text of a folder of results."
+    id: str
+    group: str
+    example: dict  # target, source, question, history: texts or None
+    scores: dict   # Evaluator -> score or None
+    evidence: dict # Evaluator -> JSON
+    longer: str    # Its id if another text has the same
+
+def _judged(folder):
+    "Texts of a folder that `evaluate` made, those without a judgement aside; how many there were; what is to be said."
     columns = ['benchmark', 'id', 'group', 'source', 'target', 'reference', 'question', 'history', 'text_hash']
     examples = read_parquet(folder/'examples.parquet', columns).drop_duplicates(['benchmark', 'id', 'text_hash'])
     wanted = ['benchmark', 'example_id', 'text_hash', 'evaluator', 'value', 'evidence']
-    judged = read_parquet(folder/'judgements.parquet', wanted)
     scores: dict = {}
     evidence: dict = {}
-    for row in judged.to_dict('records'):
+    for row in read_parquet(folder/'judgements.parquet', wanted).to_dict('records'):
         key = row['benchmark'], row['example_id'], row['text_hash']
         scores.setdefault(key, {})[row['evaluator']] = None if is_missing(row['value']) else float(row['value'])
         evidence.setdefault(key, {})[row['evaluator']] = row['evidence']
-    return examples.to_dict('records'), scores, evidence
+    found = []
+    for e in examples.to_dict('records'):
+        key = e['benchmark'], e['id'], e['text_hash']
+        if key not in scores: continue
+        longer = f'{e["benchmark"]}/{e["id"]}/{e["text_hash"][:8]}'
+        found.append(_Text(str(e['id']), str(e['group'] or ''), e, scores[key], evidence[key], longer))
+    return found, len(examples), []
+
+def _kept(folder):
+    "The same of a folder that `trust` made. Rows of one text are one: a text judged again has the mean of its scores."
+    from pandas.api.types import is_numeric_dtype
+    frame = read_parquet(folder/_KEPT)
+    taken = [name for name in frame if name in ('weight', 'chance') or name.startswith('annotator_')]
+    frame = frame.rename(columns={name: f'{name} (scores)' for name in taken}) # what is exported has these columns
+    judges = [name for name in frame if name not in _ABOUT]
+    alike = [name for name in ('item', 'system', 'text', 'source') if name in frame]
+    rows = frame.groupby(alike, sort=False, dropna=False)
+    firsts = frame.drop_duplicates(alike).reset_index(drop=True)
+    for name in judges:
+        firsts[name] = rows[name].agg('mean' if is_numeric_dtype(frame[name]) else 'first').to_numpy()
+    found = []
+    for row in firsts.to_dict('records'):
+        scores = {name: None if is_missing(row[name]) else row[name] for name in judges}
+        example = dict(target=row['text'], source=row.get('source'), history=None, question=None)
+        group = '' if is_missing(row.get('group')) else row['group']
+        found.append(_Text(row['item'], group, example, scores, {}, f'{row["item"]}/{row["row"]}'))
+    fewer = len(frame) - len(found)
+    said = [f'{fewer:,} of {len(frame):,} rows are of a text that has an earlier row: it is asked about once, with the '
+            'mean of its scores.'] if fewer else []
+    return found, len(found), said
+
+def _texts(folder):
+    "What a folder of results holds, by its files."
+    if (folder/_KEPT).is_file(): return _kept(folder)
+    lacking = [name for name in ('judgements.parquet', 'examples.parquet') if not (folder/name).is_file()]
+    if not lacking: return _judged(folder)
+    if (folder/'tables'/'decisions.csv').is_file():
+        raise BadInput(f'{str(folder)!r} holds no {_KEPT}, so there are no texts to ask about: run '
+                       '`factlib trust` again, with the column of texts as --text COLUMN, and without --no-texts.')
+    raise BadInput(f'{str(folder)!r} holds no {lacking[0]}, so there are no texts to ask about: give a folder that '
+                   '`factlib evaluate` or `factlib trust` made, or a file with rows.')
 
 def _unsure(values):
     "How unsure an evaluator is of each score, 0 to 1."
     known = [x for x in values if x is not None]
     if not known: raise BadInput('The evaluator has given no score, so nobody knows of what it is unsure.')
+    if any(isinstance(x, str) for x in known):
+        raise BadInput('The evaluator gives labels without an order, so nobody knows of what it is unsure: draw '
+                       'at random.')
     middle, half = (max(known) + min(known))/2, (max(known) - min(known))/2
     return [1. if x is None or not half else 1 - abs(x - middle)/half for x in values]
 
-def _row(form, example, id, evidence, questions):
-    "An example as a row of a form."
+def _row(form, found, id, questions):
+    "A text as a row of a form."
+    example, evidence = found.example, found.evidence
     text = lambda name: None if is_missing(example[name]) else example[name]
-    row = dict(id=id, group=str(example['group'] or id))
+    row = dict(id=id, group=found.group or id)
     if form == 'facts': return row | dict(claim=text('target'), source=text('source'), question=text('question'))
     if form == 'criteria': return row | dict(first=text('source'), second=text('target'), questions=questions)
     listed = next((found for found in (json.loads(x).get('claims') for x in evidence.values() if x and x != 'null')
@@ -188,9 +291,14 @@ def _row(form, example, id, evidence, questions):
     return row | dict(target=text('target'), reference=text('source'), claims=claims,
                       history=json.loads(example['history'] or '[]'))
 
+def _lacks(form, texts):
+    "Which flag may help."
+    lost = form == 'facts' and any(not is_missing(t.example['target']) for t in texts)
+    return ': it needs a source beside each text (`factlib trust` takes its column as --source)' if lost else ''
+
 def results_rows(
     form:str, # facts (the text against its source), claims (of the text) or criteria (with `questions`)
-    folder:str|Path, # That `factlib evaluate` made
+    folder:str|Path, # That `factlib evaluate` or `factlib trust` made
     n:int|None=None, # So many texts are drawn; None: all
     by:str='random', # All alike, or "unsure": rather those of which `judge` is not sure
     judge:str='', # Which evaluator is unsure; empty: the first one
@@ -200,27 +308,25 @@ def results_rows(
     "Texts of an evaluator's results as rows of a form, each with the chance of having been drawn."
     check_choice(form, ('facts', 'claims', 'criteria'), 'The form for results')
     check_choice(by, ('random', 'unsure'), 'by')
-    examples, scores, evidence = _scored(Path(folder))
-    key = lambda e: (e['benchmark'], e['id'], e['text_hash'])
-    usable = [e for e in examples if key(e) in scores and e['target'] and (form != 'facts' or e['source'])]
-    said = [f'{len(examples) - len(usable)} of {len(examples)} texts are left out: they have no source or no judgement.'
-            ] if len(usable) < len(examples) else []
-    if not usable: raise BadInput(f'No text in {str(folder)!r} has what the form {form} shows.')
-    ids = [str(e['id']) for e in usable]
-    times = Counter(ids)
-    ids = [id if times[id] == 1 else f'{e["benchmark"]}/{id}/{e["text_hash"][:8]}' for id, e in zip(ids, usable)]
-    judges = list(dict.fromkeys(name for e in usable for name in scores[key(e)]))
+    texts, total, said = _texts(Path(folder))
+    has = lambda found, name: not is_missing(found.example[name]) and found.example[name] != ''
+    usable = [t for t in texts if has(t, 'target') and (form != 'facts' or has(t, 'source'))]
+    if not usable: raise BadInput(f'No text in {str(folder)!r} has what the form {form} shows{_lacks(form, texts)}.')
+    if len(usable) < total:
+        said.append(f'{total - len(usable)} of {total} texts are left out: they have no source or no judgement.')
+    times = Counter(t.id for t in usable)
+    ids = [t.id if times[t.id] == 1 else t.longer for t in usable]
+    judges = list(dict.fromkeys(name for t in usable for name in t.scores))
     judge = check_choice(judge or judges[0], tuple(judges), 'judge')
     n = len(usable) if n is None else check_count(n, 'n', 1)
-    unsure = [1.]*len(usable) if by == 'random' else _unsure([scores[key(e)].get(judge) for e in usable])
+    unsure = [1.]*len(usable) if by == 'random' else _unsure([t.scores.get(judge) for t in usable])
     chance = chances(unsure, n)
     drawn = systematic(chance, seeded(seed, 'results'))
     how = (f'rather those of which {judge} is unsure: chances from {chance.min():.2g} to {chance.max():.2g}'
            if by == 'unsure' else 'all with the same chance')
     said.append(f'{len(drawn)} of {len(usable)} texts are drawn, {how}.')
-    rows = [_row(form, usable[i], ids[i], evidence[key(usable[i])], questions) | dict(chance=float(chance[i]))
-            for i in drawn]
-    population = [dict(item=id, group=str(e['group'] or id), chance=float(p),
-                       scores={name: scores[key(e)].get(name) for name in judges})
-                  for id, e, p in zip(ids, usable, chance)]
+    rows = [_row(form, usable[i], ids[i], questions) | dict(chance=float(chance[i])) for i in drawn]
+    population = [dict(item=id, group=t.group or id, chance=float(p),
+                       scores={name: t.scores.get(name) for name in judges})
+                  for id, t, p in zip(ids, usable, chance)]
     return Results(rows, population, said)

@@ -129,21 +129,35 @@ class StoreFile:
 # %% ../../nbs/apps/annotate_store.ipynb #annotate_store-labels
 def label_rows(
     population:list, # Dicts of all texts, asked about or not: item, group, chance, scores (evaluator -> score)
-    asked:list, # Ids of those that were drawn
+    asked:dict, # Id -> item, of those that were drawn
     given:dict, # Annotator -> id -> field -> answer
+    fields:tuple=('label',), # What was asked; of several, each has a column
 )->list: # Of dicts
-    "One row a text: item, group, each evaluator's score, a column annotator_NAME for each person, and weight."
-    labels = {text['item']: {f'annotator_{who}': own.get(text['item'], {}).get('label') for who, own in given.items()}
-              for text in population}
+    """One row a text: item, group, text, source, each evaluator's score, a column annotator_NAME for each person
+    (annotator_NAME_FIELD if there are several fields), and weight."""
+    columns = {(who, field): f'annotator_{who}_{field}' if len(fields) > 1 else f'annotator_{who}'
+               for who in given for field in fields}
+    labels = {text['item']: {column: given[who].get(text['item'], {}).get(field)
+                             for (who, field), column in columns.items()} for text in population}
     has = {id: any(x is not None for x in own.values()) for id, own in labels.items()}
     answered = sum(has.values())/len(asked) if asked else 0
     rows = []
     for text in population:
-        id, chance = text['item'], text['chance']
+        id, chance, item = text['item'], text['chance'], asked.get(text['item'], {})
         if has[id]: weight = 1/chance
         else: weight = 1/(1 - chance*answered) if chance*answered < 1 else None # asked for sure, and no answer
-        rows.append(dict(item=id, group=text['group']) | text['scores'] | labels[id] | dict(weight=weight))
+        shown = dict(text=item.get('claim', item.get('second')), source=item.get('source', item.get('first')))
+        rows.append(dict(item=id, group=text['group']) | shown | text['scores'] | labels[id] | dict(weight=weight))
     return rows
+
+def _labels(form, population, items, given):
+    "Files for `factlib trust`: name -> rows. Labels of claims are none of a text, so there its chance alone is told."
+    if form == 'claims':
+        about = [{x: text[x] for x in ('item', 'group', 'chance')} for text in population]
+        return {'chances.jsonl': [own | text['scores'] for own, text in zip(about, population)]}
+    asked = [item.get('questions', dict(label='')) for item in items.values()]
+    fields = tuple(dict.fromkeys(name for questions in asked for name in questions))
+    return {'labels.jsonl': label_rows(population, items, given, fields)}
 
 # %% ../../nbs/apps/annotate_store.ipynb #annotate_store-store
 class Store:
@@ -164,14 +178,10 @@ class Store:
 
     # What is asked
 
-    def _about(self):
-        "Name -> value."
-        return {name: json.loads(value) for name, value in self.file.read('SELECT name, value FROM about')}
-
     @property
     def form(self)->str:
         "Which of `FORMS` it is."
-        return self._about()['form']
+        return self.about('form')
 
     def make_form(self)->Form:
         "The form itself, with the options that the store was made with."
@@ -180,7 +190,7 @@ class Store:
     @property
     def seed(self): # A number or a word
         "Of all that is drawn."
-        return self._about()['seed']
+        return self.about('seed')
 
     def check(self,
         form:str, # Which of `FORMS`
@@ -191,11 +201,12 @@ class Store:
     )->bool: # Is there a store with them? False: there is none yet
         "A store of another form, data or seed, or with another plan for somebody, is a `BadInput`."
         if not self.file.is_open and not os.path.lexists(self.path): return False
-        about, name = self._about(), repr(str(self.path))
+        name = repr(str(self.path))
         wanted = dict(form=form, options=options, seed=seed, data=digest(json.dumps(items, sort_keys=True)))
         for what, value in wanted.items():
-            if about.get(what) == value: continue
-            told = 'other data' if what == 'data' else f'the {what} {about.get(what)}'
+            own = self.about(what)
+            if own == value: continue
+            told = 'other data' if what == 'data' else f'the {what} {own}'
             raise BadInput(f'The store {name} was made with {told}: name another file, or give what it was made with.')
         for annotator, ids in plan.items():
             known = self.plan(annotator)
@@ -241,7 +252,8 @@ class Store:
 
     def about(self, name:str, default=None):
         "What was told to `begin` beside the items."
-        return self._about().get(name, default)
+        found = self.file.read('SELECT value FROM about WHERE name = ?', name)
+        return json.loads(found[0][0]) if found else default
 
     def items(self)->dict: # Id -> item, in order
         "All items, those for training among them."
@@ -373,9 +385,9 @@ class Store:
         folder:str|os.PathLike, # Made if need be
     )->list: # Of paths
         """Write `answers.jsonl`, `answers.parquet` (values and what was shown as JSON), `history.jsonl`, and what
-        the form gives: `sheet_NAME.jsonl` for criteria, `annotations.jsonl` for claims, `labels.jsonl` where
-        evaluators' scores came with the items; `decisions.jsonl` where disputes were settled. A file that factlib did
-        not make stays, and is a `BadInput`."""
+        the form gives: `sheet_NAME.jsonl` for criteria, `annotations.jsonl` for claims, `labels.jsonl` (of claims
+        `chances.jsonl`) where evaluators' scores came with the items; `decisions.jsonl` where disputes were settled. A
+        file that factlib did not make stays, and is a `BadInput`."""
         import io
         items = {id: item for id, item in self.items().items() if item['training'] is None}
         rows, frame = self.rows(), self.answers()
@@ -389,7 +401,7 @@ class Store:
         if decided := self.decisions(): files['decisions.jsonl'] = decided
         if scored := self.about('population'):
             given = {who: self.given(who) for who in self.annotators()}
-            files['labels.jsonl'] = label_rows(scored, list(items), given)
+            files |= _labels(self.form, scored, items, given)
         contents: dict = {name: ''.join(json.dumps(row) + '\n' for row in own) for name, own in files.items()}
         contents['answers.parquet'] = table.getvalue()
         paths = [Path(folder)/name for name in contents]

@@ -267,7 +267,8 @@ def _page_handler():
             if token is None or access.refusal('GET', request.headers.get('Host'), token):
                 return await self._answer(names)
             if other := self._other_name(): return self.redirect(f'http://{other}{request.uri}')
-            self.set_cookie(access.cookie, token, httponly=True, samesite='Lax', path='/')
+            path = '' if access.door else '/' # '': that of the address as the browser sees it, behind a proxy too
+            self.set_cookie(access.cookie, token, httponly=True, samesite='Lax', path=path)
             self.set_status(302)
             self.set_header('Location', request.path.rsplit('/', 1)[1] or './') # relative: there may be a proxy
 

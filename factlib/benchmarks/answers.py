@@ -219,7 +219,8 @@ True answers made worse by rule (`perturb.facts.swap_ladder`), and controls. Var
 the true answer, `near_lie` at the true answer itself; `reworded` (the true answer gives way to the paraphrase, \
 sentence by sentence) and `same_place` (the places of the lies, meaning kept) are true at every level, as `meta.true` \
 says. The truth is the level, the group the question; source and reference are the true answer. Rules that know which \
-kinds of words are exchanged flatter themselves here; not every exchanged noun makes a statement false."""
+kinds of words are exchanged flatter themselves here; not every exchanged noun makes a statement false, and the false \
+ones are seldom plausible (of fourteen that were read, three were). The true ladders are longer than the false ones."""
 
 _TEXTS = {'trutheval': ' The texts: 100 questions, answers and paraphrases of trutheval (FACTLIB_DATA).',
           'answers': ' The texts: 20 questions, answers and paraphrases written for factlib (`data/samples`).'}

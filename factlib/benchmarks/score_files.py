@@ -10,6 +10,7 @@ import ast, dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
+from .score_costs import Costs, find_costs, given_costs, rating_costs, read_costs
 from .score_roles import (NoScorers, Roles, find_cluster, find_others, find_raters, find_ratings,
                                             find_scorers, is_score, is_text, listed_names, name_words, names_of,
                                             need_names, say_left, some_names)
@@ -23,8 +24,8 @@ from ..core.records import BadInput, DataFrame
 class ScoreFile:
     "Scores of judges and people, a row an item."
     name: str          # Of the file, or 'frame'
-    frame: DataFrame   # item, row, those that there are of group, system, text, source, time, position, then a
-                       # column of float codes for each judge and person, NaN where there is nothing
+    frame: DataFrame   # item, row, those that there are of group, system, text, source, time, position, weight, then
+                       # a column of float codes for each judge and person, NaN where there is nothing
     judges: tuple      # Names of columns
     humans: tuple      # Names of columns
     scale: Scale       # Of people, and of judges unless `scales` says otherwise
@@ -34,6 +35,7 @@ class ScoreFile:
     said: tuple        # The same in sentences: a line a role, then what was done, found and proposed
     clustered: str     # '', or the column by which the rows seem to be clustered though no group is given
     group_given: bool  # Is there a group?
+    costs: Costs|None = None # What judgements cost; None: it is not known
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-items
 def _as_texts(column):
@@ -131,10 +133,33 @@ def _same_in_all(column, codes):
 
 _MOST_CELLS = 200_000_000
 
-def _pivot(frame, roles, rater, score):
-    "A table with a row an item from one with a row a rating. -> (`_Wide`, raters)"
+def _cost_name(cost, rater): return f'{cost} of {rater}'
+
+def _check_weights(columns, roles, frame, codes):
+    "Each item's weight; a `BadInput` if it has several."
+    for name in roles.others.get('weight', ()):
+        columns[name] = _same_in_all(frame[name], codes)
+        if columns[name] is None:
+            raise BadInput(f'{name!r} differs between ratings of one item, so it is no weight of items: leave it out '
+                           'by --weight "".')
+
+def _costs_of_ratings(frame, roles, costs, codes):
+    "Columns of costs without those that were told by name and say the same for all raters of an item."
+    if not costs or any(role == 'cost' for _, role, _, _ in roles.rows): return costs # as given
+    known = frame[list(costs)].notna().all(axis=1)
+    several = known.sum() > codes[known].nunique() # does an item have two?
+    if several and all(_same_in_all(frame[c][known], codes[known].to_numpy()) is not None for c in costs):
+        roles.said.append(f'{some_names(costs)}: the same for all raters of an item, so it is not taken for what a '
+                          'rating costs (--cost takes it).')
+        return ()
+    roles.add(' + '.join(costs), 'cost', 'of each rating, by its name', '--cost')
+    return costs
+
+def _pivot(frame, roles, rater, score, costs):
+    "A table with a row an item from one with a row a rating; columns of costs, too. -> (`_Wide`, raters, costs)"
     import numpy as np, pandas as pd
     items, repeated, codes, raters = _rating_keys(frame, roles, rater, score)
+    costs = _costs_of_ratings(frame, roles, costs, codes)
     codes, first = codes.to_numpy(), np.unique(codes, return_index=True)[1]
     said = frame[score]
     if said.isna().any(): said = said.astype(object).where(said.notna(), '') # asked, and nothing was said
@@ -142,7 +167,7 @@ def _pivot(frame, roles, rater, score):
     if len(names)*len(first) > _MOST_CELLS:
         raise BadInput(f'{len(names):,} raters of {len(first):,} items are too many for one table: keep those who '
                        'rated most.')
-    columns = dict(frame.drop(columns=[rater, score]).iloc[first].reset_index(drop=True).items())
+    columns = dict(frame.drop(columns=[rater, score, *costs]).iloc[first].reset_index(drop=True).items())
     for name in list(columns):
         if any(name in own for own in roles.others.values()) or not is_score(frame[name], name): continue
         same = _same_in_all(frame[name], codes)
@@ -151,11 +176,14 @@ def _pivot(frame, roles, rater, score):
             continue
         del columns[name]
         roles.add(name, 'left out', 'it says several things of one item', '--item')
+    _check_weights(columns, roles, frame, codes)
     for i, name in enumerate(names):
-        rated = pd.Series(said.to_numpy()[who == i], index=codes[who == i], dtype=said.dtype)
-        columns[name] = rated.reindex(range(len(first)))
+        of_rater = {name: said} | {_cost_name(cost, name): frame[cost] for cost in costs}
+        for column, cells in of_rater.items():
+            rated = pd.Series(cells.to_numpy()[who == i], index=codes[who == i], dtype=cells.dtype)
+            columns[column] = rated.reindex(range(len(first)))
     wide = _Wide(pd.DataFrame(columns), (first + 1).tolist(), items.iloc[first].tolist(), repeated, tuple(names))
-    return wide, list(names)
+    return wide, list(names), costs
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-ask
 @dataclass(frozen=True)
@@ -166,6 +194,7 @@ class _Ask:
     others: dict    # Role -> names, or None
     higher: str     # better or worse
     order: str|None # Of labels
+    cost: object    # Columns, JUDGE=COLUMN or JUDGE=NUMBER; None: as names tell; '': none
 
     def scorers(self, names):
         "(judges, people, those given with a minus before their names)."
@@ -186,6 +215,28 @@ class _Ask:
         lists = list_columns(frame[[name for name in wanted if name in frame.columns]])
         return tuple(name for name in wanted if name not in frame.columns or name in lists)
 
+# %% ../../nbs/benchmarks/score_files.ipynb #score_files-costs
+def _costs_beside(frame, roles, ask, ratings):
+    "The columns with what each rating cost."
+    named = [name for name in listed_names(ask.cost, frame.columns) if name in frame.columns] \
+        if isinstance(ask.cost, (str, list, tuple)) else []
+    own = set(ratings).union(*roles.others.values())
+    found = tuple(named) if ask.cost is not None else rating_costs([c for c in frame.columns if c not in own])
+    if named: roles.add(' + '.join(found), 'cost', 'given', '--cost')
+    return found
+
+def _add_costs(wide, roles, ask, beside, taken):
+    "Gives `roles` what each judge costs: from the columns beside ratings, as given, or by names."
+    if beside: roles.costs = {j: tuple(_cost_name(c, j) for c in beside) for j in roles.judges
+                              if _cost_name(beside[0], j) in wide.frame}
+    elif ask.cost is None: find_costs([c for c in wide.frame.columns if c not in taken], roles)
+    elif ask.cost:
+        roles.costs = given_costs(ask.cost, wide.frame.columns, roles.judges)
+        for judge, own in roles.costs.items():
+            if isinstance(own, tuple): roles.add(' + '.join(own), 'cost', f'of {judge}, given', '--cost')
+
+def _cost_columns(roles): return {c for own in roles.costs.values() if isinstance(own, tuple) for c in own}
+
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-wide-of
 def _add_known(roles, known, frame):
     "Judges and people that the form of the file tells, where the user names none."
@@ -201,7 +252,7 @@ def _rows_of_items(table, roles, ask):
     roles.judges, roles.humans, roles.turned = ask.scorers(frame.columns)
     given = dict(judge=list(roles.judges), human=list(roles.humans))
     in_columns = all(given.values()) and all(name in frame.columns for own in given.values() for name in own)
-    ratings = None if in_columns else find_ratings(frame, known)
+    ratings, beside = None if in_columns else find_ratings(frame, known), ()
     if not ratings:
         for flag, own in given.items(): need_names(own, frame.columns, f'--{flag}')
         _add_known(roles, known, frame)
@@ -210,17 +261,22 @@ def _rows_of_items(table, roles, ask):
         wide, taken = _Wide(frame, list(range(1, len(frame) + 1)), items.tolist(), repeated), set()
     else:
         find_others(frame, roles, ask.others, known, ratings)
-        wide, raters = _pivot(frame, roles, *ratings)
+        beside = _costs_beside(frame, roles, ask, ratings)
+        wide, raters, beside = _pivot(frame, roles, *ratings, beside)
         for flag, own in given.items(): need_names(own, [*raters, *wide.frame.columns], f'--{flag}')
         find_raters(raters, ratings[0], roles, known.get('raters', ''))
         _add_known(roles, known, wide.frame)
         wide.rated += tuple(known.get('rated', ()))
         roles.said.append(f'Each row is a rating: {ratings[0]!r} says who rated, {ratings[1]!r} what.')
-        taken = set(raters)
+        taken = set(raters) | {_cost_name(cost, rater) for cost in beside for rater in raters}
+    costs = ask.cost.values() if isinstance(ask.cost, dict) else listed_names(ask.cost, frame.columns)
+    taken |= {cost if cost in frame.columns else str(cost).rpartition('=')[2] for cost in costs}
     taken |= {name for own in roles.others.values() for name in own}
     for flag, own in given.items():
         for name in own: roles.add(name, flag, 'given', f'--{flag}')
     if not (roles.judges and roles.humans): find_scorers(wide.frame, roles, taken)
+    _add_costs(wide, roles, ask, beside, taken)
+    taken |= _cost_columns(roles)
     if not all(given.values()): say_left(wide.frame, roles, taken)
     return wide
 
@@ -254,6 +310,23 @@ def _say_direction(roles, names, higher):
             roles.said.append(f'{name!r} sounds as if more were worse, and is taken as if more were better: '
                               '--higher worse turns all scores round, a minus before its name this column alone.')
 
+# %% ../../nbs/benchmarks/score_files.ipynb #score_files-orders
+_ORDERS = (('ab', 'ba'), ('first', 'swapped'), ('first', 'second'), ('original', 'swapped'), ('forward', 'reverse'),
+           ('forward', 'backward'), ('normal', 'swapped'), ('order 1', 'order 2'), ('', 'swapped'), ('', 'reversed'))
+
+def _say_orders(roles, scales):
+    "A line on two columns that are one judge's verdicts in both orders, by their names."
+    named = {' '.join(name_words(name)): name for name in roles.judges if scales[name].kind == 'pair'}
+    for words, name in named.items():
+        for one, other in _ORDERS:
+            swapped = f' {words} '.replace(f' {one} ' if one else ' ', f' {other} ', 1) if one else f'{words} {other}'
+            twin = named.get(swapped.strip())
+            if twin is None or twin == name: continue
+            roles.said.append(f"{name!r} and {twin!r} look like one judge's verdicts in both orders, and are taken as "
+                              'two judges: for the test of position give each pair two rows, one an order, with the '
+                              'same item, a column position (1 or 2), and verdicts that name the same text in both.')
+            return
+
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-scales
 def _unite(codes, scales, names):
     "One scale for columns of numbers that have one."
@@ -278,7 +351,8 @@ def _common_scale(scales, roles):
     return scale
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-build
-_KEPT = ('group', 'system', 'text', 'source', 'time', 'position')
+_KEPT = ('group', 'system', 'text', 'source', 'time', 'position', 'weight')
+_CHANCES = frozenset('chance probability'.split())
 
 def _written_list(cell):
     "A list of texts from how Python writes it, or the text as it is."
@@ -308,7 +382,27 @@ def _times(column):
     texts = moments.dt.strftime('%Y-%m-%dT%H:%M:%S.%f')
     return texts.astype(object).where(moments.notna(), None)
 
-def _about(wide, roles):
+def _weights(cells, name, comma, labelled, roles):
+    "How much each row counts: a weight as it is, of a chance of being drawn what undoes it."
+    own, is_chance = read_cells(cells, name, comma), bool(set(name_words(name)) & _CHANCES)
+    x = own.numbers if own.numbers is not None and not own.problem else None
+    known = x.dropna() if x is not None else ()
+    wrong = [] if x is None else known[(known <= 0) | (known > 1) & is_chance]
+    if not len(known) or len(wrong):
+        must = 'chances above 0 and up to 1' if is_chance else 'weights above 0'
+        holds = f'{wrong.iloc[0]:g}' if len(wrong) else 'no number at all'
+        raise BadInput(f'{name!r} must hold {must}, and holds {holds}: correct it, or leave it out by --weight "".')
+    roles.said += own.said
+    if is_chance: # who was not drawn stands for those who were not
+        x = (1/x).where(labelled, (1/(1 - x)).where(x < 1))
+        roles.said.append(f'{name!r} is a chance of being drawn: a row that people scored counts 1/{name}, another '
+                          f'1/(1 - {name}).')
+    lacking = int(x.isna().sum())
+    rows = '1 row has' if lacking == 1 else f'{lacking:,} rows have'
+    if lacking: roles.said.append(f'{rows} no {name}, and no part in what counts by it.')
+    return x.astype(float)
+
+def _about(wide, roles, comma, labelled):
     "The columns about the items."
     import pandas as pd
     table = {'item': wide.items, 'row': wide.rows}
@@ -316,7 +410,8 @@ def _about(wide, roles):
         own = roles.others.get(role)
         if not own: continue
         column = wide.frame[own[0]] if len(own) == 1 else _joined(wide.frame, own)
-        table[role] = _times(column) if role == 'time' else _plain_texts(column)
+        if role == 'weight': table[role] = _weights(column, own[0], comma, labelled, roles)
+        else: table[role] = _times(column) if role == 'time' else _plain_texts(column)
     return pd.DataFrame(table)
 
 def _rename_reserved(frame, roles):
@@ -332,7 +427,8 @@ def _rename_reserved(frame, roles):
 def _say_clusters(wide, roles):
     "The column that rows seem to be clustered by, '' if a group is given or none is found."
     if 'group' in roles.others: return ''
-    taken = {*roles.judges, *roles.humans, *(c for role, own in roles.others.items() if role != 'source' for c in own)}
+    others = {c for role, own in roles.others.items() if role != 'source' for c in own}
+    taken = {*roles.judges, *roles.humans, *_cost_columns(roles), *others}
     best, all_found = find_cluster(wide.frame, taken)
     if wide.repeated: best, all_found = wide.repeated, {wide.repeated: wide.frame[wide.repeated].nunique()} | all_found
     if not best: return ''
@@ -372,18 +468,20 @@ def _score_file(table, ask):
     _unite(codes, scales, [name for name in roles.judges if name in wide.rated])
     _say_direction(roles, names, ask.higher)
     _turn(codes, scales, roles, ask.higher)
+    _say_orders(roles, scales)
     scale, clustered = _common_scale(scales, roles), _say_clusters(wide, roles)
     repeats = int(pd.Series(wide.items).duplicated().sum())
     if repeats and 'item' in roles.others:
         roles.said.append(f'{repeats:,} rows are of an item that has another row: kept, as the same item judged again '
                           '(--item says another).')
-    about = _about(wide, roles)
+    labelled = pd.concat([codes[name].reset_index(drop=True) for name in roles.humans], axis=1).notna().any(axis=1)
+    about, costs = _about(wide, roles, table.comma, labelled), read_costs(wide.frame, roles, table.comma)
     frame = pd.concat([about, pd.DataFrame({name: codes[name].reset_index(drop=True)
                                      for name in [*roles.judges, *roles.humans]})], axis=1)
     odd = pd.concat([c.odd for c in cells], ignore_index=True)
     said = [*roles.lines(), *table.said, *roles.said, *(line for c in cells for line in c.said)]
     return ScoreFile(table.name, frame, tuple(roles.judges), tuple(roles.humans), scale, scales, roles.frame(), odd,
-                     tuple(said), clustered, 'group' in roles.others)
+                     tuple(said), clustered, 'group' in roles.others, costs)
 
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-read
 def read_scores(
@@ -398,14 +496,17 @@ def read_scores(
     source=None, # Column of what they are about
     time=None, # Column of when they were judged
     position=None, # Column of the order in which a pair was shown
+    weight=None, # Column of how much a row counts, or of its chance of being drawn (a name with "chance" in it)
+    cost=None, # Columns of what a judgement cost, or JUDGE=COLUMN, or JUDGE=NUMBER; '': none; None: as names tell
     higher:str='better', # worse: turns all scores of judges and people round
     order:str|None=None, # Of labels, "poor < fair = ok < good"; None: as known, or none
 )->ScoreFile:
     """Scores of judges and people from a file that nobody prepared. '' for a role: there is none.
     What can't be read, or could be two things, is a `BadInput` that names the option to say it with."""
     check_choice(higher, ('better', 'worse'), 'higher')
-    others = dict(group=group, item=item, system=system, text=text, source=source, time=time, position=position)
-    ask = _Ask(judge, human, others, higher, order)
+    others = dict(group=group, item=item, system=system, text=text, source=source, time=time, position=position,
+                  weight=weight)
+    ask = _Ask(judge, human, others, higher, order, cost)
     if isinstance(path_or_frame, (str, Path)): table = read_table(path_or_frame)
     else: table = frame_table(ScoreTable('frame', path_or_frame, 'a data frame'))
     wanted = ask.paths(table.frame)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .score_logs import eval_samples, inspect_rows, known_columns, log_rows
 from .own_files import csv_frame, csv_header, read_rows
-from ..core.files import MOST_TABLE, decoded, parse_json, read_parquet
+from ..core.files import MOST_TABLE, decoded, parse_json, read_parquet, whole_characters
 from ..core.records import BadInput, DataFrame
 
 # %% ../../nbs/benchmarks/score_tables.ipynb #score_tables-table
@@ -35,10 +35,10 @@ def _flat(row, where):
     flat: dict = {}
     def walk(part, before, deep):
         for key, value in part.items():
-            path = f'{before}{key}'
+            path = whole_characters(f'{before}{key}')
             if isinstance(value, dict) and value and deep < _DEEPEST: walk(value, f'{path}.', deep + 1)
             elif path in flat: raise BadInput(f'{where} has the path {path!r} twice: give one of them another name.')
-            else: flat[path] = value
+            else: flat[path] = value if not isinstance(value, str) or value.isascii() else whole_characters(value)
     walk(row, '', 1)
     return flat
 

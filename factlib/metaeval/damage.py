@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['deltas', 'target_deltas', 'length_gaps', 'test_row', 'effectiveness', 'judge_differences', 'length_effect',
            'same_texts', 'length_effects', 'gold_scores', 'notice_finding', 'judges_finding', 'lengths_finding',
-           'floors_finding', 'effect_findings', 'length_alone_finding']
+           'floors_finding', 'length_alone_finding']
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-imports
 from ..core.records import DataFrame, Series, is_missing
@@ -60,10 +60,14 @@ def _worst_case(d, spread):
     "Between what the mean lies, whatever is missing: the interval of a `Result`; none where the scale has no ends."
     return Result(None) if spread is None else bounds_paired(d, [0]*len(d), -spread, spread)
 
-def _test_cells(t, worst, size, critical):
+def _within(x, spread):
+    "The end of an interval, which no mean of such differences is beyond."
+    return x if x is None or spread is None else max(-spread, min(spread, x))
+
+def _test_cells(t, spread, worst, size, critical):
     "The row that these results make."
-    return dict(asked=t.asked, scored=t.n, missing=t.asked - t.n,
-                mean=t.estimate, ci_low=t.low, ci_high=t.high, worst_low=worst.low, worst_high=worst.high,
+    return dict(asked=t.asked, scored=t.n, missing=t.asked - t.n, mean=t.estimate,
+                ci_low=_within(t.low, spread), ci_high=_within(t.high, spread), worst_low=worst.low, worst_high=worst.high,
                 t=t.statistic, df=t.df, p=None if t.statistic is None else t.p, critical=critical,
                 effect=size.estimate, effect_low=size.low, effect_high=size.high, note=t.note)
 
@@ -76,7 +80,8 @@ def test_row(
     """Eq 5.1: t = mean / (sd / sqrt(n)), sd with ddof 1, over the documents that have both scores.
 
     - asked, scored, missing: numbers of documents
-    - mean, ci_low, ci_high: of the differences, with its 95 % interval; a bound where all are the same
+    - mean, ci_low, ci_high: of the differences, with its 95 % interval, cut off at what a difference can be; a bound
+      where all are the same
     - worst_low, worst_high: bounds of the mean, whatever is missing
     - t, df, p: two-sided test, none where all are the same; critical: the one-sided test's t
     - effect, effect_low, effect_high: d_z with its 95 % interval
@@ -85,7 +90,7 @@ def test_row(
     limits = None if spread is None else (-spread, spread)
     t, size = paired_t(d, limits=limits), effect_size(d)
     critical = critical_t(t.n - 1, alpha, 'greater') if t.n > 1 else None
-    return _test_cells(t, _worst_case(d, spread), size, critical)
+    return _test_cells(t, spread, _worst_case(d, spread), size, critical)
 
 # %% ../../nbs/metaeval/damage.ipynb #damage-order
 def _in_order(table, by):
@@ -330,27 +335,6 @@ def floors_finding(
     return (f'At least one floor, which understands nothing, notices {listed(where, "nothing")}'
             + (f'; not shown for {listed(missed)}' if missed else '')
             + f' (the score falls, {corrected_over(known, "p_holm")}).')
-
-def effect_findings(
-    tests:DataFrame, # Of all judges; columns see below
-    about:dict, # Name of a judge -> what it is, in a few words
-)->list[str]: # One for each judge that was tested
-    """For which faults the score falls or rises, with effect sizes.
-
-    - evaluator, manipulation, level, mean, effect, scored
-    - p_holm, family: corrected; None or NaN where there was no test"""
-    def told(rows):
-        return listed((fault + ' (' + ', '.join(f'{format_estimate(r.effect, None, 1)} {_AT[r.level]}'
-                                                for r in part.itertuples()) + ')'
-                       for fault, part in rows.groupby('manipulation', sort=False)), 'nothing')
-    known, found = tests[tests.p_holm.notna()], []
-    for judge, rows in known.groupby('evaluator', sort=False):
-        (lower, higher), unsure = _shown(rows), rows[~(rows.p_holm < .05)]
-        found.append(f'{judge} ({about[judge]}): the score falls for {told(lower)}'
-                     + (f', rises for {told(higher)}' if len(higher) else '')
-                     + (f'; not shown for {told(unsure)}' if len(unsure) else '')
-                     + f' (d_z, n = {rows.scored.max()}, two-sided, {corrected_over(rows, "p_holm")}).')
-    return found
 
 def length_alone_finding(
     tests:DataFrame, # As above

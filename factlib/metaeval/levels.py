@@ -107,7 +107,9 @@ def _cells(results):
     for name, r in results.items():
         if name not in ('rows', 'drawn'): cells[name] = r.estimate
         cells |= {f'{name}_low': r.low, f'{name}_high': r.high}
-    return {name: np.nan if x is None else x for name, x in cells.items()}
+    lacks = [f'{name}: {r.note}' for name, r in results.items()
+             if name not in ('rows', 'drawn') and r.estimate is not None and not r.ci]
+    return {name: np.nan if x is None else x for name, x in cells.items()} | dict(why='; '.join(lacks))
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-statistics
 def level_statistics(
@@ -123,7 +125,8 @@ def level_statistics(
     - `by`; questions; asked, scored: answers
     - tau (low, high): mean within questions; drawn_low, drawn_high: by drawing questions anew
     - pearson (low, high): over questions; rows_low, rows_high: by drawing rows
-    - auc (low, high): level 0 against 1; loss (low, high): score per level"""
+    - auc (low, high): level 0 against 1; loss (low, high): score per level
+    - why: what has no interval of these, but for those that are drawn"""
     import pandas as pd
     need_columns(rows, [*by, 'group', 'step', 'value'], 'The rows')
     table = []

@@ -231,9 +231,10 @@ def _varied_rows(sheet, judge):
 
 def _spread(sheet, judge):
     rows = _varied_rows(sheet, judge) if _varies(sheet, judge) else np.zeros(len(sheet.people), bool)
-    ordered = sheet.scale.kind != 'nominal' and sheet.comparable(judge)
+    ordered = sheet.scale.kind not in ('nominal', 'binary') and sheet.comparable(judge) # a share spreads less than 0, 1
     if not ordered or rows.sum() < 10 or is_constant(sheet.people[rows]):
-        return _untested('narrow scale', "a judge on people's scale that varies, and ten rows with both scores")
+        return _untested('narrow scale', "a judge on people's scale, of more than two points, that varies, and ten "
+                         'rows with both scores')
     def ratios(columns, groups):
         sums = lambda v: np.append(v.sum() - np.bincount(groups, v), v.sum())
         n = sums(np.ones(len(groups)))

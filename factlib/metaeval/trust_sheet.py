@@ -82,6 +82,14 @@ class Sheet:
     good: np.ndarray # 1 good, 0 bad
     good_means: str # In words
     floors: dict[str, np.ndarray] # Name -> scores
+    weights: np.ndarray|None = None # How much each row counts, NaN where it isn't known; None: all alike
+
+    @property
+    def costs(self)->dict[str, np.ndarray]: # Judge -> what each of its judgements cost, NaN where it isn't known
+        "Costs, where they are known; empty if nowhere."
+        costs = self.file.costs
+        return {} if costs is None else {name: costs.frame[name].to_numpy(float) for name in self.judges
+                                         if name in costs.frame}
 
     def column(self,
         name:str, # Of a judge, person or floor
@@ -171,4 +179,5 @@ def sheet(
     ends = _ends(scale, [file.scales.get(name, scale) for name in humans], list(humans.values()))
     floors = {f'{name} (floor)' if name in frame else name: x for name, x in floors.items() if not np.isnan(x).all()}
     return Sheet(file, judges, humans, people, clusters, groups, pd.factorize(frame['item'])[0], systems, tuple(names),
-                 scale, ends, cut, good, good_means, floors)
+                 scale, ends, cut, good, good_means, floors,
+                 frame['weight'].to_numpy(float) if 'weight' in frame else None)

@@ -23,7 +23,6 @@ from .trust_habits import own_system
 from .trust_sheet import Sheet
 from ..report.tables import format_estimate, format_number
 from ..validity.base import Result, group_shares
-from ..validity.bounds import bounds_mean
 from ..validity.calibration import calibrated_mean, labels_needed
 from ..validity.detection import as_levels, bounds_auc, level_auc
 from ..validity.intervals import interval, jackknife_interval, t_df
@@ -306,19 +305,26 @@ def mean_bias(
     sheet:Sheet, # From `trust_sheet.sheet`
     judge:str, # Its name
 )->Result: # In points of people's scale
-    "The mean of judge minus people, with its interval over groups."
+    "The mean of judge minus people, by weights if there are any, with its interval over groups."
     apart = sheet.judges[judge] - sheet.people
     most = max(sheet.ends[1] - sheet.ends[0], np.nanmax(np.abs(apart)))
-    return interval(np.mean, apart, groups=sheet.groups, limits=(-most, most), null=0.,
-                    definition='mean of judge minus people')
+    about: dict = dict(groups=sheet.groups, limits=(-most, most), null=0., definition='mean of judge minus people')
+    if sheet.weights is None: return interval(np.mean, apart, **about)
+    def without(columns, groups):
+        (x, w), size = columns, groups.max() + 1
+        of, total = np.bincount(groups, w, size), np.bincount(groups, w*x, size)
+        return (total.sum() - total)/(of.sum() - of)
+    return interval(lambda x, w: np.average(x, weights=w), apart, sheet.weights, without=without, **about)
 
 def _bias_bounds(sheet, judge):
     "(least, greatest) bias if the judge's missing scores were known."
-    scores, (low, high) = sheet.judges[judge], sheet.ends
-    asked = ~np.isnan(sheet.people)
-    known = scores[asked & ~np.isnan(scores)]
-    bounds = bounds_mean(scores[asked], min(low, known.min()), max(high, known.max()))
-    return bounds.low - sheet.people[asked].mean(), bounds.high - sheet.people[asked].mean()
+    weights = np.ones(len(sheet.people)) if sheet.weights is None else sheet.weights
+    asked = ~np.isnan(sheet.people) & ~np.isnan(weights)
+    scores, people, weights = sheet.judges[judge][asked], sheet.people[asked], weights[asked]
+    known = scores[~np.isnan(scores)]
+    if not len(known): return -math.inf, math.inf
+    ends = min(sheet.ends[0], known.min()), max(sheet.ends[1], known.max())
+    return tuple(np.average(np.where(np.isnan(scores), end, scores) - people, weights=weights) for end in ends)
 
 def mean_decision(
     sheet:Sheet, # From `trust_sheet.sheet`
@@ -456,7 +462,7 @@ def bias_table(
     - items, n, groups: with both scores
     - judge_mean, human_mean: of the items
     - bias, low, high: judge less people, averaged in an item, then over items; `ALL_SYSTEMS`: then over systems;
-      `ALL_ROWS`: over all rows alike. Empty where the judge is not on people's scale"""
+      `ALL_ROWS`: over all rows, by their weights if there are any. Empty where the judge is not on people's scale"""
     import pandas as pd
     rows = []
     for judge in sheet.judges if sheet.scale.kind != 'nominal' else ():
@@ -484,9 +490,11 @@ def bias_table(
             rows.append(_bias_row(judge, ALL_SYSTEMS, False, part, r)
                         | dict(judge_mean=float(by_system.mine), human_mean=float(by_system.theirs)))
         both = ~np.isnan(sheet.judges[judge]) & ~np.isnan(sheet.people)
+        if sheet.weights is not None: both &= ~np.isnan(sheet.weights)
+        weights = np.ones(len(both)) if sheet.weights is None else sheet.weights
+        whole = lambda x: float(np.average(x[both], weights=weights[both])) if both.any() else np.nan
         rows.append(_bias_row(judge, ALL_ROWS, False, means, mean_bias(sheet, judge) if same else None)
-                    | dict(judge_mean=float(sheet.judges[judge][both].mean()),
-                           human_mean=float(sheet.people[both].mean())))
+                    | dict(judge_mean=whole(sheet.judges[judge]), human_mean=whole(sheet.people)))
     numbers = ['judge_mean', 'human_mean', 'bias', 'low', 'high']
     return pd.DataFrame(rows, columns=list(BIAS)).astype(dict.fromkeys(numbers, float))
 
@@ -565,24 +573,28 @@ def mean_table(
     """What people's mean is over all texts that a judge scored.
 
     - judge, texts, labels: scored, and those of them that people scored
-    - judge_mean; calibrated, labels_mean, each with _low and _high: from judge and labels, and from labels alone
+    - judge_mean; calibrated, labels_mean, each with _low and _high: from judge and labels, and from labels alone; by
+      weights where the file has them
     - labels_for_05, labels_for_1: labels for an interval .05, .1 of the scale wide with the judge; alone_for_05,
-      alone_for_1: without it"""
+      alone_for_1: without it; of labels that are drawn at random, so not told where rows have weights"""
     import pandas as pd
     rows, wide = [], sheet.ends[1] - sheet.ends[0]
     for judge, scores in sheet.judges.items() if sheet.scale.kind != 'nominal' else ():
         known = ~np.isnan(scores)
+        if sheet.weights is not None: known &= ~np.isnan(sheet.weights)
         f, y, groups = scores[known], sheet.people[known], sheet.groups[known]
+        weights = None if sheet.weights is None else sheet.weights[known]
         labelled = int((~np.isnan(y)).sum())
         if labelled < 3: continue
-        row = dict(judge=judge, texts=int(known.sum()), labels=labelled, judge_mean=float(f.mean()))
+        own_mean = float(np.average(f, weights=weights))
+        row = dict(judge=judge, texts=int(known.sum()), labels=labelled, judge_mean=own_mean)
         for name, method in (('calibrated', 'ppi'), ('labels', 'labels')):
-            r = calibrated_mean(f, y, groups, method=method)
+            r = calibrated_mean(f, y, groups, method=method, weights=weights)
             column = 'labels_mean' if name == 'labels' else name
             row |= {column: r.estimate, f'{name}_low': r.low, f'{name}_high': r.high}
-            for share, end in ((.05, '05'), (.1, '1')):
+            for share, end in ((.05, '05'), (.1, '1')) if weights is None else ():
                 n = labels_needed(f, y, share*wide, groups=groups, method=method).estimate
                 row[f'{"labels" if name == "calibrated" else "alone"}_for_{end}'] = n
         rows.append(row)
-    numbers = [c for c in MEANS if c not in ('judge', 'texts', 'labels')]
+    numbers = [c for c in MEANS if c not in ('judge', 'texts', 'labels')] # a row may lack some
     return pd.DataFrame(rows, columns=list(MEANS)).astype(dict.fromkeys(numbers, float))

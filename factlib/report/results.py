@@ -21,7 +21,7 @@ from ..core.ownership import check_exchange, check_ours, is_ours, made_files
 from ..core.records import BadInput, DataFrame, is_missing
 from ..core.ledger import Spent, process_ledger, spent_here
 from .figures.style import figure_bytes
-from .page import INDEX, build_page, gathers, result_page
+from .page import INDEX, build_page, gathers, leading, result_page
 from .tables import to_csv, to_html
 from .words import listed
 
@@ -69,9 +69,10 @@ def write_result(
 def write_page(
     folder:Path, # Of a result
     result:dict, # As for `result_page`
+    page:str='', # HTML of another kind of page; empty: `result_page`
 )->dict: # The result with its page among its files
     "Write the page of a result into its folder."
-    write_atomic(folder/INDEX, result_page(folder, result))
+    write_atomic(folder/INDEX, page or result_page(folder, result))
     sha256 = result['sha256'] | digests(folder, [INDEX])
     return result | dict(files=sorted({*result['files'], INDEX}), sha256=sha256)
 
@@ -120,13 +121,14 @@ class ResultFolder:
 
     def finish(self,
         about:dict, # What `result.json` holds, but for the files and their digests
+        page:str='', # HTML of the page; empty: it shows what `about` lists
     )->dict: # All that it holds
         "Write the page and `result.json`, and let the folder take the place of the old result."
         if self.part: self.part.begin() # an experiment may have no files
         check_ours([self.out/INDEX, self.out/'result.json'], self.out, changed=True)
         try:
             files = dict(files=sorted(self.files), sha256=digests(self.path, self.files))
-            write_result(self.path, result := write_page(self.path, about | files))
+            write_result(self.path, result := write_page(self.path, about | files, page))
         except OSError as e:
             raise RuntimeError(f'The result can\'t be written ({e.strerror or e}): make room, and run again.') from None
         if self.part:
@@ -341,7 +343,6 @@ class NotebookDisplay:
     )->None:
         "Fill the place that `opening` keeps."
         if not self.slots: return
-        leading = lambda things: sorted((t for t in things if t['lead'] > 0), key=lambda t: -t['lead']) or things
         said = ' '.join(map(self.sentence, leading(findings)[:3])) or 'Nothing was found: see the cells below.'
         self.slots[0].update(Markdown(f'**Answer.** {said}', ''))
         if not figures: return
@@ -581,7 +582,9 @@ class Experiment:
         frame.to_parquet(buffer, compression='zstd' if path == 'examples.parquet' else 'snappy')
         self.results.write(path, buffer.getvalue(), anew=True)
 
-    def finish(self)->dict: # What `result.json` holds
+    def finish(self,
+        page:str='', # HTML of a page of its own; empty: it shows the findings, tables and figures
+    )->dict: # What `result.json` holds
         """Write the page and `result.json`, and let the folder take the place of the old result. A second call changes
         nothing."""
         if self.result: return self.result
@@ -591,7 +594,7 @@ class Experiment:
         about |= dict(seconds=round(time.time() - self.started, 1), cpu_seconds=round(cpu, 1))
         spent = spent_here(self.spent_before)
         if spent != Spent(): about['spent'] = spent.to_dict() # on models
-        self.result = self.results.finish(about | dict(factlib=__version__))
+        self.result = self.results.finish(about | dict(factlib=__version__), page)
         self.display.answer(self.findings, [s for s in self.shown if s['kind'] == 'figure'], self.folder)
         return self.result
 

@@ -21,6 +21,7 @@ from ..core.modules import LOADED, RECORDING, recorded_modules
 from ..core.ownership import check_exchange, check_ours, is_ours, remove_own
 from ..core.records import BadInput
 from ..llm.keys import seal_process, trust_also
+from ..report.page import leading
 from ..report.results import HELD, NOTEBOOKS, SESSION, check_results, digests, own_files
 from ..report.results import write_page, write_result
 
@@ -209,10 +210,12 @@ def execute(
 def results_of(
     out:Path, # Folder of a run
 )->tuple: # Lines to show; names of evaluators that sent requests, or that were all alone, and gave no score
-    "What an experiment found. A notebook of one's own may hand in nothing."
+    "What an experiment found, the three sentences that lead. A notebook of one's own may hand in nothing."
     try: result = json.loads((Path(out)/'result.json').read_text(encoding='utf-8'))
     except FileNotFoundError: return [], []
-    lines, counts = [f"- {finding['text']}" for finding in result['findings']], result['evaluators']
+    findings, counts = result['findings'], result['evaluators']
+    lines = [f"- {finding['text']}" for finding in leading(findings)[:3]]
+    if more := len(findings) - len(lines): lines.append(f'- {more} more on its page.')
     asked, scored = (sum(count[name] for count in counts.values()) for name in ('asked', 'scored'))
     if asked: lines.append(f'Scores: {scored} of the {asked} that were asked for.')
     silent = [name for name, c in counts.items() if c['asked'] and not c['scored']]

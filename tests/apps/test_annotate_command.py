@@ -9,6 +9,8 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
@@ -67,6 +69,8 @@ def test_a_line_for_each_person(tmp_path):
     (('compare', 'rows.jsonl', '--annotators', 'A,A'), 'different names'), (('compare', '.'), 'The form for results'),
     (('compare', 'rows.jsonl', '--port', '70000'), 'port'), (('facts', '.'), 'holds no judgements'),
     (('compare', 'rows.jsonl', '--labels', 'fables'), 'no option'),
+    (('compare', 'rows.jsonl', '--base', '/proxy/{port}/'), '--base is an address'),
+    (('compare', 'rows.jsonl', '--export', 'out'), 'There is no store'),
     (('compare', 'rows.jsonl', '--draw', '2'), 'by chance')])
 def test_bad_input_is_one_sentence(tmp_path, arguments, said):
     write(tmp_path/'rows.jsonl', compare_rows())
@@ -91,6 +95,52 @@ def test_other_machines_are_warned_of(tmp_path):
     with Person(re.sub('//[^:]*:', '//127.0.0.1:', command.urls['A'])) as person: assert person.item == 'q0'
     command.process.send_signal(signal.SIGTERM)
     assert 'HTTP is not private' in command.process.communicate(timeout=20)[1]
+
+class Proxy(BaseHTTPRequestHandler):
+    "What jupyter-server-proxy does: /user/me/proxy/PORT/PATH is /PATH at that port; the browser's Host stays."
+    def hand_on(self):
+        port, path = re.fullmatch(r'/user/me/proxy/(\d+)(/.*)', self.path).groups()
+        body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
+        there = HTTPConnection('127.0.0.1', int(port), timeout=60)
+        there.request(self.command, path, body or None, dict(self.headers))
+        answer = there.getresponse()
+        content = answer.read()
+        self.send_response(answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in ('transfer-encoding', 'content-length'): self.send_header(name, value)
+        self.send_header('Content-Length', str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+        there.close()
+    do_GET = do_POST = hand_on
+    def log_message(self, *said): pass
+
+def test_behind_a_proxy(tmp_path):
+    "Addresses are those of the proxy, answers are saved, and the cookies go to the pages of their person alone."
+    data, proxy = write(tmp_path/'rows.jsonl', fact_rows()), ThreadingHTTPServer(('127.0.0.1', 0), Proxy)
+    threading.Thread(target=proxy.serve_forever, kwargs=dict(poll_interval=.02), daemon=True).start()
+    base = f'http://127.0.0.1:{proxy.server_port}/user/me/proxy/{{port}}/'
+    try:
+        with Command('facts', data, '--store', tmp_path/'a.db', '--annotators', 'Ann,Bob', '--base', base) as command:
+            start = re.escape(base).replace(r'\{port\}', r'\d+')
+            assert all(re.match(start + r'\w+/\?token=', address) for address in command.urls.values())
+            for name, door in (('Ann', '1'), ('Bob', '2')):
+                with Person(command.urls[name]) as person:
+                    assert str(person.response.url) == person.base and person.item == 'f0'
+                    paths = [cookie.path for cookie in person.http.cookies.jar]
+                    assert len(paths) == 1 and re.fullmatch(rf'/user/me/proxy/\d+/{door}', paths[0])
+                    assert person.send('label=supported').status_code == 200 and person.item == 'f1'
+                    assert person.undo().status_code == 200 and person.item == 'f0'
+                    assert person.send('label=unsupported').status_code == 200
+                    sheet = person.http.get(person.base + 'files/annotate.css')
+                    assert sheet.headers['content-type'].startswith('text/css')
+            with Person(command.urls['overview']) as owner: assert 'Progress' in owner.page.text
+    finally:
+        proxy.shutdown()
+        proxy.server_close()
+    with Store(tmp_path/'a.db') as store:
+        assert [(r['annotator'], r['value']) for r in store.rows() if r['field'] == 'label'] == [
+            ('Ann', 'unsupported'), ('Bob', 'unsupported')]
 
 @pytest.mark.slow
 def test_killed_at_ten_moments(tmp_path):

@@ -145,7 +145,8 @@ def test_roles_are_said_with_their_flags(written):
     scores = read_scores(written(rows))
     roles = scores.roles.set_index('column').role.to_dict()
     assert roles == dict(id='item', document='source', summary='text', model='system', gpt4='judge', human_1='human',
-                         human_2='human', human_mean='left out')
+                         human_2='human', human_mean='left out', gpt4_cost='cost')
+    assert scores.costs.frame.gpt4.tolist() == [.1]*40
     assert scores.clustered == 'document' and not scores.group_given
     for flag in ('--judge', '--human', '--item', '--system', '--text', '--source'):
         assert any(f'{flag} changes it' in line for line in scores.said), flag
@@ -418,17 +419,48 @@ def test_letters_of_inspect(written):
     assert scores.odd.values.tolist() == [['scores.graded', 'no answer', 1, 'missing']]
 
 
+def instance(i, model, name, score, **more):
+    "A row with all that the schema 0.2.1 asks for; in `metadata` every value is a text."
+    return dict(
+        schema_version='0.2.1', evaluation_id='e/x/1', model_id=f'org/{model}', evaluation_name=name, sample_id=f's{i}',
+        sample_hash='ab', interaction_type='single_turn', messages=None, error=None, metadata=dict(human=str(i % 2)),
+        input=dict(raw=f'Where did fox {i} hide?', formatted=None, reference=['In the mill.'], choices=None),
+        output=dict(raw=['In the mill.'], reasoning_trace=[]),
+        answer_attribution=[dict(turn_idx=0, source='output.raw', extracted_value='mill', extraction_method='llm_judge',
+                                 is_terminal=True)],
+        evaluation=dict(score=score, is_correct=score > .15, num_turns=None, tool_calls_count=None),
+        token_usage=dict(input_tokens=790 + i, output_tokens=2, total_tokens=792 + i), performance=None) | more
+
+def as_lines(rows): return '\n'.join(map(json.dumps, rows))
+
 def test_instance_rows_of_every_eval_ever(written):
-    row = lambda i, model, name, score: dict(
-        schema_version='0.2.1', evaluation_id='e', model_id=model, evaluation_name=name, sample_id=f's{i}',
-        interaction_type='single_turn', input=dict(raw=f'Where did fox {i} hide?', reference=['In the mill.']),
-        output=dict(raw=['In the mill.']), answer_attribution=[dict(turn_idx=0, source='output.raw')],
-        evaluation=dict(score=score, is_correct=score > .5), metadata=dict(human=i % 2))
-    rows = [row(i, m, n, (i + k)/10) for i in range(3) for m in ('x', 'y') for k, n in enumerate(('brevity', 'truth'))]
-    scores = read_scores(written('\n'.join(map(json.dumps, rows)), 'a_samples.jsonl'))
+    names = ("brevity", "truth")
+    rows = [instance(i, m, n, (i + k)/10) for i in range(3) for m in "xy" for k, n in enumerate(names)]
+    scores = read_scores(written(as_lines(rows), 'a_samples.jsonl'))
     assert (scores.judges, scores.humans) == (('brevity', 'truth'), ('metadata.human',))
     assert len(scores.frame) == 6 and values(scores, 'truth') == [.1, .1, .2, .2, .3, .3]
-    assert set(scores.frame.system) == {'x', 'y'} and scores.frame.text[0] == 'In the mill.'
+    assert set(scores.frame.system) == {'org/x', 'org/y'} and scores.frame.text[0] == 'In the mill.'
+    assert scores.costs is None # tokens are those of the model that is evaluated
+
+def test_what_every_eval_ever_calls_correct_is_nobodys_word(written):
+    rows = [instance(i, 'x', 'truth', i/10, metadata=None) for i in range(6)]
+    assert 'No column looks like a person' in refusal(written(as_lines(rows), 'a_samples.jsonl'))
+    told = [row | dict(metadata=dict(human=str(i % 2))) for i, row in enumerate(rows)]
+    scores = read_scores(written(as_lines(told), 'b_samples.jsonl'))
+    assert scores.humans == ('metadata.human',) and any('is made of the score' in line for line in scores.said)
+
+def test_a_conversation_of_every_eval_ever(written):
+    said = [dict(turn_idx=0, role='user', content='Where?'),
+            dict(turn_idx=1, role='assistant', content='In the mill, I think.')]
+    more = dict(output=None, messages=said, interaction_type='multi_turn')
+    rows = [instance(i, 'x', 'truth', i/10, **more) for i in range(6)]
+    assert read_scores(written(as_lines(rows), 'a_samples.jsonl')).frame.text.tolist() == ['In the mill, I think.']*6
+
+def test_tokens_of_a_text_are_not_what_a_rating_costs(written):
+    rows = [dict(item=f'{i}', rater=r, rating=i % 3, tokens=10 + i) for i in range(4) for r in ('ann', 'gpt4', 'opus')]
+    scores = read_scores(pd.DataFrame(rows))
+    assert scores.costs is None and any("'tokens': the same for all raters" in line for line in scores.said)
+    assert read_scores(pd.DataFrame(rows), cost='tokens').costs.frame.gpt4.tolist() == [10, 11, 12, 13]
 
 
 def test_our_own_judgements(written):
@@ -617,3 +649,23 @@ def test_a_byte_turned_in_a_zipped_log_is_noticed(written):
     (dict(testCases=[3]), 'no JSON object')])
 def test_logs_of_an_odd_form(written, log, said):
     assert said in refusal(written(json.dumps(log), 'log.json'))
+
+
+@pytest.mark.parametrize('one,other', [('gpt4_ab', 'gpt4_ba'), ('gpt4_first', 'gpt4_swapped'),
+                                       ('gpt4', 'gpt4_swapped')])
+def test_two_orders_in_columns_are_said_with_what_to_do(one, other):
+    frame = pd.DataFrame({one: ['A', 'B', 'tie', 'A'], other: ['B', 'B', 'tie', 'A'], 'human': ['A', 'B', 'A', 'tie']})
+    line = next(line for line in read_scores(frame).said if 'both orders' in line)
+    assert one in line and other in line and 'position' in line
+    assert not any('both orders' in line for line in read_scores(frame.rename(columns={other: 'opus'})).said)
+
+
+def test_a_strangers_file_in_german(written):
+    rows = 'Nr;Dokument;Antwort;Quelle;Modell;GPT-Note;Prüferin Anna;Prüfer Ben;Kosten GPT-Note\n' + ''.join(
+        f'{i};Text {i//4};Der Fuchs lief {i}.;Der Fuchs lief {i} Mal.;{"AB"[i % 2]};{"k. A." if i == 7 else i % 5};'
+        f'{i % 4};{i % 3};0,00{i % 9 + 1}\n' for i in range(40))
+    scores = read_scores(written('\ufeff' + rows))
+    assert (scores.judges, scores.humans) == (('GPT-Note',), ('Prüferin Anna', 'Prüfer Ben'))
+    assert scores.clustered == 'Dokument' and {'system', 'text', 'source'} <= set(scores.frame)
+    assert scores.costs.frame['GPT-Note'][:2].tolist() == [.001, .002]
+    assert values(scores, 'GPT-Note')[7] is None and any('k. A.' in line for line in scores.said)

@@ -163,9 +163,9 @@ text_forms = st.one_of(st.text(max_size=300),
                                         '4', '½', '1-5', '<think>', '</think>', '{', '}', '[',
                                         ']', '"', '```', '\n', '- [', '| ', 'Verdict: ', '²', '−', 'ı', '\x00', '１']))
 
-@settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3_000, deadline=None, suppress_health_check=list(HealthCheck)) # see FACTLIB_EXAMPLES
 @given(st.lists(text_forms, max_size=12).map(''.join))
-def test_ten_thousand_replies_raise_nothing(text):
+def test_thousands_of_replies_raise_nothing(text):
     for metrics in (BOTH, ['fluency']):
         scores = likert(text, metrics)
         assert list(scores) == metrics

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from factlib.metaeval.damage import (effect_findings, effectiveness, floors_finding, judges_finding, length_alone_finding,
+from factlib.metaeval.damage import (effectiveness, floors_finding, judges_finding, length_alone_finding,
                                      length_gaps, lengths_finding, notice_finding, target_deltas)
 from sentences import joined, says
 
@@ -46,18 +46,11 @@ def test_which_way_notices(mean, p_holm, words):
 
 # The quick sweep
 
-@pytest.mark.parametrize('effect, p_holm, words',
-                         [(-2., .01,
-                           'length (a control): the score falls for [24] anachronisms (−2.0 whole) (d_z, n = 12'),
-                          (14.6, .01,
-                           'length (a control): the score falls for nothing, rises for [24] anachronisms (14.6 whole)'),
-                          (14.6, .2, 'the score falls for nothing; not shown for [24] anachronisms (14.6 whole)')])
-def test_what_a_control_gives_away(effect, p_holm, words):
+@pytest.mark.parametrize('p_holm, gives', [(.01, True), (.2, False)])
+def test_what_a_control_gives_away(p_holm, gives):
     tests = pd.DataFrame([dict(evaluator='length', manipulation='[24] anachronisms',
-                               level='full', effect=effect, mean=effect, p_holm=p_holm, family=1, scored=12)])
-    text = joined(effect_findings(tests, dict(length='a control')))
-    assert words in text and 'two-sided, Holm over 1 test)' in text
-    assert ('alone tells spoilt from untouched' in length_alone_finding(tests)) == (p_holm < .05)
+                               level='full', effect=14.6, mean=14.6, p_holm=p_holm, family=1, scored=12)])
+    assert ('alone tells spoilt from untouched versions for [24] ana' in length_alone_finding(tests)) == gives
     assert floors_finding(tests, ['out_of_vocabulary']) == ''
 
 @pytest.mark.parametrize('effect, p_holm, words',

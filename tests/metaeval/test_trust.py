@@ -12,7 +12,7 @@ from summhay_rows import JUDGES, summhay_frame
 from factlib.benchmarks.score_files import read_scores
 from factlib.core.files import data_home
 from factlib.core.records import BadInput
-from factlib.metaeval.trust import GIVEN_WEIGHTS, trust, write_trust
+from factlib.metaeval.trust import trust, write_trust
 from factlib.metaeval.trust_habits import favour, habits_table, own_system, slope
 from factlib.metaeval.trust_sheet import halving_cut, sheet
 from factlib.metaeval.trust_uses import (NO, NOT_YET, YES, decide, groups_needed, mean_table, read_needs, read_uses,
@@ -215,15 +215,6 @@ def test_one_group_accuses_nobody():
     found = trust(frame, judge='judge', human='human', group='document')
     assert not (found.habits.found == True).any() and 'one group' in found.decisions.why[1]
 
-def test_weights_that_are_not_used_are_said(tmp_path):
-    frame = pd.DataFrame(dict(judge=[1, 2, 3, 4], human=[1, 2, 4, 3], weight=[1., 2., 1., 2.]))
-    frame.to_csv(tmp_path/'a.csv', index=False)
-    frame.to_json(tmp_path/'a.jsonl', orient='records', lines=True)
-    for given in (frame, tmp_path/'a.csv', tmp_path/'a.jsonl'):
-        found = trust(given, judge='judge', human='human')
-        assert GIVEN_WEIGHTS in found.said and GIVEN_WEIGHTS in found.warnings
-    assert GIVEN_WEIGHTS not in trust(frame.drop(columns='weight'), judge='judge', human='human').said
-
 def test_many_groups_are_pooled_and_it_is_said():
     frame = texts(np.random.default_rng(0), 1, 1500)
     found = sheet(score_file(frame, dict(judge=points(frame.quality))))
@@ -294,6 +285,24 @@ def test_the_folder_and_its_tables(planted, tmp_path):
     assert not re.search(r'(src|href)="(https?:)?//', html) and "default-src 'none'" in html
     for path in re.findall(r'(?:href|src)="((?:tables|figures)/[^"]+)"', html): assert (page.parent/path).is_file()
     for anchor in re.findall(r'href="#([^"]+)"', html): assert f'id="{anchor}"' in html, anchor
+
+def test_texts_are_kept_for_people(tmp_path):
+    "As they were read, half characters aside; more is better; labels without an order stay words."
+    lines = [dict(id=f'i{i}', doc=f'd{i // 3}', summary=f'It <b>ran</b> \ud800 {i}.', article=None if i == 1 else 'It ran.',
+                  gpt_errors=i % 5, llm_kind=('fact', 'tone', 'style')[i % 3], human=i % 2) for i in range(30)]
+    (tmp_path/'s.jsonl').write_text(''.join(json.dumps(line) + '\n' for line in lines))
+    found = trust(tmp_path/'s.jsonl', judge='-gpt_errors,llm_kind', human='human', group='doc')
+    page = write_trust(found, tmp_path/'out')
+    kept = pd.read_parquet(page.parent/'items.parquet')
+    assert list(kept) == ['item', 'row', 'group', 'text', 'source', 'gpt_errors', 'llm_kind']
+    assert kept.text.tolist() == [f'It <b>ran</b> \ufffd {i}.' for i in range(30)]
+    assert pd.isna(kept.source[1]) and kept.source[2] == 'It ran.' and kept.group[29] == 'd9'
+    assert kept.gpt_errors.tolist() == [4 - i % 5 for i in range(30)]
+    assert kept.llm_kind.tolist() == [line['llm_kind'] for line in lines]
+    assert 'items.parquet' in json.loads((page.parent/'result.json').read_text())['sha256']
+    write_trust(found, tmp_path/'out', texts=False)
+    assert not (page.parent/'items.parquet').exists()
+    assert not (write_trust(trust(small()), tmp_path/'bare').parent/'items.parquet').exists() # no column of texts
 
 def test_hostile_texts_and_names_are_escaped(tmp_path):
     bad = '</p><script>alert(1)</script>'

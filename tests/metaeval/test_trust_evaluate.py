@@ -1,12 +1,15 @@
 "What `evaluate` judged ends in decisions, too: the best evaluator first, questions as groups, floors beside."
 import json
+import re
 
 import pytest
 
 from factlib.benchmarks.base import Benchmark
 from factlib.core.records import Example
 from factlib.evaluators.base import EVALUATORS, evaluate
+from factlib.metaeval.matrix import small_matrix
 from factlib.metaeval.trust import judged_scores, trust_judged
+from factlib.report.page import build_page
 from factlib.report.tables import read_table
 from factlib.runs.own_file import evaluate_file, own_benchmark, too_few
 
@@ -53,18 +56,41 @@ def write_file(path):
 
 def test_a_folder_of_evaluate_leads_with_decisions(tmp_path):
     meanings = write_file(tmp_path/'mine.csv')
-    result, failed = evaluate_file(tmp_path/'mine.csv', 'length rouge1', tmp_path/'out', decide=trust_judged, **meanings)
-    assert not failed and {'trust.html', 'tables/decisions.csv', 'tables/agreement.csv'} <= set(result['files'])
+    result, failed = evaluate_file(tmp_path/'mine.csv', 'length rouge1', tmp_path/'out', decide=trust_judged,
+                                   **meanings)
+    assert not failed and {'index.html', 'tables/decisions.csv', 'tables/agreement.csv'} <= set(result['files'])
     lead = max(result['findings'], key=lambda f: f['lead'])
     assert lead['text'].startswith('rouge1 as a filter: ')
     decisions = read_table(tmp_path/'out'/'tables'/'decisions.csv')
-    assert set(decisions.judge) == {'rouge1', 'length'} and '</html>' in (tmp_path/'out'/'trust.html').read_text('utf-8')
+    assert set(decisions.judge) == {'rouge1', 'length'}
     assert json.loads((tmp_path/'out'/'result.json').read_text('utf-8'))['findings'] == result['findings']
+
+def test_the_folder_has_one_page_and_one_answer(tmp_path):
+    "The page begins with the decisions, links what lies beside it, and every AUC and interval is the same everywhere."
+    meanings = write_file(tmp_path/'mine.csv')
+    evaluate_file(tmp_path/'mine.csv', 'length rouge1', out := tmp_path/'all'/'out', decide=trust_judged,
+                  statistics=small_matrix, **meanings)
+    assert [path.name for path in out.glob('*.html')] == ['index.html']
+    page = (out/'index.html').read_text('utf-8')
+    first = page.split('<table class="matrix">')[1].split('</table>')[0]
+    order = [first.index(f'>{name}') for name in ('rouge1', 'length')]
+    assert page.index('class="matrix"') < page.index('<h2') and order == sorted(order)
+    assert first.count('class="floor"') == 3 and '1.00' in first # constant, length of the text, shared words
+    for path in re.findall(r'(?:href|src)="((?:tables|figures)/[^"]+)"', page): assert (out/path).is_file(), path
+    for anchor in re.findall(r'href="#([^"]+)"', page): assert f'id="{anchor}"' in page, anchor
+    assert 'figures/scores.svg' in page and 'No model was asked' not in page
+    decided, truth = (read_table(out/'tables'/f'{name}.csv') for name in ('decisions', 'truth'))
+    both = decided.merge(truth, left_on='judge', right_on='evaluator')
+    assert len(both) == 2 and both.groups_x.tolist() == both.groups_y.tolist() == [20, 20]
+    for mine, theirs in (('estimate_x', 'estimate_y'), ('low', 'ci_low'), ('high', 'ci_high')):
+        assert both[mine].tolist() == pytest.approx(both[theirs].tolist(), abs=1e-9)
+    assert 'rouge1 as a filter' in build_page(tmp_path/'all').read_text('utf-8') # the page of all results knows it
 
 def test_without_a_truth_nothing_is_decided(tmp_path):
     (tmp_path/'mine.csv').write_text(f'answer,context\n{GOOD},{SOURCE}\n{BAD},{SOURCE}\n')
     result, _ = evaluate_file(tmp_path/'mine.csv', 'rouge1', tmp_path/'out', decide=trust_judged)
-    assert 'trust.html' not in result['files'] and own_benchmark(tmp_path/'mine.csv').truth_kind == 'none'
+    assert 'May ' not in (tmp_path/'out'/'index.html').read_text('utf-8')[:9000].split('<h1>')[1][:40]
+    assert 'tables/decisions.csv' not in result['files'] and own_benchmark(tmp_path/'mine.csv').truth_kind == 'none'
 
 def test_an_evaluator_that_does_not_apply_is_spared_where_all_were_asked():
     counts = dict(asked=3, scored=0, why='inapplicable in 3 of 3: no reference')

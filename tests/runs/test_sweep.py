@@ -253,9 +253,11 @@ def test_what_a_dry_run_says_of_a_model(tmp_path):
             tmp_path/'out').exists(), ended.stderr
 
 def stuck(folder):
-    "A notebook whose cell x=2 computes for ever, as long as the file `block` is there; and the grid of x = 1, 2, 3."
+    """A notebook whose cell x=2 is never done, as long as the file `block` is there; and the grid of x = 1, 2, 3. It
+    sleeps, so that other tests have the processor."""
     (folder/'block').touch()
-    notebook(folder/'stuck.ipynb', 'x:int = 1', 'import os\nwhile x == 2 and os.path.exists("block"): pass', 'print(x)')
+    notebook(folder/'stuck.ipynb', 'x:int = 1',
+             'import os, time\nwhile x == 2 and os.path.exists("block"): time.sleep(.05)', 'print(x)')
     return grid(folder, dict(experiment='stuck.ipynb', grid=dict(x=[1, 2, 3])))
 
 @pytest.mark.slow

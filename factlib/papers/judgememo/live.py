@@ -84,7 +84,8 @@ def t_picture(
         return t_bars(bars, x='task', t='t', hue='evaluator', critical='critical', facet='panel', n='scored',
                       order_x=order, order_hue=judges, order_facets=panels, title=title, note=note)
     least, most = bars.critical.min(), bars.critical.max()
-    said = f'{note} |t| beyond {least:.2f} to {most:.2f}, by n: significant, alone.'.strip()
+    beyond = f'{least:.2f}' + (f' to {most:.2f}, by n' if f'{most:.2f}' != f'{least:.2f}' else '')
+    said = f'{note} |t| beyond {beyond}: significant, alone.'.strip()
     return heatmap(bars, rows='evaluator', columns='task', value='t', facet='panel', order_rows=judges,
                    order_columns=order, order_facets=panels, limits=(-6, 6), fmt='.1f', title=title, label='t',
                    row_label='', column_label='', note=said)

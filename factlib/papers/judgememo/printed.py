@@ -24,14 +24,16 @@ def printed_table(
     here:dict, # Cell -> number, None or NaN where there is none
     why:str|dict, # Why a cell has no number here: a sentence for all, or cell -> sentence
     counts:dict|None=None, # Cell -> (scores asked for, scores given)
+    silent:dict|None=None, # Cell that is not printed, and that this run should have -> why it has no number
 )->DataFrame: # From `report.published.printed_rows`; mixed keys as columns `number`, `variant`, `metric`, `model`
     """A printed table in long form, with `published`, `here` and `why`.
 
     - asked, scored: how many scores a number rests on; the columns are there if `counts` is given"""
     known = {cell: float(x) for cell, x in here.items() if not is_missing(x)}
-    sentences = why if isinstance(why, dict) else {}
-    rows = printed_rows(table, known, _NOT_HERE if isinstance(why, dict) else why)
-    keys = [*table.cells, *(cell for cell in known if cell not in table.cells)]
+    sentences = (why if isinstance(why, dict) else {}) | (silent or {})
+    own = known | dict.fromkeys(silent or ())
+    rows = printed_rows(table, own, _NOT_HERE if isinstance(why, dict) else why)
+    keys = [*table.cells, *(cell for cell in own if cell not in table.cells)]
     if sentences: rows['why'] = [said and (sentences.get(key) or said) for key, said in zip(keys, rows.why)]
     first = rows.columns[0]
     if first == 'cell' and all(key.split('|')[0] in _MIXED for key in keys):
@@ -146,8 +148,10 @@ def main_table(
         if scores is recorded: average = average_cells(t, needed_models(SETUP[name], scores))
         else: average = _own_average(t, list(dict.fromkeys(scores.evaluator)))
         here |= single | average
+    silent = {cell: f'{scored} of {asked} scores give no number.' for cell, (asked, scored) in counts.items()
+              if cell not in printed.cells and is_missing(here.get(cell))}
     need = 'The replies of this judge of the thesis are not here, or hold no score'
-    return printed_table(printed, here, f'{need}{"; " + why if why else ""}.', counts)
+    return printed_table(printed, here, f'{need}{"; " + why if why else ""}.', counts, silent)
 
 def _own_average(t, judges):
     "Means over tasks of each judge, and over several judges; the keys of the latter name them."

@@ -132,6 +132,18 @@ def _judged_rows(aucs, models):
                            printed_as=who.printed_as))
     return rows
 
+def _unscored_rows(scores, models):
+    "A row for each evaluator that was asked about a benchmark and gave no score: so many were asked, and why."
+    if scores is None: return []
+    rows = []
+    for (benchmark, label), part in scores.groupby(['benchmark', 'evaluator'], sort=False):
+        if part.value.notna().any(): continue
+        who = who_is(label, models)
+        why = 'no score: ' + ', '.join(f'{absence} in {n}' for absence, n in part.absence.value_counts().items())
+        rows.append(dict(benchmark=benchmark, group=who.group, evaluator=label, model=who.model, asked=len(part),
+                         scored=0, compared=0, printed_as=who.printed_as, why=f'{why} of {len(part)}'))
+    return rows
+
 def _beside(rows, cells):
     "The rows with the printed numbers beside theirs; `cells`: printed row -> its numbers."
     import pandas as pd
@@ -153,6 +165,7 @@ _NOT_RUN = {'SummaC-ZS': 'its model of inference was not run: pass one as `entai
 def table_3_here(
     aucs:DataFrame, # From `metaeval.order.order_aucs` of one variant, with a column `benchmark`
     models:dict|None=None, # Label -> (the evaluator's name, its model), of those that asked one
+    scores:DataFrame|None=None, # All judgements of this variant; None: those without any score are not named
 )->DataFrame:
     """Table 3 with all evaluators that were run, all models as rows.
 
@@ -161,11 +174,12 @@ def table_3_here(
     - asked, scored: different texts; compared: those with a score that stand in a pair of a true text and its lie
     - printed_as, published_easy, ...: the paper's row, and its numbers
     - texts: 'released' ones, as in the paper, or 'other' ones
-    - why: for a row of the paper that nobody ran"""
-    rows = [row | dict(texts=_texts_of(row['benchmark'])) for row in _judged_rows(aucs, models)]
+    - why: for a row of the paper that nobody ran, and for an evaluator that was asked and gave no score"""
+    judged = _judged_rows(aucs, models) + _unscored_rows(scores, models)
+    rows = [row | dict(texts=_texts_of(row['benchmark'])) for row in judged]
     order = dict(coarse=0, fine=1, floor=2, order=3)
-    rows = sorted(rows, key=lambda row: (list(dict.fromkeys(aucs.benchmark)).index(row['benchmark']),
-                                         order[row['group']]))
+    benchmarks = list(dict.fromkeys(row['benchmark'] for row in rows))
+    rows = sorted(rows, key=lambda row: (benchmarks.index(row['benchmark']), order[row['group']]))
     known, printed = {row['printed_as'] for row in rows}, table_3()
     for (group, name), _ in printed.iterrows():
         if name not in known:
@@ -186,13 +200,15 @@ def _best_row(benchmark, group, rows):
 def table_4_here(
     aucs:DataFrame, # From `metaeval.order.order_aucs` of one variant, with a column `benchmark`
     models:dict|None=None, # Label -> (the evaluator's name, its model), of those that asked one
+    scores:DataFrame|None=None, # As for `table_3_here`
 )->DataFrame: # Columns as in `table_3_here`
     "Table 4: the best of either half of Table 3 at each difficulty, and each DoveScore, also the one by rules."
-    rows, judged = [], _judged_rows(aucs, models)
+    rows, judged, unscored = [], _judged_rows(aucs, models), _unscored_rows(scores, models)
     for benchmark in dict.fromkeys(aucs.benchmark):
         own = [row for row in judged if row['benchmark'] == benchmark]
         best = [_best_row(benchmark, group, own) for group in ('coarse', 'fine')]
-        dove = [row for row in own if row['evaluator'].startswith('dovescore')]
+        dove = [row for row in own + [row for row in unscored if row['benchmark'] == benchmark]
+                if row['evaluator'].startswith('dovescore')]
         rows += [row | dict(printed_as=row['group'], texts=_texts_of(benchmark)) for row in best if row]
         rows += [row | dict(printed_as='DoveScore' if row['model'] else '', texts=_texts_of(benchmark)) for row in dove]
     known = {row['printed_as'] for row in rows}

@@ -22,7 +22,8 @@ def unsaid(
     example:Example, # A flashback of `holmes_order` or `storysumm_order`
 )->Example: # The same sentences in the same order, and nothing says so: a lie
     "A flashback without the two sentences that announce it."
-    opening = summary(example.group)['opening'] if example.group.startswith('holmes') else OPENING
+    story = example.group or ''
+    opening = summary(story)['opening'] if story.startswith('holmes') else OPENING
     ending, cue, beginning = example.target.partition(example.meta.get('cue') or '\0')
     if not cue or not ending.startswith(opening):
         raise BadInput(f'{example.id}: this is no flashback with an opening and a cue.')
@@ -81,7 +82,8 @@ def kinds_of(
     "The tellings of a benchmark's texts; all but lies and unsaid are true."
     told = lambda variant, lies: [e for e in benchmark if e.variant == variant and (e.truth == 'lie') == lies]
     back = told('flashback', False)
-    return dict(straight=told('original', False), back=back, lies=told('original', True), unsaid=list(map(unsaid, back)))
+    return dict(straight=told('original', False), back=back, lies=told('original', True),
+                unsaid=list(map(unsaid, back)))
 
 # %% ../../../nbs/papers/montagelie/tellings.ipynb #tellings-kept
 KEPT = ('dovescore', 'order_path') # whose scores are in the table

@@ -9,17 +9,20 @@ __all__ = ['block', 'joined', 'set_name', 'measure_name', 'table_1', 'table_2', 
 # %% ../../../nbs/papers/narrativefactscore/printed.ipynb #printed-imports
 from dataclasses import replace
 
+import numpy as np
+
 from ...core.records import DataFrame, is_missing
 from .misprints import spearman_of
 from .tables import quality_table
 from ...report.published import printed_rows, published
+from ...validity.intervals import interval
 
 # %% ../../../nbs/papers/narrativefactscore/printed.ipynb #printed-block
 _EXTRA = ('ci_low', 'ci_high', 'asked', 'scored')
 
 def block(
     name:str, # Of the printed table
-    found:list, # Dicts with key and here, perhaps ci_low, ci_high, asked, scored
+    found:list, # Dicts with key and here, perhaps ci_low, ci_high, asked, scored, why (there is no interval)
     why, # Key -> a sentence, why it has no number here
     keys=None, # Key -> whether this block has the printed cell; None: all
     compared:bool=True, # May the printed numbers stand beside those found?
@@ -32,7 +35,7 @@ def block(
     here = {k: None if is_missing(f['here']) else float(f['here']) for k, f in known.items()}
     rows = printed_rows(replace(table, cells=cells), here, why='?')
     order = [*cells, *(k for k in here if k not in cells)]
-    rows['why'] = [why(k) if is_missing(x) else '' for k, x in zip(order, rows.here)]
+    rows['why'] = [why(k) if is_missing(x) else known[k].get('why', '') for k, x in zip(order, rows.here)]
     for column in _EXTRA: rows[column] = [known.get(k, {}).get(column) for k in order]
     rows = rows.astype(dict(ci_low=float, ci_high=float, asked='Int64', scored='Int64'))
     for place, (column, value) in enumerate(about.items()): rows.insert(place, column, value)
@@ -125,7 +128,8 @@ def table_4()->DataFrame: # As from `block`, without a model
     "Table 4: the limits of Spearman's coefficient from those of Kendall's, as the paper says it has them."
     cells = published('narrativefactscore')['4'].cells
     own = lambda k, x: x if '|Kendall|' in k else spearman_of(cells[k.replace('Spearman', 'Kendall')])
-    return block('4', [dict(key=k, here=own(k, x)) for k, x in cells.items()], lambda key: '')
+    end = 'the end of a class, no estimate'
+    return block('4', [dict(key=k, here=own(k, x), why=end) for k, x in cells.items()], lambda key: '')
 
 # %% ../../../nbs/papers/narrativefactscore/printed.ipynb #printed-quality
 _QUALITY = {'R-1': ('rouge1 (stems)', 'value'), 'R-2': ('rouge2 (stems)', 'value'), 'R-L': ('rougeL (stems)', 'value'),
@@ -220,9 +224,10 @@ def table_5(
         for variant, rows in own.groupby('variant', sort=False):
             name = f'{variant}, by rules' if rules else variant
             for measure, column in dict(BS_p='precision', BS_r='recall', BS_f1='value').items():
-                known = [100*float(x) for x in rows[column] if not is_missing(x)]
-                yield dict(key=f'{name}|{measure}', asked=len(rows), scored=len(known),
-                           here=sum(known)/len(known) if known else None)
+                known = [None if is_missing(x) else 100*float(x) for x in rows[column]]
+                r = interval(np.mean, known, limits=(0, 100)) # of a graph, and of a story
+                yield dict(key=f'{name}|{measure}', asked=len(rows), scored=r.n, here=r.estimate, ci_low=r.low,
+                           ci_high=r.high, why='' if r.ci else r.note)
     blocks, data = [], dict.fromkeys(['conan', *likeness.benchmark])
     for name in data:
         rows = likeness[likeness.benchmark == name]
@@ -245,11 +250,13 @@ def table_7(
     "Table 7: minutes, requests and tokens of an evaluation. Answers from the cache took no time, and don't count."
     def costs(rows, name, what):
         fresh = rows[rows.cached == 0]
-        about = dict(asked=len(rows), scored=len(fresh))
+        about = dict(asked=len(rows), scored=len(fresh), why=as_measured)
         yield dict(key=f'{name}|{what}', here=fresh.seconds.astype(float).mean()/60 if len(fresh) else None) | about
         for column, called in _COSTS.items():
             if not rows[column].sum(): continue
-            yield dict(key=f'{name}|{what}, {called}', here=rows[column].mean(), asked=len(rows), scored=len(rows))
+            yield dict(key=f'{name}|{what}, {called}', here=rows[column].mean(), asked=len(rows), scored=len(rows),
+                       why=as_measured)
+    as_measured = 'as measured, no estimate'
     taus = {(r.dataset, r.evaluator): r for r in correlations.itertuples()}
     blocks, data = [], dict.fromkeys(['fables', *judged.dataset])
     for dataset in data:
@@ -309,7 +316,8 @@ def table_8(
             if own is not None and len(own):
                 asked = own.groupby(['variant', 'measure']).size()
                 found = [dict(key=f'{r.variant}|{r.measure}', here=r.mean, ci_low=_in_range(r.ci_low),
-                              ci_high=_in_range(r.ci_high), asked=asked[r.variant, r.measure], scored=r.scored)
+                              ci_high=_in_range(r.ci_high), asked=asked[r.variant, r.measure], scored=r.scored,
+                              why='all films have the same' if is_missing(r.ci_low) else '')
                          for r in quality_table(own, seed=seed).itertuples()]
             def why(key, found=found, model=model):
                 if not found: return _DATA['MENSA']

@@ -78,6 +78,11 @@ _TWO = {'pearson': 'pearson', 'pearson low': 'rows_low', 'pearson high': 'rows_h
 
 _NEEDS = {'LLM-as-judge': 'a model', 'RAGAS': 'a model', 'LLM + NLI': 'a model and torch'}
 
+def _no_width(row):
+    "Why there is no interval as in print."
+    if is_missing(row['tau']) or not is_missing(row['drawn_low']): return ''
+    return 'no two questions have different taus, so the printed kind of interval has no width'
+
 def _beside(known, row=None):
     "Our coefficients, each with the printed one behind it."
     return {c: x for name, column in _TWO.items()
@@ -93,7 +98,7 @@ def print_correlations(
     - method, model: as printed, or see `who_is`; evaluator: its label; dataset, ladders: what was judged
     - questions, asked, scored
     - pearson, kendall, each with low and high, by the paper's definitions, and behind each as published
-    - why: a row that is not here"""
+    - why: a row that is not here, or an interval"""
     import pandas as pd
     print_of, rows, judged = {}, [], set() # judged: printed rows of which there is something, on whatever ladders
     for cell, number in published('trutheval')['2'].cells.items():
@@ -107,7 +112,7 @@ def print_correlations(
         place = [*print_of].index(who.printed) if who.printed else len(print_of)
         kind = order.index(who.method if who.method in order else '')
         about = dict(method=who.method, model=who.model, evaluator=r['evaluator'], dataset=r['dataset'],
-                     ladders=r['variant'], why='') | {c: r[c] for c in ('questions', 'asked', 'scored')}
+                     ladders=r['variant'], why=_no_width(r)) | {c: r[c] for c in ('questions', 'asked', 'scored')}
         rows.append(dict(place=(place, kind, not same), row=who.printed if same else '') | about
                     | _beside(print_of.get(who.printed, {}) if same else {}, r))
     there = {row['row'] for row in rows}

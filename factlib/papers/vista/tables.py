@@ -113,14 +113,14 @@ def overlap_table(
     """Table 2.
 
     - pair; jaccard, ci_low, ci_high, f1: see `metaeval.labels.claim_set_agreement`
-    - turns, matched, n_first, n_second"""
+    - turns, matched, n_first, n_second; why: a row has no interval"""
     import pandas as pd
     table = claim_set_agreement(rows, **options)
     pairs = [f'{a}-{b}' for a, b in zip(table['first'], table.second)]
     table = table.drop(columns=['first', 'second'])
     table.insert(0, 'pair', pairs)
-    mean = dict(pair='mean', jaccard=table.jaccard.mean(), f1=table.f1.mean())
-    return pd.concat([table, pd.DataFrame([mean])], ignore_index=True)
+    mean = dict(pair='mean', jaccard=table.jaccard.mean(), f1=table.f1.mean(), why='a mean of pairs has no interval')
+    return pd.concat([table.assign(why=''), pd.DataFrame([mean])], ignore_index=True)
 
 # %% ../../../nbs/papers/vista/tables.ipynb #tables-percent
 def _percent(table):

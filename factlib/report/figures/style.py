@@ -267,20 +267,21 @@ def panel_grid(
     axes = fig.subplots(down, across, squeeze=False, sharex=across_x, sharey=across_y).ravel()
     for ax in axes[len(facets):]: ax.remove()
     for ax, facet in zip(axes, facets):
-        if facet != '': ax.set_title(shown_label(facet, int(width / across * 8), 3), fontweight='bold')
+        if facet != '': ax.set_title(shown_label(facet, int(width / across * 8), 6), fontweight='bold')
     return fig, dict(zip(facets, axes))
 
 # %% ../../../nbs/report/figures/style.ipynb #style-legend
 def _legend(fig, entries):
     "A legend of (handle, text) pairs in as many columns as fit."
     texts = [shown_label(text, 90, 1) for _, text in entries]
+    long = 4 if any(handle.get_linestyle() in DASHES[1:] for handle, _ in entries) else 1.6 # letters
     def wide(columns):
         parts = np.array_split(np.array(texts, object), columns)
-        return sum(max(map(len, part)) * LETTER + .55 for part in parts) # inches
+        return sum(max(map(len, part)) * LETTER + .35 + .125 * long for part in parts) # inches
     columns = next((k for k in range(len(texts), 1, -1) if wide(k) < fig.get_figwidth() - .1), 1)
     numbered = [f'{i}' for i in range(len(entries))] # a label that starts with "_" would be left out
     legend = fig.legend([handle for handle, _ in entries], numbered, ncols=columns, loc='upper left',
-        bbox_to_anchor=(0, 1), borderaxespad=0, borderpad=0, handlelength=1.6, columnspacing=1.6)
+        bbox_to_anchor=(0, 1), borderaxespad=0, borderpad=0, handlelength=long, columnspacing=1.6)
     for shown, text in zip(legend.get_texts(), texts): shown.set_text(text)
     return legend
 
@@ -397,16 +398,19 @@ def x_tick_labels(
     ax.set_xticks(at, labels=labels, **(turned if turn else dict(ha='center', va='top')))
 
 # %% ../../../nbs/report/figures/style.ipynb #style-outer
+_TALL = 5 # inches: from the top of such a panel the labels below the next one are far away
+
 def outer_labels(
     panels:dict, # Facet -> its axes, from `panel_grid`
     across:int, # Panels side by side
     x_label:str, # Below; nothing when empty
     y_label:str, # On the left; nothing when empty
 ):
-    "Axis labels at the outer panels only, and tick labels at the lowest panel of each column."
+    "Axis labels at the outer panels only, and tick labels at the lowest panel of each column; at all if they are tall."
     for i, ax in enumerate(panels.values()):
         if i % across == 0 and y_label: ax.set_ylabel(shown_label(y_label, 40, 2))
-        if i + across < len(panels): continue
+        tall = ax.get_figure().get_figheight() / math.ceil(len(panels) / across) > _TALL
+        if i + across < len(panels) and not tall: continue
         ax.tick_params(labelbottom=True)
         if x_label: ax.set_xlabel(shown_label(x_label, *((60, 2) if across == 1 else (66 // across, 4))))
 

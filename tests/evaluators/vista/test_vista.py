@@ -409,14 +409,14 @@ def test_branches_and_conversations_do_not_wait_for_each_other():
 def test_two_hundred_turns():
     "Evidence grows linearly; with `memory`, prompts stop growing."
     size = lambda frame: sum(len(json.dumps(e)) for e in frame.evidence)
-    half, whole = (run(long_talk(n), memory=10)[0] for n in (100, 200))
+    longest = lambda requests: max(len(r['messages'][-1]['content']) for r in requests)
+    half, _ = run(long_talk(100), memory=10)
     (unbounded, without), (bounded, server) = run(long_talk(200)), run(long_talk(200), memory=10)
+    early = longest(run(long_talk(20), memory=10)[1].requests)
     assert set(bounded.value) == {1} == set(unbounded.value)
     for frame in (unbounded, bounded): assert size(frame) < 2.15*size(half) + 10_000
-    longest = lambda requests: max(len(r['messages'][-1]['content']) for r in requests)
     by_step = lambda server, s: [r for r in server.requests if step(r) == s]
     for s in ('decompose', 'verify'):
-        early = longest(run(long_talk(20), memory=10)[1].requests)
         assert longest(by_step(server, s)) < early*1.05 and longest(by_step(without, s)) > 2*longest(by_step(server, s))
     last = bounded.evidence[199]
     assert sum(int(b) - int(a) + 1 for a, b in ((r.split('-')[0][1:], r.split('-')[-1][1:])

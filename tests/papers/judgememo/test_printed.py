@@ -36,6 +36,16 @@ def test_a_new_judge_stands_behind_the_recorded_ones():
     assert own.here.to_dict() == {'60': 4, 'full': 4, 'delta': 0} and set(own.scored) == {3}
     assert layout(gold)['60, fluency'].tolist() == [4]
 
+def test_a_judge_that_said_nothing_has_its_rows_with_what_was_asked():
+    mute = scores('mute', (1, 2, 3), (1, 1, 1))
+    mute.loc[mute.level == 'full', 'value'] = None
+    for name, length in (('5.1', 'length or delta'), ('A.13', 'variant')):
+        own = main_table(name, PRINTED[name], mute).query('model == "mute"').set_index(length)
+        whole = own.loc[['full', 'delta'] if name == '5.1' else ['43']]
+        assert whole.here.isna().all() and set(whole.asked) == {3} and set(whole.scored) == {0}
+        assert set(whole.why) == {'0 of 3 scores give no number.'}
+    assert layout(main_table('A.13', PRINTED['A.13'], mute)).empty
+
 def test_several_judges_have_means_over_them():
     two = pd.concat([scores('A', (1, 2, 3), (1, 1, 1)), scores('B', (2, 2, 4), (1, 1, 1))])
     rows = main_table('A.12', PRINTED['A.12'], two)
