@@ -42,7 +42,7 @@ def test_every_number_holds(chapter):
     assert 'no number is left unchecked' in last.outputs[-1].data['text/plain']
 
 MEMORY = 'does_a_memory_help'
-PLANTED = [(MEMORY, 'in 84 of 100 pairs', 'in 85 of 100 pairs', '84 of 100 pairs'), # another number
+PLANTED = [(MEMORY, '84 against 69 of', '85 against 69 of', '84 against 69'), # another number
            (MEMORY, 'Yes, it notices more', 'Yes, it notices less', 'is not in the text'), # another direction
            (MEMORY, 'How sure is that?', 'How sure is that after 3 hours?', 'after 3 hours'), # one without a check
            ('can_it_see_order', 'it is 29 of 100', 'it is 39 of 100', 'it is 29 of 100'),
