@@ -63,7 +63,8 @@ def test_an_estimate_without_interval_and_reason_is_found():
     table = pd.DataFrame(dict(auc=[.8, .9, .7, nothing], ci_low=[.7, nothing, nothing, nothing],
                               ci_high=[.9, nothing, nothing, nothing], note=['', '', 'one group', '']))
     assert estimates(table) == [('auc', 'ci_low', 'ci_high')] and counted(table) == (3, ['row 1: auc 0.9'])
-    bound = pd.DataFrame({'kappa': [1.], 'kappa, low': [.4], 'kappa, high': [None], 'worst_low': [0.], 'worst_high': [1.]})
+    bound = pd.DataFrame({'kappa': [1.], 'kappa, low': [.4], 'kappa, high': [None], 'worst_low': [0.],
+                          'worst_high': [1.]})
     assert counted(bound) == (1, []) and counted(bound.assign(**{'kappa, low': None})) == (1, ['row 0: kappa 1.0'])
 
 @pytest.mark.slow

@@ -67,7 +67,8 @@ def _within(x, spread):
 def _test_cells(t, spread, worst, size, critical):
     "The row that these results make."
     return dict(asked=t.asked, scored=t.n, missing=t.asked - t.n, mean=t.estimate,
-                ci_low=_within(t.low, spread), ci_high=_within(t.high, spread), worst_low=worst.low, worst_high=worst.high,
+                ci_low=_within(t.low, spread), ci_high=_within(t.high, spread),
+                worst_low=worst.low, worst_high=worst.high,
                 t=t.statistic, df=t.df, p=None if t.statistic is None else t.p, critical=critical,
                 effect=size.estimate, effect_low=size.low, effect_high=size.high, note=t.note)
 

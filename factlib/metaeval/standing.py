@@ -91,7 +91,7 @@ def best_and_middle(
     table = table.sort_values('share', ascending=False)
     judges, floors = table[~table.floor], table[table.floor]
     if not len(judges): raise BadInput('There is no judge in this table, only floors.')
-    rows = {'best judge': judges[:1], 'middle judge': judges[len(judges)//2:][:1], 'best word count': floors[:1]}
+    rows = {'best judge': judges[:1], 'middle judge': judges[len(judges)//2:][:1], 'best count': floors[:1]}
     return pd.concat([row.assign(kind=kind) for kind, row in rows.items()], ignore_index=True)
 
 # %% ../../nbs/metaeval/standing.ipynb #standing-steps

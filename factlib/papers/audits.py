@@ -28,7 +28,7 @@ from .vista.misprints import vista_audit
 from ..report.audit import audit, audit_cells
 from ..report.published import published
 
-# %% ../../nbs/papers/audits.ipynb #audits-thesis
+# %% ../../nbs/papers/audits.ipynb #audits-all
 def thesis_audit()->DataFrame: # Columns as from `report.audit.audit`
     """The JudgeMemo thesis: its main tables and figure, the heatmaps, the ablation, the counts of lost replies.
 
@@ -46,7 +46,6 @@ def thesis_audit()->DataFrame: # Columns as from `report.audit.audit`
     others = [printed[name] for name in dict.fromkeys([*cells, *PROMPT_TABLES]) if name in printed]
     return pd.concat([main, audit_cells(others, cells)], ignore_index=True)
 
-# %% ../../nbs/papers/audits.ipynb #audits-answers
 def answers_audit()->DataFrame: # Columns as from `report.audit.audit`
     "trutheval's tables and the numbers in its text. Without the recordings a `BadInput` says what is missing."
     examples = load('trutheval', split='evaluation').examples
@@ -56,7 +55,6 @@ def answers_audit()->DataFrame: # Columns as from `report.audit.audit`
     return trutheval_audit(recorded_preferences(), with_steps(recorded_judgements(scores_of(), examples), examples),
                            list(answers[answers.level == 0].ground_truth.str.len()), tuple(spans))
 
-# %% ../../nbs/papers/audits.ipynb #audits-all
 AUDITS = { # Paper -> its audit
     'JudgeMemo': thesis_audit, 'VISTA': vista_audit, 'NarrativeFactScore': narrativefactscore_audit,
     'trutheval': answers_audit, 'StorySumm': lambda: storysumm_audit(results_table(storysumm_recorded()))}

@@ -41,24 +41,32 @@ def test_every_number_holds(chapter):
     last = [c for c in run(chapter).cells if c.cell_type == 'code'][-1]
     assert 'no number is left unchecked' in last.outputs[-1].data['text/plain']
 
-PLANTED = [('in 84 of 100 pairs', 'in 85 of 100 pairs', '84 of 100 pairs'), # another number
-           ('Yes, it notices more', 'Yes, it notices less', 'is not in the text'), # another direction
-           ('How sure is that?', 'How sure is that after 3 hours?', 'after 3 hours')] # one without a check
+MEMORY = 'does_a_memory_help'
+PLANTED = [(MEMORY, '84 against 69 of', '85 against 69 of', '84 against 69'), # another number
+           (MEMORY, 'Yes, it notices more', 'Yes, it notices less', 'is not in the text'), # another direction
+           (MEMORY, 'How sure is that?', 'How sure is that after 3 hours?', 'after 3 hours'), # one without a check
+           ('can_it_see_order', 'it is 29 of 100', 'it is 39 of 100', 'it is 29 of 100'),
+           ('facts_in_a_conversation', 'lies below that, at', 'lies above that, at', 'is not in the text'),
+           ('facts_in_a_conversation', 'on five sets', 'on five sets and 12 more', '12 more')]
 
 @with_data
 @pytest.mark.slow
-@pytest.mark.parametrize('old,new,told', PLANTED, ids=['number', 'direction', 'unchecked'])
-def test_a_planted_fault_stops_the_chapter(tmp_path, old, new, told):
-    notebook = nbformat.read(NBS/'book'/'does_a_memory_help.ipynb', as_version=4)
+@pytest.mark.parametrize('chapter,old,new,told', PLANTED, ids=['number', 'direction', 'unchecked', 'order, number',
+                                                               'turns, direction', 'turns, unchecked'])
+def test_a_planted_fault_stops_the_chapter(tmp_path, chapter, old, new, told):
+    notebook = nbformat.read(NBS/'book'/f'{chapter}.ipynb', as_version=4)
     (cell,) = [c for c in notebook.cells if c.cell_type == 'markdown' and old in c.source]
     cell.source = cell.source.replace(old, new)
-    nbformat.write(notebook, tmp_path/'does_a_memory_help.ipynb')
-    with pytest.raises(CellExecutionError, match='ProseError') as failed: run(tmp_path/'does_a_memory_help.ipynb')
+    nbformat.write(notebook, tmp_path/f'{chapter}.ipynb')
+    with pytest.raises(CellExecutionError, match='ProseError') as failed: run(tmp_path/f'{chapter}.ipynb')
     assert told in str(failed.value)
 
-def test_without_data_it_says_what_is_missing(monkeypatch, tmp_path):
+MISSING = dict(does_a_memory_help='judgememo', can_it_see_order='storysumm', facts_in_a_conversation='begin')
+
+@pytest.mark.parametrize('chapter,data', MISSING.items(), ids=list(MISSING))
+def test_without_data_it_says_what_is_missing(chapter, data, monkeypatch, tmp_path):
     monkeypatch.setenv('FACTLIB_DATA', str(tmp_path))
-    with pytest.raises(CellExecutionError, match='judgememo') as failed: run(NBS/'book'/'does_a_memory_help.ipynb')
+    with pytest.raises(CellExecutionError, match=data) as failed: run(NBS/'book'/f'{chapter}.ipynb')
     assert 'BadInput' in str(failed.value)
 
 def test_the_answer_in_readme_is_the_first_chapters():

@@ -6,6 +6,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from factlib.benchmarks.base import load
+from factlib.core.records import Example
 from factlib.evaluators.base import get
 from factlib.llm.stub import StubServer
 from factlib.report.results import Experiment
@@ -162,3 +163,13 @@ def test_nobody_is_asked_and_what_is_not_there_is_said(tmp_path):
         done = factlib_inside('run', 'montagelie', *more, '--out', tmp_path/'x', cwd=tmp_path)
         assert done.returncode == 2 and words in done.stderr.strip().splitlines()[-1]
         assert not (tmp_path/'x').exists()
+
+def test_texts_of_another_kind_are_refused_before_anybody_is_asked(tmp_path):
+    lies = [Example(f'e{i}', source='It rained.', target='It snowed.', truth='false') for i in range(3)]
+    (tmp_path/'lies.jsonl').write_text(''.join(json.dumps(e.to_dict()) + '\n' for e in lies), encoding='utf-8')
+    with StubServer(turn_server.rule, json_schema=True) as server:
+        done = factlib_inside('run', 'vista', '-p', 'dataset', 'lies.jsonl', '-p', 'model', 'rule', '-p', 'base_url',
+                              server.base_url, '--out', tmp_path/'x', cwd=tmp_path)
+        assert not server.requests
+    assert done.returncode == 2 and "'e0' is labelled 'false'" in done.stderr.strip().splitlines()[-1]
+    assert not (tmp_path/'x').exists()

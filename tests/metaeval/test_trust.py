@@ -288,8 +288,9 @@ def test_the_folder_and_its_tables(planted, tmp_path):
 
 def test_texts_are_kept_for_people(tmp_path):
     "As they were read, half characters aside; more is better; labels without an order stay words."
-    lines = [dict(id=f'i{i}', doc=f'd{i // 3}', summary=f'It <b>ran</b> \ud800 {i}.', article=None if i == 1 else 'It ran.',
-                  gpt_errors=i % 5, llm_kind=('fact', 'tone', 'style')[i % 3], human=i % 2) for i in range(30)]
+    lines = [dict(id=f'i{i}', doc=f'd{i // 3}', summary=f'It <b>ran</b> \ud800 {i}.',
+                  article=None if i == 1 else 'It ran.', gpt_errors=i % 5,
+                  llm_kind=('fact', 'tone', 'style')[i % 3], human=i % 2) for i in range(30)]
     (tmp_path/'s.jsonl').write_text(''.join(json.dumps(line) + '\n' for line in lines))
     found = trust(tmp_path/'s.jsonl', judge='-gpt_errors,llm_kind', human='human', group='doc')
     page = write_trust(found, tmp_path/'out')

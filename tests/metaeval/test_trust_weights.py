@@ -87,7 +87,8 @@ def test_drawing_by_doubt_stays_unbiased(by_groups):
         drawn = set(systematic(chance, rng))
         population = [dict(item=str(i), group=f'g{i//4}' if by_groups else str(i), chance=float(p),
                            scores=dict(judge=float(x))) for i, (p, x) in enumerate(zip(chance, judge))]
-        rows = label_rows(population, [str(i) for i in drawn], dict(ann={str(i): dict(label=truth[i]) for i in drawn}))
+        given = dict(ann={str(i): dict(label=truth[i]) for i in drawn})
+        rows = label_rows(population, {str(i): {} for i in drawn}, given)
         file = read_scores(pd.DataFrame(rows), judge='judge', human='annotator_ann', group='group' if by_groups else '')
         weighed = mean_table(sheet(file)).iloc[0]
         found.append(weighed.calibrated - truth.mean())

@@ -1,0 +1,83 @@
+"Kept scores are those of now: every row counts, a changed text or evaluator is judged anew, and no score stays none."
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from factlib.benchmarks.base import load
+from factlib.core.records import Example
+from factlib.evaluators import kept
+from factlib.evaluators.kept import keep, score_rows, scores
+
+RACE = ('The hare mocked the tortoise. They ran. The hare lay down. He slept under the oak. '
+        'The tortoise crawled past. She won.')
+with_data = pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='needs real data: set FACTLIB_DATA')
+
+def judged_anew(monkeypatch, name, examples, table, parts=()):
+    "Ids of what had no row."
+    made, judge = [], kept.score_rows
+    monkeypatch.setattr(kept, 'score_rows', lambda n, new, p: made.extend(e.id for e in new) or judge(n, new, p))
+    scores([name], examples, table, parts)
+    return made
+
+def of_people(kind): return load('holmes_false', kinds=(kind,), levels=(None,)).examples
+
+@pytest.mark.parametrize('kind', ['names', 'roles'])
+def test_people_are_kept(monkeypatch, kind):
+    assert not judged_anew(monkeypatch, 'narrativefactscore', of_people(kind), 'people')
+
+def test_written_turns_are_kept(monkeypatch):
+    assert not judged_anew(monkeypatch, 'vista', load('written_dialogues').examples, 'turns', ('support',))
+
+@with_data
+@pytest.mark.parametrize('evaluator,name,n,table,parts', [
+    ('vista', 'begin_wow', 100, 'turns', ('support',)), ('vista', 'begin_cmu', 100, 'turns', ('support',)),
+    ('vista', 'begin_tc', 100, 'turns', ('support',)), ('vista', 'faithdial_audit', 80, 'turns', ('support',)),
+    ('narrativefactscore', 'storysumm', None, 'people', ())])
+def test_all_of_a_draw_is_kept(monkeypatch, evaluator, name, n, table, parts):
+    assert not judged_anew(monkeypatch, evaluator, load(name, n=n).examples, table, parts)
+
+@pytest.mark.slow
+def test_kept_turns_are_those_of_now():
+    turns = load('written_dialogues').examples
+    now, then = score_rows('vista', turns, ('support',)), scores(['vista'], turns, 'turns', ('support',))
+    for column in ('value', 'support'): assert np.allclose(now[column], then[column], equal_nan=True, atol=1e-9)
+
+@pytest.mark.slow
+def test_kept_people_are_those_of_now():
+    texts = [e for e in of_people('names') if e.group == 'holmes-02']
+    assert np.allclose(score_rows('narrativefactscore', texts).value,
+                       scores(['narrativefactscore'], texts, 'people').value, atol=1e-9)
+
+@pytest.fixture
+def race(tmp_path):
+    "A table with a score that no evaluator gave, so that it shows where a score is from; and its texts."
+    texts = [Example('told', source=RACE, target='The hare mocked her. The tortoise crawled past.'),
+             Example('one', source=RACE, target='The hare mocked.')] # has no order
+    rows = keep(tmp_path/'race.csv', ['order_share'], texts)
+    assert rows.value.isna().tolist() == [False, True]
+    table = pd.read_csv(tmp_path/'race.csv', dtype=dict(signature=str, text=str))
+    table['value'] = table.value.where(table.value.isna(), .25)
+    table.to_csv(tmp_path/'race.csv', index=False)
+    return tmp_path/'race.csv', texts
+
+def test_what_is_the_same_is_kept_and_no_score_stays_none(race):
+    path, texts = race
+    value = scores(['order_share'], texts, path).set_index('example_id').value
+    assert value['told'] == .25 and pd.isna(value['one'])
+
+@pytest.mark.parametrize('change', [dict(target='The tortoise crawled past. The hare mocked her.'), dict(truth='lie'), dict(history=('Who?',))])
+def test_a_changed_text_is_judged_anew(race, change):
+    path, (told, _) = race
+    other = Example(**told.to_dict() | change)
+    assert scores(['order_share'], [other], path).value[0] in (0, 1)
+
+def test_another_form_of_the_evaluator_is_judged_anew(race, monkeypatch):
+    path, (told, _) = race
+    real = kept.get
+    def newer(name):
+        evaluator = real(name)
+        evaluator.signature += '|newer'
+        return evaluator
+    monkeypatch.setattr(kept, 'get', newer)
+    assert scores(['order_share'], [told], path).value[0] == 1 # by hand: the sentences are in the source's order
