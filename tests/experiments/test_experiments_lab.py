@@ -32,7 +32,7 @@ def test_findings_links_and_a_clean_checkout(lab, root):
     outputs = lab.outputs()
     result = json.loads((root/'outputs'/'quick_sweep'/'result.json').read_text(encoding='utf-8'))
     found = markdown(outputs['sweep-findings'])
-    assert len(found) == len(result['findings']) >= 3
+    assert len(found) == len(result['findings']) >= 1
     cells = [re.search(r'\(quick_sweep\.ipynb#cell-id=([\w-]+)\)$', text)[1] for text in found]
     assert cells == [f['cell'] for f in result['findings']] and set(cells) <= set(outputs)
 

@@ -42,7 +42,8 @@ def test_it_runs_and_runs_again_from_what_was_kept(tmp_path):
     assert {p: p.stat().st_mtime_ns for p in (out/'kept').iterdir()} == kept
     assert (out/'tables'/'matrix.csv').read_bytes() == before
     page = (tmp_path/'out'/'index.html').read_text(encoding='utf-8')
-    assert page.index('class="findings first"') < page.index('Order: ') < page.index('<figure>') < page.index('<nav>')
+    assert page.index('<dl>') < page.index(result['question']) < page.index('<figure>') < page.index('<section')
+    assert page.index('<section') < page.index('Order: ')
 
 def test_it_is_no_part_of_the_main_job():
     assert needs_of(find_experiment('trust_matrix')) == [MINUTES] and 'by name' in why_not([MINUTES])
