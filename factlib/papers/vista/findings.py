@@ -16,7 +16,10 @@ from .tables import GRADED_VISTA, PAPERS_VISTA
 _WHAT = {PAPERS_VISTA: 'the score of the paper, the share of verified claims',
          GRADED_VISTA: 'our own degree of support'}
 
-def _range(values): return f'{values.min():.2f} to {values.max():.2f}'
+def _range(values, form='.2f'):
+    "From the least to the greatest, or the one there is."
+    ends = dict.fromkeys(f'{x:{form}}' for x in (values.min(), values.max()))
+    return ' to '.join(ends)
 
 def _against_words(name, own):
     "On how many sets an evaluator is shown to be better than shared words, or worse."
@@ -25,8 +28,7 @@ def _against_words(name, own):
     unclear = len(own) - better - worse
     return (f'That {name} ({_WHAT[name]}) beats shared words is shown on {better} of {sets}, the opposite on {worse}'
             + (f'; on {unclear} it can\'t be told' if unclear else '')
-            + f' (on each set {corrected_over(own)}; differences of {own.difference.min():+.3f} to '
-            f'{own.difference.max():+.3f}).')
+            + f' (on each set {corrected_over(own)}; differences of {_range(own.difference, "+.3f")}).')
 
 def _by_set(name, own):
     "AUCs and differences."

@@ -12,7 +12,7 @@ def aucs(*differences, evaluator='vista, by rules', auc=.9, half=.02, q=.01):
 def found(*tables, made_on=0): return joined(support_findings(pd.concat(tables), made_on, 30))
 
 def test_whether_claims_beat_shared_words():
-    says(found(aucs(.1, -.1)), '0.90 to 0.90 by vista, by rules (the score of the paper, the share of verified claims)',
+    says(found(aucs(.1, -.1)), 'AUC of 0.90 by vista, by rules (the score of the paper, the share of verified claims)',
          'and 0.80 to 1.00 by the share of words', 'on 2 sets', 'beats shared words is shown on 1 of 2 sets, the '
          'opposite on 1 (on each set Benjamini-Hochberg over 3')
     says(found(aucs(.1, .01)), 'shown on 1 of 2 sets, the opposite on 0; on 1 it can\'t be told')
@@ -24,8 +24,8 @@ def test_what_holds_of_our_own_degree_is_not_said_of_the_papers_score():
     "The paper's score is below shared words here and ours above them, and each sentence says whose."
     score, degree = aucs(-.055, auc=.877), aucs(.023, auc=.955, evaluator='vista, by rules, graded')
     answer, *beats = support_findings(pd.concat([degree, score]), 0, 30)
-    says(answer, '0.88 to 0.88 by vista, by rules (the score of the paper',
-         '0.95 to 0.95 by vista, by rules, graded (our own degree of support)', '0.93 to 0.93 by the share of words')
+    says(answer, 'AUC of 0.88 by vista, by rules (the score of the paper',
+         ' 0.95 by vista, by rules, graded (our own degree of support)', 'and 0.93 by the share of words')
     says(beats[0], 'That vista, by rules (the score', 'on 0 of 1 set, the opposite on 1 (', '-0.055')
     says(beats[1], 'That vista, by rules, graded (our own', 'on 1 of 1 set, the opposite on 0 (', '+0.023')
     says(beats[2], 'the AUC of vista, by rules, and', 'set0 0.877 (shared words 0.932)')
