@@ -41,18 +41,14 @@ def test_every_number_holds(chapter):
     last = [c for c in run(chapter).cells if c.cell_type == 'code'][-1]
     assert 'no number is left unchecked' in last.outputs[-1].data['text/plain']
 
-MEMORY = 'does_a_memory_help'
-PLANTED = [(MEMORY, '84 against 69 of', '85 against 69 of', '84 against 69'), # another number
-           (MEMORY, 'Yes, it notices more', 'Yes, it notices less', 'is not in the text'), # another direction
-           (MEMORY, 'How sure is that?', 'How sure is that after 3 hours?', 'after 3 hours'), # one without a check
-           ('can_it_see_order', 'it is 29 of 100', 'it is 39 of 100', 'it is 29 of 100'),
-           ('facts_in_a_conversation', 'lies below that, at', 'lies above that, at', 'is not in the text'),
-           ('facts_in_a_conversation', 'on five sets', 'on five sets and 12 more', '12 more')]
+LENGTH = 'long_against_short' # the chapter that runs the fastest
+PLANTED = [(LENGTH, 'in 77 of 100 pairs', 'in 78 of 100 pairs', '77 of 100 pairs'), # another number
+           (LENGTH, 'are noticed clearly less', 'are noticed clearly more', 'is not in the text'), # another direction
+           (LENGTH, 'How sure is that?', 'How sure is that after 3 hours?', 'after 3 hours')] # one without a check
 
 @with_data
 @pytest.mark.slow
-@pytest.mark.parametrize('chapter,old,new,told', PLANTED, ids=['number', 'direction', 'unchecked', 'order, number',
-                                                               'turns, direction', 'turns, unchecked'])
+@pytest.mark.parametrize('chapter,old,new,told', PLANTED, ids=['number', 'direction', 'unchecked'])
 def test_a_planted_fault_stops_the_chapter(tmp_path, chapter, old, new, told):
     notebook = nbformat.read(NBS/'book'/f'{chapter}.ipynb', as_version=4)
     (cell,) = [c for c in notebook.cells if c.cell_type == 'markdown' and old in c.source]
