@@ -199,20 +199,11 @@ def _order(frame, column, order=None):
     return [x for x in kind.categories if x in present] if hasattr(kind, 'categories') else present
 
 # %% ../../../nbs/report/figures/style.ipynb #style-label
-def _label_lines(text, width):
-    "Lines of at most so many characters. A word that is longer is broken behind a hyphen or the like, if it has one."
-    lines = ['']
-    for word in text.split(' '):
-        glue = ' ' if lines[-1] else ''
-        for part in re.findall('.*?[-_/:|]+|.+', word) if len(word) > width else [word]:
-            while len(part) > width: # nothing to break it behind
-                room = width - len(lines[-1] + glue)
-                if room > 0: lines[-1], part, glue = lines[-1] + glue + part[:room], part[room:], ''
-                lines.append('')
-            if lines[-1] and len(lines[-1] + glue + part) > width: lines.append(part)
-            else: lines[-1] += (glue if lines[-1] else '') + part
-            glue = ''
-    return lines
+class _LabelWrapper(textwrap.TextWrapper):
+    "Breaks a word only if it is longer than a line, and then behind a hyphen or the like, if it has one."
+    def _split(self, text):
+        return [part for piece in super()._split(text)
+                for part in (re.findall('.*?[-_/:|]+|.+', piece) if len(piece) > self.width else [piece])]
 
 _UNSHOWABLE = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]')
 
@@ -226,7 +217,7 @@ def shown_label(
     text = re.sub(r'[^\S\xa0]+', ' ', _UNSHOWABLE.sub('\ufffd', text)).strip() or '(empty)'
     room = width * lines - 6
     if len(text) > room: text = text[:room // 2].rstrip() + ' … ' + text[-(room // 2):].lstrip()
-    return '\n'.join(_label_lines(text, width))
+    return '\n'.join(map(str.rstrip, _LabelWrapper(width, break_on_hyphens=False).wrap(text)))
 
 # %% ../../../nbs/report/figures/style.ipynb #style-label-width
 LETTER = .078 # inches: about the width of one in a tick label
