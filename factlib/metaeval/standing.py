@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SAME', 'OTHER', 'one_question', 'outcomes', 'standings', 'best_and_middle', 'in_steps', 'beside_floors',
-           'within_and_across', 'across_groups']
+           'within_and_across', 'across_groups', 'true_ahead']
 
 # %% ../../nbs/metaeval/standing.ipynb #standing-imports
 from dataclasses import replace
@@ -14,6 +14,7 @@ import numpy as np
 from ..benchmarks.base import Benchmark
 from ..core.records import BadInput, DataFrame
 from .matrix import FLOORS, matrix_columns, trust_matrix
+from .order import item_of
 from .pairwise import Contest, by_question, contest
 from .ranks import against_floors, rank_words
 from ..validity.base import no_value
@@ -159,3 +160,29 @@ def across_groups(
 )->Contest: # Of texts of different groups; a missing score is lost
     "Each better text beside each worse one of another group."
     return contest(benchmark.examples, benchmark.good, lost=True, across=True)
+
+# %% ../../nbs/metaeval/standing.ipynb #standing-retold
+def true_ahead(
+    judgements:DataFrame, # From `evaluate`, of one evaluator or several
+    true:list, # `Example`s that are true, each with an id such as "text-1/variant/level", see `metaeval.order.item_of`
+    false:list, # Lies of the same texts, likewise
+)->DataFrame: # One row an evaluator
+    """How often the true telling scores higher than the lies of the same text.
+
+    - evaluator
+    - share, low, high: 0 to 1, ties half, lost without a score; 95 % over stories
+    - even: share of pairs that score the same, each story counting once
+    - pairs, stories"""
+    import pandas as pd
+    sides = [replace(e, variant='original', truth=truth, meta=dict(pair=item_of(e.id)))
+             for truth, part in (('true', true), ('lie', false)) for e in part]
+    both = {truth: {e.meta['pair'] for e in sides if e.truth == truth} for truth in ('true', 'lie')}
+    met = [e for e in sides if e.meta['pair'] in both['true'] & both['lie']]
+    if not met: raise BadInput('No true text has a lie of the same text.')
+    pairs, rows = contest(met, 'true', lost=True), []
+    for evaluator, own in judgements.groupby('evaluator', sort=False):
+        values = dict(zip(own.example_id, own.value))
+        r = pairs.higher(values)
+        rows.append(dict(evaluator=evaluator, share=r.estimate, low=r.low, high=r.high,
+                         even=outcomes(pairs, values)['even'], pairs=r.n, stories=r.groups))
+    return pd.DataFrame(rows)

@@ -2,13 +2,12 @@
 import os
 
 import numpy as np
-import pandas as pd
 import pytest
 from factlib.benchmarks.base import load
 from factlib.core.records import BadInput, Example
 from factlib.evaluators import kept
 from factlib.evaluators.kept import score_rows, scores
-from factlib.papers.montagelie.tellings import KEPT, kinds_of, told_late, true_ahead, unsaid
+from factlib.papers.montagelie.tellings import KEPT, kinds_of, told_late, unsaid
 
 def texts(name, **how): return [e for part in kinds_of(load(name, **how)).values() for e in part]
 
@@ -38,13 +37,3 @@ def test_unsaid_takes_away_the_two_sentences_and_nothing_else():
                    meta=dict(cue='Rewind: it was so.'))
     assert unsaid(back).target == 'They wed. They met. They spoke.' and unsaid(back).truth == 'lie'
     with pytest.raises(BadInput, match='no flashback'): unsaid(Example('storysumm-1/original/true', target='They met.'))
-
-def test_only_lies_of_the_same_text_count():
-    "Of two summaries of a story, the first is above its own lie and below the other's."
-    text = lambda i, level: Example(f'{i}/original/{level}', source='s', target=f'{i} {level}', group='s', level=level)
-    true, false = [[text(i, level) for i in 'ab'] for level in ('true', 'easy')]
-    value = {'a/original/true': .5, 'a/original/easy': .4, 'b/original/true': .9, 'b/original/easy': .8}
-    judged = pd.DataFrame([dict(evaluator='x', example_id=i, value=v) for i, v in value.items()])
-    row, = true_ahead(judged, true, false).itertuples()
-    assert (row.share, row.pairs, row.even) == (1, 2, 0)
-    with pytest.raises(BadInput, match='No true text'): true_ahead(judged, true[:1], false[1:])
