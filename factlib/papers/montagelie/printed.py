@@ -204,11 +204,10 @@ def table_4_here(
 )->DataFrame: # Columns as in `table_3_here`
     "Table 4: the best of either half of Table 3 at each difficulty, and each DoveScore, also the one by rules."
     rows, judged, unscored = [], _judged_rows(aucs, models), _unscored_rows(scores, models)
-    for benchmark in dict.fromkeys(aucs.benchmark):
-        own = [row for row in judged if row['benchmark'] == benchmark]
+    for benchmark in dict.fromkeys(row['benchmark'] for row in judged + unscored):
+        own, silent = ([row for row in part if row['benchmark'] == benchmark] for part in (judged, unscored))
         best = [_best_row(benchmark, group, own) for group in ('coarse', 'fine')]
-        dove = [row for row in own + [row for row in unscored if row['benchmark'] == benchmark]
-                if row['evaluator'].startswith('dovescore')]
+        dove = [row for row in own + silent if row['evaluator'].startswith('dovescore')]
         rows += [row | dict(printed_as=row['group'], texts=_texts_of(benchmark)) for row in best if row]
         rows += [row | dict(printed_as='DoveScore' if row['model'] else '', texts=_texts_of(benchmark)) for row in dove]
     known = {row['printed_as'] for row in rows}
