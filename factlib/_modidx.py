@@ -6417,6 +6417,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                        'factlib/papers/judgememo/misprints.py'),
                                                     'factlib.papers.judgememo.misprints.known_reason': ( 'papers/judgememo/misprints.html#known_reason',
                                                                                                          'factlib/papers/judgememo/misprints.py'),
+                                                    'factlib.papers.judgememo.misprints.main_audit': ( 'papers/judgememo/misprints.html#main_audit',
+                                                                                                       'factlib/papers/judgememo/misprints.py'),
                                                     'factlib.papers.judgememo.misprints.mixed_term': ( 'papers/judgememo/misprints.html#mixed_term',
                                                                                                        'factlib/papers/judgememo/misprints.py'),
                                                     'factlib.papers.judgememo.misprints.notes': ( 'papers/judgememo/misprints.html#notes',

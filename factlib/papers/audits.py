@@ -14,9 +14,8 @@ from ..core.files import data_file, read_parquet, shipped
 from ..core.records import DataFrame
 from ..metaeval.levels import with_steps
 from .judgememo.ablations import ablation_cells
-from .judgememo.main_tables import TABLES, by_definition
 from .judgememo.matrix_analysis import matrix_cells
-from .judgememo.misprints import by_recipe, notes
+from .judgememo.misprints import main_audit
 from .judgememo.prompts import PROMPT_TABLES, issue_cells
 from .judgememo.recordings import (HARD, ablation_scores, main_setups, matrix_scores, plan, prompt_scores,
                                                  recorded_scores, screening_v1)
@@ -25,7 +24,7 @@ from .storysumm.tables import results_table, storysumm_audit
 from .trutheval.misprints import trutheval_audit
 from .trutheval.recordings import recorded_judgements, recorded_preferences, recorded_scores as scores_of
 from .vista.misprints import vista_audit
-from ..report.audit import audit, audit_cells
+from ..report.audit import audit_cells
 from ..report.published import published
 
 # %% ../../nbs/papers/audits.ipynb #audits-all
@@ -34,10 +33,8 @@ def thesis_audit()->DataFrame: # Columns as from `report.audit.audit`
 
     Without the recordings a `BadInput` says what is missing."""
     import pandas as pd
-    printed, setups = published('judgememo'), main_setups()
-    tables = [printed[name] for name in TABLES]
-    definition, recipe = by_definition(setups), by_recipe(setups, recorded_scores('judgememo', **HARD), printed)
-    main = audit(tables, definition, recipe, *notes(tables, definition, recipe, setups))
+    printed = published('judgememo')
+    main = main_audit(main_setups(), recorded_scores('judgememo', **HARD), printed)
     told = json.loads(shipped('data/published/judgememo.json').read_text(encoding='utf-8'))
     cells = matrix_cells(matrix_scores(), plan(), printed, told['tables']['heatmaps']['clip_max'])
     cells |= ablation_cells(ablation_scores(), printed)

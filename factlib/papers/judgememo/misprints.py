@@ -6,17 +6,19 @@
 __all__ = ['OTHER_METRIC', 'READ_BACKWARDS', 'printed_labels', 'rounded_difference', 'wrong_configuration', 'copied_row',
            'recipe_gold', 'mixed_term', 'by_document', 'right_sd', 'previous_row_sd', 'recipe_t', 'printed_averages',
            'by_recipe', 'sign_says', 'thesis_says', 'sign_readings', 'About', 'about', 'recipe_words', 'known_reason',
-           'notes']
+           'notes', 'main_audit']
 
 # %% ../../../nbs/papers/judgememo/misprints.ipynb #misprints-imports
 import math
 from typing import NamedTuple
 
 from ...core.records import DataFrame
-from .main_tables import EQUATION, PANELS, SETUP, average_cells, figure_cells
-from .main_tables import gold_cells, needed_models, score_cells, t_cells, thesis_models
+from .main_tables import EQUATION, PANELS, SETUP, TABLES, average_cells, by_definition
+from .main_tables import figure_cells, gold_cells, needed_models, score_cells, t_cells
+from .main_tables import thesis_models
 from .recordings import DOCUMENTS, MODELS
 from ...perturb.quality import TASKS
+from ...report.audit import audit
 from ...report.published import Published
 
 # %% ../../../nbs/papers/judgememo/misprints.ipynb #misprints-labels
@@ -364,3 +366,14 @@ def notes(
     known = setups, _recorded(setups), _missing(setups)
     both = {t.name: _table_notes(t, definition[t.name], recipe[t.name], *known) for t in tables}
     return {name: said for name, (said, _) in both.items()}, {name: known for name, (_, known) in both.items()}
+
+# %% ../../../nbs/papers/judgememo/misprints.ipynb #misprints-audit
+def main_audit(
+    setups:dict, # As for `by_definition`
+    hard:DataFrame, # As for `by_recipe`
+    paper:dict, # Name -> `Published`, as from `report.published.published('judgememo')`
+)->DataFrame: # Columns as from `report.audit.audit`
+    "The printed numbers of Tables 5.1, 5.2, A.12 to A.15 and Figure 5.2."
+    tables = [paper[name] for name in TABLES]
+    definition, recipe = by_definition(setups), by_recipe(setups, hard, paper)
+    return audit(tables, definition, recipe, *notes(tables, definition, recipe, setups))

@@ -11,9 +11,9 @@ from factlib.metaeval.damage import effectiveness, gold_scores
 from factlib.metaeval.scores import missing_scores
 from factlib.papers.judgememo.recordings import HARD, VANILLA, main_setups, recorded_scores
 from factlib.core.records import BadInput
-from factlib.report.audit import audit, counts, status
+from factlib.report.audit import counts, status
 from factlib.papers.judgememo.main_tables import TABLES, by_definition
-from factlib.papers.judgememo.misprints import by_recipe, notes
+from factlib.papers.judgememo.misprints import by_recipe, main_audit
 from factlib.report.published import published
 
 import recordings
@@ -114,10 +114,8 @@ def test_recipes_never_read_the_number_they_explain(tmp_path, kind):
     assert looked and all(after[name][cell] == before[name][cell] for name, cell in looked)
 
 def run_audit(s, home=None, hard=None):
-    tables = published('judgememo')
     if hard is None: hard = recorded_scores('judgememo', home, **HARD)
-    audited, definition, recipe = [tables[n] for n in TABLES], by_definition(s), by_recipe(s, hard, tables)
-    return audit(audited, definition, recipe, *notes(audited, definition, recipe, s))
+    return main_audit(s, hard, published('judgememo'))
 
 def test_audit_has_exactly_the_published_keys(tmp_path):
     found = run_audit(setups(tmp_path), tmp_path)
