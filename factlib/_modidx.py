@@ -5782,6 +5782,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                      'factlib/metaeval/trust_page.py'),
                                              'factlib.metaeval.trust_page._panel_axes': ( 'metaeval/trust_page.html#_panel_axes',
                                                                                           'factlib/metaeval/trust_page.py'),
+                                             'factlib.metaeval.trust_page._shown': ( 'metaeval/trust_page.html#_shown',
+                                                                                     'factlib/metaeval/trust_page.py'),
                                              'factlib.metaeval.trust_page._stated': ( 'metaeval/trust_page.html#_stated',
                                                                                       'factlib/metaeval/trust_page.py'),
                                              'factlib.metaeval.trust_page._stopped': ( 'metaeval/trust_page.html#_stopped',
