@@ -63,7 +63,8 @@ def rating_costs(
     columns, # Of a table with a row a rating, without those that are something else
 )->tuple: # Those that add up to what a rating cost; () if none do
     "The cost of each rating, by names that speak of nothing else."
-    return _one_cost([name for name in columns if (cost_words(name) or ({'no cost'}, ''))[0] <= {'judge', 'rating'}])
+    return _one_cost([name for name in columns
+                      if (words := cost_words(name)) is not None and words <= {'judge', 'rating'}])
 
 def find_costs(
     columns, # Of a table with a row an item, without those that are something else
@@ -74,7 +75,7 @@ def find_costs(
     for name in columns:
         judge = cost_owner(name, roles.judges)
         if judge and name not in roles.judges: named.setdefault(judge, []).append(name)
-        elif len(roles.judges) == 1 and (cost_words(name) or ('', ''))[0] == {'judge'}:
+        elif len(roles.judges) == 1 and cost_words(name) == {'judge'}:
             named.setdefault(roles.judges[0], []).append(name)
     found = {judge: _one_cost(names) for judge, names in named.items()}
     money = [own for own in found.values() if own and cost_unit(own[0]) != 'tokens']

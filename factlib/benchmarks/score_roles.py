@@ -224,25 +224,23 @@ _SCORE_FILLERS = frozenset('judge score scores rating verdict label value metada
 
 def cost_words(
     name:str, # Of a column
-)->tuple|None: # (the words that say whose cost it is, its unit); None: it speaks of no cost
-    "What the name of a cost says."
-    words = name_words(name)
-    units = [COST_UNITS[word] for word in words if word in COST_UNITS]
-    if not units: return None
-    return frozenset(words) - COST_UNITS.keys() - _COST_FILLERS, next(filter(None, units), '')
+)->frozenset|None: # The words that say whose cost it is; None: the name speaks of no cost
+    "What the name of a cost says besides."
+    words = frozenset(name_words(name))
+    return words - COST_UNITS.keys() - _COST_FILLERS if words & COST_UNITS.keys() else None
 
 def cost_unit(
     name:str, # Of a column
 )->str: # Such as USD or tokens; '': it names none
     "The unit of a cost, by the name of its column."
-    return (cost_words(name) or ((), ''))[1]
+    return next((COST_UNITS[word] for word in name_words(name) if COST_UNITS.get(word)), '')
 
 def cost_owner(
     name:str, # Of a column
     judges, # Names
 )->str: # The one judge whose cost it is; '' if none is, or several could be
     "Whose cost a column holds, by its name."
-    whose = (cost_words(name) or (frozenset(), ''))[0]
+    whose = cost_words(name)
     if not whose: return ''
     words = {judge: frozenset(name_words(judge)) for judge in judges}
     exact = [judge for judge, own in words.items() if whose in (own, own - _SCORE_FILLERS)]
