@@ -1863,6 +1863,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                             'factlib/benchmarks/score_costs.py'),
                                                 'factlib.benchmarks.score_costs._one_cost': ( 'benchmarks/score_costs.html#_one_cost',
                                                                                               'factlib/benchmarks/score_costs.py'),
+                                                'factlib.benchmarks.score_costs.cost_parts': ( 'benchmarks/score_costs.html#cost_parts',
+                                                                                               'factlib/benchmarks/score_costs.py'),
                                                 'factlib.benchmarks.score_costs.find_costs': ( 'benchmarks/score_costs.html#find_costs',
                                                                                                'factlib/benchmarks/score_costs.py'),
                                                 'factlib.benchmarks.score_costs.given_costs': ( 'benchmarks/score_costs.html#given_costs',

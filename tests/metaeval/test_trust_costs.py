@@ -94,6 +94,22 @@ def test_the_lead_of_auc_is_that_of_the_library():
     theirs = auc_test(*side(a), *side(b), groups=(groups[good == 1], groups[good == 0]))
     assert mine.estimate == pytest.approx(theirs.estimate) and mine.p == pytest.approx(theirs.p, rel=.2)
 
+def test_a_column_given_as_a_cost_is_no_judge_whatever_the_blanks():
+    frame = rows(**{'opus_fee': np.tile([1., 2., 3., 4.], 100)})
+    for cost in ('opus=opus_fee', 'opus = opus_fee', dict(opus='opus_fee')):
+        file = read_scores(frame, cost=cost)
+        assert set(file.judges) == {'gpt-4o', 'gpt-4o-mini', 'opus'} and means(file) == dict(opus=2.5)
+
+def test_the_accuracy_of_many_labels_stands_beside_its_price():
+    human = [f'kind {c}' for c in 'abcdefghijklmn']*20
+    near, far = ([label if i % k else 'kind a' for i, label in enumerate(human)] for k in (5, 2))
+    frame = pd.DataFrame(dict(human=human, gpt=near, opus=far))
+    table = cost_table(sheet(read_scores(frame, cost='gpt=2,opus=1'))).set_index('judge')
+    assert table.measure.eq('accuracy').all()
+    for name, given in (('gpt', near), ('opus', far)):
+        assert table.agreement[name] == pytest.approx(np.mean([a == b for a, b in zip(given, human)]))
+        assert table.low[name] < table.agreement[name] < table.high[name]
+
 def test_nothing_is_said_where_no_costs_are(tmp_path):
     found = trust(rows(), group='doc')
     assert found.prices == [] and 'costs' not in found.tables
