@@ -47,6 +47,11 @@ def test_a_price_that_is_a_score_stays_one():
     file = read_scores(frame)
     assert (file.judges, file.humans, file.costs) == (('price_gpt4',), ('price_human',), None)
 
+@pytest.mark.parametrize('unit', ['usd', 'EUR', 'euro', 'cents', 'dollar', 'prix'])
+def test_a_price_alone_is_no_judge_in_any_unit(unit):
+    frame = pd.DataFrame({'human': [1, 2, 3, 1], f'gpt_{unit}': [.1, .4, .2, .3]})
+    with pytest.raises(BadInput, match='No column looks like a judge'): read_scores(frame)
+
 def test_one_column_beside_ratings():
     frame = pd.DataFrame(dict(item=['a', 'a', 'a', 'b', 'b', 'b'], rater=['ann', 'gpt4', 'opus']*2,
                               rating=[1, 2, 1, 3, 3, 2], cost_usd=[None, .01, .05, None, .03, .07]))
