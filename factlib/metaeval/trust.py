@@ -16,7 +16,7 @@ import numpy as np
 from .. import __version__
 from ..benchmarks.score_files import Scale, ScoreFile, read_scores
 from ..core.files import whole_characters, write_atomic
-from ..core.folders import check_place, whole_folder
+from ..core.folders import whole_folder
 from ..core.ownership import check_exchange, check_ours
 from ..core.records import DataFrame
 from .trust_agreement import agreement_table, filter_auc

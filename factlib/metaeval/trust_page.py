@@ -8,7 +8,7 @@ __all__ = ['MOST_DRAWN', 'MOST_PANELS', 'MOST_SYSTEMS_DRAWN', 'TITLES', 'MOST_RO
            'page_html', 'trust_figures', 'embedded']
 
 # %% ../../nbs/metaeval/trust_page.ipynb #trustpage-imports
-import base64, math
+import base64
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from .trust_agreement import OTHERS, PEOPLE, filter_auc
 from .trust_costs import MOST_PRICED, cost_figure
 from .trust_sheet import CONSTANT
 from .trust_uses import ALL_ROWS, ALL_SYSTEMS
-from ..report.figures.style import FAINT, INK, MUTED, WIDTH, category_ticks, compose, figure_bytes, palette
-from ..report.figures.style import panel_grid, shown_label, styled, swatches
+from ..report.figures.style import INK, MUTED, category_ticks, compose, figure_bytes, palette
+from ..report.figures.style import panel_grid, shown_label, styled
 from ..report.tables import format_estimate, format_number, format_p, to_html
 from ..report.words import listed
 

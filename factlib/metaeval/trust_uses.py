@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 from ..core.records import BadInput, DataFrame
-from .trust_agreement import FEW, correlation, filter_auc
+from .trust_agreement import correlation, filter_auc
 from .trust_habits import own_system
 from .trust_sheet import Sheet
 from ..report.tables import format_estimate, format_number
