@@ -6451,6 +6451,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                'factlib/papers/judgememo/noticing.py'),
                                                    'factlib.papers.judgememo.noticing.gain': ( 'papers/judgememo/noticing.html#gain',
                                                                                                'factlib/papers/judgememo/noticing.py'),
+                                                   'factlib.papers.judgememo.noticing.gain_finding': ( 'papers/judgememo/noticing.html#gain_finding',
+                                                                                                       'factlib/papers/judgememo/noticing.py'),
                                                    'factlib.papers.judgememo.noticing.judged_pairs': ( 'papers/judgememo/noticing.html#judged_pairs',
                                                                                                        'factlib/papers/judgememo/noticing.py'),
                                                    'factlib.papers.judgememo.noticing.length_change': ( 'papers/judgememo/noticing.html#length_change',

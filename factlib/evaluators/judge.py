@@ -166,7 +166,7 @@ class Judge(Evaluator):
         reply, # From a `Chat`
     )->tuple: # Value (or None), absence (or None), parts, evidence
         "What the reply says."
-        raise NotImplementedError(f'{type(self).__name__} does not say how its replies are read.')
+        raise NotImplementedError(f'{type(self).__name__} does not say how its replies are read: define `read`.')
 
     def _ask_with(self, chat, prompt, pack, more, schema, max_tokens, temperature, sampling, **described):
         "Set up. `more`: slots that are the same for all examples; `described`: goes into the signature."

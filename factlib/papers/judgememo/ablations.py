@@ -366,7 +366,7 @@ def beside_one_prompt(
     d:DataFrame, # From `configured_deltas`, of one model
     single:DataFrame, # From `metaeval.damage.target_deltas`, of the same model asked by one prompt
 )->DataFrame: # One row for each length
-    """Of 100 spoilt texts, how many score below their untouched form; a tie is a half, so 50 is chance.
+    """Of 100 pairs of an untouched and a spoilt text, how many are right: the spoilt one scores lower, a tie is a half.
 
     - level; pairs, documents: texts that have both deltas, and their documents
     - one_prompt, judgememo: of 100, the second averaged over the configurations; least, most: of a configuration
@@ -443,10 +443,10 @@ def beside_finding(
     if longest.empty: return ''
     r = longest.iloc[0]
     more = format_estimate(r.difference, (r.ci_low, r.ci_high), 0)
-    return (f'{model} scores {r.judgememo:.0f} of 100 spoilt whole texts below their untouched form when it reads '
-            f'as JudgeMemo (on average over the configurations; {r.least:.0f} to {r.most:.0f} in the '
-            f'{configurations}), and {r.one_prompt:.0f} when it is asked by one prompt: {more} more '
-            f'(ties count half, {r.documents} documents).')
+    return (f'{model} puts {r.judgememo:.0f} of 100 pairs of a whole text and its spoilt form right when it reads as '
+            f'JudgeMemo (on average over the configurations; {r.least:.0f} to {r.most:.0f} in the {configurations}), '
+            f'and {r.one_prompt:.0f} when it is asked by one prompt: {more} more (right: the spoilt one scores lower; '
+            f'a tie counts half; {r.documents} documents).')
 
 def pooled_finding(
     pooled:DataFrame, # Differences averaged over the configurations, document by document; columns see below

@@ -12,6 +12,7 @@ from factlib.papers.judgememo.findings import (all_judges_finding, apart_finding
                                                untouched_findings)
 from factlib.papers.judgememo.misprints import sign_readings
 from factlib.perturb.quality import TASKS
+from factlib.papers.judgememo.noticing import gain_finding
 from sentences import ends, joined, says
 
 def cells(*intervals, p_holm=1.):
@@ -248,3 +249,15 @@ def test_which_replies_fail():
     says(failures([('2000', '41')], ['thinking']), '; 0 of them are about long texts',
          'Of these 1, 1 never stop reasoning.')
     assert failure_findings(pd.DataFrame(columns=['length', 'variant', 'kind']), 9) == []
+
+@pytest.mark.parametrize('memo, single, shown', [(1., .5, 'more is shown'), (0., .5, 'less is shown'),
+                                                 (.5, .5, 'neither more nor less is shown')])
+def test_which_set_up_notices_more_pair_by_pair(memo, single, shown):
+    "Twelve documents of one pair each; eleven say the same, the twelfth is even under both."
+    rows = [dict(evaluator='LI', level='full', group=f'd{i}', variant='41', single=single if i else .5,
+                 memo=memo if i else .5) for i in range(12)]
+    pairs = pd.DataFrame(rows).assign(gain=lambda t: t.memo - t.single)
+    text = gain_finding(pairs)
+    says(text, f'Pair by pair, {shown} to be noticed', f'it puts {round(100*(11*memo + .5)/12)} right, one prompt 50',
+         'LI, 12 pairs of 12 documents')
+    assert gain_finding(pairs.assign(level='2000')) == gain_finding(pairs.assign(gain=None)) == ''
