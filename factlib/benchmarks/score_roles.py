@@ -46,11 +46,12 @@ _FRAMEWORKS = frozenset('''faithfulness answer_relevancy answer_relevance respon
 COST_UNITS = dict(cost='', costs='', price='', usd='USD', dollar='USD', dollars='USD', eur='EUR', euro='EUR',
                   euros='EUR', cents='cents', tokens='tokens', kosten='', preis='', coût='', prix='',
                   costo='', coste='', precio='', prezzo='') # Word of a name -> unit; '': it says none
-_NO_SCORE = frozenset('''time seconds ms minutes latency duration token length len chars words characters seed temperature
-    version epoch turn date timestamp id ids idx index hash row line size usage url path file start end
-    span name names place confidence threshold year age gender created updated at explanation reason
-    reasoning rationale comment comments note notes feedback justification critique evidence prompt
-    completion type split zeit begründung kommentar'''.split()).union(COST_UNITS)
+_NO_SCORE = frozenset('''time seconds ms minutes latency duration token length len chars words characters seed
+    temperature version epoch turn date timestamp id ids idx index hash row line size usage
+    url path file start end span name names place confidence threshold year age gender
+    created updated at explanation reason reasoning rationale comment comments note notes
+    feedback justification critique evidence prompt completion type split zeit begründung
+    kommentar'''.split()).union(COST_UNITS)
 _NOTES = frozenset(('note', 'notes', 'feedback')) # of texts remarks; of numbers marks
 _TEXTS = frozenset('text response answer output summary source input question query context story target'.split())
 
