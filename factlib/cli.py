@@ -273,6 +273,7 @@ def evaluate_own(path, names, out, model, base_url, request, weighted, columns, 
 # %% ../nbs/cli.ipynb #cli-trust
 def _say_trust(found, page):
     "What was taken for what, the decisions, the habits and the page."
+    from factlib.metaeval.trust import ITEMS
     for line in dict.fromkeys([*found.said, *found.warnings]): click.echo(line)
     click.echo()
     for d in found.decisions.itertuples(): click.echo(f'{d.judge}, {d.use}: {d.decision.upper()}. {d.why}')
@@ -280,7 +281,7 @@ def _say_trust(found, page):
     for h in found.habits[found.habits.found == True].itertuples():
         click.echo(f'{h.judge}, habit ({h.habit}): {h.said.removeprefix("found: ")}')
     click.echo(f'Page: {page}')
-    items = page.parent/'items.parquet'
+    items = page.parent/ITEMS
     if items.is_file():
         click.echo(f'Texts are kept for `factlib annotate`: {items}, {items.stat().st_size/1000:,.0f} kB '
                    '(--no-texts leaves them out).')

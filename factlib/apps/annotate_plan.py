@@ -18,6 +18,7 @@ from .annotate_forms import read_rows, whole_number
 from ..core.checks import check_choice, check_count
 from ..core.files import read_parquet
 from ..core.records import BadInput, DataFrame, is_missing
+from ..metaeval.trust import ABOUT_ITEMS, ITEMS
 from ..perturb.base import seeded
 
 # %% ../../nbs/apps/annotate_plan.ipynb #annotate_plan-names
@@ -197,9 +198,6 @@ def systematic(
     return sorted(int(order[min(i, len(order) - 1)]) for i in places)
 
 # %% ../../nbs/apps/annotate_plan.ipynb #annotate_plan-results
-_KEPT = 'items.parquet' # In a folder of `factlib trust`
-_ABOUT = ('item', 'row', 'group', 'system', 'text', 'source') # Its columns beside the judges
-
 class Results(NamedTuple):
     "What is asked about an evaluator's results."
     rows: list       # For a form, each with its `chance`
@@ -237,10 +235,10 @@ def _judged(folder):
 def _kept(folder):
     "The same of a folder that `trust` made. Rows of one text are one: a text judged again has the mean of its scores."
     from pandas.api.types import is_numeric_dtype
-    frame = read_parquet(folder/_KEPT)
+    frame = read_parquet(folder/ITEMS)
     taken = [name for name in frame if name in ('weight', 'chance') or name.startswith('annotator_')]
     frame = frame.rename(columns={name: f'{name} (scores)' for name in taken}) # what is exported has these columns
-    judges = [name for name in frame if name not in _ABOUT]
+    judges = [name for name in frame if name not in ABOUT_ITEMS]
     alike = [name for name in ('item', 'system', 'text', 'source') if name in frame]
     rows = frame.groupby(alike, sort=False, dropna=False)
     firsts = frame.drop_duplicates(alike).reset_index(drop=True)
@@ -259,11 +257,11 @@ def _kept(folder):
 
 def _texts(folder):
     "What a folder of results holds, by its files."
-    if (folder/_KEPT).is_file(): return _kept(folder)
+    if (folder/ITEMS).is_file(): return _kept(folder)
     lacking = [name for name in ('judgements.parquet', 'examples.parquet') if not (folder/name).is_file()]
     if not lacking: return _judged(folder)
     if (folder/'tables'/'decisions.csv').is_file():
-        raise BadInput(f'{str(folder)!r} holds no {_KEPT}, so there are no texts to ask about: run '
+        raise BadInput(f'{str(folder)!r} holds no {ITEMS}, so there are no texts to ask about: run '
                        '`factlib trust` again, with the column of texts as --text COLUMN, and without --no-texts.')
     raise BadInput(f'{str(folder)!r} holds no {lacking[0]}, so there are no texts to ask about: give a folder that '
                    '`factlib evaluate` or `factlib trust` made, or a file with rows.')

@@ -10,7 +10,7 @@ import ast, dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-from .score_costs import Costs, find_costs, given_costs, rating_costs, read_costs
+from .score_costs import Costs, cost_parts, find_costs, given_costs, rating_costs, read_costs
 from .score_roles import (NoScorers, Roles, find_cluster, find_others, find_raters, find_ratings,
                                             find_scorers, is_score, is_text, listed_names, name_words, names_of,
                                             need_names, say_left, some_names)
@@ -218,8 +218,7 @@ class _Ask:
 # %% ../../nbs/benchmarks/score_files.ipynb #score_files-costs
 def _costs_beside(frame, roles, ask, ratings):
     "The columns with what each rating cost."
-    named = [name for name in listed_names(ask.cost, frame.columns) if name in frame.columns] \
-        if isinstance(ask.cost, (str, list, tuple)) else []
+    named = [cost for judge, cost in cost_parts(ask.cost, frame.columns) if not judge and cost in frame.columns]
     own = set(ratings).union(*roles.others.values())
     found = tuple(named) if ask.cost is not None else rating_costs([c for c in frame.columns if c not in own])
     if named: roles.add(' + '.join(found), 'cost', 'given', '--cost')
@@ -269,8 +268,7 @@ def _rows_of_items(table, roles, ask):
         wide.rated += tuple(known.get('rated', ()))
         roles.said.append(f'Each row is a rating: {ratings[0]!r} says who rated, {ratings[1]!r} what.')
         taken = set(raters) | {_cost_name(cost, rater) for cost in beside for rater in raters}
-    costs = ask.cost.values() if isinstance(ask.cost, dict) else listed_names(ask.cost, frame.columns)
-    taken |= {cost if cost in frame.columns else str(cost).rpartition('=')[2] for cost in costs}
+    taken |= {cost for _, cost in cost_parts(ask.cost, frame.columns)}
     taken |= {name for own in roles.others.values() for name in own}
     for flag, own in given.items():
         for name in own: roles.add(name, flag, 'given', f'--{flag}')

@@ -7,15 +7,13 @@ __all__ = ['with_steps', 'score_loss', 'level_statistics', 'pairs_put_right', 'p
            'tau_tests']
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-imports
-from typing import NamedTuple
-
 import numpy as np
 
 from ..core.files import need_columns
 from ..core.records import BadInput, DataFrame
 from ..evaluators.overlap import rouge
 from ..validity.association import COEFFICIENTS, kendall, pearson
-from ..validity.base import Result, corrected, no_value
+from ..validity.base import Result, corrected
 from ..validity.detection import auc_ci
 from ..validity.intervals import interval
 from ..validity.resampling import bootstrap

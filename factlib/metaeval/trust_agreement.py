@@ -19,7 +19,7 @@ from ..validity.base import Result
 from ..validity.crosstabs import divided, table_accuracy, table_alpha, table_kappa, table_kendall, table_spearman
 from ..validity.crosstabs import tables_without
 from ..validity.detection import AUC, as_levels, aucs_without, level_auc
-from ..validity.intervals import interval
+from ..validity.intervals import interval, left_out
 
 # %% ../../nbs/metaeval/trust_agreement.ipynb #trustagree-tables
 MOST_LEVELS = 40 # Different scores of a table; more are put into so many classes
@@ -36,12 +36,9 @@ def _levels(x):
 def _parts(kind):
     "(function of two columns -> a figure, function of columns and groups -> it without each group)."
     if kind == 'pearson': return COEFFICIENTS[kind], pearsons_without
-    if kind == 'accuracy': # both are group means of hits
-        def share(columns, groups):
-            hit = (columns[0] == columns[1]).astype(float)
-            n, hits = (np.bincount(groups, x, groups.max() + 1) for x in (np.ones(len(hit)), hit))
-            return (hits.sum() - hits)/np.maximum(n.sum() - n, 1)
-        return lambda x, y: float(np.mean(x == y)), share
+    if kind == 'accuracy':
+        hits = lambda x, y: (x == y).astype(float)
+        return (lambda x, y: hits(x, y).mean(), lambda columns, groups: left_out(np.mean, (hits(*columns),), groups))
     if kind == 'auc':
         return (lambda x, good: level_auc(as_levels(x), good),
                 lambda columns, groups: aucs_without(as_levels(columns[0]), columns[1], groups, groups.max() + 1))

@@ -9,12 +9,13 @@ __all__ = ['COSTS', 'CHEAPEST', 'MEASURES', 'MOST_PRICED', 'cost_measure', 'cost
 import numpy as np
 
 from ..core.records import DataFrame, is_missing
-from .trust_agreement import agreement_figures, agreement_lead, correlation, filter_auc
+from .trust_agreement import agreement_lead, correlation, filter_auc
 from .trust_sheet import Sheet
 from ..report.figures.style import INK, MUTED, category_ticks, compose, panel_grid, shown_label, styled
 from ..report.tables import format_estimate, format_number, format_p
 from ..report.words import listed
 from ..validity.base import benjamini_hochberg
+from ..validity.detection import accuracy
 
 # %% ../../nbs/metaeval/trust_costs.ipynb #trustcosts-table
 COSTS = ('judge', 'n', 'cost', 'unit', 'measure', 'agreement', 'low', 'high', 'against', 'lead', 'lead_low',
@@ -28,10 +29,10 @@ def cost_measure(
     return 'auc' if kind == 'binary' else 'accuracy' if kind == 'nominal' else 'spearman'
 
 def _agreement(sheet, x, kind):
-    "The figure of one judge; None if there is none."
+    "The figure of one judge."
     if kind == 'auc': return filter_auc(x, sheet.good, sheet.groups)
     if kind == 'spearman': return correlation(kind, x, sheet.people, sheet.groups)
-    return agreement_figures(x, sheet.people, sheet.groups, sheet.scale.kind).get(kind)
+    return accuracy(x, sheet.people, sheet.groups)
 
 def _worth(rows, same):
     "yes, no or not yet, from the tests against all judges that cost no more."
@@ -61,7 +62,7 @@ def cost_table(
         for other in order:
             if other == judge or means[other] > means[judge]: continue
             tests[judge, other] = agreement_lead(kind, sheet.judges[judge], sheet.judges[other], people, sheet.groups)
-    adjusted = dict(zip(tests, benjamini_hochberg([r.p for r in tests.values()]))) if tests else {}
+    adjusted = dict(zip(tests, benjamini_hochberg([r.p for r in tests.values()])))
     rows, unit = [], sheet.file.costs.unit if sheet.file.costs else ''
     for judge in order:
         x = sheet.judges[judge]
@@ -72,7 +73,7 @@ def cost_table(
         r, q, against = min(known, key=lambda test: float(test[0]), default=(None, None, None))
         level = _agreement(sheet, x, kind)
         rows.append((judge, int((~np.isnan(x) & ~np.isnan(people)).sum()), means[judge], unit, kind,
-                     *((level.estimate, level.low, level.high) if level else (None,)*3), against,
+                     level.estimate, level.low, level.high, against,
                      *((r.estimate, r.low, r.high) if r else (None,)*3), q, _worth(own, same)))
     numbers = ['cost', 'agreement', 'low', 'high', 'lead', 'lead_low', 'lead_high', 'q']
     return pd.DataFrame(rows, columns=list(COSTS)).astype(dict.fromkeys(numbers, float))

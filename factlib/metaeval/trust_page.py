@@ -8,7 +8,7 @@ __all__ = ['MOST_DRAWN', 'MOST_PANELS', 'MOST_SYSTEMS_DRAWN', 'TITLES', 'MOST_RO
            'page_html', 'trust_figures', 'embedded']
 
 # %% ../../nbs/metaeval/trust_page.ipynb #trustpage-imports
-import base64, math
+import base64
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from .trust_agreement import OTHERS, PEOPLE, filter_auc
 from .trust_costs import MOST_PRICED, cost_figure
 from .trust_sheet import CONSTANT
 from .trust_uses import ALL_ROWS, ALL_SYSTEMS
-from ..report.figures.style import FAINT, INK, MUTED, WIDTH, category_ticks, compose, figure_bytes, palette
-from ..report.figures.style import panel_grid, shown_label, styled, swatches
+from ..report.figures.style import INK, MUTED, category_ticks, compose, figure_bytes, palette
+from ..report.figures.style import panel_grid, shown_label, styled
 from ..report.tables import format_estimate, format_number, format_p, to_html
 from ..report.words import listed
 
@@ -313,6 +313,11 @@ def _with_intervals(table):
         shown = shown.drop(columns=[low, high])
     return shown
 
+def _shown(name, cut, rows, caption, digits=3):
+    "A table as HTML: of so many rows the first `MOST_ROWS`."
+    note = f'The first {MOST_ROWS} of {rows:,} rows.' if rows > MOST_ROWS else ''
+    return dict(name=name, html=to_html(cut, digits, caption=caption), note=note, long=len(cut) > ON_PAPER)
+
 def _tables(trust):
     "All tables as HTML, the longest cut."
     shown = []
@@ -322,12 +327,9 @@ def _tables(trust):
         cut = table.head(MOST_ROWS)
         cut = cut.drop(columns=dict(disagreements=['text', 'source'], decisions=['why']).get(name, [])) # shown above
         empty = [c for c in cut if cut[c].isna().all()]
-        note = f'The first {MOST_ROWS} of {len(table):,} rows.' if len(table) > MOST_ROWS else ''
         digits = {c: format_p for c in ('p', 'q') if c in cut and c not in empty}
         digits |= {c: 0 for c in cut if '_for_' in c and c not in empty}
-        html = to_html(_with_intervals(cut.drop(columns=empty)), digits, caption=CAPTIONS[name])
-        shown.append(dict(name=name, html=html, note=note,
-                          long=len(cut) > ON_PAPER))
+        shown.append(_shown(name, _with_intervals(cut.drop(columns=empty)), len(table), CAPTIONS[name], digits))
     return shown
 
 METHODS = (
@@ -348,19 +350,22 @@ def page_html(
     trust, # A `trust.Trust`
     figures:list, # Dicts: name, data (of a PNG as an address), caption, table
     linked:bool=False, # Does it stand in a folder with `tables` and `figures`?
-    more:dict|None=None, # Besides: `alarms`, `lines` (sentences), `tables` (name, html, note, long); None: nothing
+    more:dict|None=None, # Besides: `alarms`, `lines` (sentences), `tables` (name -> table, caption); None: nothing
 )->str: # HTML
     "The page as one file."
     import jinja2
     from factlib import __version__
     template = shipped('data/trust.html.jinja').read_text(encoding='utf-8')
     uses = [dict(use=use, title=TITLES[use], asked=_ASKED[use].format(trust.needs[use])) for use in trust.uses]
+    besides = dict(alarms=[], lines=[], tables={}) | (more or {})
+    besides['tables'] = [_shown(name, table.head(MOST_ROWS), len(table), caption)
+                         for name, (table, caption) in besides['tables'].items()]
     given = ', '.join(f'{use}={trust.needs[use]:g}' for use in trust.uses)
     return whole_characters(jinja2.Environment(autoescape=True, trim_blocks=False).from_string(template).render(
         version=__version__, generator=GENERATOR, file=trust.file.name, counts=trust.counts, warnings=trust.warnings,
         uses=uses, judges=_decisions(trust), prices=trust.prices,
         criteria=f'Asked for: {given}; --need sets it.', figures=figures, floors=_floors(trust),
-        more=dict(alarms=[], lines=[], tables=[]) | (more or {}),
+        more=besides,
         disagreements=_items(trust), said=trust.said, untested=_untested(trust), tables=_tables(trust), methods=METHODS,
         linked=linked))
 

@@ -18,14 +18,14 @@ import numpy as np
 import scipy
 
 from ..core.records import BadInput, DataFrame
-from .trust_agreement import FEW, correlation, filter_auc
+from .trust_agreement import correlation, filter_auc
 from .trust_habits import own_system
 from .trust_sheet import Sheet
 from ..report.tables import format_estimate, format_number
 from ..validity.base import Result, group_shares
 from ..validity.calibration import calibrated_mean, labels_needed
 from ..validity.detection import as_levels, bounds_auc, level_auc
-from ..validity.intervals import interval, jackknife_interval, t_df
+from ..validity.intervals import interval, jackknife_interval, sums_left, t_df
 from ..validity.replacement import alt_test
 
 # %% ../../nbs/metaeval/trust_uses.ipynb #trustuses-needs
@@ -311,9 +311,8 @@ def mean_bias(
     about: dict = dict(groups=sheet.groups, limits=(-most, most), null=0., definition='mean of judge minus people')
     if sheet.weights is None: return interval(np.mean, apart, **about)
     def without(columns, groups):
-        (x, w), size = columns, groups.max() + 1
-        of, total = np.bincount(groups, w, size), np.bincount(groups, w*x, size)
-        return (total.sum() - total)/(of.sum() - of)
+        x, w = columns
+        return sums_left(w*x, groups)/sums_left(w, groups)
     return interval(lambda x, w: np.average(x, weights=w), apart, sheet.weights, without=without, **about)
 
 def _bias_bounds(sheet, judge):

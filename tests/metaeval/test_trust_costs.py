@@ -47,6 +47,11 @@ def test_a_price_that_is_a_score_stays_one():
     file = read_scores(frame)
     assert (file.judges, file.humans, file.costs) == (('price_gpt4',), ('price_human',), None)
 
+@pytest.mark.parametrize('unit', ['usd', 'EUR', 'euro', 'cents', 'dollar', 'prix'])
+def test_a_price_alone_is_no_judge_in_any_unit(unit):
+    frame = pd.DataFrame({'human': [1, 2, 3, 1], f'gpt_{unit}': [.1, .4, .2, .3]})
+    with pytest.raises(BadInput, match='No column looks like a judge'): read_scores(frame)
+
 def test_one_column_beside_ratings():
     frame = pd.DataFrame(dict(item=['a', 'a', 'a', 'b', 'b', 'b'], rater=['ann', 'gpt4', 'opus']*2,
                               rating=[1, 2, 1, 3, 3, 2], cost_usd=[None, .01, .05, None, .03, .07]))
@@ -93,6 +98,22 @@ def test_the_lead_of_auc_is_that_of_the_library():
     side = lambda x: (x[good == 1], x[good == 0])
     theirs = auc_test(*side(a), *side(b), groups=(groups[good == 1], groups[good == 0]))
     assert mine.estimate == pytest.approx(theirs.estimate) and mine.p == pytest.approx(theirs.p, rel=.2)
+
+def test_a_column_given_as_a_cost_is_no_judge_whatever_the_blanks():
+    frame = rows(**{'opus_fee': np.tile([1., 2., 3., 4.], 100)})
+    for cost in ('opus=opus_fee', 'opus = opus_fee', dict(opus='opus_fee')):
+        file = read_scores(frame, cost=cost)
+        assert set(file.judges) == {'gpt-4o', 'gpt-4o-mini', 'opus'} and means(file) == dict(opus=2.5)
+
+def test_the_accuracy_of_many_labels_stands_beside_its_price():
+    human = [f'kind {c}' for c in 'abcdefghijklmn']*20
+    near, far = ([label if i % k else 'kind a' for i, label in enumerate(human)] for k in (5, 2))
+    frame = pd.DataFrame(dict(human=human, gpt=near, opus=far))
+    table = cost_table(sheet(read_scores(frame, cost='gpt=2,opus=1'))).set_index('judge')
+    assert table.measure.eq('accuracy').all()
+    for name, given in (('gpt', near), ('opus', far)):
+        assert table.agreement[name] == pytest.approx(np.mean([a == b for a, b in zip(given, human)]))
+        assert table.low[name] < table.agreement[name] < table.high[name]
 
 def test_nothing_is_said_where_no_costs_are(tmp_path):
     found = trust(rows(), group='doc')
