@@ -26,9 +26,14 @@ def cost_parts(
     columns, # There are
 )->list[tuple]: # (judge, '' where none is named; column or number, as it is given)
     "What a user says of costs, one by one."
+    if given is not None and not isinstance(given, (str, list, tuple, Mapping)):
+        raise BadInput(f'cost is a column, a list of columns, or a dict of judges, not {given!r}.')
     parts = given.items() if isinstance(given, Mapping) else [
         ('', part) if part in columns or '=' not in part else part.rpartition('=')[::2]
         for part in listed_names(given, columns)]
+    for judge, cost in parts:
+        if isinstance(cost, str | int | float): continue
+        raise BadInput(f'The cost of {judge!r} is one column or one number, not {cost!r}.')
     return [(str(judge).strip(), cost.strip() if isinstance(cost, str) else cost) for judge, cost in parts]
 
 def given_costs(

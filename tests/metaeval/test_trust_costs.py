@@ -142,3 +142,10 @@ def test_summhays_best_for_the_price(tmp_path):
     assert list(table.index) == sorted(JUDGES, key=prices.get)
     assert table.worth['gpt-4o'] == 'yes' and table.worth['claude3-opus'] == 'no'
     assert table.worth['gpt3.5'] != 'yes' # three times what Haiku costs
+
+@pytest.mark.parametrize('cost, told', [(7, 'a dict of judges, not 7'), ({'gpt': ['a', 'b']}, "not ['a', 'b']"),
+                                        ({'gpt': None}, 'not None')])
+def test_what_is_no_cost_is_one_sentence(cost, told):
+    frame = pd.DataFrame(dict(id=range(6), gpt=[1, 2, 3, 4, 5, 1], human=[1, 2, 3, 4, 5, 2], a=.1, b=.2))
+    with pytest.raises(BadInput) as refused: trust(frame, judge='gpt', human='human', cost=cost)
+    assert told in str(refused.value)
