@@ -60,7 +60,8 @@ def claimed(
     package = importlib.import_module(f'factlib.papers.{paper}')
     names = [found.name for found in pkgutil.iter_modules(package.__path__)]
     rooms = {name: importlib.import_module(f'{package.__name__}.{name}') for name in names}
-    return {name: tuple(room.TABLES) for name, room in rooms.items() if hasattr(room, 'TABLES')}
+    # not those that a room imports from another
+    return {name: tuple(room.TABLES) for name, room in rooms.items() if 'TABLES' in getattr(room, '__all__', ())}
 
 # %% ../../nbs/papers/coverage.ipynb #coverage-links
 _LINK = re.compile(r'\]\(\.\./([\w/]+)\.ipynb\)')
