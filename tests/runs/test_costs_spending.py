@@ -55,7 +55,9 @@ def test_the_second_in_a_folder_is_refused_and_a_kill_lets_go(mine, tmp_path):
     assert sent <= 30 + 2 and not list(tmp_path.glob('.*.lock'))
     spent, said = read_spent(tmp_path/'out'/'spent.jsonl'), json.loads(
         (tmp_path/'out'/'result.json').read_text())['spent']
-    assert spent.requests == sent == said['requests'] and spent.answered + spent.unanswered == sent
+    # what is written down before it is sent may never leave: at most the two in flight
+    assert sent <= spent.requests <= sent + 2 and spent.requests == said['requests']
+    assert spent.answered + spent.unanswered == spent.requests
     assert said == spent.to_dict()
 
 def test_the_end_says_what_was_spent(mine, tmp_path):
