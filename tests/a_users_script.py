@@ -3,6 +3,7 @@
 
 Where it says `str`, `float` or `Judgement`, mypy has to find just that: an attribute that it can't see would be an
 error here."""
+# mypy: check-untyped-defs
 from factlib.benchmarks import BENCHMARKS, load
 from factlib.core.records import Absence, BadInput, Example, Judgement, Usage
 from factlib.evaluators.base import EVALUATORS, Evaluator, evaluate, get, register, register_variant, summary
