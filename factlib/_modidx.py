@@ -7361,6 +7361,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                'factlib/papers/vista/printed.py'),
                                               'factlib.papers.vista.printed.ablation_rows': ( 'papers/vista/printed.html#ablation_rows',
                                                                                               'factlib/papers/vista/printed.py'),
+                                              'factlib.papers.vista.printed.annotators_by_draw': ( 'papers/vista/printed.html#annotators_by_draw',
+                                                                                                   'factlib/papers/vista/printed.py'),
                                               'factlib.papers.vista.printed.beside_print': ( 'papers/vista/printed.html#beside_print',
                                                                                              'factlib/papers/vista/printed.py'),
                                               'factlib.papers.vista.printed.given_units': ( 'papers/vista/printed.html#given_units',

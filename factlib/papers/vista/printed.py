@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['PRINTED_SETS', 'BY_RULES', 'THREE', 'SETTINGS', 'printed_model', 'with_draws', 'three_evaluators', 'beside_print',
-           'pair_counts', 'print_pairs', 'print_accuracies', 'listed_claims', 'print_overlap', 'given_units',
-           'print_labels', 'reference_labels', 'people_claims', 'print_differences', 'two_accuracies', 'LabelSource',
-           'of_people', 'of_written', 'print_claims', 'ablation_rows', 'print_settings', 'sample_for_people',
-           'lines_for_people']
+           'pair_counts', 'print_pairs', 'print_accuracies', 'annotators_by_draw', 'listed_claims', 'print_overlap',
+           'given_units', 'print_labels', 'reference_labels', 'people_claims', 'print_differences', 'two_accuracies',
+           'LabelSource', 'of_people', 'of_written', 'print_claims', 'ablation_rows', 'print_settings',
+           'sample_for_people', 'lines_for_people']
 
 # %% ../../../nbs/papers/vista/printed.ipynb #printed-imports
 import json, random, re
@@ -214,6 +214,14 @@ def _kind(label):
     "A label as Table 3 prints it."
     bare = re.sub(r'[\s-]+', '_', str(label).strip().lower())
     return _KINDS.get(bare, str(label))
+
+def annotators_by_draw(
+    judged:DataFrame, # Judgements with their draw's seed, as from `with_draws`
+)->DataFrame: # Each turn once for each evaluator and draw
+    "Another draw is another annotator: 'vista, NAME, seed 1' where there are several."
+    once = judged.drop_duplicates(['evaluator', 'seed', 'example_id'])
+    if once.seed.nunique(dropna=False) < 2: return once
+    return once.assign(evaluator=[f'{name}, seed {seed}' for name, seed in zip(once.evaluator, once.seed)])
 
 def listed_claims(
     gold:DataFrame, # Written: example_id, group, claim, category
