@@ -244,7 +244,7 @@ def print_overlap(
     rows:DataFrame|None, # As from `read_annotations`; None: there are none
     of:str='people', # Whose claims they are
     seed:int=0, # Without effect since 0.2, goes in 0.3
-)->DataFrame: # One row a pair and their mean, then the printed ones
+)->DataFrame: # One row a pair, of people also their mean, then the printed ones
     """Table 2.
 
     - pair; jaccard, f1: claims with the same words, or with a cosine above .9
@@ -255,7 +255,8 @@ def print_overlap(
         near, strict = overlap_table(rows, **_SAME, seed=seed), overlap_table(rows, n_resamples=0, seed=seed)
         near = near.assign(jaccard_words=strict.jaccard, f1_words=strict.f1, of=of)
         near = near.astype(dict.fromkeys(['turns', 'matched', 'n_first', 'n_second'], 'Int64'))
-        own = near.to_dict('records')
+        # with draws of one evaluator among the pairs, a mean would say nothing
+        own = (near if of == 'people' else near[near.pair != 'mean']).to_dict('records')
     return beside_print(own, _printed_table('2', (0,)), ('pair',), ('jaccard', 'f1'),
                         'needs annotations of the paper\'s three annotators, which are not public',
                         lambda row: (row['pair'] if of == 'people' else 'of others',))
