@@ -197,14 +197,15 @@ class JudgedTexts:
     "The rows of `examples.parquet`."
     def __init__(self)->None:
         self.rows: dict = {} # what tells an example of a draw from others -> its row
-        self._last: tuple = (None, []) # most evaluators judge the same list as the one before
+        self._known: dict = {} # id of a list -> the list, which keeps it, and its hashes: evaluators judge the same
+        self._added: set = set()
 
     def hashes(self,
         examples, # `Example`s
     )->list[str]: # One for each
         "Their `text_hash`."
-        if self._last[0] is not examples: self._last = (examples, [text_hash(e) for e in examples])
-        return self._last[1]
+        if id(examples) not in self._known: self._known[id(examples)] = examples, [text_hash(e) for e in examples]
+        return self._known[id(examples)][1]
 
     def add(self,
         examples, # `Example`s; of a `Benchmark` also what it says of itself
@@ -213,10 +214,13 @@ class JudgedTexts:
         **drawn, # seed, n, split
     )->bool: # Is there anything new?
         "Note what was judged."
+        hashes, added = self.hashes(examples), (id(examples), benchmark, part, *drawn.values())
+        if added in self._added: return False
+        self._added.add(added)
         about = {f'benchmark_{name}': getattr(examples, name, empty) for name, empty in _ABOUT.items()}
         about['benchmark_refused'] = json.dumps([list(r) for r in getattr(examples, 'refused', ())], default=str)
         before = len(self.rows), sum(len(row['parts']) for row in self.rows.values())
-        for place, (e, text) in enumerate(zip(examples, self.hashes(examples))):
+        for place, (e, text) in enumerate(zip(examples, hashes)):
             nested = {name: json.dumps(getattr(e, name), default=str) for name in _NESTED}
             key = (benchmark, *drawn.values(), e.id, text, *nested.values())
             row = self.rows.setdefault(key, dict(benchmark=benchmark, **drawn, parts={}, text_hash=text)
@@ -373,6 +377,7 @@ class NotebookDisplay:
 
 # %% ../../nbs/report/results.ipynb #results-experiment
 _NO_SCORE = 1000 # the lead of a finding that an evaluator gave no score: above any other's
+_UNSAFE = 5 # seconds of judging that may be lost where a run breaks off
 
 class Experiment:
     "Writes what an experiment shows. When it is finished, that is in the folder `parameters['out']`."
@@ -391,6 +396,8 @@ class Experiment:
         self.findings: list[dict] = []
         self.shown: list[dict] = [] # tables and figures of the page
         self.judged: DataFrame|None = None # rows of `judgements.parquet`
+        self.unwritten: set = set() # files that lack the latest of them,
+        self.unsafe = 0. # which took so many seconds
         self.draws: dict = {} # (benchmark, evaluator or None, is it a main one, seed or None) -> its draws, in words
         self.result: dict|None = None # when it is finished
         self.spent_before = None if process_ledger().file else spent_here() # a file holds all runs into this folder
@@ -433,6 +440,7 @@ class Experiment:
     ): # For display
         """Write a table as `tables/NAME.csv` and `.html`. One of evaluators on benchmarks gets a column `draw`, if it
         has none: how each benchmark was drawn, so that numbers of different draws are told apart."""
+        self._write_judgements()
         frame = self._with_draw(frame)
         shown = frame if columns is None else frame[list(columns)]
         if isinstance(digits, dict): digits = {c: d for c, d in digits.items() if c in shown.columns}
@@ -547,12 +555,14 @@ class Experiment:
         n:int|None=None, # So many groups were asked for; None: the run's
         split:str='', # Part of the benchmark; empty: all of it, or its usual one
     )->None:
-        """Add to `judgements.parquet`, which each call writes anew: one row a judgement, the columns of `evaluate` and
+        """Add to `judgements.parquet`: one row a judgement, the columns of `evaluate` and
 
         - benchmark, model, part, seed, n, split: as given
         - signature, evaluator_name: of the evaluator, from `frame.attrs`; the name is the registry's
         - truth, meta, evidence: as JSON
-        - text_hash: of the texts, which lie in `examples.parquet` (see `JudgedTexts`)"""
+        - text_hash: of the texts, which lie in `examples.parquet` (see `JudgedTexts`)
+
+        What requests or seconds were spent on is written at once, the rest with the next table."""
         import pandas as pd
         drawn: dict = dict(seed=self.parameters.get('seed') if seed is None else seed,
                      n=self.parameters.get('n') if n is None else n, split=split)
@@ -573,9 +583,16 @@ class Experiment:
         numbers = [c for c in rows if c == 'value' or rows[c].dtype == object and number_or_none(rows[c])]
         rows = rows.astype({c: 'Float64' for c in numbers}) # a missing number is null, never NaN
         self.judged = pd.concat([self.judged, rows], ignore_index=True) # the first call's None is left out
-        self._write_frame('judgements.parquet', self.judged)
-        if self.texts.add(examples, benchmark, part, **drawn):
-            self._write_frame('examples.parquet', self.texts.to_frame())
+        self.unwritten.add('judgements.parquet')
+        if self.texts.add(examples, benchmark, part, **drawn): self.unwritten.add('examples.parquet')
+        self.unsafe += frame.seconds.sum()
+        if frame.requests.any() or self.unsafe >= _UNSAFE: self._write_judgements()
+
+    def _write_judgements(self):
+        "Write what of the judgements is not yet on the disk."
+        for path in sorted(self.unwritten):
+            self._write_frame(path, self.texts.to_frame() if path == 'examples.parquet' else self.judged)
+        self.unwritten, self.unsafe = set(), 0.
 
     def _write_frame(self, path, frame):
         buffer = io.BytesIO()
@@ -588,6 +605,7 @@ class Experiment:
         """Write the page and `result.json`, and let the folder take the place of the old result. A second call changes
         nothing."""
         if self.result: return self.result
+        self._write_judgements()
         about = {name: getattr(self, name) for name in
                  ('name', 'title', 'question', 'parameters', 'evaluators', 'findings', 'shown')}
         cpu = sum(os.times()[:4]) - self.cpu_before

@@ -145,6 +145,10 @@ def _papermill(notebook, part, out, values, progress, arguments=(), keep=False, 
     remove_own(failed)
 
 # %% ../../nbs/runs/execute.ipynb #execute-held
+def _one_thread():
+    "An environment in which numpy multiplies with one thread: its matrices are small here, and threads that wait cost."
+    return dict(OPENBLAS_NUM_THREADS=os.environ.get('OPENBLAS_NUM_THREADS', '1'))
+
 @contextmanager
 def _held(part):
     "A folder that the experiment in the `with` block fills, and doesn't exchange itself. If it fails, tables are kept."
@@ -195,7 +199,7 @@ def execute(
     new = make_folder(out.parent)
     try:
         # a kernel takes itself for one that runs the notebook in `out`, whatever notebook has started us
-        with _held(part) as folder, environment({SESSION: str(out/NOTEBOOKS[0])}):
+        with _held(part) as folder, environment({SESSION: str(out/NOTEBOOKS[0])} | _one_thread()):
             _papermill(notebook, folder/NOTEBOOKS[0], out, values, progress, **options)
             check(folder)
             old = _seal(folder, notebook.stem)

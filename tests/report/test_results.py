@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from factlib.core.records import BadInput
+from factlib.core.records import BadInput, Example, Judgement, Usage
+from factlib.evaluators.base import judgements_frame
 from factlib.report.figures.style import figure_bytes
-from factlib.report.results import NotebookDisplay, ResultFolder, ScoreCounts
+from factlib.report.results import Experiment, NotebookDisplay, ResultFolder, ScoreCounts
 
 class Slot:
     "A place in a notebook."
@@ -56,3 +57,13 @@ def test_a_file_is_written_once_unless_it_grows(tmp_path):
     with pytest.raises(BadInput, match='is there already'): results.write('b.txt', 'four')
     assert (results.path/'b.txt').read_text() == 'two'
     results.part.give_up()
+
+@pytest.mark.parametrize('usage, written', [(Usage(), False), (Usage(requests=1), True), (Usage(seconds=60.), True)])
+def test_judgements_that_cost_something_are_written_at_once(usage, written, tmp_path):
+    run = Experiment('x', 'X', 'Why?', dict(out=str(tmp_path/'x')))
+    fox = [Example('a', target='The fox ran.')]
+    run.judgements(judgements_frame([Judgement('a', 'length', value=3., usage=usage)], fox), fox, 'mine')
+    both = ['examples.parquet', 'judgements.parquet']
+    assert sorted(run.files) == (both if written else [])
+    run.finish()
+    assert {*both} <= set(run.files)

@@ -1,5 +1,8 @@
 "core.text and core.files: spans, edits, sentences and whole files, on any text."
 import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from threading import Barrier
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -8,6 +11,7 @@ from factlib.core.files import data_file, data_home, read_parquet, write_atomic
 from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput, Example, Judgement, Usage, check_score, is_missing
 from factlib.text.edits import apply_edits, revert_edits
+from factlib.text import vectors
 from factlib.text.spans import chapters, cut, paragraphs, sections, sentences, token_counter
 from factlib.text.words import FUNCTION_WORDS, content_stems, stem, stems, word_list, words
 
@@ -194,3 +198,16 @@ def test_words_of_any_text_hold_all_its_letters(text):
                                         ('三', ['三']), ('三国志', ['三国', '国志']), ('மரம் நட்டான்', ['மரம்', 'நட்டான்']),
                                         ('한국어 단어', ['한국어', '단어']), ('ab三国cd', ['ab', '三国', 'cd']), ('', [])])
 def test_words_by_hand(text, want): assert words(text) == want
+
+def test_threads_that_want_the_same_model_load_it_once():
+    together, loaded = Barrier(8), []
+    @vectors._one_at_a_time
+    @lru_cache(maxsize=4)
+    def load(name):
+        loaded.append(name)
+        return object()
+    def ask(_):
+        together.wait()
+        return load('small')
+    with ThreadPoolExecutor(8) as pool: found = set(pool.map(ask, range(8)))
+    assert loaded == ['small'] and found == {load('small')}

@@ -7,7 +7,7 @@ __all__ = ['BESIDE', 'COUNTS', 'relations', 'rule_extractions', 'GraphReader', '
            'Extraction', 'Graph', 'NobodyNamed', 'build_graph', 'scenes']
 
 # %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-imports
-import asyncio, re
+import asyncio, re, threading
 from itertools import combinations
 
 from fastcore.meta import delegates
@@ -136,6 +136,7 @@ def rule_extractions(
 
 # %% ../../../nbs/evaluators/narrative/graph.ipynb #graph-reader
 COUNTS = ('samples', 'scenes')
+_LOCK = threading.Lock() # texts that are read side by side take longer than one after the other
 
 class GraphReader:
     "Makes graphs of texts."
@@ -191,7 +192,8 @@ class GraphReader:
         "The graph of a text, and what it cost; if nobody is named in it, `NobodyNamed`, which has its `usage`."
         spans = self._scenes(text)
         if self.scene_reader is None:
-            alone = lambda: self._build([[found] for found in rule_extractions(text, spans)], text, spans)
+            def alone():
+                with _LOCK: return self._build([[found] for found in rule_extractions(text, spans)], text, spans)
             return ComponentResult(await asyncio.to_thread(alone)) # some seconds, for a book
         replies = await self.scene_reader.read([span.of(text) for span in spans])
         samples = [[read_scene(reply) for reply in of_scene] for of_scene in replies]

@@ -36,11 +36,12 @@ def counts_digest(
 def judge_events(
     evaluator, # With `shown`: how many
     example:Example, # What is judged
-    nats:Callable, # Paragraph -> log-probabilities of its events; may be none
+    nats:Callable, # Paragraphs -> for each the log-probabilities of its events; may be none
     what:str, # Their name
 )->Judgement: # Inapplicable without an event
     "The mean log-probability of all events. The evidence counts them, and has the `lowest` paragraphs."
-    scored = [(p, x) for p in paragraphs(example.target) if (x := nats(p.of(example.target)))]
+    spans = paragraphs(example.target)
+    scored = [(p, x) for p, x in zip(spans, nats([p.of(example.target) for p in spans])) if x]
     events = sum(len(x) for _, x in scored)
     if not events: return evaluator.absent(example, Absence.inapplicable, **{what: 0})
     value = math.fsum(x for _, xs in scored for x in xs)/events

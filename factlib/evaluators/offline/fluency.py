@@ -19,7 +19,7 @@ from ..base import Evaluator, register
 from .background import background_texts, counts_digest, judge_events
 from ...text.words import FUNCTION_WORDS, WORD, languages_known, normalise, unreadable, vocabulary_of
 from ...text.vectors import SPACY_MODEL
-from ...text.parse import tagged
+from ...text.parse import tagged_each
 from ...text.spans import paragraphs
 
 # %% ../../../nbs/evaluators/offline/fluency.ipynb #fluency-verbs
@@ -58,8 +58,8 @@ class VerbForms:
     ):
         texts, self.model = background_texts(texts), model
         self.words = vocabulary_of(texts) | FUNCTION_WORDS
-        pieces = (p.of(text) for text in texts for p in paragraphs(text))
-        self.events = Counter(event for piece in pieces for event in verb_events(tagged(piece, model)))
+        pieces = [p.of(text) for text in texts for p in paragraphs(text)]
+        self.events = Counter(event for tags in tagged_each(pieces, model) for event in verb_events(tags))
         self.digest, self.contexts = counts_digest(self.events, 'verbs'), Counter()
         for (context, _), n in self.events.items(): self.contexts[context] += n
 
@@ -98,9 +98,10 @@ class Tense(Evaluator):
         known = dict(background=counts.digest, words=len(counts.words), events=counts.events.total())
         self.signature = signature(self.name, 3, **known, model=counts.model)
 
-    def _nats(self, paragraph):
-        "The log-probabilities in one paragraph."
-        return [self.counts.log_p(*event) for event in verb_events(tagged(paragraph, self.counts.model))]
+    def _nats(self, paragraphs):
+        "The log-probabilities in each paragraph."
+        return [[self.counts.log_p(*event) for event in verb_events(tags)]
+                for tags in tagged_each(paragraphs, self.counts.model)]
 
     async def judge(self, example:Example)->Judgement:
         "Tag, if that makes sense, and look up."
@@ -208,7 +209,8 @@ class FunctionWords(Evaluator):
     name, offline, languages = 'function_words', True, ('en',)
     background = dict(background=ClassBigrams)
 
-    async def judge(self, example:Example)->Judgement: return judge_events(self, example, self._nats, 'pairs')
+    async def judge(self, example:Example)->Judgement:
+        return judge_events(self, example, lambda paragraphs: [self._nats(p) for p in paragraphs], 'pairs')
 
     def _nats(self, paragraph): # log-probabilities
         classes = word_classes(paragraph)

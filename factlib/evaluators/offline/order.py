@@ -89,6 +89,7 @@ class _Source(NamedTuple):
     spans: list  # of its pieces
     where: dict  # stem -> numbers of the pieces that have it
     weight: dict # stem -> how much it says: log of (pieces + 1) over the pieces that have it
+    near: dict   # stem -> from `_near`, once `likeness` has asked for it
 
 @lru_cache(maxsize=8)
 def _read(source):
@@ -97,7 +98,7 @@ def _read(source):
     for i, s in enumerate(spans):
         for w in set(stems(s.of(source))): where.setdefault(w, []).append(i)
     weight = {w: math.log((len(spans) + 1)/len(at)) for w, at in where.items()}
-    return _Source(spans, {w: np.array(at) for w, at in where.items()}, weight)
+    return _Source(spans, {w: np.array(at) for w, at in where.items()}, weight, {})
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-windows
 _WINDOW = 3 # pieces
@@ -135,11 +136,12 @@ def share_in_order(
 _NEAR = (1, .9, .7, .4, .2) # what a word counts at a distance of 0 to 4 pieces
 
 def _near(places, n):
-    "What a word at these places counts at each of n pieces."
+    "Where a word at these places counts, of n pieces, and what it counts there."
     near = np.zeros(n)
     for distance in range(len(_NEAR) - 1, -1, -1): # the nearest last, so that it stays
         for i in (places - distance, places + distance): near[i[(i >= 0) & (i < n)]] = _NEAR[distance]
-    return near
+    at = np.flatnonzero(near)
+    return at, near[at]
 
 def likeness(
     targets:list, # Sentences
@@ -149,7 +151,10 @@ def likeness(
     read = _read(source)
     rows = np.zeros((len(targets), len(read.spans)))
     for row, target in zip(rows, targets):
-        for w in sorted(set(stems(target)) & read.where.keys()): row += read.weight[w]*_near(read.where[w], len(row))
+        for w in sorted(set(stems(target)) & read.where.keys()):
+            if w not in read.near: read.near[w] = _near(read.where[w], len(row))
+            at, near = read.near[w]
+            row[at] += read.weight[w]*near
     return rows
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-path-starts
@@ -174,15 +179,16 @@ def path_fits(
     "How well a path that runs forward explains the places in each order."
     from scipy.signal import lfilter
     (m, n), orders = places.shape, np.asarray(orders)
-    (keep, room), fit = _pace(m, n), np.zeros(len(orders))
-    at = np.tile(_starts(m, n), (len(orders), 1))
+    (keep, room), fit = _pace(m, n), np.zeros(1)
+    at, begun = _starts(m, n)[None], np.zeros(len(orders), int) # a row for each beginning; that of each order
     for i, sentences in enumerate(orders.T):
         if i: at = (1 - slip)*lfilter([1], [1, -keep], at/room) + slip/n # geometric steps
-        at = at*places[sentences]*n
+        longer, begun = np.unique(begun*m + sentences, return_inverse=True)
+        at = at[longer//m]*places[longer%m]*n
         total = at.sum(1, keepdims=True)
-        fit += np.log(total[:, 0])
+        fit = fit[longer//m] + np.log(total[:, 0])
         at /= total
-    return fit
+    return fit[begun]
 
 # %% ../../../nbs/evaluators/offline/order.ipynb #order-moved
 _MOST_TRIED = 2_000_000 # sentences times pieces, for all orders tried in one step

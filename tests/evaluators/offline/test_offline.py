@@ -19,7 +19,8 @@ from factlib.text.words import content_words
 from factlib.evaluators.offline.cohesion import ParagraphEmbedding
 from factlib.evaluators.offline.fluency import Tense, verb_events
 from factlib.text.vectors import embedded, embeddings
-from factlib.text.parse import tagged
+from factlib.text import parse as parsing
+from factlib.text.parse import tagged, tagged_each
 from factlib.metaeval.pairwise import contests, dz_difference, most_noticing
 from factlib.metaeval.scores import on_target
 from factlib.papers.judgememo.recordings import recorded_documents
@@ -120,12 +121,27 @@ def test_no_spacy_model():
     with pytest.raises(BadInput, match=r"pip install 'factlib\[notebooks\]'"): Tense(BACKGROUND, model='no_such_model')
 
 @SPACY
-def test_a_paragraph_is_tagged_once():
+def test_a_paragraph_is_tagged_once(monkeypatch):
     evaluator, text = Tense(BACKGROUND), 'A paragraph that no other test has.\n\nIt went home.'
-    judge(evaluator, text)
-    before = tagged.cache_info().misses
-    judge(evaluator, text + '\n\nIt went home.')
-    assert tagged.cache_info().misses == before
+    first, asked = judge(evaluator, text), []
+    pipeline = models.load_spacy(models.SPACY_MODEL, ('tok2vec', 'tagger'))
+    tag = pipeline.pipe
+    def noted(pieces, **options):
+        pieces = list(pieces)
+        asked.extend(pieces)
+        return tag(pieces, **options)
+    monkeypatch.setattr(pipeline, 'pipe', noted)
+    again = judge(evaluator, text + '\n\nIt went home.')
+    assert asked == [] and again.evidence['events'] == first.evidence['events'] + 1
+
+@SPACY
+def test_paragraphs_are_tagged_together_as_alone(monkeypatch):
+    told = [*BACKGROUND[0].split('\n\n'), '', 'a\ud800b', '('*700, 'The hens slept. '*300, BACKGROUND[0]]
+    monkeypatch.setattr(parsing, '_TAGGED', {})
+    alone = [tagged(paragraph) for paragraph in told]
+    monkeypatch.setattr(parsing, '_TAGGED', {})
+    monkeypatch.setattr(parsing, '_MOST_TAGGED', 3)
+    assert tagged_each(told + told) == alone + alone and len(parsing._TAGGED) == 3
 
 # Embeddings
 

@@ -42,6 +42,11 @@ def test_path_fits_are_the_sum_over_all_paths(m, n, slip):
     assert path_fits(places, orders, slip) == pytest.approx([by_brute_force(places, o, slip) for o in orders],
                                                             abs=1e-12)
 
+def test_orders_are_followed_together_as_alone():
+    places = np.random.default_rng(0).dirichlet(np.ones(40), 5)
+    orders = list(itertools.permutations(range(5))) + [(2, 2, 2, 2, 2), (0, 1, 2, 3, 4)]
+    assert path_fits(places, orders).tolist() == [float(path_fits(places, [order])[0]) for order in orders]
+
 def test_fits_of_long_sources_stay_finite():
     n = 50_000
     certain = np.zeros((6, n))
