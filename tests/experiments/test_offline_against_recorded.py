@@ -103,7 +103,7 @@ def test_what_the_experiment_says(done):
     result = json.loads((done/'result.json').read_text())
     said = ' '.join(f['text'] for f in result['findings'])
     assert 'nan' not in said and 'Surprisal, so far: [41] typos d_z -2.0 [-4.1, 0.1] on 3 documents.' in said
-    assert 'Eq 5.3 on 3 documents, offline evaluators' in said
+    assert 'Eq 5.3 on 3 documents: corrected' in said and 'tests of offline evaluators' in said
     counts = {name: (e['asked'], e['scored']) for name, e in result['evaluators'].items()}
     assert counts['out_of_vocabulary'] == counts['out_of_vocabulary, whole texts'] == (21, 21)
     assert counts['surprisal'] == (6, 6) and 'tense' not in counts

@@ -2,14 +2,13 @@
 import pandas as pd
 import pytest
 
-from factlib.metaeval.screening import dose_finding, texts_finding
+from factlib.metaeval.screening import dose_finding
 
 @pytest.mark.parametrize('noticed, rewarded, words',
                          [(['[41]'], [],
                            'counter (score): the score falls in over nine of ten texts for 1 of 2 kinds ([41] at dose '
                            '2 only) and rises for 0 (none). random (a control): the score falls in over nine of ten '
-                           'texts for 0 of 2 kinds (none) and rises for 0 (none). Over nine of ten texts: of at most '
-                           '12 texts (4 at each of 3 lengths).'),
+                           'texts for 0 of 2 kinds (none) and rises for 0 (none).'),
                           ([], ['[14]'], 'for 0 of 2 kinds (none) and rises for 1 ([14] from dose 1)')])
 def test_which_kinds_are_noticed(noticed, rewarded, words):
     "Two kinds at two doses, one evaluator and the random control."
@@ -18,5 +17,4 @@ def test_which_kinds_are_noticed(noticed, rewarded, words):
                           for e in ('counter', 'random') for kind in ('[14]', '[41]') for x in (1, 2)])
     said = [dose_finding(whole[whole.evaluator == e], what) for e, what in (('counter', 'score'),
                                                                             ('random', 'a control'))]
-    said.append(texts_finding(whole, pd.DataFrame(dict(asked=4, level=['1000', '2000', '3000']))))
     assert words in ' '.join(said)

@@ -6,7 +6,7 @@
 __all__ = ['TABLES', 'CONFIGURATION', 'PARTS', 'bar_configuration', 'mixed_bars', 'bar_cells', 'context_cells', 'quoted_cells',
            'ablation_cells', 'named_configuration', 'live_ablation', 'configured_tests', 'by_model', 'ablation_figure',
            'scan_ranges', 'ablation_counts', 'ablation_tables', 'configured_deltas', 'part_changes',
-           'beside_one_prompt', 'pooled_lengths', 'part_findings', 'beside_finding', 'pooled_finding']
+           'beside_one_prompt', 'pooled_lengths', 'part_finding', 'beside_finding', 'pooled_finding']
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-imports
 import math
@@ -24,7 +24,7 @@ from ...report.figures.heatmap import heatmap
 from ...report.figures.intervals import t_bars
 from ...report.published import Published
 from ...report.tables import format_estimate
-from ...report.words import corrected_over, listed, tally
+from ...report.words import corrected_over, listed
 from ...validity.base import corrected, holm
 from ...validity.paired import paired_t
 
@@ -412,26 +412,20 @@ def pooled_lengths(
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-findings
 _WHERE = {'2000': 'at 2,000 tokens', 'full': 'in whole texts'}
 
-def part_findings(
+def part_finding(
     parts:DataFrame, # From `part_changes`
-)->list[str]: # By the intervals, and by the tests
-    """With which parts faults are noticed less, or more.
+)->str:
+    """With which parts faults are noticed less, or more, corrected for their number.
 
     - part, level, change, ci_low, ci_high, q, family"""
-    named = parts.assign(where=parts.level.map(_WHERE), words=[
-        f'{r.part} {_WHERE[r.level]} ({format_estimate(r.change, (r.ci_low, r.ci_high), 3)} points)'
-        for r in parts.itertuples()])
-    count, survive, over = tally(named), named[named.q < .05], corrected_over(parts)
-    less, more = (survive[side].words for side in (survive.change > 0, survive.change < 0))
-    told = [f'{how} with {listed(which)}' for how, which in (('less', less), ('more', more)) if len(which)]
-    return [f'Faults are noticed less with {listed(named[named.ci_low > 0].words, "no part")}, and more with '
-            f'{listed(named[named.ci_high < 0].words, "no part")}; for {count.unclear} of {count.of} comparisons the '
-            f'interval includes 0, so no change is shown. Corrected for their number ({over}) '
-            + (f'what remains is {listed(survive.part + " " + survive["where"])}.' if len(survive) else
-               'none is significant.'),
-            f'Faults are noticed {listed(told)}; for the other {count.of - len(survive)} of {count.of} comparisons '
-            f'neither less nor more is shown ({over}).' if told else
-            f'In none of {count.of} comparisons is a part shown to change what is noticed ({over}).']
+    survive, n, over = parts[parts.q < .05], len(parts), corrected_over(parts)
+    if not len(survive): return f'In none of {n} comparisons is a part shown to change what is noticed ({over}).'
+    words = survive.part + ' ' + survive.level.map(_WHERE) + [
+        f' ({format_estimate(r.change, (r.ci_low, r.ci_high), 3)} points)' for r in survive.itertuples()]
+    told = [f'{how} with {listed(words[side])}' for how, side in (('less', survive.change > 0),
+                                                                  ('more', survive.change < 0)) if side.any()]
+    return (f'Faults are noticed {listed(told)}; for the other {n - len(survive)} of {n} comparisons neither '
+            f'less nor more is shown ({over}).')
 
 def beside_finding(
     beside:DataFrame, # From `beside_one_prompt`

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TABLES', 'RERUN', 'PRINTED_SELECTION', 'means_and_deltas', 'against_printed_gold', 'gold_cells', 'deselected_cell',
            'deselected_cells', 'heatmap_run', 'heatmap_cell', 'heatmap_cells', 'matrix_cells', 'matrix_counts',
-           'selection', 'selection_finding', 'noticed_words', 'other_words', 'strongest_findings']
+           'selection', 'noticed_words', 'other_words', 'strongest_findings']
 
 # %% ../../../nbs/papers/judgememo/matrix_analysis.ipynb #matrix-analysis-imports
 from ...core.records import DataFrame
@@ -217,19 +217,6 @@ def selection(
             scored=sum(int(part.scored.sum()) for part in own.values())))
     return pd.DataFrame(rows)
 
-def selection_finding(
-    chosen:DataFrame, # From `selection`
-)->str: # '' if nothing was tried
-    "How far the rule takes what the thesis took."
-    tried = chosen[chosen.settings > 0]
-    if not len(tried): return ''
-    same = tried.included == tried.published_included
-    ids = lambda which: listed([f'[{i}]' for i in tried.id[~same & (tried.included == which)]], 'none')
-    return (f'By a rule (interval below 0 in at least half of the settings on the metric meant, and there more often '
-            f'than on the other) {int((tried.included == "yes").sum())} of {len(tried)} kinds would be taken; the '
-            f'thesis decides alike for {int(same.sum())}. By the rule alone: {ids("yes")}; '
-            f'by the thesis alone: {ids("no")}.')
-
 # %% ../../../nbs/papers/judgememo/matrix_analysis.ipynb #matrix-analysis-strong
 def noticed_words(
     meant:DataFrame, # Of the metric meant: task, level, ci_high
@@ -260,7 +247,7 @@ def other_words(
 def strongest_findings(
     strong:DataFrame, # Of the metric meant, each fault at its highest intensity; columns see below
     other:DataFrame, # Of the other metric, likewise
-)->list[str]: # At each length, at some, on the other metric; and, if it was recorded, [32]
+)->list[str]: # At each length, at some, on the other metric
     """What is noticed of the faults at their strongest.
 
     - id, task, level, length: the last two as a number and in words
@@ -268,9 +255,4 @@ def strongest_findings(
     - delta, ci_low, ci_high"""
     never = strong.groupby('task').filter(lambda rows: not (rows.ci_high < 0).any()).task
     texts = other.scored.min(), other.scored.max()
-    found = [*noticed_words(strong), other_words(other[other.task.isin(never)], texts)]
-    vague = strong[strong.id == '32']
-    if not len(vague): return found
-    costs = listed(f'{format_estimate(-r.delta, (-r.ci_high, -r.ci_low), 2)} points at {r.length}'
-                   for r in vague.sort_values('level').itertuples())
-    return found + [f'[32], entities made vague, costs {costs} ({vague.intensity.iloc[0]:g} % of the names).']
+    return [*noticed_words(strong), other_words(other[other.task.isin(never)], texts)]

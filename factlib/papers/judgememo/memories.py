@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['rebuilt', 'rule_scores', 'named_setups', 'compared', 'overall', 'compared_lengths', 'scanner_agreement',
-           'rule_finding', 'rule_test_finding', 'requests_saved_finding', 'fault_by_fault_finding', 'label_finding',
-           'quote_finding', 'quoted_by_fault_finding']
+           'rule_finding', 'rule_test_finding', 'label_finding', 'quote_finding']
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-imports
 import math
@@ -267,40 +266,19 @@ def rule_finding(
 
 def rule_test_finding(
     gains:DataFrame, # As above, of all lengths, with columns `q` and `family`
+    final:float, # Of the requests, the share of final calls
 )->str:
     "Which rules are better or worse after the correction over all tests."
     sure = gains[gains.q < .05]
     which = listed(f'"{r.rule}" by {r.evaluator} {_ON[r.level]}, q {format_p(r.q)}' for r in sure.itertuples())
     least, worse = gains[gains.q >= .05].q.min(), int((sure.gain < 0).sum())
     worth = (f'The final call is shown to be worth asking for in {worse} of {len(gains)} comparisons with a rule.'
-             if worse else 'The final call is not shown to be worth its requests: no rule over the section scores is '
-                           'shown to be worse.')
+             if worse else f'The final call, {final:.0%} of the requests, is not shown to be worth them: no rule over '
+                           'the section scores is shown to be worse.')
     return (f'{worth} Corrected over rules, judges and lengths ({corrected_over(gains)}) a rule is better than the '
             f'final call in {(sure.gain > 0).sum()} and worse in {worse}'
             + (f' ({which})' if len(sure) else '')
             + (f'; the least other q is {format_p(least)}.' if len(sure) < len(gains) else '.'))
-
-def requests_saved_finding(
-    memories:int, # So many: each has one final call
-    sections:int, # So many were judged
-    summaries:bool, # Were there summaries, too? Then they are not counted
-)->str:
-    "What a rule saves."
-    return (f'A rule asks no final question: {memories/(memories + sections):.0%} fewer requests'
-            f'{", summaries not counted" if summaries else ""}.')
-
-def fault_by_fault_finding(
-    single:DataFrame, # From `compared`
-)->str:
-    """How often the rule's drop stands out more, fault by fault.
-
-    - gain, gain_low, gain_high"""
-    more, less = int((single.gain_low > 0).sum()), int((single.gain_high < 0).sum())
-    few = more + less < .1*len(single)
-    return (('Fault by fault little is shown: of ' if few else 'Fault by fault: of ')
-            + f'{len(single)} combinations of judge, length and fault, the rule\'s drop stands out more in '
-            f'{(single.gain > 0).sum()} (interval above 0 in {more}), the final call\'s in {(single.gain < 0).sum()} '
-            f'(interval below 0 in {less}).')
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-quoted
 def label_finding(
@@ -329,18 +307,3 @@ def quote_finding(
     return (('The notes quote the faults that were put in more often than chance would ' if above > .5*len(known) else
              'That the notes quote faults more often than chance is not shown in most cases ')
             + f'(interval above chance in {above} of {len(known)} combinations of judge, length and fault).')
-
-def quoted_by_fault_finding(
-    places:DataFrame, # As above, at one length
-)->str:
-    """From which fault to which a judge quotes how many.
-
-    - evaluator, manipulation, errors, documents, quoted"""
-    spans = []
-    for who, rows in places[places.errors > 0].groupby('evaluator', sort=False):
-        least, most = rows.loc[rows.quoted.idxmin()], rows.loc[rows.quoted.idxmax()]
-        of = (f'{rows.documents.min()} to {rows.documents.max()} documents a fault' if rows.documents.nunique() > 1
-              else f'{rows.documents.max()} documents')
-        spans.append(f'{who} {least.quoted:.0%} of the errors of {least.manipulation}'
-                     + (f' to {most.quoted:.0%} of {most.manipulation}' if len(rows) > 1 else '') + f' ({of})')
-    return 'How many of the errors a judge quotes depends on the fault: ' + '; '.join(spans) + '.'

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TABLES', 'PROMPT_TABLES', 'BY_HAND', 'issue_counts', 'asked_counts', 'copied_prompt', 'issue_cells', 'prompt_means',
            'with_all_judges', 'prompt_panels', 'lost_counts', 'missing_scores', 'missing_words', 'beside_words',
-           'prompt_changes', 'lost_findings']
+           'prompt_changes', 'lost_finding']
 
 # %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-imports
 from ...core.records import DataFrame
@@ -216,17 +216,16 @@ def prompt_changes(
     return corrected(beside)
 
 # %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-lost
-def lost_findings(
+def lost_finding(
     lost:DataFrame, # From `missing_scores`, with a column `length` (the level in words)
     main:str='v6-3', # The prompt of the main study
-)->list[str]: # Of the main prompt, if it was recorded, and of the worst
-    """Which prompts lose scores, judge by judge.
+)->str: # '' if it was not recorded
+    """Which scores the main prompt loses, judge by judge.
 
     - prompt, evaluator, length, asked
     - share: in percent"""
-    own, worst = lost[lost.prompt == main].sort_values('share'), lost.sort_values('share').iloc[-1]
-    found = [f'{main}, the prompt of the main study, lacks {most.share:.0f} % of the scores of one judge '
-             f'({most.evaluator}, {most.length}; {most.asked} asked for) and {own.share.min():.0f} % at best.'
-             for _, most in own[-1:].iterrows()]
-    return found + [f'The largest share of scores is missing with {worst.prompt}: {worst.share:.0f} % by '
-                    f'{worst.evaluator} at {worst.length} ({worst.asked} asked for).']
+    own = lost[lost.prompt == main].sort_values('share')
+    if not len(own): return ''
+    most = own.iloc[-1]
+    return (f'{main}, the prompt of the main study, lacks {most.share:.0f} % of the scores of one judge '
+            f'({most.evaluator}, {most.length}; {most.asked} asked for) and {own.share.min():.0f} % at best.')

@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['recorded_beside', 'tested_beside', 'recorded_judgements', 'length_changes', 'distance_changes', 'contest_finding',
-           'fooled_findings', 'length_control_findings', 'surprisal_findings', 'two_lengths_finding',
-           'least_effect_finding', 'offline_lengths_findings', 'combination_findings']
+           'fooled_findings', 'length_control_findings', 'surprisal_findings', 'two_lengths_finding']
 
 # %% ../../../nbs/papers/judgememo/recorded_comparison.ipynb #beside-imports
 from typing import Callable
@@ -175,56 +174,21 @@ def surprisal_findings(
 # %% ../../../nbs/papers/judgememo/recorded_comparison.ipynb #beside-lengths
 def two_lengths_finding(
     lengths:DataFrame, # From `metaeval.pairwise.across_lengths`; columns see below
-    judges, # Names of those that the sentence is about
-    what:str, # What they are, in words
+    sides:dict, # What they are, in words -> names of judges
     documents:int, # So many were read at both lengths
-)->str:
+)->str: # How many, and how small a difference would still be found
     """In how many tests a fault costs another amount in the whole text.
 
     - evaluator, p, p_holm, family
     - effect: below 0, the whole text is penalised less"""
-    tested = lengths[lengths.evaluator.isin(judges) & lengths.p.notna()]
-    sure = tested[tested.p_holm < .05]
-    return (f'Eq 5.3 on {documents} documents, {what}: corrected ({corrected_over(lengths, "p_holm")}, two-sided) '
-            f'the delta is shown to differ between the lengths in {len(sure)} of {len(tested)} tests'
-            + (f', in {int((sure.effect < 0).sum())} of them because the whole text is penalised less.'
-               if len(sure) else '.'))
-
-def least_effect_finding(
-    documents:int, # So many were read at both lengths
-)->str:
-    "How small a difference would still be found."
     from statsmodels.stats.power import TTestPower
+    counts = []
+    for what, judges in sides.items():
+        tested = lengths[lengths.evaluator.isin(judges) & lengths.p.notna()]
+        sure = tested[tested.p_holm < .05]
+        less = f' (the whole text is penalised less in {int((sure.effect < 0).sum())})' if len(sure) else ''
+        counts.append(f'{len(sure)} of {len(tested)} tests of {what}{less}')
     least = TTestPower().solve_power(nobs=documents, alpha=.05, power=.8)
-    return (f'With {documents} documents a single test finds a difference of d_z {least:.1f} with a power of 80 %, and '
-            f'Holm asks for more: smaller differences may be there.')
-
-def offline_lengths_findings(
-    lengths:DataFrame, # As above, with columns `variant`, `fault`, `dz_short`, `dz_long`
-    judges, # Names of the offline evaluators
-)->list[str]: # Nothing, if no difference is shown
-    "Which offline evaluators differ, and whether they notice the fault at either length."
-    sure = lengths[lengths.evaluator.isin(judges) & (lengths.p_holm < .05)]
-    return ['The offline ones, with d_z at 2K and at Full: ' + '; '.join(
-        f'{r.evaluator} on [{r.variant}] {r.fault} ({r.dz_short:.1f} and {r.dz_long:.1f})' for r in sure.itertuples())
-        + '.'] if len(sure) else []
-
-# %% ../../../nbs/papers/judgememo/recorded_comparison.ipynb #beside-combinations
-def combination_findings(
-    fits:DataFrame, # From `evaluators.offline.combination.fits_by_document`, with a column `metric`
-    documents:int, # So many there are
-)->list[str]: # Nothing, if no paragraph is shared
-    """How many texts the fits leave out, and which faults they do not know.
-
-    - metric, document
-    - left_out: so many spoilt texts of other documents
-    - not_known: the faults of which no other text is left, or nothing"""
-    shared = fits[fits.left_out > 0]
-    if not len(shared): return []
-    found = [f'Combination for {" and ".join(dict.fromkeys(shared.metric))}: {len(shared)} of {documents} fits leave '
-             f'out {shared.left_out.min()} to {shared.left_out.max()} spoilt texts of other documents that share a '
-             f'paragraph with the document judged.']
-    blind = shared[shared.not_known != '']
-    return found + (['No other text with this fault is left, so the fit does not know it: '
-                     + '; '.join(f'[{v}] for ' + ', '.join(rows.document) for v, rows in blind.groupby('not_known'))
-                     + '.'] if len(blind) else [])
+    return (f'Eq 5.3 on {documents} documents: corrected ({corrected_over(lengths, "p_holm")}, two-sided) the delta is '
+            f'shown to differ between the lengths in {listed(counts)}. A single test finds a difference of d_z '
+            f'{least:.1f} with a power of 80 %, and Holm asks for more: smaller differences may be there.')

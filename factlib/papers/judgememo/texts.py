@@ -6,8 +6,8 @@
 __all__ = ['TABLES', 'PLACES', 'PARTS', 'FAMILIES', 'ILLUSTRATED', 'PRINTED_UNITS', 'quick_counts', 'sentence_counts',
            'entity_counts', 'general_cells', 'with_swapped', 'entity_cells', 'origin_figure', 'part_texts',
            'said_intensity', 'taxonomy', 'taxonomy_figure', 'where_figure', 'illustrations', 'settings_table',
-           'changed_words', 'changed_sentences', 'exchange_audit', 'taxonomy_finding', 'density_findings',
-           'units_finding', 'statistics_findings']
+           'changed_words', 'changed_sentences', 'exchange_audit', 'taxonomy_finding', 'density_finding',
+           'units_finding', 'statistics_finding']
 
 # %% ../../../nbs/papers/judgememo/texts.ipynb #texts-imports
 import re
@@ -356,10 +356,10 @@ def taxonomy_finding(
     return (f'The thesis has {len(kinds)} ways to damage a text, {of.get("coherence", 0)} meant to lower coherence and '
             f'{of.get("fluency", 0)} fluency; its benchmark uses {kinds.id.isin(used).sum()}.')
 
-def density_findings(
+def density_finding(
     made:DataFrame, # Spoilt texts of the benchmark; columns see below
     mode:str, # Of the doses
-)->list[str]: # All kinds together, then [17] and [24], of which the thesis's formulas give short texts more
+)->str:
     """Which kinds hit short texts more densely.
 
     - variant
@@ -369,11 +369,8 @@ def density_findings(
     variants = list(mean.index.get_level_values(0).unique())
     both = {v: mean[v].tolist() for v in variants if len(mean[v]) == 2}
     told = [f'[{v}] {NAMES[v]} ({a:.1f} and {b:.1f})' for v, (a, b) in both.items() if a > 1.2*b]
-    return [f'Texts cut to 2,000 tokens hold over a fifth more changes per 1,000 tokens than whole ones for '
-            f'{listed(told, "no kind")} ({mode} mode).'] + [
-                f'[{v}] {NAMES[v]}: ' + ' and '.join(f'{x:.1f} changes per 1,000 tokens, {length}'
-                                                     for length, x in mean[v].items()) + f' ({mode} mode).'
-                for v in ('17', '24') if v in variants]
+    return (f'Texts cut to 2,000 tokens hold over a fifth more changes per 1,000 tokens than whole ones for '
+            f'{listed(told, "no kind")} ({mode} mode).')
 
 def units_finding(
     audit:DataFrame, # From `exchange_audit`
@@ -387,18 +384,17 @@ def units_finding(
                'That does not show that their units are swapped.'))
 
 # %% ../../../nbs/papers/judgememo/texts.ipynb #texts-checked
-def statistics_findings(
+def statistics_finding(
     found:DataFrame, # The audit of Tables 3.1 and 3.5; columns see below
     paragraphs:float, # Paragraphs of a full text, on average
     sentences:float, # What is printed as its number of sentences
-)->list[str]: # How many agree; and whether that number is another's
+)->str:
     """How many printed statistics are what the texts hold.
 
     - status: `recipe_only`, if it is another number's value"""
     known = found.status[found.status != 'no_data']
     agree, others = (int((known == status).sum()) for status in ('agrees', 'recipe_only'))
-    said = [f'Of {len(found)} printed statistics {len(known)} could be checked: {agree} agree, {others} '
-            f'{"holds" if others == 1 else "hold"} another number\'s value, {len(known) - agree - others} with another '
-            f'value.']
-    return said + ([f'What is printed as the mean number of sentences, {sentences}, is the mean number of paragraphs, '
-                    f'{paragraphs:.2f}.'] if abs(paragraphs - sentences) < .005 else [])
+    said = (f'Of {len(found)} printed statistics {len(known)} could be checked: {agree} agree with the texts, '
+            f'{others} of the other {len(known) - agree} {"is" if others == 1 else "are"} another statistic\'s value.')
+    return said + (f' What is printed as the mean number of sentences, {sentences}, is the mean number of paragraphs, '
+                   f'{paragraphs:.2f}.' if abs(paragraphs - sentences) < .005 else '')

@@ -16,7 +16,7 @@ def strong(a, b):
      ['1 of 2 faults are noticed at each length, 1,000 and 2,000 tokens, on the metric they were meant to lower '
       '(interval below 0): [32]', 'At some of these lengths only: none; at none of them',
       'to lower: [11].', 'On the other metric, a drop is shown for none of these',
-      'With 11 to 20 texts', '[32], entities made vague, costs 0.30']),
+      'With 11 to 20 texts']),
     ((-.3, -.4), (0., .05), (0., -.35),
      ['On the other metric, a drop is shown for [11] at 2,000 tokens (fluency, −0.35 [−0.45, −0.25]).']),
     ((-.3, 0.), (.3, .4), (0., 0.), ['0 of 2 faults are noticed at each length',

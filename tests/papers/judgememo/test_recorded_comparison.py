@@ -2,10 +2,9 @@
 import pandas as pd
 import pytest
 
-from factlib.papers.judgememo.recorded_comparison import (combination_findings, contest_finding, distance_changes,
-                                                          fooled_findings, least_effect_finding, length_changes,
-                                                          length_control_findings, offline_lengths_findings,
-                                                          surprisal_findings, two_lengths_finding)
+from factlib.papers.judgememo.recorded_comparison import (contest_finding, distance_changes, fooled_findings,
+                                                          length_changes, length_control_findings, surprisal_findings,
+                                                          two_lengths_finding)
 from factlib.perturb.quality import TASKS
 from sentences import joined, says
 
@@ -80,21 +79,12 @@ def test_surprisal_so_far():
 
 def test_what_two_lengths_show():
     def at_two_lengths(effect, p_holm):
-        lengths = pd.DataFrame([dict(evaluator=e, variant='17', fault='f', p=p_holm, p_holm=p_holm, family=2,
-                                     effect=effect, dz_short=1., dz_long=1. + effect) for e in ('LI', 'rouge1')])
-        return joined([two_lengths_finding(lengths, {'LI'}, 'recorded language models', 8),
-                       two_lengths_finding(lengths, {'rouge1'}, 'offline evaluators', 8), least_effect_finding(8),
-                       *offline_lengths_findings(lengths, {'rouge1'})])
-    says(at_two_lengths(-.8, .01), 'recorded language models: corrected (Holm over 2 tests, two-sided)',
-         'in 1 of 1 tests, in 1 of them because', 'rouge1 on [17] f (1.0 and 0.2)')
-    says(at_two_lengths(.8, .01), 'in 1 of 1 tests, in 0 of them because')
-    text = at_two_lengths(-.8, .2)
-    says(text, 'in 0 of 1 tests.', 'd_z 1.2 with a power of 80 %', 'smaller differences may be there')
-    assert 'The offline ones' not in text
-
-def test_texts_that_a_fit_leaves_out():
-    fits = pd.DataFrame(dict(metric=['fluency', 'coherence', 'coherence'], document=list('abc'), left_out=[0, 2, 5],
-                             not_known=['', '', '17']))
-    says(combination_findings(fits, 20), 'Combination for coherence: 2 of 20 fits leave out 2 to 5 spoilt texts',
-         'so the fit does not know it: [17] for c.')
-    assert combination_findings(fits[:1], 20) == [] and len(combination_findings(fits[:2], 20)) == 1
+        lengths = pd.DataFrame([dict(evaluator=e, p=p_holm, p_holm=p_holm, family=2, effect=effect)
+                                for e in ('LI', 'rouge1')])
+        return two_lengths_finding(lengths, {'recorded language models': {'LI'}, 'offline evaluators': {'rouge1'}}, 8)
+    says(at_two_lengths(-.8, .01), 'Eq 5.3 on 8 documents: corrected (Holm over 2 tests, two-sided)',
+         'in 1 of 1 tests of recorded language models (the whole text is penalised less in 1) and 1 of 1 tests of '
+         'offline evaluators (the')
+    says(at_two_lengths(.8, .01), 'models (the whole text is penalised less in 0) and')
+    says(at_two_lengths(-.8, .2), 'in 0 of 1 tests of recorded language models and 0 of 1 tests of offline evaluators.',
+         'd_z 1.2 with a power of 80 %', 'smaller differences may be there')
