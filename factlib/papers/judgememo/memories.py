@@ -46,9 +46,10 @@ def rebuilt(
     by = [*CONFIGURATION, *TEXT_KEYS]
     wanted = ['section', 'start', 'end', 'reply', 'finish_reason', 'summary_text']
     need_columns(sections, [*by, *wanted], 'The table of sections')
-    known, rows = {}, []
-    for key, part in sections.groupby(by, sort=False):
-        notes = tuple(_note(r, metrics, known) for r in part.sort_values('section').itertuples())
+    known, rows, replies = {}, [], list(sections.itertuples())
+    for key, at in sections[by].assign(at=range(len(replies))).groupby(by, sort=False)['at']:
+        in_order = sorted((replies[i] for i in at), key=lambda r: r.section)
+        notes = tuple(_note(r, metrics, known) for r in in_order)
         rows.append((*key, Memory(key[-1], tuple(metrics), notes, made_by=key[0])))
     return pd.DataFrame(rows, columns=[*by, 'memory'])
 
