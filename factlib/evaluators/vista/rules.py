@@ -61,8 +61,9 @@ def closest(
     shared = {}
     for w in set(_stems(claim)):
         at = evidence.where.get(w, ())
-        for i in at: shared[i] = shared.get(i, 0) + (.1 if w in _GRAMMAR else 1)/len(at)**.5
-    best = sorted(shared, key=lambda i: (-shared[i], i))[:most] or range(min(most, len(evidence.sentences)))
+        for i in at: shared.setdefault(i, []).append((.1 if w in _GRAMMAR else 1)/len(at)**.5)
+    sums = {i: math.fsum(weights) for i, weights in shared.items()} # exact: a set has another order in each process
+    best = sorted(sums, key=lambda i: (-sums[i], i))[:most] or range(min(most, len(evidence.sentences)))
     return [evidence.sentences[i] for i in best]
 
 _GRAMMAR = frozenset(stem(w) for w in FUNCTION_WORDS)

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['PRINTED_SETS', 'BY_RULES', 'THREE', 'SETTINGS', 'printed_model', 'with_draws', 'three_evaluators', 'beside_print',
-           'pair_counts', 'print_pairs', 'print_accuracies', 'annotators_by_draw', 'listed_claims', 'print_overlap',
-           'given_units', 'print_labels', 'reference_labels', 'people_claims', 'print_differences', 'two_accuracies',
-           'LabelSource', 'of_people', 'of_written', 'print_claims', 'ablation_rows', 'print_settings',
-           'sample_for_people', 'lines_for_people']
+           'pair_counts', 'print_pairs', 'print_accuracies', 'listed_claims', 'print_overlap', 'given_units',
+           'print_labels', 'reference_labels', 'people_claims', 'print_differences', 'two_accuracies', 'LabelSource',
+           'of_people', 'of_written', 'written_draws', 'beside_draws', 'print_claims', 'ablation_rows',
+           'print_settings', 'sample_for_people', 'lines_for_people']
 
 # %% ../../../nbs/papers/vista/printed.ipynb #printed-imports
 import json, random, re
@@ -215,14 +215,6 @@ def _kind(label):
     bare = re.sub(r'[\s-]+', '_', str(label).strip().lower())
     return _KINDS.get(bare, str(label))
 
-def annotators_by_draw(
-    judged:DataFrame, # Judgements with their draw's seed, as from `with_draws`
-)->DataFrame: # Each turn once for each evaluator and draw
-    "Another draw is another annotator: 'vista, NAME, seed 1' where there are several."
-    once = judged.drop_duplicates(['evaluator', 'seed', 'example_id'])
-    if once.seed.nunique(dropna=False) < 2: return once
-    return once.assign(evaluator=[f'{name}, seed {seed}' for name, seed in zip(once.evaluator, once.seed)])
-
 def listed_claims(
     gold:DataFrame, # Written: example_id, group, claim, category
     judged:DataFrame, # Judgements with claims in their evidence
@@ -244,7 +236,7 @@ def print_overlap(
     rows:DataFrame|None, # As from `read_annotations`; None: there are none
     of:str='people', # Whose claims they are
     seed:int=0, # Without effect since 0.2, goes in 0.3
-)->DataFrame: # One row a pair, of people also their mean, then the printed ones
+)->DataFrame: # One row a pair and their mean, then the printed ones
     """Table 2.
 
     - pair; jaccard, f1: claims with the same words, or with a cosine above .9
@@ -255,8 +247,7 @@ def print_overlap(
         near, strict = overlap_table(rows, **_SAME, seed=seed), overlap_table(rows, n_resamples=0, seed=seed)
         near = near.assign(jaccard_words=strict.jaccard, f1_words=strict.f1, of=of)
         near = near.astype(dict.fromkeys(['turns', 'matched', 'n_first', 'n_second'], 'Int64'))
-        # with draws of one evaluator among the pairs, a mean would say nothing
-        own = (near if of == 'people' else near[near.pair != 'mean']).to_dict('records')
+        own = near.to_dict('records')
     return beside_print(own, _printed_table('2', (0,)), ('pair',), ('jaccard', 'f1'),
                         'needs annotations of the paper\'s three annotators, which are not public',
                         lambda row: (row['pair'] if of == 'people' else 'of others',))
@@ -400,6 +391,34 @@ def of_written(
     listed = listed_claims(gold, own)
     return LabelSource('written dialogues and evaluators', listed, shares, alpha, listed[:0],
                        reference_labels(examples), gold)
+
+def written_draws(
+    draws:dict, # Seed of a draw -> its `Example`s; None: it is not known
+    gold:DataFrame, # The claims of all of them
+    own:DataFrame, # As `of_written` takes it, with the seed of each judgement, as from `with_draws`
+    given:DataFrame, # Likewise
+)->dict: # Seed -> `LabelSource`
+    "The written labels of each draw, and what evaluators said of this draw."
+    sources, once = {}, ['evaluator', 'example_id']
+    for seed, examples in draws.items():
+        own_part, given_part = (f[f.seed.isna() if seed is None else f.seed == seed].drop_duplicates(once)
+                                for f in (own, given))
+        written = gold[gold.example_id.isin({e.id for e in examples})]
+        sources[seed] = of_written(examples, written, own_part, given_part)
+    return sources
+
+def beside_draws(
+    tables:dict, # Seed of a draw -> its table from `print_overlap`, `print_labels` or `print_differences`
+)->DataFrame: # Their columns, with `seed` before `why`
+    "The rows of each draw, then the printed rows that no draw has."
+    import pandas as pd
+    first, *others = tables.values()
+    key = first.columns[0]
+    lacking = first[first.of.isna()]
+    for table in others: lacking = lacking[lacking[key].isin(table[key][table.of.isna()])]
+    own = [table[table.of.notna()].assign(seed=seed) for seed, table in tables.items()]
+    joined = pd.concat([*own, lacking.assign(seed=None)], ignore_index=True)
+    return joined[[*first.columns[:-1], 'seed', 'why']].astype(dict(seed='Int64'))
 
 # %% ../../../nbs/papers/vista/printed.ipynb #printed-claims
 def print_claims(

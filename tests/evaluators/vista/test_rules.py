@@ -2,6 +2,7 @@
 our own, expected values by hand."""
 import json
 import math
+from itertools import permutations
 
 import pytest
 
@@ -17,8 +18,10 @@ from factlib.evaluators.vista.presuppositions import (RuleDecomposer, abstains, 
                                                        spoken_claims, values)
 from factlib.evaluators.vista.fitted import (VistaFitted, card, fit, fit_features, longest_run, probability,
                                                     read_example, shipped_fit)
-from factlib.evaluators.vista.rules import (RuleVerifier, clash, gaps, graded_support, read_evidence, rule_categoriser,
-                                            rule_decomposer, rule_verifier, why_unverified)
+from factlib.evaluators.vista import rules
+from factlib.evaluators.vista.rules import (EvidenceText, RuleVerifier, clash, closest, gaps, graded_support,
+                                            read_evidence, rule_categoriser, rule_decomposer, rule_verifier,
+                                            why_unverified)
 from factlib.evaluators.vista.turns import CATEGORIES, Claim
 
 texts = lambda turn, *history: [c.text for c in spoken_claims(turn, tuple(history))]
@@ -144,6 +147,15 @@ def test_reasons(claim, category, against):
     ('The mill is old.', 'The mill is old.', ''), ('The mill has 3 looms.', 'The mill was built in 1802.', ''),
     ('The mill is open.', 'The mill is open, but the shop is not.', '')])
 def test_clash(claim, sentence, kind): assert clash(claim, sentence) == kind
+
+def test_the_closest_sentences_are_the_same_in_whatever_order_a_process_keeps_a_set(monkeypatch):
+    "Two sentences share words in 2, 3 and 5 sentences with the claim: 1/2**.5 + 1/3**.5 + 1/5**.5 has two roundings."
+    words = 'kiwi fig plum'.split(), 'mango pear melon'.split()
+    where = {w: [i, *range(2, 1 + n)] for i, of_one in enumerate(words) for w, n in zip(of_one, (2, 3, 5))}
+    evidence = EvidenceText(tuple('abcdef'), frozenset(where), where, frozenset(), False)
+    for order in permutations(where):
+        monkeypatch.setattr(rules, 'set', lambda _, order=order: order, raising=False)
+        assert closest(' '.join(where), evidence, 3) == ['c', 'd', 'a']
 
 def test_memory_backs_resolved_text():
     items = [MemoryItem('B1', 'The assistant loves rain.', 'out_of_scope', 1),
