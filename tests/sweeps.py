@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from factlib.runs.execute import find_experiment
 from nbformat import v4
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,6 +62,23 @@ def judging(folder):
     parameters = ("model:str = ''\nbase_url:str = ''\ndataset:str = 'a'\nn:int = 0\nseed:int = 0\nout:str = 'out'\n"
                   "pack:str = ''\njudgements:str = ''")
     return notebook(folder/'judging.ipynb', parameters, *JUDGING)
+
+def part_of(experiment, cells, folder):
+    "Some of an experiment's cells, since all tables and figures take minutes. A source may stand in for a cell's."
+    folder.mkdir(exist_ok=True)
+    whole = json.loads(find_experiment(experiment).read_text(encoding='utf-8'))
+    by_id = {cell['id']: cell for cell in whole['cells']}
+    whole['cells'] = [by_id[name] | (dict(source=source) if source else {}) for name, source in cells.items()]
+    (folder/f'{experiment}.ipynb').write_text(json.dumps(whole), encoding='utf-8')
+    return folder/f'{experiment}.ipynb'
+
+FEW = """from factlib.evaluators.base import get
+from factlib.runs.judging import evaluate_in, add_expected
+frames = [evaluate_in(get(name), by_name, run) for name in ('length', 'order_path')]"""
+# of the experiment montagelie
+JUDGES = {'montage-parameters': '', 'montage-check': '', 'montage-here': '', 'montage-judge': FEW, 'montage-models': ''}
+TABLES = dict.fromkeys(['montage-auc', 'montage-printed-tables'], '')
+END = {'montage-finish': ''}
 
 def grid(folder, said, name='grid.yaml'):
     "The file of a grid."

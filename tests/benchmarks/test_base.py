@@ -20,7 +20,7 @@ from answer_server import rule as worsen
 from command import factlib_inside
 from fact_server import between, prompt
 from obliging_server import by_schema
-from sweeps import grid, statuses
+from sweeps import END, JUDGES, TABLES, grid, part_of, statuses
 
 EVENTS = ['Ann rose.', 'Bob ate bread.', 'Cat left home.', 'Dan sang songs.', 'Eve slept well.', 'Fay woke up.',
           'Gus rowed away.']
@@ -111,16 +111,22 @@ def judged_by_schema(request):
     "Something that fits: what it says means nothing."
     return json.dumps(by_schema(request['response_format']['json_schema']['schema'], prompt(request)))
 
+LADDERS = dict.fromkeys([f'trutheval-{name}' for name in ('parameters', 'check', 'texts', 'judge', 'models', 'recorded',
+                                                          'rows', 'two', 'print', 'finish')], '')
+
 @pytest.mark.slow
-@pytest.mark.parametrize('experiment, judge, built', [('montagelie', 'consistency', 'my tuples.jsonl'),
-                                                      ('trutheval', 'rubric', 'ladders.json')])
-def test_a_sweep_over_files(home, tmp_path, experiment, judge, built):
+@pytest.mark.parametrize('experiment, cells, judge, built', [
+    ('montagelie', JUDGES | TABLES | END, 'consistency', 'my tuples.jsonl'),
+    ('trutheval', LADDERS, 'rubric', 'ladders.json')], ids=['montagelie', 'trutheval'])
+def test_a_sweep_over_files(home, tmp_path, experiment, cells, judge, built):
     """What a `build-*` command wrote, and the same texts as examples with variant and level, are two data sets of a grid:
-    each cell asks about its own file, and the tables of all cells have both under their names."""
+    each cell asks about its own file, and the tables of all cells have both under their names. Of the experiments, what
+    judges and makes these tables; the tests below run them whole."""
     texts = load(home/built).examples
     lines(tmp_path/'examples.jsonl', [e.to_dict() for e in texts])
     with StubServer(judged_by_schema, json_schema=True) as server:
-        said = dict(experiment=experiment, parameters=dict(base_url=server.base_url, judges=judge),
+        said = dict(experiment=str(part_of(experiment, cells, tmp_path)),
+                    parameters=dict(base_url=server.base_url, judges=judge),
                     grid=dict(model=['one', 'two'], dataset=[str(home/built), 'examples.jsonl']))
         done = factlib_inside('sweep', grid(tmp_path, said), '--out', 'swept', cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -3,7 +3,6 @@ to tables that are worked out from the judgements by other code."""
 import json
 import re
 from itertools import combinations, product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,28 +11,11 @@ import scipy.stats
 
 from factlib.llm.stub import StubServer
 from factlib.papers.storysumm.tables import EVALUATORS
-from factlib.runs.execute import find_experiment
 
 import fact_server
 import narrative_server
 from command import factlib_inside
-from sweeps import grid, statuses
-
-def part_of(experiment, cells, folder):
-    "Some of an experiment's cells, since all tables and figures take minutes. A source may stand in for a cell's."
-    folder.mkdir(exist_ok=True)
-    whole = json.loads(find_experiment(experiment).read_text(encoding='utf-8'))
-    by_id = {cell['id']: cell for cell in whole['cells']}
-    whole['cells'] = [by_id[name] | (dict(source=source) if source else {}) for name, source in cells.items()]
-    (folder/f'{experiment}.ipynb').write_text(json.dumps(whole), encoding='utf-8')
-    return folder/f'{experiment}.ipynb'
-
-FEW = """from factlib.evaluators.base import get
-from factlib.runs.judging import evaluate_in, add_expected
-frames = [evaluate_in(get(name), by_name, run) for name in ('length', 'order_path')]"""
-JUDGES = {'montage-parameters': '', 'montage-check': '', 'montage-here': '', 'montage-judge': FEW, 'montage-models': ''}
-TABLES = dict.fromkeys(['montage-auc', 'montage-printed-tables', 'montage-model-tests'], '')
-END = {'montage-finish': ''}
+from sweeps import END, JUDGES, TABLES, grid, part_of, statuses
 
 def released(file, source):
     "Six tuples as released, with sources of their own."
@@ -67,7 +49,7 @@ def share(own, ids):
 def test_montagelie_of_twelve_cells(tmp_path):
     for name, source in dict(sea='Voyage', land='Journey').items(): released(tmp_path/f'{name}.json', source)
     own = part_of('montagelie', JUDGES | END, tmp_path)
-    shown = part_of('montagelie', JUDGES | TABLES | END, tmp_path/'parts')
+    shown = part_of('montagelie', JUDGES | TABLES | {'montage-model-tests': ''} | END, tmp_path/'parts')
     with StubServer(answer, json_schema=True) as server:
         said = dict(experiment=str(own), parameters=dict(base_url=server.base_url, judges='dovescore', draws=0),
                     grid=dict(model=['rule', 'blind', 'shy'], dataset=['sea.json', 'land.json'], seed=[0, 1]))
@@ -165,7 +147,8 @@ def test_storysumm_of_twelve_cells(tmp_path):
     assert [*statuses(tmp_path/'swept').values()].count('done') == 4 and len(statuses(tmp_path/'swept')) == 12
     together = json.loads((tmp_path/'swept/all/result.json').read_text(encoding='utf-8'))
     assert {f'factscore, {model}' for model in ('rule', 'shy', 'blind')} <= set(together['evaluators'])
-    done = factlib_inside('run', 'storysumm', '-p', 'judgements', 'swept', '--out', 'shown', cwd=tmp_path)
+    done = factlib_inside('run', 'storysumm', '-p', 'judgements', 'swept', '--out', 'shown', cwd=tmp_path,
+                          pictures=True)
     assert done.returncode == 0, done.stderr
     judged = pd.concat([pd.read_parquet(tmp_path/'swept'/cell/'judgements.parquet')
                         for cell in statuses(tmp_path/'swept')])

@@ -11,6 +11,7 @@ from factlib.runs.costs import document_costs
 
 from command import factlib_inside
 from fact_server import LIES, prompt, released_tuples, rule, step
+from sweeps import END, JUDGES, part_of
 
 @pytest.fixture
 def released(tmp_path): return released_tuples(tmp_path/'data')
@@ -18,11 +19,12 @@ def released(tmp_path): return released_tuples(tmp_path/'data')
 @pytest.mark.slow
 def test_scores_and_costs_of_the_model_rows(tmp_path, released):
     """Each lie's facts are supported; of DoveScore S_EO alone falls, by the share of inverted pairs (Eq 5 with alpha =
-    1: the product with S_E)."""
+    1: the product with S_E). Of the experiment, what judges and makes these tables."""
     def answer(request): return '{"consistency": 4}' if '"consistency"' in prompt(request) else rule(request)
     names = 'factscore dovescore dovescore_single dovescore_pairs'
+    cells = JUDGES | dict.fromkeys(['montage-cost', 'montage-plan', 'montage-auc'], '') | END
     with StubServer(answer, json_schema=True) as server:
-        done = factlib_inside('run', 'montagelie', '-p', 'dataset', 'montagelie',
+        done = factlib_inside('run', part_of('montagelie', cells, tmp_path), '-p', 'dataset', 'montagelie',
                               '-p', 'judges', f'consistency {names}', '-p', 'model', 'rule', '-p', 'base_url',
                               server.base_url, '-p', 'draws', 0, '--out', tmp_path/'x', cwd=tmp_path, data=released)
         assert done.returncode == 0, done.stderr
