@@ -412,13 +412,13 @@ def beside_draws(
 )->DataFrame: # Their columns, with `seed` before `why`
     "The rows of each draw, then the printed rows that no draw has."
     import pandas as pd
+    tables = {seed: table if 'of' in table else table.assign(of=None) for seed, table in tables.items()}
     first, *others = tables.values()
-    key = first.columns[0]
-    lacking = first[first.of.isna()]
+    key, lacking = first.columns[0], first[first.of.isna()]
     for table in others: lacking = lacking[lacking[key].isin(table[key][table.of.isna()])]
     own = [table[table.of.notna()].assign(seed=seed) for seed, table in tables.items()]
     joined = pd.concat([*own, lacking.assign(seed=None)], ignore_index=True)
-    return joined[[*first.columns[:-1], 'seed', 'why']].astype(dict(seed='Int64'))
+    return joined[[*(c for c in first if c != 'why'), 'seed', 'why']].astype(dict(seed='Int64'))
 
 # %% ../../../nbs/papers/vista/printed.ipynb #printed-claims
 def print_claims(

@@ -5,9 +5,11 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
+from factlib.core.records import Example
 from factlib.papers.vista.misprints import SETS
-from factlib.papers.vista.printed import THREE, pair_counts, print_accuracies, print_overlap, print_pairs, printed_model
-from factlib.papers.vista.printed import sample_for_people, three_evaluators
+from factlib.papers.vista.printed import (THREE, beside_draws, pair_counts, print_accuracies, print_differences,
+                                          print_labels, print_overlap, print_pairs, printed_model, sample_for_people,
+                                          three_evaluators, written_draws)
 from factlib.report.published import published
 
 FORMS = {'VISTA': 'vista', 'FActScore': 'factscore', 'LLM-as-Judge': 'faithfulness'}
@@ -93,6 +95,46 @@ def test_claims_in_other_words_are_the_same():
     assert (row.jaccard, row.f1, row.jaccard_words) == (1, 1, 1/3)
     alone = print_overlap(rows[rows.annotator == 'A'])
     assert len(alone) == 4 and (alone.why != '').all() # one annotator agrees with nobody
+
+def two_draws():
+    """Draw 0 has turns t and u, draw 1 only u. Turn t is verified by the reference; u by the memory, and its other claim
+    lacks evidence. The evaluator says the same of t, and of u finds one claim in draw 0, another one in draw 1."""
+    claims = dict(t=[('It is so.', 'verified', 'reference')],
+                  u=[('It snowed.', 'verified', 'memory'), ('Bo sang.', 'lacking_evidence', '')])
+    examples = {i: Example(i, target='.', group=f'of {i}', meta=dict(claims=[
+        dict(text=text, category=category, by=by) for text, category, by in told])) for i, told in claims.items()}
+    gold = pd.DataFrame([dict(example_id=i, group=f'of {i}', claim=text, category=category, by=by)
+                         for i, told in claims.items() for text, category, by in told])
+    found = [(0, 't', ['It is so.']), (0, 'u', ['It snowed.']), (1, 'u', ['It snowed.', 'Bo sang.']),
+             (1, 'u', ['It snowed.', 'Bo sang.'])] # judged twice in draw 1, and counted once
+    judged = pd.DataFrame([dict(evaluator='vista, m', seed=seed, example_id=i, group=f'of {i}', absence=None,
+                                evidence=dict(claims=[dict(text=x, category='verified') for x in listed]))
+                           for seed, i, listed in found])
+    draws = {0: [examples['t'], examples['u']], 1: [examples['u']]}
+    return written_draws(draws, gold, judged, judged)
+
+def test_each_draw_of_the_written_dialogues_has_rows_of_its_own():
+    "Counted by hand; nothing of one draw is counted in the other."
+    of_each = two_draws()
+    shown = lambda table: beside_draws({seed: table(source) for seed, source in of_each.items()})
+    overlap = shown(lambda s: print_overlap(s.listed, s.of)).query('pair == "written-vista, m"').set_index('seed')
+    assert overlap.jaccard.to_dict() == {0: 2/3, 1: 1} and overlap.turns.to_dict() == {0: 2, 1: 1}
+    labels = shown(lambda s: print_labels(s.shares, s.alpha, s.of)).query('seed.notna()').set_index(['seed', 'label'])
+    assert labels['count'].to_dict() == {(0, 'verifiable'): 2, (0, 'lacking evidence'): 1, (0, 'total'): 3,
+                                         (1, 'verifiable'): 1, (1, 'lacking evidence'): 1, (1, 'total'): 2}
+    # of 4 labels 3 are "verified", and one unit of two is split: 1 - (2/4)/(2*3*1/(4*3)) = 0
+    assert labels.alpha[1, 'total'] == pytest.approx(0)
+    kinds = shown(lambda s: print_differences(s.original, s.claims, s.of))
+    assert kinds[kinds.seed == 1]['count'].sum() == 1 and kinds[kinds.seed == 0]['count'].sum() == 2
+
+def test_printed_rows_stand_once_behind_all_draws():
+    of_each = two_draws()
+    table = beside_draws({seed: print_labels(s.shares, s.alpha, s.of) for seed, s in of_each.items()})
+    printed = table[table.seed.isna()].label.tolist()
+    assert len(printed) == len(set(printed)) and not set(printed) & {'verifiable', 'lacking evidence', 'total'}
+    assert (table[table.seed.isna()].why != '').all()
+    alone = beside_draws({None: print_overlap(None)})
+    assert len(alone) == 4 and alone.seed.isna().all()
 
 def test_rare_conversations_come_first_and_each_once():
     kinds = {'abstention': 3, 'contradicted': 9, 'verified': 50}
