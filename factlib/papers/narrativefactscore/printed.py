@@ -247,14 +247,18 @@ def table_7(
     graphs:DataFrame, # Of `GraphOfStory`, with `benchmark`; may be empty
     correlations:DataFrame, # From `tables.correlation_table`; may be empty
 )->DataFrame: # As from `block`: data, model, evaluator, what, published, here, ...
-    "Table 7: minutes, requests and tokens of an evaluation. Answers from the cache took no time, and don't count."
+    """Table 7: minutes, requests and prompt tokens of an evaluation, and of reading a graph.
+
+    - here: means of what came to an end; what was refused stopped early, and counts in `asked` alone
+    - requests and tokens include answers from the cache; minutes leave out what has any"""
     def costs(rows, name, what):
-        fresh = rows[rows.cached == 0]
+        ended = rows[rows.absence.isna()]
+        fresh = ended[ended.cached == 0]
         about = dict(asked=len(rows), scored=len(fresh), why=as_measured)
         yield dict(key=f'{name}|{what}', here=fresh.seconds.astype(float).mean()/60 if len(fresh) else None) | about
         for column, called in _COSTS.items():
-            if not rows[column].sum(): continue
-            yield dict(key=f'{name}|{what}, {called}', here=rows[column].mean(), asked=len(rows), scored=len(rows),
+            if not ended[column].sum(): continue
+            yield dict(key=f'{name}|{what}, {called}', here=ended[column].mean(), asked=len(rows), scored=len(ended),
                        why=as_measured)
     as_measured = 'as measured, no estimate'
     taus = {(r.dataset, r.evaluator): r for r in correlations.itertuples()}
@@ -265,7 +269,7 @@ def table_7(
             name, model = measure_name(label)
             if label.partition(', ')[0] not in ('factscore', 'narrativefactscore', 'longdocfactscore'): continue
             own = by_model.setdefault(model, [])
-            own += costs(rows[rows.absence.isna()], name, 'factuality')
+            own += costs(rows, name, 'factuality')
             if r := taus.get((dataset, label)):
                 own.append(dict(key=f'{name}|Kendall', here=r.kendall, ci_low=r.kendall_low, ci_high=r.kendall_high,
                                 asked=r.asked, scored=r.scored))
