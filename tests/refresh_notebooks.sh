@@ -1,8 +1,10 @@
 # For developers, after a notebook was edited: export the library, run every notebook and keep its outputs, make the README and its picture.
-# Experiments say themselves what they need. Those that can't run here keep their outputs as they are.
+# Experiments say themselves what they need. Those that can't run here keep their outputs as they are. Bars are drawn as in JupyterLab (JPY_PARENT_PID): none where all is done at once.
 set -eu
+ran=$(mktemp -d) # executed copies: beside results they would change what the last cell says of the page
+trap 'rm -rf "$ran"' EXIT
 nbdev-export
-nbdev-test nbs --save --n-workers 0 --skip-folder-re '^(experiments|book)$'
+JPY_PARENT_PID=1 nbdev-test nbs --save --n-workers 0 --skip-folder-re '^(experiments|book)$'
 names=$(python - <<'END'
 import sys
 from factlib.llm.local import local_available
@@ -15,14 +17,14 @@ END
 )
 for name in $names; do
     if [ "$name" = vista ]; then # stored with thirty dialogues of each set; a plain run draws fewer
-        papermill nbs/experiments/vista.ipynb outputs/vista.all.ipynb -p n 30 --cwd nbs/experiments --no-progress-bar >/dev/null
-        python tests/keep_outputs.py outputs/vista.all.ipynb nbs/experiments/vista.ipynb
+        papermill nbs/experiments/vista.ipynb "$ran/vista.ipynb" -p n 30 --cwd nbs/experiments --no-progress-bar >/dev/null
+        python tests/keep_outputs.py "$ran/vista.ipynb" nbs/experiments/vista.ipynb
     elif [ "$name" = trutheval ]; then # stored with all questions
-        papermill nbs/experiments/trutheval.ipynb outputs/trutheval.all.ipynb -p n 0 --cwd nbs/experiments --no-progress-bar >/dev/null
-        python tests/keep_outputs.py outputs/trutheval.all.ipynb nbs/experiments/trutheval.ipynb
+        papermill nbs/experiments/trutheval.ipynb "$ran/trutheval.ipynb" -p n 0 --cwd nbs/experiments --no-progress-bar >/dev/null
+        python tests/keep_outputs.py "$ran/trutheval.ipynb" nbs/experiments/trutheval.ipynb
     elif [ "$name" = narrativefactscore ]; then # stored with all our stories
-        papermill nbs/experiments/narrativefactscore.ipynb outputs/narrativefactscore.all.ipynb -p holmes 0 --cwd nbs/experiments --no-progress-bar >/dev/null
-        python tests/keep_outputs.py outputs/narrativefactscore.all.ipynb nbs/experiments/narrativefactscore.ipynb
+        papermill nbs/experiments/narrativefactscore.ipynb "$ran/narrativefactscore.ipynb" -p holmes 0 --cwd nbs/experiments --no-progress-bar >/dev/null
+        python tests/keep_outputs.py "$ran/narrativefactscore.ipynb" nbs/experiments/narrativefactscore.ipynb
     else
         papermill "nbs/experiments/$name.ipynb" "nbs/experiments/$name.ipynb" --cwd nbs/experiments --no-progress-bar >/dev/null
     fi
@@ -30,8 +32,8 @@ for name in $names; do
 done
 for chapter in nbs/book/*.ipynb; do # typed over recordings: without them the stored outputs stay
     name=$(basename "$chapter" .ipynb)
-    if papermill "$chapter" "outputs/$name.run.ipynb" --cwd nbs/book --no-progress-bar >/dev/null 2>&1; then
-        python tests/keep_outputs.py "outputs/$name.run.ipynb" "$chapter"
+    if papermill "$chapter" "$ran/$name.ipynb" --cwd nbs/book --no-progress-bar >/dev/null 2>&1; then
+        python tests/keep_outputs.py "$ran/$name.ipynb" "$chapter"
         echo "ran $name"
     else echo "not run, or a number doesn't hold: $name" >&2; fi
 done

@@ -9,7 +9,6 @@ __all__ = ['NOTEBOOKS', 'HELD', 'SESSION', 'check_results', 'own_files', 'digest
 
 # %% ../../nbs/report/results.ipynb #results-imports
 import hashlib, io, json, os, re, time
-from functools import partial
 from itertools import product
 from pathlib import Path
 from urllib.parse import quote
@@ -437,6 +436,7 @@ class Experiment:
         columns:dict|None=None, # Column -> heading: only these are shown; None shows all
         on_page:bool=True, # Also on the page, or only in the notebook and as a file?
         rows:int=24, # So many of a longer table's rows are shown in the notebook
+        measured:tuple=(), # Columns that another run measures anew, such as seconds: not in the notebook, which is kept
     ): # For display
         """Write a table as `tables/NAME.csv` and `.html`. One of evaluators on benchmarks gets a column `draw`, if it
         has none: how each benchmark was drawn, so that numbers of different draws are told apart."""
@@ -444,13 +444,17 @@ class Experiment:
         frame = self._with_draw(frame)
         shown = frame if columns is None else frame[list(columns)]
         if isinstance(digits, dict): digits = {c: d for c, d in digits.items() if c in shown.columns}
-        html = partial(to_html, digits=digits, names=columns)
+        def html(part, caption):
+            of_part = lambda named: {c: x for c, x in named.items() if c in part} if isinstance(named, dict) else named
+            return to_html(part, of_part(digits), of_part(columns), caption)
         self.results.write(f'tables/{name}.csv', to_csv(frame))
-        self.results.write(f'tables/{name}.html', html(shown, caption=caption))
+        self.results.write(f'tables/{name}.html', html(shown, caption))
         if on_page: self.shown.append(dict(kind='table', file=f'tables/{name}.csv', caption=caption, cell=cell,
                                            columns=columns, digits=_as_plain(digits)))
+        anew = [c for c in measured if c in shown]
+        if anew: caption += f' (Each run measures anew, so see tables/{name}.csv: {", ".join(anew)}.)'
         if len(shown) > rows: caption += f' (The first {rows} of {len(shown)} rows; all are in tables/{name}.csv.)'
-        return Shown(html(shown[:rows], caption=caption))
+        return Shown(html(shown.drop(columns=anew)[:rows], caption))
 
     def drawn(self,
         benchmark:str, # Its name in tables

@@ -1,6 +1,7 @@
 "What opens a notebook, and what is said of evaluators that gave nothing."
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
@@ -8,6 +9,7 @@ from factlib.core.records import BadInput, Example, Judgement, Usage
 from factlib.evaluators.base import judgements_frame
 from factlib.report.figures.style import figure_bytes
 from factlib.report.results import Experiment, NotebookDisplay, ResultFolder, ScoreCounts
+from factlib.report.tables import read_table
 
 class Slot:
     "A place in a notebook."
@@ -26,6 +28,19 @@ def finding(text, lead=0): return dict(text=text, cell='', lead=lead)
 def test_what_leads_opens_the_notebook_else_the_first(leads, said, tmp_path):
     answer, picture = displayed(tmp_path, [finding(text, lead) for text, lead in zip('abcd', leads)])
     assert answer.markdown == f'**Answer.** {said}' and picture is None
+
+def test_what_is_measured_anew_is_not_kept_in_the_notebook(tmp_path):
+    "The file and the page have it; the notebook says where it is."
+    run = Experiment('demo', 'A demonstration', 'How?', dict(out=f'{tmp_path}/out', seed=0, n=0))
+    frame = pd.DataFrame(dict(evaluator=['length'], requests=[2.], seconds=[1.25]))
+    html = run.table(frame, 'cost', 'What it costs.', cell='c', digits=dict(requests=0, seconds=4),
+                     columns=dict(evaluator='who', requests='requests', seconds='time'),
+                     measured=('seconds',))._repr_html_()
+    assert '1.25' not in html and '>2<' in html and 'Each run measures anew, so see tables/cost.csv: seconds.' in html
+    assert 'Each run' not in run.table(frame, 'all', 'All.', cell='c')._repr_html_()
+    run.finish()
+    assert read_table(tmp_path/'out/tables/cost.csv').seconds.tolist() == [1.25]
+    assert '1.2500' in (tmp_path/'out/index.html').read_text(encoding='utf-8')
 
 def test_nothing_found(tmp_path):
     assert displayed(tmp_path, [])[0].markdown == '**Answer.** Nothing was found: see the cells below.'
