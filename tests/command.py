@@ -23,9 +23,12 @@ def factlib(*arguments, cwd, data=None):
                           cwd=cwd, env=environment(data), capture_output=True, text=True)
 
 @contextmanager
-def drawn_once():
-    "Within it a figure is drawn as SVG, and not once more as PNG: of that it has a pixel."
-    from factlib.report import results
+def in_short():
+    """Within it a figure is drawn as SVG, and not once more as PNG: of that it has a pixel. The page of a notebook is
+    empty."""
+    from factlib.core.files import write_atomic
+    from factlib.core.ownership import GENERATOR
+    from factlib.report import page, results
     from factlib.report.figures import style
     draw = style.figure_bytes
 
@@ -35,18 +38,20 @@ def drawn_once():
         return draw(Figure(figsize=(.1, .1)), 'png', 10)
 
     def once(fig, kind, dpi=None): return draw(fig, kind, dpi) if kind == 'svg' else pixel()
-    with patch.object(style, 'figure_bytes', once), patch.object(results, 'figure_bytes', once): yield
+    def empty(notebook, html): return write_atomic(html, f'<head>{GENERATOR}</head>')
+    with (patch.object(style, 'figure_bytes', once), patch.object(results, 'figure_bytes', once),
+          patch.object(page, 'notebook_html', empty)): yield
 
-def factlib_inside(*arguments, cwd, data=None, pictures=False):
+def factlib_inside(*arguments, cwd, data=None, whole=False):
     """The same with the same answer, within this process: the cells of an experiment are run by papermill in a shell
-    here, as nbdev runs those of the library. Only for who wants `pictures` the PNGs show something."""
+    here, as nbdev runs those of the library. Only a `whole` run has PNGs and a notebook's page that can be looked at."""
     from factlib.cli import main
     from papermill.engines import papermill_engines
     stdout, stderr, code = io.StringIO(), io.StringIO(), 0
     with (chdir(cwd), patch.dict(os.environ, environment(data), clear=True),
           patch.object(sys, 'argv', ['factlib', *map(str, arguments)]),
           patch.dict(papermill_engines._engines, {None: shell_engine()}),
-          nullcontext() if pictures else drawn_once(),
+          nullcontext() if whole else in_short(),
           redirect_stdout(stdout), redirect_stderr(stderr)):
         try: main()
         except SystemExit as e: code = e.code or 0

@@ -16,11 +16,11 @@ import fact_server
 import turn_server
 from command import factlib_inside
 
-def shown(tmp_path, experiment, *folders, out='shown', more=(), pictures=False):
+def shown(tmp_path, experiment, *folders, out='shown', more=(), whole=False):
     "The result of showing, in a folder of its own."
     paths = ','.join(str(tmp_path/folder) for folder in folders)
     done = factlib_inside('run', experiment, '-p', 'judgements', paths, *more, '--out', tmp_path/out, cwd=tmp_path,
-                          pictures=pictures)
+                          whole=whole)
     assert done.returncode == 0, done.stderr
     return json.loads((tmp_path/out/'result.json').read_text(encoding='utf-8'))
 
@@ -104,7 +104,7 @@ def test_vista_without_its_data(tmp_path):
     add_another_model(judged, tmp_path/'first', tmp_path/'second')
     people = ['-p', 'annotations', annotated(tmp_path/'shown/for_people.jsonl', tmp_path/'people.jsonl')]
     check_two_models_and_draws(tmp_path, shown(tmp_path, 'vista', 'first', 'second', out='both', more=people,
-                                               pictures=True))
+                                               whole=True))
 
 def annotated(source, path):
     "Two annotators have filled in what they were given: they agree, but for the first claim."

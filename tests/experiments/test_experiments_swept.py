@@ -148,7 +148,7 @@ def test_storysumm_of_twelve_cells(tmp_path):
     together = json.loads((tmp_path/'swept/all/result.json').read_text(encoding='utf-8'))
     assert {f'factscore, {model}' for model in ('rule', 'shy', 'blind')} <= set(together['evaluators'])
     done = factlib_inside('run', 'storysumm', '-p', 'judgements', 'swept', '--out', 'shown', cwd=tmp_path,
-                          pictures=True)
+                          whole=True)
     assert done.returncode == 0, done.stderr
     judged = pd.concat([pd.read_parquet(tmp_path/'swept'/cell/'judgements.parquet')
                         for cell in statuses(tmp_path/'swept')])

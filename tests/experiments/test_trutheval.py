@@ -45,7 +45,7 @@ def folders(tmp_path_factory):
     with StubServer(rule, json_schema=True) as server:
         done = factlib_inside('run', 'trutheval', '-p', 'model', 'gemma3:4b', '-p', 'base_url', server.base_url, '-p',
                               'dataset', 'trutheval', '-p', 'judges', 'rubric', '--out', home/'first', cwd=home,
-                              data=released(home/'data'), pictures=True)
+                              data=released(home/'data'), whole=True)
     assert done.returncode == 0, done.stderr
     shutil.copytree(home/'first', home/'shy')
     judged = pd.read_parquet(home/'shy/judgements.parquet')
@@ -55,7 +55,7 @@ def folders(tmp_path_factory):
     judged['absence'] = ['refused' if no else None for no in refused]
     judged.to_parquet(home/'shy/judgements.parquet')
     done = factlib_inside('run', 'trutheval', '-p', 'judgements', f'{home}/first,{home}/shy', '--out', home/'shown',
-                          cwd=home, pictures=True)
+                          cwd=home, whole=True)
     assert done.returncode == 0, done.stderr
     return home
 
