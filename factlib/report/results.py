@@ -589,12 +589,13 @@ class Experiment:
         self.judged = pd.concat([self.judged, rows], ignore_index=True) # the first call's None is left out
         self.unwritten.add('judgements.parquet')
         if self.texts.add(examples, benchmark, part, **drawn): self.unwritten.add('examples.parquet')
-        self.unsafe += frame.seconds.sum()
-        if frame.requests.any() or self.unsafe >= _UNSAFE: self._write_judgements()
+        self.unsafe += frame.seconds.sum() if 'seconds' in frame else _UNSAFE # what isn't known may have been long
+        asked = 'requests' in frame and frame.requests.any()
+        if asked or self.unsafe >= _UNSAFE: self._write_judgements()
 
     def _write_judgements(self):
         "Write what of the judgements is not yet on the disk."
-        for path in sorted(self.unwritten):
+        for path in sorted(self.unwritten, reverse=True): # judgements first, as ever
             self._write_frame(path, self.texts.to_frame() if path == 'examples.parquet' else self.judged)
         self.unwritten, self.unsafe = set(), 0.
 

@@ -23,7 +23,7 @@ def _one_at_a_time(cached):
     @wraps(cached)
     def waiting(*args, **options):
         with lock: return cached(*args, **options)
-    waiting.cache_clear = cached.cache_clear # type: ignore[attr-defined] # a function's own
+    waiting.cache_clear = cached.cache_clear
     return waiting
 
 
