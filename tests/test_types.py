@@ -24,7 +24,7 @@ def test_the_library_and_a_users_script(tmp_path):
     *said, counted = done.stdout.splitlines()
     errors = [line for line in said if ': error: ' in line]
     assert ['[attr-defined]' in errors[0], '[assignment]' in errors[1], len(errors)] == [True, True, 2], errors
-    assert all(error.startswith(str(wrong)) for error in errors)
+    assert all('/wrong.py:' in error for error in errors) # an earlier run's, where its cache is still good
     assert counted.startswith('Found 2 errors in 1 file (checked ')
 
 PUBLIC = ('llm.chat.Chat', 'llm.cache.Cache', 'evaluators.vista.vista.Vista', 'evaluators.claims.dovescore.DoveScore',
