@@ -152,7 +152,8 @@ def _reason(missing):
     said = f'Of these {missing.missing.sum()} missing scores {missing.cut.sum()} are of replies that were cut off'
     if not unread.any(): return said + '.'
     most = listed(missing.index[unread == unread.max()])
-    return said + f'; {unread.sum()} could not be read, {unread.max()} of them with {most}.'
+    of_most = 'all' if unread.max() == unread.sum() else unread.max()
+    return said + f'; {unread.sum()} could not be read, {of_most} of them with {most}.'
 
 # %% ../../../nbs/papers/judgememo/prompts.ipynb #prompts-missing-words
 def missing_words(

@@ -25,7 +25,7 @@ def test_a_score_that_cannot_be_read_is_missing_too():
             for p, whys in dict(v1=['length', None, None, None], v2=['stop', 'stop', None, None]).items()
             for why in whys]
     says(missing_words(missing_scores(pd.DataFrame(rows))), 'v1 (25.0 %) lacks fewest scores and v2 (50.0 %) most',
-         'Of these 3 missing scores 1 are of replies that were cut off; 2 could not be read, 2 of them with v2.')
+         'Of these 3 missing scores 1 are of replies that were cut off; 2 could not be read, all of them with v2.')
 
 @pytest.mark.parametrize('change, q, words',
                          [(-.5, .01, 'more is noticed with v1 (not recorded with Q) and less with no prompt'),
