@@ -196,15 +196,16 @@ class JudgedTexts:
     "The rows of `examples.parquet`."
     def __init__(self)->None:
         self.rows: dict = {} # what tells an example of a draw from others -> its row
-        self._known: dict = {} # id of a list -> the list, which keeps it, and its hashes: evaluators judge the same
+        self._known: dict = {} # id and length of a list -> the list, which keeps it, and its hashes
         self._added: set = set()
 
     def hashes(self,
         examples, # `Example`s
     )->list[str]: # One for each
         "Their `text_hash`."
-        if id(examples) not in self._known: self._known[id(examples)] = examples, [text_hash(e) for e in examples]
-        return self._known[id(examples)][1]
+        key = id(examples), len(examples) # one that has grown is another
+        if key not in self._known: self._known[key] = examples, [text_hash(e) for e in examples]
+        return self._known[key][1]
 
     def add(self,
         examples, # `Example`s; of a `Benchmark` also what it says of itself
@@ -213,7 +214,7 @@ class JudgedTexts:
         **drawn, # seed, n, split
     )->bool: # Is there anything new?
         "Note what was judged."
-        hashes, added = self.hashes(examples), (id(examples), benchmark, part, *drawn.values())
+        hashes, added = self.hashes(examples), (id(examples), len(examples), benchmark, part, *drawn.values())
         if added in self._added: return False
         self._added.add(added)
         about = {f'benchmark_{name}': getattr(examples, name, empty) for name, empty in _ABOUT.items()}

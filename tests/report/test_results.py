@@ -82,3 +82,10 @@ def test_judgements_that_cost_something_are_written_at_once(usage, written, tmp_
     assert sorted(run.files) == (both if written else [])
     run.finish()
     assert {*both} <= set(run.files)
+
+def test_texts_of_a_list_that_has_grown_are_kept(tmp_path):
+    run, texts = Experiment('x', 'X', 'Why?', dict(out=str(tmp_path/'x'))), [Example('a', target='The fox ran.')]
+    run.texts.add(texts, 'mine', 'main', seed=0, n=0)
+    texts.append(Example('b', target='The hen slept.'))
+    assert run.texts.add(texts, 'mine', 'main', seed=0, n=0) and len(run.texts.to_frame()) == 2
+    assert not run.texts.add(texts, 'mine', 'main', seed=0, n=0)
