@@ -9067,6 +9067,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                        'factlib/validity/calibration.py'),
                                               'factlib.validity.calibration._ppi_c': ( 'validity/calibration.html#_ppi_c',
                                                                                        'factlib/validity/calibration.py'),
+                                              'factlib.validity.calibration._pulls': ( 'validity/calibration.html#_pulls',
+                                                                                       'factlib/validity/calibration.py'),
                                               'factlib.validity.calibration._rogan_gladen': ( 'validity/calibration.html#_rogan_gladen',
                                                                                               'factlib/validity/calibration.py'),
                                               'factlib.validity.calibration._rows': ( 'validity/calibration.html#_rows',

@@ -395,6 +395,12 @@ def _weights(cells, name, comma, labelled, roles):
         x = (1/x).where(labelled, (1/(1 - x)).where(x < 1))
         roles.said.append(f'{name!r} is a chance of being drawn: a row that people scored counts 1/{name}, another '
                           f'1/(1 - {name}).')
+        sure = int((known[labelled[known.index]] == 1).sum())
+        if sure and not labelled.all():
+            rows = '1 row that people scored was' if sure == 1 else f'{sure:,} rows that people scored were'
+            roles.said.append(f'{rows} drawn for sure: no row without a score stands for the like of that, so a mean '
+                              'from judge and labels together may be off by what such rows differ; that from labels '
+                              'alone is not.')
     lacking = int(x.isna().sum())
     rows = '1 row has' if lacking == 1 else f'{lacking:,} rows have'
     if lacking: roles.said.append(f'{rows} no {name}, and no part in what counts by it.')

@@ -575,7 +575,7 @@ def mean_table(
     - judge_mean; calibrated, labels_mean, each with _low and _high: from judge and labels, and from labels alone; by
       weights where the file has them
     - labels_for_05, labels_for_1: labels for an interval .05, .1 of the scale wide with the judge; alone_for_05,
-      alone_for_1: without it; of labels that are drawn at random, so not told where rows have weights"""
+      alone_for_1: without it; drawn at random, or where rows have weights with the chances behind these"""
     import pandas as pd
     rows, wide = [], sheet.ends[1] - sheet.ends[0]
     for judge, scores in sheet.judges.items() if sheet.scale.kind != 'nominal' else ():
@@ -591,8 +591,8 @@ def mean_table(
             r = calibrated_mean(f, y, groups, method=method, weights=weights)
             column = 'labels_mean' if name == 'labels' else name
             row |= {column: r.estimate, f'{name}_low': r.low, f'{name}_high': r.high}
-            for share, end in ((.05, '05'), (.1, '1')) if weights is None else ():
-                n = labels_needed(f, y, share*wide, groups=groups, method=method).estimate
+            for share, end in ((.05, '05'), (.1, '1')):
+                n = labels_needed(f, y, share*wide, groups, method, weights=weights).estimate
                 row[f'{"labels" if name == "calibrated" else "alone"}_for_{end}'] = n
         rows.append(row)
     numbers = [c for c in MEANS if c not in ('judge', 'texts', 'labels')] # a row may lack some

@@ -307,6 +307,20 @@ def calibrated_difference(
     return Result(estimate, **found | dict(note=join_notes(notes, found['note'], _outside(a), _outside(b))), **about)
 
 # %% ../../nbs/validity/calibration.ipynb #calibration-needed
+def _pulls(rows, score, c):
+    "(label - c judge, how far each text moves the estimate by that, how far by the judge's mean of the rest)."
+    some, rest = rows.labelled, np.ones(len(score), dtype=bool)
+    if not some.all() and (not rows.grouped or np.ptp(rows.weight) > 0):
+        rest = ~some
+        # Held against all texts or against c times their share of the others: the same, but with weights these alone
+        # are the second draw
+        if rows.grouped: c *= rows.weight[rest].sum()/rows.weight.sum()
+    gap = rows.label - c*score
+    def pull(x, part):
+        apart = np.where(part, rows.weight*(x - np.average(x[part], weights=rows.weight[part])), 0.)
+        return apart/rows.weight[part].sum()
+    return gap, pull(gap, some), c*pull(score, rest)
+
 def labels_needed(
     judge, # The judge's scores, one an item; None where it has none
     labels, # The labels at hand, at least some ten; None where there is none
@@ -314,34 +328,37 @@ def labels_needed(
     groups=None, # One label an item; None: items independent
     method:str='ppi', # Or "isotonic", "labels" (the judge is not used)
     level:float=.95, # Of the interval
+    weights=None, # As for `calibrated_mean`: 1/chance of labelled texts, 1/(1 - chance) of others; None: all alike
 )->Result: # estimate: labels in all, those at hand among them; groups: how many groups (without groups None)
     """How many labels, drawn at random, make the interval of `calibrated_mean` so narrow.
+
+    With weights they are drawn as those at hand: each item's chance rises by the same factor.
 
     If these items can't, even all labelled, because they or their groups are too few, `estimate` is how many items
     like these it takes, all labelled, `groups` how many groups they are, and `asked` equals the estimate instead of
     the number of items given; `note` says so."""
     check_choice(method, ('ppi', 'isotonic', 'labels'), 'method')
-    level, rows, (width,) = check_share(level, 'level'), _rows(judge, labels, groups, None), numbers([width], 'width')
+    level, (width,) = check_share(level, 'level'), numbers([width], 'width')
+    rows = _rows(judge, labels, groups, weights)
     if not width > 0: raise BadInput(f'width is {width:g}; it must be positive.')
     n, items, own = int(rows.labelled.sum()), len(rows.score), len(np.unique(rows.codes[rows.labelled]))
     what = f'labels for a {percent(level)} interval from end to end {width:g} wide, by {method}'
     if own < 3:
         return Result(None, n=n, asked=items, definition=what, note='at least three groups or items must have labels')
     score, parts, c, _ = _fitted(rows, method)
-    gap, some = rows.label - c*score, rows.labelled
+    gap, of_gap, of_rest = _pulls(rows, score, c)
+    now = float(np.sum(np.bincount(rows.codes, of_gap + of_rest)**2))
     # Without correction for degrees of freedom on both sides, so that independent items leave nothing between groups.
-    spread, of_labels = float(np.var(gap[some])), float(np.var(rows.label[some]))
-    rest = ~some if not rows.grouped and not some.all() else np.ones(items, dtype=bool)
-    influence = (np.where(rest, c*(score - score[rest].mean()), 0)/rest.sum()
-                 + np.where(some, gap - gap[some].mean(), 0)/n)
-    now = float(np.sum(np.bincount(rows.codes, influence)**2))
+    # drawn: what one label adds, drawn as these were; spread, of_labels: variances over all items.
+    drawn, some = float(n*np.sum(of_gap**2)), rows.labelled
+    spread, of_labels = (float(np.cov(x[some], aweights=rows.weight[some], bias=True)) for x in (gap, rows.label))
     # What is left with all labelled, less spread/items: at least what it would be if items shared nothing.
-    least = max((now - spread/n)*rows.groups/(rows.groups - 1), (of_labels - spread)/items, 0.)
-    spread *= n/(n - 1)
+    least = max((now - drawn/n)*rows.groups/(rows.groups - 1), (of_labels - spread)/items, 0.)
+    drawn, spread = drawn*n/(n - 1), spread*n/(n - 1)
     t = critical_t(t_df(group_shares(rows.codes)), 1 - level)
     wanted, whole = (width/(2*t))**2, least + spread/items
     if whole <= wanted:
-        enough = math.ceil(spread/(wanted - least) - 1e-9) if wanted > least else items
+        enough = math.ceil(drawn/(wanted - least) - 1e-9) if wanted > least else items
         return Result(min(items, max(3, enough)), n=n, asked=items, groups=rows.groups if rows.grouped else None,
                       definition=what, note='more labels than that are at hand' if enough < n else '')
     more = whole/wanted # times as many items or groups as there are

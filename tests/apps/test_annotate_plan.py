@@ -202,7 +202,8 @@ def test_weights_of_what_nobody_answered():
 
 def test_chances_by_hand():
     assert chances([1, 1, 2], 1).tolist() == [.25, .25, .5] and chances([0, 0], 1).tolist() == [.5, .5]
-    assert chances([8, 1, 1], 2).tolist() == [1, .5, .5] and chances([1, 2, 3], 3).tolist() == [1, 1, 1]
+    assert chances([8, 1, 1], 2) == pytest.approx([.9, .55, .55]) and chances([1, 2, 3], 3).tolist() == [1, 1, 1]
+    assert chances([9, 9] + [1]*18, 19) == pytest.approx([.95]*20) # more are drawn than .9 of each
     with pytest.raises(BadInput, match='3 texts are to be drawn, and there are 2'): chances([1, 1], 3)
     rng = np.random.default_rng(0)
     for n in range(1, 30): assert len(set(systematic(chances(rng.uniform(size=30), n), rng))) == n

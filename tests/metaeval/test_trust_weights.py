@@ -39,7 +39,7 @@ def test_inverse_probability_weighting_by_hand():
     assert row.labels_mean == pytest.approx(people)
     assert row.judge_mean == pytest.approx((2*2 + 4*3 + 4 + 2*5 + 2*1 + 1.25*3)/12.25)
     assert mean_bias(found, 'judge').estimate == pytest.approx((2*1 + 4*0 + 1*-1 + 2*1)/9)
-    assert np.isnan(row.labels_for_05) # a number of labels is told of labels that are drawn at random
+    assert row.alone_for_1 > row.labels # four labels, one of weight 4: no narrow interval
     own, rest = (2*2 + 4*3 + 4 + 2*5)/9, (2*1 + 1.25*3)/3.25 # PPI: people + c (the rest's judge - the labelled ones')
     share = (row.calibrated - people)/(rest - own)
     assert 0 <= share <= 1
@@ -72,18 +72,26 @@ def test_a_weight_that_differs_between_ratings_of_an_item_is_none():
     with pytest.raises(BadInput, match='differs between ratings'): read_scores(rows)
     assert read_scores(rows.assign(weight=[2, 2, 1, 1])).frame.weight.tolist() == [2, 1]
 
+def test_drawn_for_sure_is_said():
+    said = lambda chance: ' '.join(read_scores(frame(chance=chance), **both()).said)
+    assert '1 row that people scored was drawn for sure' in said([.5, .25, 1., .5, .5, .2])
+    assert 'for sure' not in said([.5, .25, .9, .5, .5, .2])
+
 @pytest.mark.parametrize('by_groups', [False, True])
-def test_drawing_by_doubt_stays_unbiased(by_groups):
-    "The judge is too kind where in doubt, and people are shown these texts: plain means are off, weighted ones not."
+@pytest.mark.parametrize('n_drawn', [80, 200])
+def test_drawing_by_doubt_stays_unbiased(by_groups, n_drawn):
+    """The judge is too kind where in doubt, and people are shown these texts: plain means are off, weighted ones not.
+
+    With 200 of 400 the most doubtful would be drawn for sure, and no text without a label were like them."""
     found, plain, inside = [], [], 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
         n = 400
         shared = np.repeat(rng.normal(size=n//4), 4)*.5 if by_groups else 0
-        doubt = rng.random(n)
+        doubt = rng.random(n)**(1 if n_drawn == 80 else 4)
         truth = 3 + shared + rng.normal(size=n)*.7 - 1.5*doubt
         judge = truth + rng.normal(size=n)*.5 + 1.2*doubt
-        chance = chances(doubt, 80)
+        chance = chances(doubt, n_drawn)
         drawn = set(systematic(chance, rng))
         population = [dict(item=str(i), group=f'g{i//4}' if by_groups else str(i), chance=float(p),
                            scores=dict(judge=float(x))) for i, (p, x) in enumerate(zip(chance, judge))]
@@ -95,5 +103,5 @@ def test_drawing_by_doubt_stays_unbiased(by_groups):
         inside += weighed.calibrated_low <= truth.mean() <= weighed.calibrated_high
         plain.append(truth[sorted(drawn)].mean() - truth.mean())
     error = np.std(found)/np.sqrt(len(found))
-    assert abs(np.mean(found)) < 3*error + .005 and np.mean(plain) < -.2
+    assert abs(np.mean(found)) < 3*error + .005 and np.mean(plain) < (-.2 if n_drawn == 80 else -.1)
     assert inside/len(found) > .89

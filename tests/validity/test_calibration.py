@@ -262,6 +262,31 @@ def test_labels_needed(grouped):
     assert float(fewer) < 400 and 'more labels than that' in fewer.note
 
 
+@pytest.mark.parametrize('grouped', [False, True])
+def test_labels_needed_of_a_draw_by_doubt(grouped):
+    "So many labels, drawn with chances in the same proportions, give the width that was wanted, within a sixth."
+    rng = np.random.default_rng(12)
+    document, unsure = np.repeat(range(200), 5), rng.choice([.3, 1, 3], 1000)
+    y = .6*rng.normal(size=200)[document]*grouped + rng.normal(size=1000)
+    f = y + .5 + rng.normal(0, .5, 1000)*unsure
+    groups, wanted = document if grouped else None, .35
+    def drawn(n):
+        chance = np.minimum(.9, n*unsure/unsure.sum())
+        own = rng.random(1000) < chance
+        return np.where(own, y, np.nan), np.where(own, 1/chance, 1/(1 - chance))
+    found = [float(labels_needed(f, labels, wanted, groups, weights=w)) for labels, w in map(drawn, [100]*24)]
+    results = [calibrated_mean(f, labels, groups, weights=w) for labels, w in map(drawn, [np.mean(found)]*24)]
+    assert abs(np.mean([r.high - r.low for r in results]) - wanted) < wanted/6 and 40 < np.mean(found) < 600
+
+
+def test_labels_needed_with_weights_that_are_all_alike():
+    rng = np.random.default_rng(13)
+    f, y = rng.normal(size=(2, 60))
+    y[20:] = np.nan
+    for groups in (None, np.arange(60) % 20):
+        assert labels_needed(f, y, .7, groups, weights=[3]*60) == labels_needed(f, y, .7, groups)
+
+
 def test_labels_needed_of_labels_alone():
     "Independent labels with s = 1, nothing from the judge, endless texts: (2*1.96/width)**2."
     labels = [*np.tile([1., -1.], 50)*math.sqrt(.99), *[None]*99_900]
