@@ -13,7 +13,7 @@ from ..evaluators.expected import EXPECTED
 from .scores import KEYS, check_scores
 from ..perturb.quality import TASKS
 from ..report.tables import format_estimate
-from ..report.words import corrected_over, listed
+from ..report.words import corrected_over, listed, together
 from ..validity.base import Result, corrected, critical_t, holm
 from ..validity.bounds import bounds_paired
 from ..validity.paired import effect_size, paired_t
@@ -289,8 +289,8 @@ def notice_finding(
 def _counts(tests, judges, more):
     "So many tests of each judge that fall, and in brackets those that rise (`more`: that word)."
     lower, higher = _shown(tests)
-    return ', '.join(f'{name} in {(lower.evaluator == name).sum()} of {(tests.evaluator == name).sum()} ({more} in '
-                     f'{(higher.evaluator == name).sum()})' for name in judges)
+    return together({name: f'in {(lower.evaluator == name).sum()} of {(tests.evaluator == name).sum()} ({more} in '
+                           f'{(higher.evaluator == name).sum()})' for name in judges})
 
 def judges_finding(
     tests:DataFrame, # Rows of `effectiveness`

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'CONFIGURATION', 'PARTS', 'bar_configuration', 'mixed_bars', 'bar_cells', 'context_cells', 'quoted_cells',
-           'ablation_cells', 'named_configuration', 'live_ablation', 'configured_tests', 'by_model', 'ablation_figure',
-           'scan_ranges', 'ablation_counts', 'ablation_tables', 'configured_deltas', 'part_changes',
-           'beside_one_prompt', 'pooled_lengths', 'part_finding', 'beside_finding', 'pooled_finding']
+           'ablation_cells', 'named_configuration', 'length_words', 'live_ablation', 'configured_tests', 'by_model',
+           'ablation_figure', 'scan_ranges', 'ablation_counts', 'ablation_tables', 'configured_deltas', 'part_changes',
+           'beside_one_prompt', 'pooled_lengths', 'each_model', 'part_finding', 'beside_finding', 'pooled_finding']
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-imports
 import math
@@ -162,6 +162,19 @@ def named_configuration(
     return dict(context_dir='context' if options['aware'] else 'base', section_size=int(size),
                 overlap=float(options['overlap']), section_summary=options['summaries'], report_mode=options['report'])
 
+def _ends(levels):
+    "The shortest and the longest of some lengths, which stand for 2K and Full."
+    levels = sorted(set(levels), key=lambda x: (not x.isdigit(), len(x), x))
+    if len(levels) < 2: raise BadInput(f'The ablation compares two lengths, and there is only {levels[0]!r}.')
+    return levels[0], levels[-1]
+
+def length_words(
+    levels=('2000', 'full'), # Lengths that were judged, as in a table of scores
+)->dict: # '2000' and 'full' -> "at 60 tokens", "in whole texts"
+    "What the shortest and the longest length are called in words."
+    return {name: 'in whole texts' if x == 'full' else f'at {int(x):,} tokens' if x.isdigit() else f'at {x}'
+            for name, x in zip(('2000', 'full'), _ends(levels))}
+
 def live_ablation(
     table:DataFrame, # A table of scores whose evaluators are those of `judges`
     judges:DataFrame, # From `papers.judgememo.live.told_apart`
@@ -175,9 +188,7 @@ def live_ablation(
             evaluator=r.model + (f', {r.draw}' if draws > 1 else ''), **where))
     if not parts: raise BadInput('None of these judges is a configuration of the ablation.')
     whole = pd.concat(parts, ignore_index=True)
-    levels = sorted(set(whole.level), key=lambda x: (not x.isdigit(), len(x), x))
-    if len(levels) < 2: raise BadInput(f'The ablation compares two lengths, and there is only {levels[0]!r}.')
-    called = {levels[0]: '2000', levels[-1]: 'full'}
+    called = dict(zip(_ends(whole.level), ('2000', 'full')))
     return whole[whole.level.isin(list(called))].assign(level=lambda t: t.level.map(called)).reset_index(drop=True)
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-tests
@@ -266,8 +277,9 @@ def scan_ranges(
                                  own.x, SCALE if variant == 'gold' else DROPS))
     columns = ['model', 'section_size', 'metric', 'what', 'task', 'mean', 'sd', 'ci_low', 'ci_high', 'asked', 'n']
     found = pd.DataFrame(rows, columns=columns)
+    order = {model: i for i, model in enumerate(dict.fromkeys(table.evaluator))}
     return found.astype(dict(mean=float, sd=float, ci_low=float, ci_high=float)).sort_values(
-        ['model', 'section_size'], kind='stable', ignore_index=True)
+        ['model', 'section_size'], kind='stable', ignore_index=True, key=lambda x: x.map(lambda v: order.get(v, v)))
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-printed
 def ablation_counts(
@@ -410,18 +422,27 @@ def pooled_lengths(
     return corrected(pooled, name='p_holm', method=holm)
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-findings
-_WHERE = {'2000': 'at 2,000 tokens', 'full': 'in whole texts'}
+def each_model(
+    finding, # A function of a frame, such as `part_finding`
+    frame:DataFrame, # With a column model
+)->list: # Sentences; of several models each begins with the names of those of which it is said
+    "What is found of each model; what is said of several is said once."
+    told = {}
+    for model, own in frame.groupby('model', sort=False): told.setdefault(finding(own), []).append(model)
+    return [f'{listed(who)}: {text}' for text, who in told.items()] if frame.model.nunique() > 1 else list(told)
 
 def part_finding(
     parts:DataFrame, # From `part_changes`
+    where:dict|None=None, # From `length_words`; None: the thesis's lengths
+    numbers:bool=True, # False: by how much is left to the table
 )->str:
     """With which parts faults are noticed less, or more, corrected for their number.
 
     - part, level, change, ci_low, ci_high, q, family"""
     survive, n, over = parts[parts.q < .05], len(parts), corrected_over(parts)
     if not len(survive): return f'In none of {n} comparisons is a part shown to change what is noticed ({over}).'
-    words = survive.part + ' ' + survive.level.map(_WHERE) + [
-        f' ({format_estimate(r.change, (r.ci_low, r.ci_high), 3)} points)' for r in survive.itertuples()]
+    words = survive.part + ' ' + survive.level.map(where or length_words()) + [
+        f' ({format_estimate(r.change, (r.ci_low, r.ci_high), 3)} points)'*numbers for r in survive.itertuples()]
     told = [f'{how} with {listed(words[side])}' for how, side in (('less', survive.change > 0),
                                                                   ('more', survive.change < 0)) if side.any()]
     return (f'Faults are noticed {listed(told)}; for the other {n - len(survive)} of {n} comparisons neither '
@@ -444,6 +465,7 @@ def beside_finding(
 
 def pooled_finding(
     pooled:DataFrame, # Differences averaged over the configurations, document by document; columns see below
+    numbers:bool=True, # False: by how much is left to the table
 )->str:
     """Of which faults less, or more, is noticed in the long text.
 
@@ -452,8 +474,8 @@ def pooled_finding(
     - mean, ci_low, ci_high, p_holm, family: below 0, less is noticed
     - below, configurations: in how many of them the mean is below 0"""
     named = pooled.assign(words=[
-        f'{r.task} ({format_estimate(r.mean, (r.ci_low, r.ci_high), 2)} points, below 0 in {r.below} of '
-        f'{r.configurations} configurations)' for r in pooled.itertuples()])
+        r.task + (f' ({format_estimate(r.mean, (r.ci_low, r.ci_high), 2)} points, below 0 in {r.below} of '
+                  f'{r.configurations} configurations)')*numbers for r in pooled.itertuples()])
     shown = named[named.p_holm < .05]
     less, more = (shown[side].words for side in (shown['mean'] < 0, shown['mean'] > 0))
     thinner = shown[shown['mean'].lt(0) & shown.variant.isin(THINNER)].variant

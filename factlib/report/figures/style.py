@@ -244,7 +244,7 @@ def n_note(
 # %% ../../../nbs/report/figures/style.ipynb #style-panels
 def panel_grid(
     facets:list, # Labels of the panels; an empty one is no heading
-    height:float, # Inches of a panel
+    height:float, # Inches of a panel; more where its heading and axis would leave no room
     width:float=WIDTH, # Inches of the figure
     across:int=3, # Panels side by side
     share:str='all', # Their common axes: all, x or y
@@ -253,12 +253,14 @@ def panel_grid(
     from matplotlib.figure import Figure
     across = min(across, len(facets))
     down = math.ceil(len(facets) / across)
-    fig = Figure(figsize=(width, height * down), layout='constrained')
+    headings = [shown_label(facet, int(width / across * 8), 6) for facet in facets]
+    least = .85 + .2 * max(len(heading.splitlines()) for heading in headings)
+    fig = Figure(figsize=(width, max(height, least) * down), layout='constrained')
     across_x, across_y = share in ('all', 'x'), share in ('all', 'y')
     axes = fig.subplots(down, across, squeeze=False, sharex=across_x, sharey=across_y).ravel()
     for ax in axes[len(facets):]: ax.remove()
-    for ax, facet in zip(axes, facets):
-        if facet != '': ax.set_title(shown_label(facet, int(width / across * 8), 6), fontweight='bold')
+    for ax, heading in zip(axes, headings):
+        if heading: ax.set_title(heading, fontweight='bold')
     return fig, dict(zip(facets, axes))
 
 # %% ../../../nbs/report/figures/style.ipynb #style-legend
@@ -455,7 +457,9 @@ class Chart:
         about_n:str='', # Begins the note
     ): # The same figure
         "Puts title, legend and note around the panels, see `compose`."
-        return compose(fig, self.title, entries, '; '.join(filter(None, (about_n, self.note))) or None)
+        note = self.note or ''
+        between = '' if not about_n or not note else '. ' if note[0].isupper() else '; '
+        return compose(fig, self.title, entries, about_n + between + note or None)
 
 # %% ../../../nbs/report/figures/style.ipynb #style-shared
 def shared_options(

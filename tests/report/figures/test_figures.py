@@ -291,6 +291,20 @@ def test_nothing_covers_title_legend_or_note():
     width, height = fig.get_size_inches() * fig.dpi
     assert title.y1 <= height and max(title.x1, note.x1, legend.x1, panel.x1) <= width and min(title.x0, panel.x0) >= 0
 
+@pytest.mark.parametrize('make, columns', [(t_bars, dict(t='v', critical=2)),
+                                           (ci_plot, dict(estimate='v', low='low', high='high'))])
+@pytest.mark.parametrize('down', [1, 3])
+def test_one_bar_has_room_below_a_heading_of_two_lines(make, columns, down):
+    "One fault, one judge: the headings once took all of the panel, and lay over the title."
+    facets = [f'{"abcdef"[i]}: a single prompt, and the short text minus the whole one' for i in range(2*down)]
+    frame = pd.DataFrame(dict(x='typos', v=-3., low=-4., high=-2., facet=facets))
+    fig = make(frame, x='x', facet='facet', label='t statistic', title='Is it noticed?', note='A note.', **columns)
+    title, note = (text.get_window_extent() for text in fig.texts)
+    for ax in fig.axes:
+        room, bar = ax.get_tightbbox(), ax.get_window_extent()
+        assert len(ax.get_title(loc='left').splitlines()) > 1 and bar.height/fig.dpi > .15
+        assert title.y0 >= room.y1 and room.y0 >= note.y1
+
 def test_nothing_global_changes():
     import matplotlib, matplotlib.pyplot as plt
     with warnings.catch_warnings(): warnings.simplefilter('ignore'); before = dict(matplotlib.rcParams)
