@@ -8,7 +8,7 @@ __all__ = ['name_points', 'scatter']
 # %% ../../../nbs/report/figures/scatter.ipynb #scatter-imports
 from ...core.files import need_columns
 from ...core.records import BadInput, DataFrame
-from .style import WIDTH, palette, styled
+from .style import MUTED, WIDTH, palette, styled
 
 # %% ../../../nbs/report/figures/scatter.ipynb #scatter-points
 def _drawable(frame, x, y, hue):
@@ -57,7 +57,7 @@ def name_points(
     columns:tuple, # The columns drawn
     names:str, # Column of the names
 ): # The figure
-    "Put names beside points where they cover least; the highest point gets its name first."
+    "Put names beside points where they cover least, the highest point first; a line leads to a name that is apart."
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     renderer, (x, y) = FigureCanvasAgg(fig).get_renderer(), columns
     fig.draw_without_rendering()
@@ -66,8 +66,12 @@ def name_points(
         text = ax.annotate(str(row[names]), (row[x], row[y]), (0, 0), textcoords='offset points', fontsize=7)
         text.set_in_layout(False)
         def cost(offset): return _name(text, offset) or _covered(text.get_window_extent(renderer), taken, ax.bbox)
-        _name(text, min(_PLACES, key=cost))
+        place = min(_PLACES, key=cost)
+        _name(text, place)
         taken.append(text.get_window_extent(renderer))
+        if abs(place[1]) > 3:
+            line = dict(arrowstyle='-', color=MUTED, linewidth=.5, shrinkA=0, shrinkB=3)
+            ax.annotate('', (row[x], row[y]), place, textcoords='offset points', arrowprops=line).set_in_layout(False)
     return fig
 
 # %% ../../../nbs/report/figures/scatter.ipynb #scatter-scatter
