@@ -253,7 +253,7 @@ def panel_grid(
     from matplotlib.figure import Figure
     across = min(across, len(facets))
     down = math.ceil(len(facets) / across)
-    headings = [shown_label(facet, int(width / across * 8), 6) for facet in facets]
+    headings = ['' if facet == '' else shown_label(facet, int(width / across * 8), 6) for facet in facets]
     least = .85 + .2 * max(len(heading.splitlines()) for heading in headings)
     fig = Figure(figsize=(width, max(height, least) * down), layout='constrained')
     across_x, across_y = share in ('all', 'x'), share in ('all', 'y')

@@ -305,6 +305,11 @@ def test_one_bar_has_room_below_a_heading_of_two_lines(make, columns, down):
         assert len(ax.get_title(loc='left').splitlines()) > 1 and bar.height/fig.dpi > .15
         assert title.y0 >= room.y1 and room.y0 >= note.y1
 
+@pytest.mark.parametrize('kind', KINDS)
+def test_a_single_panel_has_no_heading(kind):
+    fig = draw(kind, ['a', 'b'], [1., 2.])
+    assert [ax.get_title(loc=side) for ax in fig.axes for side in ('left', 'center', 'right')] == ['']*3*len(fig.axes)
+
 def test_nothing_global_changes():
     import matplotlib, matplotlib.pyplot as plt
     with warnings.catch_warnings(): warnings.simplefilter('ignore'); before = dict(matplotlib.rcParams)
