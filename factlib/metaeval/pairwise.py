@@ -24,7 +24,7 @@ from .damage import deltas, length_effect
 from .scores import on_target
 from ..perturb.quality import TASKS
 from ..report.tables import format_p
-from ..report.words import corrected_over
+from ..report.words import FEW, corrected_over, listed
 from ..validity.base import ALTERNATIVES, Result, corrected, no_value
 from ..validity.intervals import interval, jackknife_interval, t_df
 from ..validity.paired import dz
@@ -349,27 +349,38 @@ def model_tests(
     return corrected(tests, ['benchmark', 'question'])[[*about, *numbers, 'q', 'family', *counts]]
 
 # %% ../../nbs/metaeval/pairwise.ipynb #models-findings
+def _differences(found):
+    "Which model is ahead of which; of many pairs, who is ahead of another and behind none."
+    ahead = [(r.first, r.second) if r.difference > 0 else (r.second, r.first) for r in found.itertuples()]
+    if len(ahead) <= 2*FEW: return '; '.join(
+        f'{better} before {worse} ({100*abs(r.difference):.0f} points, q = {format_p(r.q)})'
+        for (better, worse), r in zip(ahead, found.itertuples()))
+    behind = {worse for _, worse in ahead}
+    return 'ahead of others and behind nobody: ' + listed(better for better, _ in ahead if better not in behind)
+
+def _why_alike(own):
+    "Why no two models can be told apart; empty if there were tests."
+    if own.q.notna().any(): return ''
+    return ('the texts that two of them scored have too few sources' if own.scored.any() else
+            'no two of them scored the same texts')
+
 def model_findings(
     tests:DataFrame, # From `model_tests`
     alpha:float=.05, # A difference counts if its q is below
-)->list: # One sentence for each benchmark, question and evaluator
+)->list: # A sentence for each benchmark, question and evaluator where models differ, one for each evaluator elsewhere
     "Which models differ, and where none do."
-    said = []
+    said, alike = [], defaultdict(list)
     for (benchmark, question, evaluator), own in tests.groupby(['benchmark', 'question', 'evaluator'], sort=False):
-        found, where = own[own.q < alpha], f'On {benchmark} ({question})'
-        if not len(found):
-            known = own.q.dropna()
-            least = (f'q = {format_p(known.min())} at least' if len(known) else
-                     'the texts that two of them scored have too few sources' if own.scored.any() else
-                     'no two of them scored the same texts')
-            said.append(f'{where} no two models can be told apart as {evaluator}: {least} ({corrected_over(own)}).')
-            continue
-        told = []
-        for row in found.itertuples():
-            better, worse = (row.first, row.second) if row.difference > 0 else (row.second, row.first)
-            told.append(f'{better} before {worse} ({100*abs(row.difference):.0f} points, q = {format_p(row.q)})')
-        of = f'{len(found)} of {len(own)} pairs of models differ'
-        said.append(f'{where} {of} as {evaluator} ({corrected_over(own)}): {"; ".join(told)}.')
+        where, told = f'{benchmark} ({question})', _differences(own[own.q < alpha])
+        if not told: alike[evaluator, _why_alike(own)].append((where, own))
+        else: said.append(f'On {where} {len(own[own.q < alpha])} of {len(own)} pairs of models differ as {evaluator} '
+                          f'({corrected_over(own)}): {told}.')
+    import pandas as pd
+    for (evaluator, why), places in alike.items():
+        whole = pd.concat([own for _, own in places])
+        least = why or f'q = {format_p(whole.q.min())} at least'
+        where = listed(where for where, _ in places)
+        said.append(f'On {where} no two models can be told apart as {evaluator}: {least} ({corrected_over(whole)}).')
     return said
 
 # %% ../../nbs/metaeval/pairwise.ipynb #contests-difference

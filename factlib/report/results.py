@@ -22,7 +22,7 @@ from ..core.ledger import Spent, process_ledger, spent_here
 from .figures.style import figure_bytes
 from .page import INDEX, build_page, gathers, leading, result_page
 from .tables import to_csv, to_html
-from .words import listed
+from .words import named
 
 # %% ../../nbs/report/results.ipynb #results-check
 NOTEBOOKS = ('notebook.ipynb', 'notebook.html') # Beside the files of a result, if `factlib run` made it
@@ -178,7 +178,7 @@ class ScoreCounts:
         if not names: return ''
         counts = self.evaluators[names[0]]
         texts = f'any of {counts["asked"]} examples' if counts['asked'] > 1 else 'the only example'
-        return f'{listed(names)} gave no score to {texts}: {counts.get("why", "")}'
+        return f'{named(names)} gave no score to {texts}: {counts.get("why", "")}'
 
 # %% ../../nbs/report/results.ipynb #results-texts
 def text_hash(

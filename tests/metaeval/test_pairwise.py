@@ -1,6 +1,7 @@
 "How often the better text scores higher: against oracles, by hand, and with opposite data for each sentence."
 import math
 import random
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -462,3 +463,19 @@ def test_why_models_were_not_compared(refused, words):
                         {f'judge, {m}': 'judge' for m in 'MN'})
     sentence, = model_findings(tests)
     assert words in sentence
+
+def pairs_of_models(benchmark, q, models='MNOPQ'):
+    "Tests as of `model_tests`: who comes earlier is ahead."
+    pairs = list(combinations(models, 2))
+    return pd.DataFrame([dict(benchmark=benchmark, question='facts', evaluator='judge', first=f'judge, {a}',
+                              second=f'judge, {b}', difference=.1, q=q, family=len(pairs), scored=9) for a, b in pairs])
+
+def test_where_no_models_differ_is_one_sentence():
+    told, = model_findings(pd.concat([pairs_of_models('here', .5), pairs_of_models('there', .3)]))
+    assert told.startswith('On here (facts) and there (facts) no two models can be told apart as judge: q = 0.300 at least')
+
+def test_of_many_differences_the_first_are_named():
+    few, = model_findings(pairs_of_models('here', .01, 'MNO'))
+    assert '3 of 3 pairs' in few and 'judge, M before judge, O (10 points, q = 0.010)' in few
+    many, = model_findings(pairs_of_models('here', .01))
+    assert '10 of 10 pairs' in many and many.endswith('ahead of others and behind nobody: judge, M.')

@@ -6,7 +6,7 @@
 __all__ = ['TABLES', 'CONFIGURATION', 'PARTS', 'bar_configuration', 'mixed_bars', 'bar_cells', 'context_cells', 'quoted_cells',
            'ablation_cells', 'named_configuration', 'length_words', 'live_ablation', 'configured_tests', 'by_model',
            'ablation_figure', 'scan_ranges', 'ablation_counts', 'ablation_tables', 'configured_deltas', 'part_changes',
-           'beside_one_prompt', 'pooled_lengths', 'each_model', 'part_finding', 'beside_finding', 'pooled_finding']
+           'beside_one_prompt', 'pooled_lengths', 'part_finding', 'beside_finding', 'pooled_finding']
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-imports
 import math
@@ -422,15 +422,6 @@ def pooled_lengths(
     return corrected(pooled, name='p_holm', method=holm)
 
 # %% ../../../nbs/papers/judgememo/ablations.ipynb #ablations-findings
-def each_model(
-    finding, # A function of a frame, such as `part_finding`
-    frame:DataFrame, # With a column model
-)->list: # Sentences; of several models each begins with the names of those of which it is said
-    "What is found of each model; what is said of several is said once."
-    told = {}
-    for model, own in frame.groupby('model', sort=False): told.setdefault(finding(own), []).append(model)
-    return [f'{listed(who)}: {text}' for text, who in told.items()] if frame.model.nunique() > 1 else list(told)
-
 def part_finding(
     parts:DataFrame, # From `part_changes`
     where:dict|None=None, # From `length_words`; None: the thesis's lengths

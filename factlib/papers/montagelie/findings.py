@@ -77,8 +77,9 @@ def unseen_findings(
         ends = None if pd.isna(own.ci_low) else (100*own.ci_low, 100*own.ci_high)
         tuned = ' (tuned on other stories of it)' if name.split(', ')[0] in UNSEEN else ''
         share = f'{100*own.auc:.1f} %{format_interval(100*own.auc, ends, 1, (0, 100))}'
+        other = 'next' if next_.auc <= own.auc else 'best of the others'
         found.append(f'{draw_title(name)}, {own.groups} unseen stories: order_path{tuned} scores a true text above a '
-                     f'lie in {share} of the cases, the next, '
+                     f'lie in {share} of the cases, the {other}, '
                      f'{next_.evaluator}, in {100*next_.auc:.1f} %; {lead} ({q}, {corrected_over(test)}).')
     return found
 

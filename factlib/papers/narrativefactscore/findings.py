@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.records import DataFrame, is_missing
 from ...report.tables import format_estimate, format_p
-from ...report.words import by_interval, corrected_over, listed
+from ...report.words import FEW, by_interval, corrected_over, listed, span
 from ...validity.intervals import interval
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-false
@@ -98,7 +98,11 @@ def correlation_finding(
     mine = table[(table.scored > 0) & (table.evaluator.str.startswith('narrativefactscore')
                                        | (table.evaluator == 'length'))]
     ends = lambda r: None if is_missing(r.spearman_low) else (r.spearman_low, r.spearman_high)
-    said = [f'{format_estimate(r.spearman, ends(r), 2, (-1, 1))} ({r.evaluator})' for r in mine.itertuples()]
+    asked = mine.evaluator.str.contains(', ') & ~mine.evaluator.str.endswith('by rules')
+    many = asked.sum() > 2*FEW # of models the range is told then
+    said = [f'{format_estimate(r.spearman, ends(r), 2, (-1, 1))} ({r.evaluator})'
+            for r in mine[~(asked & many)].itertuples()]
+    if many: said.append(f'{span(mine[asked].spearman)} ({asked.sum()} forms with a model)')
     return f'{table.dataset.iloc[0]}, Spearman\'s rho with people\'s judgements: {listed(said)}.'
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-people
@@ -109,15 +113,29 @@ def _mean_f1(rows):
     why = '' if r.ci else f' ({r.note})'.replace('group', 'story')
     return f'{format_estimate(float(r), r.ci, 1, (0, 100))} %{why}'
 
+def _graphs_finding(kind, people, relations):
+    "The range over many models' graphs."
+    each = people.groupby('graph')
+    found, joined = 100*each.found.sum()/each.people.sum(), 100*each.joined.sum()/each.characters.sum()
+    near = relations[relations.graph.isin(people.graph) & relations.f1.notna()]
+    f1 = near.groupby(['graph', 'own']).f1.mean()
+    whose = {True: '; relations match those of their own story with a mean F1 of',
+             False: ', those of another story with'}
+    parts = [f'{words} {span(f1.xs(own, level="own"), ".1f")} %' for own, words in whose.items()
+             if (near.own == own).any()]
+    return (f'{kind} of {len(each)} models: {span(found, ".0f")} % of the people are found, {span(joined, ".0f")} % of '
+            f'the characters hold two people{"".join(parts)}.')
+
 def people_findings(
     people:DataFrame, # From `papers.narrativefactscore.people.people_table`, with `graph`
     relations:DataFrame, # From `people.relations_table`, likewise
-)->list[str]: # Two of each graph
+)->list[str]: # Two of each graph; of many models' graphs one for all
     """Are the characters people, and do their relations match?
 
     `people`: graph, people, found, characters, joined; `relations`: graph, story, own, f1"""
-    told = []
-    for graph, found in people.groupby('graph', sort=False):
+    told, kinds = [], people.graph.str.split(', ').str[0].where(~people.graph.str.endswith('by rules'), '')
+    many = [kind for kind, graphs in people.graph.groupby(kinds) if kind and graphs.nunique() > FEW]
+    for graph, found in people[~kinds.isin(many)].groupby('graph', sort=False):
         mended = ' (the rules were mended on these stories)' if graph.endswith('by rules') else ''
         n = len(found)
         told.append(f'{graph}: {found.found.sum()} of {found.people.sum()} people of {n} '
@@ -129,16 +147,22 @@ def people_findings(
         told.append(f'{graph}: relations match those of their own story with an F1 of {_mean_f1(own)} (by embeddings)'
                     + ('.' if floor.empty else
                        f', and those of another story with {_mean_f1(floor)}, the floor under Table 5.'))
-    return told
+    return told + [_graphs_finding(kind, people[kinds == kind], relations) for kind in many]
 
 def gain_findings(
     gains:DataFrame, # From `papers.narrativefactscore.tables.gains_table`
-)->list[str]: # One for each model and set
+)->list[str]: # One for each model and set; of many models one for each set
     """What does the last round of correction gain on the first version?
 
     - model, dataset, measure, after, delta, ci_low, ci_high, compared"""
-    told = []
-    for (model, dataset), own in gains.groupby(['model', 'dataset'], sort=False):
+    told, many = [], gains.model.nunique() > FEW
+    for dataset, own in gains.groupby('dataset', sort=False) if many else ():
+        last = own[own.after == own.after.iloc[-1]].dropna(subset='delta')
+        said = [f'{measure} {span(of.delta, "+.1f")} (shown to gain: {(of.ci_low > 0).sum()} of {len(of)} models)'
+                for measure, of in last.groupby('measure', sort=False)]
+        if said: told.append(f'{dataset}: from the first summaries to the {last.after.iloc[0]}, in points: '
+                             f'{listed(said)}. Their own verdicts were followed, so a gain in NFS alone proves little.')
+    for (model, dataset), own in gains.groupby(['model', 'dataset'], sort=False) if not many else ():
         last = own[own.after == own.after.iloc[-1]]
         said = [f'{r.measure} ' + format_estimate(r.delta, None if is_missing(r.ci_low) else (r.ci_low, r.ci_high), 1)
                 for r in last.itertuples() if not is_missing(r.delta)]
@@ -169,7 +193,7 @@ def correction_findings(
 )->list[str]: # One for each model, and one for the rules
     "Is more of what was made false gone than of the rest?"
     edits = {(name, e.id): e.meta['edits'] for name, examples in spoilt.items() for e in examples}
-    told = []
+    told, rows = [], []
     for model, own in made.groupby('asked_model', sort=False):
         known = [(r, r.evidence['drafts'][-1]['text']) for r in own.itertuples() if (r.evidence or {}).get('drafts')
                  and (r.benchmark, r.example_id) in edits]
@@ -180,8 +204,13 @@ def correction_findings(
             ends = last_words(versions[versions.corrected_by == 'by rules'])
             told.append(refinement_finding(gone, len(faults), ends))
             continue
-        told.append(f'{model}: of {len(faults)} false edits in {len(known)} summaries {gone} are gone after correction '
-                    f'({100*gone/len(faults):.0f} %).')
+        rows.append(dict(model=model, edits=len(faults), summaries=len(known), gone=gone, share=100*gone/len(faults)))
+    if len(rows) > FEW:
+        ends = [f'{row["share"]:.0f} %' for row in sorted(rows, key=lambda row: row['share'])[::len(rows) - 1]]
+        return [*told, f'Of false edits {" to ".join(dict.fromkeys(ends))} are gone after correction by {len(rows)} '
+                'models.']
+    told += [f'{row["model"]}: of {row["edits"]} false edits in {row["summaries"]} summaries {row["gone"]} are gone '
+             f'after correction ({row["share"]:.0f} %).' for row in rows]
     return told
 
 def last_words(

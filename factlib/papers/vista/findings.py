@@ -8,18 +8,13 @@ __all__ = ['support_findings', 'model_findings', 'ablation_findings', 'claim_fin
 # %% ../../../nbs/papers/vista/findings.ipynb #findings-imports
 from ...core.records import DataFrame, is_missing
 from ...report.tables import format_estimate
-from ...report.words import by_interval, corrected_over, listed
+from ...report.words import FEW, by_interval, corrected_over, listed, span
 from .printed import BY_RULES, THREE
 from .tables import GRADED_VISTA, PAPERS_VISTA
 
 # %% ../../../nbs/papers/vista/findings.ipynb #findings-support
 _WHAT = {PAPERS_VISTA: 'the score of the paper, the share of verified claims',
          GRADED_VISTA: 'our own degree of support'}
-
-def _range(values, form='.2f'):
-    "From the least to the greatest, or the one there is."
-    ends = dict.fromkeys(f'{x:{form}}' for x in (values.min(), values.max()))
-    return ' to '.join(ends)
 
 def _against_words(name, own):
     "On how many sets an evaluator is shown to be better than shared words, or worse."
@@ -28,7 +23,7 @@ def _against_words(name, own):
     unclear = len(own) - better - worse
     return (f'That {name} ({_WHAT[name]}) beats shared words is shown on {better} of {sets}, the opposite on {worse}'
             + (f'; on {unclear} it can\'t be told' if unclear else '')
-            + f' (on each set {corrected_over(own)}; differences of {_range(own.difference, "+.3f")}).')
+            + f' (on each set {corrected_over(own)}; differences of {span(own.difference, "+.3f")}).')
 
 def support_findings(
     aucs:DataFrame, # From `metaeval.graded.graded_aucs`, against word_support; columns see below
@@ -50,20 +45,32 @@ def support_findings(
     n = known.dataset[known.evaluator.isin(list(of))].nunique()
     return [
         'Without a language model, supported turns are told from others with an AUC of '
-        + ', '.join(f'{_range(own.auc)} by {name} ({_WHAT[name]})' for name, own in of.items())
-        + f', and {_range(words)} by the share of words found in the source alone, on {n} set{"s"*(n > 1)} '
+        + ', '.join(f'{span(own.auc)} by {name} ({_WHAT[name]})' for name, own in of.items())
+        + f', and {span(words)} by the share of words found in the source alone, on {n} set{"s"*(n > 1)} '
         '(chance: 0.50).'
         + (f' The rules were made on {made_on} of the {written} written dialogues.' if made_on else ''),
         *(_against_words(name, own) for name, own in of.items())]
 
 # %% ../../../nbs/papers/vista/findings.ipynb #findings-models
+def _of_many(here, counts):
+    "The range of their accuracies, and how often VISTA is above."
+    ranges = [f'{dataset}: ' + ', '.join(f'{name} {span(own[name].dropna(), ".1f")}' for name in THREE
+                                         if own[name].notna().any())
+              for dataset, own in here.groupby('dataset', sort=False)]
+    pairs = counts[counts.model.isin(here.model) & counts.comparison.str.startswith('VISTA')]
+    sure = pairs[pairs.p < .05]
+    above = (f' VISTA is above in {(sure.delta > 0).sum()} of {len(pairs)} comparisons and below in '
+             f'{(sure.delta < 0).sum()} (McNemar, p < .05, not corrected).') if len(pairs) else ''
+    return [f'Accuracy in percent with {here.model.nunique()} models: {"; ".join(ranges)}.{above}']
+
 def model_findings(
     table_1:DataFrame, # From `papers.vista.printed.print_accuracies`
     counts:DataFrame, # From `papers.vista.printed.pair_counts`
-)->list[str]: # One for each model that was asked; none of forms by rules
+)->list[str]: # One for each model that was asked, of many models one in all; none of forms by rules
     "In how many comparisons VISTA is above FActScore and the judge, and its accuracies."
     import pandas as pd
     found, here = [], table_1[(table_1.why == '') & ~table_1.model.str.startswith(BY_RULES)]
+    if here.model.nunique() > FEW: return _of_many(here, counts)
     for model, own in here.groupby('model', sort=False):
         said = []
         for r in own.to_dict('records'):
@@ -78,6 +85,21 @@ def model_findings(
     return found
 
 # %% ../../../nbs/papers/vista/findings.ipynb #findings-ablations
+def _asked(models):
+    "Who judged, at the beginning of a sentence."
+    if BY_RULES not in models: return f'With {listed(models)}'
+    others = [model for model in models if model != BY_RULES]
+    return f'By rules and with {listed(others)}' if others else 'By rules'
+
+def _lost(moved, few):
+    "What accuracy each setting loses; of many models only what is shown."
+    ways = [by_interval(r.ci_low, r.ci_high, 'a gain', 'a loss', 'not shown') for r in moved.itertuples()]
+    if few: return 'accuracy is lost in points: ' + '; '.join(
+        f'{r.setting} {r.delta:.2f}, {way}' for r, way in zip(moved.itertuples(), ways)) + '.'
+    shown = [f'{way} with {listed(own)}' for way in ('a loss', 'a gain')
+             if (own := [r.setting for r, w in zip(moved.itertuples(), ways) if w == way])]
+    return f'accuracy shows {listed(shown, "neither loss nor gain")} ({len(moved)} tried).'
+
 def ablation_findings(
     ablations:DataFrame, # From `papers.vista.printed.ablation_rows`, or of one model from `tables.ablation_table`
 )->list[str]: # For each model and set: of the settings that change nothing, and of the others, where there are any
@@ -87,23 +109,21 @@ def ablation_findings(
     - setting, scored
     - b, c: turns that only the whole method, or only the setting, gets right
     - delta, ci_low, ci_high: points that the setting loses"""
-    found, keys = [], ['dataset', 'seed', 'model']
+    found, keys = {}, ['dataset', 'seed', 'model']
     one = [((None, None, BY_RULES), ablations)]
     panels = list(ablations.groupby(keys, sort=False, dropna=False)) if set(keys) <= set(ablations) else one
+    few = len({model for (_, _, model), _ in panels}) <= FEW
     for (dataset, seed, model), panel in panels:
         of = '' if len(panels) == 1 else f' on {dataset}' + (f' (seed {seed})' if ablations.seed.nunique() > 1 else '')
-        who = f'{"By rules" if model == BY_RULES else f"With {model}"}{of}'
         others = panel[(panel.setting != 'vista') & (panel.scored > 0)]
         same = others[(others.b == 0) & (others.c == 0)]
         moved = others[~others.index.isin(same.index)]
         if len(same):
-            found.append(f'{who} no verdict of {int(same.scored.max())} turns changes with {listed(same.setting)}, so '
-                         'this says nothing about what is left out there.')
-        if len(moved):
-            found.append(f'{who} accuracy is lost in points: ' + '; '.join(
-                f'{r.setting} {r.delta:.2f}, ' + by_interval(r.ci_low, r.ci_high, 'a gain', 'a loss', 'not shown')
-                for r in moved.itertuples()) + '.')
-    return found
+            text = (f'no verdict of {int(same.scored.max())} turns changes with {listed(same.setting)}, so this says '
+                    'nothing about what is left out there.')
+            found.setdefault((of, text), []).append(model)
+        if len(moved): found.setdefault((of, _lost(moved, few)), []).append(model)
+    return [f'{_asked(models)}{of} {text}' for (of, text), models in found.items()]
 
 # %% ../../../nbs/papers/vista/findings.ipynb #findings-claims
 def claim_findings(

@@ -3,8 +3,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from factlib.papers.narrativefactscore.findings import (correlation_finding, falsehood_finding, graph_findings,
-                                                        own_falsehood_finding, people_findings, refinement_finding)
+from factlib.papers.narrativefactscore.findings import (correlation_finding, falsehood_finding, gain_findings,
+                                                        graph_findings, own_falsehood_finding, people_findings,
+                                                        refinement_finding)
 from factlib.papers.narrativefactscore.tables import ablation_table, changes_table, measured
 from sentences import joined, says
 
@@ -104,3 +105,27 @@ def test_correlations_are_those_of_the_table():
                                          (0, '0 of 4 false edits (0 %) and 20 % of all words: no larger share')])
 def test_whether_the_false_is_left_out(gone, words):
     says(refinement_finding(gone, 4, pd.DataFrame(dict(version=[0, 0, 1, 1], words=[90, 110, 70, 90]))), words)
+
+MANY = ['M', 'N', 'O', 'P', 'Q', 'R', 'S']
+
+def test_of_many_models_the_range_is_told():
+    "By hand: of 10 people 2 to 8 are found; F1 of 40 to 46; rho from -.3 to .3; points from 1 to 7, of which 4 are sure."
+    people = pd.DataFrame([dict(graph=f'graph, {m}', story='s', people=10, found=2 + i, characters=20, joined=2)
+                           for i, m in enumerate(MANY)] + [dict(graph='graph, by rules', story='s', people=10, found=9,
+                                                                characters=9, joined=0)])
+    near = pd.DataFrame([dict(graph=f'graph, {m}', story='s', own=own, f1=(40. if own else 20.) + i)
+                         for i, m in enumerate(MANY) for own in (True, False)])
+    rules, models = people_findings(people, near)
+    says(rules, 'graph, by rules: 9 of 10 people')
+    says(models, 'graph of 7 models: 20 to 80 % of the people are found, 10 % of the characters hold two people; '
+                 'relations match those of their own story with a mean F1 of 40.0 to 46.0 %, those of another story '
+                 'with 20.0 to 26.0 %.')
+    rows = [dict(dataset='s', scored=9, evaluator=f'narrativefactscore, {m}', spearman=(i - 3)/10, spearman_low=-1.,
+                 spearman_high=1.) for i, m in enumerate(MANY)]
+    length = dict(dataset='s', scored=9, evaluator='length', spearman=.4, spearman_low=.1, spearman_high=.6)
+    says(correlation_finding(pd.DataFrame([length, *rows])), '0.40 [0.10, 0.60] (length) and -0.30 to 0.30 (7 forms with')
+    gains = pd.DataFrame([dict(model=m, dataset='s', measure='NFS', after=after, delta=1. + i, ci_low=i - 2.5,
+                               ci_high=9., compared=4) for i, m in enumerate(MANY) for after in ('2nd round', '3rd round')])
+    told, = gain_findings(gains)
+    says(told, 's: from the first summaries to the 3rd round, in points: NFS +1.0 to +7.0 (shown to gain: 4 of 7 models)')
+    assert len(gain_findings(gains[gains.model.isin(['M', 'N'])])) == 2

@@ -1,7 +1,7 @@
 "Findings of VISTA on made-up tables: where the opposite holds they say the opposite."
 import pandas as pd
 
-from factlib.papers.vista.findings import ablation_findings, claim_findings, support_findings
+from factlib.papers.vista.findings import ablation_findings, claim_findings, model_findings, support_findings
 from sentences import joined, says
 
 def aucs(*differences, evaluator='vista, by rules', auc=.9, half=.02, q=.01):
@@ -43,6 +43,25 @@ def test_an_ablation_that_changes_nothing_says_nothing():
     says(found(5, 4.5), 'vista_no_history 4.50, a loss')
     says(found(5, -4.5), 'vista_no_history -4.50, a gain')
     says(found(5, .5), 'vista_no_history 0.50, not shown')
+
+def test_models_of_which_the_same_is_said_share_a_sentence():
+    rows = [dict(dataset='begin', seed=0, model=model, setting=setting, scored=20, b=0, c=0, delta=0., ci_low=0., ci_high=0.)
+            for model in ('by rules', 'M', 'N', 'O', 'P') for setting in ('vista', 'vista_no_history')]
+    for row in rows[-1:]: row |= dict(b=5, delta=25., ci_low=4., ci_high=46.)
+    same, lost = ablation_findings(pd.DataFrame(rows))
+    says(same, 'By rules and with M, N and O on begin no verdict of 20 turns changes with vista_no_history')
+    says(lost, 'With P on begin accuracy shows a loss with vista_no_history (1 tried)')
+
+def test_of_many_models_the_range_is_told():
+    table = pd.DataFrame([dict(model=m, dataset=d, why='', turns=100, VISTA=70. + i, VISTA_scored=100, **{
+        'LLM-as-Judge': 60. - i, 'LLM-as-Judge_scored': 90, 'FActScore': None, 'FActScore_scored': 0})
+        for i, m in enumerate('MNOP') for d in ('begin', 'audit')])
+    counts = pd.DataFrame([dict(model=m, comparison=f'VISTA vs {other}', p=p, delta=delta) for m in 'MNOP'
+                           for other, p, delta in (('LLM-as-Judge', .01, 5.), ('FActScore', .2, -3.))])
+    told, = model_findings(table, counts)
+    says(told, 'Accuracy in percent with 4 models: begin: VISTA 70.0 to 73.0', 'audit: VISTA 70.0 to 73.0',
+         'VISTA is above in 4 of 8 comparisons and below in 0')
+    assert len(model_findings(table[table.model.isin(['M', 'N'])], counts)) == 2
 
 def test_claims_of_conversations_that_the_rules_were_made_with_are_not_counted():
     row = dict(evaluator='vista, by rules, given claims', scored=40, accuracy=.8, macro_f1=.7, majority_f1=.2)
