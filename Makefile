@@ -5,8 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 # Bytecode is kept even where the shell says otherwise: tests and experiments start many processes, each of which would compile its packages anew.
 RUN := env -u PYTHONDONTWRITEBYTECODE PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
-# Three workers for two cores: tests often wait, for servers, other processes and deadlines.
-PYTEST := $(RUN) python -m pytest -n 3 --dist worksteal
+# Four workers for two cores: tests often wait, for servers, other processes and deadlines.
+PYTEST := $(RUN) python -m pytest -n 4 --dist worksteal
 ROOM ?=
 
 help: ## show this
