@@ -379,8 +379,9 @@ def model_findings(
     for (evaluator, why), places in alike.items():
         whole = pd.concat([own for _, own in places])
         least = why or f'q = {format_p(whole.q.min())} at least'
-        where = listed(where for where, _ in places)
-        said.append(f'On {where} no two models can be told apart as {evaluator}: {least} ({corrected_over(whole)}).')
+        where, each = listed(where for where, _ in places), 'on each '*(len(places) > 1)
+        said.append(f'On {where} no two models can be told apart as {evaluator}: {least} '
+                    f'({each}{corrected_over(whole)}).')
     return said
 
 # %% ../../nbs/metaeval/pairwise.ipynb #contests-difference

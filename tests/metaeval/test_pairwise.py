@@ -472,7 +472,8 @@ def pairs_of_models(benchmark, q, models='MNOPQ'):
 
 def test_where_no_models_differ_is_one_sentence():
     told, = model_findings(pd.concat([pairs_of_models('here', .5), pairs_of_models('there', .3)]))
-    assert told.startswith('On here (facts) and there (facts) no two models can be told apart as judge: q = 0.300 at least')
+    assert told.startswith('On here (facts) and there (facts) no two models can be told apart as judge: q = 0.300 at least '
+                           '(on each Benjamini-Hochberg over 10 tests).')
 
 def test_of_many_differences_the_first_are_named():
     few, = model_findings(pairs_of_models('here', .01, 'MNO'))

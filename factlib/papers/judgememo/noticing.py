@@ -101,8 +101,8 @@ def gain_finding(
     ends = None if is_missing(r.low) else (100*r.low, 100*r.high)
     shown = 'neither more nor less' if ends is None or ends[0] <= 0 <= ends[1] else 'more' if ends[0] > 0 else 'less'
     return (f'Pair by pair, {shown} is shown to be noticed with JudgeMemo: of 100 pairs of a whole text and its spoilt '
-            f'form it puts {100*r.memo:.0f} right, one prompt {100*r.single:.0f}, a difference of '
-            f'{format_estimate(100*r.gain, ends, 0)} (right: the spoilt one scores lower; a tie counts half; '
+            f'form it puts {100*r.memo:.1f} right, one prompt {100*r.single:.1f}, a difference of '
+            f'{format_estimate(100*r.gain, ends, 1)} (right: the spoilt one scores lower; a tie counts half; '
             f'{listed(dict.fromkeys(whole.evaluator))}, {r.scored:.0f} pairs of {r.documents:.0f} documents).')
 
 # %% ../../../nbs/papers/judgememo/noticing.ipynb #noticing-length

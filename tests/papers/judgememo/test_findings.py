@@ -151,6 +151,6 @@ def test_which_set_up_notices_more_pair_by_pair(memo, single, shown):
                  memo=memo if i else .5) for i in range(12)]
     pairs = pd.DataFrame(rows).assign(gain=lambda t: t.memo - t.single)
     text = gain_finding(pairs)
-    says(text, f'Pair by pair, {shown} to be noticed', f'it puts {round(100*(11*memo + .5)/12)} right, one prompt 50',
+    says(text, f'Pair by pair, {shown} to be noticed', f'it puts {100*(11*memo + .5)/12:.1f} right, one prompt 50.0',
          'LI, 12 pairs of 12 documents')
     assert gain_finding(pairs.assign(level='2000')) == gain_finding(pairs.assign(gain=None)) == ''
