@@ -8,7 +8,7 @@ __all__ = ['app', 'main', 'list_experiments', 'run', 'evaluate_own', 'trust_file
            'annotate_items']
 
 # %% ../nbs/cli.ipynb #cli-imports
-import json, re, sys, warnings
+import json, os, re, sys, warnings
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -392,8 +392,11 @@ def make_page(outputs):
 # %% ../nbs/cli.ipynb #cli-reproduce
 @app.command()
 @click.argument('outputs', type=click.Path(path_type=Path), default='outputs')
+@click.option('--workers', type=click.IntRange(1),
+              help='So many experiments at a time, each in processes of its own.  [default: as many as there are '
+                   'cores, at most 4]')
 @force_option
-def reproduce(outputs):
+def reproduce(outputs, workers):
     """Run all experiments, then make OUTPUTS/index.html.
 
     Without real data these are the offline ones; with FACTLIB_DATA also the replications of published tables.
@@ -402,7 +405,8 @@ def reproduce(outputs):
     from factlib.llm.keys import key_taken
     from factlib.report.page import build_page, check_page
     make_folder(check_page(outputs))
-    with key_taken(): failed, absent = run_all(outputs, main_job(), click.echo) # none of them asks a model
+    workers = workers or min(4, os.cpu_count() or 1)
+    with key_taken(): failed, absent = run_all(outputs, main_job(), click.echo, workers) # none asks a model
     for why, names in absent.items(): click.echo(f'\nNot run: {", ".join(names)}. {why}')
     faults = [dict(title=f'Failed: {name}', why=why) for name, why in failed.items()]
     missing = [dict(title='Not run: ' + ', '.join(names), why=why) for why, names in absent.items()]

@@ -8,15 +8,19 @@ __all__ = ['DIED', 'MODEL', 'MINUTES', 'GATE_CERTIFICATE', 'experiments', 'find_
            'CellOutcome', 'Stopped', 'run_cell']
 
 # %% ../../nbs/runs/execute.ipynb #execute-imports
-import ast, io, json, os, sys, tarfile, tempfile, time
-from contextlib import chdir, contextmanager
+import ast, io, json, os, signal, sys, tarfile, tempfile, threading, time
+from collections import deque
+from contextlib import chdir, closing, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPException
+from multiprocessing import get_context, parent_process, resource_tracker
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Callable
 
 from ..core.files import data_home, shipped
 from ..core.folders import MARK, Part, drop_failed, failed_folder
+from ..core.loop import progress_bar
 from ..core.modules import LOADED, RECORDING, recorded_modules
 from ..core.ownership import check_exchange, check_ours, is_ours, remove_own
 from ..core.records import BadInput
@@ -254,6 +258,78 @@ def why_not(
     absent = [name for name in needs if not (home/name).is_file()]
     return f'FACTLIB_DATA has no {absent[0]}.' if absent else ''
 
+# %% ../../nbs/runs/execute.ipynb #execute-ran
+def _ran(notebook, out):
+    "Run an experiment with its defaults: why it failed, else the lines to show."
+    try:
+        execute(notebook, {}, out, progress=False)
+        return '', results_of(out)[0]
+    except (BadInput, RuntimeError) as e: return str(e), []
+    except OSError as e: return f'{e.strerror or e}{f": {e.filename}" if e.filename else ""}.', []
+
+# %% ../../nbs/runs/execute.ipynb #execute-processes
+def _interrupted(*signal):
+    "What a kernel that is stopped complains of is no news."
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    raise KeyboardInterrupt
+
+def _work(pipe):
+    "What a `_Runner` does: run what comes through the pipe, and send back what came of it."
+    signal.signal(signal.SIGINT, _interrupted)
+    os.setpgid(0, 0)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    def follow():
+        parent_process().join()
+        os._exit(1)
+    threading.Thread(target=follow, daemon=True).start()
+    try:
+        while True: pipe.send(_ran(*pipe.recv()))
+    except (EOFError, KeyboardInterrupt): pass # nothing more comes, or is wanted
+
+class _Runner:
+    "A process that runs experiments, one at a time."
+    def __init__(self):
+        context = get_context('spawn') # a fork would take along locks that threads hold
+        self.pipe, other = context.Pipe()
+        self.process = context.Process(target=_work, args=(other,), daemon=True)
+        resource_tracker.ensure_running() # else it is started below, and ends what is begun here
+        # until it can handle a Ctrl-C, it waits with one
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try: self.process.start()
+        finally: signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        other.close() # so that its end is seen
+
+    def end(self):
+        "Wait for it. It ends when it has cleared up, or there is nothing to do."
+        self.pipe.close()
+        self.process.join()
+
+# %% ../../nbs/runs/execute.ipynb #execute-outcomes
+def _outcomes(jobs, workers, tick):
+    """Run jobs, each a name, a notebook and a folder, and give names and what came of them as they end. `tick` is
+    called with the names of those under way, each second where there are several workers."""
+    waiting, under_way, idle = deque(jobs), {}, []
+    while waiting and (workers == 1 or os.name != 'posix'): # elsewhere a Ctrl-C can't be passed on
+        name, *job = waiting.popleft()
+        tick([name])
+        yield name, _ran(*job)
+    try:
+        while waiting or under_way:
+            while waiting and len(under_way) < workers:
+                runner, (name, *job) = idle.pop() if idle else _Runner(), waiting.popleft()
+                under_way[runner.pipe] = name, runner
+                runner.pipe.send(job)
+            tick([name for name, _ in under_way.values()])
+            for pipe in wait(list(under_way), 1):
+                name, runner = under_way.pop(pipe)
+                try: outcome = pipe.recv()
+                except EOFError: outcome = 'The process that ran it died, as when there is no memory left.', []
+                else: idle.append(runner)
+                yield name, outcome
+    finally: # what still runs is not wanted any more
+        for _, runner in under_way.values(): os.kill(runner.process.pid, signal.SIGINT)
+        for runner in [*idle, *(runner for _, runner in under_way.values())]: runner.end()
+
 # %% ../../nbs/runs/execute.ipynb #execute-all
 def main_job()->dict: # Name -> notebook
     "All experiments, those that run anywhere before those that need something."
@@ -263,21 +339,28 @@ def run_all(
     outputs:Path, # Gets a folder for each experiment
     notebooks:dict, # Name -> notebook, such as `main_job()`
     say:Callable=print, # Called with each line to show
+    workers:int=1, # So many at a time, each in a process of its own; 1: one after the other, in this process
 )->tuple[dict, dict]: # Name -> why it failed; reason -> names of those that can't run here
-    """Run experiments with their defaults, one after the other, and say what they found. A file of the user's where one
+    """Run experiments with their defaults and say what they found, in the order given. A file of the user's where one
     of their results belongs is a `BadInput` before any runs."""
     for name in notebooks: check_results(outputs/name, *NOTEBOOKS)
-    failed, absent = {}, {}
+    failed, absent, jobs, ended = {}, {}, [], {}
     for name, notebook in notebooks.items():
         if why := why_not(needs_of(notebook)): absent.setdefault(why, []).append(name)
-        else:
-            say(f'\n{name}')
-            try:
-                execute(notebook, {}, outputs/name)
-                for line in results_of(outputs/name)[0]: say(line)
-            except (BadInput, RuntimeError) as e:
-                failed[name] = str(e)
-                say(f'FAILED: {e}')
+        else: jobs.append((name, notebook, outputs/name))
+    untold = deque(name for name, *_ in jobs)
+    with progress_bar(len(jobs), 'reproduce', unit='experiment') as bar:
+        with closing(_outcomes(jobs, workers, lambda names: bar.set_postfix_str(', '.join(names)))) as outcomes:
+            for done, outcome in outcomes:
+                ended[done] = outcome
+                bar.update()
+                while untold and untold[0] in ended:
+                    name = untold.popleft()
+                    why, lines = ended[name]
+                    if why: failed[name], lines = why, [f'FAILED: {why}']
+                    with bar.external_write_mode():
+                        for line in (f'\n{name}', *lines): say(line)
+        bar.set_postfix_str('')
     return failed, absent
 
 # %% ../../nbs/runs/execute.ipynb #cells-job
