@@ -8153,7 +8153,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'factlib.report.page._distinct': ('report/page.html#_distinct', 'factlib/report/page.py'),
                                      'factlib.report.page._is_result': ('report/page.html#_is_result', 'factlib/report/page.py'),
                                      'factlib.report.page._lead': ('report/page.html#_lead', 'factlib/report/page.py'),
-                                     'factlib.report.page._linked': ('report/page.html#_linked', 'factlib/report/page.py'),
                                      'factlib.report.page._opened': ('report/page.html#_opened', 'factlib/report/page.py'),
                                      'factlib.report.page._picture': ('report/page.html#_picture', 'factlib/report/page.py'),
                                      'factlib.report.page._plain': ('report/page.html#_plain', 'factlib/report/page.py'),

@@ -86,13 +86,6 @@ def _whole(folder):
     shown = [_shown(said, folder, sha256) for said in result['shown']]
     return _plain(result) | dict(shown=shown, notebook='notebook.html' in sha256)
 
-# %% ../../nbs/report/page.ipynb #page-linked
-def _linked(result):
-    "The result; without the page of its notebook there are no links to its cells."
-    for thing in [] if result['notebook'] else result['findings'] + result['shown']: thing['cell'] = ''
-    return result
-
-
 # %% ../../nbs/report/page.ipynb #page-distinct
 def _distinct(results):
     "The results; a title that several have is followed by the folder's name."
@@ -109,12 +102,16 @@ def leading(
     return sorted((t for t in things if _lead(t) > 0), key=_lead, reverse=True) or things
 
 def _opened(result):
-    "The result, with what its section opens with apart from the rest."
+    "The result, with what its section opens with apart from the rest. A further sentence goes to its table or picture."
     findings = leading(result['findings'])[:3]
-    pictures = leading([s for s in result['shown'] if s['kind'] == 'figure'])[:1]
-    apart = lambda things, first: [t for t in things if not any(t is f for f in first)]
-    return result | dict(findings=findings, pictures=pictures, more_findings=apart(result['findings'], findings),
-                         more_shown=apart(result['shown'], pictures))
+    shown = [s | dict(said=[]) for s in result['shown']]
+    place = {s['cell']: s['said'] for s in shown if s['cell']} # of several things in a cell it is the last one
+    more: list = []
+    for finding in result['findings']:
+        if not any(finding is f for f in findings): place.get(finding['cell'], more).append(finding)
+    pictures = leading([s for s in shown if s['kind'] == 'figure'])[:1]
+    return result | dict(findings=findings, pictures=pictures, more_findings=more,
+                         more_shown=[s for s in shown if not any(s is p for p in pictures)])
 
 def _picture(results):
     "The picture that opens the page of all results, with its experiment."
@@ -141,8 +138,8 @@ def result_page(
     folder, result = Path(folder), json.loads(json.dumps(result))
     try: shown = [_shown(said, folder, result['sha256']) for said in result['shown']]
     except _BROKEN as e: raise BadInput(f'The results in {folder.name!r} are not whole ({e}): run it again.') from None
-    linked = _linked(_plain(result) | dict(shown=shown, notebook='notebook.html' in result['sha256']))
-    return _render(results=[_opened(linked | dict(name='result', href='.'))], missing=[], failed=[])
+    whole = _plain(result) | dict(shown=shown, notebook='notebook.html' in result['sha256'])
+    return _render(results=[_opened(whole | dict(name='result', href='.'))], missing=[], failed=[])
 
 # %% ../../nbs/report/page.ipynb #page-gathers
 def _is_result(path):
@@ -175,7 +172,7 @@ def _results(outputs):
                 f'The results in {folder.name!r} are not whole ({why}): run the experiment again.'))
         else:
             place = './' + quote(os.fsencode(folder.name))
-            results.append(_opened(_linked(result) | dict(name=whole_characters(folder.name), href=place)))
+            results.append(_opened(result | dict(name=whole_characters(folder.name), href=place)))
     highest = lambda result: max([0, *map(_lead, result['findings'] + result['pictures'])])
     return _distinct(sorted(results, key=highest, reverse=True)), refused
 

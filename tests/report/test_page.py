@@ -62,6 +62,20 @@ def test_what_is_whole_is_shown(tmp_path):
     assert {'./r/notebook.html#cell-id=a', './r/tables/a.csv', './r/figures/a.svg',
             './r/result.json'} <= set(page.links)
 
+def test_a_sentence_that_does_not_lead_stands_under_what_its_cell_shows(tmp_path):
+    "A page opens with three sentences at most. A further one without a table or picture of its cell is in a list."
+    findings = [dict(text=text, cell=cell, lead=lead) for text, cell, lead in
+                [('Four leads', 'a', 4), ('Three leads', 'b', 3), ('Two leads', 'c', 2), ('One waits', 'a', 1),
+                 (f'{SCRIPT} of the picture', 'b', 0), ('Nowhere else', 'c', 0)]]
+    html, page = page_of(write(tmp_path/'r', findings=findings).parent)
+    opening, rest = html.split('<img')[:2]
+    assert [f['text'] in opening for f in findings] == [True]*3 + [False]*3
+    picture, table = rest.split('<summary>')[:2]
+    assert '&lt;script&gt;alert(1)&lt;/script&gt; of the picture' in picture and 'One waits' not in picture
+    assert table.index('full precision') < table.index('One waits') and 'Nowhere else' not in table
+    assert html.count('What else was found (1)') == 1 and html.count('Nowhere else') == 1
+    assert page.links.count('./r/notebook.html#cell-id=a') == 3 # both sentences and the table
+
 HARM = {
     'another table': lambda run: write_atomic(run/'tables/a.csv', 'x\n2\n'),
     'another picture': lambda run: write_atomic(run/'figures/a.png', PNG + b'x'),
