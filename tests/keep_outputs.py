@@ -1,7 +1,6 @@
 """Give a notebook the outputs of an executed copy: `python tests/keep_outputs.py EXECUTED NOTEBOOK`.
 
-For experiments whose stored outputs are of other parameters than the defaults (more dialogues than a plain run draws):
-the cells stay as they are."""
+For chapters, which are run on a copy: where a number doesn't hold, the notebook keeps the outputs it had."""
 import json
 import sys
 from pathlib import Path

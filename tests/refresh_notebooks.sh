@@ -16,18 +16,7 @@ for name, notebook in main_job().items():
 END
 )
 for name in $names; do
-    if [ "$name" = vista ]; then # stored with thirty dialogues of each set; a plain run draws fewer
-        papermill nbs/experiments/vista.ipynb "$ran/vista.ipynb" -p n 30 --cwd nbs/experiments --no-progress-bar >/dev/null
-        python tests/keep_outputs.py "$ran/vista.ipynb" nbs/experiments/vista.ipynb
-    elif [ "$name" = trutheval ]; then # stored with all questions
-        papermill nbs/experiments/trutheval.ipynb "$ran/trutheval.ipynb" -p n 0 --cwd nbs/experiments --no-progress-bar >/dev/null
-        python tests/keep_outputs.py "$ran/trutheval.ipynb" nbs/experiments/trutheval.ipynb
-    elif [ "$name" = narrativefactscore ]; then # stored with all our stories
-        papermill nbs/experiments/narrativefactscore.ipynb "$ran/narrativefactscore.ipynb" -p holmes 0 --cwd nbs/experiments --no-progress-bar >/dev/null
-        python tests/keep_outputs.py "$ran/narrativefactscore.ipynb" nbs/experiments/narrativefactscore.ipynb
-    else
-        papermill "nbs/experiments/$name.ipynb" "nbs/experiments/$name.ipynb" --cwd nbs/experiments --no-progress-bar >/dev/null
-    fi
+    papermill "nbs/experiments/$name.ipynb" "nbs/experiments/$name.ipynb" --cwd nbs/experiments --no-progress-bar >/dev/null
     echo "ran $name"
 done
 for chapter in nbs/book/*.ipynb; do # typed over recordings: without them the stored outputs stay
