@@ -23,7 +23,7 @@ def graph_part(
     counts = list(frame['count']) if 'count' in frame else [1]*len(frame)
     rows = sorted(zip(frame.subject, frame.predicate, frame.object, counts), key=lambda row: -row[3])
     for s, _, o, _ in rows:
-        for name in {s, o}: degree[name] = degree.get(name, 0) + (s != o) + .01
+        for name in dict.fromkeys((s, o)): degree[name] = degree.get(name, 0) + (s != o) + .01
     shown = sorted(degree, key=lambda name: -degree[name])[:people]
     for s, p, o, _ in rows:
         if s not in shown or o not in shown: continue

@@ -408,3 +408,10 @@ def test_arrows_of_a_network_end_at_its_boxes_in_the_first_drawing(kind):
     ('see ' + 'x'*30, 20, ['see ' + 'x'*16, 'x'*14])])
 def test_names_of_models_are_broken_behind_their_hyphens(label, width, lines):
     assert style.shown_label(label, width).split('\n') == lines
+
+def test_people_in_as_many_edges_stand_as_they_were_read():
+    "Before, the order of a set decided, which differs from process to process, and with it the figure."
+    from factlib.report.figures.network import graph_part
+    pairs = [(f'{i} from', f'{i} to') for i in range(12)]
+    frame = pd.DataFrame([dict(subject=s, predicate='knows', object=o) for s, o in pairs])
+    assert graph_part(frame, people=24)[0] == [name for pair in pairs for name in pair]
