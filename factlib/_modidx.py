@@ -5666,6 +5666,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                   'factlib/metaeval/trust.py'),
                                         'factlib.metaeval.trust.Trust.warnings': ( 'metaeval/trust.html#trust.warnings',
                                                                                    'factlib/metaeval/trust.py'),
+                                        'factlib.metaeval.trust._judged_costs': ( 'metaeval/trust.html#_judged_costs',
+                                                                                  'factlib/metaeval/trust.py'),
                                         'factlib.metaeval.trust._result': ('metaeval/trust.html#_result', 'factlib/metaeval/trust.py'),
                                         'factlib.metaeval.trust.disagreement_table': ( 'metaeval/trust.html#disagreement_table',
                                                                                        'factlib/metaeval/trust.py'),

@@ -9,6 +9,7 @@ __all__ = ['app', 'main', 'list_experiments', 'run', 'evaluate_own', 'trust_file
 
 # %% ../nbs/cli.ipynb #cli-imports
 import json, os, re, sys, warnings
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -210,10 +211,12 @@ def _evaluate(path, names, out, at_least, page, prices, **options):
     from factlib.runs.own_file import check_least, evaluate_file, too_few
     check_least(at_least)
     check_place(out)
+    from factlib.llm.costs import price_table
     from factlib.runs.costs import spending
+    price = price_table(prices).get(options['model']) if prices else None
     with spending(out, prices, click.echo) as key:
-        result, failed = evaluate_file(path, names, out, statistics=small_matrix, decide=trust_judged, api_key=key,
-                                       **options)
+        result, failed = evaluate_file(path, names, out, statistics=small_matrix, api_key=key,
+                                       decide=partial(trust_judged, price=price), **options)
     _say_made(out)
     if page: _say_page(out)
     if failed: raise RuntimeError(' '.join(failed.values()))
@@ -247,7 +250,8 @@ def _evaluate(path, names, out, at_least, page, prices, **options):
 @click.option('--concurrency', default=16, show_default=True, help='Requests under way at a time.')
 @click.option('--cost', is_flag=True, help='Only say what would be asked for.')
 @click.option('--prices',
-              help='A CSV file with the columns model, input, output (per million tokens) and currency.')
+              help='A CSV file with the columns model, input, output (per million tokens) and currency. Where there is '
+                   'a truth the page says who is best for the price; without prices it counts tokens.')
 @click.option('--page/--no-page', default=True, help='Also bring the page of all results in the folder above up to '
                                                      'date, if factlib made that folder.')
 @force_option

@@ -14,11 +14,14 @@ from time import perf_counter
 import numpy as np
 
 from .. import __version__
+from ..benchmarks.score_costs import Costs
 from ..benchmarks.score_files import Scale, ScoreFile, read_scores
 from ..core.files import whole_characters, write_atomic
 from ..core.folders import whole_folder
 from ..core.ownership import check_exchange, check_ours
 from ..core.records import DataFrame
+from ..evaluators.expected import EXPECTED
+from ..llm.costs import Price
 from .trust_agreement import agreement_table, filter_auc
 from .trust_costs import cost_sentences, cost_table
 from .trust_habits import HABITS, habits_table
@@ -255,11 +258,25 @@ def _result(found, pictures, folder):
                 evaluators=asked, findings=findings, shown=shown, seconds=round(found.seconds, 1), factlib=__version__,
                 files=files, sha256=digests(folder, files))
 
+# %% ../../nbs/metaeval/trust.ipynb #trust-judged-costs
+def _judged_costs(judged, items, names, price):
+    "What each judgement took; NaN where the endpoint counted no tokens. None if no model was asked."
+    import pandas as pd
+    if 'requests' not in judged or not judged.requests.fillna(0).any(): return None
+    per_token = (1, 1) if price is None else (price.input/1e6, price.output/1e6)
+    took = judged.prompt_tokens*per_token[0] + judged.completion_tokens*per_token[1]
+    took = took.astype(float).where(judged.uncounted == 0)
+    by_name = took.groupby([judged.evaluator, judged.example_id], sort=False).mean() # NaN only if all are
+    # an expected score comes with the reply of its judge
+    columns = {name: by_name[name.removesuffix(EXPECTED)].reindex(items).to_numpy() for name in names}
+    return Costs(pd.DataFrame(columns), 'tokens' if price is None else price.currency)
+
 # %% ../../nbs/metaeval/trust.ipynb #trust-judged
 def judged_scores(
     judged:DataFrame, # From `evaluate`, of all evaluators
     benchmark, # The `Benchmark`: with `good`, the label of good texts, or numbers as truth
-)->ScoreFile: # Its judges are the evaluators that scored anything
+    price:Price|None=None, # Of the model that was asked; None: costs are tokens
+)->ScoreFile: # Its judges are the evaluators that scored anything; if a model was asked they have costs
     "Judgements beside the truth of their examples, as a file of scores."
     import pandas as pd
     known = [e for e in benchmark.examples if e.truth is not None]
@@ -282,6 +299,7 @@ def judged_scores(
     frame = pd.DataFrame(about)
     scores = judged.pivot_table('value', 'example_id', 'evaluator', sort=False).reindex(frame['item'])
     scores = scores[[name for name in dict.fromkeys(judged.evaluator) if name in scores and scores[name].notna().any()]]
+    costs = _judged_costs(judged, frame['item'], list(scores), price)
     renamed = {name: f'{name} (scores)' for name in scores if name in (*about, 'time', 'position', 'people')}
     scores = scores.rename(columns=renamed).reset_index(drop=True).astype(float)
     kind = Scale('binary', scale, 0., 1.) if scale else Scale('number', (), min(truth), max(truth))
@@ -291,15 +309,17 @@ def judged_scores(
                          columns=['column', 'role', 'why', 'flag'])
     odd = pd.DataFrame(columns=['column', 'value', 'n', 'taken_for'])
     whole = pd.concat([frame, scores, pd.DataFrame(dict(people=truth))], axis=1)
+    if costs is not None: costs = Costs(costs.frame.rename(columns=renamed), costs.unit)
     return ScoreFile(benchmark.name, whole, tuple(scores), ('people',), kind, {'people': kind, **ends}, roles, odd,
-                     tuple(said), '', 'group' in about)
+                     tuple(said), '', 'group' in about, costs)
 
 def trust_judged(
     judged:DataFrame, # From `evaluate`, of all evaluators
     benchmark, # The `Benchmark`
+    price:Price|None=None, # Of the model that was asked; None: costs are tokens
 )->Trust:
     "What evaluators may be used for, by the truth of the examples that they judged."
-    file = judged_scores(judged, benchmark)
+    file = judged_scores(judged, benchmark, price)
     found = trust(file, use='filter,rank' if 'system' in file.frame else 'filter')
     if file.said: # questions were taken as groups
         best, whole = found.judges[0], found.sheet
@@ -307,4 +327,8 @@ def trust_judged(
         by_groups = filter_auc(whole.judges[best], whole.good, whole.groups)
         found.said.append(f'{best}: {in_percent(by_groups)} by question; taken row by row it would be '
                           f'{in_percent(by_rows)}.')
+    if file.costs:
+        counted = 'in tokens of prompts and replies' if price is None else 'at the price of these tokens'
+        found.said.append(f'What a judgement costs: {counted}, as the endpoint counted them, answers that were kept '
+                          'among them. What asks no model costs nothing.')
     return found

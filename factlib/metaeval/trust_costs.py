@@ -81,7 +81,7 @@ def cost_table(
 # %% ../../nbs/metaeval/trust_costs.ipynb #trustcosts-said
 MEASURES = dict(auc='AUC', accuracy='accuracy', spearman="Spearman's rho")
 
-def _price(row): return f'{row.cost:.3g} {row.unit}'.strip()
+def _price(row): return f'{format(row.cost, ",.0f" if row.cost >= 1000 else ".3g")} {row.unit}'.strip()
 
 def cost_sentences(
     table:DataFrame, # From `cost_table`

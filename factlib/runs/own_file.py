@@ -59,6 +59,7 @@ def _show_decisions(run, found, figures):
     for sentence in [*found.said, *found.warnings]: run.finding(sentence, cell='')
     captions = dict(decisions='What each evaluator may be used for, and why.',
                     agreement='Evaluators and floors against the truth of the file, with 95 % intervals by groups.',
+                    costs='What a judgement costs, and how far each evaluator agrees with the truth of the file.',
                     habits='What each evaluator does besides judging; q: Benjamini-Hochberg over its tests.')
     for name, table in found.tables.items():
         bare = table.drop(columns=[c for c in ('text', 'source') if c in table])

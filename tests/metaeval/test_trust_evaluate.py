@@ -98,3 +98,46 @@ def test_an_evaluator_that_does_not_apply_is_spared_where_all_were_asked():
     assert too_few(result, .5) == ['rouge1 scored 0 of 3 texts'] and too_few(result, .5, True) == []
     counts['why'] = 'transport in 3 of 3'
     assert too_few(result, .5, True) == ['rouge1 scored 0 of 3 texts']
+
+@pytest.mark.parametrize('prices', ['', 'model,input,output,currency\nm,2,10,EUR\n', 'model,input,output\nother,1,1\n'])
+def test_a_model_costs_what_its_tokens_cost(prices, tmp_path):
+    "The judge that asks is right more often than shared words; the page says what it takes, by tokens or by price."
+    from command import factlib_inside
+    from factlib.llm.stub import StubServer
+    rows = ['question,answer,context,label']
+    for i in range(20):
+        for label, text in ((1, 'It was by him that a hill was crossed.' if i % 2 else GOOD), (0, BAD)):
+            rows.append(f'Question {i}?,{text},{SOURCE},{label}')
+    (tmp_path/'mine.csv').write_text('\n'.join(rows))
+    (tmp_path/'prices.csv').write_text(prices)
+    def rule(request):
+        text = json.dumps(dict(verdict='hallucinated' if BAD in request['messages'][-1]['content'] else 'faithful',
+                               reason='x'))
+        return dict(content=text, usage=dict(prompt_tokens=1500, completion_tokens=100, total_tokens=1600))
+    with StubServer(rule) as server:
+        done = factlib_inside('evaluate', 'mine.csv', '--with', 'faithfulness,length,rouge1', '--model', 'm', '--base-url',
+                              server.base_url, '--labels', '1=true,0=false', '--good', 'true', '--out', 'out',
+                              *(['--prices', 'prices.csv'] if prices else []), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    costs = read_table(tmp_path/'out'/'tables'/'costs.csv').set_index('judge')
+    paid = 'm,' in prices
+    each, unit = (1500*2e-6 + 100*10e-6, 'EUR') if paid else (1600, 'tokens')
+    assert costs.cost.to_dict() == pytest.approx(dict(faithfulness=each, length=0, rouge1=0))
+    assert set(costs.unit) == {unit} and costs.loc['faithfulness', 'agreement'] == 1
+    said = 'at the price of these tokens' if paid else 'in tokens of prompts and replies'
+    page = re.sub('<[^>]+>', '', (tmp_path/'out'/'index.html').read_text('utf-8'))
+    assert said in page and ('0.004 EUR' if paid else '1,600 tokens') in page and 'Best for its price' in page
+
+def test_what_an_endpoint_does_not_count_costs_nobody_knows_what(tmp_path):
+    examples = two_answers(5)
+    benchmark = Benchmark('answers', examples, 'label', '', good='true')
+    rows = judged(examples, 'rouge1', 'length')
+    asked = rows.evaluator == 'length'
+    told = rows.assign(requests=asked*1, prompt_tokens=asked*10, completion_tokens=asked*2, uncounted=0)
+    told.loc[told.example_id == '0true', ['uncounted', 'prompt_tokens']] = 1, 0
+    frame = judged_scores(told, benchmark).costs.frame
+    assert frame['length'].isna().tolist() == [True] + [False]*9 and set(frame['length'][1:]) == {12}
+    assert judged_scores(rows, benchmark).costs is None # nobody asked a model
+    again = told.assign(evaluator=told.evaluator.replace('rouge1', 'length (expected)'), requests=asked*1)
+    both = judged_scores(again, benchmark).costs.frame
+    assert both['length (expected)'].equals(both['length'].rename('length (expected)'))
