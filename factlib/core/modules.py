@@ -9,7 +9,7 @@ __all__ = ['LOADED', 'RECORDING', 'source_version', 'loaded_modules', 'record', 
 # %% ../../nbs/core/modules.ipynb #loaded-imports
 import ast, hashlib, json, os, site, sys, sysconfig, time
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import cache_from_source, find_spec
 
 # %% ../../nbs/core/modules.ipynb #kept-imported
@@ -63,6 +63,11 @@ def _installed():
     paths += [*site.getsitepackages(), site.getusersitepackages(), os.path.dirname(os.__file__)]
     return tuple(os.path.join(os.path.realpath(p), '') for p in paths if p)
 
+@cache
+def _is_installed(file):
+    "Whether a module's file is of a package, not of factlib or one's own."
+    return os.path.realpath(file).startswith(_installed())
+
 def _digest(path):
     "SHA-256 of a file's bytes; empty if it can't be read."
     try:
@@ -74,7 +79,7 @@ def loaded_modules()->dict: # Name -> [path, SHA-256]
     files = {name: getattr(module, '__file__', None) for name, module in list(sys.modules.items())}
     sources = {name: file for name, file in files.items() if file and file.endswith('.py') and name != '__main__'}
     own = {name: os.path.abspath(file) for name, file in sources.items()
-           if name.split('.')[0] == 'factlib' or not os.path.realpath(file).startswith(_installed())}
+           if name.split('.')[0] == 'factlib' or not _is_installed(file)}
     return {name: [own[name], _digest(own[name])] for name in sorted(own)}
 
 # %% ../../nbs/core/modules.ipynb #loaded-record

@@ -95,6 +95,7 @@ def _parse(source, where):
                        'it may only use its slots.')
     return tree
 
+@lru_cache(256)
 def _checked_template(source, where):
     "The constants that a template sets, and the slots that it uses."
     from jinja2 import meta, nodes

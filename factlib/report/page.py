@@ -7,6 +7,7 @@ __all__ = ['INDEX', 'notebook_html', 'leading', 'result_page', 'gathers', 'check
 
 # %% ../../nbs/report/page.ipynb #page-imports
 import base64, hashlib, json, os
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -119,12 +120,17 @@ def _picture(results):
     return max(pictures, key=_lead, default=None)
 
 # %% ../../nbs/report/page.ipynb #page-render
+@cache
+def _template():
+    "Compiled once a process."
+    import jinja2
+    return jinja2.Environment(autoescape=True).from_string(
+        shipped('data/page.html.jinja').read_text(encoding='utf-8'))
+
 def _render(**slots):
     "The page as HTML; everything that is put into it is escaped."
-    import jinja2
     from factlib import __version__
-    template = shipped('data/page.html.jinja').read_text(encoding='utf-8')
-    return whole_characters(jinja2.Environment(autoescape=True).from_string(template).render(
+    return whole_characters(_template().render(
         version=__version__, generator=GENERATOR, picture=_picture(slots.get('results', [])), **slots))
 
 # %% ../../nbs/report/page.ipynb #page-result

@@ -8,6 +8,7 @@ __all__ = ['MISSING', 'format_number', 'format_interval', 'format_estimate', 'fo
 
 # %% ../../nbs/report/tables.ipynb #tables-imports
 import math, numbers, re
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -308,10 +309,15 @@ _HTML = '''<table class="factlib">
 '''
 
 # %% ../../nbs/report/tables.ipynb #tables-fill
+@cache
+def _template():
+    "Compiled once: that takes longer than to fill it in."
+    import jinja2
+    return jinja2.Environment(autoescape=True).from_string(_HTML)
+
 def _html(**words):
     "The template filled in, everything escaped."
-    import jinja2
-    return jinja2.Environment(autoescape=True).from_string(_HTML).render(**words)
+    return _template().render(**words)
 
 # %% ../../nbs/report/tables.ipynb #tables-url
 def safe_url(
