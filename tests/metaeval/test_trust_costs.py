@@ -81,14 +81,14 @@ def test_who_is_worth_the_price():
 
 def test_alike_judges_are_hardly_ever_called_worth_more():
     called = 0
-    for seed in range(100):
+    for seed in range(60):
         rng = np.random.default_rng(seed)
         human = np.repeat(rng.normal(size=20), 5)*.6 + rng.normal(size=100)
         given = {f'gpt-{i}': human + np.repeat(rng.normal(size=20), 5)*.6 + rng.normal(size=100) for i in range(4)}
         frame = pd.DataFrame(dict(doc=np.arange(100)//5, human=human) | given)
         file = read_scores(frame, group='doc', cost={name: i + 1. for i, name in enumerate(given)})
         called += (cost_table(sheet(file)).worth.isin(['yes', 'no'])).any()
-    assert called <= 10 # six pairs of alike judges in each
+    assert called <= 6 # six pairs of alike judges in each
 
 def test_the_lead_of_auc_is_that_of_the_library():
     rng = np.random.default_rng(3)
