@@ -8,7 +8,7 @@ __all__ = ['DIED', 'MODEL', 'MINUTES', 'GATE_CERTIFICATE', 'experiments', 'find_
            'CellOutcome', 'Stopped', 'run_cell']
 
 # %% ../../nbs/runs/execute.ipynb #execute-imports
-import ast, io, json, os, signal, sys, tarfile, tempfile, threading, time
+import ast, io, json, os, signal, sys, tarfile, tempfile, threading, time, warnings
 from collections import deque
 from contextlib import chdir, closing, contextmanager
 from dataclasses import dataclass, field
@@ -282,6 +282,7 @@ def _work(pipe):
         parent_process().join()
         os._exit(1)
     threading.Thread(target=follow, daemon=True).start()
+    warnings.formatwarning = lambda message, *where: f'{message}\n' # as the command says them
     try:
         while True: pipe.send(_ran(*pipe.recv()))
     except (EOFError, KeyboardInterrupt): pass # nothing more comes, or is wanted

@@ -98,6 +98,17 @@ def test_a_ctrl_c_ends_all_and_keeps_what_is_done(send, tmp_path):
 
 def parent(pid): return int(Path(f'/proc/{pid}/stat').read_text().rsplit(') ', 1)[1].split()[1])
 
+def test_a_warning_is_a_sentence(tmp_path):
+    "Somebody has changed a table by hand: it is kept beside the new one, and said without a line of code."
+    books = {name: experiment(tmp_path, name) for name in ('a', 'b')}
+    assert started(tmp_path, books).wait(120) == 0
+    (tmp_path/'out'/'a'/'tables'/'table.csv').write_text('mine')
+    child = started(tmp_path, books)
+    out, err = child.communicate(timeout=120)
+    assert child.returncode == 0 and out.split('FAILED')[1].strip() == '', out
+    assert 'was changed since factlib made it: what you had there is now' in err and 'Warning' not in err, err
+    assert [p.read_text() for p in (tmp_path/'out'/'a'/'tables').glob('table.csv.*')] == ['mine']
+
 def children(pid): return [int(p.name) for p in Path('/proc').glob('[0-9]*') if not gone(p.name) and parent(p.name) == pid]
 
 @pytest.mark.skipif(not Path('/proc/self/stat').exists(), reason='processes are looked up in /proc')
