@@ -108,16 +108,38 @@ def _kept_notebook(part, failed):
 _STARTS = 3
 _LONGEST_WAY = 100 # bytes of a socket's path: 104 with the end, on the systems that allow least
 
+@contextmanager
+def _own_kernels():
+    "Options by which nbclient starts kernels with sockets of their own. None of them outlives the `with` block."
+    from jupyter_client import AsyncKernelManager
+    from jupyter_core.utils import ensure_event_loop
+    from traitlets.config import Config
+    kernels = []
+    class Listed(AsyncKernelManager):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            kernels.append(self)
+    with tempfile.TemporaryDirectory(prefix='factlib-') as folder: # of mode 700
+        config, way = Config(), os.path.join(folder, 'k') # with -1 to -5 behind
+        if os.name == 'posix' and len(os.fsencode(way)) < _LONGEST_WAY:
+            config.KernelManager.update(transport='ipc', ip=way)
+        try: yield dict(config=config, kernel_manager_class=Listed)
+        except KeyboardInterrupt: # what it broke off complains when it is cleared away, which is no news
+            ensure_event_loop().set_exception_handler(lambda *_: None)
+            warnings.filterwarnings('ignore', "coroutine 'NotebookClient", RuntimeWarning)
+            raise
+        finally:
+            for kernel in kernels:
+                if kernel.has_kernel: # by hand: its manager would go on with what was interrupted
+                    kernel.provisioner.process.kill()
+                    kernel.provisioner.process.wait()
+
 def _started(*args, **options):
     "Execute a notebook by papermill. A kernel that dies before it answers is started again."
     papermill = _papermill_package()
-    from traitlets.config import Config
     for left in reversed(range(_STARTS)):
-        with tempfile.TemporaryDirectory(prefix='factlib-') as folder: # of mode 700
-            own, way = Config(), os.path.join(folder, 'k') # with -1 to -5 behind
-            if os.name == 'posix' and len(os.fsencode(way)) < _LONGEST_WAY:
-                own.KernelManager.update(transport='ipc', ip=way)
-            try: return papermill.execute_notebook(*args, config=own, **options)
+        with _own_kernels() as own:
+            try: return papermill.execute_notebook(*args, **own, **options)
             except RuntimeError as e:
                 if 'before replying' not in str(e): raise
                 if not left: raise OSError(f'its kernel did not start, in {_STARTS} attempts.') from None
@@ -268,22 +290,17 @@ def _ran(notebook, out):
     except OSError as e: return f'{e.strerror or e}{f": {e.filename}" if e.filename else ""}.', []
 
 # %% ../../nbs/runs/execute.ipynb #execute-processes
-def _interrupted(*signal):
-    "What a kernel that is stopped complains of is no news."
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
-    raise KeyboardInterrupt
-
 def _work(pipe):
     "What a `_Runner` does: run what comes through the pipe, and send back what came of it."
-    signal.signal(signal.SIGINT, _interrupted)
     os.setpgid(0, 0)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     def follow():
         parent_process().join()
         os._exit(1)
     threading.Thread(target=follow, daemon=True).start()
     warnings.formatwarning = lambda message, *where: f'{message}\n' # as the command says them
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler) # in the background it would be ignored
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         while True: pipe.send(_ran(*pipe.recv()))
     except (EOFError, KeyboardInterrupt): pass # nothing more comes, or is wanted
 
