@@ -21,7 +21,7 @@ from .core.folders import check_place
 from .core.records import BadInput
 from .cli_build import (build_answers, build_benchmark, build_montagelie, force_option, request_option,
                                with_options)
-from .runs.execute import execute, experiments, find_experiment, main_job, make_folder
+from .runs.execute import end_quietly, execute, experiments, find_experiment, main_job, make_folder
 from .runs.execute import parameters_of, results_of, run_all
 
 # %% ../nbs/cli.ipynb #cli-commands
@@ -30,6 +30,7 @@ class _Commands(click.Group):
         "Run a command. Ctrl-C ends it with the code that shells expect, 128 and the signal's number."
         try: return super().invoke(ctx)
         except KeyboardInterrupt:
+            end_quietly()
             click.echo('Interrupted.', err=True)
             ctx.exit(130)
 

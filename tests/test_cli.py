@@ -43,7 +43,8 @@ def test_an_interrupted_run_ends_with_130_and_leaves_nothing_half(sign, tmp_path
     os.killpg(child.pid, signal.SIGINT) # as a terminal does it: to all of them
     out, err = child.communicate(timeout=120)
     said = [line for line in err.replace('\r', '\n').splitlines() if line and not line.startswith('Executing:')]
-    assert child.returncode == 130 and said == ['Interrupted.'], err
+    assert child.returncode == 130 and 'Interrupted.' in said and str(ROOT/'factlib') not in err, err
+    assert sign or said == ['Interrupted.'], err # a kernel that runs may complain of its own
     assert not list(tmp_path.glob('o/.a-*.part'))
     assert not [kernel for kernel in ours if kernel.is_running()]
 

@@ -20,6 +20,7 @@ from ..core.files import whole_characters, write_atomic
 from ..core.folders import whole_folder
 from ..core.ownership import check_exchange, check_ours
 from ..core.records import DataFrame
+from ..evaluators.base import EVALUATORS, asks
 from ..evaluators.expected import EXPECTED
 from ..llm.costs import Price
 from .trust_agreement import agreement_table, filter_auc
@@ -260,12 +261,17 @@ def _result(found, pictures, folder):
 
 # %% ../../nbs/metaeval/trust.ipynb #trust-judged-costs
 def _judged_costs(judged, items, names, price):
-    "What each judgement took; NaN where the endpoint counted no tokens. None if no model was asked."
+    "What each judgement took; NaN of a text that was not asked about, or not counted. None if no model was asked."
     import pandas as pd
-    if 'requests' not in judged or not judged.requests.fillna(0).any(): return None
+    if 'requests' not in judged: return None
+    # what runs here may count the tokens of a small model of its own
+    local = [name for name in judged.evaluator.unique() if name in EVALUATORS and not asks(name)]
+    requests = judged.requests.fillna(0).where(~judged.evaluator.isin(local), 0)
+    if not requests.any(): return None
     per_token = (1, 1) if price is None else (price.input/1e6, price.output/1e6)
     took = judged.prompt_tokens*per_token[0] + judged.completion_tokens*per_token[1]
-    took = took.astype(float).where(judged.uncounted == 0)
+    took = took.astype(float).where(judged.uncounted == 0).where(requests > 0, 0.)
+    took = took.where((requests > 0) | judged.value.notna() | judged.evaluator.isin(local))
     by_name = took.groupby([judged.evaluator, judged.example_id], sort=False).mean() # NaN only if all are
     # an expected score comes with the reply of its judge
     columns = {name: by_name[name.removesuffix(EXPECTED)].reindex(items).to_numpy() for name in names}

@@ -6,6 +6,9 @@
 __all__ = ['COSTS', 'CHEAPEST', 'MEASURES', 'MOST_PRICED', 'cost_measure', 'cost_table', 'cost_sentences', 'cost_figure']
 
 # %% ../../nbs/metaeval/trust_costs.ipynb #trustcosts-imports
+import math
+from itertools import combinations
+
 import numpy as np
 
 from ..core.records import DataFrame, is_missing
@@ -34,13 +37,14 @@ def _agreement(sheet, x, kind):
     if kind == 'spearman': return correlation(kind, x, sheet.people, sheet.groups)
     return accuracy(x, sheet.people, sheet.groups)
 
-def _worth(rows, same):
-    "yes, no or not yet, from the tests against all judges that cost no more."
-    if not rows: return CHEAPEST
-    known = [(r, q) for r, q, _ in rows if r.estimate is not None and q is not None]
-    beaten = any(r.estimate < 0 and q < .05 for r, q in known)
-    if same or beaten: return 'no'
-    return 'yes' if len(known) == len(rows) and all(r.estimate > 0 and q < .05 for r, q in known) else 'not yet'
+def _worth(tests, same):
+    "yes, no or not yet, from the tests against all judges that cost no more: lead, q, other judge, is that cheaper?"
+    shown = [(lead.estimate, cheaper) for lead, q, _, cheaper in tests
+             if lead.estimate is not None and q is not None and q < .05]
+    if same or any(lead < 0 for lead, _ in shown): return 'no'
+    cheaper_ones = sum(cheaper for *_, cheaper in tests)
+    if not cheaper_ones: return CHEAPEST
+    return 'yes' if sum(lead > 0 and cheaper for lead, cheaper in shown) == cheaper_ones else 'not yet'
 
 def cost_table(
     sheet:Sheet, # From `trust_sheet.sheet`
@@ -50,38 +54,39 @@ def cost_table(
     - judge, n: rows with its and people's scores
     - cost: mean of its judgements, in `unit` ('': the file doesn't say)
     - measure; agreement, low, high: AUC, accuracy or Spearman's rho, 95 % by groups
-    - against, lead, lead_low, lead_high, q: of the judges that cost no more the one that is hardest to beat, and how
-      much more this one agrees; q: Benjamini & Hochberg over all such pairs
-    - worth: 'cheapest', or is it shown to agree better than all that cost no more? yes, no, not yet"""
+    - against, lead, lead_low, lead_high, q: of the cheaper judges the one that is hardest to beat (where worth is no:
+      of all that cost no more), and how much more this one agrees; q: Benjamini & Hochberg over all pairs
+    - worth: 'cheapest' (perhaps of several, the best first), or is it shown to agree better than all that cost less?
+      yes; no, if one that costs no more is shown to agree better, or a cheaper one says the same; not yet"""
     import pandas as pd
     kind = cost_measure(sheet.scale.kind)
     people = sheet.good if kind == 'auc' else sheet.people
     means = {judge: float(np.nanmean(x)) for judge, x in sheet.costs.items() if not np.isnan(x).all()}
-    order, tests = sorted(means, key=lambda judge: means[judge]), {}
-    for judge in order:
-        for other in order:
-            if other == judge or means[other] > means[judge]: continue
-            tests[judge, other] = agreement_lead(kind, sheet.judges[judge], sheet.judges[other], people, sheet.groups)
+    levels = {judge: _agreement(sheet, sheet.judges[judge], kind) for judge in means}
+    worst_last = lambda level: math.inf if level.estimate is None else -level.estimate
+    order = sorted(means, key=lambda judge: (means[judge], worst_last(levels[judge])))
+    tests = {(judge, other): agreement_lead(kind, sheet.judges[judge], sheet.judges[other], people, sheet.groups)
+             for judge, other in ((b, a) for a, b in combinations(order, 2))}
     adjusted = dict(zip(tests, benjamini_hochberg([r.p for r in tests.values()])))
     rows, unit = [], sheet.file.costs.unit if sheet.file.costs else ''
     for judge in order:
         x = sheet.judges[judge]
-        own = [(r, adjusted[pair], pair[1]) for pair, r in tests.items() if pair[0] == judge]
-        same = any(np.array_equal(x, sheet.judges[other], equal_nan=True) and means[other] < means[judge]
-                   for _, _, other in own)
-        known = [test for test in own if test[0].estimate is not None]
-        r, q, against = min(known, key=lambda test: float(test[0]), default=(None, None, None))
-        level = _agreement(sheet, x, kind)
+        own = [(r, adjusted[a, b], b, means[b] < means[judge]) for (a, b), r in tests.items() if a == judge]
+        same = any(cheaper and np.array_equal(x, sheet.judges[other], equal_nan=True) for *_, other, cheaper in own)
+        worth = _worth(own, same)
+        known = [test for test in own if test[0].estimate is not None and (test[3] or worth == 'no')]
+        r, q, against, _ = min(known, key=lambda test: float(test[0]), default=(None,)*4)
+        level = levels[judge]
         rows.append((judge, int((~np.isnan(x) & ~np.isnan(people)).sum()), means[judge], unit, kind,
                      level.estimate, level.low, level.high, against,
-                     *((r.estimate, r.low, r.high) if r else (None,)*3), q, _worth(own, same)))
+                     *((r.estimate, r.low, r.high) if r else (None,)*3), q, worth))
     numbers = ['cost', 'agreement', 'low', 'high', 'lead', 'lead_low', 'lead_high', 'q']
     return pd.DataFrame(rows, columns=list(COSTS)).astype(dict.fromkeys(numbers, float))
 
 # %% ../../nbs/metaeval/trust_costs.ipynb #trustcosts-said
 MEASURES = dict(auc='AUC', accuracy='accuracy', spearman="Spearman's rho")
 
-def _price(row): return f'{format(row.cost, ",.0f" if row.cost >= 1000 else ".3g")} {row.unit}'.strip()
+def _price(row): return f'{format(row.cost, ",.0f" if row.cost >= 999.5 else ".3g")} {row.unit}'.strip()
 
 def cost_sentences(
     table:DataFrame, # From `cost_table`
@@ -94,17 +99,20 @@ def cost_sentences(
         row = table.iloc[0]
         agreement = format_number(None if is_missing(row.agreement) else row.agreement, 2)
         return [f'{row.judge} costs {_price(row)} a judgement; {what} {agreement}. There is no other cost to compare.']
+    cheapest = [row for row in rows.values() if row.worth == CHEAPEST]
+    first, alike = cheapest[0], [row.judge for row in cheapest[1:]]
+    said.append(f'{first.judge} is the cheapest: {_price(first)} a judgement; {what} '
+                f'{format_number(None if is_missing(first.agreement) else first.agreement, 2)}.')
+    if alike: said.append(f'As cheap, and not shown to agree less: {listed(alike)}.')
     for row in rows.values():
-        if row.worth == CHEAPEST:
-            said.append(f'{row.judge} is the cheapest: {_price(row)} a judgement; {what} '
-                        f'{format_number(None if is_missing(row.agreement) else row.agreement, 2)}.')
-            continue
+        if row.worth == CHEAPEST: continue
         dear = f'{row.judge} ({_price(row)})'
         if is_missing(row.against):
             said.append(f'{dear}: whether it is worth more than cheaper ones can\'t be told.')
             continue
         other = rows[row.against]
-        ratio = f'{row.cost/other.cost:.2g} times what {other.judge} costs' if other.cost > 0 else \
+        ratio = f'at the price of {other.judge}' if row.cost == other.cost else \
+            f'{row.cost/other.cost:.2g} times what {other.judge} costs' if other.cost > 0 else \
             f'where {other.judge} costs nothing'
         lead = format_estimate(row.lead, None if is_missing(row.lead_low) else (row.lead_low, row.lead_high), 2)
         lead += f'; q = {format_p(row.q)} over all pairs' if row.worth == 'not yet' and row.lead_low > 0 else ''
@@ -112,10 +120,10 @@ def cost_sentences(
                     no=f'is not worth it: that one agrees as well, or is shown to agree better ({what} by {lead})')
         said.append(f'{dear}, {ratio}, '
                     + told.get(row.worth, f'is not shown to agree better ({what} by {lead})') + '.')
-    left, open_ = ([row.judge for row in rows.values() if row.worth in worth]
-                   for worth in ((CHEAPEST, 'yes'), ('not yet',)))
+    left, open_ = ([row.judge for row in rows.values() if row.worth == worth] for worth in ('yes', 'not yet'))
     more = f' Not decided: {listed(open_)}.' if open_ else ''
-    said.insert(0, f'Best for the price (each shown to agree better than all that cost less): {listed(left)}.{more}')
+    best = listed([first.judge, *left])
+    said.insert(0, f'Best for the price (each shown to agree better than all that cost less): {best}.{more}')
     return said
 
 # %% ../../nbs/metaeval/trust_costs.ipynb #trustcosts-figure

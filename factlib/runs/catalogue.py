@@ -12,9 +12,8 @@ from importlib.util import find_spec
 from ..benchmarks.base import BENCHMARKS
 from ..core.checks import check_choice
 from ..core.files import data_home
-from ..evaluators.base import EVALUATORS
+from ..evaluators.base import EVALUATORS, asks
 from .execute import MINUTES, MODEL, experiments, needs_of, why_not
-from .judging import asks
 
 # %% ../../nbs/runs/catalogue.ipynb #lists-needs-model
 def needs_model(

@@ -4,13 +4,13 @@
 
 # %% auto #0
 __all__ = ['DIED', 'MODEL', 'MINUTES', 'GATE_CERTIFICATE', 'experiments', 'find_experiment', 'parameters_of', 'environment',
-           'make_folder', 'OutOfTime', 'execute', 'results_of', 'needs_of', 'why_not', 'main_job', 'run_all', 'CellJob',
-           'CellOutcome', 'Stopped', 'run_cell']
+           'make_folder', 'end_quietly', 'OutOfTime', 'execute', 'results_of', 'needs_of', 'why_not', 'main_job',
+           'run_all', 'CellJob', 'CellOutcome', 'Stopped', 'run_cell']
 
 # %% ../../nbs/runs/execute.ipynb #execute-imports
-import ast, io, json, os, signal, sys, tarfile, tempfile, threading, time, warnings
+import ast, io, json, logging, os, signal, sys, tarfile, tempfile, threading, time, warnings
 from collections import deque
-from contextlib import chdir, closing, contextmanager
+from contextlib import chdir, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from multiprocessing import get_context, parent_process, resource_tracker
@@ -112,7 +112,6 @@ _LONGEST_WAY = 100 # bytes of a socket's path: 104 with the end, on the systems 
 def _own_kernels():
     "Options by which nbclient starts kernels with sockets of their own. None of them outlives the `with` block."
     from jupyter_client import AsyncKernelManager
-    from jupyter_core.utils import ensure_event_loop
     from traitlets.config import Config
     kernels = []
     class Listed(AsyncKernelManager):
@@ -124,15 +123,16 @@ def _own_kernels():
         if os.name == 'posix' and len(os.fsencode(way)) < _LONGEST_WAY:
             config.KernelManager.update(transport='ipc', ip=way)
         try: yield dict(config=config, kernel_manager_class=Listed)
-        except KeyboardInterrupt: # what it broke off complains when it is cleared away, which is no news
-            ensure_event_loop().set_exception_handler(lambda *_: None)
-            warnings.filterwarnings('ignore', "coroutine 'NotebookClient", RuntimeWarning)
-            raise
         finally:
             for kernel in kernels:
                 if kernel.has_kernel: # by hand: its manager would go on with what was interrupted
                     kernel.provisioner.process.kill()
                     kernel.provisioner.process.wait()
+
+def end_quietly()->None:
+    "To be called after a Ctrl-C by a process that ends now: what was broken off has no last words."
+    logging.getLogger('asyncio').disabled = True # tasks that ended in errors
+    warnings.simplefilter('ignore') # coroutines that never began
 
 def _started(*args, **options):
     "Execute a notebook by papermill. A kernel that dies before it answers is started again."
@@ -288,6 +288,7 @@ def _ran(notebook, out):
         return '', results_of(out)[0]
     except (BadInput, RuntimeError) as e: return str(e), []
     except OSError as e: return f'{e.strerror or e}{f": {e.filename}" if e.filename else ""}.', []
+    except Exception as e: return f'{type(e).__name__}: {e}', [] # whatever it is: the others go on
 
 # %% ../../nbs/runs/execute.ipynb #execute-processes
 def _work(pipe):
@@ -302,10 +303,11 @@ def _work(pipe):
         signal.signal(signal.SIGINT, signal.default_int_handler) # in the background it would be ignored
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         while True: pipe.send(_ran(*pipe.recv()))
-    except (EOFError, KeyboardInterrupt): pass # nothing more comes, or is wanted
+    except (EOFError, OSError): pass # nothing more comes, or is wanted
+    except KeyboardInterrupt: end_quietly()
 
 class _Runner:
-    "A process that runs experiments, one at a time."
+    "A process that runs experiments, one at a time. It imports the script that made it, as any of `multiprocessing`."
     def __init__(self):
         context = get_context('spawn') # a fork would take along locks that threads hold
         self.pipe, other = context.Pipe()
@@ -320,7 +322,8 @@ class _Runner:
     def end(self):
         "Wait for it. It ends when it has cleared up, or there is nothing to do."
         self.pipe.close()
-        self.process.join()
+        self.process.join(30)
+        self.process.kill() # which does nothing if it has ended
 
 # %% ../../nbs/runs/execute.ipynb #execute-outcomes
 def _outcomes(jobs, workers, tick):
@@ -336,16 +339,18 @@ def _outcomes(jobs, workers, tick):
             while waiting and len(under_way) < workers:
                 runner, (name, *job) = idle.pop() if idle else _Runner(), waiting.popleft()
                 under_way[runner.pipe] = name, runner
-                runner.pipe.send(job)
+                with suppress(OSError): runner.pipe.send(job) # one that has died says so below
             tick([name for name, _ in under_way.values()])
             for pipe in wait(list(under_way), 1):
                 name, runner = under_way.pop(pipe)
                 try: outcome = pipe.recv()
-                except EOFError: outcome = 'The process that ran it died, as when there is no memory left.', []
+                except (EOFError, OSError):
+                    outcome = 'The process that ran it died, as when there is no memory left.', []
                 else: idle.append(runner)
                 yield name, outcome
     finally: # what still runs is not wanted any more
-        for _, runner in under_way.values(): os.kill(runner.process.pid, signal.SIGINT)
+        for _, runner in under_way.values():
+            with suppress(ProcessLookupError): os.kill(runner.process.pid, signal.SIGINT)
         for runner in [*idle, *(runner for _, runner in under_way.values())]: runner.end()
 
 # %% ../../nbs/runs/execute.ipynb #execute-all
@@ -368,16 +373,19 @@ def run_all(
         else: jobs.append((name, notebook, outputs/name))
     untold = deque(name for name, *_ in jobs)
     with progress_bar(len(jobs), 'reproduce', unit='experiment') as bar:
-        with closing(_outcomes(jobs, workers, lambda names: bar.set_postfix_str(', '.join(names)))) as outcomes:
-            for done, outcome in outcomes:
-                ended[done] = outcome
-                bar.update()
-                while untold and untold[0] in ended:
-                    name = untold.popleft()
-                    why, lines = ended[name]
-                    if why: failed[name], lines = why, [f'FAILED: {why}']
-                    with bar.external_write_mode():
-                        for line in (f'\n{name}', *lines): say(line)
+        def tell(name):
+            why, lines = ended.pop(name)
+            if why: failed[name], lines = why, [f'FAILED: {why}']
+            with bar.external_write_mode():
+                for line in (f'\n{name}', *lines): say(line)
+        try:
+            with closing(_outcomes(jobs, workers, lambda names: bar.set_postfix_str(', '.join(names)))) as outcomes:
+                for done, outcome in outcomes:
+                    ended[done] = outcome
+                    bar.update()
+                    while untold and untold[0] in ended: tell(untold.popleft())
+        finally: # if it is broken off, some have ended before one that is named earlier
+            for name in [name for name in untold if name in ended]: tell(name)
         bar.set_postfix_str('')
     return failed, absent
 

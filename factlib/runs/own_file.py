@@ -12,10 +12,10 @@ from pathlib import Path
 
 from ..benchmarks.base import Benchmark, load
 from ..core.records import BadInput, DataFrame
-from ..evaluators.base import EvaluationError, summary
+from ..evaluators.base import EvaluationError, asks, summary
 from ..report.results import Experiment
 from .costs import absence_lines, absences
-from .judging import asks, evaluate_in, judges_for, names_in, say_languages, weighting, add_expected
+from .judging import add_expected, evaluate_in, judges_for, names_in, say_languages, weighting
 from .catalogue import needs_model
 from .parameters import chat_for, request_fields
 from ..text.words import language_code

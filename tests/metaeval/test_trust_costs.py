@@ -79,6 +79,28 @@ def test_who_is_worth_the_price():
     assert row.agreement == pytest.approx(agreement.opus) and row.against == 'gpt-4o'
     assert row.lead == pytest.approx(agreement.opus - agreement['gpt-4o'])
 
+def test_judges_that_cost_the_same_do_not_hold_each_other_back():
+    """Two cost nothing and are alike, two are the same judge's at one price and both better, a third costs as much and
+    is worse than they are."""
+    rng = np.random.default_rng(1)
+    human = rng.normal(size=400)
+    noisy = lambda sd: human + sd*rng.normal(size=400)
+    frame = pd.DataFrame(dict(doc=np.arange(400)//8, human=human, length=noisy(3), words=noisy(3), plain=noisy(.5),
+                              poor=noisy(2)))
+    frame['weighted'] = frame.plain + .05*rng.normal(size=400)
+    found = trust(frame, judge='length,words,plain,weighted,poor', group='doc',
+                  cost=dict(length=0, words=0, plain=999.7, weighted=999.7, poor=999.7))
+    table = found.tables['costs'].set_index('judge')
+    worth = dict(length='cheapest', words='cheapest', plain='yes', weighted='yes', poor='no')
+    assert table.worth.to_dict() == worth
+    assert table.agreement[:2].is_monotonic_decreasing and table.agreement[2:].is_monotonic_decreasing
+    best, other = table.index[:2]
+    headline, cheapest, alike, *lines = found.prices
+    assert headline.endswith(f'cost less): {best}, {table.index[2]} and {table.index[3]}.'), headline
+    assert cheapest.startswith(f'{best} is the cheapest: 0 a judgement') and alike.endswith(f'less: {other}.')
+    assert table.against[['plain', 'weighted']].isin(['length', 'words']).all()
+    assert lines[-1].startswith('poor (1,000), at the price of ') and 'is not worth it' in lines[-1], lines
+
 def test_alike_judges_are_hardly_ever_called_worth_more():
     called = 0
     for seed in range(60):

@@ -128,16 +128,36 @@ def test_a_model_costs_what_its_tokens_cost(prices, tmp_path):
     page = re.sub('<[^>]+>', '', (tmp_path/'out'/'index.html').read_text('utf-8'))
     assert said in page and ('0.004 EUR' if paid else '1,600 tokens') in page and 'Best for its price' in page
 
-def test_what_an_endpoint_does_not_count_costs_nobody_knows_what(tmp_path):
+def told_costs(benchmark, rows): return judged_scores(rows, benchmark).costs
+
+def test_what_an_endpoint_does_not_count_costs_nobody_knows_what():
     examples = two_answers(5)
     benchmark = Benchmark('answers', examples, 'label', '', good='true')
-    rows = judged(examples, 'rouge1', 'length')
-    asked = rows.evaluator == 'length'
+    rows = judged(examples, 'rouge1', 'length').replace(dict(evaluator=dict(length='faithfulness')))
+    asked = rows.evaluator == 'faithfulness'
     told = rows.assign(requests=asked*1, prompt_tokens=asked*10, completion_tokens=asked*2, uncounted=0)
     told.loc[told.example_id == '0true', ['uncounted', 'prompt_tokens']] = 1, 0
-    frame = judged_scores(told, benchmark).costs.frame
-    assert frame['length'].isna().tolist() == [True] + [False]*9 and set(frame['length'][1:]) == {12}
-    assert judged_scores(rows, benchmark).costs is None # nobody asked a model
-    again = told.assign(evaluator=told.evaluator.replace('rouge1', 'length (expected)'), requests=asked*1)
-    both = judged_scores(again, benchmark).costs.frame
-    assert both['length (expected)'].equals(both['length'].rename('length (expected)'))
+    frame = told_costs(benchmark, told).frame
+    assert frame.faithfulness.isna().tolist() == [True] + [False]*9 and set(frame.faithfulness[1:]) == {12}
+    assert set(frame.rouge1) == {0}
+    assert told_costs(benchmark, rows) is None # nobody asked a model
+    twin = told.replace(dict(evaluator=dict(rouge1='faithfulness (expected)'))).assign(requests=asked*1)
+    both = told_costs(benchmark, twin).frame
+    assert both['faithfulness (expected)'].equals(both.faithfulness.rename('faithfulness (expected)'))
+
+def test_what_runs_here_costs_nothing_and_what_was_not_asked_no_tokens():
+    "A small model of our own counts its tokens, and nobody pays them; a text without a source was no cheap one."
+    examples = two_answers(4)
+    benchmark = Benchmark('answers', examples, 'label', '', good='true')
+    rows = judged(examples, 'rouge1', 'length').replace(dict(evaluator=dict(length='surprisal')))
+    told = rows.assign(requests=(rows.evaluator == 'surprisal')*1, prompt_tokens=9, completion_tokens=0, uncounted=0)
+    assert told_costs(benchmark, told) is None
+    names = dict(rouge1='faithfulness')
+    asked = told.assign(evaluator=told.evaluator.replace(names), requests=1, prompt_tokens=1600)
+    unasked = (asked.evaluator == 'faithfulness') & asked.example_id.isin(['0true', '0false', '1true'])
+    malformed = (asked.evaluator == 'faithfulness') & (asked.example_id == '2true') # paid for all the same
+    asked.loc[unasked, ['value', 'requests', 'prompt_tokens']] = float('nan'), 0, 0
+    asked.loc[malformed, 'value'] = float('nan')
+    frame = told_costs(benchmark, asked).frame
+    assert frame.faithfulness.isna().sum() == 3 and set(frame.faithfulness.dropna()) == {1600}
+    assert set(frame.surprisal) == {0}
