@@ -271,7 +271,7 @@ def _judged_costs(judged, items, names, price):
     per_token = (1, 1) if price is None else (price.input/1e6, price.output/1e6)
     took = judged.prompt_tokens*per_token[0] + judged.completion_tokens*per_token[1]
     took = took.astype(float).where(judged.uncounted == 0).where(requests > 0, 0.)
-    took = took.where((requests > 0) | judged.value.notna() | judged.evaluator.isin(local))
+    took = took.where((requests > 0) | judged.value.notna())
     by_name = took.groupby([judged.evaluator, judged.example_id], sort=False).mean() # NaN only if all are
     # an expected score comes with the reply of its judge
     columns = {name: by_name[name.removesuffix(EXPECTED)].reindex(items).to_numpy() for name in names}

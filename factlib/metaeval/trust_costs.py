@@ -7,7 +7,6 @@ __all__ = ['COSTS', 'CHEAPEST', 'MEASURES', 'MOST_PRICED', 'cost_measure', 'cost
 
 # %% ../../nbs/metaeval/trust_costs.ipynb #trustcosts-imports
 import math
-from itertools import combinations
 
 import numpy as np
 
@@ -66,7 +65,7 @@ def cost_table(
     worst_last = lambda level: math.inf if level.estimate is None else -level.estimate
     order = sorted(means, key=lambda judge: (means[judge], worst_last(levels[judge])))
     tests = {(judge, other): agreement_lead(kind, sheet.judges[judge], sheet.judges[other], people, sheet.groups)
-             for judge, other in ((b, a) for a, b in combinations(order, 2))}
+             for i, judge in enumerate(order) for other in order[:i]}
     adjusted = dict(zip(tests, benjamini_hochberg([r.p for r in tests.values()])))
     rows, unit = [], sheet.file.costs.unit if sheet.file.costs else ''
     for judge in order:

@@ -182,7 +182,8 @@ CAPTIONS = dict(
     agreement='Each judge, floor and person against people, pooled over rows, with 95 % intervals by groups. '
               '"the others": a person against the mean of the other people, which is the ceiling.',
     costs='What judges cost and how far they agree with people, the cheapest first; lead: over the '
-          'cheaper one that is hardest to beat; worth: is it shown to agree better than all that cost less?',
+          'one that is hardest to beat, of the cheaper ones (or, where worth is no, of those of its own price, too); '
+          'worth: is it shown to agree better than all that cost less?',
     bias='Judge less people by system: rows of an item averaged first, then items, then systems.',
     habits='What each judge does besides judging; q: Benjamini-Hochberg over the tests of the judge.',
     bands="What the judge's scores mean: people's mean and the share of good texts, by bands.",

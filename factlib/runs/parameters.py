@@ -118,7 +118,7 @@ def check_parameters(
     names:dict, # The notebook's names and values: `globals()`
     **further, # The experiment's own parameters -> type
 )->dict: # Parameter -> value
-    "The parameters, checked: all there, none unknown, of the right type, `n` and `seed` not negative, `out` not empty."
+    "The parameters, checked: all there, none unknown, of the right type, no whole number negative, `out` not empty."
     types = LEADING | further
     if isinstance(names.get('request'), dict): names = names | dict(request=json.dumps(names['request']))
     for name in _unknown(names, types):
@@ -128,8 +128,7 @@ def check_parameters(
         value, kinds = names[name], (int, float) if kind is float else kind
         if not isinstance(value, kinds) or isinstance(value, bool) and kind is not bool: # True is no number
             raise BadInput(f'The parameter {name} has to be of type {kind.__name__}, not {value!r}.')
-    for name in ('n', 'seed'):
-        if names[name] < 0: raise BadInput(f'The parameter {name} is {names[name]}, but it can\'t be negative.')
+        if kind is int and value < 0: raise BadInput(f'The parameter {name} is {value}, but it can\'t be negative.')
     if not names['out'].strip():
         raise BadInput('The parameter out is empty: name the folder that is to hold the results.')
     if 'request' in types: request_fields(names['request'])
