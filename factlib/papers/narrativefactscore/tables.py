@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['TABLES', 'TOGETHER', 'WITHIN', 'READINGS', 'correlation_table', 'held_table', 'ablation_table', 'measured',
-           'quality_table', 'changes_table', 'version_examples', 'facts_table', 'verdict_counts', 'verdict_strips',
-           'versions_table', 'drafts_table', 'gains_table', 'steps_table', 'graph_table', 'edges_table', 'alias_table',
-           'work_table', 'break_even', 'latency_table', 'claims', 'narrativefactscore_audit', 'remarked',
-           'version_name']
+           'quality_table', 'changes_table', 'graph_effects', 'version_examples', 'facts_table', 'verdict_counts',
+           'verdict_strips', 'versions_table', 'drafts_table', 'gains_table', 'steps_table', 'graph_table',
+           'edges_table', 'alias_table', 'work_table', 'break_even', 'latency_table', 'claims',
+           'narrativefactscore_audit', 'remarked', 'version_name']
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-imports
 import json, math
@@ -274,6 +274,18 @@ def changes_table(
         for (dataset, measure), wide in _wide(scores) for a, b in _checked_pairs(scores, pairs) if {a, b} <= set(wide)]
     table = _as_numbers(rows, ['delta', 'ci_low', 'ci_high', 'dz', 'p'])
     return corrected(table, ['dataset', 'before', 'after'] if family == 'pair' else ()) if rows else table
+
+# %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-graph-effects
+def graph_effects(
+    scores:DataFrame, # From `measured`, with narrativefactscore and narrativefactscore_text
+)->DataFrame: # As `scores`; `measure` says who judged ("by rules", a model), `x` is missing if either is
+    "Scores with the graph minus those without it, summary by summary."
+    names, who = scores.measure.str.partition(', ')[0], scores.measure.str.partition(', ')[2]
+    each = scores.assign(measure=who)
+    text = each[names == 'narrativefactscore_text'].drop(columns=['variant', 'group'])
+    both = each[names == 'narrativefactscore'].merge(text, on=['dataset', 'measure', 'example_id'],
+                                                     suffixes=('', '_text'))
+    return both.assign(x=both.x - both.x_text).drop(columns='x_text')
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-versions
 def version_examples(

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from factlib.papers.narrativefactscore.findings import (correlation_finding, falsehood_finding, gain_findings,
-                                                        graph_findings, own_falsehood_finding, people_findings,
-                                                        refinement_finding)
-from factlib.papers.narrativefactscore.tables import ablation_table, changes_table, measured
+                                                        gap_findings, graph_findings, own_falsehood_finding,
+                                                        people_findings, refinement_finding)
+from factlib.papers.narrativefactscore.tables import ablation_table, changes_table, graph_effects, measured
 from sentences import joined, says
 
 def changes(low, high, q):
@@ -39,6 +39,11 @@ def test_the_papers_evaluator_comes_first(low, high, q, words):
     assert own_falsehood_finding(table) == '' # of factscore and rouge1
     table.loc[0, 'measure'] = 'narrativefactscore, by rules'
     assert own_falsehood_finding(table).startswith(words)
+    alone = pd.DataFrame([dict(before='original', after=a, measure='narrativefactscore, by rules', delta=d,
+                               ci_low=d - 1, ci_high=d + 1) for a, d in (('harmless', -15.6), ('false all', -6.8))])
+    assert 'true summary' not in own_falsehood_finding(table)
+    says(own_falsehood_finding(pd.concat([alone, table])), words, 'changes by −6.8 [−7.8, −5.8] points when all its '
+         'sentences are made false, by −15.6 [−16.6, −14.6] when it is edited harmlessly.')
     assert own_falsehood_finding(table.iloc[:0]) == ''
 
 @pytest.mark.parametrize('f1s, words',
@@ -93,6 +98,24 @@ def test_a_graph_that_changes_no_score_says_nothing():
                'whether it helps can\'t be told here.')
     assert 'rho with people' not in text
 
+@pytest.mark.parametrize('gain, words', [(-20., 'it helps.'), (20., 'it misleads.'),
+                                         (0., 'that it helps is not shown.')])
+def test_whether_the_graph_brings_false_and_harmless_apart(gain, words):
+    """Ten stories; without a graph the false summary is 10 below the harmless one, with it further by the gain and some
+    scatter whose mean is 0. Where one form has no score nothing is said of it."""
+    rows = []
+    for i in range(10):
+        for form, false in (('', 70 + gain + (i % 2*2 - 1)), ('_text', 70.)):
+            about = dict(dataset='s', group=f's{i}', measure=f'narrativefactscore{form}, by rules')
+            rows += [about | dict(variant='harmless', example_id=f's{i}/h', x=80.),
+                     about | dict(variant='false all', example_id=f's{i}/f', x=false)]
+    rows[1]['x'] = np.nan # the first false summary, with the graph
+    added = graph_effects(pd.DataFrame(rows))
+    assert len(added) == 20 and added.x.isna().sum() == 1
+    gaps = changes_table(added, [('harmless', 'false all')], family='pair', seed=0)
+    assert gaps.delta.tolist() == pytest.approx([gain + 1/9]) # nine stories, five of them 1 above
+    says(joined(gap_findings(gaps, added)), f's: the graph changes 9 of 19 scores', f'points (by rules), where below 0 helps; {words}')
+
 def test_correlations_are_those_of_the_table():
     row = dict(dataset='s', scored=9, spearman_low=-.1, spearman_high=.4)
     table = pd.DataFrame([row | dict(evaluator=e, spearman=rho)
@@ -100,6 +123,10 @@ def test_correlations_are_those_of_the_table():
     text = correlation_finding(table)
     says(text, 's, Spearman\'s rho with people\'s judgements: 0.16 [−0.10, 0.40] (narrativefactscore, by rules)', '(length)')
     assert 'rouge1' not in text
+    assert text.endswith('. None of them is shown to agree.')
+    table.loc[1, 'spearman_low'] = .2
+    assert correlation_finding(table).endswith('. Only length is shown to agree.')
+    assert correlation_finding(table.assign(spearman_low=.1)).endswith('(length).')
 
 @pytest.mark.parametrize('gone, words', [(2, '2 of 4 false edits (50 %) and 20 % of all words: a larger share'),
                                          (0, '0 of 4 false edits (0 %) and 20 % of all words: no larger share')])
