@@ -208,7 +208,7 @@ def _say_made(out):
 def _evaluate(path, names, out, at_least, page, prices, **options):
     "Judge, say what came out, and end with 1 (an evaluator failed) or 4 (too few scores)."
     from factlib.metaeval.matrix import small_matrix
-    from factlib.metaeval.trust import trust_judged
+    from factlib.trust.trust import trust_judged
     from factlib.runs.own_file import check_least, evaluate_file, too_few
     check_least(at_least)
     check_place(out)
@@ -278,7 +278,7 @@ def evaluate_own(path, names, out, model, base_url, request, weighted, columns, 
 # %% ../nbs/cli.ipynb #cli-trust
 def _say_trust(found, page):
     "What was taken for what, the decisions, the habits and the page."
-    from factlib.metaeval.trust import ITEMS
+    from factlib.trust.trust import ITEMS
     for line in dict.fromkeys([*found.said, *found.warnings]): click.echo(line)
     click.echo()
     for d in found.decisions.itertuples(): click.echo(f'{d.judge}, {d.use}: {d.decision.upper()}. {d.why}')
@@ -329,7 +329,7 @@ def trust_file(file, out, no_texts, as_json, **options):
     factlib trust scores.csv --out outputs/trust
     factlib trust scores.csv --judge gpt_score --human ann,bob --group document --need filter=.8 --out outputs/trust
     """
-    from factlib.metaeval.trust import trust, write_trust
+    from factlib.trust.trust import trust, write_trust
     from factlib.report.results import check_results
     check_results(check_place(out))
     found = trust(file, **options)

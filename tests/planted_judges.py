@@ -2,7 +2,7 @@
 import numpy as np
 import pandas as pd
 
-from factlib.benchmarks.score_files import Scale, ScoreFile
+from factlib.trust.scores import Scale, ScoreFile
 
 DOCUMENTS, TEXTS = 100, 8
 SYSTEMS = ['alpha-7b', 'beta-large', 'gamma', 'delta-2', 'epsilon', 'zeta-mini', 'eta', 'theta']

@@ -16,7 +16,7 @@ import rhythm
 
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = {'core': 1, 'text': 2, 'validity': 2, 'report': 2, 'llm': 3,
-          'perturb': 4, 'evaluators': 4, 'benchmarks': 5, 'metaeval': 6, 'runs': 6, 'papers': 7, 'apps': 7, 'cli_build': 8, 'cli': 9}
+          'perturb': 4, 'evaluators': 4, 'benchmarks': 5, 'metaeval': 6, 'trust': 6, 'runs': 6, 'papers': 7, 'apps': 7, 'cli_build': 8, 'cli': 9}
 # What stands lower and is kept out all the same: evaluators know nothing of damage nor of statistics, benchmarks hold
 # no statistics, report shows what it is given.
 APART = {('evaluators', 'perturb'), ('evaluators', 'validity'), ('perturb', 'validity'), ('benchmarks', 'validity'),

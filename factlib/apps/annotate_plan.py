@@ -18,7 +18,7 @@ from .annotate_forms import read_rows, whole_number
 from ..core.checks import check_choice, check_count
 from ..core.files import read_parquet
 from ..core.records import BadInput, DataFrame, is_missing
-from ..metaeval.trust import ABOUT_ITEMS, ITEMS
+from ..trust.trust import ABOUT_ITEMS, ITEMS
 from ..perturb.base import seeded
 
 # %% ../../nbs/apps/annotate_plan.ipynb #annotate_plan-names

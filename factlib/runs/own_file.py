@@ -54,7 +54,7 @@ def scores_table(
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-show
 def _show_decisions(run, found, figures):
-    "What the evaluators may be used for: a `metaeval.trust.Trust`."
+    "What the evaluators may be used for: a `trust.trust.Trust`."
     for place, sentence in enumerate(found.leads): run.finding(sentence, cell='', lead=max(100 - place, 2))
     for sentence in [*found.said, *found.warnings]: run.finding(sentence, cell='')
     captions = dict(decisions='What each evaluator may be used for, and why.',
@@ -138,7 +138,7 @@ def evaluate_file(
     request:str='', # JSON: fields of every request, see `runs.parameters.request_fields`
     weighted:bool=False, # Also expected scores, see `evaluators.expected`
     statistics=None, # `metaeval.matrix.small_matrix`
-    decide=None, # `metaeval.trust.trust_judged`
+    decide=None, # `trust.trust.trust_judged`
     language:str='', # Of the texts, as 'de' or 'German'; empty: it is decided on all of them
     api_key:str='', # Of the endpoint; empty: OPENAI_API_KEY
     **meanings, # columns, labels, good

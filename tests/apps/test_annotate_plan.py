@@ -14,7 +14,7 @@ from factlib.apps.annotate import assign, serve
 from factlib.apps.annotate_plan import chances, results_rows, systematic
 from factlib.apps.annotate_store import label_rows
 from factlib.core.records import BadInput
-from factlib.metaeval.trust import trust, write_trust
+from factlib.trust.trust import trust, write_trust
 from factlib.validity.calibration import calibrated_mean
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import factlib
-from factlib.core.moved import MOVED
+from factlib.core.moved import MOVED, STILL_PUBLIC
 
 PACKAGE = Path(factlib.__file__).parent
 
-@pytest.mark.parametrize('old', sorted(MOVED))
+@pytest.mark.parametrize('old', sorted(MOVED.keys() - {name.removeprefix('factlib.') for name in STILL_PUBLIC}))
 def test_an_old_name_gives_the_room_itself_and_says_where_it_is_now(old):
     "One module, whichever name is used first: else there were two registries."
     sys.modules.pop(f'factlib.{old}', None)
@@ -19,6 +19,12 @@ def test_an_old_name_gives_the_room_itself_and_says_where_it_is_now(old):
     with pytest.warns(FutureWarning, match=f'factlib.{MOVED[old]}'):
         assert importlib.import_module(f'factlib.{old}') is new
     assert new.__name__ == new.__spec__.name == f'factlib.{MOVED[old]}'
+
+@pytest.mark.parametrize('old', sorted(STILL_PUBLIC))
+def test_an_address_that_is_promised_answers_without_a_warning(old):
+    code = f'import {old} as found; print(found.__name__)'
+    run = subprocess.run([sys.executable, '-W', 'error', '-c', code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == f'factlib.{MOVED[old.removeprefix("factlib.")]}'
 
 def test_an_old_name_that_is_used_first_gives_the_same_class():
     code = ('from factlib.runs.judges import judges_for as old; from factlib.runs.judging import judges_for; '
