@@ -10,7 +10,7 @@ __all__ = ['eval_samples', 'inspect_row', 'deepeval_row', 'log_rows', 'inspect_r
 import json, struct, zipfile, zlib
 from pathlib import Path
 
-from .roles import some_names
+from .names import some_names
 from ..core.files import MOST_TABLE, decoded, parse_json, read_parquet
 from ..core.records import BadInput, DataFrame
 

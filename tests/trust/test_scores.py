@@ -58,7 +58,7 @@ def test_one_table_in_every_format(written, name, content):
     assert (scores.judges, scores.humans, scores.clustered) == (('gpt4',), ('human',), 'doc')
     assert values(scores, 'gpt4') == [1, 2, 5, 4] and values(scores, 'human') == [2, 2, 4, 5]
     assert list(scores.frame.item) == ['a', 'b', 'c', 'd'] and list(scores.frame.row) == [1, 2, 3, 4]
-    assert scores.odd.empty and str(scores.scale) == 'number, 2 to 5'
+    assert scores.odd.empty and str(scores.scale) == 'number, 1 to 5'
 
 
 def test_a_frame_is_read_and_left_alone():
