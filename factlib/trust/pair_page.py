@@ -116,7 +116,7 @@ PAIR_METHODS = (
     "Place: with both orders McNemar's exact test. With one order place, length and own texts: the slope of the "
     "verdict with people's held constant, of which one person is the other's instrument; with one person, shown only "
     "if people's slope with the judge's held constant goes the other way. All tests of one judge are corrected "
-    'together (Benjamini & Hochberg 1995, 5 %).',
+    'together (Benjamini & Hochberg 1995, 2 %), and less than 5 points are no habit.',
     'Sources: Bradley & Terry 1952, Ford 1957 (when strengths exist), Zheng et al. 2023 (both orders), Calderon et al. '
     '2025 (replace), McCarthy 1969 (balanced halves).')
 

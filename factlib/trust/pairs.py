@@ -4,12 +4,12 @@
 
 # %% auto #0
 __all__ = ['OUTCOMES', 'MOST_FREQUENT', 'ALWAYS_FIRST', 'LONGER', 'SHORTER', 'MOST_VALUES', 'VALUES', 'MOST_STRENGTHS',
-           'PAIR_USES', 'PAIR_HABITS', 'PAIR_AGREEMENT', 'WIN_RATES', 'STRENGTHS', 'CONFUSION', 'STRATA', 'ORDERS',
-           'PARTED', 'majority', 'VerdictMatrix', 'verdict_matrix', 'kappa_within', 'untied_accuracy',
-           'baseline_accuracies', 'agree_decision', 'by_text', 'win_rate', 'strengths_of', 'strengths_correlation',
-           'rank_decision', 'strengths_by_judge', 'replace_decision', 'pair_needs', 'pair_uses', 'decide_pairs',
-           'pair_favour', 'pair_habits', 'pair_agreement', 'win_rates', 'strength_table', 'confusion',
-           'agreement_by_stratum', 'order_table', 'parted_pairs', 'ComparisonTrust', 'compare']
+           'PAIR_USES', 'LEAST_FAVOR', 'FALSE_SHARE', 'PAIR_HABITS', 'PAIR_AGREEMENT', 'WIN_RATES', 'STRENGTHS',
+           'CONFUSION', 'STRATA', 'ORDERS', 'PARTED', 'majority', 'VerdictMatrix', 'verdict_matrix', 'kappa_within',
+           'untied_accuracy', 'baseline_accuracies', 'agree_decision', 'by_text', 'win_rate', 'strengths_of',
+           'strengths_correlation', 'rank_decision', 'strengths_by_judge', 'replace_decision', 'pair_needs',
+           'pair_uses', 'decide_pairs', 'pair_favour', 'pair_habits', 'pair_agreement', 'win_rates', 'strength_table',
+           'confusion', 'agreement_by_stratum', 'order_table', 'parted_pairs', 'ComparisonTrust', 'compare']
 
 # %% ../../nbs/trust/pairs.ipynb #trustpairs-imports
 from dataclasses import dataclass, replace
@@ -274,9 +274,9 @@ def _two_systems(matrix, judge, near):
     r = win_rate(matrix, keep(x - y), system, (-1, 1))
     kappa = agreement_figures(keep(x), keep(y), matrix.groups, 'nominal').get('kappa', Result(None))
     wins = lambda rate: f'{rate.estimate*n:,.12g} of {_counted(n, "pair")}'
-    text = (f'People prefer {name} to {other} in {wins(theirs)} ({in_percent(theirs)}, ties half), the judge in '
-            f'{mine.estimate*n:,.12g} ({in_percent(mine)}): {_points(r)} points apart; within {100*near:g} either way '
-            'was asked for')
+    text = (f'People prefer {name} to {other} in {wins(theirs)} (win rate {in_percent(theirs)}, ties half), the '
+            f'judge in {mine.estimate*n:,.12g} ({in_percent(mine)}), so its win rate is off by {_points(r)} points; within '
+            f'{100*near:g} either way was asked for')
     turned = theirs.low is not None and mine.high is not None and theirs.low > .5 > mine.high
     if r.low is None: decision, more = NOT_YET, f'it rests on one {_unit(matrix)}, which says nothing of others'
     elif turned: decision, more = NO, 'the judge puts the two the other way round'
@@ -451,6 +451,8 @@ def decide_pairs(
     return pd.DataFrame(rows, columns=list(DECISIONS)).astype(dict.fromkeys(('estimate', 'low', 'high'), float))
 
 # %% ../../nbs/trust/pairs.ipynb #trustpairs-habits
+LEAST_FAVOR = .05 # How much more often a text has to win
+
 def pair_favour(
     matrix:VerdictMatrix,
     verdicts:np.ndarray, # The judge's
@@ -460,10 +462,7 @@ def pair_favour(
     both_sides = lambda v: np.concatenate([v, 1 - v])
     humans = [both_sides(h) for h in matrix.humans.values()]
     halves = split_people(humans) if len(humans) > 1 else None
-    mean = np.nanmean if len(humans) > 1 else None
-    people = both_sides(matrix.people) if mean is None else np.where(
-        np.isnan(both_sides(matrix.people)), np.nan, _mean_verdict(humans))
-    r = favour(both_sides(verdicts), people, np.concatenate([x, -x]), np.tile(matrix.groups, 2), halves)
+    r = favour(both_sides(verdicts), _mean_verdict(humans), np.concatenate([x, -x]), np.tile(matrix.groups, 2), halves)
     return replace(r, n=r.n//2, asked=r.asked//2)
 
 def _mean_verdict(columns):
@@ -498,13 +497,14 @@ def _place(matrix, judge):
     both = ~np.isnan(x) & ~np.isnan(matrix.people)
     r = pair_favour(matrix, x, np.where(both, .5, np.nan))
     if r.estimate is None: return _Habit('place', needs=f'verdicts that vary ({r.note})')
-    side = 'first' if r.estimate > 0 else 'second'
+    points = round(100*abs(r.estimate))
+    more = f'{points} points more often in {"first" if r.estimate > 0 else "second"} place'
     text = (f'{_share_of(x[both], 1):.0%} of its verdicts name the first text, {_share_of(matrix.people[both], 1):.0%} '
-            f"of people's; at the same verdict of people a text wins {100*abs(r.estimate):.0f} points more often in "
-            f'{side} place')
+            f"of people's; at the same verdict of people a text wins "
+            f"{more if points else 'equally often in either place'}")
     alone = _always_first(matrix)
     if alone: text += f' (or because it is from {alone}, which always stands first: this file can\'t tell)'
-    return _Habit('place', f'{text}.', result=r, p=r.p)
+    return _Habit('place', f'{text}.', result=r, p=r.p, rule=abs(r.estimate) >= LEAST_FAVOR)
 
 def _consistency(matrix, judge):
     x, swapped = matrix.file.judges[judge], matrix.file.swapped.get(judge)
@@ -532,7 +532,8 @@ def _own_texts(matrix, judge):
     rates = [win_rate(matrix, np.where(both, v, np.nan), at).estimate for v in (x, matrix.people)]
     shown = apart.p is not None and r.p is not None and apart.estimate*r.estimate > 0
     return _Habit('own texts', f'its own texts ({own}) win {rates[0]:.0%} of {_counted(int(both.sum()), "pair")} by '
-                  f'the judge, {rates[1]:.0%} by people.', result=apart, p=max(r.p, apart.p) if shown else 1.)
+                  f'the judge, {rates[1]:.0%} by people.', result=apart, p=max(r.p, apart.p) if shown else 1.,
+                  rule=abs(apart.estimate) >= LEAST_FAVOR)
 
 def _length(matrix, judge):
     if matrix.lengths is None: return _Habit('length', needs='columns with the two texts')
@@ -545,12 +546,15 @@ def _length(matrix, judge):
     shares = [np.mean(v[both] == longer) for v in (x, matrix.people)]
     return _Habit('length', f'it names the longer text on {shares[0]:.0%} of {_counted(int(both.sum()), "pair")}, '
                   f'people on {shares[1]:.0%}; at the same verdict of people a text twice as long wins '
-                  f'{100*abs(r.estimate):.0f} points {more} often.', result=r, p=r.p)
+                  f'{100*abs(r.estimate):.0f} points {more} often.', result=r, p=r.p,
+                  rule=abs(r.estimate) >= LEAST_FAVOR)
 
 def _ties(matrix, judge):
     x = matrix.file.judges[judge]
     both = ~np.isnan(x) & ~np.isnan(matrix.people)
-    mine, theirs = (np.where(both, v == .5, np.nan) for v in (x, matrix.people))
+    # of single people, since of two that part the verdict is a tie, too
+    ties = _mean_verdict([np.where(np.isnan(h), np.nan, h == .5) for h in matrix.humans.values()])
+    mine, theirs = np.where(both, x == .5, np.nan), np.where(both, ties, np.nan)
     if both.sum() < 10: return _Habit('ties', needs='ten pairs with both verdicts')
     shares = np.nanmean(mine), np.nanmean(theirs)
     text = f'it says tie on {shares[0]:.0%} of {_counted(int(both.sum()), "pair")}, people on {shares[1]:.0%}.'
@@ -560,11 +564,12 @@ def _ties(matrix, judge):
     share = interval(np.mean, mine, groups=matrix.groups, limits=(0, 1))
     return _Habit('ties', text, result=share, p=r.p if beyond else 1. if r.p is not None else None, rule=beyond)
 
+FALSE_SHARE = .02 # Of the habits that are found
 PAIR_HABITS = (_place, _consistency, _own_texts, _length, _ties)
 
 def pair_habits(
     matrix:VerdictMatrix,
-    level:float=.05, # Of the false discoveries of each judge
+    level:float=FALSE_SHARE, # Of the false discoveries of each judge
 )->DataFrame: # One row a judge and habit
     """Test what each judge does besides judging.
 
