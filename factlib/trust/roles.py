@@ -88,7 +88,7 @@ class Looked:
     def __init__(self,
         frame:DataFrame, # Table of raw columns
     ):
-        self.frame, self._scores, self._texts = frame, {}, {}
+        self.frame, self._scores, self._texts, self.compared = frame, {}, {}, frozenset()
 
     def __getattr__(self, name): return getattr(self.frame, name)
     def __getitem__(self, name): return self.frame[name]
@@ -103,7 +103,10 @@ class Looked:
         name:str, # Name of a column
         named:bool=False, # Is it known to be a score by its name?
     )->bool:
-        "Tell whether a column could hold scores."
+        "Tell whether a column could hold scores, or the names of systems that are compared."
+        if self.compared and not is_beside(name):
+            cells = self.frame[name].dropna().iloc[:_SAMPLE].map(str).str.casefold().str.strip()
+            if len(cells) and cells.isin(self.compared).any() and cells[~cells.isin(self.compared)].nunique() <= 3: return True
         if (name, named) not in self._scores: self._scores[name, named] = is_score(self.frame[name], name, named)
         return self._scores[name, named]
 
@@ -697,7 +700,10 @@ def _item_roles(frame, flags, known, given, roles):
     judges, humans, columns = _by_form(known, frame, *given)
     others, more, notes = find_others(frame, flags.others, known, (*judges, *humans))
     taken = {c for own in others.values() for c in own} | {cost for _, cost in cost_parts(flags.cost, frame.columns)}
-    pair, texts = find_sides(frame, taken - set(others.get('system', ())))
+    pair, texts = find_sides(frame, taken - {*others.get('system', ()), *others.get('text', ()), *others.get('source', ())})
+    if pair: frame.compared = frozenset(str(x).casefold().strip() for c in pair for x in frame[c].dropna().unique()[:100])
+    for role in [role for role in ('system', 'text', 'source') if others.get(role, ('',))[0] in (*pair, *texts)]:
+        others, more = {r: own for r, own in others.items() if r != role}, [c for c in more if c.role != role]
     if not (judges and humans):
         found = find_scorers(frame, judges, humans, {*taken, *pair, *texts})
         judges, humans, columns = tuple(found[0]), tuple(found[1]), [*columns, *found[2]]

@@ -10,6 +10,7 @@ import ast, re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .comparisons import comparisons, names_winner, verdict_columns
 from .cost_columns import Costs, read_costs
 from .names import is_beside, name_words, names_of, some_names
 from .roles import ColumnRole, Flags, NoScorers, Roles, is_score, is_text, read_roles
@@ -379,6 +380,8 @@ def _score_file(table, roles, reading, score, criterion=''):
     roles = wide.roles
     names = [*roles.humans, *roles.judges] # a scale has the labels as people write them
     cells = [read_cells(wide.frame[name], name, table.comma, blank=name not in roles.rated) for name in names]
+    if all(c.numbers is None for c in cells[:len(roles.humans)]) or roles.pair or roles.texts or names_winner(names):
+        if read := verdict_columns(wide.frame, roles): return _comparisons(table, wide, read, criterion)
     codes, scales = code_columns(cells, reading.order)
     columns = one_scale(Columns(codes, scales), roles.humans, read_scale_flag(reading.scale))
     columns = put_on_steps(columns, roles.humans[0])
@@ -398,6 +401,14 @@ def _score_file(table, roles, reading, score, criterion=''):
     name = f'{table.name}, {criterion}' if criterion else table.name
     return ScoreFile(name, frame, roles.judges, roles.humans, columns.scales[roles.humans[0]], columns.scales, roles.frame(), odd,
                      tuple(said), clustered, 'group' in roles.others, costs, tuple(map(_stratum_name, roles.strata)), columns.mixed, cut)
+
+def _comparisons(table, wide, read, criterion):
+    "A table as comparisons."
+    import pandas as pd
+    about, more = _about(wide, table.comma, pd.Series(True, wide.frame.index))
+    clustered, notes = _cluster_note(wide)
+    name = f'{table.name}, {criterion}' if criterion else table.name
+    return comparisons(name, wide.frame, wide.roles, about, read, clustered, (*wide.roles.lines(), *table.said, *wide.roles.notes, *notes, *more))
 
 def _shared_judges(columns, names):
     "Raters of one column share their scale."
@@ -460,7 +471,7 @@ def read_criteria(
     order:str|None=None, # Order of labels, "poor < fair = ok < good"; None: as known, or none
     scale:str|None=None, # Possible scores, '0..100' or COLUMN=1..10; None: as seen, with round ends
     good:str|None=None, # Human scores that are good, '>=4' or labels; None: half of the texts
-)->dict: # Criterion -> `ScoreFile`; '' where the file has one criterion
+)->dict: # Criterion -> `ScoreFile` or `trust.verdicts.Comparisons`; '' where the file has one criterion
     """Read scores of judges and people from a file that nobody prepared. '' for a role: there is none.
     Raises BadInput, which names the option to use, for what can't be read or could be two things."""
     check_choice(higher, ('better', 'worse'), 'higher')
