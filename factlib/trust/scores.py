@@ -36,6 +36,8 @@ class ScoreFile:
     clustered: str     # '', or the column by which the rows seem to be clustered though no group is given
     group_given: bool  # Is there a group?
     costs: Costs|None = None # What judgements cost; None: it is not known
+    strata: tuple = () # Columns of few values, such as a data set: in the frame, too, under their names
+    mixed: str = ''    # A sentence if people's columns are not on one scale, with the remedy; empty: they are
 
 # %% ../../nbs/trust/scores.ipynb #score_files-items
 def _as_texts(column):
