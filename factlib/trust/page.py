@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['MOST_DRAWN', 'MOST_PANELS', 'MOST_SYSTEMS_DRAWN', 'TITLES', 'MOST_ROWS', 'MOST_TEXT', 'ON_PAPER', 'CAPTIONS',
            'METHODS', 'shown_figure', 'agreement_figure', 'reliability_figure', 'band_figure', 'bias_figure',
-           'page_html', 'trust_figures', 'embedded']
+           'decision_number', 'table_html', 'asked_uses', 'page_html', 'trust_figures', 'embedded']
 
 # %% ../../nbs/trust/page.ipynb #trustpage-imports
 import base64
@@ -273,8 +273,10 @@ def _besides(trust, judge, use):
             f'people, to those of all systems {format_number(whole.bias.iloc[0], 2)}')
     return f'{told[:1].upper()}{told[1:]}.' if told else ''
 
-def _in_short(d):
-    "The figure of a decision, for the first table; '' if there is none."
+def decision_number(
+    d, # A row of decisions
+)->str: # '' if there is none
+    "Return the figure of a decision, for the first table."
     if is_missing(d.estimate) or d.use == 'replace': return ''
     return format_estimate(d.estimate, None if is_missing(d.low) else (d.low, d.high), 2)
 
@@ -300,7 +302,7 @@ def _by_values(trust):
     table = trust.tables.get('strata')
     if table is None: return None
     rows = [dict(value=value, judge=judge, n=int(own.n.max()),
-                 cells=[dict(decision=d.decision, number=_in_short(d)) for d in own.itertuples()])
+                 cells=[dict(decision=d.decision, number=decision_number(d)) for d in own.itertuples()])
             for (value, judge), own in table.groupby(['value', 'judge'], sort=False)]
     return dict(name=table.stratum.iloc[0], rows=rows)
 
@@ -313,7 +315,7 @@ def _decisions(trust):
                  for h in habits[habits.found == True].itertuples()]
         behind = {use: table if len(trust.tables.get(table, ())) else 'decisions' for use, table in _BEHIND.items()}
         decisions = [dict(use=d.use, decision=d.decision, why=d.why, more=_besides(trust, name, d.use),
-                          table=behind[d.use], number=_in_short(d)) for d in own.itertuples()]
+                          table=behind[d.use], number=decision_number(d)) for d in own.itertuples()]
         judges.append(dict(name=name, number=number, decisions=decisions, habits=found,
                            tested=int(habits.found.notna().sum())))
     return judges
@@ -362,6 +364,25 @@ def _shown(name, cut, rows, caption, digits=3):
     note = f'The first {MOST_ROWS} of {rows:,} rows.' if rows > MOST_ROWS else ''
     return dict(name=name, html=to_html(cut, digits, caption=caption), note=note, long=len(cut) > ON_PAPER)
 
+def table_html(
+    name:str, # Its anchor, and its file's
+    table:DataFrame,
+    caption:str,
+    digits=3, # Decimals, see `report.tables.to_html`
+)->dict: # For a template
+    "Return a table as a page shows it: estimates with intervals, without empty columns and rows after `MOST_ROWS`."
+    cut = table.head(MOST_ROWS)
+    cut = cut.drop(columns=[c for c in cut if cut[c].isna().all()])
+    digits = {c: format_p for c in cut if c in ('p', 'q', 'p_holm')} if digits == 3 else digits
+    return _shown(name, _with_intervals(cut), len(table), caption, digits)
+
+def asked_uses(
+    uses, # Names
+    needs:dict, # Use -> what is asked for
+)->list: # Dicts: use, title, asked
+    "Return the heads of the table of decisions."
+    return [dict(use=use, title=TITLES[use], asked=_ASKED[use].format(needs[use])) for use in uses]
+
 def _tables(trust):
     "All tables as HTML, the longest cut."
     shown = []
@@ -399,18 +420,19 @@ def page_html(
     trust, # A `trust.Trust`
     figures:list, # Dicts: name, data (of a PNG as an address), caption, table
     linked:bool=False, # Does it stand in a folder with `tables` and `figures`?
-    more:dict|None=None, # Besides: `alarms`, `lines` (sentences), `tables` (name -> table, caption); None: nothing
+    more:dict|None=None, # `alarms`, `lines` (sentences), `tables` (name -> table, caption), `up` (an address); None
 )->str: # HTML
     "The page as one file."
     import jinja2
     from factlib import __version__
     template = shipped('data/trust.html.jinja').read_text(encoding='utf-8')
-    uses = [dict(use=use, title=TITLES[use], asked=_ASKED[use].format(trust.needs[use])) for use in trust.uses]
-    besides = dict(alarms=[], lines=[], tables={}) | (more or {})
+    uses = asked_uses(trust.uses, trust.needs)
+    besides = dict(alarms=[], lines=[], tables={}, up='') | (more or {})
     besides['tables'] = [_shown(name, table.head(MOST_ROWS), len(table), caption)
                          for name, (table, caption) in besides['tables'].items()]
     given = ', '.join(f'{use}={trust.needs[use]:g}' for use in trust.uses)
     return whole_characters(jinja2.Environment(autoescape=True, trim_blocks=False).from_string(template).render(
+        css=shipped('data/trust.css').read_text(encoding='utf-8'),
         version=__version__, generator=GENERATOR, file=trust.file.name, counts=trust.counts, warnings=trust.warnings,
         uses=uses, judges=_decisions(trust), by=_by_values(trust), prices=trust.prices,
         criteria=f'Asked for: {given}; --need sets it.', figures=figures, floors=_floors(trust),

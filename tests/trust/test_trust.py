@@ -201,7 +201,7 @@ def ranked(systems):
     rng = np.random.default_rng(0)
     system = np.arange(200) % systems
     people = np.clip(np.rint(3 + rng.normal(0, 1, 200) + .8*(system - (systems - 1)/2)), 1, 5)
-    judge = np.where(np.arange(200) == 100, 3, people) # all but a copy
+    judge = np.where(np.arange(200) == 100, people % 5 + 1, people) # all but a copy
     frame = pd.DataFrame(dict(system=[f's{k}' for k in system], judge=judge, human=people,
                               text=['word '*(5 + k) for k in system]))
     return decide(score_matrix(read_scores(frame, judge='judge', human='human')), ('rank',)).iloc[0]
