@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from ..core.records import DataFrame, is_missing
-from .agreement import agreement_lead, correlation, filter_auc
-from .matrix import Sheet
+from .agreement import agreement_lead, correlation, filter_auc, pooled_labels
+from .matrix import ScoreMatrix
 from ..report.figures.style import INK, MUTED, category_ticks, compose, panel_grid, shown_label, styled
 from ..report.tables import format_estimate, format_number, format_p
 from ..report.words import listed
@@ -30,11 +30,11 @@ def cost_measure(
     "By which figure judges are compared."
     return 'auc' if kind == 'binary' else 'accuracy' if kind == 'nominal' else 'spearman'
 
-def _agreement(sheet, x, kind):
+def _agreement(x, people, groups, kind):
     "The figure of one judge."
-    if kind == 'auc': return filter_auc(x, sheet.good, sheet.groups)
-    if kind == 'spearman': return correlation(kind, x, sheet.people, sheet.groups)
-    return accuracy(x, sheet.people, sheet.groups)
+    if kind == 'auc': return filter_auc(x, people, groups)
+    if kind == 'spearman': return correlation(kind, x, people, groups)
+    return accuracy(x, people, groups)
 
 def _worth(tests, same):
     "yes, no or not yet, from the tests against all judges that cost no more: lead, q, other judge, is that cheaper?"
@@ -46,7 +46,7 @@ def _worth(tests, same):
     return 'yes' if sum(lead > 0 and cheaper for lead, cheaper in shown) == cheaper_ones else 'not yet'
 
 def cost_table(
-    sheet:Sheet, # From `trust.matrix.sheet`
+    matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
 )->DataFrame: # One row a judge whose cost is known, the cheapest first; empty without costs
     """What judges cost and how far they agree with people.
 
@@ -58,25 +58,30 @@ def cost_table(
     - worth: 'cheapest' (perhaps of several, the best first), or is it shown to agree better than all that cost less?
       yes; no, if one that costs no more is shown to agree better, or a cheaper one says the same; not yet"""
     import pandas as pd
-    kind = cost_measure(sheet.scale.kind)
-    people = sheet.good if kind == 'auc' else sheet.people
-    means = {judge: float(np.nanmean(x)) for judge, x in sheet.costs.items() if not np.isnan(x).all()}
-    levels = {judge: _agreement(sheet, sheet.judges[judge], kind) for judge in means}
+    kind = cost_measure(matrix.scale.kind)
+    places, people = np.arange(len(matrix.people)), matrix.good if kind == 'auc' else matrix.people
+    if kind == 'accuracy': people, places = pooled_labels(matrix) # each label of a person counts
+    groups, scores = matrix.groups[places], {judge: x[places] for judge, x in matrix.judges.items()}
+    for judge in scores: # what can't be held against people
+        if not (matrix.comparable(judge) if kind == 'accuracy' else matrix.is_ordered(judge)):
+            scores[judge] = np.full(len(groups), np.nan)
+    means = {judge: float(np.nanmean(x)) for judge, x in matrix.costs.items() if not np.isnan(x).all()}
+    levels = {judge: _agreement(scores[judge], people, groups, kind) for judge in means}
     worst_last = lambda level: math.inf if level.estimate is None else -level.estimate
     order = sorted(means, key=lambda judge: (means[judge], worst_last(levels[judge])))
-    tests = {(judge, other): agreement_lead(kind, sheet.judges[judge], sheet.judges[other], people, sheet.groups)
+    tests = {(judge, other): agreement_lead(kind, scores[judge], scores[other], people, groups)
              for i, judge in enumerate(order) for other in order[:i]}
     adjusted = dict(zip(tests, benjamini_hochberg([r.p for r in tests.values()])))
-    rows, unit = [], sheet.file.costs.unit if sheet.file.costs else ''
+    rows, unit = [], matrix.file.costs.unit if matrix.file.costs else ''
     for judge in order:
-        x = sheet.judges[judge]
+        x = matrix.judges[judge]
         own = [(r, adjusted[a, b], b, means[b] < means[judge]) for (a, b), r in tests.items() if a == judge]
-        same = any(cheaper and np.array_equal(x, sheet.judges[other], equal_nan=True) for *_, other, cheaper in own)
+        same = any(cheaper and np.array_equal(x, matrix.judges[other], equal_nan=True) for *_, other, cheaper in own)
         worth = _worth(own, same)
         known = [test for test in own if test[0].estimate is not None and (test[3] or worth == 'no')]
         r, q, against, _ = min(known, key=lambda test: float(test[0]), default=(None,)*4)
         level = levels[judge]
-        rows.append((judge, int((~np.isnan(x) & ~np.isnan(people)).sum()), means[judge], unit, kind,
+        rows.append((judge, len(np.unique(places[~np.isnan(scores[judge] + people)])), means[judge], unit, kind,
                      level.estimate, level.low, level.high, against,
                      *((r.estimate, r.low, r.high) if r else (None,)*3), q, worth))
     numbers = ['cost', 'agreement', 'low', 'high', 'lead', 'lead_low', 'lead_high', 'q']

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['MOST_DRAWN', 'MOST_PANELS', 'MOST_SYSTEMS_DRAWN', 'TITLES', 'MOST_ROWS', 'MOST_TEXT', 'ON_PAPER', 'CAPTIONS',
            'METHODS', 'shown_figure', 'agreement_figure', 'reliability_figure', 'band_figure', 'bias_figure',
-           'page_html', 'trust_figures', 'embedded']
+           'decision_number', 'table_html', 'asked_uses', 'page_html', 'trust_figures', 'embedded']
 
 # %% ../../nbs/trust/page.ipynb #trustpage-imports
 import base64
@@ -18,6 +18,7 @@ from ..core.records import DataFrame, is_missing
 from .agreement import OTHERS, PEOPLE, filter_auc
 from .costs import MOST_PRICED, cost_figure
 from .matrix import CONSTANT
+from .strata import auc_alone
 from .uses import ALL_ROWS, ALL_SYSTEMS
 from ..report.figures.style import INK, MUTED, category_ticks, compose, figure_bytes, palette
 from ..report.figures.style import panel_grid, shown_label, styled
@@ -121,7 +122,8 @@ def band_figure(
         ax.bar(own.index, own.good.fillna(0), color='#BBD7EA', width=.78)
         known = own[own.good_low.notna()]
         ax.vlines(known.index, known.good_low, known.good_high, color='#0072B2', linewidth=2)
-        label = lambda row: f'{row["from"]:.3g}' if row['from'] == row['to'] else f'{row["from"]:.3g}–{row["to"]:.3g}'
+        shown = lambda x: x if isinstance(x, str) else f'{x:.3g}'
+        label = lambda row: '–'.join(dict.fromkeys(shown(row[end]) for end in ('from', 'to')))
         narrow = len(own) > 4 and len(panels) > 1
         ax.set_xticks(own.index, [label(row) for _, row in own.iterrows()], fontsize=7 if narrow else 8.5,
                       rotation=30 if narrow and any(own['from'] != own['to']) else 0)
@@ -170,15 +172,25 @@ def bias_figure(
                    'Points above 0: higher than people. Lines: 95 % intervals by groups.')
 
 # %% ../../nbs/trust/page.ipynb #trustpage-html
-TITLES = dict(rank='rank systems', filter='filter texts', mean='state a mean', replace='replace a person')
+TITLES = dict(rank='rank systems', filter='filter texts', mean='state a mean', agree='label like people',
+              replace='replace a person')
 _ASKED = dict(rank='{:g} of pairs in order', filter='AUC above {:g}', mean='off by less than {:g} of the scale',
-              replace='discount {:g}')
-_BEHIND = dict(rank='bias', filter='thresholds', mean='means', replace='agreement')
+              agree='kappa above {:g}', replace='discount {:g}')
+_BEHIND = dict(rank='bias', filter='thresholds', mean='means', agree='classes', replace='agreement')
 MOST_ROWS, MOST_TEXT, ON_PAPER = 200, 600, 25 # the last stands in the template, too
 
 CAPTIONS = dict(
     decisions='Each judge and use: the figure (rank: share of pairs of systems in order; filter: AUC; mean: bias in '
-              'points; replace: advantage in the Alternative Annotator Test) with its 95 % interval by groups.',
+              "points; agree: Cohen's kappa; replace: advantage in the Alternative Annotator Test) with its 95 % "
+              'interval by groups.',
+    strata='The decisions for each value of a column of few values, by the same rules.',
+    within='Columns of few values. alone: AUC (filter) or accuracy (agree) of the column by itself, each row judged by '
+           'other groups; then what the judge reaches within its values: pairs of systems in order (rank), kappa '
+           '(classes), else AUC, with 95 % intervals by groups.',
+    classes='Each class. caught: of the texts that people call so, the share that the judge calls so (recall); '
+            'false alarms: of the texts that the judge calls so, the share that people call otherwise (1 - precision); '
+            '95 % intervals by groups; each label of a person counts.',
+    confusion="What the judge calls the texts of each class, the most frequent pair first.",
     agreement='Each judge, floor and person against people, pooled over rows, with 95 % intervals by groups. '
               '"the others": a person against the mean of the other people, which is the ceiling.',
     costs='What judges cost and how far they agree with people, the cheapest first; lead: over the '
@@ -199,7 +211,8 @@ CAPTIONS = dict(
 def _stopped(rows):
     "What thresholds would do."
     which = dict(best='the best cut here', given='as asked')
-    told = [f'stopping all below {t.threshold:.3g} ({which[t.which]}) catches {t.caught:.0%} of the bad texts and '
+    shown = lambda x: repr(x) if isinstance(x, str) else f'{x:.3g}'
+    told = [f'stopping all below {shown(t.threshold)} ({which[t.which]}) catches {t.caught:.0%} of the bad texts and '
             f'{t.stopped:.0%} of the good ones' for t in rows.itertuples()]
     return '; '.join(told)
 
@@ -218,13 +231,29 @@ def _stated(row):
 
 def _among_people(trust, judge):
     "How far a judge agrees with people, and people with each other."
-    table, (column, words) = trust.tables['agreement'], shown_figure(trust.sheet.scale.kind)
+    table, (column, words) = trust.tables['agreement'], shown_figure(trust.matrix.scale.kind)
     own = table[(table.judge == judge) & (table.human == PEOPLE)][column].dropna()
     theirs = table[table.human == OTHERS][column].dropna()
     if not len(own) or not len(theirs): return ''
     ends = ' to '.join(dict.fromkeys(format_number(x, 2) for x in (theirs.min(), theirs.max())))
     mine = f'{words.split(":")[0]} with the mean of all people: {format_number(own.iloc[0], 2)}'
     return f'{mine}; each person with the others: {ends}'
+
+def _by_class(trust, judge):
+    "The classes that are caught worst, and those most often given wrongly."
+    table = trust.tables.get('classes')
+    rows = table[table.judge == judge] if table is not None else ()
+    if not len(rows): return ''
+    caught, alarms = rows.dropna(subset='caught'), rows.dropna(subset='false_alarms')
+    parts = []
+    if len(caught):
+        worst = caught.loc[caught.caught.idxmin()]
+        parts.append(f'it catches least of {worst["class"]!r} ({worst.caught:.0%} of {worst.by_people:,})')
+    if len(alarms):
+        worst = alarms.loc[alarms.false_alarms.idxmax()]
+        parts.append(f'most false alarms are of {worst["class"]!r} ({worst.false_alarms:.0%} of {worst.by_judge:,} '
+                     'uses)')
+    return '; '.join(parts)
 
 def _besides(trust, judge, use):
     "What a reader wants to know besides the figure of a use; empty if there is nothing."
@@ -235,6 +264,7 @@ def _besides(trust, judge, use):
         rows = tables['means'][tables['means'].judge == judge]
         told = _stated(rows.iloc[0]) if len(rows) else ''
     elif use == 'replace': told = _among_people(trust, judge)
+    elif use == 'agree': told = _by_class(trust, judge)
     else:
         rows = tables['bias'][(tables['bias'].judge == judge) & tables['bias'].bias.notna()]
         own, whole = rows[rows.own.astype(bool)], rows[rows.system == ALL_SYSTEMS]
@@ -243,23 +273,38 @@ def _besides(trust, judge, use):
             f'people, to those of all systems {format_number(whole.bias.iloc[0], 2)}')
     return f'{told[:1].upper()}{told[1:]}.' if told else ''
 
-def _in_short(d):
-    "The figure of a decision, for the first table; '' if there is none."
+def decision_number(
+    d, # A row of decisions
+)->str: # '' if there is none
+    "Return the figure of a decision, for the first table."
     if is_missing(d.estimate) or d.use == 'replace': return ''
     return format_estimate(d.estimate, None if is_missing(d.low) else (d.low, d.high), 2)
 
 def _floors(trust):
     "What floors reach as filters and in ranking: rows of the first table, the hardest first."
-    sheet, rows = trust.sheet, []
-    if 'filter' not in trust.uses or sheet.scale.kind == 'nominal': return rows
-    for name, floor in sheet.floors.items():
-        r = filter_auc(floor, sheet.good, sheet.groups)
+    matrix, rows = trust.matrix, []
+    if 'filter' not in trust.uses: return rows
+    for name, values in matrix.strata.items():
+        at = auc_alone(values, matrix.good, matrix.groups)
+        if at is None: continue
+        rows.append(dict(name=f'{name} alone', at=max(at, .5), number=format_estimate(max(at, .5), None, 2)))
+    for name, floor in matrix.floors.items():
+        r = filter_auc(floor, matrix.good, matrix.groups)
         if r.estimate is None: continue
         turned = r.estimate < .5 # a floor may be read either way round
         estimate, ends = (1 - r.estimate, (1 - r.high, 1 - r.low)) if turned and r.ci else (r.estimate, r.ci)
         ends = None if name.startswith(CONSTANT) else ends # which it has without an error
         rows.append(dict(name=name.removesuffix(' (floor)'), at=estimate, number=format_estimate(estimate, ends, 2)))
     return sorted(rows, key=lambda row: -row['at'])
+
+def _by_values(trust):
+    "Decisions for each value of a stratum, a row a value and judge."
+    table = trust.tables.get('strata')
+    if table is None: return None
+    rows = [dict(value=value, judge=judge, n=int(own.n.max()),
+                 cells=[dict(decision=d.decision, number=decision_number(d)) for d in own.itertuples()])
+            for (value, judge), own in table.groupby(['value', 'judge'], sort=False)]
+    return dict(name=table.stratum.iloc[0], rows=rows)
 
 def _decisions(trust):
     "What is said of each judge."
@@ -268,9 +313,9 @@ def _decisions(trust):
         own, habits = (t[t.judge == name] for t in (trust.decisions, trust.habits))
         found = [dict(habit=h.habit, said=h.said.removeprefix('found: '))
                  for h in habits[habits.found == True].itertuples()]
-        behind = {use: table if len(trust.tables[table]) else 'decisions' for use, table in _BEHIND.items()}
+        behind = {use: table if len(trust.tables.get(table, ())) else 'decisions' for use, table in _BEHIND.items()}
         decisions = [dict(use=d.use, decision=d.decision, why=d.why, more=_besides(trust, name, d.use),
-                          table=behind[d.use], number=_in_short(d)) for d in own.itertuples()]
+                          table=behind[d.use], number=decision_number(d)) for d in own.itertuples()]
         judges.append(dict(name=name, number=number, decisions=decisions, habits=found,
                            tested=int(habits.found.notna().sum())))
     return judges
@@ -295,7 +340,7 @@ def _items(trust):
             where = [f'item {r.item}'] + [f'{name} {getattr(r, name)}' for name in ('group', 'system')
                                          if not is_missing(getattr(r, name))]
             text, more = cut(r.text)
-            number = lambda x: f'{x:.3g}'
+            number = lambda x: x if isinstance(x, str) else f'{x:.3g}'
             rows.append(dict(mine=number(r.judge_score), theirs=number(r.human_score), where=', '.join(where),
                              text=text, more=more, source='' if is_missing(r.source) else str(r.source)))
         if rows: parts.append(dict(judge=judge, rows=rows))
@@ -319,6 +364,25 @@ def _shown(name, cut, rows, caption, digits=3):
     note = f'The first {MOST_ROWS} of {rows:,} rows.' if rows > MOST_ROWS else ''
     return dict(name=name, html=to_html(cut, digits, caption=caption), note=note, long=len(cut) > ON_PAPER)
 
+def table_html(
+    name:str, # Its anchor, and its file's
+    table:DataFrame,
+    caption:str,
+    digits=3, # Decimals, see `report.tables.to_html`
+)->dict: # For a template
+    "Return a table as a page shows it: estimates with intervals, without empty columns and rows after `MOST_ROWS`."
+    cut = table.head(MOST_ROWS)
+    cut = cut.drop(columns=[c for c in cut if cut[c].isna().all()])
+    digits = {c: format_p for c in cut if c in ('p', 'q', 'p_holm')} if digits == 3 else digits
+    return _shown(name, _with_intervals(cut), len(table), caption, digits)
+
+def asked_uses(
+    uses, # Names
+    needs:dict, # Use -> what is asked for
+)->list: # Dicts: use, title, asked
+    "Return the heads of the table of decisions."
+    return [dict(use=use, title=TITLES[use], asked=_ASKED[use].format(needs[use])) for use in uses]
+
 def _tables(trust):
     "All tables as HTML, the longest cut."
     shown = []
@@ -339,6 +403,11 @@ METHODS = (
     'noise turns pairs of close systems round, so the share is rather too low than too high.',
     'Yes: the whole interval meets the criterion, and lies above every floor on the same rows. No: the whole interval '
     'misses it. Not yet: neither is shown.',
+    'Classes: Cohen\'s kappa, each label of a person against the judge\'s; yes also asks that accuracy is shown to be '
+    'above that of the most frequent class.',
+    'Columns of few values: a row is judged by the rows of its value in other groups; within values only pairs of one '
+    'value count, and no yes stands where these are not shown to be above chance. Values of fewer than ten rows are '
+    'pooled.',
     'A favour (length, place, own texts, time): the slope of the judge with people\'s score held constant, of which '
     'one person is the other\'s instrument; with one person, shown only if people\'s slope with the judge\'s score '
     'held constant goes the other way.',
@@ -351,20 +420,21 @@ def page_html(
     trust, # A `trust.Trust`
     figures:list, # Dicts: name, data (of a PNG as an address), caption, table
     linked:bool=False, # Does it stand in a folder with `tables` and `figures`?
-    more:dict|None=None, # Besides: `alarms`, `lines` (sentences), `tables` (name -> table, caption); None: nothing
+    more:dict|None=None, # `alarms`, `lines` (sentences), `tables` (name -> table, caption), `up` (an address); None
 )->str: # HTML
     "The page as one file."
     import jinja2
     from factlib import __version__
     template = shipped('data/trust.html.jinja').read_text(encoding='utf-8')
-    uses = [dict(use=use, title=TITLES[use], asked=_ASKED[use].format(trust.needs[use])) for use in trust.uses]
-    besides = dict(alarms=[], lines=[], tables={}) | (more or {})
+    uses = asked_uses(trust.uses, trust.needs)
+    besides = dict(alarms=[], lines=[], tables={}, up='') | (more or {})
     besides['tables'] = [_shown(name, table.head(MOST_ROWS), len(table), caption)
                          for name, (table, caption) in besides['tables'].items()]
     given = ', '.join(f'{use}={trust.needs[use]:g}' for use in trust.uses)
     return whole_characters(jinja2.Environment(autoescape=True, trim_blocks=False).from_string(template).render(
+        css=shipped('data/trust.css').read_text(encoding='utf-8'),
         version=__version__, generator=GENERATOR, file=trust.file.name, counts=trust.counts, warnings=trust.warnings,
-        uses=uses, judges=_decisions(trust), prices=trust.prices,
+        uses=uses, judges=_decisions(trust), by=_by_values(trust), prices=trust.prices,
         criteria=f'Asked for: {given}; --need sets it.', figures=figures, floors=_floors(trust),
         more=besides,
         disagreements=_items(trust), said=trust.said, untested=_untested(trust), tables=_tables(trust), methods=METHODS,
@@ -374,20 +444,21 @@ def trust_figures(
     trust, # A `trust.Trust`
 )->list: # (name, figure, caption, table it is drawn from)
     "The pictures that the tables allow."
-    sheet, tables, judges = trust.sheet, trust.tables, list(trust.judges)
-    same = [j for j in judges if sheet.comparable(j) and j in set(tables['bands'].judge)]
+    matrix, tables, judges = trust.matrix, trust.tables, list(trust.judges)
+    same = [j for j in judges if matrix.comparable(j) and j in set(tables['bands'].judge)]
+    floors = [name for name in matrix.floors if matrix.scale.kind != 'nominal' or name.startswith(CONSTANT)]
     more = lambda n, most: f' The first {most} of {n} judges.' if n > most else ''
-    figure = agreement_figure(tables['agreement'], judges, list(sheet.floors), shown_figure(sheet.scale.kind))
-    band = ('A judge inside the band agrees with people as people do with each other.' if len(sheet.humans) > 1 else
+    figure = agreement_figure(tables['agreement'], judges, floors, shown_figure(matrix.scale.kind))
+    band = ('A judge inside the band agrees with people as people do with each other.' if len(matrix.humans) > 1 else
             'With one person\'s scores it is unknown how far people agree, so no ceiling is drawn.')
     found = [('agreement', figure,
               f'Each judge against people. {band}' + more(len(judges), MOST_DRAWN), 'agreement')]
     if len(tables['bands']):
-        if same: found.append(('reliability', reliability_figure(tables['bands'], same, sheet.ends),
+        if same: found.append(('reliability', reliability_figure(tables['bands'], same, matrix.ends),
                                'Above the diagonal people give more than the judge, below it less.'
                                + more(len(same), MOST_PANELS), 'bands'))
         if tables['bands'].good.notna().any():
-            found.append(('bands', band_figure(tables['bands'], judges, sheet.good_means),
+            found.append(('bands', band_figure(tables['bands'], judges, matrix.good_means),
                           'A useful filter has few good texts on the left and many on the right.'
                           + more(len(judges), MOST_PANELS), 'bands'))
     if 'costs' in tables:

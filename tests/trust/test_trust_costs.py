@@ -13,7 +13,7 @@ from factlib.core.records import BadInput
 from factlib.trust.trust import trust, write_trust
 from factlib.trust.agreement import agreement_lead
 from factlib.trust.costs import cost_table
-from factlib.trust.matrix import sheet
+from factlib.trust.matrix import score_matrix
 from factlib.report.tables import read_table
 from factlib.validity.detection import auc_test
 
@@ -109,7 +109,7 @@ def test_alike_judges_are_hardly_ever_called_worth_more():
         given = {f'gpt-{i}': human + np.repeat(rng.normal(size=20), 5)*.6 + rng.normal(size=100) for i in range(4)}
         frame = pd.DataFrame(dict(doc=np.arange(100)//5, human=human) | given)
         file = read_scores(frame, group='doc', cost={name: i + 1. for i, name in enumerate(given)})
-        called += (cost_table(sheet(file)).worth.isin(['yes', 'no'])).any()
+        called += (cost_table(score_matrix(file)).worth.isin(['yes', 'no'])).any()
     assert called <= 6 # six pairs of alike judges in each
 
 def test_the_lead_of_auc_is_that_of_the_library():
@@ -131,7 +131,7 @@ def test_the_accuracy_of_many_labels_stands_beside_its_price():
     human = [f'kind {c}' for c in 'abcdefghijklmn']*20
     near, far = ([label if i % k else 'kind a' for i, label in enumerate(human)] for k in (5, 2))
     frame = pd.DataFrame(dict(human=human, gpt=near, opus=far))
-    table = cost_table(sheet(read_scores(frame, cost='gpt=2,opus=1'))).set_index('judge')
+    table = cost_table(score_matrix(read_scores(frame, cost='gpt=2,opus=1'))).set_index('judge')
     assert table.measure.eq('accuracy').all()
     for name, given in (('gpt', near), ('opus', far)):
         assert table.agreement[name] == pytest.approx(np.mean([a == b for a, b in zip(given, human)]))

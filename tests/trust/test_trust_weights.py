@@ -9,7 +9,7 @@ from factlib.apps.annotate_store import label_rows
 from factlib.trust.scores import read_scores
 from factlib.core.records import BadInput
 from factlib.trust.trust import WEIGHTED, trust
-from factlib.trust.matrix import sheet
+from factlib.trust.matrix import score_matrix
 from factlib.trust.uses import mean_bias, mean_table
 
 def frame(**more):
@@ -26,13 +26,13 @@ def test_a_weight_is_a_role_and_said(tmp_path):
         assert file.frame.weight.tolist() == [1, 2, 1, 4, 3, 1] and 'weight' in file.roles.role.tolist()
         assert any(line.startswith("weight: 'weight'") and '--weight' in line for line in file.said)
     assert WEIGHTED in trust(rows, **both()).warnings
-    assert trust(rows, weight='', **both()).sheet.weights is None
+    assert trust(rows, weight='', **both()).matrix.weights is None
     named = read_scores(rows.rename(columns=dict(weight='w')), weight='w', **both())
     assert named.frame.weight.tolist() == [1, 2, 1, 4, 3, 1]
 
 def test_inverse_probability_weighting_by_hand():
     # chances .5, .25, 1, .5 of those scored: weights 2, 4, 1, 2; of the others .5 and .2: 1/(1 - p) = 2 and 1.25
-    found = sheet(read_scores(frame(chance=[.5, .25, 1., .5, .5, .2]), **both()))
+    found = score_matrix(read_scores(frame(chance=[.5, .25, 1., .5, .5, .2]), **both()))
     assert found.weights.tolist() == pytest.approx([2, 4, 1, 2, 2, 1.25])
     people = (2*1 + 4*3 + 1*5 + 2*4)/9
     row = mean_table(found).iloc[0]
@@ -48,7 +48,7 @@ def test_whoever_has_no_weight_takes_no_part_and_it_is_said():
     file = read_scores(frame(chance=[.5, .25, 1., .5, 1., .2]), **both()) # drawn for sure, and without an answer
     assert file.frame.weight.isna().tolist() == [False]*4 + [True, False]
     assert any('1 row has no chance' in line for line in file.said)
-    assert mean_table(sheet(file)).texts[0] == 5
+    assert mean_table(score_matrix(file)).texts[0] == 5
     file = read_scores(frame(weight=[1, 2, np.inf, 1, 1, 1]), **both()) # no number
     assert any('1 row has no weight' in line for line in file.said)
 
@@ -98,7 +98,7 @@ def test_drawing_by_doubt_stays_unbiased(by_groups, n_drawn):
         given = dict(ann={str(i): dict(label=truth[i]) for i in drawn})
         rows = label_rows(population, {str(i): {} for i in drawn}, given)
         file = read_scores(pd.DataFrame(rows), judge='judge', human='annotator_ann', group='group' if by_groups else '')
-        weighed = mean_table(sheet(file)).iloc[0]
+        weighed = mean_table(score_matrix(file)).iloc[0]
         found.append(weighed.calibrated - truth.mean())
         inside += weighed.calibrated_low <= truth.mean() <= weighed.calibrated_high
         plain.append(truth[sorted(drawn)].mean() - truth.mean())
