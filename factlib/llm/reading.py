@@ -107,13 +107,13 @@ def _is_tie(tied, shorter, near, atop, rounded):
     clear = usual and tokens/sizes[-1] < .85*usual
     return spread > (1.03 if clear else 1.15 if len(sizes) == 2 else 1.05)
 
-def _under_ceiling(group, most, shorter, known):
-    "The readings of a group that lie under a ceiling; none if there is none. `known`: there is one for certain."
+def _under_ceiling(group, most, shorter, certain):
+    "The readings of a group that lie under a ceiling; none if there is none. `certain`: is one known?"
     usual, under = median(shorter) if shorter else None, []
     for r in sorted(group, key=lambda r: -r.letters):
         if r.tokens < .93*most: break
         under.append(r)
-    if under and not (known and usual):
+    if under and not (certain and usual):
         low, high = under[-1].letters, under[0].letters
         if len({r.letters for r in under}) < 2 or high < low*(1.5 if len(under) == 2 else 1.35): return []
         few = most/high < .75*usual if usual else len(under) > 3 and high > 2*low
@@ -130,6 +130,7 @@ def _too_few(r, usual):
 
 def cut_prompts(
     readings:list, # Of `Reading`, of one model at one endpoint
+    known:int|None=None, # Tokens that it reads at most, if that is known beforehand
 )->tuple[dict, dict]: # Key -> `Cut`; limit of the reply -> tokens that are read at most
     "Which prompts the server cut."
     if any(r.tokens > r.size + 400 for r in readings): return {}, {}
@@ -150,12 +151,12 @@ def cut_prompts(
             if (atop or group is not telling) and _is_tie(tied, shorter, near, atop, rounded[limit]):
                 caps[limit] = max(tokens, caps.get(limit, 0))
                 cut |= {r.key for r in tied}
-    for known in (False, True):
+    for certain in (False, True):
         for group in groups:
             for limit, ceiling in most.items():
-                if known and limit not in ceilings: continue
+                if certain and limit not in ceilings: continue
                 shorter = [r.rate for r in group if r.tokens < .93*ceiling and r.key not in cut]
-                under = _under_ceiling([r for r in group if r.limit == limit], ceiling, shorter, known)
+                under = _under_ceiling([r for r in group if r.limit == limit], ceiling, shorter, certain)
                 if under: ceilings.add(limit)
                 cut |= {r.key for r in under}
     for group in groups:
@@ -169,9 +170,8 @@ def cut_prompts(
         cut |= fewer
     for r in telling:
         if r.key in cut and r.tokens == most[r.limit]: caps.setdefault(r.limit, r.tokens)
-    sums = {limit + tokens for limit, tokens in caps.items() if limit}
-    for r in readings:
-        if r.tokens and (r.tokens in caps.values() or r.limit and r.tokens + r.limit in sums): cut.add(r.key)
+    levels, sums = {known, *caps.values()}, {limit + tokens for limit, tokens in caps.items() if limit}
+    cut |= {r.key for r in readings if r.tokens in levels or r.limit and r.tokens and r.tokens + r.limit in sums}
     return _described(readings, cut, caps), caps
 
 def _described(readings, cut, caps):
@@ -190,11 +190,15 @@ def _described(readings, cut, caps):
 # %% ../../nbs/llm/reading.ipynb #reading-readings
 class Readings:
     "What a server says it read of a chat's prompts."
-    def __init__(self):
+    def __init__(self,
+        known:int|None=None, # Tokens that the server reads at most, if that is known beforehand
+    ):
+        self.known, self._is_new = known, False
         self.readings: dict[str, Reading] = {}
         self.cuts: dict[str, Cut] = {}
         self.caps: dict[int, int] = {}
         self._beginnings, self._most, self._looked = set(), {}, 0
+        self._told: set[str] = set() # the cuts that `news` gave
 
     @property
     def context(self)->int|None: # None: no prompt was cut, as far as is known
@@ -210,16 +214,17 @@ class Readings:
     )->Cut|None: # None: it was not, as far as is known by now
         "Take down a reading. Was this prompt cut?"
         if not tokens: return None
-        if key in self.readings and self.readings[key].tokens == tokens: return self.cuts.get(key)
+        known = self.readings.get(key)
+        if known is not None and known.tokens == tokens: return self.cuts.get(key)
         letters, script = _measured(text, tokens)
         fresh = letters - min(self._shared(text), letters)
         r = self.readings[key] = Reading(key, tokens, limit, len(text.encode('utf-8', 'replace')), letters, fresh,
                                          script, apart)
-        before = self._most.get(limit, 0)
+        before, self._is_new = self._most.get(limit, 0), True
         self._most[limit] = max(before, tokens)
         odd = r.tokens >= .93*before or r.letters > 5*r.tokens or self.caps
-        if odd and len(self.readings) > 1.1*self._looked: self.look()
-        elif tokens in self.caps.values(): self.cuts[key] = Cut(tokens, r.size, None, tokens)
+        if known is not None or odd and len(self.readings) > 1.1*self._looked: self.look() # a new count: it was cut
+        elif tokens in (self.known, *self.caps.values()): self.cuts[key] = Cut(tokens, r.size, None, tokens)
         return self.cuts.get(key)
 
     def _shared(self, text):
@@ -232,11 +237,17 @@ class Readings:
             else: self._beginnings.add((end, crc))
         return shared
 
-    def look(self)->dict: # Key -> `Cut`, of those that are new
+    def look(self)->None:
         "Look at all readings together."
-        before, self._looked = self.cuts, len(self.readings)
-        self.cuts, self.caps = cut_prompts(list(self.readings.values()))
-        return {key: cut for key, cut in self.cuts.items() if key not in before}
+        if not self._is_new: return
+        self._looked, self._is_new = len(self.readings), False
+        self.cuts, self.caps = cut_prompts(list(self.readings.values()), self.known)
+
+    def news(self)->set: # Of keys
+        "Give the prompts that are known to be cut and were not when this was last asked."
+        new = self.cuts.keys() - self._told
+        self._told |= new
+        return new
 
 # %% ../../nbs/llm/reading.ipynb #reading-calls
 _CALLS: ContextVar = ContextVar('calls', default=None)
