@@ -403,15 +403,15 @@ class _Breaker:
 
 class _Opening:
     "Lets one request try a new address while the others wait. Use on one event loop."
-    def __init__(self): self.all, self.most, self.inside, self.waiting = False, 1, 0, set()
+    def __init__(self): self.all, self.most, self.inside, self.waiting = False, 1, 0, {}
 
     async def enter(self):
         "Wait until all may go, or one more."
         while not self.all and self.inside >= self.most:
             turn = asyncio.get_running_loop().create_future()
-            self.waiting.add(turn)
+            self.waiting[turn] = True # in order
             try: await turn
-            finally: self.waiting.discard(turn)
+            finally: del self.waiting[turn]
         self.inside += 1
 
     def leave(self):
@@ -657,11 +657,11 @@ class _Exchange:
                         reply = _reply_of(answer, self.request.get('schema'), cached=False)
                         no_json = reply.absence is Absence.malformed and bool(reply.text.strip())
                         drawn = (negotiation.ignored_schema(answer, reply.data is not None, no_json)
-                                 or negotiation.empty_form(body, answer, reply.data is not None))
-                        if drawn is None:
+                                 or self.count > 1 and negotiation.empty_form(body, answer, reply.data is not None))
+                        if not drawn:
                             negotiation.end(adopt=bool(reply.text.strip()) or not negotiation.empties)
                             if negotiation.raise_room(profile, body, answer): self.count -= 1 # learning is no attempt
-                            elif not self.may_be_slip(answer): # kept with its place: who can't keep sends no more
+                            elif not self.may_be_slip(answer, reply): # kept with its place: who can't keep sends no more
                                 return await self.keep(answer, reply)
                             continue
                     else: drawn = lesson(profile, self.request, body, answer)
@@ -689,6 +689,7 @@ class _Exchange:
         chat, way, stats, begun = self.chat, self.chat._way, self.chat.stats, time.perf_counter()
         self.count += 1
         chat._breaker.sent(self.text.key)
+        tried = chat._opening.all # by another, before this one went out
         data = request_json(body) # a long story: made once, for its size and to be sent
         try: reserved = purse().reserve(chat.model, *most_tokens(body, len(data)), chat.model)
         except OSError as e:
@@ -710,7 +711,7 @@ class _Exchange:
             e.args = e.message,
             return e.with_traceback(None) # whose frames hold the prompt and the transport
         finally:
-            chat._breaker.came = chat._opening.all # what waits for the first one is among those that are sent first
+            chat._breaker.came |= tried # those that waited for the first one are among those that are sent first
             reserved.lost()
         try: answer = _clean(_plain_answer(completion, chat.model, time.perf_counter() - begun), chat._secret.strike)
         except Exception as e: return Failure('garbled', f'the answer is no chat completion ({type(e).__name__})')
@@ -722,11 +723,11 @@ class _Exchange:
         if told := profile.to_dict(): answer['profile'] = told
         return answer
 
-    def may_be_slip(self, answer):
+    def may_be_slip(self, answer, reply):
         "Is it the first answer, and empty for no reason?"
         ended = answer['finish_reason'] in ('length', 'content_filter') or answer.get('refusal')
         tried = self.count > 1 or self.negotiation.empties
-        return not tried and not answer['text'].strip() and not ended
+        return not tried and not reply.text.strip() and not ended
 
     async def wait(self, failed):
         "The wait after a failure; after a 429 everybody waits."
@@ -761,7 +762,7 @@ class _Exchange:
         final = same and not failed.transient or self.count >= chat.attempts
         chat._breaker.failure(failed, self.text.key, final)
         if chat._breaker.why: return self.absent(Absence.transport, chat._breaker.why)
-        if failed.kind not in _NOBODY: chat._opening.wake(all=final, more=1)
+        if failed.kind not in _NOBODY: chat._opening.wake(all=final, more=failed.transient)
         if same and not failed.transient: return self.absent(Absence.transport, f'{failed} (twice the same)')
         if self.count >= chat.attempts: return self.absent(Absence.transport, f'{failed} ({self.count} attempts)')
 

@@ -299,7 +299,7 @@ def lesson(
 # %% ../../nbs/llm/profile.ipynb #profile-negotiation
 _MOST_LESSONS = 8 # tried by one request
 _IGNORED = Lesson(dict(form='words'), 'asked with a schema in words: NAME does not keep to it otherwise')
-_EMPTY = {form: Lesson(dict(form=form), f'asked with {how}: NAME gives nothing otherwise', clear=False)
+_EMPTY = {form: Lesson(dict(form=form), f'asked with {how}: NAME gives nothing otherwise')
           for form, how in (('object', '"some JSON" and the schema in words'), ('words', 'a schema in words'))}
 
 class _Trial:
@@ -431,11 +431,11 @@ class Negotiation:
     )->Lesson|None: # None: the form isn't in doubt
         "The lesson that an empty reply suggests which ended by itself: some servers give nothing under a form."
         learner, form = self.learner, (body.get('response_format') or {}).get('type')
-        learner.fitted = learner.fitted or fitted and form is not None
         if answer['text'].strip() or answer.get('finish_reason') != 'stop' or answer.get('refusal') or fitted: return None
         if form is None or learner.fitted or learner.empty_tried and not self.empties: return None
         learner.empty_tried = True
         self.empties += 1
+        self.without_json = self.without_json or answer
         return _EMPTY['words' if form == 'json_object' else 'object']
 
     def raise_room(self,
