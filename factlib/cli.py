@@ -382,7 +382,8 @@ def probe_endpoint(model, base_url, cost, as_json):
     else:
         for what, answer, note in probed.rows: click.echo(f'{what:26} {answer:4} {note}'.rstrip())
         click.echo(f'\n{probed.requests} requests, {probed.tokens:,} tokens.')
-        if probed.works: click.echo(f'To judge a file with it:\n{probed.command()}')
+        if probed.judges: click.echo(f'To judge a file with it:\n{probed.command()}')
+        elif probed.works: click.echo('It gave no JSON that fits a schema, which judges ask for: choose another model.')
     if not probed.works: raise RuntimeError(f'{model} can\'t be asked at {probed.base_url}: {probed.rows[0][2]}')
 
 # %% ../nbs/cli.ipynb #cli-page

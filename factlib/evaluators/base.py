@@ -16,6 +16,7 @@ from typing import Callable
 
 from ..core.records import Absence, BadInput, DataFrame, Example, Judgement
 from ..core.registry import Registry
+from ..llm.reading import noted_calls
 
 # %% ../../nbs/evaluators/base.ipynb #base-languages
 def common_languages(
@@ -191,13 +192,15 @@ async def _result(x):
     return await x if inspect.isawaitable(x) else x
 
 async def _judge(evaluator, examples):
-    "One job: its judgements, with the seconds it took divided among them."
+    "One job: its judgements, with the seconds it took divided among them, and the calls of chats that it made."
     start = time.perf_counter()
-    if callable(getattr(evaluator, 'judge_group', None)): judgements = await _result(evaluator.judge_group(examples))
-    else: judgements = [await _result(evaluator.judge(examples[0]))]
+    with noted_calls() as calls:
+        if callable(getattr(evaluator, 'judge_group', None)): judgements = await _result(evaluator.judge_group(examples))
+        else: judgements = [await _result(evaluator.judge(examples[0]))]
     judgements = _check_judgements(evaluator, examples, judgements)
     seconds = (time.perf_counter() - start)/len(examples)
-    return [dataclasses.replace(j, usage=dataclasses.replace(j.usage, seconds=seconds)) for j in judgements]
+    timed = [dataclasses.replace(j, usage=dataclasses.replace(j.usage, seconds=seconds)) for j in judgements]
+    return timed, calls
 
 # %% ../../nbs/evaluators/base.ipynb #base-bare
 def _without_frames(error):
@@ -215,12 +218,15 @@ def _without_frames(error):
 
 # %% ../../nbs/evaluators/base.ipynb #base-run-jobs
 async def _run(evaluator, jobs, concurrency, done):
-    "All jobs, `concurrency` at a time: judgements by example id, and errors by example id."
-    judged, failed, waiting = {}, {}, iter(jobs)
+    "All jobs, `concurrency` at a time: judgements by example id, errors by example id, and the calls of each job."
+    judged, failed, waiting, asked = {}, {}, iter(jobs), []
 
     async def work():
         for job in waiting: # the workers share one iterator
-            try: judged.update((j.example_id, j) for j in await _judge(evaluator, job))
+            try:
+                judgements, calls = await _judge(evaluator, job)
+                judged.update((j.example_id, j) for j in judgements)
+                asked.append((job, calls))
             except (Exception, asyncio.CancelledError) as e:
                 if asyncio.current_task().cancelling(): raise # we are cancelled, not something in the evaluator
                 failed.update((example.id, _without_frames(e)) for example in job)
@@ -229,11 +235,36 @@ async def _run(evaluator, jobs, concurrency, done):
 
     async with asyncio.TaskGroup() as workers:
         for _ in range(min(concurrency, len(jobs))): workers.create_task(work())
-    return judged, failed
+    return judged, failed, asked
+
+# %% ../../nbs/evaluators/base.ipynb #base-withdrawn
+_STANDS = (Absence.transport, Absence.inapplicable) # what a prompt that was cut doesn't explain
+
+def _without_cut(judged, asked):
+    "Judgements by example id, those withdrawn whose prompts the server cut."
+    found = dict(judged)
+    for job, calls in asked:
+        known = [(call, cut) for call in calls if (cut := call.chat.cut(call.key)) is not None]
+        cuts: list = []
+        for example in job:
+            mine = [(call, cut) for call, cut in known if call.example in (None, example.id)]
+            cuts += [pair for pair in mine if pair not in cuts]
+            judgement = judged[example.id]
+            if not cuts or judgement.absence in _STANDS: continue
+            call, cut = max(cuts, key=lambda pair: pair[1].unread)
+            parts = {name: x if isinstance(x, Absence) else Absence.too_long for name, x in judgement.parts.items()}
+            evidence = judgement.evidence | dict(detail=cut.sentence(call.chat.model), prompts_cut=len(cuts))
+            if cut.share is not None: evidence['share_read'] = round(cut.share, 3)
+            unread = max(sum(cut.unread for _, cut in mine), judgement.usage.unread_bytes)
+            found[example.id] = dataclasses.replace(
+                judgement, value=None, absence=Absence.too_long, parts=parts, evidence=evidence,
+                usage=dataclasses.replace(judgement.usage, unread_bytes=unread))
+    return found
 
 # %% ../../nbs/evaluators/base.ipynb #base-frame
 _FIRST = ('example_id', 'evaluator', 'value', 'absence')
-_COSTS = ('requests', 'cached', 'prompt_tokens', 'completion_tokens', 'seconds', 'uncounted')
+_COSTS = ('requests', 'cached', 'prompt_tokens', 'completion_tokens', 'seconds', 'uncounted', 'prompt_bytes',
+          'unread_bytes')
 _LAST = ('group', 'variant', 'level', 'evidence', *_COSTS, 'profile')
 
 def _numbers(values):
@@ -295,6 +326,7 @@ def judgements_frame(
     - group, variant, level: the example's
     - evidence: a dict
     - requests, cached, prompt_tokens, completion_tokens, uncounted: see `Usage`
+    - prompt_bytes, unread_bytes: bytes of the prompts, and how many of them the server left out, at least
     - seconds: wall time; a group's is divided among its examples
     - profile: what the endpoint was sent otherwise than asked, as JSON (`llm.profile`); empty: nothing"""
     import pandas as pd
@@ -385,8 +417,8 @@ def evaluate(
         judged = _inapplicable(evaluator, examples, language)
         jobs = _jobs(evaluator, [e for e in examples if e.id not in judged])
         with progress_bar(len(examples), evaluator.name, progress, len(judged)) as bar:
-            new, failed = run_sync(_run(evaluator, jobs, concurrency, bar.update))
-        judged |= new
+            new, failed, asked = run_sync(_run(evaluator, jobs, concurrency, bar.update))
+        judged |= _without_cut(new, asked)
     complete = [e for e in examples if e.id in judged]
     frame = judgements_frame([judged[e.id] for e in complete], complete)
     frame.attrs['signatures'] = {evaluator.name: evaluator.signature}

@@ -81,10 +81,11 @@ class JudgementCache:
         frame:DataFrame, # What it said of them, as from `evaluate`
         language:str|None=None, # As for `key`
     )->DataFrame: # As `get` will give it
-        "Keep the judgements of a pair, unless an answer of them didn't arrive."
+        "Keep the judgements of a pair, unless an answer of them didn't arrive, or a server could not take a prompt."
         import pyarrow as pa, pyarrow.parquet as pq
         self.made += 1
-        if not (frame.absence == 'transport').any():
+        passing = (frame.absence == 'transport') | (frame.absence == 'too_long') & (frame.requests > 0)
+        if not passing.any():
             key = self.key(evaluator, examples, language)
             evidence = [json.dumps(x, default=str) for x in frame.evidence]
             table = pa.Table.from_pandas(frame.assign(evidence=evidence), preserve_index=False)

@@ -365,14 +365,27 @@ class Cache:
         replace:bool=False, # Do they take the places of those that are there?
         patience:float|None=None, # Seconds to wait while another process writes; None: a minute
     )->list: # The answers that are kept now, in the same order
-        "Keep several answers at once, which takes less time: all of them, or none if one can't be kept."
+        """Keep several answers at once, which takes less time: all of them, or none if one can't be kept. An old one
+        whose prompt was `cut` by the server gives way."""
         texts, kept = [_row_texts(*row) for row in rows], []
         with self._file.writing(patience) as db:
             for key, request, new in texts:
                 old = None if replace else self._table.answer(db, key)
+                if old is not None and old[1].get('cut'): old = None
                 if old is None: _insert(db, key, request, new)
                 kept.append(json.loads(new) if old is None else old[1])
         return kept
+
+    def mark_cut(
+        self,
+        key:str, # From `request_key`
+    )->bool: # Is there such an answer?
+        "Mark a kept answer as one to a prompt that the server `cut`, so that it is no answer any more."
+        with self._file.writing() as db:
+            if (row := self._table.row(db, key)) is None: return False
+            request, answer = row
+            _insert(db, key, request, _canonical(json.loads(answer) | dict(cut=True), 'answer', _as_is))
+        return True
 
     def put(
         self,
@@ -473,6 +486,12 @@ class SharedCache(Cache):
     )->dict|None: # None: there is none
         "The kept answer to a request."
         return self._ask('GET', f'/answers/{key}')
+
+    def mark_cut(self,
+        key:str, # From `request_key`
+    )->bool: # False: the sweep's answers stand as they are, and each run finds out anew
+        "Do nothing."
+        return False
 
     def put_all(self,
         rows:list, # Of key, request and answer

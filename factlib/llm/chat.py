@@ -21,7 +21,8 @@ from .cache import Cache, CacheWriter, default_cache, request_key, request_text
 from .gateway import gated_url, most_tokens, purse, this_life
 from .limits import Gate, wait_for
 from .profile import Learner, Negotiation, Profile, lesson
-from .replies import answer as without_reasoning, json_values, looped, whole, why_absent
+from .reading import Cut, Readings, note_call
+from .replies import answer as without_reasoning, ending, json_values, looped, whole, why_absent
 from .transport import TRANSPORTS, Failure, request_json, transport_for
 
 # %% ../../nbs/llm/chat.ipynb #chat-reply
@@ -30,7 +31,7 @@ class Reply:
     "What came back for one request. It can be used if `absence` is None."
     text: str = ''                 # What the model wrote; empty if nothing arrived
     data: object = None            # With a schema: the JSON that fits it, else None
-    finish_reason: str|None = None # As the server gave it: "stop", "length", "content_filter"
+    finish_reason: str|None = None # In OpenAI's words: "stop", "length", "content_filter"
     usage: Usage = field(default_factory=Usage) # Tokens, seconds, and what was sent otherwise than asked
     cached: bool = False           # From the cache, without asking
     absence: Absence|None = None   # Why it can't be used
@@ -130,6 +131,13 @@ def _count_of(n):
     "A count of tokens; 0 for what is none."
     return n if isinstance(n, int) and not isinstance(n, bool) and 0 < n < _MOST_TOKENS else 0
 
+_STORED = ('prompt_cache_hit_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'cached_tokens')
+
+def _stored_tokens(usage):
+    "Tokens of the prompt that the server had in store: some count them among the prompt's, some don't."
+    details = getattr(usage, 'prompt_tokens_details', None)
+    return max(_count_of(getattr(place, name, None)) for place in (usage, details) for name in _STORED)
+
 def _text_of(content):
     "A message's text, which some servers give in parts."
     if isinstance(content, str): return content
@@ -142,7 +150,7 @@ def _plain_answer(completion, model, seconds):
     message, more = choice.message, choice.message.model_extra or {}
     name = completion.model if isinstance(completion.model, str) else model
     is_path = name.startswith(('/', '~', '.')) or '\\' in name or name.lower().endswith('.gguf')
-    texts = dict(refusal=message.refusal, finish_reason=choice.finish_reason,
+    texts = dict(refusal=message.refusal, finish_reason=ending(choice.finish_reason),
                  reasoning=more.get('reasoning_content') or more.get('reasoning'))
     counts = {n: _count_of(getattr(usage, n, None)) for n in ('prompt_tokens', 'completion_tokens')}
     thought = _count_of(getattr(getattr(usage, 'completion_tokens_details', None), 'reasoning_tokens', None))
@@ -152,7 +160,8 @@ def _plain_answer(completion, model, seconds):
         tool=tool, logprobs=choice.logprobs.model_dump() if choice.logprobs else None,
         model=model if is_path else name, seconds=round(seconds, 4),
         fingerprint=getattr(completion, 'system_fingerprint', None),
-        usage=counts | (dict(reasoning_tokens=thought) if thought else {}))
+        usage=counts | (dict(reasoning_tokens=thought) if thought else {})
+        | (dict(stored_tokens=stored) if (stored := _stored_tokens(usage)) else {}))
     return {n: value for n, value in answer.items() if value is not None or n == 'finish_reason'}
 
 def _clean(data, strike):
@@ -175,11 +184,21 @@ def _fitting(text, schema):
     except (ValueError, RecursionError): values = json_values(text, fits)
     return whole(next((v for v in values if fits(v)), None))
 
+def _from_reasoning(answer, schema):
+    "The text and the JSON of an answer whose text is empty: some servers put it where the reasoning should be."
+    thought = (answer.get('reasoning') or '').strip()
+    if schema is None or answer['text'].strip() or not thought or ending(answer.get('finish_reason')) in _BROKEN:
+        return answer['text'], None
+    data = _fitting(thought, schema)
+    behind = thought[max(thought.rfind('}'), thought.rfind(']')) + 1:].strip('`\n ')
+    return (thought, data) if data is not None and not behind else (answer['text'], None)
+
+_BROKEN = ('length', 'content_filter') # such replies did not end by themselves
 _NO_JSON = {Absence.refused: 'The model declined.', Absence.looped: 'The reply repeats itself.'}
 
 def _absence(answer, schema, data):
     "Why an answer can't be used, as an Absence and a sentence; None and nothing if it can."
-    text, reason, refusal = answer['text'], answer.get('finish_reason'), answer.get('refusal')
+    text, reason, refusal = answer['text'], ending(answer.get('finish_reason')), answer.get('refusal')
     if refusal: return Absence.refused, f'The model declined: {" ".join(refusal.split())[:200]}'
     if reason == 'content_filter': return Absence.filtered, 'A content filter stopped the reply.'
     if data is not None: return None, ''
@@ -200,11 +219,13 @@ def _reply_of(answer, schema, cached):
     "The reply that an answer stands for. One from the cache has tokens, but took no time."
     text, usage = answer['text'], answer.get('usage') or {}
     data = _fitting(text, schema) if schema is not None and text else None
+    if data is None: text, data = _from_reasoning(answer, schema)
     absence, detail = _absence(answer, schema, data)
     prompt, completion = _count_of(usage.get('prompt_tokens')), _count_of(usage.get('completion_tokens'))
     profile, seconds = answer.get('profile') or {}, 0. if cached else answer.get('seconds', 0.)
     spent = Usage(1, int(cached), prompt, completion, seconds, int(not prompt), profile)
     more = {name: answer.get(name) for name in ('finish_reason', 'model', 'refusal', 'reasoning', 'logprobs')}
+    more['finish_reason'] = ending(more['finish_reason'])
     return Reply(text=text, data=data, usage=spent, cached=cached, absence=absence, detail=detail, **more)
 
 # %% ../../nbs/llm/chat.ipynb #chat-secret
@@ -328,7 +349,9 @@ _HINTS = { # statuses that concern every request
     402: 'The account has to be topped up.',
     404: 'Is the base URL complete, usually ending in /v1, and is this the model\'s name there?'}
 _HINTS |= dict.fromkeys((301, 302, 303, 307, 308), 'Give that address as base_url if you trust it.')
-_ROUNDS = 3 # attempts of one request at a server that isn't there, or requests that are refused alike
+_NOBODY = dict(connection='Is the base URL right, and does the server run?',
+               garbled='Is the base URL right, usually ending in /v1, and is this a server of OpenAI\'s kind?')
+_ROUNDS = 3 # attempts at a server that isn't there, or requests that are refused alike
 
 def _complaint(failed):
     "A failure's kind and words, without numbers and the ids of requests."
@@ -341,6 +364,7 @@ class _Breaker:
         self.denied = None # the last failure that concerns every request
         self.first = {}    # the requests that were sent first -> how each failed
         self.came = self.answered = False # did anything come; was it ever an answer?
+        self.alike, self.lost = 0, {} # attempts that failed as the last one; requests lost since the last answer
 
     def sent(self, key):
         "A request goes out."
@@ -349,28 +373,57 @@ class _Breaker:
     def success(self):
         "An answer has come."
         self.denied, self.answered = None, True
+        self.lost.clear()
 
-    def failure(self, failed, key, attempts):
-        "A request has failed that often. Is it final for all?"
+    def failure(self, failed, key, final):
+        "A request has failed, for good if it is `final`. Is it so for all?"
         if failed.status in _HINTS:
             hint = _HINTS[failed.status]
             if failed.status == 404 and re.search(r'\bno (?:\w+ )?(?:endpoint|provider)s?\b', failed.message, re.I):
                 hint = 'The router has nobody for such requests: name another model there.'
             if str(failed) == self.denied: self.open(failed, hint)
             self.denied = str(failed)
-        elif not self.answered:
-            words = _complaint(failed)
-            if key in self.first: self.first[key] = words
-            if set(self.first.values()) != {words}: return
-            if failed.kind == 'connection' and attempts >= _ROUNDS:
-                self.open(failed, 'Is the base URL right, and does the server run?')
-            if failed.kind == 'rejected' and len(self.first) >= _ROUNDS:
-                self.open(failed, f'The first {len(self.first)} requests all failed alike.')
+            return
+        words, hint = _complaint(failed), _NOBODY.get(failed.kind)
+        if final and hint:
+            self.lost[key] = words
+            if len(self.lost) >= _ROUNDS and set(self.lost.values()) == {words}: self.open(failed, hint)
+        if self.answered: return
+        self.alike = self.alike + 1 if words in self.first.values() else 1
+        if key in self.first: self.first[key] = words
+        if set(self.first.values()) != {words}: return
+        if hint and self.alike >= _ROUNDS: self.open(failed, hint)
+        if failed.kind == 'rejected' and len(self.first) >= _ROUNDS:
+            self.open(failed, f'The first {len(self.first)} requests all failed alike.')
 
     def open(self, what, hint=''):
         "No request of the chat is sent any more."
         hint = f'{hint} '.lstrip()
         self.why = f'{what} ({hint}This chat asks no more; make a new one.)'
+
+class _Opening:
+    "Lets one request try a new address while the others wait. Use on one event loop."
+    def __init__(self): self.all, self.most, self.inside, self.waiting = False, 1, 0, {}
+
+    async def enter(self):
+        "Wait until all may go, or one more."
+        while not self.all and self.inside >= self.most:
+            turn = asyncio.get_running_loop().create_future()
+            self.waiting[turn] = True # in order
+            try: await turn
+            finally: del self.waiting[turn]
+        self.inside += 1
+
+    def leave(self):
+        "A request is done with, or was cancelled."
+        self.inside -= 1
+        self.wake()
+
+    def wake(self, all=False, more=0):
+        "All may go, or so many more; else another one in the place of one that left."
+        self.all, self.most = self.all or all, self.most + more
+        for turn in self.waiting:
+            if not turn.done(): turn.set_result(None)
 
 # %% ../../nbs/llm/chat.ipynb #chat-class
 def _check_seconds(value, what):
@@ -441,7 +494,8 @@ class Chat:
         self._gate, self._lock = Gate(self.concurrency, self.per_minute), threading.Lock() # the lock guards the counts
         self._writer = CacheWriter(self.cache, self.mode == 'record') if self.cache is not None else None
         self._learner = Learner(self.model, self.known, 'max_tokens' in self.request)
-        self._under_way, self._breaker = _SingleFlight(), _Breaker()
+        self._under_way, self._breaker, self._opening = _SingleFlight(), _Breaker(), _Opening()
+        self._readings = Readings(self.known.context if self.known.cuts else None)
         if self._way.lacks_key:
             self._breaker.why = ('Nothing was sent: this address answers nobody without a key, and the environment '
                                  'variable OPENAI_API_KEY is empty.')
@@ -489,9 +543,52 @@ class Chat:
         text = request_text(request) # a long story: made once, for the key and for the cache
         key = text.key
         answer = self.cache.get(key) if self.cache is not None and self.mode in ('live', 'replay') else None
-        if answer is not None: return self._enter(_reply_of(answer, schema, cached=True))
+        note_call(self, key)
+        if answer is not None:
+            reply = self._checked_reading(request, key, answer, _reply_of(answer, schema, cached=True))
+            if self.mode == 'replay' or reply.absence is not Absence.too_long: return self._enter(reply)
         if self.mode == 'replay': raise ReplayMiss(_miss(request, key))
         return await on_background(self._send(request, text))
+
+    def cut(self,
+        key:str, # From `key`
+    )->Cut|None: # None: it was not, as far as is known by now
+        "Return how the server cut the prompt of a request that was made. Replies that came before it was known are bad."
+        self._look()
+        return self._readings.cuts.get(key)
+
+    def _checked_reading(self, request, key, answer, reply):
+        "The reply with its prompt's bytes; `too_long` if the server is known to have cut its prompt."
+        text, usage = '\n'.join(m['content'] for m in request['messages'] if isinstance(m['content'], str)), reply.usage
+        usage = replace(usage, prompt_bytes=len(text.encode('utf-8', 'replace')))
+        cut, marked = None, bool(answer.get('cut'))
+        if all(isinstance(m['content'], str) for m in request['messages']) and not (marked and self.mode == 'live'):
+            stored = bool((answer.get('usage') or {}).get('stored_tokens'))
+            limit = _count_of(request.get('max_tokens'))
+            with self._lock: cut = self._readings.add(key, text, usage.prompt_tokens, limit, stored)
+            self._learn_context()
+        if cut is None and not marked: return replace(reply, usage=usage)
+        cut = cut or Cut(usage.prompt_tokens, usage.prompt_bytes, None, usage.prompt_tokens)
+        return replace(reply, data=None, absence=Absence.too_long, detail=cut.sentence(self.model),
+                       usage=replace(usage, unread_bytes=cut.unread))
+
+    def _look(self):
+        "Look at all readings together; kept answers that turn out to be to a cut prompt are marked."
+        with self._lock: self._readings.look()
+        self._learn_context()
+
+    def _learn_context(self):
+        "Learn from the readings what the server reads at most."
+        with self._lock: fresh = self._readings.news()
+        context, profile = self._readings.context, self._learner.profile
+        if fresh and context != profile.context:
+            warnings.warn(f'{self.model} at {self.endpoint} reads {context:,} tokens of a prompt at most and cuts longer '
+                          'ones silently: such texts have no score (too_long). Raise the context that the server gives '
+                          'to it.', stacklevel=3)
+        if context is None and profile.cuts: self._learner.profile = profile.changed(context=None, cuts=False)
+        if context not in (None, profile.context): self._learner.profile = profile.changed(context=context, cuts=True)
+        if self.cache is None or self.mode == 'replay' or self.cache.read_only: return
+        for key in fresh: self.cache.mark_cut(key)
 
     def ask(self,
         messages, # A prompt, or a list of messages (dicts with role and content)
@@ -542,6 +639,7 @@ class _Exchange:
     async def reply(self):
         "Ask until done."
         chat, negotiation, clock = self.chat, self.negotiation, asyncio.get_running_loop().time
+        await chat._opening.enter()
         try:
             while True:
                 queued = clock()
@@ -558,16 +656,18 @@ class _Exchange:
                     if came := isinstance(answer, dict):
                         reply = _reply_of(answer, self.request.get('schema'), cached=False)
                         no_json = reply.absence is Absence.malformed and bool(reply.text.strip())
-                        drawn = negotiation.ignored_schema(answer, reply.data is not None, no_json)
-                        if drawn is None:
-                            negotiation.end(adopt=True)
+                        drawn = (negotiation.ignored_schema(answer, reply.data is not None, no_json)
+                                 or self.count > 1 and negotiation.empty_form(body, answer, reply.data is not None))
+                        if not drawn:
+                            negotiation.end(adopt=bool(reply.text.strip()) or not negotiation.empties)
                             if negotiation.raise_room(profile, body, answer): self.count -= 1 # learning is no attempt
-                            elif not self.may_be_slip(answer): # kept with its place: who can't keep sends no more
+                            elif not self.may_be_slip(answer, reply): # kept with its place: who can't keep sends no more
                                 return await self.keep(answer, reply)
                             continue
                     else: drawn = lesson(profile, self.request, body, answer)
                 begun = clock()
-                learnt = drawn and await negotiation.try_lesson(drawn, None if came else _complaint(answer), body)
+                complaint = ('' if reply.text.strip() else 'empty') if came else _complaint(answer)
+                learnt = drawn and await negotiation.try_lesson(drawn, complaint or None, body)
                 self.end += clock() - begun # waiting for others to try theirs is not the server's doing
                 if learnt: self.count -= 1
                 elif came or negotiation.without_json:
@@ -579,13 +679,17 @@ class _Exchange:
                     if not answer.transient: negotiation.end()
                     if reply := self.hopeless(answer): return reply
                     await self.wait(answer)
-        finally: negotiation.end()
+        finally:
+            negotiation.end()
+            if chat._breaker.why: chat._opening.wake(all=True)
+            chat._opening.leave()
 
     async def attempt(self, profile, body):
         "One attempt: the answer as plain data, or the `Failure`. The key is struck out before a complaint is cut."
         chat, way, stats, begun = self.chat, self.chat._way, self.chat.stats, time.perf_counter()
         self.count += 1
         chat._breaker.sent(self.text.key)
+        tried = chat._opening.all # by another, before this one went out
         data = request_json(body) # a long story: made once, for its size and to be sent
         try: reserved = purse().reserve(chat.model, *most_tokens(body, len(data)), chat.model)
         except OSError as e:
@@ -607,7 +711,7 @@ class _Exchange:
             e.args = e.message,
             return e.with_traceback(None) # whose frames hold the prompt and the transport
         finally:
-            chat._breaker.came = True
+            chat._breaker.came |= tried # those that waited for the first one are among those that are sent first
             reserved.lost()
         try: answer = _clean(_plain_answer(completion, chat.model, time.perf_counter() - begun), chat._secret.strike)
         except Exception as e: return Failure('garbled', f'the answer is no chat completion ({type(e).__name__})')
@@ -615,13 +719,15 @@ class _Exchange:
         if reserved.came(answer['usage'])[0]: stats.reserved_tokens -= reserved.tokens # it is known what it took
         chat._gate.faster()
         chat._breaker.success()
+        chat._opening.wake(all=True)
         if told := profile.to_dict(): answer['profile'] = told
         return answer
 
-    def may_be_slip(self, answer):
+    def may_be_slip(self, answer, reply):
         "Is it the first answer, and empty for no reason?"
         ended = answer['finish_reason'] in ('length', 'content_filter') or answer.get('refusal')
-        return self.count <= 1 and not answer['text'].strip() and not ended
+        tried = self.count > 1 or self.negotiation.empties
+        return not tried and not reply.text.strip() and not ended
 
     async def wait(self, failed):
         "The wait after a failure; after a 429 everybody waits."
@@ -648,21 +754,23 @@ class _Exchange:
     def hopeless(self, failed):
         "The reply to give if another attempt makes no sense, else None."
         chat, last = self.chat, self.last
-        if failed.kind in _HOPELESS: return self.absent(_HOPELESS[failed.kind], str(failed))
-        chat._breaker.failure(failed, self.text.key, self.count)
-        if chat._breaker.why: return self.absent(Absence.transport, chat._breaker.why)
+        if failed.kind in _HOPELESS:
+            chat._opening.wake(all=True)
+            return self.absent(_HOPELESS[failed.kind], str(failed))
         def words(e): return e and (e.kind, e.status, e.message)
         same = words(failed) == words(last)
+        final = same and not failed.transient or self.count >= chat.attempts
+        chat._breaker.failure(failed, self.text.key, final)
+        if chat._breaker.why: return self.absent(Absence.transport, chat._breaker.why)
+        if failed.kind not in _NOBODY: chat._opening.wake(all=final, more=failed.transient)
         if same and not failed.transient: return self.absent(Absence.transport, f'{failed} (twice the same)')
         if self.count >= chat.attempts: return self.absent(Absence.transport, f'{failed} ({self.count} attempts)')
 
     async def keep(self, answer, reply):
         "Keep an answer, unless the model declined. Gives the reply of the answer that is kept."
         chat, request = self.chat, self.request
-        sent = sum(len(m['content'].encode()) for m in request['messages'] if isinstance(m['content'], str))
-        if 0 < (read := answer['usage']['prompt_tokens']) < sent/16:
-            warnings.warn(f'{request["endpoint"]} says it read {read:,} tokens of a prompt of {sent:,} bytes: it may '
-                          f'have cut it. Raise the context that the server gives to {request["model"]}.', stacklevel=2)
+        reply = chat._checked_reading(request, self.text.key, answer, reply)
+        if reply.absence is Absence.too_long: answer = answer | dict(cut=True)
         if chat._writer is not None and reply.absence not in (Absence.refused, Absence.filtered):
             kept, why = await chat._writer.put(self.text.key, self.text, answer)
             if why is not None:
@@ -670,5 +778,7 @@ class _Exchange:
                 if chat.stats.unkept == 1: # after the first, the chat gives up
                     chat._breaker.open(why)
                     warnings.warn(f'An answer could not be kept. {chat._breaker.why}', stacklevel=2)
-            if kept is not answer: reply = _reply_of(kept, request.get('schema'), cached=False)
+            if kept is not answer:
+                reply = chat._checked_reading(request, self.text.key, kept,
+                                              _reply_of(kept, request.get('schema'), cached=False))
         return chat._enter(reply)

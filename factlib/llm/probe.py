@@ -24,6 +24,7 @@ class Probe:
     model: str
     base_url: str
     works: bool              # Can it be asked at all?
+    judges: bool = False     # Did it give JSON that fits a schema, as judges ask for?
     requests: int = 0        # Sent
     rows: list = field(default_factory=list) # (what, 'yes', 'no' or '-', a few words)
     profile: Profile = field(default_factory=Profile) # What was learnt
@@ -34,7 +35,8 @@ class Probe:
         return {name: value for name, value in self.profile.fields.items() if 'logprobs' not in name}
 
     def command(self)->str:
-        "A line for the shell that judges a file with this model."
+        "A line for the shell that judges a file with this model; empty if it gave nothing that a judge could read."
+        if not self.judges: return ''
         fixed = f" --request '{json.dumps(self.request())}'" if self.request() else ''
         return (f'factlib evaluate FILE --with faithfulness --model {self.model} --base-url {self.base_url}{fixed} '
                 '--out DIR')
@@ -43,8 +45,8 @@ class Probe:
         "Everything, as JSON can hold it."
         works = dict(yes=True, no=False)
         rows = [dict(what=what, works=works.get(answer), note=note) for what, answer, note in self.rows]
-        return dict(model=self.model, base_url=self.base_url, works=self.works, requests=self.requests,
-                    tokens=self.tokens, rows=rows, profile=self.profile.to_dict(), request=self.request(),
+        return dict(model=self.model, base_url=self.base_url, works=self.works, judges=self.judges,
+                    requests=self.requests, tokens=self.tokens, rows=rows, profile=self.profile.to_dict(), request=self.request(),
                     command=self.command())
 
 async def _probe(chat, probe):
@@ -76,7 +78,8 @@ async def _probe(chat, probe):
         tried = FORMS.index(name) <= FORMS.index(form)
         probe.rows.append((what, 'no' if FORMS.index(name) < FORMS.index(form) else 'yes' if tried else '-',
                            '' if tried else 'not needed'))
-    enter('JSON that fits', told.data is not None, told.detail or f'as {dict(words="words").get(form, form)}')
+    probe.judges = told.data is not None
+    enter('JSON that fits', probe.judges, told.detail or f'as {dict(words="words").get(form, form)}')
 
     with_logprobs = await chat(_QUESTION, max_tokens=256, logprobs=True, top_logprobs=20)
     dropped = 'logprobs' in chat.profile.fields

@@ -59,6 +59,7 @@ class Profile:
     form: str = 'strict'           # How a schema is told: one of `FORMS`
     schemas: dict = field(default_factory=dict) # `schema_id` -> form, of the schemas that it refuses in `form`
     context: int|None = None       # Tokens of prompt and reply together; None: not known
+    cuts: bool = False             # Does it cut prompts longer than `context` silently, instead of refusing them?
     density: float = .3            # Tokens to a byte of a prompt, the most seen; with `context`
     most: int|None = None          # Tokens of a reply; None: not known
     thinks: bool = False           # Does it reason before it answers, within the limit?
@@ -70,7 +71,7 @@ class Profile:
     def from_dict(cls, said:dict)->'Profile':
         "From `to_dict`, or a part of it. Another name, or a value of another kind, is a `BadInput`."
         kinds: dict = dict(fields=dict, schemas=dict, limit=(str, type(None)), form=str, density=float)
-        kinds |= dict.fromkeys(('system', 'thinks', 'stream'), bool)
+        kinds |= dict.fromkeys(('system', 'thinks', 'stream', 'cuts'), bool)
         for name, value in said.items() if isinstance(said, dict) else [('', None)]:
             if name not in {f.name for f in fields(cls)}: raise BadInput(f'A profile has no {name!r}.')
             if not isinstance(value, kinds.get(name, (int, type(None)))) or name == 'form' and value not in FORMS:
@@ -105,7 +106,7 @@ class Profile:
         if asked is None or self.limit is None: return None
         fitting = max(asked, self.room or 0)
         if self.most is not None: fitting = min(fitting, self.most)
-        if self.context is not None: fitting = min(fitting, max(self.context - prompt, _LEAST_REPLY))
+        if self.context is not None and not self.cuts: fitting = min(fitting, max(self.context - prompt, _LEAST_REPLY))
         return fitting
 
     def body(self,
@@ -141,11 +142,12 @@ class Profile:
 def lacks_room(
     answer:dict, # Plain data, as the cache keeps it
 )->bool:
-    "Is it cut off or empty because the model thought? One that is cut off without a word thought unseen."
+    """Is it cut off because the model thought? One that is cut off without a word thought unseen; one that ended by
+    itself had room."""
     text, counted = answer['text'], (answer.get('usage') or {}).get('reasoning_tokens')
     thought = bool(answer.get('reasoning') or counted) or '<think' in text
     empty, ended = not text.strip(), answer.get('finish_reason')
-    return ended == 'length' and (thought or empty) or empty and thought and ended != 'content_filter'
+    return ended == 'length' and (thought or empty) or empty and thought and ended is None
 
 def prompt_bytes(
     body:dict, # Of a request
@@ -212,10 +214,12 @@ def _schema_lesson(profile, schema, words):
     elif form == 'strict' and re.search(r'\bstrict\b', words): one = False
     else:
         knows_object = re.search(r'json_object|json_schema|\btype\b|strict', words, re.I)
-        one, following = False, 'object' if knows_object else 'words'
+        one, following = False, 'object' if knows_object and form != 'object' else 'words'
     how = dict(schema='a schema without "strict"', words='a schema in words',
                object='"some JSON" and the schema in words')[following]
-    told = dict(schemas={schema_id(schema): following}) if one else dict(form=following)
+    own = schema_id(schema)
+    told = dict(schemas={own: following}) if one else dict(form=following)
+    if own in profile.schemas: told['schemas'] = {own: following} # which goes before the form of all
     return Lesson(told, f'asked with {how}: NAME refuses {"this schema" if one else "it otherwise"}')
 
 def _limit_lesson(profile, body, words, too_long):
@@ -295,6 +299,8 @@ def lesson(
 # %% ../../nbs/llm/profile.ipynb #profile-negotiation
 _MOST_LESSONS = 8 # tried by one request
 _IGNORED = Lesson(dict(form='words'), 'asked with a schema in words: NAME does not keep to it otherwise')
+_EMPTY = {form: Lesson(dict(form=form), f'asked with {how}: NAME gives nothing otherwise')
+          for form, how in (('object', '"some JSON" and the schema in words'), ('words', 'a schema in words'))}
 
 class _Trial:
     "Lessons that one request tries while the others wait."
@@ -326,6 +332,7 @@ class Learner:
         self.model, self.profile, self.fixed = model, known, fixed
         self.trial: _Trial|None = None # the one under way
         self.fitted = self.words_tried = False # did a reply ever fit its schema? Were words tried instead?
+        self.empty_tried = False # were other forms tried because of an empty reply?
 
 class Negotiation:
     "One request and how it is sent: by what the chat has learnt, or by lessons on trial."
@@ -339,6 +346,7 @@ class Negotiation:
         self.failed_lessons: set[str] = set()
         self.slips: set[str] = set() # errors that may be slips
         self.without_json: dict|None = None # the answer that ignored the schema
+        self.empties = 0 # replies without a word to forms that were tried because of one
 
     @property
     def profile(self)->Profile:
@@ -415,6 +423,20 @@ class Negotiation:
         if not other: return None
         self.without_json = self.without_json or answer
         return _IGNORED
+
+    def empty_form(self,
+        body:dict, # What was sent
+        answer:dict, # What came
+        fitted:bool, # Does it hold JSON that fits the schema?
+    )->Lesson|None: # None: the form isn't in doubt
+        "The lesson that an empty reply suggests which ended by itself: some servers give nothing under a form."
+        learner, form = self.learner, (body.get('response_format') or {}).get('type')
+        if answer['text'].strip() or answer.get('finish_reason') != 'stop' or answer.get('refusal') or fitted: return None
+        if form is None or learner.fitted or learner.empty_tried and not self.empties: return None
+        learner.empty_tried = True
+        self.empties += 1
+        self.without_json = self.without_json or answer
+        return _EMPTY['words' if form == 'json_object' else 'object']
 
     def raise_room(self,
         profile:Profile, # By which the request was sent

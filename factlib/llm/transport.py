@@ -204,6 +204,17 @@ def _checked(completion):
         raise Failure('garbled', 'the answer is no chat completion' + (f': {words}' if words else ''))
     return completion
 
+# %% ../../nbs/llm/transport.ipynb #transport-quoting
+_NO_COMPLETION, _MOST_QUOTED = 'the answer is no chat completion', 120 # characters
+
+def _quoting(failed, raw):
+    "A failure with the beginning of the body that is no completion, on one line."
+    if failed.kind != 'garbled' or raw is None or not failed.message.startswith(_NO_COMPLETION): return failed
+    if failed.message.startswith(f'{_NO_COMPLETION}: '): return failed # the server says why itself
+    text = _one_line(raw[:_MOST_SEARCHED].decode('utf-8', 'replace'))
+    words = (text if len(text) <= _MOST_QUOTED else f'{text[:_MOST_QUOTED]}...') or 'it is empty'
+    return Failure('garbled', f'{_NO_COMPLETION}: {words}', sent=failed.sent)
+
 # %% ../../nbs/llm/transport.ipynb #transport-http
 def _http_client(base_url):
     "What OpenAI's client speaks through. An answer with an error's status is a `Failure` at once."
@@ -227,9 +238,9 @@ def _http_client(base_url):
 
 # %% ../../nbs/llm/transport.ipynb #transport-sdk-send
 async def _create(client, body, timeout):
-    "Send by the client. Its own time-out is for each read, and a slow trickle never ends it: so there are two."
+    "Send by the client, which gives the answer as it came. Its own time-out is for each read, and a slow trickle never ends it: so there are two."
     fields = {name: value for name, value in body.items() if name not in ('model', 'messages')}
-    create = client.chat.completions.create
+    create = client.chat.completions.with_raw_response.create
     async with asyncio.timeout(timeout):
         return await create(model=body['model'], messages=body['messages'], extra_body=fields, timeout=timeout)
 
@@ -253,8 +264,12 @@ class SdkTransport:
         data:bytes|None=None, # Not used: the client writes the request itself
     ): # OpenAI's `ChatCompletion`
         "Send a request and wait for its completion; a `Failure` if there is none, and never another error."
-        try: return _checked(await _create(self.client, body, timeout))
-        except Exception as e: failed = _lost(e, timeout)
+        raw = None
+        try:
+            answer = await _create(self.client, body, timeout)
+            raw = answer.content
+            return _checked(answer.parse())
+        except Exception as e: failed = _quoting(_lost(e, timeout), raw)
         raise failed.with_traceback(None) # here, where no library's error is its context
 
 # %% ../../nbs/llm/transport.ipynb #transport-proxy
@@ -280,10 +295,10 @@ def request_json(
     return (json.dumps(body, ensure_ascii=False) if '\\u' in text else text).encode('utf-8', 'backslashreplace')
 
 async def _post(transport, data):
-    "The parsed body of the answer."
+    "The bytes of the answer."
     status, headers, raw = await _exchange(transport, data)
     if status >= 300: raise failure(status, _parsed(raw), headers)
-    return _parsed(raw)
+    return raw
 
 def _completion(parsed):
     "The client's type; built without validation where a server takes liberties with it, as the client does."
@@ -325,11 +340,12 @@ class LeanTransport:
         data:bytes|None=None, # Its `request_json`, if that is at hand; None: it is made
     ): # OpenAI's `ChatCompletion`
         "Send a request and wait for its completion; a `Failure` if there is none, and never another error."
+        raw = None
         try:
             if data is None: data = request_json(body)
-            async with asyncio.timeout(timeout): parsed = await _post(self, data)
-            return _checked(_completion(parsed))
-        except Exception as e: failed = _lost(e, timeout)
+            async with asyncio.timeout(timeout): raw = await _post(self, data)
+            return _checked(_completion(_parsed(raw)))
+        except Exception as e: failed = _quoting(_lost(e, timeout), raw)
         raise failed.with_traceback(None) # here, where no library's error is its context
 
 # %% ../../nbs/llm/transport.ipynb #transport-pool

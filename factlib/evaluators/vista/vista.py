@@ -21,6 +21,7 @@ from .scores import (CLAIMLESS, TurnResult, claim_row, drift_count, graded, turn
                                              unknown_before, verdicts_of)
 from .turns import CATEGORIES, TurnDecomposer, most_messages
 from .verify import Categoriser, TurnVerifier, Verdict
+from ...llm.reading import calls_for
 
 # %% ../../../nbs/evaluators/vista/vista.ipynb #vista-turn-judge
 _AT_MOST = 'Asked at most: all claims are taken to be unverified.'
@@ -177,10 +178,12 @@ class Vista(Evaluator):
         own, judgements = self._turns(examples)
         turns, loop = linked(list(own.values())), asyncio.get_running_loop()
         parted, results = ({turn: loop.create_future() for turn in turns} for _ in range(2))
-        async def take_apart(turn): parted[turn].set_result(await self.turn_judge.take_apart(turn))
+        async def take_apart(turn):
+            with calls_for(turn.example): parted[turn].set_result(await self.turn_judge.take_apart(turn))
         async def judge(turn):
             earlier = {t: await results[t] for t in turn.before}
-            results[turn].set_result(await self.turn_judge.judge(turn, await parted[turn], earlier))
+            with calls_for(turn.example):
+                results[turn].set_result(await self.turn_judge.judge(turn, await parted[turn], earlier))
         await together([step(turn) for step in (take_apart, judge) for turn in turns])
         found, for_sake = {turn: results[turn].result() for turn in turns}, {}
         for turn in turns:
