@@ -48,7 +48,9 @@ def check_key(
              'holds a line break in the middle' if '\n' in key or '\r' in key else
              'holds a space in the middle' if ' ' in key or '\t' in key else
              'holds a character that no key has' if not key.isascii() or not key.isprintable() else '')
-    if wrong: raise BadInput(f'{what} {wrong}: put the key alone into the environment variable OPENAI_API_KEY.')
+    if wrong:
+        del text, key # no traceback with local variables shows them
+        raise BadInput(f'{what} {wrong}: put the key alone into the environment variable OPENAI_API_KEY.')
     return key
 
 # %% ../../nbs/core/checks.ipynb #checks-choice

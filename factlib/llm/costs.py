@@ -120,7 +120,7 @@ def used_tokens(
     thought = max(_count(of, 'reasoning_tokens') or 0 for of in (usage, *details))
     if not prompt: return None, None # every prompt has some
     known = [] if reply is None else [reply + (thought if thought > reply else 0)] # more thoughts than reply: beside it
-    if total is not None: known.append(total - prompt)
+    if total is not None: known.append(max(0, total - prompt))
     silent = reply == 0 and total == prompt # both say so; else 0 only stands for what isn't said
     return prompt, max(known, default=0) or (0 if silent and not thought else None)
 

@@ -495,11 +495,12 @@ class Gateway:
         arrived:Arrived|None=None, # Keeps what comes back until its asker has it; None: nothing does
         paces:Path|None=None, # Folder that keeps the times of requests, for `per_minute`; None: nothing does
     ):
-        self.key = Key(api_key or 'none')
+        has_key = bool(api_key)
+        api_key = self.key = Key(api_key or 'none') # type: ignore[assignment] # so that no traceback shows it
         self.key.check()
         self.endpoints = {_place(url): url for url in endpoints}
         exposed = next((url for url in endpoints if _in_the_clear(url)), None)
-        if api_key and exposed and not insecure:
+        if has_key and exposed and not insecure:
             raise BadInput(f'The key would go to {exposed} over plain HTTP, where others can read it: give an https '
                            'address, take OPENAI_API_KEY out of the environment, or say --insecure.')
         self.encrypted, self.certificate, self._listener = encrypted, '', _Listener(self._handle)
