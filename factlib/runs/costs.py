@@ -281,7 +281,7 @@ def spending(
         finally:
             process_ledger().close()
             spent = read_spent(file) - before
-            if spent.requests or spent.kept: say(spent.said(currency, bool(table)))
+            if spent.requests or spent.kept or spent.unsent: say(spent.said(currency, bool(table)))
 
 # %% ../../nbs/runs/costs.ipynb #spending-endpoints
 def endpoints_of(
