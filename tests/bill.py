@@ -1,8 +1,9 @@
 """A provider's bill against our ledger, with kills. As a script: `python tests/bill.py 100` prints a table.
 
 The provider is a process of its own, and writes down every request as it arrives, before anything else happens: model,
-tokens of the prompt (a quarter of its bytes) and of the reply. Some replies are errors (500), cut connections, or come
-too late; some are refusals (429), which nobody bills. Meanwhile the command is killed (SIGKILL): the main process, one
+tokens of the prompt (a quarter of its bytes) and of the reply. Some replies are errors (500, 408, 409), cut connections,
+stopped by a filter, or come too late; some are refusals (429), which nobody bills. What a reply took is said in many
+ways, or not at all; a model that thinks takes 60 tokens, and says so in the total alone. Meanwhile the command is killed (SIGKILL): the main process, one
 of its children, or all of them at once."""
 import json
 import os
@@ -31,6 +32,17 @@ chat = Chat(model, base_url, concurrency=concurrency, cache=cache_of(dict(out=ou
 replies = await asyncio.gather(*[chat(f'{name} {i}', max_tokens=64) for i in range(n)])
 Path(os.environ['FACTLIB_PART'], 'table.csv').write_text('\\n'.join(r.text or str(r.absence) for r in replies))"""
 
+SAYING = dict( # how a provider says what it bills, if it does
+    plain=lambda prompt, reply: dict(prompt_tokens=prompt, completion_tokens=reply, total_tokens=prompt + reply),
+    thinks=lambda prompt, reply: dict(prompt_tokens=prompt, completion_tokens=1, total_tokens=prompt + reply),
+    total=lambda prompt, reply: dict(prompt_tokens=prompt, total_tokens=prompt + reply),
+    null=lambda prompt, reply: dict(prompt_tokens=prompt, completion_tokens=None),
+    text=lambda prompt, reply: dict(prompt_tokens=f'{prompt}', completion_tokens=f'{reply}'),
+    float=lambda prompt, reply: dict(prompt_tokens=float(prompt), completion_tokens=float(reply)),
+    zero=lambda prompt, reply: dict(prompt_tokens=prompt, completion_tokens=0),
+    other=lambda prompt, reply: dict(input_tokens=prompt, output_tokens=reply),
+    nothing=lambda prompt, reply: None)
+
 def provide(account):
     "Serve until killed; the address is the first line of the output."
     from factlib.llm.stub import StubServer
@@ -49,9 +61,13 @@ def provide(account):
         usage = dict(prompt_tokens=1 + len(json.dumps(request['messages']))//4, completion_tokens=1 + len(reply)//4)
         # Only the notebooks of this file give up after a second; the commands wait for three minutes.
         late = 2 if request['model'].startswith(('run', 'sweep')) else 0
-        kind = chance.choices(['ok', '500', 'cut', 'late', '429'], [90, 3, 3, 2, 2])[0]
-        file.write(json.dumps(dict(model=request['model'], kind=kind, **usage)) + '\n')
-        if kind == '500': return dict(status=500, body={})
+        kind = chance.choices(['ok', '500', 'cut', 'late', '429', '408', '409', 'filter'], [86, 3, 3, 2, 2, 1, 1, 2])[0]
+        way = chance.choice(list(SAYING))
+        if way == 'thinks': usage['completion_tokens'] = 60
+        file.write(json.dumps(dict(model=request['model'], kind=kind, way=way, **usage)) + '\n')
+        usage = SAYING[way](usage['prompt_tokens'], usage['completion_tokens'])
+        if kind.isdigit() and kind != '429': return dict(status=int(kind), body={})
+        if kind == 'filter': return dict(status=400, body=dict(error=dict(message='no', code='content_filter')))
         if kind == '429': return dict(status=429, body={}, headers={'retry-after-ms': '50'})
         if kind == 'cut': return dict(drop=True)
         return dict(content=reply, usage=usage, delay=late if kind == 'late' else chance.uniform(.02, .1))

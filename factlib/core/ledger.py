@@ -28,6 +28,7 @@ class Spent:
     reserved_tokens: int = 0   # At most so many more were taken by what is unanswered or uncounted
     money: float = 0.          # By the prices
     reserved_money: float = 0. # For the reserved tokens
+    unsent: int = 0            # Not sent, since there was no connection; not among the requests
 
     @property
     def tokens(self)->int:
@@ -54,6 +55,7 @@ class Spent:
         def amount(x): return f', {x:.3g} {currency}'.rstrip() if prices else ''
         parts = [f'{self.requests:,} requests', f'{self.answered:,} answered']
         if refused := self.requests - self.answered - self.unanswered: parts.append(f'{refused:,} refused')
+        if self.unsent: parts.append(f'{self.unsent:,} not sent')
         if self.unanswered or self.reserved_tokens:
             reserved = f'up to {self.reserved_tokens:,} tokens{amount(self.reserved_money)} reserved for them'
             parts.append(f'{self.unanswered:,} unanswered, {self.uncounted:,} uncounted ({reserved})')

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['UNSAID', 'PRICES', 'most_tokens', 'Budget', 'Reservation', 'purse', 'gated_url', 'this_life', 'Arrived', 'Account',
-           'Gateway']
+           'behind_gateway', 'Gateway']
 
 # %% ../../nbs/llm/gateway.ipynb #gateway-imports
 import asyncio, base64, hashlib, json, math, os, re, secrets, sqlite3, threading
@@ -14,15 +14,16 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ..core.files import digest
 from ..core.folders import private_folder
 from ..core.ledger import Ledger, Spent, process_ledger
 from ..core.loop import run_sync
 from ..core.records import BadInput
 from .cache import Cache
-from .costs import price_table
-from .keys import server_certificate
+from .costs import price_table, used_tokens
+from .keys import Key, server_certificate
 from .limits import Gate
-from .transport import MOST_BODY, Failure, failure, transport_for
+from .transport import MOST_BODY, Failure, failure, parsed_body, transport_for
 
 # %% ../../nbs/llm/gateway.ipynb #budget-size
 UNSAID = 16_384 # tokens that are reserved for a reply without a limit
@@ -56,6 +57,7 @@ class Budget:
         self.currency = next((p.currency for p in self.prices.values()), '')
         self.ledger = ledger or Ledger(file, alone=True)
         self.under_way = set() # reservations of this process that wait for an answer
+        self.longest = {} # model -> tokens of a reply that were more than its limit
 
     @property
     def spent(self)->Spent:
@@ -74,6 +76,7 @@ class Budget:
         later:bool=False, # Would it not fit either if what is under way took nothing?
     )->str: # One sentence; empty if nothing is in the way
         "Why such a request may not be sent."
+        reply = max(reply, self.longest.get(model, 0))
         spent, free = self.spent, self.under_way if later else ()
         if self.requests is not None and spent.requests >= self.requests:
             return f'The limit of {self.requests:,} requests is reached.'
@@ -92,7 +95,8 @@ class Budget:
         of:str='', # Whose it is, in the ledger
     ): # A `Reservation`
         "A request is about to be sent. An OSError if that can't be entered: then don't."
-        made = Reservation(self, model, prompt + reply, self.price(model, prompt, reply), of)
+        reply = max(reply, self.longest.get(model, 0))
+        made = Reservation(self, model, prompt + reply, self.price(model, prompt, reply), of, reply)
         self.ledger.enter(of, requests=1, unanswered=1, reserved_tokens=made.tokens, reserved_money=made.money)
         self.under_way.add(made)
         return made
@@ -115,17 +119,17 @@ _REACHED = 'reached: what is spent and reserved leaves no room for the next requ
 
 class Reservation:
     "What one request may cost. One of these says what became of it: `came`, `release`, `lost`."
-    def __init__(self, budget:Budget, model:str, tokens:int, money:float, of:str):
-        self.budget, self.model, self.tokens, self.money, self.of = budget, model, tokens, money, of
+    def __init__(self, budget:Budget, model:str, tokens:int, money:float, of:str, reply:int):
+        self.budget, self.model, self.tokens, self.money, self.of, self.reply = budget, model, tokens, money, of, reply
 
     def came(self,
         usage, # The part of the answer that says how many tokens it took
-    )->tuple: # Tokens of the prompt and of the reply; 0, 0 if it doesn't say
+    )->tuple: # Tokens of the prompt and of the reply; 0, 0 if it doesn't say both
         "An answer has come."
-        usage = usage if isinstance(usage, dict) else {}
-        prompt, reply = (_count(usage.get(name)) for name in ('prompt_tokens', 'completion_tokens'))
+        prompt, reply = used_tokens(usage)
         self.lost()
-        if not prompt: # some say what the reply took and not what they read: both stay reserved
+        if reply and reply > self.reply: self.budget.longest[self.model] = reply
+        if prompt is None or reply is None: # some say one of them only: both stay reserved
             self._enter(answered=1, unanswered=-1, uncounted=1)
             return 0, 0
         self._enter(answered=1, unanswered=-1, reserved_tokens=-self.tokens, reserved_money=-self.money,
@@ -133,9 +137,14 @@ class Reservation:
         return prompt, reply
 
     def release(self)->None:
-        "It was refused, or never got there: it cost nothing."
+        "It was refused: it cost nothing."
         self.lost()
         self._enter(unanswered=-1, reserved_tokens=-self.tokens, reserved_money=-self.money)
+
+    def unsent(self)->None:
+        "It never left: it isn't counted as a request."
+        self.lost()
+        self._enter(requests=-1, unsent=1, unanswered=-1, reserved_tokens=-self.tokens, reserved_money=-self.money)
 
     def _enter(self, **change):
         "What can't be written, because the disk is full, stays reserved: the next request can't be, and isn't sent."
@@ -149,11 +158,10 @@ class Reservation:
         failure, # An `llm.transport.Failure`
     )->bool: # Is it known that it cost nothing?
         "No answer has come."
-        refused = failure.status is not None and 300 <= failure.status < 500
-        free = refused or not failure.sent
-        if free: self.release()
+        if not failure.sent: self.unsent()
+        elif failure.free: self.release()
         else: self.lost()
-        return free
+        return failure.free
 
 # %% ../../nbs/llm/gateway.ipynb #budget-purse
 PRICES = 'FACTLIB_PRICES' # Environment variable: a CSV file, see `llm.costs.price_table`
@@ -284,24 +292,25 @@ class Account:
     name: str = ''    # Of the cell; its sums in the ledger are those of all its lives
     lives: set = field(default_factory=set, compare=False) # Processes that have asked: more than one after a kill
 
-class _Key:
-    "A key that doesn't show itself."
-    __slots__ = ('value',)
-    def __init__(self, value): self.value = value
-    def __repr__(self): return "'***'"
-    def __reduce__(self): raise TypeError('A key is never pickled.')
-
-    def strike(self, said): # bytes or a text
-        "What a server said, without the key: some quote it when they complain."
-        if len(self.value) < 8: return said # a placeholder, such as "none"
-        if isinstance(said, str): return said.replace(self.value, '***')
-        return said.replace(self.value.encode(), b'***')
 
 # %% ../../nbs/llm/gateway.ipynb #gateway-error
-def _error(status, message):
-    "An answer that is an error, as OpenAI words it."
+_OURS = 'factlib_gateway' # the type of an error that no endpoint gave
+
+def _error(status, message, failed=None):
+    "An answer that is an error, as OpenAI words it; perhaps of a `Failure` on the way to the endpoint."
     from aiohttp import web
-    return web.json_response(dict(error=dict(message=message, type='gateway', code=None)), status=status)
+    kind = dict(code=failed.kind, param='sent' if failed.sent else 'unsent') if failed else dict(code=None)
+    return web.json_response(dict(error=dict(message=message, type=_OURS) | kind), status=status)
+
+def behind_gateway(
+    failed:Failure, # As a chat gets it from a gateway
+)->Failure: # As it would have been without one
+    "Return what really failed: something on the way to the endpoint, or what the endpoint said."
+    *kind, by = failed.code.split() or ['']
+    if by != _OURS: return failed
+    if kind: return Failure(kind[0], failed.message, sent=failed.param != 'unsent')
+    if failed.status and failed.status < 500: failed.sent = False # refused by the gateway itself
+    return failed
 
 def _ended():
     "The answer to what waited when its cell ended."
@@ -401,30 +410,37 @@ class _Forward:
                 status, headers, raw = await transport.forward(self.body, self.timeout)
             except Failure as e:
                 reserved.failed(e)
-                return _error(504 if e.kind == 'timeout' else 502, e.message)
-            raw = gateway.key.strike(raw)
+                return _error(504 if e.kind == 'timeout' else 502, gateway.key.strike(e.message), e)
+            said, raw = self.struck(raw)
             if self.named and status < 300: gateway.arrived.put(self.named, self.life, raw)
-            self.learn(reserved, sent, status, headers, raw)
+            self.learn(reserved, sent, status, headers, said)
         finally:
             reserved.lost() # whatever has happened, nothing comes any more
             gateway._changed.set()
             gateway._changed = asyncio.Event()
         passed = {n: gateway.key.strike(headers[n]) for n in _PASSED_ON if n in headers}
+        if not isinstance(said, str): passed['content-type'] = 'application/json'
         return web.Response(status=status, body=raw, headers=passed)
 
-    def learn(self, reserved, sent, status, headers, raw):
+    def struck(self, raw):
+        "What came back without the key: parsed, and as bytes."
+        said = self.gateway.key.strike(parsed_body(raw))
+        if isinstance(said, str): return said, self.gateway.key.strike(raw)
+        return said, json.dumps(said).encode()
+
+    def learn(self, reserved, sent, status, headers, said):
         "Enter what came back."
-        said, gate = _parsed(raw), self.gateway._gate(self.base_url)
+        gate = self.gateway._gate(self.base_url)
         if status >= 300:
-            failed = failure(status, said if said is not None else raw.decode('utf-8', 'replace'), headers)
+            failed = failure(status, said, headers)
             if failed.kind == 'rate':
                 gate.slower(min(failed.retry_after, _LONGEST) if failed.retry_after else None, sent)
             reserved.failed(failed)
             return
         gate.faster()
         if isinstance(said, dict): usage = said.get('usage')
-        else: # it stands in a stream of events, if anywhere
-            lines = [line for line in raw.split(b'\n') if line.startswith(b'data:') and b'"usage"' in line]
+        else: # it stands in a stream of events that broke off, if anywhere
+            lines = [line for line in str(said).split('\n') if line.startswith('data:') and '"usage"' in line]
             events = [_parsed(line[5:]) for line in reversed(lines)]
             usage = next((e['usage'] for e in events if isinstance(e, dict) and e.get('usage')), None)
         self.account.tokens += sum(reserved.came(usage))
@@ -477,15 +493,19 @@ class Gateway:
         encrypted:bool=False, # Is its own channel, as workers on other machines need it? `certificate` is to be trusted
         insecure:bool=False, # May the key go to another machine in the clear? Else a `BadInput`
         arrived:Arrived|None=None, # Keeps what comes back until its asker has it; None: nothing does
+        paces:Path|None=None, # Folder that keeps the times of requests, for `per_minute`; None: nothing does
     ):
+        has_key = bool(api_key)
+        api_key = self.key = Key(api_key or 'none') # type: ignore[assignment] # so that no traceback shows it
+        self.key.check()
         self.endpoints = {_place(url): url for url in endpoints}
         exposed = next((url for url in endpoints if _in_the_clear(url)), None)
-        if api_key and exposed and not insecure:
+        if has_key and exposed and not insecure:
             raise BadInput(f'The key would go to {exposed} over plain HTTP, where others can read it: give an https '
                            'address, take OPENAI_API_KEY out of the environment, or say --insecure.')
         self.encrypted, self.certificate, self._listener = encrypted, '', _Listener(self._handle)
         self.concurrency, self.per_minute, self.host = concurrency, per_minute, host
-        self.budget, self.cache, self.key = budget or Budget(), cache, _Key(api_key or 'none')
+        self.budget, self.cache, self.paces = budget or Budget(), cache, paces
         self.gates, self.accounts, self.stopped, self.url = {}, {}, '', None # base URL -> Gate; token -> Account
         self.arrived, self._under_way, self._changed = arrived, set(), asyncio.Event() # tasks; set when one has ended
 
@@ -511,7 +531,10 @@ class Gateway:
 
     def _gate(self, base_url):
         "The gate of an endpoint."
-        return self.gates.setdefault(base_url, Gate(self.concurrency, self.per_minute))
+        if base_url not in self.gates:
+            file = None if self.paces is None else self.paces/f'{digest(base_url)[:16]}.times'
+            self.gates[base_url] = Gate(self.concurrency, self.per_minute, file)
+        return self.gates[base_url]
 
     def _refuse(self, account, why):
         "The answer to a request for which there is no budget."

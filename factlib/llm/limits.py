@@ -6,10 +6,12 @@
 __all__ = ['wait_for', 'Gate']
 
 # %% ../../nbs/llm/limits.ipynb #limits-imports
-import asyncio, random
+import asyncio, os, random, struct, time
 from collections import deque
+from pathlib import Path
 
 from ..core.checks import check_optional_count
+from ..core.folders import private_folder
 
 # %% ../../nbs/llm/limits.ipynb #limits-wait
 def wait_for(
@@ -22,6 +24,37 @@ def wait_for(
     if asked: return min(asked, longest)
     return min(longest, .5 * 2**(attempt - 1)) * (.75 + .5*chance())
 
+# %% ../../nbs/llm/limits.ipynb #limits-times
+class _Times:
+    "The times of the last requests, in seconds since 1970, in a file of a fixed size."
+    def __init__(self, file, most):
+        private_folder(file.parent)
+        self.file, self.most = file, most
+        with self._open() as f:
+            raw = f.read()
+            times = sorted(t for t, in struct.iter_unpack('<d', raw[:len(raw)//8*8]) if t > 0)[-most:]
+            f.seek(0)
+            f.write(struct.pack(f'<{most}d', *times, *[0.]*(most - len(times))))
+            f.truncate()
+        self.before, self.next = times, len(times) % most
+
+    def _open(self):
+        "The file, for reading and writing; its owner's alone."
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, 'O_NOFOLLOW', 0)
+        return open(os.open(self.file, flags, 0o600), 'r+b', buffering=0)
+
+    def ago(self):
+        "Seconds since each request of an earlier process, the oldest first. A clock that was set back lengthens none."
+        now = time.time()
+        return [max(0., now - t) for t in self.before]
+
+    def add(self):
+        "Enter one more, now."
+        with self._open() as f:
+            f.seek(8*self.next)
+            f.write(struct.pack('<d', time.time()))
+        self.next = (self.next + 1) % self.most
+
 # %% ../../nbs/llm/limits.ipynb #limits-gate
 class Gate:
     "A semaphore whose size follows what the server can take. Use as `async with gate:`, on one event loop."
@@ -29,12 +62,14 @@ class Gate:
         self,
         most:int, # At most so many inside
         per_minute:int|None=None, # At most so many enter within `minute`; None: as many as like
+        file:Path|None=None, # Keeps the times of entering for the next process; None: nothing does
     ):
         "An open gate: nobody is inside, and `limit` is `most`."
         self.most, self.limit, self.inside, self.minute = most, most, 0, 61. # seconds: see below
         self._waiting, self._until, self._calm, self._successes = deque(), 0., 0., 0
         most_a_minute = check_optional_count(per_minute, '`per_minute`', 1, 1_000_000)
         self._entered = None if most_a_minute is None else deque(maxlen=most_a_minute)
+        self._times = None if most_a_minute is None or file is None else _Times(file, most_a_minute)
 
     async def __aenter__(self):
         "Wait for a place, take it, and wait for the time to go on."
@@ -69,6 +104,8 @@ class Gate:
     async def _pace(self):
         "Wait until the server wants to hear of us again, and until one more within the minute is allowed."
         loop = asyncio.get_running_loop()
+        if self._times is not None and not self._entered: # those of a process that was here before
+            self._entered.extend(loop.time() - ago for ago in self._times.ago())
         while True:
             await self._pause()
             entered, now = self._entered, loop.time()
@@ -76,6 +113,7 @@ class Gate:
             if not full or now - entered[0] >= self.minute: break
             await asyncio.sleep(self.minute - (now - entered[0]))
         if entered is not None: entered.append(now)
+        if self._times is not None: self._times.add()
 
     def _wake(self):
         "Hand the free places to those who wait longest."

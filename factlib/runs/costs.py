@@ -20,7 +20,7 @@ from ..core.folders import at_work
 from ..core.ledger import LEDGER, Ledger, Spent, process_ledger, read_spent
 from ..core.records import BadInput, DataFrame
 from ..evaluators.base import summary
-from ..llm.chat import Chat
+from ..llm.chat import web_address
 from ..llm.costs import DryRun, dry_run, once_each, planned_by, price_table, prompt_tokens, together
 from ..llm.gateway import PRICES, Arrived, Gateway, purse
 from ..llm.keys import key_taken
@@ -281,7 +281,7 @@ def spending(
         finally:
             process_ledger().close()
             spent = read_spent(file) - before
-            if spent.requests or spent.kept: say(spent.said(currency, bool(table)))
+            if spent.requests or spent.kept or spent.unsent: say(spent.said(currency, bool(table)))
 
 # %% ../../nbs/runs/costs.ipynb #spending-endpoints
 def endpoints_of(
@@ -292,7 +292,7 @@ def endpoints_of(
     said = {name: known['default'] for name, known in parameters_of(notebook).items() if name.endswith('base_url')}
     @lru_cache(maxsize=None)
     def address(url):
-        try: return Chat('any', url or None, mode='off').base_url
+        try: return web_address(url)
         except BadInput: return None # the notebook itself says what is wrong with it
     defaults = {}
     for name, default in said.items():

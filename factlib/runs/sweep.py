@@ -394,7 +394,7 @@ def _served(sweep, whys, executor, key, done, insecure=False):
     with closing(shared) if executor.remote else nullcontext():
         with Gateway(endpoints, grid.limits.concurrency, grid.limits.per_minute, sweep.budget, shared, key,
                      executor.host, encrypted=not executor.host.startswith('127.'), # what leaves this machine is
-                     insecure=insecure, arrived=arrived) as gateway:
+                     insecure=insecure, arrived=arrived, paces=sweep.out/HIDDEN/'paces') as gateway:
             _work(sweep, whys, executor.run, gateway, place, done)
             return gateway.stopped or (executor.over() if sweep.count('stopped') else '')
 

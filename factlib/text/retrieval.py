@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Callable
 
 import numpy as np
-from ..core.checks import check_count
+from ..core.checks import check_count, check_key
 from ..core.files import digest, whole_characters, write_atomic
 from ..core.records import BadInput
 from .vectors import MOST_TOKENS, embeddings, minilm
@@ -114,7 +114,8 @@ class MiniLM(Retriever):
 def _client(base_url):
     "The client of an address."
     from openai import OpenAI
-    return OpenAI(base_url=base_url, api_key=os.environ.get('OPENAI_API_KEY') or 'none', timeout=180, max_retries=4)
+    key = check_key(os.environ.get('OPENAI_API_KEY') or 'none')
+    return OpenAI(base_url=base_url, api_key=key, timeout=180, max_retries=4)
 
 # %% ../../nbs/text/retrieval.ipynb #retrieval-ask
 def ask_vectors(

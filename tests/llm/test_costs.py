@@ -12,7 +12,8 @@ from factlib.text.spans import COUNTERS
 from factlib.evaluators.base import Evaluator, evaluate
 from factlib.llm.cache import Cache, request_key
 from factlib.llm.chat import Chat
-from factlib.llm.costs import Cost, DryRun, Planned, Price, cost, dry_run, estimate_tokens, price_table, prompt_tokens
+from factlib.llm.costs import (Cost, DryRun, Planned, Price, cost, dry_run, estimate_tokens, price_table,
+                               prompt_tokens, used_tokens)
 from factlib.llm.stub import StubServer
 
 PRICES = {'m': (1.0, 10.0, 'EUR'), 'n': (2, 20, 'EUR'), 'd': (3, 30, 'USD')} # made up
@@ -82,6 +83,35 @@ def test_price_tables(tmp_path):
                         'o': Price(1, 2)}) == {'m': (1, 10, ''), 'n': (2, 1, 'EUR'), 'o': (1, 2, '')}
     assert price_table(table) == table and price_table({}) == {}
 
+@pytest.mark.parametrize('text', ['model;input;output;currency\nm;0,15;2;EUR\n', '\ufeffModel, INPUT,Output,CURRENCY\n m ,.15,2,EUR\n',
+                                  'currency\tmodel\toutput\tinput\nEUR\tm\t2.0\t0.15\n\n',
+                                  '\ufeffmodel;note; Input ;Output;Currency\r\nm;ours, since May;0.150;2;EUR\r\n;;;;\r\n',
+                                  'model,input,output,currency\nm,"0,15","2",EUR\n'])
+def test_a_price_file_as_spreadsheets_write_it(tmp_path, text):
+    (tmp_path/'p.csv').write_text(text, encoding='utf-8', newline='')
+    assert price_table(tmp_path/'p.csv') == {'m': (.15, 2, 'EUR')}
+
+@pytest.mark.parametrize('usage, used', [
+    (dict(prompt_tokens=10, completion_tokens=9, total_tokens=19), (10, 9)),
+    (dict(prompt_tokens=10, completion_tokens=9, total_tokens=1010), (10, 1000)), # thoughts in the total alone
+    (dict(prompt_tokens=10, total_tokens=1010), (10, 1000)), (dict(prompt_tokens=10, completion_tokens=9), (10, 9)),
+    (dict(prompt_tokens=10, completion_tokens=None, total_tokens=1010), (10, 1000)),
+    (dict(prompt_tokens=10., completion_tokens='9', total_tokens=19.), (10, 9)),
+    (dict(prompt_tokens=10, completion_tokens=9, completion_tokens_details=dict(reasoning_tokens=500)), (10, 509)),
+    (dict(prompt_tokens=10, completion_tokens=600, completion_tokens_details=dict(reasoning_tokens=500)), (10, 600)),
+    (dict(input_tokens=10, output_tokens=9), (10, 9)),
+    (dict(input_tokens=10, output_tokens=9, cache_read_input_tokens=90, cache_creation_input_tokens=None), (100, 9)),
+    (dict(prompt_tokens=10, completion_tokens=0, total_tokens=10), (10, 0)), # both say that there is no reply
+    (dict(prompt_tokens=10, completion_tokens=0), (10, None)), (dict(prompt_tokens=10), (10, None)),
+    (dict(prompt_tokens=10, completion_tokens=-5, total_tokens=5), (10, None)),
+    (dict(prompt_tokens=10, completion_tokens=True), (10, None)), (dict(prompt_tokens=True, completion_tokens=9), (None, None)),
+    (dict(prompt_tokens=10, completion_tokens=math.nan, total_tokens=math.inf), (10, None)),
+    (dict(prompt_tokens=10, completion_tokens=2**63, total_tokens=19), (10, 9)),
+    (dict(prompt_tokens=10, completion_tokens=.5), (10, None)), (dict(prompt_tokens=10, completion_tokens='many'), (10, None)),
+    (dict(completion_tokens=9, total_tokens=19), (None, None)), (dict(prompt_tokens=0, completion_tokens=9), (None, None)),
+    (None, (None, None)), ([], (None, None)), ([dict(prompt_tokens=10)], (None, None)), ('19', (None, None)), ({}, (None, None))])
+def test_what_a_reply_took(usage, used): assert used_tokens(usage) == used
+
 @pytest.mark.parametrize('entry', [5, None, (), (1,), (1, 2, 'EUR', 4), (-1, 2), (1, math.nan), (1, math.inf),
                                    ('x', 1), (None, 1), {'input': 1}, {'input': 1, 'output': 2, 'api_key': 'k'}, 'ab'])
 def test_wrong_prices_are_refused(entry):
@@ -90,7 +120,11 @@ def test_wrong_prices_are_refused(entry):
 @pytest.mark.parametrize('text', ['', 'm,1,2,EUR\n', 'model,input\nm,1\n',
                                   'model,input,output\nm,1\n', 'model,input,output\nm,1,x\n',
                                   'model,input,output\nm,1,2\nm,1,3\n',
-                                  'model,input,output\n,1,2\n', 'model;input;output\nm;1;2\n'])
+                                  'model,input,output\n,1,2\n', 'model,input,output\nm,$0.15,2\n',
+                                  'model,input,output\nm,-1,2\n', 'model,input,output\nm,,2\n',
+                                  'model,input,output,currency\nm,0,15,0,60,EUR\n', # decimal commas without quotes
+                                  'model,input,output,currency\nm,0,15,2\n', 'model,input,output,Input\nm,1,2,3\n',
+                                  'model;input;output\nm;1,000;2\n', 'model,input,output\nm,nan,2\n'])
 def test_wrong_price_files_are_refused(tmp_path, text):
     (tmp_path/'p.csv').write_text(text, encoding='utf-8')
     with pytest.raises(BadInput, match=r'\.$'): price_table(tmp_path/'p.csv')

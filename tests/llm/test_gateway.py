@@ -23,6 +23,7 @@ from factlib.llm.gateway import Account, Arrived, Budget, Gateway, gated_url
 from factlib.llm.chat import Chat
 from factlib.llm.limits import Gate
 from factlib.llm.stub import StubServer
+from raw_server import RawServer, completion, http
 
 ASKING = '''
 import asyncio, sys
@@ -173,10 +174,14 @@ def test_what_may_fit_later_waits(gated):
         assert [r.text for r in replies] == ['Yes.']*8 and account.refused == '' and server.most_in_flight == 1
 
 def test_what_kind_of_failure_costs_what(gated):
-    "A refusal costs nothing, nor does a server that isn't there; an error of the server and a cut connection may."
+    "Some refusals cost nothing, nor does a server that isn't there; whatever else fails may, as may a content filter."
     ways = dict(refused=dict(status=400, body={}), busy=dict(status=429, body={}),
                 moved=dict(status=302, headers=dict(location='x'), body={}),
                 broken=dict(status=500, body={}), cut=dict(drop=True),
+                late=dict(status=408, body={}), conflict=dict(status=409, body={}), gone=dict(status=499, body={}),
+                filtered=dict(status=400, body=dict(error=dict(message='no', code='content_filter'))),
+                flagged=dict(status=400, body=dict(error=dict(message='Your request was flagged by our safety system'))),
+                nokey=dict(status=401, body={}), field=dict(status=422, body=dict(detail='seed: unknown field')),
                 ok='Yes.', uncounted=dict(content='Yes.', usage={}))
     def rule(request): return ways[request['messages'][0]['content']]
     seen = {}
@@ -187,10 +192,11 @@ def test_what_kind_of_failure_costs_what(gated):
             url = 'http://127.0.0.1:1/v1' if name == 'nowhere' else server.base_url
             Chat('m', url, mode='off', attempts=1).ask(name)
             seen[name] = gateway.budget.spent - before
-    nothing = ('refused', 'busy', 'moved', 'nowhere', 'ok')
-    assert {n for n, s in seen.items() if s.reserved_tokens == 0} == set(nothing)
-    assert all(s.requests == 1 for s in seen.values())
-    assert {n for n, s in seen.items() if s.unanswered} == {'broken', 'cut'}
+    nothing = {'refused', 'busy', 'nowhere', 'ok', 'nokey', 'field'}
+    assert {n for n, s in seen.items() if s.reserved_tokens == 0} == nothing
+    assert {n: s.requests for n, s in seen.items()} == dict.fromkeys(ways, 1) | dict(nowhere=0)
+    assert {n: s.unsent for n, s in seen.items() if s.unsent} == dict(nowhere=1)
+    assert {n for n, s in seen.items() if s.unanswered} == {*ways} - nothing - {'uncounted'}
     assert {n for n, s in seen.items() if s.answered} == {'ok', 'uncounted'}
     assert seen['ok'].tokens == 2 and seen['uncounted'].uncounted == 1 and seen['uncounted'].tokens == 0
 
@@ -230,6 +236,109 @@ def test_what_a_server_does_wrong_is_seen_as_without_a_gateway(gated):
     assert {n: (r.absence, r.text) for n, r in straight.items()} == {n: (r.absence, r.text) for n, r in through.items()}
     for name in ('moved', 'refused', 'long'): assert straight[name].detail == through[name].detail
 
+BILLED = { # what a server says of 1,010 tokens, none of them a thousand in completion_tokens
+    'in the total': dict(prompt_tokens=10, completion_tokens=9, total_tokens=1010),
+    'missing': dict(prompt_tokens=10, total_tokens=1010), 'a text': dict(prompt_tokens='10', completion_tokens='1000'),
+    'a float': dict(prompt_tokens=10., completion_tokens=1000.), 'null': dict(prompt_tokens=10, completion_tokens=None),
+    'thoughts': dict(prompt_tokens=10, completion_tokens=9, completion_tokens_details=dict(reasoning_tokens=991)),
+    'other names': dict(input_tokens=10, output_tokens=1000), 'true': dict(prompt_tokens=10, completion_tokens=True),
+    'a list': [10, 1000], 'prompt alone': dict(prompt_tokens=10), 'nothing': None}
+
+@pytest.mark.filterwarnings('ignore:.*does not say how many tokens')
+@pytest.mark.parametrize('way', ['gateway', 'sdk', 'lean'])
+@pytest.mark.parametrize('name', BILLED)
+def test_the_ledger_is_never_below_the_bill(name, way, gated, monkeypatch, tmp_path):
+    "A reply of 1,000 tokens, in a limit of 2,000: whatever the server says, as much is counted or stays reserved."
+    monkeypatch.setenv('FACTLIB_LEDGER', str(tmp_path/'spent.jsonl'))
+    body = json.loads(completion('ok')) | dict(usage=BILLED[name])
+    with StubServer(lambda request: dict(raw=json.dumps(body))) as server, Gateway([server.base_url]) as gateway:
+        if way == 'gateway': gated(gateway)
+        chat = Chat('m', server.base_url, mode='off', transport='sdk' if way == 'gateway' else way)
+        reply = chat.ask('a', max_tokens=2000)
+        spent = gateway.budget.spent if way == 'gateway' else read_spent(tmp_path/'spent.jsonl')
+    assert reply.text == 'ok' and len(server.requests) == spent.requests == spent.answered == 1
+    counted = name in ('in the total', 'missing', 'a text', 'a float', 'thoughts', 'other names')
+    assert spent.tokens == chat.stats.tokens == 1010 if counted else spent.reserved_tokens >= 2000 + len('a')
+    assert bool(spent.reserved_tokens) == bool(spent.uncounted) == bool(reply.usage.uncounted) == (not counted)
+    assert chat.stats.reserved_tokens == 0 if counted else chat.stats.reserved_tokens >= 2001
+
+def test_a_model_that_takes_more_than_its_limit_gets_more_reserved(gated):
+    "Replies of 1,000 tokens whose limit is 64, in a budget of 8,000: one at a time, seven of at most 1,100 fit."
+    usage = dict(prompt_tokens=10, completion_tokens=9, total_tokens=1010)
+    with StubServer(lambda request: dict(content='ok', usage=usage)) as server, Gateway(
+        [server.base_url], concurrency=1, budget=Budget(tokens=8000)) as gateway:
+        gated(gateway)
+        asked(Chat('m', server.base_url, mode='off', request=dict(max_tokens=64)), map(str, range(12)))
+        assert len(server.requests) == 7 and gateway.budget.spent.tokens == 7*1010 <= 8000
+
+@pytest.mark.parametrize('way', ['nobody', 'no host', 'no TLS'])
+def test_a_failure_on_the_way_has_its_kind_behind_a_gateway(way, gated):
+    "As without one: 40 texts, and it stops after few attempts, none of which was sent; no status of ours is shown."
+    with StubServer(lambda request: 'Yes.') as server:
+        url = {'nobody': 'http://127.0.0.1:1/v1', 'no host': 'http://nowhere.invalid/v1',
+               'no TLS': server.base_url.replace('http:', 'https:')}[way]
+        chats = {}
+        with Gateway([url]) as gateway:
+            for name in ('straight', 'through'):
+                chats[name] = chat = Chat('m', url, mode='off', longest_wait=.02)
+                replies = asked(chat, map(str, range(40)))
+                assert all('This chat asks no more' in r.detail and 'HTTP 50' not in r.detail for r in replies)
+                assert chat.stats.requests == chat.stats.reserved_tokens == chat.stats.unanswered == 0
+                chats[name] = {r.detail for r in replies}
+                gated(gateway)
+            spent = gateway.budget.spent
+        assert chats['straight'] == chats['through'] and not server.requests
+        assert 0 < spent.unsent <= 3*40 and spent == Spent(unsent=spent.unsent)
+
+QUOTED = dict(unicode=r'\u002b', capital=r'\u002B', twice=r'\\u002b', hex=r'\x2b', page='&#43;', address='%2B', plain='+')
+
+@pytest.mark.parametrize('form', [*QUOTED, 'in events', 'UTF-16'])
+@pytest.mark.parametrize('status', [200, 400])
+def test_a_key_that_is_quoted_otherwise_does_not_reach_a_worker(form, status):
+    "Escaped in JSON or a page, as a whole, parted among the events of a stream, in another encoding."
+    key, begun = 'sk-the+real/key-0123', dict(id='x', model='m')
+    other = ''.join(QUOTED.get(form, '+') if c == '+' else r'\/' if c == '/' and form == 'unicode' else
+                    fr'\u{ord(c):04x}' if form == 'capital' else c for c in key)
+    answer = completion('KEY') if status == 200 else json.dumps(dict(error=dict(message='bad KEY')))
+    said = http(answer.replace('KEY', other), status=f'{status} X')
+    if form == 'UTF-16': said = http(answer.replace('KEY', key).encode('utf-16'), status=f'{status} X')
+    if form == 'in events':
+        parts = [dict(delta=dict(content=key[:9])), dict(delta=dict(content=key[9:])), dict(delta={}, finish_reason='stop')]
+        said = http(''.join(f'data: {json.dumps(begun | dict(choices=[part]))}\n\n' for part in parts), status=f'{status} X')
+    with RawServer(said) as server, Gateway([server.base_url], api_key=key) as gateway:
+        told = raw(gateway, *asks(gateway, gateway.open(), server.base_url))
+    head, _, body = told.partition('\r\n\r\n')
+    assert f' {status} ' in head.splitlines()[0] and other not in told and key not in told
+    seen = json.loads(body) if body[:1] == '{' else body
+    assert key not in str(seen) and ('***' in body or (form, status) == ('in events', 400))
+
+def test_the_rate_outlives_a_kill(tmp_path):
+    "Two a minute: who comes after a kill, at the same endpoint, waits; at another one nobody waits."
+    def let_in(gate, n):
+        async def enter():
+            for _ in range(n):
+                async with gate: pass
+            return n
+        try: return run_sync(asyncio.wait_for(enter(), .3))
+        except TimeoutError: return None
+    def at(url, most=2): return Gateway([url], per_minute=most, paces=tmp_path/'.sweep'/'paces')._gate(url)
+    assert let_in(at('http://127.0.0.1:1/v1'), 1) == let_in(at('http://127.0.0.1:1/v1'), 1) == 1
+    assert let_in(at('http://127.0.0.1:1/v1'), 1) is None and let_in(at('http://127.0.0.1:2/v1'), 2) == 2
+    assert let_in(at('http://127.0.0.1:1/v1', 3), 2) is None and let_in(at('http://127.0.0.1:1/v1', 9), 6) == 6
+    for file in (tmp_path/'.sweep'/'paces').iterdir(): file.write_bytes(file.read_bytes() + b'torn')
+    assert let_in(at('http://127.0.0.1:1/v1', 9), 1) is None
+    later = at('http://127.0.0.1:2/v1')
+    later.minute = 0. # a minute has passed
+    assert let_in(later, 2) == 2
+    assert {p.stat().st_mode & 0o777 for p in (tmp_path/'.sweep'/'paces').iterdir()} == {0o600}
+
+def test_the_query_of_an_endpoint_goes_with_each_request_through_a_gateway(gated):
+    with RawServer(http(completion())) as server, Gateway([f'{server.base_url}?api-version=7']) as gateway:
+        gated(gateway)
+        assert Chat('m', f'{server.base_url}?api-version=7', mode='off').ask('x').text == 'ok'
+        assert 'none of the endpoints' in Chat('m', server.base_url, mode='off').ask('x').detail
+    assert [head.split(b' ')[1] for head, _ in server.asked] == [b'/v1/chat/completions?api-version=7']
+
 def test_the_wait_for_a_place_is_no_timeout(gated):
     """One place, six requests of 0.2 s, and 0.5 s for an answer: the last waits a second, and gets its answer. One that
     takes too long is given up."""
@@ -238,7 +347,8 @@ def test_the_wait_for_a_place_is_no_timeout(gated):
         gated(gateway)
         replies = asked(Chat('m', server.base_url, mode='off', timeout=.5, deadline=.6, attempts=1), map(str, range(6)))
         assert [r.text for r in replies] == ['Yes.']*6
-        assert '504' in Chat('m', server.base_url, mode='off', timeout=.5, attempts=1).ask('slow').detail
+        slow = Chat('m', server.base_url, mode='off', timeout=.5, attempts=1).ask('slow').detail
+        assert 'no answer within 0.5 s' in slow and '504' not in slow
 
 def test_a_killed_worker_leaves_nothing_in_the_queue(gated):
     "It had 16 requests on their way, and one place; what waited is not sent any more."

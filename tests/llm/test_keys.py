@@ -5,10 +5,17 @@ import shutil
 import ssl
 import subprocess
 import sys
+import time
 
 import pytest
 
-from factlib.llm.keys import key_taken, server_certificate, trust_also
+from factlib.core.records import BadInput
+from factlib.llm.chat import Chat
+from factlib.llm.gateway import Gateway
+from factlib.llm.keys import Key, key_taken, server_certificate, trust_also
+from factlib.llm.stub import StubServer
+from factlib.runs.costs import kernel_spending
+from sweeps import asking
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith('linux'), reason='/proc is of Linux')
 KEY = 'sk-the-real-key-of-a-test'
@@ -74,6 +81,38 @@ def test_no_key_and_a_short_one(monkeypatch):
     monkeypatch.setenv('OPENAI_API_KEY', 'n')
     with key_taken() as key: assert key == 'n' and os.environ['PATH']
     assert os.environ['OPENAI_API_KEY'] == 'n'
+
+@pytest.mark.parametrize('around', ['{}\n', '{}\r\n', ' {}', '\t{} \n', '{}\x0b', '{}\u00a0'])
+def test_white_space_around_a_key_is_taken_off_everywhere(around, monkeypatch, tmp_path):
+    "Before, `evaluate` did and `run` and `sweep` didn't: nothing was sent, and all of it was counted as sent."
+    monkeypatch.setenv('OPENAI_API_KEY', around.format(KEY))
+    monkeypatch.setenv('COPY', KEY)
+    with StubServer(lambda request: 'Yes.', key=KEY) as server:
+        assert Chat('m', server.base_url, mode='off').ask('a').text == 'Yes.' # in a notebook, `evaluate`, `probe`
+        with kernel_spending(tmp_path/'out', asking(tmp_path, server.base_url), dict(base_url=server.base_url)): # `run`
+            assert KEY not in ' '.join(os.environ.values()) and 'COPY' not in os.environ
+            assert Chat('m', server.base_url, mode='off').ask('b').text == 'Yes.'
+        assert len(server.requests) == 2
+
+@pytest.mark.parametrize('key', ['sk-secret\nsk-other', 'sk-secret\r\nX-Header: 1', 'Bearer sk-secret', 'sk-sec\tret', ' \n',
+                                 'sk-secret\x00', 'sk-secr\u00e9t', '\ufeffsk-secret', 'sk\u2013secret', 'sk-secret\x7f'])
+def test_what_no_key_can_hold_is_refused_without_being_shown(key, monkeypatch, tmp_path):
+    "In one sentence, before anything is sent, whoever asks."
+    if '\0' not in key: monkeypatch.setenv('OPENAI_API_KEY', key)
+    with StubServer(lambda request: 'Yes.') as server:
+        def run():
+            if '\0' in key: raise BadInput('API key OPENAI_API_KEY') # no environment holds it
+            with kernel_spending(tmp_path/'out', asking(tmp_path, server.base_url), dict(base_url=server.base_url)): pass
+        for ask in (lambda: Chat('m', server.base_url, api_key=key), lambda: Gateway([server.base_url], api_key=key), run):
+            with pytest.raises(BadInput, match='API key .*OPENAI_API_KEY') as told: ask()
+            assert 'secr' not in str(told.value) and 'sk' not in str(told.value)
+        assert not server.requests
+
+@pytest.mark.parametrize('run', ['\\\\', '&amp;', '%25', 'sk-proj-', '&#0000', '\\\\u0073', 's', '"\\\\'])
+def test_a_key_is_looked_for_in_time(run):
+    "A megabyte that nearly holds it, over and over."
+    begun, text = time.process_time(), run*(1_000_000//len(run))
+    assert Key('sk-proj-abc+def/0123456789').strike(text) == text and time.process_time() - begun < 5
 
 def test_a_certificate_is_trusted_by_who_was_told(tmp_path, monkeypatch):
     "One that knows it besides the usual ones, under its own address only; its key is in no file that stays."

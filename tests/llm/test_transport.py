@@ -1,6 +1,7 @@
 """Both ways to a server that does all that no server should: no error of a library leaves them, nothing of the key,
 nobody is followed, no body is without end."""
-import asyncio, gzip, json, re, traceback, tracemalloc, zlib
+import asyncio, gzip, json, re, subprocess, threading, traceback, tracemalloc, zlib
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pytest
@@ -9,8 +10,9 @@ from factlib.core.loop import run_sync
 from factlib.core.records import Absence, BadInput, Example
 from factlib.evaluators.base import EvaluationError, Evaluator, evaluate
 from factlib.llm.cache import request_text
-from factlib.llm.gateway import most_tokens
+from factlib.llm.gateway import Gateway, most_tokens
 from factlib.llm.chat import Chat, _Exchange, _one_form
+from factlib.llm.keys import server_certificate
 from factlib.llm.stub import StubServer
 from factlib.llm.transport import TRANSPORTS, Failure, request_json
 from raw_server import RawServer, completion, http
@@ -284,11 +286,114 @@ def test_a_password_file_is_not_read(transport, monkeypatch, tmp_path):
     assert b'Basic' not in head
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_a_proxy_that_is_none_is_a_sentence(transport, monkeypatch):
-    monkeypatch.setenv('http_proxy', 'gopher://[')
-    reply = Chat('m', 'http://elsewhere.invalid/v1', api_key=f'{KEY}-odd-{transport}',
-                 attempts=1, transport=transport).ask('x')
-    assert reply.absence is Absence.transport and reply.detail
+@pytest.mark.parametrize('name, proxy', [('http_proxy', 'gopher://['), ('ALL_PROXY', 'socks5h://127.0.0.1:1080'),
+                                         ('HTTP_PROXY', 'socks4://me:secret@host'), ('all_proxy', 'http://host:port'),
+                                         ('all_proxy', 'http://')])
+def test_a_proxy_that_is_none_is_a_sentence(name, proxy, transport, monkeypatch):
+    "Before anything is sent. To a replay, to this machine, and to a host of NO_PROXY it is of no matter."
+    monkeypatch.setenv(name, proxy)
+    def chat(url, **more): return Chat('m', url, api_key=KEY, attempts=1, transport=transport, **more)
+    with pytest.raises(BadInput, match=rf'^{name.upper()} names .*NO_PROXY\.$') as told: chat('http://elsewhere.invalid/v1')
+    assert 'secret' not in str(told.value)
+    assert chat('http://127.0.0.1:1/v1').ask('x').absence is Absence.transport
+    monkeypatch.setenv('NO_PROXY', 'other.invalid,.invalid')
+    assert 'no host of that name' in chat('http://elsewhere.invalid/v1').ask('x').detail
+
+@pytest.mark.parametrize('transport', [*TRANSPORTS, 'gateway'])
+@pytest.mark.parametrize('variables', [dict(ALL_PROXY='http://{}'), dict(all_proxy='{}'), dict(HTTP_PROXY='http://{}/'),
+                                       dict(http_proxy='http://{}', ALL_PROXY='http://127.0.0.1:1')])
+def test_a_proxy_of_the_environment_is_asked(variables, transport, monkeypatch):
+    "The same with and without a gateway; another value of a variable counts from the next chat on."
+    with RawServer(http(completion('by proxy'))) as proxy:
+        for name, value in variables.items(): monkeypatch.setenv(name, value.format(proxy.host))
+        url = 'http://llm.corp.invalid:8000/v1'
+        with Gateway([url]) as gateway:
+            if transport == 'gateway':
+                monkeypatch.setenv('FACTLIB_GATE', gateway.url)
+                monkeypatch.setenv('OPENAI_API_KEY', gateway.open())
+            def ask(): return Chat('m', url, attempts=1, mode='off', transport='sdk' if transport == 'gateway' else transport).ask('x')
+            assert ask().text == 'by proxy'
+            for name in variables: monkeypatch.delenv(name)
+            assert 'no host of that name' in ask().detail
+    assert len(proxy.asked) == 1 and proxy.asked[0][0].startswith(f'POST {url}/chat/completions '.encode())
+
+@pytest.mark.parametrize('transport', TRANSPORTS)
+def test_a_proxy_that_gives_no_tunnel_is_a_failure_on_the_way(transport, monkeypatch):
+    with RawServer(http('who are you?', status='407 Proxy Authentication Required')) as proxy:
+        monkeypatch.setenv('HTTPS_PROXY', f'http://{proxy.host}')
+        chat = Chat('m', 'https://llm.corp.invalid/v1', attempts=1, mode='off', transport=transport)
+        assert 'the proxy refuses (HTTP 407)' in chat.ask('x').detail and chat.stats.requests == 0
+        monkeypatch.setenv('HTTPS_PROXY', 'http://127.0.0.1:1')
+        chat = Chat('m', 'https://llm.corp.invalid/v1', attempts=1, mode='off', transport=transport)
+        assert 'to the proxy failed' in chat.ask('x').detail and chat.stats.requests == 0
+
+@pytest.fixture(scope='module')
+def encrypted():
+    "A server on this machine whose certificate nobody knows: its address and the certificate."
+    pytest.importorskip('cryptography')
+    public, context = server_certificate('127.0.0.1')
+    class Answer(BaseHTTPRequestHandler):
+        def log_message(self, *said): pass
+        def do_POST(self):
+            self.rfile.read(int(self.headers['Content-Length']))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(completion('trusted').encode())
+    server = ThreadingHTTPServer(('127.0.0.1', 0), Answer)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f'https://127.0.0.1:{server.server_address[1]}/v1', public
+    server.shutdown()
+    server.server_close()
+
+@pytest.mark.parametrize('transport', [*TRANSPORTS, 'gateway'])
+def test_certificates_of_the_environment_count_on_this_machine_too(encrypted, transport, monkeypatch, tmp_path):
+    "By file and by folder, the same with and without a gateway; an unknown one is a failure on the way."
+    for name in ('SSL_CERT_FILE', 'SSL_CERT_DIR'): monkeypatch.delenv(name, raising=False)
+    url, public = encrypted
+    (tmp_path/'own.pem').write_text(public)
+    named = subprocess.run(['openssl', 'x509', '-hash', '-noout', '-in', str(tmp_path/'own.pem')], capture_output=True, text=True).stdout.strip()
+    (tmp_path/'all').mkdir()
+    (tmp_path/'all'/f'{named}.0').write_text(public)
+    with Gateway([url]) as gateway:
+        if transport == 'gateway':
+            monkeypatch.setenv('FACTLIB_GATE', gateway.url)
+            monkeypatch.setenv('OPENAI_API_KEY', gateway.open())
+        def ask(): return Chat('m', url, attempts=1, mode='off', transport='sdk' if transport == 'gateway' else transport).ask('x')
+        assert 'its certificate is not trusted' in ask().detail
+        for name, value in dict(SSL_CERT_FILE=tmp_path/'own.pem', SSL_CERT_DIR=tmp_path/'all').items():
+            monkeypatch.setenv(name, str(value))
+            assert ask().text == 'trusted', name
+            monkeypatch.delenv(name)
+
+@pytest.mark.parametrize('name, value', [('SSL_CERT_FILE', 'absent'), ('SSL_CERT_FILE', 'empty'), ('SSL_CERT_FILE', 'notes'),
+                                         ('SSL_CERT_FILE', 'folder'), ('SSL_CERT_DIR', 'absent'), ('SSL_CERT_DIR', 'notes')])
+def test_certificates_that_are_none_are_a_sentence(name, value, monkeypatch, tmp_path):
+    (tmp_path/'folder').mkdir()
+    (tmp_path/'empty').touch()
+    (tmp_path/'notes').write_text('-----BEGIN CERTIFICATE-----\nnone\n')
+    monkeypatch.setenv(name, str(tmp_path/value))
+    for url in ('https://127.0.0.1:1/v1', 'https://llm.corp.invalid/v1'):
+        with pytest.raises(BadInput, match=rf"^{name} names '.*{value}', which can't be read \(.*\): name a .*\.$"): Chat('m', url)
+    assert Chat('m', 'http://127.0.0.1:1/v1').ask('x').absence is Absence.transport # no certificate is asked for
+
+@pytest.mark.parametrize('transport', TRANSPORTS)
+def test_a_query_of_the_address_goes_with_each_request(transport, tmp_path):
+    "As Azure's api-version; the cache keeps answers of another version apart."
+    query = 'api-version=2025-04-01-preview&deployment=a%20b'
+    with RawServer(http(completion())) as server:
+        def chat(end): return Chat('m', f'http://{server.host}/openai{end}', cache=tmp_path/'a.sqlite', transport=transport)
+        for end in (f'/?{query}', f'/chat/completions?{query}', f'?{query}'): assert chat(end).ask('x').text == 'ok'
+        assert chat(f'?{query}').endpoint == f'http://{server.host}/openai?{query}' and len(server.asked) == 1
+        assert chat('?').ask('x').text == chat('').ask('y').text == 'ok'
+    paths = [head.split(b' ')[1].decode() for head, _ in server.asked]
+    assert paths == [f'/openai/chat/completions?{query}', *['/openai/chat/completions']*2]
+
+@pytest.mark.parametrize('query', ['api-key=7', 'key=7', 'code=7', 'sig=7', 'access_token=7', 'subscription-key=7',
+                                   'api-version=1&%6bey=7', 'v=sk-0123456789', 'sk-0123456789', 'a=1;token=7', 'PASSWORD=7'])
+def test_an_address_with_a_key_in_its_query_is_refused(query):
+    with pytest.raises(BadInput, match='a key in its query.*OPENAI_API_KEY') as told: Chat('m', f'https://host/v1?{query}')
+    assert '7' not in str(told.value) and '0123' not in str(told.value)
 
 @pytest.mark.parametrize('text', ['plain "words"\n', 'naïve 好 🙂', '\x00\x1f\x7f', '\\u0041', ''])
 def test_what_is_reserved_is_what_is_sent(text):
