@@ -18,7 +18,7 @@ from ..benchmarks.score_costs import Costs
 from ..benchmarks.score_files import Scale, ScoreFile, read_scores
 from ..core.files import whole_characters, write_atomic
 from ..core.folders import whole_folder
-from ..core.ownership import check_exchange, check_ours
+from ..core.ownership import MARK, check_exchange, check_ours
 from ..core.records import DataFrame
 from ..evaluators.base import EVALUATORS, asks
 from ..evaluators.expected import EXPECTED
@@ -151,7 +151,7 @@ class Trust:
     )->Path: # The path
         "Write the page."
         check_ours([Path(path)])
-        return write_atomic(path, self.page())
+        return write_atomic(path, self.page(), private=True)
 
     def to_dict(self)->dict: # What JSON can hold
         "Decisions, criteria, habits found and sentences."
@@ -229,15 +229,15 @@ def write_trust(
     out = Path(out)
     check_results(out)
     items = items_table(found) if texts else None
-    with whole_folder(out, own_files, check_exchange) as part:
-        if items is not None: items.to_parquet(part/ITEMS, index=False)
+    with whole_folder(out, own_files, check_exchange, private=True) as part: # it holds texts
+        if items is not None: part.write(ITEMS, items.to_parquet(index=False))
         for name, table in found.tables.items():
-            write_atomic(part/'tables'/f'{name}.csv', to_csv(table.reset_index(drop=True)))
+            part.write(f'tables/{name}.csv', to_csv(table.reset_index(drop=True)))
         pictures = []
         for name, figure, caption, table in found.figures():
-            for kind in ('svg', 'png'): write_atomic(part/'figures'/f'{name}.{kind}', figure_bytes(figure, kind))
+            for kind in ('svg', 'png'): part.write(f'figures/{name}.{kind}', figure_bytes(figure, kind))
             pictures.append(dict(name=name, data=embedded(figure), caption=caption, table=table))
-        write_atomic(part/INDEX, page_html(found, pictures, linked=True))
+        part.write(INDEX, page_html(found, pictures, linked=True))
         write_result(part, _result(found, pictures, part))
     return out/INDEX
 
@@ -252,12 +252,12 @@ def _result(found, pictures, folder):
                    for p in pictures]
     shown.insert(0, dict(kind='table', file='tables/decisions.csv', caption='What each judge may be used for.', cell='',
                          columns=None, digits=3, lead=0))
-    files = sorted(str(path.relative_to(folder).as_posix()) for path in folder.rglob('*') if path.is_file())
+    files = [path for path in folder.paths() if path != MARK]
     return dict(name='trust', title=f'{found.file.name}: may its judges be used?', question=found.counts,
                 parameters=dict(use=','.join(found.uses),
                                 need=','.join(f'{use}={x:g}' for use, x in found.needs.items())),
                 evaluators=asked, findings=findings, shown=shown, seconds=round(found.seconds, 1), factlib=__version__,
-                files=files, sha256=digests(folder, files))
+                files=files, sha256=digests(folder.path, files))
 
 # %% ../../nbs/metaeval/trust.ipynb #trust-judged-costs
 def _judged_costs(judged, items, names, price):
