@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from errno import EEXIST, ENOTEMPTY
 from pathlib import Path
 
-from .files import PATIENCE, OpenFolder, open_lock, read_regular
-from .ownership import JOURNAL, MARK, made_files, note_exchange
+from .files import JOURNAL, PATIENCE, OpenFolder, open_lock, read_regular
+from .ownership import MARK, note_exchange
 from .records import BadInput
 
 # %% ../../nbs/core/folders.ipynb #databases-foreign
@@ -46,10 +46,10 @@ def _place(folder):
 def set_mark(
     folder:OpenFolder, # That is being filled
     files=(), # Paths in it that were written by an experiment that isn't finished
-    **more, # Is said besides
+    more:dict|None=None, # Is said besides
 )->None:
     "Say that this very folder isn't finished, and is ours."
-    folder.write(MARK, json.dumps(more | dict(files=sorted(files), place=_place(folder)[1]), indent=1), 0o600)
+    folder.write(MARK, json.dumps((more or {}) | dict(files=sorted(files), place=_place(folder)[1]), indent=1), 0o600)
 
 def own_mark(
     folder:OpenFolder,
@@ -100,7 +100,7 @@ def _keep_failed(folder, parent, part):
     part.remove('result.json')
     files = [path for path in part.paths() if path != MARK] # all that is in it is of this run
     if not files and not said: return parent.remove_folder(part.path.name)
-    set_mark(part, files, **said)
+    set_mark(part, files, said)
     drop_failed(folder)
     failed = failed_folder(folder)
     if os.path.lexists(failed): failed = failed.with_name(f'{failed.name}-{secrets.token_hex(4)}')
