@@ -2324,6 +2324,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'factlib.core.loop.together': ('core/loop.html#together', 'factlib/core/loop.py')},
             'factlib.core.modules': { 'factlib.core.modules._digest': ('core/modules.html#_digest', 'factlib/core/modules.py'),
                                       'factlib.core.modules._file_of': ('core/modules.html#_file_of', 'factlib/core/modules.py'),
+                                      'factlib.core.modules._found': ('core/modules.html#_found', 'factlib/core/modules.py'),
                                       'factlib.core.modules._here': ('core/modules.html#_here', 'factlib/core/modules.py'),
                                       'factlib.core.modules._imports': ('core/modules.html#_imports', 'factlib/core/modules.py'),
                                       'factlib.core.modules._installed': ('core/modules.html#_installed', 'factlib/core/modules.py'),

@@ -89,7 +89,12 @@ class Provenance:
         file:Path,
     )->'Provenance|None': # None: there is none that can be read
         "What is known of a result."
-        try: return cls(**json.loads(read_regular(file)))
+        try:
+            made = cls(**json.loads(read_regular(file)))
+            told = made.parameters, made.data, made.result, made.modules
+            whole = all(isinstance(said, dict) for said in told) and all(
+                isinstance(at, list) and len(at) == 2 and all(isinstance(x, str) for x in at) for at in told[-1].values())
+            return made if whole else None
         except (OSError, ValueError, TypeError, RecursionError): return None
 
     def write(self,
