@@ -6,7 +6,8 @@
 __all__ = ['JOURNAL', 'MOST_TABLE', 'PATIENCE', 'shipped', 'data_home', 'in_project', 'data_file', 'need_columns', 'read_parquet',
            'read_csv', 'escape_formula', 'unescape_formula', 'decoded', 'regular_bytes', 'read_regular', 'real_inside',
            'read_inside', 'text_files', 'read_text_file', 'numbered_lines', 'json_lines', 'parse_json', 'digest',
-           'whole_characters', 'sync_to_disk', 'atomic_path', 'open_lock', 'OpenFolder', 'write_atomic']
+           'whole_characters', 'sync_to_disk', 'private_folder', 'atomic_path', 'open_lock', 'OpenFolder',
+           'write_atomic']
 
 # %% ../../nbs/core/files.ipynb #files-imports
 import csv, errno, hashlib, json, os, re, secrets, shutil, stat, time, weakref
@@ -287,10 +288,10 @@ def whole_characters(
     return _HALVES.sub(instead, text)
 
 # %% ../../nbs/core/files.ipynb #files-temporary
-def _temporary(path):
-    "A new empty file beside a path, hidden, with the rights that any new file of this process gets."
+def _temporary(path, private=False):
+    "A new empty file beside a path, hidden, with the rights that any new file of this process gets, or its owner's."
     file = path.with_name(f'.{path.name}.{secrets.token_hex(4)}')
-    os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
     return file
 
 # %% ../../nbs/core/files.ipynb #files-atomic
@@ -303,12 +304,21 @@ def sync_to_disk(
     try: os.fsync(handle)
     finally: os.close(handle)
 
+def private_folder(
+    folder:Path,
+)->None:
+    "Make a folder, and those above it that are missing, for their owner alone. What is there keeps its mode."
+    for missing in reversed([f for f in (folder, *folder.parents) if not f.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    if not folder.is_dir(): raise NotADirectoryError(20, 'it is no folder', str(folder))
+
 @contextmanager
-def _made_folder(folder, durable):
+def _made_folder(folder, durable, private):
     "Within it the folder is there. With `durable` its names, and those of the new ones above, are on the disk then."
     made = [folder]
     while durable and not made[-1].exists(): made.append(made[-1].parent)
-    folder.mkdir(parents=True, exist_ok=True)
+    if private: private_folder(folder)
+    else: folder.mkdir(parents=True, exist_ok=True)
     yield
     for folder in made if durable else (): sync_to_disk(folder)
 
@@ -316,11 +326,12 @@ def _made_folder(folder, durable):
 def atomic_path(
     path:str|Path, # Its folder is made if needed
     durable:bool=False, # Is it to survive a power cut from the end of the `with` block on?
+    private:bool=False, # As for `write_atomic`
 ): # Gives the path of a temporary file beside it, to be written
     "Whatever is written to the temporary file takes the path's place at the end; nothing does if the writing fails."
     path = Path(path)
-    with _made_folder(path.parent, durable):
-        temporary = _temporary(path)
+    with _made_folder(path.parent, durable, private):
+        temporary = _temporary(path, private)
         try:
             yield temporary
             if durable: sync_to_disk(temporary)
@@ -505,10 +516,10 @@ def write_atomic(
     path:str|Path, # Its folder is made if needed
     content:str|bytes, # Text is written as UTF-8
     durable:bool=False, # Is it to survive a power cut from the return on? As with `atomic_path`
-    private:bool=False, # Is a new file its owner's alone, since it holds texts or answers?
+    private:bool=False, # Are the file, and folders that are made, their owner's alone, as they hold texts or answers?
 )->Path: # The path
     "Write a whole file or none."
     path = Path(path)
-    with _made_folder(path.parent, durable), OpenFolder(path.parent, links=True) as folder:
+    with _made_folder(path.parent, durable, private), OpenFolder(path.parent, links=True) as folder:
         folder.write(path.name, content, 0o600 if private else 0o666, durable)
     return path

@@ -145,5 +145,5 @@ def forget_bytecode(
     "Remove the bytecode of those that are not what they were: the next run makes it from what they are now."
     for name in changed_modules(modules, stamp=time.monotonic()):
         path, own = _here(name, modules[name][0]), os.path.join('', *name.split('.'))
-        if not path.endswith((f'{own}.py', os.path.join(own, '__init__.py'))) or not os.path.isfile(path): continue
-        with suppress(OSError, NotImplementedError): os.unlink(cache_from_source(path)) # of no other file
+        if not path.endswith((f'{own}.py', os.path.join(own, '__init__.py'))): continue # a record may name any file
+        with suppress(OSError, NotImplementedError): os.unlink(cache_from_source(path))

@@ -102,7 +102,7 @@ class Provenance:
         durable:bool=False, # Wait until the disk has it, as a sweep does, whose machine may go off?
     )->None:
         "Keep it in a file."
-        write_atomic(file, json.dumps(asdict(self)), durable=durable)
+        write_atomic(file, json.dumps(asdict(self)), durable=durable, private=True)
 
 # %% ../../nbs/runs/provenance.ipynb #cells-wanted
 def provenance(

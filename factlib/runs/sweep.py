@@ -258,9 +258,9 @@ class Sweep:
         for row in rows:
             spent = self.budget.ledger.of(row.cell.name)
             if spent != Spent() or row.seconds is not None: row.count(spent)
-        write_atomic(self.out/'cells.csv', cells_csv(rows))
+        write_atomic(self.out/'cells.csv', cells_csv(rows), private=True)
         page = sweep_page(self.out, self.grid, rows, f'Asked for: {self.budget.describe()}.')
-        write_atomic(self.out/'index.html', page)
+        write_atomic(self.out/'index.html', page, private=True)
         self.written = time.monotonic()
         self.took = self.written - begun
 
@@ -355,7 +355,7 @@ def _begin(grid, out, whys, budget):
     names = [cell.name for cell in grid.cells]
     said = dict(experiment=grid.notebook.stem, cells=names, notebook=str(grid.notebook.resolve()),
                 sha256=notebook_digest(grid.notebook)[0])
-    write_atomic(out/HIDDEN/'sweep.json', json.dumps(said))
+    write_atomic(out/HIDDEN/'sweep.json', json.dumps(said), private=True)
     for name, why in whys.items():
         record = read_record(out, name)
         if not why: sweep.rows[name] = row_of(sweep.rows[name].cell, record, 'kept')
