@@ -573,8 +573,10 @@ def sweep(ctx, grid, out, as_json, **options):
 # %% ../nbs/cli.ipynb #cli-gather
 @app.command('gather')
 @click.argument('folder', type=click.Path(path_type=Path, file_okay=False))
+@click.option('--trust-notebook', is_flag=True, help='Run the notebook that FOLDER names, which is no experiment of '
+              'factlib. It can do whatever you can.')
 @force_option
-def gather(folder):
+def gather(folder, trust_notebook):
     """Show all finished cells of a sweep together again.
 
     FOLDER is that of the sweep, which ended by doing the same. The page is in its folder `all`: the experiment's own
@@ -583,6 +585,9 @@ def gather(folder):
 
     \b
     factlib gather outputs/sweep
+
+    It is shown by running the experiment of factlib that made the cells. A notebook of your own is run only with
+    --trust-notebook: a folder that somebody sent could name any.
 
     With other settings, or for runs that are no sweep, the experiment shows them itself, by its parameter judgements:
 
@@ -594,8 +599,8 @@ def gather(folder):
     from factlib.llm.keys import key_taken
     from factlib.runs.sweep import sweep_notebook
     from factlib.runs.sweep_report import gather_cells
-    sweep_notebook(folder) # before a lock is made
-    with key_taken(), at_work(folder): told = gather_cells(folder, always=True)
+    notebook = sweep_notebook(folder, trust_notebook) # before a lock is made
+    with key_taken(), at_work(folder): told = gather_cells(folder, notebook, always=True)
     if told.failed: raise RuntimeError(told.why)
     if not told.page: raise BadInput(told.why)
     for line in results_of(Path(told.page).parent)[0]: click.echo(line)

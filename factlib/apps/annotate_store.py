@@ -406,4 +406,4 @@ class Store:
         contents['answers.parquet'] = table.getvalue()
         paths = [Path(folder)/name for name in contents]
         check_ours(paths)
-        return [write_own(path, content) for path, content in zip(paths, contents.values())]
+        return [write_own(path, content, private=True) for path, content in zip(paths, contents.values())]

@@ -20,8 +20,8 @@ from .. import __version__
 from .base import Benchmark, benchmark, load
 from .gutenberg import at_length, corpus, level_of, thesis_documents
 from ..core.checks import check_count, check_optional_count
-from ..core.files import atomic_path, digest, json_lines, write_atomic
-from ..core.folders import recover, whole_folder
+from ..core.files import digest, json_lines
+from ..core.folders import whole_folder
 from ..core.loop import progress_bar
 from ..core.ownership import check_exchange, file_digest, is_ours
 from ..core.records import BadInput, Example
@@ -376,14 +376,14 @@ def save(
     edits = [dict(id=id, edits=[list(e) for e in edits]) for id, edits in built.edits.items()]
     stale = lambda old: [name for name in SAVED if is_ours(old/name, old)]
     with whole_folder(Path(folder), stale, check_exchange) as part:
-        if format == 'jsonl': write_atomic(part/'examples.jsonl', _json_lines(e.to_dict() for e in built.benchmark))
+        if format == 'jsonl': part.write('examples.jsonl', _json_lines(e.to_dict() for e in built.benchmark))
         else:
             frame = Example.to_frame(built.benchmark)
             if not frame.meta.map(bool).any(): frame = frame.drop(columns='meta') # parquet has no empty records
-            with atomic_path(part/'examples.parquet') as path: frame.to_parquet(path, index=False)
-        write_atomic(part/'edits.jsonl', _json_lines(edits))
+            part.write('examples.parquet', frame.to_parquet(index=False))
+        part.write('edits.jsonl', _json_lines(edits))
         manifest = built.manifest | dict(sha256={'edits.jsonl': file_digest(part/'edits.jsonl')}) # see core.ownership
-        write_atomic(part/'manifest.json', json.dumps(manifest, indent=1, ensure_ascii=False) + '\n')
+        part.write('manifest.json', json.dumps(manifest, indent=1, ensure_ascii=False) + '\n')
     return Path(folder)
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-load
@@ -392,7 +392,6 @@ def load_built(
 )->Built:
     "Read a benchmark. A text that is not the manifest's, or missing, is a `BadInput`."
     folder = Path(folder)
-    recover(folder)
     if not (folder/'manifest.json').is_file():
         raise BadInput(f'{str(folder)!r} holds no benchmark: it has no manifest.json.')
     manifest = json.loads((folder/'manifest.json').read_text(encoding='utf-8'))

@@ -10,6 +10,7 @@ __all__ = ['LOADED', 'RECORDING', 'source_version', 'loaded_modules', 'record', 
 import ast, hashlib, json, os, site, sys, sysconfig, time
 from contextlib import suppress
 from functools import cache, lru_cache
+from importlib.machinery import PathFinder
 from importlib.util import cache_from_source, find_spec
 
 # %% ../../nbs/core/modules.ipynb #kept-imported
@@ -107,17 +108,26 @@ def recorded_modules(
     except (OSError, ValueError): return {}
 
 # %% ../../nbs/core/modules.ipynb #loaded-changed
+def _found(name):
+    "Where Python finds a module. What holds it is not imported, as `find_spec` would: a record may come from anybody."
+    parts = name.split('.')
+    spec = find_spec(parts[0])
+    for n in range(2, len(parts) + 1):
+        spec = PathFinder.find_spec('.'.join(parts[:n]), spec.submodule_search_locations)
+    return spec.origin
+
 @lru_cache(maxsize=None)
 def _now(name, path, stamp):
     "The digest of a module as it is here."
     if os.path.isfile(path): return _digest(path)
-    try: return _digest(find_spec(name).origin)
+    try: return _digest(_found(name))
     except (ImportError, AttributeError, ValueError, TypeError): return ''
 
 def _here(name, path):
     "Where a module lies here."
     if name.split('.')[0] != 'factlib': return path
     import factlib
+    if not all(map(str.isidentifier, name.split('.'))): return ''
     inside = os.path.join(os.path.dirname(factlib.__file__), *name.split('.')[1:])
     return os.path.join(inside, '__init__.py') if os.path.isdir(inside) else inside + '.py'
 
@@ -134,4 +144,6 @@ def forget_bytecode(
 )->None:
     "Remove the bytecode of those that are not what they were: the next run makes it from what they are now."
     for name in changed_modules(modules, stamp=time.monotonic()):
-        with suppress(OSError, NotImplementedError): os.unlink(cache_from_source(_here(name, modules[name][0])))
+        path, own = _here(name, modules[name][0]), os.path.join('', *name.split('.'))
+        if not path.endswith((f'{own}.py', os.path.join(own, '__init__.py'))): continue # a record may name any file
+        with suppress(OSError, NotImplementedError): os.unlink(cache_from_source(path))

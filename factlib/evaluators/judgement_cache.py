@@ -90,6 +90,6 @@ class JudgementCache:
             evidence = [json.dumps(x, default=str) for x in frame.evidence]
             table = pa.Table.from_pandas(frame.assign(evidence=evidence), preserve_index=False)
             about = {**(table.schema.metadata or {}), b'pair': json.dumps(key)}
-            with atomic_path(self._path(key)) as temporary:
+            with atomic_path(self._path(key), private=True) as temporary:
                 pq.write_table(table.replace_schema_metadata(about), temporary)
         return frame.drop(columns='evidence').assign(evidence=[_reason_alone(x) for x in frame.evidence])

@@ -418,7 +418,7 @@ class Cache:
         write = {'.jsonl': _write_jsonl, '.parquet': _write_parquet}.get(path.suffix)
         if write is None:
             raise BadInput(f'An export ends in .jsonl or .parquet, and {path.name!r} does not: change its name.')
-        with atomic_path(path) as temporary: return write(self._rows(), temporary)
+        with atomic_path(path, private=True) as temporary: return write(self._rows(), temporary)
 
     def merge(
         self,

@@ -10,7 +10,7 @@ import ctypes, os, shutil, sqlite3, tempfile, threading, time, warnings, weakref
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from ..core.folders import foreign_beside, no_exchange, private_folder
+from ..core.folders import foreign_beside, private_folder
 from ..core.ownership import forced
 from ..core.records import BadInput
 
@@ -156,9 +156,8 @@ def _connect(path):
     if not forced() and (found := foreign_beside(path)):
         raise BadInput(f'SQLite would replace {str(found)!r}, which it did not make: move that file away, or give '
                        'another path for the cache.')
-    with no_exchange(path):
-        read_only = not _writable(path)
-        return _connected(path, read_only), read_only, path.stat()
+    read_only = not _writable(path)
+    return _connected(path, read_only), read_only, path.stat()
 
 # %% ../../nbs/llm/cache_file.ipynb #cache_file-class
 def _begin(db):

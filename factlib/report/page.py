@@ -12,8 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ..core.files import decoded, real_inside, regular_bytes, shipped, whole_characters, write_atomic
-from ..core.folders import MARK, recover_all
-from ..core.ownership import GENERATOR, RECORD, check_ours, is_ours, made_files
+from ..core.ownership import GENERATOR, MARK, RECORD, check_ours, is_ours, made_files
 from ..core.records import BadInput
 from .tables import format_p, parse_table, to_html
 
@@ -166,7 +165,6 @@ def gathers(
 # %% ../../nbs/report/page.ipynb #page-results
 def _results(outputs):
     "The results of all experiments in a folder, the highest lead first, and a sentence for each that is not whole."
-    recover_all(outputs)
     results, refused = [], []
     for file in sorted(outputs.glob('*/result.json')):
         if file.parent.name.startswith('.'): continue # on its way

@@ -14,8 +14,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from .. import __version__
-from ..core.files import digest, whole_characters, write_atomic
-from ..core.folders import MARK, Part, drop_failed, recover
+from ..core.files import OpenFolder, digest, whole_characters
+from ..core.folders import Part, drop_failed, own_mark, set_mark
 from ..core.ownership import check_exchange, check_ours, is_ours, made_files
 from ..core.records import BadInput, DataFrame, is_missing
 from ..core.ledger import Spent, process_ledger, spent_here
@@ -58,25 +58,34 @@ def digests(
     return {path: one(path) for path in sorted(paths)}
 
 def write_result(
-    folder:Path, # Gets `result.json`
+    folder:OpenFolder, # Gets `result.json`
     result:dict, # Is written to it
 )->None:
     "Write what a folder holds. After that it is finished."
-    write_atomic(folder/'result.json', json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False))
-    (folder/MARK).unlink(missing_ok=True)
+    folder.write('result.json', json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False))
+    if own_mark(folder): set_mark(folder)
 
 def write_page(
-    folder:Path, # Of a result
+    folder:OpenFolder, # Of a result
     result:dict, # As for `result_page`
     page:str='', # HTML of another kind of page; empty: `result_page`
 )->dict: # The result with its page among its files
     "Write the page of a result into its folder."
-    write_atomic(folder/INDEX, page or result_page(folder, result))
-    sha256 = result['sha256'] | digests(folder, [INDEX])
+    folder.write(INDEX, page or result_page(folder.path, result))
+    sha256 = result['sha256'] | digests(folder.path, [INDEX])
     return result | dict(files=sorted({*result['files'], INDEX}), sha256=sha256)
 
 # %% ../../nbs/report/results.ipynb #results-folder
 HELD = 'FACTLIB_PART' # Environment variable: the folder that whoever started this run exchanges
+
+def _held_for(out):
+    "The folder that is filled for a place by whoever started this process, open; None if there is none."
+    held, whole = Path(os.environ.get(HELD, '')), Path(os.path.realpath(out))
+    for_out = held.name.startswith(f'.{whole.name}-') and held.suffix == '.part'
+    if not for_out or os.path.realpath(held.parent) != str(whole.parent) or not held.is_dir(): return None
+    folder = OpenFolder(held)
+    if own_mark(folder): return folder
+    raise BadInput(f'{str(held)!r} is not the folder that was begun for this run: name another place.')
 
 class ResultFolder:
     "The files of a result: in a folder of their own until it is finished, then in the place of the old result."
@@ -85,17 +94,14 @@ class ResultFolder:
     ):
         self.out, self.is_finished = Path(out), False
         self.files: list[str] = [] # paths in it, in the order in which they were written
-        held, whole = Path(os.environ.get(HELD, '')), Path(os.path.realpath(out))
-        for_out = held.name.startswith(f'.{whole.name}-') and held.suffix == '.part'
-        is_held = for_out and os.path.realpath(held.parent) == str(whole.parent) and held.is_dir()
-        recover(self.out)
-        if not is_held: check_results(self.out)
-        self.held, self.part = held, None if is_held else Part(self.out)
+        self.held = _held_for(self.out)
+        if self.held is None: check_results(self.out)
+        self.part = Part(self.out) if self.held is None else None
 
     @property
     def path(self)->Path:
         "Where the files are now."
-        if self.part is None: return self.held
+        if self.part is None: return self.held.path
         return self.out if self.is_finished else self.part.path
 
     def write(self,
@@ -111,8 +117,8 @@ class ResultFolder:
         check_ours([self.out/path], self.out, changed=True)
         try:
             folder = self.part.begin() if self.part else self.held
-            write_atomic(folder/MARK, json.dumps(dict(files=sorted([*self.files, path]))))
-            write_atomic(folder/path, content)
+            set_mark(folder, [*self.files, path])
+            folder.write(path, content)
         except OSError as e:
             raise RuntimeError(f'{path} can\'t be written ({e.strerror or e}): make room, and run again. '
                                'The old result is untouched.') from None
@@ -123,11 +129,11 @@ class ResultFolder:
         page:str='', # HTML of the page; empty: it shows what `about` lists
     )->dict: # All that it holds
         "Write the page and `result.json`, and let the folder take the place of the old result."
-        if self.part: self.part.begin() # an experiment may have no files
+        folder = self.part.begin() if self.part else self.held # an experiment may have no files
         check_ours([self.out/INDEX, self.out/'result.json'], self.out, changed=True)
         try:
             files = dict(files=sorted(self.files), sha256=digests(self.path, self.files))
-            write_result(self.path, result := write_page(self.path, about | files, page))
+            write_result(folder, result := write_page(folder, about | files, page))
         except OSError as e:
             raise RuntimeError(f'The result can\'t be written ({e.strerror or e}): make room, and run again.') from None
         if self.part:

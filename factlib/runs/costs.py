@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Callable
 
-from ..core.files import read_regular
+from ..core.files import OpenFolder, read_regular
 from ..core.folders import at_work
 from ..core.ledger import LEDGER, Ledger, Spent, process_ledger, read_spent
 from ..core.records import BadInput, DataFrame
@@ -318,7 +318,8 @@ def enter_kept(
     kept = result['spent'].get('kept', 0) if isinstance(result, dict) and isinstance(result.get('spent'), dict) else 0
     for _ in range(kept if isinstance(kept, int) else 0): ledger.keep(name or '')
     ledger.flush()
-    if spent() != Spent(): write_result(folder, result | dict(spent=spent().to_dict()))
+    if spent() != Spent():
+        with OpenFolder(folder) as opened: write_result(opened, result | dict(spent=spent().to_dict()))
     return spent()
 
 # %% ../../nbs/runs/costs.ipynb #spending-kernel

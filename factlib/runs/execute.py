@@ -18,8 +18,8 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Callable
 
-from ..core.files import data_home, shipped
-from ..core.folders import MARK, Part, drop_failed, failed_folder
+from ..core.files import data_home, shipped, write_atomic
+from ..core.folders import Part, drop_failed, failed_folder, own_mark
 from ..core.loop import progress_bar
 from ..core.modules import LOADED, RECORDING, recorded_modules
 from ..core.ownership import check_exchange, check_ours, is_ours, remove_own
@@ -100,7 +100,7 @@ def _kept_notebook(part, failed):
     "Put a notebook with an error in its place, or beside somebody else's; a sentence says where it is."
     if os.path.lexists(failed) and not is_ours(failed):
         failed = failed.with_stem(f'{failed.stem}-{os.urandom(4).hex()}')
-    try: os.replace(part, failed)
+    try: write_atomic(failed, part.read_bytes(), private=True) # it may show texts
     except OSError as e: return f'The notebook with the error can\'t be kept ({e.strerror or e}).'
     return f'The notebook with the error is {failed}.'
 
@@ -180,22 +180,23 @@ def _held(part):
     "A folder that the experiment in the `with` block fills, and doesn't exchange itself. If it fails, tables are kept."
     folder = part.begin()
     try:
-        with environment({HELD: str(folder.resolve())}): yield folder
+        with environment({HELD: os.path.realpath(folder)}): yield folder
     except BaseException as e:
-        (folder/NOTEBOOKS[0]).unlink(missing_ok=True)
+        for file in NOTEBOOKS: folder.remove(file)
         kept = part.give_up()
         if kept is None or not isinstance(e, RuntimeError): raise
         kind = OutOfTime if isinstance(e, OutOfTime) else RuntimeError
         raise kind(f'{e} What it had made is in {failed_folder(part.folder)}.') from None
 
 # %% ../../nbs/runs/execute.ipynb #execute-sealed
-def _seal(folder, name):
-    "Add the notebook and its page to what the result vouches for. What of an old result doesn't go along."
+def _seal(folder, name, ran):
+    "Add the notebook that ran, and its page, to what the result vouches for. What of an old result goes."
     from factlib.report.page import notebook_html
-    if (folder/MARK).exists():
+    if own_mark(folder).get('files'):
         raise RuntimeError(f'{name} ended without a result: its last cell has to call `finish`.')
     try:
-        notebook_html(folder/NOTEBOOKS[0], folder/NOTEBOOKS[1])
+        notebook_html(ran, ran.with_name(NOTEBOOKS[1]))
+        for file in NOTEBOOKS: folder.write(file, ran.with_name(file).read_bytes())
         if not (folder/'result.json').exists(): return NOTEBOOKS
         result = json.loads((folder/'result.json').read_text(encoding='utf-8'))
         result['sha256'] |= digests(folder, NOTEBOOKS)
@@ -225,10 +226,13 @@ def execute(
     new = make_folder(out.parent)
     try:
         # a kernel takes itself for one that runs the notebook in `out`, whatever notebook has started us
-        with _held(part) as folder, environment({SESSION: str(out/NOTEBOOKS[0])} | _one_thread()):
-            _papermill(notebook, folder/NOTEBOOKS[0], out, values, progress, **options)
+        with _held(part) as folder, environment({SESSION: str(out/NOTEBOOKS[0])} | _one_thread()), \
+             tempfile.TemporaryDirectory(prefix='factlib-') as alone: # papermill writes by a path
+            ran = Path(alone)/part.path.name/NOTEBOOKS[0]
+            ran.parent.mkdir()
+            _papermill(notebook, ran, out, values, progress, **options)
             check(folder)
-            old = _seal(folder, notebook.stem)
+            old = _seal(folder, notebook.stem, ran)
         part.take_place(old, check_exchange)
     finally:
         for folder in new: # made for a run that left nothing

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from ..core.checks import check_optional_count
 from ..core.files import in_project
-from ..core.folders import recover
 from ..core.records import BadInput, DataFrame
 from ..evaluators.base import plan_only
 from ..llm.chat import Chat
@@ -165,7 +164,6 @@ def cache_of(
 ): # A `Cache`; the file is made if need be
     "Where the answers of an experiment are kept."
     from factlib.llm.cache import default_cache
-    recover(Path(parameters['out'])) # a run that was killed may have put them aside
     return default_cache(Path(parameters['out'])/ANSWERS)
 
 @contextmanager

@@ -89,7 +89,12 @@ class Provenance:
         file:Path,
     )->'Provenance|None': # None: there is none that can be read
         "What is known of a result."
-        try: return cls(**json.loads(read_regular(file)))
+        try:
+            made = cls(**json.loads(read_regular(file)))
+            told = made.parameters, made.data, made.result, made.modules
+            whole = all(isinstance(said, dict) for said in told) and all(
+                isinstance(at, list) and len(at) == 2 and all(isinstance(x, str) for x in at) for at in told[-1].values())
+            return made if whole else None
         except (OSError, ValueError, TypeError, RecursionError): return None
 
     def write(self,
@@ -97,7 +102,7 @@ class Provenance:
         durable:bool=False, # Wait until the disk has it, as a sweep does, whose machine may go off?
     )->None:
         "Keep it in a file."
-        write_atomic(file, json.dumps(asdict(self)), durable=durable)
+        write_atomic(file, json.dumps(asdict(self)), durable=durable, private=True)
 
 # %% ../../nbs/runs/provenance.ipynb #cells-wanted
 def provenance(

@@ -27,8 +27,8 @@ from ..llm.gateway import Arrived, Budget, Gateway
 from ..llm.keys import key_taken
 from ..report.page import INDEX
 from ..report.results import NOTEBOOKS
-from .provenance import VOUCHING, Provenance, digests_of, provenance, why_stale
-from .execute import GATE_CERTIFICATE, CellJob, CellOutcome, find_experiment, results_of, run_cell
+from .provenance import VOUCHING, Provenance, digests_of, notebook_digest, provenance, why_stale
+from .execute import GATE_CERTIFICATE, CellJob, CellOutcome, experiments, results_of, run_cell
 from .grid import GridCell, Grid
 from .costs import endpoints_of, enter_kept
 
@@ -63,13 +63,23 @@ def _owner(out):
 # %% ../../nbs/runs/sweep.ipynb #folder-notebook
 def sweep_notebook(
     out:Path, # Folder of a sweep
+    trust:bool=False, # May it be the notebook that the folder names, whoever made the folder?
 )->Path:
-    "The notebook whose cells are swept there. A `BadInput` if no sweep has run into this folder."
+    """The notebook whose cells are swept there: the experiment of factlib of that name, if it is the same. Another one
+    is a `BadInput` unless it is trusted, and so is a folder into which no sweep has run."""
     said = _owner(Path(out))
     if said is None:
         raise BadInput(f'{str(out)!r} is no folder of a sweep: name the one that `factlib sweep` was given as --out.')
-    own = Path(said.get('notebook', ''))
-    return own if own.is_file() else find_experiment(said['experiment'])
+    name, own, digest = (str(said.get(key, '')) for key in ('experiment', 'notebook', 'sha256'))
+    ours = experiments().get(name)
+    same = ours is not None and (notebook_digest(ours)[0] == digest if digest else not os.path.isfile(own))
+    if ours is not None and (same or os.path.realpath(own) == os.path.realpath(ours)): return ours
+    if not trust:
+        raise BadInput(f'The cells in {str(out)!r} were made by the notebook {own!r}, which is no experiment of this '
+                       'factlib, and showing them runs it. If you trust it, say so by --trust-notebook.')
+    if os.path.isfile(own): return Path(own)
+    if ours is not None: return ours
+    raise BadInput(f'The notebook {own!r} that was swept in {str(out)!r} is not there: put it there again.')
 
 # %% ../../nbs/runs/sweep.ipynb #folder-check
 def is_table(
@@ -248,9 +258,9 @@ class Sweep:
         for row in rows:
             spent = self.budget.ledger.of(row.cell.name)
             if spent != Spent() or row.seconds is not None: row.count(spent)
-        write_atomic(self.out/'cells.csv', cells_csv(rows))
+        write_atomic(self.out/'cells.csv', cells_csv(rows), private=True)
         page = sweep_page(self.out, self.grid, rows, f'Asked for: {self.budget.describe()}.')
-        write_atomic(self.out/'index.html', page)
+        write_atomic(self.out/'index.html', page, private=True)
         self.written = time.monotonic()
         self.took = self.written - begun
 
@@ -343,8 +353,9 @@ def _begin(grid, out, whys, budget):
     "A sweep whose kept cells have their rows. What killed runs left is cleared up."
     sweep = Sweep(grid, out, budget)
     names = [cell.name for cell in grid.cells]
-    said = dict(experiment=grid.notebook.stem, cells=names, notebook=str(grid.notebook.resolve()))
-    write_atomic(out/HIDDEN/'sweep.json', json.dumps(said))
+    said = dict(experiment=grid.notebook.stem, cells=names, notebook=str(grid.notebook.resolve()),
+                sha256=notebook_digest(grid.notebook)[0])
+    write_atomic(out/HIDDEN/'sweep.json', json.dumps(said), private=True)
     for name, why in whys.items():
         record = read_record(out, name)
         if not why: sweep.rows[name] = row_of(sweep.rows[name].cell, record, 'kept')
@@ -415,11 +426,11 @@ class Together(NamedTuple):
     why: str = ''        # Why they are nowhere, in a sentence
     failed: bool = False # Was it tried in vain?
 
-def _show(out, together, until):
+def _show(out, notebook, together, until):
     "Show all cells of a sweep together, unless nobody does, or its time is over."
     if together is None: return Together()
     if until is not None and time.time() >= until: return Together(why='The deadline has passed.')
-    try: return together(out)
+    try: return together(out, notebook)
     except (BadInput, RuntimeError, OSError) as e: return Together(why=str(e), failed=True)
 
 # %% ../../nbs/runs/sweep.ipynb #sweep-run-all
@@ -431,7 +442,7 @@ def run_sweep(
     cell_time:float|None=None, # Seconds that a cell may take, else it has failed; None: as long as it takes
     deadline:float|None=None, # Seconds from now after which what runs is stopped and nothing begins; None: never
     insecure:bool=False, # May the key go to an endpoint on another machine over plain HTTP? Else a `BadInput`
-    together:Callable|None=None, # Called with `out` in the end, shows all cells: gives a `Together`; None: nobody does
+    together:Callable|None=None, # Called with `out` and the notebook in the end: gives a `Together`; None: nobody is
 )->dict: # done, kept, failed, stopped: cells; seconds, requests; spent, spent_in_all, said; not_copied; limit; shown,
     # not_shown, show_failed
     "Run what is out of date. The same call goes on."
@@ -454,10 +465,11 @@ def run_sweep(
                     if row.status == 'stopped' and row.seconds is None: row.why = limit or row.why
                 sweep.write(now=True)
             hired.close() # workers need not wait for what is shown
-            told = _show(out, together, until)
+            told = _show(out, grid.notebook, together, until)
             if told.page: sweep.write(now=True) # with a link
             for file in ('cells.csv', 'index.html', *[ALL]*bool(told.page)): _hand_on(sweep, file, done)
-        shown = dict(shown=told.page, not_shown=told.why, show_failed=told.failed)
+        own = grid.notebook not in experiments().values()
+        shown = dict(shown=told.page, not_shown=told.why, show_failed=told.failed, own_notebook=own)
         return _summary(sweep, begun, before) | dict(limit=limit) | shown
 
 # %% ../../nbs/runs/sweep.ipynb #copies-place

@@ -84,11 +84,12 @@ def _depends(out, notebook, files):
 
 def gather_cells(
     out:Path, # Folder of a sweep
+    notebook:Path, # From `sweep_notebook`, or that of the grid
     always:bool=False, # Also if what is there is up to date?
 )->Together:
-    """Show what all finished cells have judged, by their own notebook. Nobody else may be at work in the folder, and
+    """Show what all finished cells have judged, by their notebook. Nobody else may be at work in the folder, and
     the key should be away."""
-    out, notebook = Path(out), sweep_notebook(out)
+    out = Path(out)
     if 'judgements' not in parameters_of(notebook):
         return Together(why=f'{notebook.stem} shows each cell by itself: it has no parameter judgements.')
     try: files = judged_files(out)
@@ -115,7 +116,8 @@ def summary_lines(
     lines = [line for line in lines if line]
     if summary.get('shown'): lines.append(f'All cells together: {summary["shown"]}')
     if why := summary.get('not_shown'):
-        again = f'`factlib gather {shlex.quote(str(out))}`'
+        trusting = ' --trust-notebook' if summary.get('own_notebook') else ''
+        again = f'`factlib gather {shlex.quote(str(out))}{trusting}`'
         if summary.get('show_failed'):
             lines.append(f'The cells are kept, but can\'t be shown together: {why} {again} tries again.')
         elif summary['limit'] == why: lines.append(f'The cells are not shown together; {again} does that.')

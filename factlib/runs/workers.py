@@ -17,8 +17,9 @@ from urllib.parse import urlsplit
 
 from .. import __version__
 from ..core.checks import check_count
-from ..core.folders import Part, drop_failed, failed_folder
-from ..core.ownership import check_exchange, check_ours, remove_own
+from ..core.files import OpenFolder
+from ..core.folders import Part, drop_failed, failed_folder, set_mark
+from ..core.ownership import MARK, check_exchange, check_ours, remove_own
 from ..core.records import BadInput
 from ..benchmarks.fetch import unpack
 from ..report.results import NOTEBOOKS, own_files
@@ -68,7 +69,8 @@ def arrive(
         if (made/out.name).is_dir(): # what it replaces goes as after a run here
             part = Part(out)
             begun = part.begin()
-            for done in sorted((made/out.name).iterdir()): os.replace(done, begun/done.name)
+            with OpenFolder(made/out.name) as done:
+                for path in done.paths(): begun.take(done, path)
             part.take_place(own_files if (begun/'result.json').exists() else NOTEBOOKS, check_exchange)
             drop_failed(out)
             remove_own(out.with_name(f'{out.name}.failed.ipynb'))
@@ -77,7 +79,9 @@ def arrive(
             os.replace(made/f'{failed.name}.ipynb', f'{failed}.ipynb')
         if (made/failed.name).is_dir():
             drop_failed(out)
-            if not failed.exists(): os.rename(made/failed.name, failed)
+            if not os.path.lexists(failed):
+                with OpenFolder(made/failed.name) as left: set_mark(left, [p for p in left.paths() if p != MARK])
+                os.rename(made/failed.name, failed)
 
 # %% ../../nbs/runs/workers.ipynb #dask-outcome
 def _outcome(future):

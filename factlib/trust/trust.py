@@ -18,7 +18,7 @@ from .cost_columns import Costs
 from .scores import Scale, ScoreFile, read_scores
 from ..core.files import whole_characters, write_atomic
 from ..core.folders import whole_folder
-from ..core.ownership import check_exchange, check_ours
+from ..core.ownership import MARK, check_exchange, check_ours
 from ..core.records import BadInput, DataFrame
 from ..evaluators.base import EVALUATORS, asks
 from ..evaluators.expected import EXPECTED
@@ -212,7 +212,7 @@ class Trust:
     )->Path: # The path
         "Write the page."
         check_ours([Path(path)])
-        return write_atomic(path, self.page())
+        return write_atomic(path, self.page(), private=True)
 
     def write_into(self,
         folder:Path, # That is being made
@@ -333,7 +333,7 @@ def write_trust(
     "Write page, tables and pictures, and what was judged."
     out = Path(out)
     check_results(out)
-    with whole_folder(out, own_files, check_exchange) as part: found.write_into(part, texts)
+    with whole_folder(out, own_files, check_exchange, private=True) as part: found.write_into(part, texts) # it holds texts
     return out/INDEX
 
 def _result(found, pictures, folder):
@@ -347,12 +347,12 @@ def _result(found, pictures, folder):
                    for p in pictures]
     shown.insert(0, dict(kind='table', file='tables/decisions.csv', caption='What each judge may be used for.', cell='',
                          columns=None, digits=3, lead=0))
-    files = sorted(str(path.relative_to(folder).as_posix()) for path in folder.rglob('*') if path.is_file())
+    files = [path for path in folder.paths() if path != MARK]
     return dict(name='trust', title=f'{found.file.name}: may its judges be used?', question=found.counts,
                 parameters=dict(use=','.join(found.uses),
                                 need=','.join(f'{use}={found.needs[use]:g}' for use in found.uses)),
                 evaluators=asked, findings=findings, shown=shown, seconds=round(found.seconds, 1), factlib=__version__,
-                files=files, sha256=digests(folder, files))
+                files=files, sha256=digests(folder.path, files))
 
 # %% ../../nbs/trust/trust.ipynb #trust-judged-costs
 def _judged_costs(judged, items, names, price):

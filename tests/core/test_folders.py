@@ -1,8 +1,9 @@
-"""A folder takes another's place whole or not at all: a real child process is killed, or finds the disk full, at each
-of its renames."""
+"""No half of a result looks whole: a real child process is killed, or finds the disk full, at each of its renames. What
+lies beside a folder, or is a link in it, is neither believed nor followed."""
 import errno
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -14,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from factlib.core import folders
-from factlib.core.files import write_atomic
-from factlib.core.folders import Part, check_place, drop_failed, failed_folder, private_folder, recover, tidy
+from factlib.core.files import JOURNAL, OpenFolder, write_atomic
+from factlib.core.folders import Part, at_work, check_place, drop_failed, failed_folder, private_folder, tidy
 from factlib.core.folders import whole_folder
 from factlib.core.records import BadInput
 
@@ -29,7 +29,7 @@ def contents(folder):
     return {p: (folder/p).read_bytes() for p in (f.relative_to(folder).as_posix()
                                                  for f in folder.rglob('*') if f.is_file()) if p not in LEFT_ALONE}
 
-def arm(at, how, portable):
+def arm(at, how):
     "From here on the rename number `at` of this process doesn't happen: it is killed, or told that the disk is full."
     count = [0]
     def trap(real):
@@ -42,20 +42,14 @@ def arm(at, how, portable):
             return real(*arguments, **options)
         return renamed
     os.rename, os.replace = trap(os.rename), trap(os.replace)
-    swap = folders._swap
-    def full_swap(a, b):
-        try: return trapped(a, b)
-        except OSError: return False
-    trapped = trap(swap)
-    folders._swap = (lambda a, b: False) if portable else full_swap
 
-def child(work, at, how, portable=False):
+def child(work, at, how):
     "How a child ended that does the work: 'killed', 'sentence' or 'done'."
     pid = os.fork()
     if not pid:
         code = 9
         try:
-            arm(at, how, portable)
+            arm(at, how)
             null = os.open(os.devnull, os.O_WRONLY)
             for stream in (1, 2): os.dup2(null, stream)
             work()
@@ -66,10 +60,11 @@ def child(work, at, how, portable=False):
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return {-signal.SIGKILL: 'killed', 3: 'sentence', 4: 'raw', 0: 'done'}.get(code, f'code {code}')
 
-def drill(tmp_path, folder_of, old, new, how, portable=False, check=lambda folder: None, most=80, raw=()):
-    "Which result is there after each point of `new`; `old` and `new` write one into the folder they are given."
+def drill(tmp_path, folder_of, old, new, how, check=lambda folder: None, most=80, raw=()):
+    """Which result is there after each point of `new`: the old one, the new one, or none that looks whole; the next run
+    makes it the new one. `old` and `new` write one into the folder they are given."""
     def fresh(n):
-        folder = folder_of(tmp_path/f'{how}-{portable}-{n}')
+        folder = folder_of(tmp_path/f'{how}-{n}')
         folder.parent.mkdir(parents=True, exist_ok=True)
         old(folder)
         write_atomic(folder/'answers.sqlite', b'paid')
@@ -82,25 +77,27 @@ def drill(tmp_path, folder_of, old, new, how, portable=False, check=lambda folde
     assert before.keys() != after.keys()
     def state(folder):
         found = contents(folder)
+        broken_off = found.pop(JOURNAL, None) is not None
         same = lambda whole: found.keys() == whole.keys() and all(
             found[p] == whole[p] for p in whole if not p.endswith(('.parquet', 'result.json', '.ipynb', '.html')))
+        if broken_off and not found.keys() & {'result.json', 'manifest.json'}: return 'none'
         assert same(before) or same(after), f'a mixture: {sorted(found)}'
         return 'old' if same(before) else 'new'
     for at in range(1, most):
         folder = fresh(at)
-        ended = child(lambda: new(folder), at, how, portable)
+        ended = child(lambda: new(folder), at, how)
         assert ended in ('killed', 'done') if how == 'kill' else ended in ('sentence', 'done', *raw), (at, ended)
-        if portable and not folder.exists(): pass # for a moment, where two folders can't be exchanged in one step
-        else: state(folder)
         check(folder.parent)
-        tidy(folder) # the next start
         seen.append(state(folder))
+        tidy(folder) # the next start
         assert (folder/'answers.sqlite').read_bytes() == b'paid' and (folder/'notes/mine.txt').read_text() == 'mine'
-        names = set(os.listdir(folder.parent)) - {folder.name, 'index.html'}
-        assert names <= {f'{folder.name}.failed',
-                         f'{folder.name}.failed.ipynb'} or all(n.startswith('.index')
-                                                               for n in names - {f'{folder.name}.failed',
-                                                                                 f'{folder.name}.failed.ipynb'}), names
+        names = {folder.name, 'index.html', f'{folder.name}.failed', f'{folder.name}.failed.ipynb'}
+        for left in set(os.listdir(folder.parent)) - names: # killed before it was marked as ours
+            inside = os.listdir(folder.parent/left) if left.endswith('.part') else []
+            assert left.startswith('.') and all(name.startswith('.unfinished.json.') for name in inside), (left, inside)
+        new(folder)
+        assert state(folder) == 'new' and not (folder/JOURNAL).exists()
+        assert (folder/'answers.sqlite').read_bytes() == b'paid' and (folder/'notes/mine.txt').read_text() == 'mine'
         if ended == 'done' and seen[-1] == 'new' and at > 3: break
     else: raise AssertionError('it never ended')
     assert 'old' in seen and 'new' in seen
@@ -128,22 +125,28 @@ def imported(name, folder):
     from factlib.papers.judgememo.importer import _staged
     with _staged(folder) as made:
         for file in ('vanilla.parquet', 'CARD.md', f'{name}.csv') if name == 'two' else ('vanilla.parquet', 'CARD.md'):
-            write_atomic(made/file, name)
+            made.write(file, name)
 
 @fork
-@pytest.mark.parametrize('portable', [False, True])
 @pytest.mark.parametrize('how', ['kill', 'full'])
 @pytest.mark.parametrize('write', [experiment, built, imported])
-def test_the_old_result_or_the_new_one(write, how, portable, tmp_path):
+def test_the_old_result_or_the_new_one_or_none(write, how, tmp_path):
+    from factlib.core.files import data_file
     from factlib.report.page import build_page
-    def check(outputs): # the page shows what is whole
+    def check(outputs): # the page shows what is whole, and tables that are no whole are not read
+        half = (outputs/'result'/JOURNAL).exists()
         if write is experiment:
+            if not (outputs/'result/result.json').exists():
+                with pytest.raises(BadInput, match='no results'): build_page(outputs)
+                return
             page = build_page(outputs).read_text(encoding='utf-8')
             assert ('<h2>one</h2>' in page) != ('<h2>two</h2>' in page) and 'Not shown' not in page
+        if write is imported and half:
+            with pytest.raises(BadInput, match='broken off'): data_file('result/CARD.md', outputs)
     # `save` is no command: an OSError is one
     seen = drill(tmp_path, lambda home: home/'result', lambda f: write('one', f),
-                 lambda f: write('two', f), how, portable, check, raw=('raw',) if write is built else ())
-    assert len(seen) >= 6
+                 lambda f: write('two', f), how, check, raw=('raw',) if write is built else ())
+    assert len(seen) >= 6 and 'none' in seen
 
 NOTEBOOK = '''from factlib.report.results import Experiment
 import pandas as pd
@@ -296,7 +299,6 @@ def test_many_at_once(tmp_path):
             sys.stderr.flush()
             os._exit(code)
     assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in ends] == [0]*5
-    recover(folder)
     assert (folder/'a.csv').read_text() == (folder/'b.csv').read_text()
     assert [p.name for p in tmp_path.iterdir()] == ['r']
     with Cache(folder/'answers.sqlite') as cache: assert len(cache) == 150
@@ -333,87 +335,34 @@ def test_a_cache_that_is_closed_and_opened_meanwhile(tmp_path, name):
     assert {p.name for p in folder.iterdir()} == {'a.csv', name.split('/')[0]}
 
 @fork
-def test_an_exchange_that_was_killed_leaves_no_old_journal(tmp_path):
-    "It had given the database's files second names. When another process goes on with it, these are out of date."
-    from factlib.llm.cache import Cache, request_key
-    folder = tmp_path/'r'
-    with whole_folder(folder) as part: write_atomic(part/'a.csv', 'x')
-    def ask(i): return dict(model='m', messages=[dict(role='user', content=str(i)*50)])
-    def child(work):
-        pid = os.fork()
-        if pid: return os.waitpid(pid, 0)
-        try: work()
-        finally: os._exit(0)
-    def put(cache, numbers):
-        for i in numbers: cache.put(request_key(ask(i)), ask(i), dict(text=str(i)))
-    def killed():
-        folders._swap = lambda a, b: os.kill(os.getpid(), signal.SIGKILL)
-        with whole_folder(folder, ('a.csv',)) as part: write_atomic(part/'a.csv', 'y')
-    def writes():
-        cache = Cache(folder/'answers.sqlite')
-        put(cache, range(20, 60))
-        child(lambda: recover(folder))
-        put(cache, range(60, 100))
-        os.kill(os.getpid(), signal.SIGKILL)
-    with Cache(folder/'answers.sqlite') as first:
-        put(first, range(20))
-        child(killed)
-    child(writes)
-    with Cache(folder/'answers.sqlite') as cache: assert len(list(cache)) == 100 and not cache.corrupt
-    assert (folder/'a.csv').read_text() == 'y'
-
-def broken_off(folder, at):
-    """An exchange that dies: before the folders are swapped, after it, between the two renames where they can't be, or
-    when a database was moved and its journal not yet."""
-    real = folders._swap
-    def killed(): os.kill(os.getpid(), signal.SIGKILL)
-    def swapped(a, b): return killed() if at == 'before' else (real(a, b), killed()) if at == 'after' else False
-    folders._swap = swapped
-    def and_then(moved, end):
-        def once(a, b):
-            moved(a, b)
-            if str(b).endswith(end): killed()
-        return once
-    if at == 'between': os.rename = and_then(os.rename, '.old')
-    if at == 'carrying': os.replace = and_then(os.replace, '.sqlite')
-    with whole_folder(folder, ('a.csv',)) as part: write_atomic(part/'a.csv', 'y')
-
-@fork
-@pytest.mark.parametrize('at, links', [('before', True), ('after', True), ('between', True),
-                                       ('before', False), ('after', False), ('between', False), ('carrying', False)])
+@pytest.mark.parametrize('at', [1, 2, 3, 4])
 @pytest.mark.parametrize('writer', ['ended', 'goes on', 'was killed'])
-def test_a_cache_in_a_folder_whose_exchange_was_killed(writer, at, links, tmp_path, monkeypatch):
-    """Who opens it next ends the exchange, or else a new and empty one would be made; also where a file can't have a
-    second name."""
+def test_a_cache_in_a_folder_whose_exchange_was_killed(writer, at, tmp_path):
+    "It is not touched, whoever has it open."
     from factlib.llm.cache import Cache, request_key
-    if not links: monkeypatch.delattr(os, 'link')
     folder = tmp_path/'r'
-    with whole_folder(folder) as part: write_atomic(part/'a.csv', 'x')
+    with whole_folder(folder) as part: part.write('a.csv', 'x')
     def ask(i): return dict(model='m', messages=[dict(role='user', content=str(i)*50)])
     def put(cache, numbers):
         for i in numbers: cache.put(request_key(ask(i)), ask(i), dict(text=str(i)))
-    def killed(work):
-        pid = os.fork()
-        if not pid:
-            try: work()
-            finally: os._exit(0)
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
-    def exchange(): killed(lambda: broken_off(folder, at))
+    def exchange():
+        with whole_folder(folder, ('a.csv',)) as part: part.write('b.csv', 'y')
     def write_and_die():
         put(Cache(folder/'answers.sqlite'), range(20, 40))
+        arm(at, 'kill')
         exchange()
         os.kill(os.getpid(), signal.SIGKILL)
     with Cache(folder/'answers.sqlite') as cache: put(cache, range(20))
     waiting = Cache(folder/'answers.sqlite') if writer == 'goes on' else None
-    killed(write_and_die) if writer == 'was killed' else exchange()
+    assert child(write_and_die if writer == 'was killed' else exchange, at, 'kill') in ('killed', 'done')
     if waiting is not None: put(waiting, range(20, 40))
     with Cache(folder/'answers.sqlite') as cache:
         put(cache, range(40, 60))
         if waiting is not None: waiting.close()
+    exchange()
     with Cache(folder/'answers.sqlite') as cache: there = {row[2]['text'] for row in cache}
     assert there == {str(i) for i in range(60) if writer != 'ended' or not 20 <= i < 40}
-    assert [p.name for p in tmp_path.iterdir()] == ['r'] and (folder/'a.csv').read_text() == 'y'
-    assert {p.name for p in folder.iterdir()} == {'a.csv', 'answers.sqlite'}
+    assert {p.name for p in folder.iterdir()} == {'b.csv', 'answers.sqlite'}
 
 def test_a_file_that_is_only_called_like_a_journal_goes_along(tmp_path):
     folder = tmp_path/'r'
@@ -423,34 +372,127 @@ def test_a_file_that_is_only_called_like_a_journal_goes_along(tmp_path):
     assert {p.name: p.read_text() for p in folder.iterdir()} == {'report': 'y',
                                                                  'report-journal': 'Monday', 'diary-wal': 'Monday'}
 
-def test_a_journal_goes_only_where_its_database_goes(tmp_path):
-    "An old journal beside a database that is newer would undo what the database holds."
-    old, new = tmp_path/'old', tmp_path/'new'
-    for folder in (old, new): folder.mkdir()
-    (old/'same.sqlite').write_text('s'), os.link(old/'same.sqlite',
-                                                 new/'same.sqlite'), (old/'same.sqlite-wal').write_text('out of date')
-    (old/'moved.sqlite').write_text('m'), (old/'moved.sqlite-wal').write_text('its own')
-    (old/'left.sqlite-journal').write_text('of a database that is left'), (new/'left.sqlite').write_text('the new one')
-    (old/'broken.sqlite-wal').write_text('of one that was moved before'), (
-        new/'broken.sqlite').write_text('moved before')
-    folders._carry(old, new, ['left.sqlite'], 'token')
-    assert sorted(p.name for p in new.iterdir()) == ['broken.sqlite', 'broken.sqlite-wal',
-                                                     'left.sqlite', 'moved.sqlite', 'moved.sqlite-wal', 'same.sqlite']
+# ---- what others laid there
 
-def test_a_file_that_its_owner_removes_meanwhile_stops_no_exchange(tmp_path, monkeypatch):
-    """As a database's journal does when it is closed: it was listed, and is gone from the old folder, or from the new
-    one."""
-    old, new = tmp_path/'old', tmp_path/'new'
-    for folder in (old, new): folder.mkdir()
-    (old/'a.csv').write_text('a'), (old/'b.wal').write_text('b'), (new/'b.wal').write_text('new')
-    listed = folders._carried
-    def vanish(*given):
-        names = list(listed(*given)) + ['gone.wal']
-        (new/'b.wal').unlink()
-        return names
-    monkeypatch.setattr(folders, '_carried', vanish)
-    folders._carry(old, new, (), 'token')
-    assert {p.name: p.read_text() for p in new.iterdir()} == {'a.csv': 'a', 'b.wal': 'b'} and not list(old.iterdir())
+def everything(folder):
+    "Each path, without those that a run may change: kind and content."
+    return {p.relative_to(folder).as_posix(): os.readlink(p) if p.is_symlink() else p.read_bytes() if p.is_file() else ''
+            for p in sorted(folder.rglob('*')) if 'x' not in p.parts and not p.name.startswith('index')}
+
+def planted(kind, home, outside):
+    "What another account, or an archive, puts beside the folder `x`."
+    if kind == 'notes of an exchange':
+        (home/'.x-aaaaaaaa.old').mkdir()
+        (home/'.x-aaaaaaaa.old/tables').symlink_to(outside)
+        write_atomic(home/'.x-bbbbbbbb.old/tables/mine.csv', 'evil')
+        for token in ('aaaaaaaa', 'bbbbbbbb'): write_atomic(home/f'.x-{token}.exchange', '{"new": 0, "leave": []}')
+    elif kind == 'a folder as if it were being filled': # by its name, and by the mark of another one
+        with whole_folder(home/'other') as part: write_atomic(home/'.x-cccccccc.part/unfinished.json',
+                                                              (part/'unfinished.json').read_bytes())
+        write_atomic(home/'.x-cccccccc.part/result.json', '{}')
+        (home/'.x-dddddddd.part').symlink_to(outside)
+    elif kind == 'a folder that failed, which is a link':
+        (home/'x.failed').symlink_to(outside)
+        write_atomic(outside/'unfinished.json', json.dumps(dict(files=['mine.csv'])))
+    else: # a folder that failed, which lists what it has not made
+        files = dict(files=['mine.csv', 'sub/mine.csv', '../outside/mine.csv', str(outside/'mine.csv')])
+        write_atomic(home/'x.failed/unfinished.json', json.dumps(files))
+        write_atomic(home/'x.failed/mine.csv', 'mine')
+        (home/'x.failed/sub').symlink_to(outside)
+
+@pytest.mark.parametrize('kind', ['notes of an exchange', 'a folder as if it were being filled',
+                                  'a folder that failed, which is a link', 'a folder that failed and lists'])
+def test_what_lies_beside_a_folder_is_not_believed(kind, tmp_path):
+    from factlib.llm.cache import Cache
+    from factlib.report.page import build_page
+    home, outside = tmp_path/'home', tmp_path/'outside'
+    write_atomic(outside/'mine.csv', 'mine')
+    experiment('one', home/'x')
+    planted(kind, home, outside)
+    before = everything(tmp_path)
+    build_page(home)
+    with Cache(home/'x/deep/down/here/answers.sqlite'): pass
+    tidy(home/'x')
+    drop_failed(home/'x')
+    experiment('two', home/'x')
+    part = Part(home/'x')
+    part.begin().write('a.csv', 'x')
+    kept = part.give_up()
+    shutil.rmtree(kept)
+    assert kept.name.startswith('x.failed') and everything(tmp_path) == before
+
+@pytest.mark.parametrize('where, to', [('tables', '../../outside'), ('memories', '/tmp'), ('tables', '.')])
+def test_nothing_is_written_through_a_link_in_a_folder(where, to, tmp_path):
+    "Not by force either; the old result stays."
+    from factlib.core.ownership import replacing
+    folder, outside = tmp_path/'home/x', tmp_path/'outside'
+    write_atomic(outside/'one.csv', 'mine')
+    experiment('one', folder)
+    shutil.rmtree(folder/where)
+    (folder/where).symlink_to(outside if to == '../../outside' else to)
+    before = everything(tmp_path), (folder/'result.json').read_bytes()
+    for force in (False, True):
+        with replacing(force), pytest.raises(BadInput, match=where): experiment('two', folder)
+    assert (everything(tmp_path), (folder/'result.json').read_bytes()) == before
+    assert {p.name for p in (tmp_path/'home').iterdir()} <= {'x'}
+
+@pytest.mark.skipif(not hasattr(os, 'mkfifo'), reason='POSIX')
+@pytest.mark.parametrize('kind', ['link', 'second name', 'pipe'])
+@pytest.mark.parametrize('name', ['result.json', 'index.html', 'tables/one.csv'])
+def test_files_of_other_kinds_in_a_folder_that_was_sent(kind, name, tmp_path):
+    "What `result.json` lists there may be anything: the file that it leads to stays, and nobody waits for a pipe."
+    folder = tmp_path/'x'
+    write_atomic(tmp_path/'outside', 'mine')
+    experiment('one', folder)
+    (folder/name).unlink()
+    if kind == 'link': (folder/name).symlink_to(tmp_path/'outside')
+    if kind == 'second name': os.link(tmp_path/'outside', folder/name)
+    if kind == 'pipe': os.mkfifo(folder/name)
+    try: experiment('two', folder)
+    except BadInput as e: assert Path(name).name in str(e)
+    assert (tmp_path/'outside').read_text() == 'mine'
+
+@pytest.mark.skipif(os.name != 'posix', reason='handles of folders')
+def test_a_folder_that_is_exchanged_for_a_link_while_it_is_filled(tmp_path):
+    "As another account can in a folder that everybody may write to: what is written stays in the folder that was begun."
+    home, outside = tmp_path/'home', tmp_path/'outside'
+    for folder in (home, outside): folder.mkdir()
+    part = Part(home/'x')
+    begun = part.begin()
+    os.rename(part.path, home/'taken')
+    part.path.symlink_to(outside)
+    begun.write('tables/a.csv', 'x')
+    assert (home/'taken/tables/a.csv').read_text() == 'x' and not list(outside.iterdir())
+    part.drop()
+    assert not list(outside.iterdir()) and part.path.is_symlink()
+
+@pytest.mark.skipif(os.name != 'posix', reason='handles of folders')
+def test_a_place_that_is_a_link_by_the_time_it_is_taken(tmp_path):
+    home, outside = tmp_path/'home', tmp_path/'outside'
+    write_atomic(outside/'a.csv', 'mine')
+    home.mkdir()
+    part = Part(home/'x')
+    part.begin().write('a.csv', 'x')
+    (home/'x').symlink_to(outside)
+    with pytest.raises(BadInput, match='link'): part.take_place()
+    assert (outside/'a.csv').read_text() == 'mine' and (home/'x.failed/a.csv').read_text() == 'x'
+
+@pytest.mark.skipif(os.name != 'posix', reason='locks of POSIX')
+@pytest.mark.parametrize('kind', ['second name', 'text', 'link', 'folder'])
+def test_a_file_in_the_place_of_a_lock_is_not_emptied(kind, tmp_path):
+    write_atomic(tmp_path/'outside', 'mine')
+    lock = tmp_path/'.x.lock'
+    if kind == 'second name': os.link(tmp_path/'outside', lock)
+    if kind == 'text': lock.write_text('poetry, and prose')
+    if kind == 'link': lock.symlink_to(tmp_path/'outside')
+    if kind == 'folder': lock.mkdir()
+    before = everything(tmp_path)
+    with pytest.raises(BadInput, match='lock'), at_work(tmp_path/'x'): pass
+    assert everything(tmp_path) == before
+    if kind != 'text': return
+    lock.write_text('factlib run, process 7 on host, since 2026-01-02 03:04:05') # which was killed
+    with at_work(tmp_path/'x'): assert f'process {os.getpid()} ' in lock.read_text()
+    assert not lock.exists()
 
 # ---- places
 
@@ -560,3 +602,18 @@ def test_new_results_are_their_owners_alone(tmp_path):
     finally: os.umask(before)
     assert modes == [0o700, 0o700, 0o700, 0o750] and (tmp_path/'data').stat().st_mode & 0o777 == 0o755
     assert {(tmp_path/name).stat().st_mode & 0o777 for name in ('new', 'new/inside')} == {0o700}
+    assert (tmp_path/'r/a.csv').stat().st_mode & 0o777 == 0o600
+
+def test_all_files_of_a_result_are_their_owners_alone_unless_shared(tmp_path):
+    "A file that is replaced gives the new one its mode, as a folder does."
+    before = os.umask(0o022)
+    try:
+        experiment('one', tmp_path/'r')
+        modes = {p.stat().st_mode & 0o777 for p in (tmp_path/'r').rglob('*') if p.is_file()}
+        folders = {p.stat().st_mode & 0o777 for p in [tmp_path/'r', *(tmp_path/'r').rglob('*')] if p.is_dir()}
+        (tmp_path/'r/index.html').chmod(0o644)
+        experiment('two', tmp_path/'r')
+    finally: os.umask(before)
+    assert modes == {0o600} and folders == {0o700}
+    assert (tmp_path/'r/index.html').stat().st_mode & 0o777 == 0o644
+    assert (tmp_path/'r/tables/both.csv').stat().st_mode & 0o777 == 0o600

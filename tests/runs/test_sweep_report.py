@@ -93,7 +93,7 @@ def test_all_cells_together_stopped_gone_on_and_grown(asked):
     assert len(shown()) == 17
     requests = len(asked.requests)
     assert requests == len({json.dumps(request, sort_keys=True) for request in asked.requests}) # nothing twice
-    again = command('gather', 'swept')
+    again = command('gather', 'swept', '--trust-notebook')
     assert again.returncode == 0 and again.stdout.endswith('Page: swept/all/index.html\n')
     assert 'Scores: ' in again.stdout and len(asked.requests) == requests
     fewer = swept(asked.write(['shy', 'm'], dataset=['b'], seed=[1])) # a smaller grid shows its own cells
@@ -159,7 +159,7 @@ def test_who_cant_show_says_so(tmp_path, monkeypatch):
     done = command('sweep', file, '--out', 'swept')
     assert done.returncode == 0 and 'plain shows each cell by itself: it has no parameter judgements' in done.stdout
     for folder, why in (('swept', 'plain shows each cell by itself'), ('nowhere', 'is no folder of a sweep')):
-        told = command('gather', folder)
+        told = command('gather', folder, '--trust-notebook')
         assert told.returncode == 2 and why in told.stderr and told.stderr.count('\n') == 1
     assert not Path('swept/all').exists() and not Path('nowhere').exists()
     notebook(tmp_path/'plain.ipynb', 'x:int = 1\njudgements:str = ""', 'x')
@@ -168,4 +168,51 @@ def test_who_cant_show_says_so(tmp_path, monkeypatch):
     Path('my sweep').mkdir()
     over = run_sweep(load_grid(file), Path('my sweep'), deadline=1e-9, together=gather_cells)
     assert exit_code(over) == 3 and not over['shown']
-    assert "`factlib gather 'my sweep'` does that" in '\n'.join(summary_lines(over, Path('my sweep')))
+    assert "`factlib gather 'my sweep' --trust-notebook` does that" in '\n'.join(summary_lines(over, Path('my sweep')))
+
+SENT = """import pathlib
+pathlib.Path('ran').touch()"""
+
+def sent(folder, **said):
+    "A folder of a finished sweep that somebody else made, with a notebook in it."
+    (folder/'.sweep').mkdir(parents=True)
+    (folder/'a').mkdir()
+    notebook(folder/'.sweep/asking.ipynb', "judgements:str = ''\nout:str = 'x'", SENT)
+    (folder/'.sweep/sweep.json').write_text(json.dumps(dict(cells=['a']) | said))
+    (folder/'cells.csv').write_text('cell,status\na,done\n')
+    pd.DataFrame(dict(x=[1])).to_parquet(folder/'a/judgements.parquet')
+
+@pytest.mark.parametrize('said', [
+    dict(experiment='quick_sweep', notebook='swept/.sweep/asking.ipynb'),
+    dict(experiment='asking', notebook='swept/.sweep/asking.ipynb', sha256='0'*64),
+    dict(experiment='swept/.sweep/asking.ipynb'),
+    dict(experiment=['swept/.sweep/asking.ipynb'], notebook=dict(a=1)),
+    dict(experiment='../swept/.sweep/asking', notebook='/nowhere.ipynb')])
+def test_a_folder_that_was_sent_names_no_code(said, tmp_path, monkeypatch):
+    "Also not by a relative path, by the name of an experiment of ours, or in the place of a name."
+    monkeypatch.chdir(tmp_path)
+    sent(tmp_path/'swept', **said)
+    told = command('gather', 'swept')
+    assert told.returncode == 2 and '--trust-notebook' in told.stderr and told.stderr.count('\n') == 1
+    assert not Path('ran').exists() and not Path('swept/all').exists()
+
+def test_a_notebook_that_is_trusted_is_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sent(tmp_path/'swept', experiment='asking', notebook='swept/.sweep/asking.ipynb')
+    with patch.dict(papermill_engines._engines, {None: shell_engine()}): command('gather', 'swept', '--trust-notebook')
+    assert Path('ran').exists()
+
+def test_an_experiment_of_ours_is_taken_by_name_and_digest(tmp_path):
+    from factlib.core.records import BadInput
+    from factlib.runs.execute import experiments
+    from factlib.runs.provenance import notebook_digest
+    from factlib.runs.sweep import sweep_notebook
+    ours = experiments()['live_judge']
+    digest = notebook_digest(ours)[0]
+    for n, (said, same) in enumerate([(dict(sha256=digest), True), (dict(sha256=digest, notebook='/nowhere.ipynb'), True),
+                                      (dict(notebook='/nowhere.ipynb'), True), (dict(notebook=str(ours)), True),
+                                      (dict(sha256='0'*64, notebook='/nowhere.ipynb'), False)]):
+        sent(tmp_path/str(n), experiment='live_judge', **said)
+        if same: assert sweep_notebook(tmp_path/str(n)) == ours
+        else:
+            with pytest.raises(BadInput, match='trust'): sweep_notebook(tmp_path/str(n))

@@ -197,7 +197,7 @@ class Memory:
         path:Path, # Of the file
     )->Path: # The path
         "Write the memory to a file, whole or not at all."
-        return write_atomic(path, self.to_json())
+        return write_atomic(path, self.to_json(), private=True)
 
     @classmethod
     def load(cls,

@@ -242,7 +242,7 @@ class GraphFile:
         path:str|Path, # Ends in .json or .graphml
     )->Path: # The path
         "Write the graph to a file, whole or not at all."
-        return write_atomic(path, self.to_json() if _form(path) == 'json' else self.to_graphml())
+        return write_atomic(path, self.to_json() if _form(path) == 'json' else self.to_graphml(), private=True)
 
     @classmethod
     def load(cls,

@@ -739,7 +739,7 @@ def _written(table, name, made):
     from io import BytesIO
     data = BytesIO()
     table.to_parquet(data, index=False, compression='zstd', row_group_size=500 if 'text' in table else 2**16)
-    write_atomic(made/FILES[name], data.getvalue())
+    made.write(FILES[name], data.getvalue())
 
 # %% ../../../nbs/papers/judgememo/importer.ipynb #importer-joined
 def _table(name, rows, folder, made, replace):
@@ -805,8 +805,8 @@ def _made_tables(path, folder, made, replace, progress):
     skipped.sort(key=lambda line: line[0].startswith('data/')) # replies first
     lines = pd.DataFrame(skipped, columns=['path', 'reason'], dtype='str')
     if made:
-        write_atomic(made/'skipped.csv', lines.map(escape_formula).to_csv(index=False))
-        write_atomic(made/'CARD.md', card({name: n + kept[name] for name, n in rows.items()}, len(lines)))
+        made.write('skipped.csv', lines.map(escape_formula).to_csv(index=False))
+        made.write('CARD.md', card({name: n + kept[name] for name, n in rows.items()}, len(lines)))
     return Recordings(tables, rows, lines, dict(aside), kept)
 
 # %% ../../../nbs/papers/judgememo/importer.ipynb #importer-import
