@@ -393,6 +393,7 @@ class Experiment:
         self.started, self.cpu_before = time.time(), sum(os.times()[:4])
         self.results = ResultFolder(parameters['out'])
         self.counts, self.display = ScoreCounts(), NotebookDisplay(name, self.out)
+        self.failed: dict = {} # evaluator, or what else failed while the rest went on -> why, in a sentence
         self.findings: list[dict] = []
         self.shown: list[dict] = [] # tables and figures of the page
         self.judged: DataFrame|None = None # rows of `judgements.parquet`
@@ -537,6 +538,17 @@ class Experiment:
         self.findings.insert(sum(f['lead'] == _NO_SCORE for f in self.findings), finding)
         self.display.tell(finding)
 
+    def fail(self,
+        name:str, # Of an evaluator, or of a statistic, a table or a figure
+        why:str, # One sentence, which says what failed
+    )->None:
+        "Note that something failed while the rest went on; the page begins with it, and the command ends with an error."
+        why = ' '.join(why.split())
+        self.failed[name] = why if name not in self.failed else f'{self.failed[name]} {why}'
+        finding = dict(text=why, cell='', lead=_NO_SCORE)
+        self.findings.insert(sum(f['lead'] == _NO_SCORE for f in self.findings), finding)
+        self.display.tell(finding)
+
     def scored_by(self,
         names, # Of evaluators
     )->list: # Of them, in order
@@ -616,6 +628,7 @@ class Experiment:
                  ('name', 'title', 'question', 'parameters', 'evaluators', 'findings', 'shown')}
         cpu = sum(os.times()[:4]) - self.cpu_before
         about |= dict(seconds=round(time.time() - self.started, 1), cpu_seconds=round(cpu, 1))
+        if self.failed: about['failed'] = self.failed
         spent = spent_here(self.spent_before)
         if spent != Spent(): about['spent'] = spent.to_dict() # on models
         self.result = self.results.finish(about | dict(factlib=__version__), page)
