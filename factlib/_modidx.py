@@ -8429,6 +8429,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'factlib.runs.execute.environment': ('runs/execute.html#environment', 'factlib/runs/execute.py'),
                                       'factlib.runs.execute.execute': ('runs/execute.html#execute', 'factlib/runs/execute.py'),
                                       'factlib.runs.execute.experiments': ('runs/execute.html#experiments', 'factlib/runs/execute.py'),
+                                      'factlib.runs.execute.failures_of': ('runs/execute.html#failures_of', 'factlib/runs/execute.py'),
                                       'factlib.runs.execute.find_experiment': ( 'runs/execute.html#find_experiment',
                                                                                 'factlib/runs/execute.py'),
                                       'factlib.runs.execute.main_job': ('runs/execute.html#main_job', 'factlib/runs/execute.py'),
