@@ -98,8 +98,6 @@ def list_experiments(name, what, as_json):
     if what == 'experiments': click.echo('\n`factlib list NAME` shows the parameters, `factlib run NAME` runs one.')
 
 # %% ../nbs/cli.ipynb #cli-typed
-def _truth(value): return {'true': True, 'false': False, '1': True, '0': False, 'yes': True, 'no': False}[value.lower()]
-
 def _with_request(parameters, request, known, name):
     "The parameters, `--request` among them as the parameter `request`."
     if not request: return parameters
@@ -110,10 +108,11 @@ def _with_request(parameters, request, known, name):
 
 def _typed(values, known):
     "Values from the shell, as the type that the notebook's parameter has."
-    typed = {}
+    from factlib.runs.parameters import TRUTHS
+    typed, truth = {}, lambda value: TRUTHS[value.lower()]
     for name, value in values:
         kind = known.get(name, {}).get('inferred_type_name', 'str')
-        try: typed[name] = {'int': int, 'float': float, 'bool': _truth}.get(kind, str)(value)
+        try: typed[name] = {'int': int, 'float': float, 'bool': truth}.get(kind, str)(value)
         except (ValueError, KeyError):
             raise BadInput(f'The parameter {name} has to be of type {kind}, not {value!r}.') from None
     return typed

@@ -101,24 +101,58 @@ def _loader():
     Once.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
     return Once
 
+def _verbatim_loader():
+    "The same, but each value is the text that stands in the file: `no`, `1e5`, `0.70`, a date."
+    import yaml
+    class Verbatim(_loader()): pass # type: ignore[misc] # a class that is made
+    Verbatim.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, # which `Once` has checked
+                             lambda loader, node: yaml.SafeLoader.construct_mapping(loader, node, deep=True))
+    for kind in ('bool', 'int', 'float', 'null', 'timestamp'):
+        Verbatim.add_constructor(f'tag:yaml.org,2002:{kind}', lambda loader, node: loader.construct_scalar(node))
+    return Verbatim
+
 # %% ../../nbs/runs/grid.ipynb #grid-read
 _MOST = 2**24 # bytes of a grid's file
 
 def _parsed(text, suffix):
-    "What a file holds. What isn't readable is a ValueError or a YAMLError."
+    "What a file holds, and the same with each value as the text that stands there. Raises ValueError or YAMLError."
     if text.lstrip()[:1] == '{':
-        try: return parse_json(text)
+        try: return parse_json(text), parse_json(text, parse_int=str, parse_float=str)
         except json.JSONDecodeError:
             if suffix == '.json': raise # else it may be a mapping of YAML, which begins like it
     loader = _loader()(text)
     try:
         node = loader.get_single_node()
-        if node is None: return None
+        if node is None: return None, None
         if _whole_size(node, {}) > len(text) + _MOST_ADDED:
             raise BadInput(f'With its aliases written out the file is too large: they may add {_MOST_ADDED:,} '
                            'characters and values.')
-        return loader.construct_document(node)
+        return loader.construct_document(node), _verbatim_loader()('').construct_document(node)
     finally: loader.dispose()
+
+def _written(value, text):
+    "A value of a parameter that is a text, as it stands in the file; `null` stays one."
+    if isinstance(value, bool) and isinstance(text, bool): return json.dumps(value) # of JSON
+    return text if isinstance(text, str) and (value is not None or not text) else value
+
+def _with_written(said, texts):
+    "A grid's file, with each parameter that is a text as it stands there: `no`, 24, 1e5."
+    if not isinstance(said, dict) or not isinstance(said.get('experiment'), str): return said
+    try: known = parameters_of(find_experiment(said['experiment']))
+    except BadInput: return said # said later
+    def row(entry, text):
+        if not isinstance(entry, dict): return entry
+        return {name: _written(x, t) if name in known and _kind(known[name]) == 'str' else x
+                for (name, x), t in zip(entry.items(), text.values())}
+    def rows(entries, text): return list(map(row, entries, text)) if isinstance(entries, list) else entries
+    def axis(name, values, text):
+        if name not in known or _kind(known[name]) != 'str' or not isinstance(values, list): return values
+        return list(map(_written, values, text))
+    def axes(entry, text):
+        if not isinstance(entry, dict): return entry
+        return {name: axis(name, x, t) for (name, x), t in zip(entry.items(), text.values())}
+    ways = dict(parameters=row, grid=axes, include=rows, exclude=rows)
+    return {name: ways[name](x, t) if name in ways else x for (name, x), t in zip(said.items(), texts.values())}
 
 def read_grid(
     path:Path, # YAML or JSON
@@ -128,7 +162,7 @@ def read_grid(
     path = Path(path)
     if not path.is_file(): raise BadInput(f'There is no file {str(path)!r}: name the YAML file of a grid.')
     if path.stat().st_size > _MOST: raise BadInput(f'{str(path)!r} is too large for the file of a grid.')
-    try: said = _parsed(path.read_text(encoding='utf-8-sig'), path.suffix)
+    try: said = _with_written(*_parsed(path.read_text(encoding='utf-8-sig'), path.suffix))
     except BadInput as e: raise BadInput(f'{str(path)!r} is no grid: {e}') from None
     except UnicodeDecodeError: raise BadInput(f'{str(path)!r} is not UTF-8.') from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as e:
