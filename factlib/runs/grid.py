@@ -9,9 +9,9 @@ __all__ = ['SCHEMA', 'check_form', 'read_grid', 'combinations', 'cell_name', 'da
 # %% ../../nbs/runs/grid.ipynb #grid-imports
 import ast, itertools, json, math, os, re, reprlib
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 
+from ..core.checks import nearest
 from ..core.files import digest, parse_json
 from ..core.records import BadInput
 from ..core.schemas import schema_validator
@@ -32,12 +32,6 @@ SCHEMA = {
         'include': _ROWS, 'exclude': _ROWS,
         'limits': dict(type='object', properties=_LIMITS, additionalProperties=False)}} # JSON schema of a grid's file
 
-# %% ../../nbs/runs/grid.ipynb #grid-near
-def _nearest(name, known):
-    "A question after the known name that is nearest; empty if none is near."
-    near = get_close_matches(str(name), list(map(str, known)), 1)
-    return f' Did you mean {near[0]!r}?' if near else ''
-
 # %% ../../nbs/runs/grid.ipynb #grid-called
 _CALLED = dict(object='a mapping of names to values', array='a list', string='text', integer='a whole number',
                number='a number')
@@ -51,7 +45,7 @@ def _form_error(error):
     if rule == 'additionalProperties':
         known = list(error.schema['properties'])
         unknown = next(name for name in given if name not in known)
-        return f'{where} has no key {unknown!r}; it can have {", ".join(known)}.{_nearest(unknown, known)}'
+        return f'{where} has no key {unknown!r}; it can have {", ".join(known)}.{nearest(unknown, known)}'
     if rule in ('type', 'minimum', 'maximum'):
         span = _CALLED.get(error.validator_value) or f'{error.validator_value:,} or {_MORE[rule]}'
         return f'{where} has to be {span}, not {reprlib.repr(given)}.'
@@ -277,7 +271,7 @@ def _check_dataset(value, notebook):
     gone = next((n for n in names if not (n in BENCHMARKS or n in words or dataset_files(n))), None)
     if gone is None: return
     raise BadInput(f'There is no dataset {gone!r}: it can be a benchmark (`factlib list benchmarks`), or a file or '
-                   f'folder that is there.{_nearest(gone, BENCHMARKS)}')
+                   f'folder that is there.{nearest(gone, BENCHMARKS)}')
 
 # %% ../../nbs/runs/grid.ipynb #grid-limits
 @dataclass(frozen=True)
@@ -327,10 +321,10 @@ def _check_exclude(exclude, grid):
         for name, value in entry.items():
             if name not in grid:
                 raise BadInput(f'exclude names {name!r}, and the grid has {", ".join(grid) or "nothing"}.'
-                               f'{_nearest(name, grid)}')
+                               f'{nearest(name, grid)}')
             if _value(value) not in map(_value, grid[name]):
                 raise BadInput(f'exclude names {name}: {value!r}, and the grid has {", ".join(map(str, grid[name]))}.'
-                               f'{_nearest(value, grid[name])}')
+                               f'{nearest(value, grid[name])}')
 
 # %% ../../nbs/runs/grid.ipynb #grid-distinct
 _MOST_CELLS = 100_000
@@ -355,7 +349,7 @@ def _distinct(cells):
 def _notebook(name):
     "The notebook of an experiment; an unknown name is a `BadInput` that says which one is near."
     try: return find_experiment(name)
-    except BadInput as e: raise BadInput(f'{e}{_nearest(name, experiments())}') from None
+    except BadInput as e: raise BadInput(f'{e}{nearest(name, experiments())}') from None
 
 # %% ../../nbs/runs/grid.ipynb #grid-one-cell
 def _requests_as_json(said):
@@ -386,7 +380,7 @@ def _check_cell(cell, known, notebook, checked):
         if name not in known:
             there = [n for n in known if n != 'out']
             raise BadInput(f'The experiment {notebook.stem} has no parameter {name!r}; it has '
-                           f'{", ".join(there) or "none"}.{_nearest(name, there)}')
+                           f'{", ".join(there) or "none"}.{nearest(name, there)}')
         kind = _kind(known[name])
         if kind and not (isinstance(value, _TYPES[kind]) and (kind == 'bool') == isinstance(value, bool)):
             raise BadInput(f'The parameter {name} has to be of type {kind}, not {value!r}.{_under_grid(name, value)}')

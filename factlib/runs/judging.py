@@ -18,6 +18,7 @@ from typing import Callable, NamedTuple
 
 from ..benchmarks.base import Benchmark
 from ..benchmarks.samples import background_text
+from ..core.checks import nearest
 from ..core.files import digest, json_lines, write_atomic
 from ..core.records import BadInput, DataFrame, Example, is_missing
 from ..evaluators.base import EVALUATORS, EvaluationError, asks, evaluate, get, judgements_frame, offline_evaluators
@@ -41,7 +42,9 @@ def names_in(
     listed = [x for name in listed for x in (offline_evaluators(slow) if name == 'offline' else [name])]
     if not listed: raise BadInput(f'No judge is named; there are {", ".join(EVALUATORS)}.')
     unknown = [name for name in listed if name not in EVALUATORS]
-    if unknown: raise BadInput(f'There is no judge {unknown[0]!r}; there are {", ".join(EVALUATORS)}.')
+    if unknown:
+        raise BadInput(f'There is no judge {unknown[0]!r}; there are {", ".join(EVALUATORS)}.'
+                       f'{nearest(unknown[0], EVALUATORS)}')
     twice = [name for name in listed if listed.count(name) > 1]
     if twice: raise BadInput(f'Each judge is named at most once, but {twice[0]!r} is named twice.')
     return listed

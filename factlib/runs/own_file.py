@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..benchmarks.base import Benchmark, load
+from ..core.checks import nearest
 from ..core.records import BadInput, DataFrame
 from ..evaluators.base import check_examples, judgements_frame, summary
 from ..report.results import Experiment
@@ -34,7 +35,8 @@ def own_benchmark(
     if good is None: return benchmark
     known = list(dict.fromkeys(str(e.truth) for e in benchmark if e.truth is not None))
     if good in known: return replace(benchmark, good=good)
-    raise BadInput(f'No text of {Path(path).name} has the label {good!r}; there are {", ".join(known) or "none"}.')
+    raise BadInput(f'No text of {Path(path).name} has the label {good!r}; there are {", ".join(known) or "none"}.'
+                   f'{nearest(good, known)}')
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-scores
 def scores_table(
