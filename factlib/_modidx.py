@@ -8915,6 +8915,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                  'factlib/validity/agreement.py'),
                                             'factlib.validity.agreement._ac1_without': ( 'validity/agreement.html#_ac1_without',
                                                                                          'factlib/validity/agreement.py'),
+                                            'factlib.validity.agreement._admissible': ( 'validity/agreement.html#_admissible',
+                                                                                        'factlib/validity/agreement.py'),
                                             'factlib.validity.agreement._alpha': ( 'validity/agreement.html#_alpha',
                                                                                    'factlib/validity/agreement.py'),
                                             'factlib.validity.agreement._asymptotic': ( 'validity/agreement.html#_asymptotic',
