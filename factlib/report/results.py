@@ -19,7 +19,7 @@ from ..core.folders import MARK, Part, drop_failed, recover
 from ..core.ownership import check_exchange, check_ours, is_ours, made_files
 from ..core.records import BadInput, DataFrame, is_missing
 from ..core.ledger import Spent, process_ledger, spent_here
-from .figures.style import figure_bytes
+from .figures.style import figure_bytes, needs_browser
 from .page import INDEX, build_page, gathers, leading, result_page
 from .tables import to_csv, to_html
 from .words import named
@@ -494,7 +494,8 @@ class Experiment:
         "Write a figure as `figures/NAME.svg` and `.png`."
         if about and not self.scored_by(about): return None
         for kind in ('svg', 'png'): self.results.write(f'figures/{name}.{kind}', figure_bytes(fig, kind))
-        shown = dict(kind='figure', file=f'figures/{name}.png', caption=caption, cell=cell, lead=lead)
+        ending = 'svg' if needs_browser(fig) else 'png' # what the page shows
+        shown = dict(kind='figure', file=f'figures/{name}.{ending}', caption=caption, cell=cell, lead=lead)
         if on_page: self.shown.append(shown)
         return fig
 
