@@ -22,7 +22,7 @@ from .core.records import BadInput
 from .cli_build import (build_answers, build_benchmark, build_montagelie, force_option, request_option,
                                with_options)
 from .runs.execute import end_quietly, execute, experiments, find_experiment, main_job, make_folder
-from .runs.execute import parameters_of, results_of, run_all
+from .runs.execute import failures_of, parameters_of, results_of, run_all
 
 # %% ../nbs/cli.ipynb #cli-commands
 class _Commands(click.Group):
@@ -98,8 +98,6 @@ def list_experiments(name, what, as_json):
     if what == 'experiments': click.echo('\n`factlib list NAME` shows the parameters, `factlib run NAME` runs one.')
 
 # %% ../nbs/cli.ipynb #cli-typed
-def _truth(value): return {'true': True, 'false': False, '1': True, '0': False, 'yes': True, 'no': False}[value.lower()]
-
 def _with_request(parameters, request, known, name):
     "The parameters, `--request` among them as the parameter `request`."
     if not request: return parameters
@@ -110,23 +108,24 @@ def _with_request(parameters, request, known, name):
 
 def _typed(values, known):
     "Values from the shell, as the type that the notebook's parameter has."
-    typed = {}
+    from factlib.runs.parameters import TRUTHS
+    typed, truth = {}, lambda value: TRUTHS[value.lower()]
     for name, value in values:
         kind = known.get(name, {}).get('inferred_type_name', 'str')
-        try: typed[name] = {'int': int, 'float': float, 'bool': _truth}.get(kind, str)(value)
+        try: typed[name] = {'int': int, 'float': float, 'bool': truth}.get(kind, str)(value)
         except (ValueError, KeyError):
             raise BadInput(f'The parameter {name} has to be of type {kind}, not {value!r}.') from None
     return typed
 
 # %% ../nbs/cli.ipynb #cli-say-results
 def _say_results(out):
-    "What a run found; if an evaluator was asked and gave no score, that is an error."
+    "Say what a run found. -> the error with which it ends: an evaluator failed, or was asked and gave no score"
     lines, silent = results_of(out)
     for line in lines: click.echo(line)
     click.echo(f'Results in {out}')
-    if silent: raise RuntimeError(f'Nothing could be scored by {"; ".join(silent)}: '
-                                  'the first lines above say why, and what was answered is the evidence in '
-                                  f'{out/"judgements.parquet"}.')
+    if failed := failures_of(out): return ' '.join(failed.values())
+    return silent and (f'Nothing could be scored by {"; ".join(silent)}: the first lines above say why, and what was '
+                       f'answered is the evidence in {out/"judgements.parquet"}.')
 
 # %% ../nbs/cli.ipynb #cli-say-page
 def _say_page(out):
@@ -141,8 +140,9 @@ def _run(notebook, values, out, page, if_changed, check=bool):
     if not if_changed: execute(notebook, values, out, check=check)
     elif not run_if_changed(notebook, values, out, check=check):
         click.echo('Nothing has changed, so the results are kept.')
-    _say_results(out)
+    why = _say_results(out)
     if page and (out/'result.json').is_file(): _say_page(out)
+    if why: raise RuntimeError(why)
 
 # %% ../nbs/cli.ipynb #cli-run
 @app.command()

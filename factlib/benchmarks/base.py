@@ -18,7 +18,7 @@ from ..core.checks import check_count
 from ..core.files import digest
 from ..core.records import BadInput, Example
 from ..core.registry import Registry
-from .own_files import NoTarget, first_objects, read_examples
+from .own_files import NoTarget, first_objects, holds_rows, read_examples
 
 # %% ../../nbs/benchmarks/base.ipynb #base-benchmark
 @dataclass(frozen=True)
@@ -154,12 +154,13 @@ def _form_name(path):
                        f'Say which, as {fitting[0]}={path}.')
     if ending == '.json' and not objects:
         raise BadInput(f'{str(path)!r} is no JSON, or holds no object: mend it, or make it again.')
-    if ending == '.json': raise BadInput(f'{str(path)!r} is none of the files that are known. {_known_forms(objects)}')
+    if ending == '.json' and not holds_rows(path):
+        raise BadInput(f'{str(path)!r} is none of the files that are known. {_known_forms(objects)}')
 
 def _known_forms(objects):
     "What was found, and what is known."
     known = [f'{name} ({make.form.about})' for name, make in BENCHMARKS.items() if make.form]
-    return (f'Its first object has {_keys(objects)}. Known are {"; ".join(known)}; and JSON lines, CSV or parquet with '
+    return (f'Its first object has {_keys(objects)}. Known are {"; ".join(known)}; and JSON lines, a JSON list, CSV or parquet with '
             'examples (target, perhaps source, reference, truth, group, variant, level).')
 
 # %% ../../nbs/benchmarks/base.ipynb #base-folder

@@ -62,8 +62,11 @@ def _shown(said, folder, sha256):
         table, names = parse_table(decoded(content), file), said['columns']
         if names is not None: table = table[list(names)]
         return plain | dict(html=to_html(table, _decimals(said['digits']), names, said['caption']))
-    if not content.startswith(b'\x89PNG\r\n'): raise ValueError(f'{file} is no PNG')
-    return plain | dict(data='data:image/png;base64,' + base64.b64encode(content).decode())
+    start, media = _PICTURES.get(file[-4:], _PICTURES['.png'])
+    if not content.startswith(start): raise ValueError(f'{file} is no picture of the kind {media}')
+    return plain | dict(data=f'data:{media};base64,' + base64.b64encode(content).decode())
+
+_PICTURES = {'.png': (b'\x89PNG\r\n', 'image/png'), '.svg': (b'<?xml', 'image/svg+xml')} # in an <img> nothing runs
 
 # %% ../../nbs/report/page.ipynb #page-plain
 def _plain(result):

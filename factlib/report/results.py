@@ -19,7 +19,7 @@ from ..core.folders import Part, drop_failed, own_mark, set_mark
 from ..core.ownership import check_exchange, check_ours, is_ours, made_files
 from ..core.records import BadInput, DataFrame, is_missing
 from ..core.ledger import Spent, process_ledger, spent_here
-from .figures.style import figure_bytes
+from .figures.style import figure_bytes, needs_browser
 from .page import INDEX, build_page, gathers, leading, result_page
 from .tables import to_csv, to_html
 from .words import named
@@ -399,6 +399,7 @@ class Experiment:
         self.started, self.cpu_before = time.time(), sum(os.times()[:4])
         self.results = ResultFolder(parameters['out'])
         self.counts, self.display = ScoreCounts(), NotebookDisplay(name, self.out)
+        self.failed: dict = {} # evaluator, or what else failed while the rest went on -> why, in a sentence
         self.findings: list[dict] = []
         self.shown: list[dict] = [] # tables and figures of the page
         self.judged: DataFrame|None = None # rows of `judgements.parquet`
@@ -499,7 +500,8 @@ class Experiment:
         "Write a figure as `figures/NAME.svg` and `.png`."
         if about and not self.scored_by(about): return None
         for kind in ('svg', 'png'): self.results.write(f'figures/{name}.{kind}', figure_bytes(fig, kind))
-        shown = dict(kind='figure', file=f'figures/{name}.png', caption=caption, cell=cell, lead=lead)
+        ending = 'svg' if needs_browser(fig) else 'png' # what the page shows
+        shown = dict(kind='figure', file=f'figures/{name}.{ending}', caption=caption, cell=cell, lead=lead)
         if on_page: self.shown.append(shown)
         return fig
 
@@ -540,6 +542,17 @@ class Experiment:
         earlier = self.counts.silence(names[:-1])
         self.findings = [f for f in self.findings if f['text'] != earlier]
         finding = dict(text=self.counts.silence(names), cell='', lead=_NO_SCORE)
+        self.findings.insert(sum(f['lead'] == _NO_SCORE for f in self.findings), finding)
+        self.display.tell(finding)
+
+    def fail(self,
+        name:str, # Of an evaluator, or of a statistic, a table or a figure
+        why:str, # One sentence, which says what failed
+    )->None:
+        "Note that something failed while the rest went on; the page begins with it, and the command ends with an error."
+        why = ' '.join(why.split())
+        self.failed[name] = why if name not in self.failed else f'{self.failed[name]} {why}'
+        finding = dict(text=why, cell='', lead=_NO_SCORE)
         self.findings.insert(sum(f['lead'] == _NO_SCORE for f in self.findings), finding)
         self.display.tell(finding)
 
@@ -622,6 +635,7 @@ class Experiment:
                  ('name', 'title', 'question', 'parameters', 'evaluators', 'findings', 'shown')}
         cpu = sum(os.times()[:4]) - self.cpu_before
         about |= dict(seconds=round(time.time() - self.started, 1), cpu_seconds=round(cpu, 1))
+        if self.failed: about['failed'] = self.failed
         spent = spent_here(self.spent_before)
         if spent != Spent(): about['spent'] = spent.to_dict() # on models
         self.result = self.results.finish(about | dict(factlib=__version__), page)

@@ -113,9 +113,10 @@ def plan_table(
     import pandas as pd
     earlier, rows = set(), []
     for judge in judges:
-        plans = [p for p in once_each(planned_by(judge, examples)) if p.repeats]
+        asks = getattr(judge, 'chat', None) is not None # else it is a baseline, and plans nothing
+        plans = [p for p in once_each(planned_by(judge, examples)) if p.repeats] if asks else []
         keys = {_key(judge.chat, p) for p in plans}
-        forgets = judge.chat.cache is None or judge.chat.mode in ('record', 'off')
+        forgets = asks and (judge.chat.cache is None or judge.chat.mode in ('record', 'off'))
         rows.append(dict(evaluator=judge.name, requests_planned=len(plans),
                          new_planned=len(plans) if forgets else len(keys - earlier),
                          prompt_planned=sum(prompt_tokens(p) for p in plans)))

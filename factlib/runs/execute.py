@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['DIED', 'MODEL', 'MINUTES', 'GATE_CERTIFICATE', 'experiments', 'find_experiment', 'parameters_of', 'environment',
-           'make_folder', 'end_quietly', 'OutOfTime', 'execute', 'results_of', 'needs_of', 'why_not', 'main_job',
-           'run_all', 'CellJob', 'CellOutcome', 'Stopped', 'run_cell']
+           'make_folder', 'end_quietly', 'OutOfTime', 'execute', 'failures_of', 'results_of', 'needs_of', 'why_not',
+           'main_job', 'run_all', 'CellJob', 'CellOutcome', 'Stopped', 'run_cell']
 
 # %% ../../nbs/runs/execute.ipynb #execute-imports
 import ast, io, json, logging, os, signal, sys, tarfile, tempfile, threading, time, warnings
@@ -241,6 +241,13 @@ def execute(
     return out/NOTEBOOKS[0]
 
 # %% ../../nbs/runs/execute.ipynb #execute-said
+def failures_of(
+    out:Path, # Folder of a run
+)->dict: # Name of an evaluator, a table or a figure -> why it failed, in a sentence
+    "Return what failed in an experiment while the rest went on."
+    try: return dict(json.loads((Path(out)/'result.json').read_text(encoding='utf-8')).get('failed', {}))
+    except FileNotFoundError: return {}
+
 def results_of(
     out:Path, # Folder of a run
 )->tuple: # Lines to show; names of evaluators that sent requests, or that were all alone, and gave no score
@@ -289,7 +296,7 @@ def _ran(notebook, out):
     "Run an experiment with its defaults: why it failed, else the lines to show."
     try:
         execute(notebook, {}, out, progress=False)
-        return '', results_of(out)[0]
+        return ' '.join(failures_of(out).values()), results_of(out)[0]
     except (BadInput, RuntimeError) as e: return str(e), []
     except OSError as e: return f'{e.strerror or e}{f": {e.filename}" if e.filename else ""}.', []
     except Exception as e: return f'{type(e).__name__}: {e}', [] # whatever it is: the others go on

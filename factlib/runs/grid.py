@@ -9,9 +9,9 @@ __all__ = ['SCHEMA', 'check_form', 'read_grid', 'combinations', 'cell_name', 'da
 # %% ../../nbs/runs/grid.ipynb #grid-imports
 import ast, itertools, json, math, os, re, reprlib
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 
+from ..core.checks import nearest
 from ..core.files import digest, parse_json
 from ..core.records import BadInput
 from ..core.schemas import schema_validator
@@ -32,12 +32,6 @@ SCHEMA = {
         'include': _ROWS, 'exclude': _ROWS,
         'limits': dict(type='object', properties=_LIMITS, additionalProperties=False)}} # JSON schema of a grid's file
 
-# %% ../../nbs/runs/grid.ipynb #grid-near
-def _nearest(name, known):
-    "A question after the known name that is nearest; empty if none is near."
-    near = get_close_matches(str(name), list(map(str, known)), 1)
-    return f' Did you mean {near[0]!r}?' if near else ''
-
 # %% ../../nbs/runs/grid.ipynb #grid-called
 _CALLED = dict(object='a mapping of names to values', array='a list', string='text', integer='a whole number',
                number='a number')
@@ -51,7 +45,7 @@ def _form_error(error):
     if rule == 'additionalProperties':
         known = list(error.schema['properties'])
         unknown = next(name for name in given if name not in known)
-        return f'{where} has no key {unknown!r}; it can have {", ".join(known)}.{_nearest(unknown, known)}'
+        return f'{where} has no key {unknown!r}; it can have {", ".join(known)}.{nearest(unknown, known)}'
     if rule in ('type', 'minimum', 'maximum'):
         span = _CALLED.get(error.validator_value) or f'{error.validator_value:,} or {_MORE[rule]}'
         return f'{where} has to be {span}, not {reprlib.repr(given)}.'
@@ -101,24 +95,58 @@ def _loader():
     Once.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
     return Once
 
+def _verbatim_loader():
+    "The same, but each value is the text that stands in the file: `no`, `1e5`, `0.70`, a date."
+    import yaml
+    class Verbatim(_loader()): pass # type: ignore[misc] # a class that is made
+    Verbatim.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, # which `Once` has checked
+                             lambda loader, node: yaml.SafeLoader.construct_mapping(loader, node, deep=True))
+    for kind in ('bool', 'int', 'float', 'null', 'timestamp'):
+        Verbatim.add_constructor(f'tag:yaml.org,2002:{kind}', lambda loader, node: loader.construct_scalar(node))
+    return Verbatim
+
 # %% ../../nbs/runs/grid.ipynb #grid-read
 _MOST = 2**24 # bytes of a grid's file
 
 def _parsed(text, suffix):
-    "What a file holds. What isn't readable is a ValueError or a YAMLError."
+    "What a file holds, and the same with each value as the text that stands there. Raises ValueError or YAMLError."
     if text.lstrip()[:1] == '{':
-        try: return parse_json(text)
+        try: return parse_json(text), parse_json(text, parse_int=str, parse_float=str)
         except json.JSONDecodeError:
             if suffix == '.json': raise # else it may be a mapping of YAML, which begins like it
     loader = _loader()(text)
     try:
         node = loader.get_single_node()
-        if node is None: return None
+        if node is None: return None, None
         if _whole_size(node, {}) > len(text) + _MOST_ADDED:
             raise BadInput(f'With its aliases written out the file is too large: they may add {_MOST_ADDED:,} '
                            'characters and values.')
-        return loader.construct_document(node)
+        return loader.construct_document(node), _verbatim_loader()('').construct_document(node)
     finally: loader.dispose()
+
+def _written(value, text):
+    "A value of a parameter that is a text, as it stands in the file; `null` stays one."
+    if isinstance(value, bool) and isinstance(text, bool): return json.dumps(value) # of JSON
+    return text if isinstance(text, str) and (value is not None or not text) else value
+
+def _with_written(said, texts):
+    "A grid's file, with each parameter that is a text as it stands there: `no`, 24, 1e5."
+    if not isinstance(said, dict) or not isinstance(said.get('experiment'), str): return said
+    try: known = parameters_of(find_experiment(said['experiment']))
+    except BadInput: return said # said later
+    def row(entry, text):
+        if not isinstance(entry, dict): return entry
+        return {name: _written(x, t) if name in known and _kind(known[name]) == 'str' else x
+                for (name, x), t in zip(entry.items(), text.values())}
+    def rows(entries, text): return list(map(row, entries, text)) if isinstance(entries, list) else entries
+    def axis(name, values, text):
+        if name not in known or _kind(known[name]) != 'str' or not isinstance(values, list): return values
+        return list(map(_written, values, text))
+    def axes(entry, text):
+        if not isinstance(entry, dict): return entry
+        return {name: axis(name, x, t) for (name, x), t in zip(entry.items(), text.values())}
+    ways = dict(parameters=row, grid=axes, include=rows, exclude=rows)
+    return {name: ways[name](x, t) if name in ways else x for (name, x), t in zip(said.items(), texts.values())}
 
 def read_grid(
     path:Path, # YAML or JSON
@@ -128,7 +156,7 @@ def read_grid(
     path = Path(path)
     if not path.is_file(): raise BadInput(f'There is no file {str(path)!r}: name the YAML file of a grid.')
     if path.stat().st_size > _MOST: raise BadInput(f'{str(path)!r} is too large for the file of a grid.')
-    try: said = _parsed(path.read_text(encoding='utf-8-sig'), path.suffix)
+    try: said = _with_written(*_parsed(path.read_text(encoding='utf-8-sig'), path.suffix))
     except BadInput as e: raise BadInput(f'{str(path)!r} is no grid: {e}') from None
     except UnicodeDecodeError: raise BadInput(f'{str(path)!r} is not UTF-8.') from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as e:
@@ -243,7 +271,7 @@ def _check_dataset(value, notebook):
     gone = next((n for n in names if not (n in BENCHMARKS or n in words or dataset_files(n))), None)
     if gone is None: return
     raise BadInput(f'There is no dataset {gone!r}: it can be a benchmark (`factlib list benchmarks`), or a file or '
-                   f'folder that is there.{_nearest(gone, BENCHMARKS)}')
+                   f'folder that is there.{nearest(gone, BENCHMARKS)}')
 
 # %% ../../nbs/runs/grid.ipynb #grid-limits
 @dataclass(frozen=True)
@@ -293,10 +321,10 @@ def _check_exclude(exclude, grid):
         for name, value in entry.items():
             if name not in grid:
                 raise BadInput(f'exclude names {name!r}, and the grid has {", ".join(grid) or "nothing"}.'
-                               f'{_nearest(name, grid)}')
+                               f'{nearest(name, grid)}')
             if _value(value) not in map(_value, grid[name]):
                 raise BadInput(f'exclude names {name}: {value!r}, and the grid has {", ".join(map(str, grid[name]))}.'
-                               f'{_nearest(value, grid[name])}')
+                               f'{nearest(value, grid[name])}')
 
 # %% ../../nbs/runs/grid.ipynb #grid-distinct
 _MOST_CELLS = 100_000
@@ -321,7 +349,7 @@ def _distinct(cells):
 def _notebook(name):
     "The notebook of an experiment; an unknown name is a `BadInput` that says which one is near."
     try: return find_experiment(name)
-    except BadInput as e: raise BadInput(f'{e}{_nearest(name, experiments())}') from None
+    except BadInput as e: raise BadInput(f'{e}{nearest(name, experiments())}') from None
 
 # %% ../../nbs/runs/grid.ipynb #grid-one-cell
 def _requests_as_json(said):
@@ -352,7 +380,7 @@ def _check_cell(cell, known, notebook, checked):
         if name not in known:
             there = [n for n in known if n != 'out']
             raise BadInput(f'The experiment {notebook.stem} has no parameter {name!r}; it has '
-                           f'{", ".join(there) or "none"}.{_nearest(name, there)}')
+                           f'{", ".join(there) or "none"}.{nearest(name, there)}')
         kind = _kind(known[name])
         if kind and not (isinstance(value, _TYPES[kind]) and (kind == 'bool') == isinstance(value, bool)):
             raise BadInput(f'The parameter {name} has to be of type {kind}, not {value!r}.{_under_grid(name, value)}')

@@ -6,16 +6,18 @@
 __all__ = ['own_benchmark', 'scores_table', 'evaluate_file', 'check_least', 'too_few']
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-imports
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 from ..benchmarks.base import Benchmark, load
+from ..core.checks import nearest
 from ..core.records import BadInput, DataFrame
-from ..evaluators.base import EvaluationError, asks, summary
+from ..evaluators.base import check_examples, judgements_frame, summary
 from ..report.results import Experiment
 from .costs import absence_lines, absences
-from .judging import add_expected, evaluate_in, judges_for, names_in, say_languages, weighting
+from .judging import add_expected, asked_model, evaluate_in, failure_line, judges_for, label_of, names_in
+from .judging import say_languages, weighting
 from .catalogue import needs_model
 from .parameters import chat_for, request_fields
 from ..text.words import language_code
@@ -33,7 +35,8 @@ def own_benchmark(
     if good is None: return benchmark
     known = list(dict.fromkeys(str(e.truth) for e in benchmark if e.truth is not None))
     if good in known: return replace(benchmark, good=good)
-    raise BadInput(f'No text of {Path(path).name} has the label {good!r}; there are {", ".join(known) or "none"}.')
+    raise BadInput(f'No text of {Path(path).name} has the label {good!r}; there are {", ".join(known) or "none"}.'
+                   f'{nearest(good, known)}')
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-scores
 def scores_table(
@@ -94,10 +97,29 @@ def _scores_figure(heard, benchmark, order):
     return violins(rows.reset_index(drop=True), x='texts', y='value', facet='evaluator', share=False, title='Scores',
                    x_label='')
 
-def _show(run, judged, benchmark, statistics, decide):
-    "What a folder shows of the judgements of a file. -> the page that leads with decisions, '' where there are none"
-    for line in absence_lines(run.heard(judged)): run.finding(f'Why there is no score: {line}', cell='')
-    judged = add_expected(judged, run)
+@contextmanager
+def _others_stand(run, what):
+    "Whatever fails in this block is noted in the run, which goes on. A full disk is no such failure."
+    try: yield
+    except OSError: raise
+    except Exception as e: run.fail(what, failure_line(what, e, 0))
+
+def _for_all_but_failing(compute, heard, run, what):
+    "`compute(heard)`; if that fails because of some evaluators, of the others, and in the run why it failed."
+    try: return compute(heard)
+    except BadInput: raise
+    except Exception:
+        names, fine = list(heard.evaluator.unique()), []
+        for name in names:
+            try: compute(heard[heard.evaluator == name].reset_index(drop=True))
+            except BadInput: fine.append(name) # alone, it may be too little to compute anything
+            except Exception as e: run.fail(f'{what} of {name}', failure_line(f'{what} of {name}', e, 0))
+            else: fine.append(name)
+        if not fine or len(fine) == len(names): raise
+        return compute(heard[heard.evaluator.isin(fine)].reset_index(drop=True))
+
+def _show_counts(run, judged):
+    "The tables of scores and of what is missing: name -> (table, caption)."
     counts, why = summary(judged.drop(columns='benchmark')), absences(judged)
     tables = dict(counts=(counts, 'Scores asked for and given, by evaluator and part.'),
                   scores=(scores_table(judged), 'The score of each text, and why there is none.'))
@@ -106,27 +128,56 @@ def _show(run, judged, benchmark, statistics, decide):
     for row in counts[(counts.part == 'value') & (counts.scored > 0)].itertuples():
         mean = '' if row.mean is None else f', mean {row.mean:.3f}'
         run.finding(f'{row.evaluator}: {row.scored} of {row.asked} texts have a score{mean}.', cell='')
+    return tables
 
-    heard = run.heard(judged)
-    is_known = benchmark.truth_kind != 'none' and (benchmark.truth_kind != 'label' or benchmark.good is not None)
-    found, figures, rest = None, [], list(run.findings)
-    if len(heard) and is_known and decide is not None:
-        try: found = decide(heard, benchmark)
+def _show_truth(run, heard, benchmark, statistics, decide):
+    "The decisions, None where there are none, and their pictures; and beside them the statistic that fits the truth."
+    found, figures = None, []
+    with _others_stand(run, 'The decisions'):
+        try:
+            decided = lambda own: decide(own, benchmark)
+            if decide is not None: found = _for_all_but_failing(decided, heard, run, 'The decision')
         except BadInput as e: run.finding(f'Nothing could be decided: {e}', cell='')
-    if found is not None: _show_decisions(run, found, figures := found.figures())
-    if len(heard) and is_known and statistics is not None:
+    if found is not None:
+        with _others_stand(run, 'The figures of the decisions'): figures = found.figures()
+        with _others_stand(run, 'The page of the decisions'): _show_decisions(run, found, figures)
+    with _others_stand(run, 'The statistic against the truth'):
         own, whole = _regrouped(heard, benchmark, found) if found is not None else (heard, benchmark)
-        run.table(statistics(own, [whole]), 'truth', 'The scores against the truth of the file, with 95 % intervals '
-                  'over groups.', cell='', on_page=found is None)
-    pictures = []
+        if statistics is not None:
+            table = _for_all_but_failing(lambda own: statistics(own, [whole]), own, run, 'The statistic')
+            run.table(table, 'truth', 'The scores against the truth of the file, with 95 % intervals over groups.',
+                      cell='', on_page=found is None)
+    return found, figures
+
+def _show(run, judged, benchmark, statistics, decide):
+    "What a folder shows of the judgements of a file. -> the page that leads with decisions, '' where there are none"
+    for line in absence_lines(run.heard(judged)): run.finding(f'Why there is no score: {line}', cell='')
+    with _others_stand(run, 'The expected scores'): judged = add_expected(judged, run)
+    tables = _show_counts(run, judged)
+    heard, rest, found, figures = run.heard(judged), list(run.findings), None, []
+    is_known = benchmark.truth_kind != 'none' and (benchmark.truth_kind != 'label' or benchmark.good is not None)
+    if len(heard) and is_known: found, figures = _show_truth(run, heard, benchmark, statistics, decide)
+    pictures: list = []
     if judged.value.notna().any():
-        caption = 'Each dot is a text; the white diamond is the mean.'
-        order = found.judges if found is not None else ()
-        pictures = [('scores', _scores_figure(heard, benchmark, order), caption, 'scores')]
-        run.figure(pictures[0][1], 'scores', caption, cell='', lead=1)
-    return _decided_page(found, rest, [*pictures, *figures], tables) if found is not None else ''
+        caption, order = 'Each dot is a text; the white diamond is the mean.', found.judges if found is not None else ()
+        with _others_stand(run, 'The figure of the scores'):
+            drawn = lambda own: _scores_figure(own, benchmark, order)
+            fig = _for_all_but_failing(drawn, heard, run, 'The figure')
+            run.figure(fig, 'scores', caption, cell='', lead=1)
+            pictures.append(('scores', fig, caption, 'scores'))
+    rest += [f for f in run.findings if f['text'] in run.failed.values() and f not in rest]
+    page = ''
+    if found is not None:
+        with _others_stand(run, 'The page'): page = _decided_page(found, rest, [*pictures, *figures], tables)
+    return page
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-evaluate
+def _note_failure(run, name, error, benchmark, signature):
+    "Note in the run that an evaluator gave nothing at all."
+    why = failure_line(name, error, len(benchmark))
+    run.fail(name, why)
+    run.asked(name, len(benchmark), 0, signature, why=why)
+
 def evaluate_file(
     path:Path, # See `own_benchmark`
     names:str|list, # Of evaluators, or 'offline'
@@ -158,20 +209,22 @@ def evaluate_file(
     run = Experiment('evaluate', f'{Path(path).name}, judged', f'Scores of {", ".join(listed)}', asked)
     texts = {benchmark.name: benchmark.examples}
     say_languages(run, texts, asked['language'], always=True)
-    frames, failed = [], {}
+    check_examples(benchmark.examples)
+    frames, unmade = [], {} # the latter: evaluators that can't be made
     with chat_for(asked, api_key=api_key) if model else nullcontext() as chat:
-        for judge in judges_for(listed, chat, **weighting(weighted)):
-            asked_model = model if asks(judge.name) else ''
-            try: frame = evaluate_in(judge, texts, run, '', asked_model, concurrency, progress=True)
-            except EvaluationError as e:
-                failed[judge.name], frame = str(e), e.frame
-                if len(frame): run.judgements(frame, benchmark.examples, benchmark.name, asked_model)
-                scored = int(frame.value.notna().sum())
-                run.asked(judge.name, len(benchmark), scored, judge.signature, why=str(e))
-            frames.append(frame.assign(benchmark=benchmark.name))
-    judged = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+        judges = judges_for(listed, chat, failed=unmade, **weighting(weighted))
+        if not judges: raise next(iter(unmade.values()))
+        for name, error in unmade.items(): _note_failure(run, name, error, benchmark, 'not made')
+        for judge in judges:
+            try: frames.append(evaluate_in(judge, texts, run, '', model, concurrency, progress=True))
+            except OSError: raise
+            except Exception as e:
+                name = judge.name if asked_model(judge, model) else label_of(judge)
+                _note_failure(run, name, e, benchmark, judge.signature)
+    nothing = judgements_frame([], []).assign(benchmark=[])
+    judged = pd.concat([frame for frame in frames if len(frame)] or [nothing], ignore_index=True)
     page = _show(run, judged, benchmark, statistics, decide)
-    return run.finish(page), failed
+    return run.finish(page), run.failed
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-share
 def check_least(

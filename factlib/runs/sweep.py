@@ -28,7 +28,8 @@ from ..llm.keys import key_taken
 from ..report.page import INDEX
 from ..report.results import NOTEBOOKS
 from .provenance import VOUCHING, Provenance, digests_of, notebook_digest, provenance, why_stale
-from .execute import GATE_CERTIFICATE, CellJob, CellOutcome, experiments, results_of, run_cell
+from .execute import GATE_CERTIFICATE, CellJob, CellOutcome, experiments, failures_of, results_of
+from .execute import run_cell
 from .grid import GridCell, Grid
 from .costs import endpoints_of, enter_kept
 
@@ -222,6 +223,7 @@ def _unscored(folder):
     """Why a result can't stand for one: nobody who was asked gave a score, or one was out of reach, as when a server is
     down. A model that refused all for one evaluator, and scored for another, has been judged."""
     try:
+        if failed := failures_of(folder): return ' '.join(failed.values())
         silent = results_of(folder)[1]
         if not silent: return ''
         counts = json.loads(read_regular(folder/'result.json'))['evaluators']

@@ -20,7 +20,7 @@ from .costs import MOST_PRICED, cost_figure
 from .matrix import CONSTANT
 from .strata import auc_alone
 from .uses import ALL_ROWS, ALL_SYSTEMS
-from ..report.figures.style import INK, MUTED, category_ticks, compose, figure_bytes, palette
+from ..report.figures.style import INK, MUTED, category_ticks, compose, figure_bytes, needs_browser, palette
 from ..report.figures.style import panel_grid, shown_label, styled
 from ..report.tables import format_estimate, format_number, format_p, to_html
 from ..report.words import listed
@@ -476,6 +476,7 @@ def trust_figures(
 
 def embedded(
     figure, # A matplotlib figure
-)->str: # An address with the PNG in it
+)->str: # An address with the PNG in it, or the SVG if it has letters that only a browser can draw
     "A picture as a page holds it."
-    return 'data:image/png;base64,' + base64.b64encode(figure_bytes(figure, 'png')).decode()
+    kind, media = ('svg', 'svg+xml') if needs_browser(figure) else ('png', 'png')
+    return f'data:image/{media};base64,' + base64.b64encode(figure_bytes(figure, kind)).decode()

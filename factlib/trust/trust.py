@@ -360,7 +360,8 @@ def _judged_costs(judged, items, names, price):
     import pandas as pd
     if 'requests' not in judged: return None
     # what runs here may count the tokens of a small model of its own
-    local = [name for name in judged.evaluator.unique() if name in EVALUATORS and not asks(name)]
+    known = {name: name.partition(', ')[0] for name in judged.evaluator.unique()} # 'summac_zs, by rules'
+    local = [name for name, key in known.items() if key in EVALUATORS and not asks(key)]
     requests = judged.requests.fillna(0).where(~judged.evaluator.isin(local), 0)
     if not requests.any(): return None
     per_token = (1, 1) if price is None else (price.input/1e6, price.output/1e6)

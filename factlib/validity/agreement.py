@@ -281,9 +281,17 @@ def _mean_squares(n, people, things, total):
     return [clean(between)/(n - 1), clean(raters)/(k - 1), clean(within - raters)/((n - 1)*(k - 1)),
             clean(within)/(n*(k - 1))]
 
+def _admissible(form, n, k, squares):
+    """The mean squares, J at least E where ICC(2,1) would else lie below -1/(k - 1), the least that any correlation of k
+    raters can be: there J - E estimates the variance of the raters' means as less than 0."""
+    b, j, e, w = squares
+    if form != 'ICC(2,1)': return squares
+    is_too_low = (k - 1)*(b - e) < -(b + (k - 1)*e + k*(j - e)/n)
+    return b, np.where(is_too_low, np.maximum(j, e), j), e, w
+
 def _icc(form, n, k, squares):
     "The coefficient; NaN where nothing varies."
-    b, j, e, w = squares
+    b, j, e, w = _admissible(form, n, k, squares)
     e, j = (w, w) if form[4] == '1' else (e, e) if form[4] == '3' else (e, j)
     below = b + (k - 1)*e + k*(j - e)/n if form.endswith('1)') else b + (j - e)/n
     return np.divide(b - e, below, out=np.full(np.shape(below), np.nan), where=below > 0)
@@ -297,7 +305,8 @@ def _icc_sums(x, codes=None):
 # %% ../../nbs/validity/agreement.ipynb #agreement-icc
 def _f_interval(form, n, k, squares, level):
     "(ci, two-sided p of 0) by Shrout & Fleiss; E (for form 1 W) is above 0."
-    b, j, e, w = map(float, squares)
+    b, j, e, w = map(float, _admissible(form, n, k, squares))
+    if j != squares[1]: form = 'ICC(3,1)' # the same, where the raters' means do not vary
     isf, share = scipy.stats.f.isf, (1 - level)/2
     error, df = (w, n*(k - 1)) if form[4] == '1' else (e, (n - 1)*(k - 1))
     p = min(1., 2*min(scipy.stats.f.sf(b/error, n - 1, df), scipy.stats.f.cdf(b/error, n - 1, df)))
@@ -343,8 +352,10 @@ def icc(
     squares = _mean_squares(*_icc_sums(x[full])) if full.sum() > 1 else None
     error = None if squares is None else squares[3 if form[4] == '1' else 2]
     lacking = f'rows with a missing value left out: {int((~full).sum())}' if not full.all() else ''
-    by_f = groups is None and error is not None and error > 0
+    is_flat = bool(error) and squares[0] <= 1e-12*error # all rows have one mean: the F interval would have no width
+    by_f = groups is None and error is not None and error > 0 and not is_flat
     limits = None if error else (-1, 1) # without any disagreement it is 1, and there is a bound
+    if is_flat and form.endswith('1)'): limits = (-1/(n_raters - 1), 1) # averages of k raters have no least
     r = interval(stat, rows, groups=groups, level=level, limits=limits, null=0, definition=name, without=without)
     if by_f and r.estimate is not None:
         ci, p = _f_interval(form, int(full.sum()), n_raters, squares, level)

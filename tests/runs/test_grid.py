@@ -38,8 +38,8 @@ WRONG = {
     'experiment: quick_sweep\ngrid: {mode: ["\\ud800"]}': 'JSON can',
     'experiment: quick_sweep\nparameters: {n: 2.5}': 'The parameter n has to be of type int, not 2.5.',
     'experiment: quick_sweep\nparameters: {n: "2"}': "The parameter n has to be of type int, not '2'.",
-    # YAML's no
-    'experiment: quick_sweep\nparameters: {mode: no}': 'The parameter mode has to be of type str, not False.',
+    'experiment: quick_sweep\nparameters: {mode: null}': 'The parameter mode has to be of type str, not None.',
+    'experiment: live_judge\nparameters: {kinds: [24, 41]}': 'put them under `grid`: grid: {"kinds": [24, 41]}',
     'experiment: quick_sweep\ngrid: {N: [1]}': "The experiment quick_sweep has no parameter 'N'; it has model, "
                                                "base_url, dataset, n, seed, language, mode.",
     'experiment: quick_sweep\ngrid: {seed: [1, 1]}': 'The cell seed=1 is there twice',
@@ -58,6 +58,26 @@ def test_what_is_wrong_is_said_in_a_sentence(text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BadInput) as e: grid(tmp_path, text)
     assert WRONG[text] in str(e.value) and '\n' not in str(e.value)
+
+WRITTEN = ['no', '24', '0.70', '1e5', '2024-01-01', '1:30', '0x1F', 'Off', '~x', '.5']
+
+@pytest.mark.parametrize('form', ['yaml', 'json'])
+def test_a_text_parameter_is_the_text_that_stands_in_the_file(tmp_path, form):
+    "Whatever YAML or JSON would make of it, also in lists, under `include` and for the parameters that cells share."
+    numbers = ['24', '0.70', '1e5'] if form == 'json' else WRITTEN
+    said = ('{"experiment": "live_judge", "parameters": {"n": 1, "language": %s}, "grid": {"kinds": [%s]}, "include": '
+            '[{"kinds": 41, "temperature": 0.0, "seed": 2}], "exclude": [{"kinds": 24}]}'
+            % ('true' if form == 'json' else 'no', ', '.join(numbers)))
+    cells = grid(tmp_path, said if form == 'json' else ' ' + said.replace('"', ''), f'grid.{form}').cells
+    assert [c.parameters['kinds'] for c in cells] == [x for x in numbers if x != '24'] + ['41']
+    assert cells[-1].parameters == dict(n=1, language='true' if form == 'json' else 'no', kinds='41',
+                                        temperature='0.0', seed=2)
+    assert len({c.name for c in cells}) == len(cells)
+
+def test_numbers_stay_numbers_beside_texts(tmp_path):
+    (cell,) = grid(tmp_path, 'experiment: live_judge\nparameters: &a {n: 3, weighted: no, model: 3.10}\n'
+                             'include: [{<<: *a, model: 3.20, request: {top_p: 0.5}}]').cells
+    assert cell.parameters == dict(n=3, weighted=False, model='3.20', request='{"top_p": 0.5}')
 
 def test_a_model_without_a_price(tmp_path):
     (tmp_path/'prices.csv').write_text('model,input,output,currency\nm,1,2,EUR\n')

@@ -238,3 +238,17 @@ def test_ac1_over_groups():
     without = np.array([by_hand(a[groups != g], b[groups != g]) for g in range(8)])
     assert close(whole, by_hand(a, b)) and close(r.estimate, whole)
     assert np.allclose(r.ci, jackknife_interval(whole, without, np.full(8, 1/8), (-1, 1), 0)['ci'])
+
+@pytest.mark.parametrize('form', ['ICC(1,1)', 'ICC(2,1)', 'ICC(3,1)'])
+@pytest.mark.parametrize('table', [[[1, 5], [5, 1], [3, 3]], [[1, 2, 3], [3, 2, 1], [2, 2, 2]], [[1, 5], [5, 1], [3, 4],
+                                   [4, 2]], [[1, 4], [2, 5], [3, 1], [4, 2]], [[1, 5], [5, 1]]])
+def test_no_icc_is_below_the_least_of_k_raters(table, form):
+    "k numbers can't be less alike than -1/(k - 1) (Fisher); the interval holds the estimate and has a width."
+    r, least = icc(table, form), -1/(len(table[0]) - 1)
+    assert least - 1e-12 <= r.ci[0] <= r.estimate + 1e-12 and r.estimate <= r.ci[1] <= 1
+    assert r.ci[1] - r.ci[0] > .1
+
+def test_where_raters_do_not_differ_icc_2_is_icc_3():
+    """By hand: rows add up to 6, 6, 7, 6 and raters to 13, 12; 25**2/8 = 78.125. Rows 157/2 - 78.125 = 0.375, raters
+    313/4 - 78.125 = 0.125, all 97 - 78.125 = 18.875, the rest 18.375. B = 0.125, J = 0.125, E = 6.125; J is below E."""
+    assert icc([[1, 5], [5, 1], [3, 4], [4, 2]], 'ICC(2,1)').estimate == pytest.approx((.125 - 6.125)/(.125 + 6.125))

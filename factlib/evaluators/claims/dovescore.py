@@ -310,6 +310,8 @@ def named_dovescore(
     if wrong is not None:
         raise BadInput(f'A DoveScore is told as "checker=MODEL, sorter=pairs": {wrong!r} is not one of '
                        f'{", ".join(known)} with something behind "=".')
+    if all(parts.get(part) == 'rule' for part in _BY_RULE):
+        raise BadInput(f'{told!r} asks no model: leave out a part, and the model does it.')
     made = {part: _component(part, how, chat_of) for part, how in parts.items() if part in _BY_RULE}
     settings: dict = {key: how for key, how in parts.items() if key not in _BY_RULE}
     return DoveScore(chat_of(''), **made, **settings)

@@ -25,7 +25,7 @@ def told_apart(
 
     A judge is called by its way to ask. The model stands behind that if there are several, and so does the draw."""
     import pandas as pd
-    models = list(dict.fromkeys(model for _, _, model, *_ in asked))
+    models = list(dict.fromkeys(model for _, _, model, *_ in asked if model)) # a baseline asks none
     draws = list(dict.fromkeys(draw for _, _, _, frame, *_ in asked for draw in frame.benchmark.unique()))
     frames, rows = [], []
     for name, label, model, frame, *_ in asked:

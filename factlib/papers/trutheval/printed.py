@@ -24,6 +24,7 @@ TABLES = ('1', '2', '4', 'sections 4 and 5', 'fig1', 'fig2', 'fig3a', 'fig3b')
 # %% ../../../nbs/papers/trutheval/printed.ipynb #trutheval-printed-who
 METHODS = dict(rubric='LLM-as-judge', factual_correctness='RAGAS', factual_correctness_nli='LLM + NLI')
 RULES, FLOORS = 'by rules', 'floor' # In the column of methods
+_SHARES = ('rouge', 'random', 'word_support', 'alignscore', 'fact', 'dovescore') # Beginnings of names: from 0 to 1
 _FLOORS, _MARKS = ('length', 'random', 'rouge1'), r'(it|instruct|chat|qat|q\d\w*|fp16|20\d{6}|\d{4})*'
 
 class Who(NamedTuple):
@@ -45,7 +46,7 @@ def who_is(
     name, model = models.get(told, ('', ''))
     if '|' in told: method, model = told.split('|', 1)
     else: method = METHODS.get(name, name) or (FLOORS if told in _FLOORS else RULES)
-    if not model: return Who(method, told, '', None if told == 'length' else (0, 1))
+    if not model: return Who(method, told, '', (0, 1) if told.startswith(_SHARES) else None)
     rows = list(zip(*(sizes_table()[c] for c in ('method', 'model'))))
     # as printed for any method: one model has one name
     same = [printed for _, printed in rows if re.fullmatch(re.escape(_bare(printed)) + _MARKS, _bare(model))]

@@ -4,12 +4,12 @@
 
 # %% auto #0
 __all__ = ['COLOURS', 'FIXED', 'INK', 'MUTED', 'FAINT', 'BLANK', 'WIDTH', 'MARKERS', 'DASHES', 'LETTER', 'HATCH', 'palette',
-           'figure_bytes', 'styled', 'checked_numbers', 'shown_label', 'label_width', 'n_note', 'panel_grid', 'compose',
-           'empty_strip', 'empty_panel', 'swatches', 'category_ticks', 'x_tick_labels', 'outer_labels',
-           'reference_line', 'dodge', 'Chart', 'shared_options', 'chart', 'save_figure']
+           'needs_browser', 'figure_bytes', 'styled', 'checked_numbers', 'shown_label', 'label_width', 'n_note',
+           'panel_grid', 'compose', 'empty_strip', 'empty_panel', 'swatches', 'category_ticks', 'x_tick_labels',
+           'outer_labels', 'reference_line', 'dodge', 'Chart', 'shared_options', 'chart', 'save_figure']
 
 # %% ../../../nbs/report/figures/style.ipynb #style-imports
-import base64, functools, inspect, io, itertools, math, numbers, re, textwrap, warnings
+import base64, contextlib, functools, inspect, io, itertools, math, numbers, re, textwrap, warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,12 +49,78 @@ def _style():
     import matplotlib.style
     return matplotlib.style.context(['default', _STYLE])
 
+# %% ../../../nbs/report/figures/style.ipynb #style-fonts
+_FONTS = ('Noto Sans CJK SC', 'Noto Sans CJK JP', 'Noto Sans CJK KR', 'Noto Sans SC', 'Noto Sans JP', 'Noto Sans KR',
+          'Source Han Sans SC', 'Source Han Sans', 'WenQuanYi Micro Hei', 'WenQuanYi Zen Hei', 'Droid Sans Fallback',
+          'IPAexGothic', 'IPAGothic', 'TakaoGothic', 'NanumGothic', 'UnDotum', 'PingFang SC', 'Hiragino Sans',
+          'Hiragino Sans GB', 'Apple SD Gothic Neo', 'Microsoft YaHei', 'SimHei', 'Yu Gothic', 'MS Gothic', 'Malgun Gothic',
+          'Noto Sans Devanagari', 'Lohit Devanagari', 'Nirmala UI', 'Mangal', 'Noto Sans Bengali', 'Noto Sans Tamil',
+          'Noto Sans Thai', 'Noto Sans Arabic', 'Noto Sans Hebrew', 'Noto Emoji', 'Symbola', 'Segoe UI Symbol',
+          'Arial Unicode MS', 'Unifont') # In this order
+_OWN_FONT = 'DejaVu Sans'
+_JOINED = re.compile('[\u0590-\u08ff\u0900-\u0dff\u0e00-\u109f\u1780-\u17ff\ufb1d-\ufdff\ufe70-\ufefc]') # or from right to left
+
+@functools.cache
+def _characters(font):
+    "The code points that an installed font has; none if it is not installed, or can't be read."
+    from matplotlib import font_manager
+    try: path = font_manager.findfont(font, fallback_to_default=False)
+    except ValueError: return frozenset()
+    try: return frozenset(font_manager.get_font(path).get_charmap())
+    except (OSError, RuntimeError): return frozenset()
+
+def _undrawn(text):
+    "The characters that matplotlib's own font lacks."
+    return {c for c in text if ord(c) > 0x2ff and not c.isspace() and ord(c) not in _characters(_OWN_FONT)}
+
+@functools.cache
+def _fonts_for(characters):
+    "(installed fonts that have some of these characters, what none of them has)"
+    left, fonts = set(characters), []
+    for font in _FONTS if left else ():
+        found = {c for c in left if ord(c) in _characters(font)}
+        if found: fonts.append(font)
+        left -= found
+    return tuple(fonts), ''.join(sorted(left))
+
+def _all_texts(fig):
+    from matplotlib.text import Text
+    return [(text, _undrawn(text.get_text())) for text in fig.findobj(Text)]
+
+def _with_fonts(fig):
+    "The figure, whose texts use other installed fonts for characters that matplotlib's own lacks."
+    for text, undrawn in _all_texts(fig):
+        fonts, left = _fonts_for(frozenset(undrawn))
+        if fonts: text.set_fontfamily([_OWN_FONT, *fonts])
+        if left: _say_undrawn()
+    return fig
+
+@functools.cache # once a process
+def _say_undrawn():
+    warnings.warn('No installed font has all the letters of the names in the pictures, so the PNG files show boxes: '
+                  'install one, such as the package fonts-noto-cjk or fonts-noto-core. The SVG files and the page are '
+                  'drawn with the fonts of the browser.', stacklevel=2)
+
+def needs_browser(
+    fig, # A matplotlib `Figure`
+)->bool:
+    "Whether a figure has letters that only a browser draws rightly: a page shows its SVG, then."
+    texts = _all_texts(fig)
+    return any(_JOINED.search(text.get_text()) or _fonts_for(frozenset(undrawn))[1] for text, undrawn in texts)
+
+@contextlib.contextmanager
+def _boxes():
+    "Draws a box where there is no font, which is said once, without a warning for each character."
+    with warnings.catch_warnings():
+        warnings.filterwarnings('ignore', message=r'Glyph \d+ .*missing from')
+        yield
+
 # %% ../../../nbs/report/figures/style.ipynb #style-png
 def _png(fig, dpi):
     "A PNG in 256 colours, unless one would change visibly. One that is too large gets coarser ones."
     from PIL import Image, ImageChops
     drawn, data = io.BytesIO(), b''
-    with _style(): fig.savefig(drawn, format='rgba', dpi=dpi) # bare pixels, which need not be packed and unpacked
+    with _style(), _boxes(): fig.savefig(drawn, format='rgba', dpi=dpi) # bare pixels, which need not be packed and unpacked
     width, height = (int(inches*dpi) for inches in fig.get_size_inches())
     full = Image.frombytes('RGBA', (width, height), drawn.getvalue()).convert('RGB')
     for method in (Image.Quantize.MAXCOVERAGE, Image.Quantize.FASTOCTREE):
@@ -78,7 +144,7 @@ def figure_bytes(
     if (kind, dpi) not in fig.drawn:
         if kind == 'svg':
             file = io.BytesIO()
-            with _style(): fig.savefig(file, format='svg', metadata={'Date': None, 'Creator': None})
+            with _style(), _boxes(): fig.savefig(file, format='svg', metadata={'Date': None, 'Creator': None})
             data = file.getvalue()
         else:
             drawn, size = 1, 0
@@ -128,7 +194,8 @@ def styled(
         unknown = [name for name in kwargs if name not in arguments]
         if unknown: raise TypeError(f'{draw.__name__}() got an unexpected keyword argument {unknown[0]!r}')
         rows = getattr(args[0] if args else kwargs.get('frame'), 'shape', (None,))[0]
-        with _style(): return _settled(_empty(kwargs.get('title')) if rows == 0 else draw(*args, **kwargs))
+        with _style(), _boxes():
+            return _settled(_with_fonts(_empty(kwargs.get('title')) if rows == 0 else draw(*args, **kwargs)))
     return wrapped
 
 # %% ../../../nbs/report/figures/style.ipynb #style-checks
