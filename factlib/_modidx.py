@@ -1958,6 +1958,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                     'factlib.core.files.escape_formula': ('core/files.html#escape_formula', 'factlib/core/files.py'),
                                     'factlib.core.files.in_project': ('core/files.html#in_project', 'factlib/core/files.py'),
                                     'factlib.core.files.json_lines': ('core/files.html#json_lines', 'factlib/core/files.py'),
+                                    'factlib.core.files.naming': ('core/files.html#naming', 'factlib/core/files.py'),
                                     'factlib.core.files.need_columns': ('core/files.html#need_columns', 'factlib/core/files.py'),
                                     'factlib.core.files.numbered_lines': ('core/files.html#numbered_lines', 'factlib/core/files.py'),
                                     'factlib.core.files.open_lock': ('core/files.html#open_lock', 'factlib/core/files.py'),

@@ -6,7 +6,7 @@
 __all__ = ['JOURNAL', 'MOST_TABLE', 'PATIENCE', 'shipped', 'data_home', 'in_project', 'data_file', 'need_columns', 'read_parquet',
            'read_csv', 'escape_formula', 'unescape_formula', 'decoded', 'regular_bytes', 'read_regular', 'real_inside',
            'read_inside', 'text_files', 'read_text_file', 'numbered_lines', 'json_lines', 'parse_json', 'digest',
-           'whole_characters', 'sync_to_disk', 'private_folder', 'atomic_path', 'open_lock', 'OpenFolder',
+           'whole_characters', 'sync_to_disk', 'private_folder', 'naming', 'atomic_path', 'open_lock', 'OpenFolder',
            'write_atomic']
 
 # %% ../../nbs/core/files.ipynb #files-imports
@@ -312,6 +312,18 @@ def private_folder(
         missing.mkdir(mode=0o700, exist_ok=True)
     if not folder.is_dir(): raise NotADirectoryError(20, 'it is no folder', str(folder))
 
+_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, 'EDQUOT', errno.ENOSPC))
+
+@contextmanager
+def naming(
+    path:str|Path, # Of what is written
+):
+    "Within it the OSError of a full disk names this file, which the system doesn't when it is open already."
+    try: yield
+    except OSError as e:
+        if e.errno in _FULL: e.filename, e.filename2 = str(path), None
+        raise
+
 @contextmanager
 def _made_folder(folder, durable, private):
     "Within it the folder is there. With `durable` its names, and those of the new ones above, are on the disk then."
@@ -330,7 +342,7 @@ def atomic_path(
 ): # Gives the path of a temporary file beside it, to be written
     "Whatever is written to the temporary file takes the path's place at the end; nothing does if the writing fails."
     path = Path(path)
-    with _made_folder(path.parent, durable, private):
+    with naming(path), _made_folder(path.parent, durable, private):
         temporary = _temporary(path, private)
         try:
             yield temporary
@@ -459,7 +471,7 @@ class OpenFolder:
     )->None:
         "Write a whole file or none."
         content = content.encode('utf-8') if isinstance(content, str) else content
-        with self.at(path, make=True) as (here, name):
+        with naming(self.path/path), self.at(path, make=True) as (here, name):
             above, own = os.path.split(name)
             new = os.path.join(above, f'.{own}.{secrets.token_hex(4)}')
             flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, 'O_BINARY', 0)
@@ -470,9 +482,8 @@ class OpenFolder:
                     if durable: os.fsync(file.fileno())
                 os.replace(new, name, **_between(here, here))
                 if durable and here: os.fsync(here['dir_fd'])
-            except BaseException as e:
+            except BaseException:
                 with suppress(OSError): os.unlink(new, **here)
-                if isinstance(e, OSError): e.filename, e.filename2 = str(self.path/path), None
                 raise
 
     def take(self,
@@ -492,7 +503,8 @@ class OpenFolder:
     )->None:
         "Remove a file, and the folders on the way that are empty then. What can't be removed stays."
         for n, path in enumerate([path, *map(str, PurePath(path).parents)][:-1]):
-            with suppress(OSError, BadInput), self.at(path) as (here, name): (os.rmdir if n else os.unlink)(name, **here)
+            with suppress(OSError, BadInput), self.at(path) as (here, name):
+                (os.rmdir if n else os.unlink)(name, **here)
 
     def remove_folder(self,
         name:str, # Of a folder in it

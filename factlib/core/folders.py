@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from errno import EEXIST, ENOTEMPTY
 from pathlib import Path
 
-from .files import JOURNAL, PATIENCE, OpenFolder, open_lock, read_regular
+from .files import JOURNAL, PATIENCE, OpenFolder, naming, open_lock, read_regular
 from .ownership import MARK, note_exchange
 from .records import BadInput
 
@@ -78,7 +78,8 @@ def drop_failed(
 )->None:
     "Remove what an earlier run that failed left. Somebody else's folder of that name stays, and so do files in it."
     failed = failed_folder(_real(folder))
-    with suppress(OSError, BadInput), OpenFolder(failed.parent, links=True) as parent, parent.open(failed.name) as left:
+    with (suppress(OSError, BadInput), OpenFolder(failed.parent, links=True) as parent,
+          parent.open(failed.name) as left):
         if not (said := own_mark(left)): return
         own = {*said['files'], *said.get('sha256', ()), 'notebook.ipynb', 'notebook.html'} - {MARK}
         for path in [*(path for path in left.paths() if path in own), MARK]: left.remove(path) # the mark last
@@ -100,7 +101,7 @@ def _keep_failed(folder, parent, part):
     part.remove('result.json')
     files = [path for path in part.paths() if path != MARK] # all that is in it is of this run
     if not files and not said: return parent.remove_folder(part.path.name)
-    set_mark(part, files, said)
+    with suppress(OSError): set_mark(part, files, said) # where the disk is full, the mark that is there has to do
     drop_failed(folder)
     failed = failed_folder(folder)
     if os.path.lexists(failed): failed = failed.with_name(f'{failed.name}-{secrets.token_hex(4)}')
@@ -154,7 +155,7 @@ from .files import private_folder # for who writes into one by other means
 
 # %% ../../nbs/core/folders.ipynb #folders-make
 def _make(folder, private=True):
-    "Make a folder and lock it, before anybody takes it for a killed run's; its parent and it. A `BadInput` if it fails."
+    "Make a folder and lock it, before anybody takes it for a killed run's; gives its parent and it, both open."
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         parent = OpenFolder(folder.parent, links=True)
@@ -322,9 +323,10 @@ def at_work(
         handle.close()
         raise
     try:
-        os.ftruncate(handle.fileno(), 0)
-        os.lseek(handle.fileno(), 0, os.SEEK_SET)
-        os.write(handle.fileno(), _who().encode('utf-8', 'replace')[:500])
+        with naming(lock):
+            os.ftruncate(handle.fileno(), 0)
+            os.lseek(handle.fileno(), 0, os.SEEK_SET)
+            os.write(handle.fileno(), _who().encode('utf-8', 'replace')[:500])
         yield
     finally:
         with suppress(OSError): lock.unlink() # before it is let go, so that who comes next makes a new one

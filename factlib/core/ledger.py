@@ -10,7 +10,7 @@ import json, os, threading
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
-from .files import write_atomic
+from .files import naming, write_atomic
 from .folders import private_folder
 from .records import BadInput
 
@@ -128,7 +128,7 @@ class Ledger:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, 'O_NOFOLLOW', 0)
                 self._handle = os.open(self.file, flags, 0o600)
             line = json.dumps([name, change]).encode()
-            os.write(self._handle, b'\n' + line + b'\n') # the first one ends a torn line
+            with naming(self.file): os.write(self._handle, b'\n' + line + b'\n') # the first one ends a torn line
         for sums in map(vars, (self.sums.setdefault(name, Spent()), self._sum)):
             for field, n in change.items(): sums[field] += n
 

@@ -135,7 +135,8 @@ class ResultFolder:
             files = dict(files=sorted(self.files), sha256=digests(self.path, self.files))
             write_result(folder, result := write_page(folder, about | files, page))
         except OSError as e:
-            raise RuntimeError(f'The result can\'t be written ({e.strerror or e}): make room, and run again.') from None
+            name = Path(e.filename or 'The result').name
+            raise RuntimeError(f'{name} can\'t be written ({e.strerror or e}): make room, and run again.') from None
         if self.part:
             self.part.take_place(own_files, check_exchange)
             drop_failed(self.out)

@@ -201,7 +201,9 @@ def _seal(folder, name, ran):
         result = json.loads((folder/'result.json').read_text(encoding='utf-8'))
         result['sha256'] |= digests(folder, NOTEBOOKS)
         write_result(folder, write_page(folder, result)) # whose numbers are linked to the notebook's cells now
-    except OSError as e: raise RuntimeError(f'The notebook can\'t be written ({e.strerror or e}): make room.') from None
+    except OSError as e:
+        file = Path(e.filename or 'The notebook').name
+        raise RuntimeError(f'{file} can\'t be written ({e.strerror or e}): make room, and run again.') from None
     return own_files
 
 # %% ../../nbs/runs/execute.ipynb #execute-execute

@@ -91,10 +91,9 @@ class Provenance:
         "What is known of a result."
         try:
             made = cls(**json.loads(read_regular(file)))
-            told = made.parameters, made.data, made.result, made.modules
-            whole = all(isinstance(said, dict) for said in told) and all(
-                isinstance(at, list) and len(at) == 2 and all(isinstance(x, str) for x in at) for at in told[-1].values())
-            return made if whole else None
+            if not all(isinstance(x, dict) for x in (made.parameters, made.data, made.result, made.modules)): return None
+            is_module = lambda said: isinstance(said, list) and len(said) == 2 and all(isinstance(x, str) for x in said)
+            return made if all(map(is_module, made.modules.values())) else None
         except (OSError, ValueError, TypeError, RecursionError): return None
 
     def write(self,

@@ -18,6 +18,7 @@ import pytest
 from factlib.core.files import JOURNAL, OpenFolder, write_atomic
 from factlib.core.folders import Part, at_work, check_place, drop_failed, failed_folder, private_folder, tidy
 from factlib.core.folders import whole_folder
+from factlib.core.ledger import Ledger
 from factlib.core.records import BadInput
 
 fork = pytest.mark.skipif(not hasattr(os, 'fork'),
@@ -539,6 +540,23 @@ def test_a_disk_that_is_really_full(tmp_path):
         finally: run.results.part.give_up()
     assert child(full, 0, 'none') == 'sentence'
     assert contents(tmp_path/'r') == before and sorted(contents(tmp_path/'r.failed')) == ['small', 'unfinished.json']
+
+@fork
+@pytest.mark.parametrize('write, file', [
+    (lambda place: write_atomic(place/'table.csv', 'x'*10**5), 'table.csv'),
+    (lambda place: at_work(place/'sweep').__enter__(), '.sweep.lock'),
+    (lambda place: Ledger(place/'spent.jsonl').enter('a', requests=1), 'spent.jsonl'),
+    (lambda place: demo(place/'r').finish(), '.part')])
+def test_a_full_disk_is_told_with_a_files_name(write, file, tmp_path):
+    resource = pytest.importorskip('resource')
+    def full():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)) # no byte goes into any file
+        try: write(tmp_path)
+        except (OSError, BadInput, RuntimeError) as e:
+            if file in str(e) or file == Path(getattr(e, 'filename', None) or '').name: raise BadInput('Told.') from None
+            raise ValueError(str(e)) from None
+    assert child(full, 0, 'none') == 'sentence'
+    assert not list(tmp_path.rglob('.table.csv.*'))
 
 def test_cells_are_run_again_and_in_any_order(tmp_path):
     "As in JupyterLab: from the first cell again before the last, the last one twice, and one in the middle after it."
