@@ -158,16 +158,15 @@ def serve(
     whose, more = _plan(rows, items, own, names, plan, shared, quotas, seed)
     if own is not None: check_names(whose)
     told = {name: x for name, x in options.items() if isinstance(x, (str, int, float))} # a decomposer's claims are kept
-    kept, fresh = Store(store), False
+    kept = Store(store)
     try:
-        fresh = not kept.check(form, told, items, seed, whose)
         kept.begin(form, told, items, seed, whose, dict(population=population) if population else None)
         by_id, doors = kept.items(), {str(number): name for number, name in enumerate(whose, 1)}
         pages = {door: AnnotatorPages(made, kept, by_id, name, seed).routes() for door, name in doors.items()}
         sites = pages | dict(overview=OverviewPages(kept).routes())
         server = Server(sites, port, host=host, allow=allow, framed=True, most_bytes=MOST_SENT).start()
     except BadInput:
-        if fresh: kept.remove()
+        kept.remove()
         kept.close()
         raise
     served = Annotation(server, kept, doors, [*said, *more])

@@ -282,10 +282,10 @@ def whole_characters(
     return _HALVES.sub(instead, text)
 
 # %% ../../nbs/core/files.ipynb #files-temporary
-def _temporary(path):
-    "A new empty file beside a path, hidden, with the rights that any new file of this process gets."
+def _temporary(path, mode=0o666):
+    "Create an empty hidden file beside a path. The process's umask is taken off the mode."
     file = path.with_name(f'.{path.name}.{secrets.token_hex(4)}')
-    os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
     return file
 
 # %% ../../nbs/core/files.ipynb #files-atomic
@@ -302,13 +302,14 @@ def sync_to_disk(
 def atomic_path(
     path:str|Path, # Its folder is made if needed
     durable:bool=False, # Is it to survive a power cut from the end of the `with` block on?
+    mode:int=0o666, # Permissions of the file, less the umask; 0o600: its owner alone reads it
 ): # Gives the path of a temporary file beside it, to be written
     "Whatever is written to the temporary file takes the path's place at the end; nothing does if the writing fails."
     path = Path(path)
     made = [path.parent] # and the folders in which new folders get their names
     while durable and not made[-1].exists(): made.append(made[-1].parent)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _temporary(path)
+    temporary = _temporary(path, mode)
     try:
         yield temporary
         if durable: sync_to_disk(temporary)
@@ -338,8 +339,9 @@ def write_atomic(
     path:str|Path, # Its folder is made if needed
     content:str|bytes, # Text is written as UTF-8
     durable:bool=False, # Is it to survive a power cut from the return on? As with `atomic_path`
+    mode:int=0o666, # Permissions of the file, as for `atomic_path`
 )->Path: # The path
     "Write a whole file or none."
-    with atomic_path(path, durable) as temporary:
+    with atomic_path(path, durable, mode) as temporary:
         temporary.write_bytes(content.encode('utf-8') if isinstance(content, str) else content)
     return Path(path)

@@ -181,6 +181,7 @@ def write_own(
     path:Path, # Its folder is made if needed
     content:str|bytes, # Text is written as UTF-8
     known:Callable|None=None, # As for `is_ours`
+    mode:int=0o666, # Permissions of the file, as for `write_atomic`
 )->Path: # The path
     """Write a whole file or none, and list it in the record of its folder.
 
@@ -189,10 +190,10 @@ def write_own(
     try: check_ours([path], known=known)
     except BadInput as e:
         beside = path.with_name(f'{path.stem}.{secrets.token_hex(4)}{path.suffix}')
-        write_atomic(beside, content)
+        write_atomic(beside, content, mode=mode)
         raise BadInput(f'{str(e).rstrip(".")}; what was made now is in {str(beside)!r}.') from None
     _note(path, content)
-    return write_atomic(path, content)
+    return write_atomic(path, content, mode=mode)
 
 def remove_own(
     path:Path, # Of a file; need not be there
