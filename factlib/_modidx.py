@@ -681,6 +681,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                     'factlib.apps.store.Store.write': ('apps/store.html#store.write', 'factlib/apps/store.py'),
                                     'factlib.apps.store.Store.write_text': ('apps/store.html#store.write_text', 'factlib/apps/store.py'),
                                     'factlib.apps.store._lock': ('apps/store.html#_lock', 'factlib/apps/store.py'),
+                                    'factlib.apps.store._make_private': ('apps/store.html#_make_private', 'factlib/apps/store.py'),
                                     'factlib.apps.store._no_write': ('apps/store.html#_no_write', 'factlib/apps/store.py'),
                                     'factlib.apps.store.changing': ('apps/store.html#changing', 'factlib/apps/store.py')},
             'factlib.benchmarks.answer_writer': { 'factlib.benchmarks.answer_writer.AnswerBuilder': ( 'benchmarks/answer_writer.html#answerbuilder',

@@ -158,7 +158,8 @@ class StoreFile:
                 except BaseException:
                     if db.in_transaction: db.execute('ROLLBACK')
                     raise
-                if make: db.execute('PRAGMA journal_mode = WAL') # can't be set in a transaction; the file remembers it
+                if make: # can't be set in a transaction; the file remembers it, and works without it
+                    with suppress(sqlite3.OperationalError): db.execute('PRAGMA journal_mode = WAL')
             except sqlite3.Error as e: raise Refusal(f'Not saved: {_why(e)}.', 503) from None
 
     def remove(self)->None:
@@ -406,8 +407,13 @@ class Store:
         reason:str, # Why, in words
         press:str, # As for `save`
     )->None:
-        "Settle a dispute; the answers stay as they are."
-        self.save(_JUDGE, item, {f'decide:{unit}': dict(label=label, reason=reason)}, press)
+        "Settle a dispute; the answers stay as they are. One that somebody else settled otherwise is a `Refusal`."
+        field = f'decide:{unit}'
+        def settle(own):
+            if own.get(field, {}).get('label', label) != label:
+                raise Refusal('This dispute was settled meanwhile, so nothing was saved: load the page again.')
+            return {field: dict(label=label, reason=reason)}
+        self.change(_JUDGE, item, press, settle)
 
     def decisions(self)->list: # Of dicts with item, group, unit, label, reason, at
         "What was decided where people differ."
