@@ -194,6 +194,12 @@ def show(
     name = str(Path(store).resolve())
     if before := _SHOWN.pop(name, None): before.close()
     _SHOWN[name] = served = serve(form, data, store, (annotator,), **options)
-    frame = IFrame(served.behind(base)[annotator] if base else served.urls[annotator], width='100%', height=height)
-    setattr(frame, 'annotation', served)
-    return frame
+    address = served.behind(base)[annotator] if base else served.urls[annotator]
+    class Frame(IFrame):
+        annotation = served
+
+        def _repr_html_(self):
+            self.params = dict(ticket=served.server.access.open_ticket()) # the first door is this person's
+            return super()._repr_html_()
+
+    return Frame(address.partition('?')[0], width='100%', height=height)

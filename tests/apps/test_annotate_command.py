@@ -128,7 +128,7 @@ def test_behind_a_proxy(tmp_path):
                 with Person(command.urls[name]) as person:
                     assert str(person.response.url) == person.base and person.item == 'f0'
                     paths = [cookie.path for cookie in person.http.cookies.jar]
-                    assert len(paths) == 1 and re.fullmatch(rf'/user/me/proxy/\d+/{door}', paths[0])
+                    assert len(paths) == 1 and re.fullmatch(rf'/user/me/proxy/\d+/{door}_[0-9a-f]{{16}}', paths[0])
                     assert person.send('label=supported').status_code == 200 and person.item == 'f1'
                     assert person.undo().status_code == 200 and person.item == 'f0'
                     assert person.send('label=unsupported').status_code == 200

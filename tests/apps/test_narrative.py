@@ -32,16 +32,17 @@ HOSTILE = ('</textarea></title></script><script>alert(1)</script><img src=x oner
 class Visitor:
     "The owner, as a browser without a script."
     def __init__(self, server):
-        self.http = httpx.Client(base_url=f'http://127.0.0.1:{server.access.port}', follow_redirects=True, timeout=60)
+        self.root = server.access.path.rstrip('/')
+        self.http = httpx.Client(base_url=server.address.split('?')[0], follow_redirects=True, timeout=60)
         self.http.get(server.address)
         self.key = server.access.form_key
-    def get(self, path): return self.http.get(path)
+    def get(self, path): return self.http.get(path.removeprefix(self.root))
     def post(self, path, files=None, **form):
-        answered = self.http.post(path, data=form | dict(form_key=self.key), files=files, follow_redirects=False)
+        answered = self.http.post(path.removeprefix(self.root), data=form | dict(form_key=self.key), files=files, follow_redirects=False)
         # httpx would keep the form's content type
         return self.get(answered.headers['location']) if answered.is_redirect else answered
     def paste(self, text=STORY, name='A <story>'):
-        self.here = self.post('/texts/paste', text=text, name=name).url.path
+        self.here = self.post('/texts/paste', text=text, name=name).url.path.removeprefix(self.root)
         return self.here
     def wait(self, seconds=60):
         "Until no job is under way."

@@ -46,7 +46,7 @@ def server():
 
 @pytest.fixture
 def stranger(server):
-    with httpx.Client(base_url=f'http://127.0.0.1:{server.access.port}') as client: yield client
+    with httpx.Client(base_url=server.address.split('?')[0]) as client: yield client
 
 @pytest.fixture
 def owner(server, stranger):
@@ -64,7 +64,8 @@ def test_token_then_cookie(server, stranger):
     assert stranger.get('/').status_code == 200
 
 def test_a_wrong_or_foreign_cookie_is_none(server, stranger):
-    for name, value in ((server.access.cookie, 'x'), ('factlib-1', server.access.token),
+    for name, value in ((server.access.cookie, 'x'), (server.access.cookie, server.access.token),
+                        ('factlib-1', server.access.open_session()),
                         (server.access.cookie, '\xe9'.encode('latin1').decode('latin1'))):
         assert stranger.get('/', headers={'Cookie': f'{name}={value}'.encode('latin1')}).status_code == 403
 
@@ -87,7 +88,7 @@ def test_forms_bring_their_key(server, owner):
         assert owner.post('/change', data=form | dict(what='no')).status_code == 403
     # addresses are logged and shared
     assert owner.post('/change?form_key=' + server.access.form_key, data=dict(what='no')).status_code == 403
-    assert owner.post('/change', data=dict(what='yes', form_key=server.access.form_key)).headers['location'] == '/'
+    assert owner.post('/change', data=dict(what='yes', form_key=server.access.form_key)).headers['location'] == server.access.path
     assert owner.post('/change', data=dict(what='header'),
                       headers={'X-Form-Key': server.access.form_key}).status_code == 303
     assert CHANGES == ['yes', 'header']
@@ -151,7 +152,7 @@ def test_an_upload_of_three_megabytes(server, owner):
 
 def test_too_large_a_request_is_cut_off(server, owner):
     with socket.create_connection(('127.0.0.1', server.access.port)) as line:
-        lines = ['POST /size HTTP/1.1', f'Host: 127.0.0.1:{server.access.port}', f'Content-Length: {MOST_BYTES + 1}']
+        lines = [f'POST {server.access.path}size HTTP/1.1', f'Host: 127.0.0.1:{server.access.port}', f'Content-Length: {MOST_BYTES + 1}']
         line.sendall('\r\n'.join([*lines, '', '']).encode())
         line.settimeout(5)
         assert b' 4' in line.recv(100)[:12] # before it was sent
@@ -183,7 +184,7 @@ def test_it_is_not_reached_from_other_addresses(server):
 def test_two_servers_have_two_cookies():
     with Server(ROUTES) as one, Server(ROUTES) as other, httpx.Client() as browser:
         for server in (one, other): browser.get(server.address)
-        assert all(browser.get(f'http://127.0.0.1:{s.access.port}/').status_code == 200 for s in (one, other))
+        assert all(browser.get(s.address.split('?')[0]).status_code == 200 for s in (one, other))
     before = threading.active_count()
     assert not [t for t in threading.enumerate() if t.name == 'factlib-pages' and not t.is_alive()] and before
 
@@ -238,7 +239,7 @@ def test_bodies_of_strangers_are_not_read(server):
     "Before, 20 connections without a cookie, of 60 MB each, took 1.2 GB."
     huge, rss = b'x'*60_000_000, lambda: psutil.Process().memory_info().rss
     ours = f'Host: 127.0.0.1:{server.access.port}'
-    ways = [[f'{method} /change HTTP/1.1', host, 'Content-Length: 60000000']
+    ways = [[f'{method} {server.access.path}change HTTP/1.1', host, 'Content-Length: 60000000']
             for method in ('POST', 'GET') for host in (ours, 'Host: evil.example')]
     begun = most = rss()
     with ThreadPoolExecutor(20) as threads:
@@ -251,8 +252,8 @@ def test_slow_senders_are_cut(monkeypatch):
     "Before, a body was waited for without end. Who has the cookie is cut as well."
     monkeypatch.setattr('factlib.apps.server._SLOW', .5)
     with Server(ROUTES) as quick:
-        lines = ['POST /change HTTP/1.1', f'Host: 127.0.0.1:{quick.access.port}',
-                 f'Cookie: {quick.access.cookie}={quick.access.token}', 'Content-Length: 50']
+        lines = [f'POST {quick.access.path}change HTTP/1.1', f'Host: 127.0.0.1:{quick.access.port}',
+                 f'Cookie: {quick.access.cookie}={quick.access.open_session()}', 'Content-Length: 50']
         assert sent(quick, lines, b'what=') == ''
         with socket.create_connection(('127.0.0.1', quick.access.port)) as silent:
             silent.settimeout(20)
