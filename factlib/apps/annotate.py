@@ -28,10 +28,12 @@ def sheet_rows(
 )->tuple[list, dict]: # Rows with each id once; annotator -> ids
     "Sheets as rows and a plan. A sheet that holds answers already is a `BadInput`."
     found, plan = {}, {}
-    groups = {k.get('id'): k.get('group') for k in key or ()}
+    groups = {k['id']: k.get('group') for k in key or () if isinstance(k.get('id'), (str, int))}
     for number, row in enumerate(rows, 1):
-        id, who = row.get('id'), row['annotator']
-        if any(x is not None for x in (row.get('answers') or {}).values()):
+        id, who, answers = row.get('id'), row.get('annotator'), row.get('answers') or {}
+        if not isinstance(id, (str, int)) or not isinstance(who, str) or not isinstance(answers, dict):
+            raise BadInput(f'Row {number} of the sheets needs an id, the name of its annotator, and answers by question.')
+        if any(x is not None for x in answers.values()):
             raise BadInput(f'Row {number} of the sheets, {id!r} of {who}, has answers already: give empty sheets.')
         found.setdefault(id, {name: x for name, x in row.items() if name not in ('annotator', 'answers')}
                          | ({'group': groups[id]} if id in groups else {}))
@@ -121,6 +123,8 @@ def _plan(rows, items, own, names, plan, shared, quotas, seed):
     if plan is None and (shared or quotas): plan = assign(rows, names, shared or 0, quotas, seed)
     if plan is None: return {name: [item['id'] for item in items] for name in names}, []
     given, more = (plan.of, plan.said) if isinstance(plan, Plan) else (plan, [])
+    if not isinstance(given, dict) or not all(isinstance(own, (list, tuple)) for own in given.values()):
+        raise BadInput('A plan has a list of ids for each annotator: {NAME: [ID, ID]}.')
     of = {name: [str(whole_number(id)) for id in own] for name, own in given.items()}
     for name in names:
         if not of.get(name): raise BadInput(f'The plan has nothing for {name}.')
