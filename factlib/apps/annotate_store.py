@@ -172,8 +172,9 @@ class StoreFile:
         self.close()
 
     def _unlink(self):
+        was_open = self.is_open # else what lies beside it was made by somebody else
         self.close()
-        for end in ('', '-wal', '-shm', '-journal'):
+        for end in ('', '-wal', '-shm', '-journal') if was_open else ('',):
             try: os.unlink(f'{self.path}{end}')
             except OSError: pass # it is not there, or never could be
 

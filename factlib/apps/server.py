@@ -273,6 +273,8 @@ def _shared_file(request, name):
     return Response((shipped('data/pages')/name).read_bytes(), _FILES[name])
 
 # %% ../../nbs/apps/server.ipynb #server-guests
+_PATIENCE = 3. # seconds that a new connection has for its first request, if others need its place
+
 class Guests:
     "Connections in the order of their last request: strangers, who were not let in yet, and others."
     def __init__(self,
@@ -280,6 +282,7 @@ class Guests:
     ):
         self.most, self.most_of_one = most, most*3//4
         self._strangers: dict = {} # stream -> address, those that have waited longest first
+        self._came: dict = {} # stream -> when
         self._idle: dict = {} # stream -> address, let in before, with no request under way
         self._busy: dict = {} # stream -> address
 
@@ -296,13 +299,13 @@ class Guests:
         address:str, # Of the other end, without its port
     )->None:
         "Take a connection in."
-        self._strangers[stream] = address
+        self._strangers[stream], self._came[stream] = address, time.monotonic()
 
     def leave(self,
         stream, # May be gone already
     )->None:
         "Forget a connection."
-        for kind in (self._strangers, self._idle, self._busy): kind.pop(stream, None)
+        for kind in (self._strangers, self._idle, self._busy, self._came): kind.pop(stream, None)
 
     def is_busy(self,
         stream,
@@ -320,9 +323,10 @@ class Guests:
         while (full := self.of(address) >= self.most_of_one) or len(self) >= self.most:
             crowd = list(self._strangers.values())
             whose = address if full else next((own for own, _ in Counter(crowd).most_common(1)), None)
-            left = (stream for kind in (self._strangers, self._idle) for stream, own in kind.items()
-                    if own == whose or not full and kind is self._idle)
-            stream = next(left, None)
+            strangers = [stream for stream, own in self._strangers.items() if own == whose]
+            idle = (stream for stream, own in self._idle.items() if own == whose or not full)
+            waited = strangers and time.monotonic() - self._came[strangers[0]] > _PATIENCE
+            stream = strangers[0] if waited else next(idle, strangers[0] if strangers else None)
             if stream is None: return False
             self.leave(stream)
             stream.close()

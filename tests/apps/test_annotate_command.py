@@ -294,7 +294,7 @@ def test_claims_added_at_once_all_stand(tmp_path):
         def claims(): return one.store.given('A').get(item, {}).get('claims', [])
         def press(i, choice, **more):
             person = (here, there)[i % 2]
-            fields = person.fields(choice, press=f'{choice[:4]}-press-{i:04}', item=item, script='1', **more)
+            fields = person.fields(choice, press=f'press-{choice[0]}-{i:04}', item=item, script='1', **more)
             return [httpx.post(person.base + 'answer', data=fields, cookies=dict(person.http.cookies), timeout=60).status_code
                     for _ in range(2)] # sent again, as after a lost reply
         assert together(20, lambda i: press(i, 'add=add', new=f'Claim number {i}.')) == [[200, 200]]*20
@@ -364,9 +364,11 @@ def test_strangers_who_open_all_connections(tmp_path, said):
             flood.stdin.write('\n')
         with Person(command.urls['A']) as person:
             cookies = dict(person.http.cookies)
-            browsers = [httpx.Client(cookies=cookies, timeout=60) for _ in range(180)]
-            answers = together(30, lambda i: [browsers[6*i + j].get(person.base).status_code for j in range(6)])
-            again = together(30, lambda i: [browsers[6*i + j].get(person.base).status_code for j in range(6)])
+            browsers = [httpx.Client(cookies=cookies, timeout=60, verify=False, trust_env=False) for _ in range(180)]
+            def ask(browser):
+                try: return browser.get(person.base).status_code
+                except httpx.TransportError: return browser.get(person.base).status_code # as browsers do
+            answers, again = (together(30, lambda i: [ask(browsers[6*i + j]) for j in range(6)]) for _ in range(2))
             for browser in browsers: browser.close()
         assert answers == again == [[200]*6]*30
         command.process.send_signal(signal.SIGTERM)
