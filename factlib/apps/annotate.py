@@ -32,7 +32,8 @@ def sheet_rows(
     for number, row in enumerate(rows, 1):
         id, who, answers = row.get('id'), row.get('annotator'), row.get('answers') or {}
         if not isinstance(id, (str, int)) or not isinstance(who, str) or not isinstance(answers, dict):
-            raise BadInput(f'Row {number} of the sheets needs an id, the name of its annotator, and answers by question.')
+            raise BadInput(f'Row {number} of the sheets needs an id, the name of its annotator, and answers by '
+                           'question.')
         if any(x is not None for x in answers.values()):
             raise BadInput(f'Row {number} of the sheets, {id!r} of {who}, has answers already: give empty sheets.')
         found.setdefault(id, {name: x for name, x in row.items() if name not in ('annotator', 'answers')}

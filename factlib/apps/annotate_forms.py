@@ -365,8 +365,8 @@ class Claims(Form):
             if found.value is None: raise BadInput(f'Row {place}: its claims could not be found ({found.absence}).')
             claims = [fact.text for fact in found.value]
         if not isinstance(claims, list):
-            raise BadInput(f'Row {place} has \'claims\' that are no list ({claims!r:.40}): give a list of texts, or leave '
-                           'them out.')
+            raise BadInput(f'Row {place} has \'claims\' that are no list ({claims!r:.40}): give a list of texts, or '
+                           'leave them out.')
         texts = [claim.get('text') if isinstance(claim, dict) else claim for claim in claims]
         if not all(isinstance(text, str) and text.strip() for text in texts):
             raise BadInput(f'Row {place} has a claim that is no text.')

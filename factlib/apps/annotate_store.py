@@ -57,7 +57,8 @@ def _files_of(path):
     owners = {os.geteuid(), found[real].st_uid} if real in found else {os.geteuid()}
     for file, about in found.items():
         if file != real and (about.st_uid not in owners or not stat.S_ISREG(about.st_mode)):
-            raise BadInput(f'{file!r} lies beside the store and is not its owner\'s: see who made it, then move it away.')
+            raise BadInput(f'{file!r} lies beside the store and is not its owner\'s: see who made it, then '
+                           'move it away.')
     return found
 
 def protect_store(
@@ -239,7 +240,7 @@ class Store:
         try:
             if self.file.exists: self.file.connect()
         except BadInput:
-            if self.file.exists: raise # else a server was killed while it made the store, and SQLite has just undone that
+            if self.file.exists: raise # else a server was killed as it made the store, and SQLite has just undone it
 
     def __enter__(self): return self
     def __exit__(self, *error): self.close()

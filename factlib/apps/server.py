@@ -463,7 +463,7 @@ def _page_handler():
                     'This address was opened before, or by another account: run the cell again.' if ticket is not None
                     else f'The token is of an earlier start. {_NEW_ADDRESS}', 403, self._root))
             elif not known:
-                path = '' if request.path == access.path else access.path # '': as the browser sees it, behind a proxy too
+                path = '' if request.path == access.path else access.path # '': as the browser sees it
                 self.set_cookie(access.cookie, access.open_session(), httponly=True, samesite='Lax', path=path)
             self.set_status(302)
             self.set_header('Referrer-Policy', 'no-referrer')
@@ -566,8 +566,8 @@ class Server:
         self._loop.set_exception_handler(lambda loop, about: log(
             f'{type(about.get("exception")).__name__} in the server (what it says may hold texts, so it is left out)'))
         application = web.Application(self._rules(), default_handler_class=_page_handler(),
-            default_handler_args=dict(access=nobody), framed=self._framed, most_bytes=self._most, log=log, guests=guests,
-            log_function=lambda handler: None)
+            default_handler_args=dict(access=nobody), framed=self._framed, most_bytes=self._most, log=log,
+            guests=guests, log_function=lambda handler: None)
         class Serving(httpserver.HTTPServer):
             def on_close(self, connection):
                 guests.leave(connection.stream)

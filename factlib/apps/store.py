@@ -44,8 +44,8 @@ def _make_private(folder):
     about = folder.stat()
     if os.name == 'nt' or about.st_uid != os.geteuid() or not about.st_mode & 0o077: return
     os.chmod(folder, 0o700)
-    warnings.warn(f'Other accounts could open the folder {str(folder)!r} (mode {about.st_mode & 0o777:04o}); it is yours '
-                  'alone now (0700).', stacklevel=3)
+    warnings.warn(f'Other accounts could open the folder {str(folder)!r} (mode {about.st_mode & 0o777:04o}); it is '
+                  'yours alone now (0700).', stacklevel=3)
 
 _NAME = re.compile(r'[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)*(\.[a-z]+)?')
 

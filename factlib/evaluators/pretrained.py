@@ -24,8 +24,8 @@ def _asked(model, kind, purpose, options):
             config = transformers.AutoConfig.from_pretrained(model, **options)
             commit = getattr(config, '_commit_hash', None)
             if commit and 'revision' not in options:
-                warnings.warn(f'{model} was loaded without a revision, so its newest commit was taken, {commit}. To get '
-                              f'the same again, name the model {model}@{commit}.', stacklevel=4)
+                warnings.warn(f'{model} was loaded without a revision, so its newest commit was taken, {commit}. To '
+                              f'get the same again, name the model {model}@{commit}.', stacklevel=4)
             if commit: options = options | dict(revision=commit)
         tokenizer = transformers.AutoTokenizer.from_pretrained(model, **options)
         return tokenizer, *getattr(transformers, kind).from_pretrained(model, output_loading_info=True, **options)

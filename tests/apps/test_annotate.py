@@ -191,7 +191,8 @@ def raw_post(served, cookie, length, kind):
     "The first part of what is answered to a body that says how long it is, of which three bytes come."
     port = served.server.access.port
     with socket.create_connection(('127.0.0.1', port), timeout=10) as connection:
-        connection.sendall(f'POST {served.server.access.path}answer HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {cookie}\r\n'
+        path = served.server.access.path
+        connection.sendall(f'POST {path}answer HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {cookie}\r\n'
                            f'Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\nabc'.encode())
         return connection.recv(4096)
 

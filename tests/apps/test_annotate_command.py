@@ -295,13 +295,15 @@ def test_claims_added_at_once_all_stand(tmp_path):
         def press(i, choice, **more):
             person = (here, there)[i % 2]
             fields = person.fields(choice, press=f'press-{choice[0]}-{i:04}', item=item, script='1', **more)
-            return [httpx.post(person.base + 'answer', data=fields, cookies=dict(person.http.cookies), timeout=60).status_code
+            cookies = dict(person.http.cookies)
+            return [httpx.post(person.base + 'answer', data=fields, cookies=cookies, timeout=60).status_code
                     for _ in range(2)] # sent again, as after a lost reply
         assert together(20, lambda i: press(i, 'add=add', new=f'Claim number {i}.')) == [[200, 200]]*20
         added = {c['text']: c['id'] for c in claims() if 'number' in c['text']}
         assert len(claims()) == 22 and sorted(added) == sorted(f'Claim number {i}.' for i in range(20))
         ids = [added[f'Claim number {i}.'] for i in range(20)]
-        assert together(20, lambda i: press(i, f'edit:{ids[i]}=edit', **{f'text:{ids[i]}': f'Other {i}.'})) == [[200, 200]]*20
+        def edit(i): return press(i, f'edit:{ids[i]}=edit', **{f'text:{ids[i]}': f'Other {i}.'})
+        assert together(20, edit) == [[200, 200]]*20
         assert sorted(c['text'] for c in claims() if 'Other' in c['text']) == sorted(f'Other {i}.' for i in range(20))
         ids = [c['id'] for c in claims()][2:]
         assert together(20, lambda i: press(i, f'delete:{ids[i]}=delete')) == [[200, 200]]*20
@@ -347,7 +349,9 @@ print('open', flush=True)
 sys.stdin.readline()
 """
 
-@pytest.mark.parametrize('said', ['GET /1/ HTTP/1.1\\r\\nX: ', 'POST /x HTTP/1.1\\r\\nContent-Length: 9\\r\\n\\r\\n', 'x\\r\\n\\r\\n'])
+@pytest.mark.parametrize('said', [
+    'GET /1/ HTTP/1.1\\r\\nX: ', 'POST /x HTTP/1.1\\r\\nContent-Length: 9\\r\\n\\r\\n',
+    'x\\r\\n\\r\\n'])
 def test_strangers_who_open_all_connections(tmp_path, said):
     """With 128 files for the server: a page still comes, answers are saved, and the log stays small. Then thirty
     browsers with six connections each are served as well."""

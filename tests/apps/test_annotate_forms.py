@@ -217,7 +217,8 @@ def test_exports_again_and_beside_what_is_not_ours(tmp_path):
 
 @pytest.mark.parametrize('form, change, said', [
     ('claims', dict(claims='Fox'), "'claims' that are no list"), ('claims', dict(claims=dict(text='Fox')), 'no list'),
-    ('claims', dict(claims=7), 'no list'), ('claims', dict(claims=True), 'no list'), ('claims', dict(claims=''), 'no list'),
+    ('claims', dict(claims=7), 'no list'), ('claims', dict(claims=True), 'no list'),
+    ('claims', dict(claims=''), 'no list'),
     ('claims', dict(claims=['Fox', 7]), 'a claim that is no text'), ('claims', dict(claims=[['Fox']]), 'no text'),
     ('claims', dict(history='Fox'), "'history' that is no list"), ('claims', dict(history=[7]), 'no list'),
     ('claims', dict(history=dict(text='Fox')), 'no list'), ('claims', dict(training=['verified']), "'training'"),

@@ -38,7 +38,8 @@ class Visitor:
         self.key = server.access.form_key
     def get(self, path): return self.http.get(path.removeprefix(self.root))
     def post(self, path, files=None, **form):
-        answered = self.http.post(path.removeprefix(self.root), data=form | dict(form_key=self.key), files=files, follow_redirects=False)
+        answered = self.http.post(path.removeprefix(self.root), data=form | dict(form_key=self.key), files=files,
+                                  follow_redirects=False)
         # httpx would keep the form's content type
         return self.get(answered.headers['location']) if answered.is_redirect else answered
     def paste(self, text=STORY, name='A <story>'):
@@ -219,7 +220,8 @@ def process(store, base_url):
         http = httpx.Client(base_url=address.split('/?')[0], follow_redirects=True, timeout=60)
         key = re.search(r'name="form_key" value="(\w+)"', http.get(address).text)[1]
         visitor = Visitor.__new__(Visitor)
-        visitor.http, visitor.key, visitor.process, visitor.root = http, key, running, httpx.URL(address).path.rstrip('/')
+        visitor.http, visitor.key, visitor.process = http, key, running
+        visitor.root = httpx.URL(address).path.rstrip('/')
         yield visitor
     finally:
         running.kill()
