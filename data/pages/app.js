@@ -23,7 +23,7 @@ async function follow(box) {
   const bar = box.querySelector('progress'), note = box.querySelector('.note');
   for (;;) {
     try {
-      const job = await (await ask(`/jobs/${box.dataset.job}`)).json();
+      const job = await (await ask(`../jobs/${box.dataset.job}`)).json();
       if (job.state !== 'running') return location.reload();
       if (job.total) { bar.max = job.total; bar.value = job.done; }
       note.textContent = job.words;

@@ -28,10 +28,13 @@ def sheet_rows(
 )->tuple[list, dict]: # Rows with each id once; annotator -> ids
     "Sheets as rows and a plan. A sheet that holds answers already is a `BadInput`."
     found, plan = {}, {}
-    groups = {k.get('id'): k.get('group') for k in key or ()}
+    groups = {k['id']: k.get('group') for k in key or () if isinstance(k.get('id'), (str, int))}
     for number, row in enumerate(rows, 1):
-        id, who = row.get('id'), row['annotator']
-        if any(x is not None for x in (row.get('answers') or {}).values()):
+        id, who, answers = row.get('id'), row.get('annotator'), row.get('answers') or {}
+        if not isinstance(id, (str, int)) or not isinstance(who, str) or not isinstance(answers, dict):
+            raise BadInput(f'Row {number} of the sheets needs an id, the name of its annotator, and answers by '
+                           'question.')
+        if any(x is not None for x in answers.values()):
             raise BadInput(f'Row {number} of the sheets, {id!r} of {who}, has answers already: give empty sheets.')
         found.setdefault(id, {name: x for name, x in row.items() if name not in ('annotator', 'answers')}
                          | ({'group': groups[id]} if id in groups else {}))
@@ -121,6 +124,8 @@ def _plan(rows, items, own, names, plan, shared, quotas, seed):
     if plan is None and (shared or quotas): plan = assign(rows, names, shared or 0, quotas, seed)
     if plan is None: return {name: [item['id'] for item in items] for name in names}, []
     given, more = (plan.of, plan.said) if isinstance(plan, Plan) else (plan, [])
+    if not isinstance(given, dict) or not all(isinstance(own, (list, tuple)) for own in given.values()):
+        raise BadInput('A plan has a list of ids for each annotator: {NAME: [ID, ID]}.')
     of = {name: [str(whole_number(id)) for id in own] for name, own in given.items()}
     for name in names:
         if not of.get(name): raise BadInput(f'The plan has nothing for {name}.')
@@ -158,16 +163,15 @@ def serve(
     whose, more = _plan(rows, items, own, names, plan, shared, quotas, seed)
     if own is not None: check_names(whose)
     told = {name: x for name, x in options.items() if isinstance(x, (str, int, float))} # a decomposer's claims are kept
-    kept, fresh = Store(store), False
+    kept = Store(store)
     try:
-        fresh = not kept.check(form, told, items, seed, whose)
         kept.begin(form, told, items, seed, whose, dict(population=population) if population else None)
         by_id, doors = kept.items(), {str(number): name for number, name in enumerate(whose, 1)}
         pages = {door: AnnotatorPages(made, kept, by_id, name, seed).routes() for door, name in doors.items()}
         sites = pages | dict(overview=OverviewPages(kept).routes())
         server = Server(sites, port, host=host, allow=allow, framed=True, most_bytes=MOST_SENT).start()
     except BadInput:
-        if fresh: kept.remove()
+        kept.remove()
         kept.close()
         raise
     served = Annotation(server, kept, doors, [*said, *more])
@@ -195,6 +199,12 @@ def show(
     name = str(Path(store).resolve())
     if before := _SHOWN.pop(name, None): before.close()
     _SHOWN[name] = served = serve(form, data, store, (annotator,), **options)
-    frame = IFrame(served.behind(base)[annotator] if base else served.urls[annotator], width='100%', height=height)
-    setattr(frame, 'annotation', served)
-    return frame
+    address = served.behind(base)[annotator] if base else served.urls[annotator]
+    class Frame(IFrame):
+        annotation = served
+
+        def _repr_html_(self):
+            self.params = dict(ticket=served.server.access.open_ticket()) # the first door is this person's
+            return super()._repr_html_()
+
+    return Frame(address.partition('?')[0], width='100%', height=height)

@@ -107,7 +107,10 @@ class Form:
         training = row.get('training')
         if training in (None, False, {}, '', 0): training = None
         elif isinstance(training, str): training = {self.main: training}
-        elif not isinstance(training, dict): training = {}
+        elif training in (True, 1): training = {} # nothing was agreed on
+        elif not isinstance(training, dict):
+            raise BadInput(f'Row {place} has the \'training\' {training!r:.40}: give the answer that was agreed on, or '
+                           'answers by field.')
         about = {name: x for name, x in row.items() if name in ('chance', 'weight', 'scores', 'chosen_for')}
         return dict(id=id, group=id if group is None else str(group), training=training, **about) | self.own(row, place)
 
@@ -332,7 +335,10 @@ def _by_turn(rows):
     "Rows with one claim each as rows with a turn each."
     if not all('claim' in row and 'turn' in row for row in rows): return rows
     turns: dict = {}
-    for row in rows:
+    for place, row in enumerate(rows, 1):
+        for name in ('conversation', 'turn'):
+            if isinstance(row.get(name), (list, dict)):
+                raise BadInput(f'Row {place} has the {name!r} {row[name]!r:.40}, which has to be a number or a text.')
         turn = turns.setdefault((row.get('conversation'), row['turn']), row | dict(
             id=row['turn'], group=row.get('conversation'), target=row.get('text') or row.get('target'), claims=[]))
         if row['claim']: turn['claims'].append(row['claim'])
@@ -358,6 +364,9 @@ class Claims(Form):
             found = run_sync(self.decomposer.decompose(target))
             if found.value is None: raise BadInput(f'Row {place}: its claims could not be found ({found.absence}).')
             claims = [fact.text for fact in found.value]
+        if not isinstance(claims, list):
+            raise BadInput(f'Row {place} has \'claims\' that are no list ({claims!r:.40}): give a list of texts, or '
+                           'leave them out.')
         texts = [claim.get('text') if isinstance(claim, dict) else claim for claim in claims]
         if not all(isinstance(text, str) and text.strip() for text in texts):
             raise BadInput(f'Row {place} has a claim that is no text.')
@@ -367,8 +376,11 @@ class Claims(Form):
         "The turn, what was said before, the reference and the claims."
         target = _text_in(row, 'target' if row.get('target') is not None else 'text', place)
         history = row.get('history') or []
+        if not isinstance(history, list) or not all(isinstance(m, (str, dict)) for m in history):
+            raise BadInput(f'Row {place} has a \'history\' that is no list of turns ({history!r:.40}): give texts, or '
+                           'objects with speaker and text.')
         said = [m if isinstance(m, str) else f'{m.get("speaker") or ""}: {m.get("text") or ""}'.removeprefix(': ')
-                for m in history if isinstance(m, (str, dict))]
+                for m in history]
         return dict(target=target, history=said, reference=_text_in(row, 'reference', place, False),
                     claims=self._claims(row, target, place))
 

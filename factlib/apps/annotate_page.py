@@ -171,23 +171,23 @@ class AnnotatorPages:
         form, lists = request.form, request.lists
         item, choice, press = self._item(form.get('item')), form.get('choice', ''), form.get('press', '')
         if not re.fullmatch(r'[0-9A-Za-z-]{8,64}', press): raise Refusal('The page sent no number of its press.')
-        own = self.store.given(self.annotator).get(item['id'], {})
         shown = self.form.shown(item, self.annotator, self.seed)
-        values: dict = {}
-        if choice == 'skip':
-            why = typed(lists, 'why')
-            if not why: raise Refusal('Say in a word why you skip it, then skip it.')
-            answered = [one.name for one in self.form.fields(item, own) if one.name in own]
-            values = dict.fromkeys(answered) | dict(skip=why) # what is skipped counts nowhere
-        elif choice != 'comment':
-            field, _, option = choice.rpartition('=')
-            values = self.form.read(item, own, field, option, lists, shown)
-            if 'skip' in own and values: values['skip'] = None
-        comment = typed(lists, 'comment')
-        if 'comment' in form and comment != own.get('comment', ''): values['comment'] = comment or None
-        if values:
-            self.store.save(self.annotator, item['id'], values, f'{press}.{digest(choice, 8)}', shown,
-                            _seconds(form.get('seconds')))
+        def decide(own): # in the store's transaction: a list of claims is changed as it is then, not as a tab saw it
+            values: dict = {}
+            if choice == 'skip':
+                why = typed(lists, 'why')
+                if not why: raise Refusal('Say in a word why you skip it, then skip it.')
+                answered = [one.name for one in self.form.fields(item, own) if one.name in own]
+                values = dict.fromkeys(answered) | dict(skip=why) # what is skipped counts nowhere
+            elif choice != 'comment':
+                field, _, option = choice.rpartition('=')
+                values = self.form.read(item, own, field, option, lists, shown)
+                if 'skip' in own and values: values['skip'] = None
+            comment = typed(lists, 'comment')
+            if 'comment' in form and comment != own.get('comment', ''): values['comment'] = comment or None
+            return values
+        self.store.change(self.annotator, item['id'], f'{press}.{digest(choice, 8)}', decide, shown,
+                          _seconds(form.get('seconds')))
         own = self.store.given(self.annotator).get(item['id'], {})
         stays = choice == 'comment' or choice.startswith('evidence=') or not self._is_done(item, own)
         if not stays and item['training'] is not None: return _go(request, _link(item['id'], agreed='yes'))

@@ -6,7 +6,7 @@
 __all__ = ['MOST', 'check_names', 'Plan', 'assign', 'chances', 'systematic', 'Results', 'results_rows']
 
 # %% ../../nbs/apps/annotate_plan.ipynb #annotate_plan-imports
-import json, re
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 
 from .annotate_forms import read_rows, whole_number
 from ..core.checks import check_choice, check_count
-from ..core.files import read_parquet
+from ..core.files import parse_json, read_parquet
 from ..core.records import BadInput, DataFrame, is_missing
 from ..trust.trust import ABOUT_ITEMS, ITEMS
 from ..perturb.base import seeded
@@ -276,6 +276,13 @@ def _unsure(values):
     middle, half = (max(known) + min(known))/2, (max(known) - min(known))/2
     return [1. if x is None or not half else 1 - abs(x - middle)/half for x in values]
 
+def _of_json(x, what):
+    "The content of a cell with JSON; None if it is empty."
+    if is_missing(x) or not x: return None
+    try: return parse_json(x)
+    except (TypeError, ValueError, RecursionError):
+        raise BadInput(f'The results are damaged: {what} is no JSON. Make them again.') from None
+
 def _row(form, found, id, questions):
     "A text as a row of a form."
     example, evidence = found.example, found.evidence
@@ -283,11 +290,11 @@ def _row(form, found, id, questions):
     row = dict(id=id, group=found.group or id)
     if form == 'facts': return row | dict(claim=text('target'), source=text('source'), question=text('question'))
     if form == 'criteria': return row | dict(first=text('source'), second=text('target'), questions=questions)
-    listed = next((found for found in (json.loads(x).get('claims') for x in evidence.values() if x and x != 'null')
-                   if isinstance(found, list)), None)
+    told = [_of_json(x, f'the evidence on {id!r}') for x in evidence.values()]
+    listed = next((x['claims'] for x in told if isinstance(x, dict) and isinstance(x.get('claims'), list)), None)
     claims = None if listed is None else [c['text'] for c in listed if isinstance(c, dict) and c.get('text')]
     return row | dict(target=text('target'), reference=text('source'), claims=claims,
-                      history=json.loads(example['history'] or '[]'))
+                      history=_of_json(text('history'), f'the history of {id!r}'))
 
 def _lacks(form, texts):
     "Which flag may help."

@@ -140,7 +140,7 @@ class NarrativeViews:
             except BadInput as e: faults.append(f'{n.name}: {e}') # its own page says so, too; the others are whole
         samples = [dict(id=s.id, title=s.title) for s in app.samples()]
         return Response(render('narratives.html.jinja', texts=texts, faults=faults, samples=samples, model=app.model,
-                               most=MOST_TEXT, form_key=request.form_key))
+                               most=MOST_TEXT, form_key=request.form_key, root=request.root))
 
     def text(self, request:Request, id:str)->Response:
         "The page of a text, with the job under way, or the one that ended last if it is not done."
@@ -149,18 +149,19 @@ class NarrativeViews:
         state, job = (last.state, job_parts(last)) if last else ('done', None)
         graph, shown = n.graph(), None
         if graph is not None:
-            view = graph_html(graph, n, query, request.form_key)
+            view = graph_html(graph, n, query, request.form_key, request.root)
             shown = graph_parts(graph, query.get('about', '')) | dict(how=n.graph_how, view=view)
-        parts = dict(id=n.id, here=f'/texts/{n.id}', name=n.name, words=n.about['words'], link=linker(query),
-                     job=job if state == 'running' else None, ended=job if state not in ('running', 'done') else None,
+        parts = dict(id=n.id, here=f'{request.root}texts/{n.id}', name=n.name, words=n.about['words'],
+                     link=linker(query), job=job if state == 'running' else None, ended=job if state not in ('running', 'done') else None,
                      graph=shown) | _scenes(n, query) | _versions(n, query)
-        return Response(render('narrative.html.jinja', n=parts, model=self.app.model, form_key=request.form_key))
+        return Response(render('narrative.html.jinja', n=parts, model=self.app.model, form_key=request.form_key,
+                               root=request.root))
 
     def graph(self, request:Request, id:str)->Response:
         "The part of the page that another threshold, or another person, changes. Nothing is kept."
         n = self.app.text(id)
         graph, tau = _graph_of(n), _number(request.query.get('tau'), 1, 10**6)
-        return Response(graph_html(graph.at(tau=tau), n, request.query, request.form_key))
+        return Response(graph_html(graph.at(tau=tau), n, request.query, request.form_key, request.root))
 
     def job(self, request:Request, id:str)->Response:
         "A job for the script that waits for it."
@@ -172,11 +173,12 @@ class NarrativeViews:
         return download(make(n), f'{n.name}.{ending}', kind)
 
 # %% ../../nbs/apps/narrative.ipynb #narrative-forms
-def _confirm(title, about, narrative, action, fields, button, form_key, e=None):
+def _confirm(title, about, narrative, action, fields, button, request, e=None):
     "A page that asks for a second click."
-    back = f'/texts/{narrative.id}'
+    back = f'{request.root}texts/{narrative.id}'
     return Response(render('narrative-confirm.html.jinja', title=title, about=about, action=f'{back}/{action}',
-                           back=back, fields=list(fields.items()), button=button, form_key=form_key, e=e))
+                           back=back, fields=list(fields.items()), button=button, form_key=request.form_key, e=e,
+                           root=request.root))
 
 class NarrativeForms:
     "What forms do to texts and jobs."
@@ -226,7 +228,7 @@ class NarrativeForms:
         n, jobs = self.app.text(id), self.app.jobs
         if request.form.get('agreed') != 'yes':
             warning = 'The text, its graph and all its summaries leave the store for good.'
-            return _confirm(f'Remove {n.name}?', warning, n, 'remove', {}, 'Remove it', request.form_key)
+            return _confirm(f'Remove {n.name}?', warning, n, 'remove', {}, 'Remove it', request)
         for job in jobs.of(n.id): jobs.cancel(job.id)
         n.remove()
         return go_to('/')
@@ -235,16 +237,16 @@ class NarrativeForms:
         "A step, from its form."
         n = self.app.text(id)
         options = self.app.steps.read(kind, n, request.form)
-        return self._begin(n, kind, options, request.form.get('agreed') == 'yes', request.form_key)
+        return self._begin(n, kind, options, request.form.get('agreed') == 'yes', request)
 
     def again(self, request:Request, id:str)->Response:
         "The job that ended last, once more; its estimate counts only what has no answer yet."
         n = self.app.text(id)
         last = next(iter(self.app.jobs.of(n.id)), None)
         if last is None: raise BadInput('Nothing has been started at this text yet.')
-        return self._begin(n, last.kind, last.options, False, request.form_key)
+        return self._begin(n, last.kind, last.options, False, request)
 
-    def _begin(self, narrative, kind, options, agreed, form_key):
+    def _begin(self, narrative, kind, options, agreed, request):
         "Start a step, or show what it will cost, unless somebody has agreed to that."
         app = self.app
         cost = None if agreed else app.steps.plan(kind, narrative, options)
@@ -253,7 +255,7 @@ class NarrativeForms:
             return go_to(f'/texts/{narrative.id}')
         about = f'This asks {app.model} about {narrative.name!r}. Nothing has been asked yet.'
         fields = {name: 'none' if value is None else value for name, value in options.items()}
-        return _confirm(TITLES[kind], about, narrative, kind, fields, 'Start', form_key, estimate_parts(cost))
+        return _confirm(TITLES[kind], about, narrative, kind, fields, 'Start', request, estimate_parts(cost))
 
     def cancel(self, request:Request, id:str)->Response:
         "Stop a job."

@@ -309,12 +309,13 @@ def graph_html(
     narrative:StoredText, # That it belongs to
     query:dict, # Of the page's address: about, ...
     form_key:str='', # For the forms in it
+    root:str='/', # Where the site begins
 ): # HTML, escaped
     "The drawing with what is listed below it: the part of the page that the threshold and the person change."
     from markupsafe import Markup
     link = linker(query)
     parts = graph_parts(graph, query.get('about', ''), lambda name: link(about=name))
-    parts |= dict(action=f'/texts/{narrative.id}')
+    parts |= dict(action=f'{root}texts/{narrative.id}')
     return Markup(render('narrative-graph.html.jinja', g=parts, form_key=form_key, link=link))
 
 # %% ../../nbs/apps/narrative_page.ipynb #narrative_page-job

@@ -191,13 +191,14 @@ def add_text(
     "Put a text into the store. One that is there already is opened, with its first name; a damaged one is mended."
     if not text.strip(): raise BadInput('There is no text: paste one, or choose a file.')
     id = digest(text, 16)
-    try:
-        if (known := StoredText(store, id)).text: return known
-    except BadInput: # it isn't there yet, or what is there is damaged
-        store.write_text(f'texts/{id}/text.txt', text)
-        about = dict(name=name.strip()[:120] or name_of(text), words=len(text.split()), added=time.time())
-        store.write(f'texts/{id}/about.json', about)
-    return StoredText(store, id)
+    with store.lock: # of two that add it at once, the second opens it
+        try:
+            if (known := StoredText(store, id)).text: return known
+        except BadInput: # it isn't there yet, or what is there is damaged
+            store.write_text(f'texts/{id}/text.txt', text)
+            about = dict(name=name.strip()[:120] or name_of(text), words=len(text.split()), added=time.time())
+            store.write(f'texts/{id}/about.json', about)
+        return StoredText(store, id)
 
 def all_texts(
     store:Store,

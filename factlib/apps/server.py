@@ -4,16 +4,19 @@
 
 # %% auto #0
 __all__ = ['LOOPBACK', 'HEADERS', 'MOST_BYTES', 'visible', 'render', 'asks_elsewhere', 'Access', 'framed_headers', 'Request',
-           'Response', 'go_to', 'download', 'Route', 'Refusal', 'answer', 'Server']
+           'Response', 'go_to', 'download', 'Route', 'TerminalLog', 'Refusal', 'answer', 'Guests', 'most_guests',
+           'Server']
 
 # %% ../../nbs/apps/server.ipynb #server-imports
-import asyncio, hashlib, hmac, re, secrets, signal, socket, sys, threading, time, traceback
+import asyncio, hashlib, hmac, os, re, secrets, signal, socket, sys, threading, time, traceback
+from collections import Counter
+from contextlib import suppress
 from functools import lru_cache
 from typing import Callable, NamedTuple
 from urllib.parse import urlsplit
 
 from ..core.checks import check_count
-from ..core.files import shipped, whole_characters
+from ..core.files import digest, shipped, whole_characters
 from ..core.records import BadInput
 
 # %% ../../nbs/apps/server.ipynb #kit-visible
@@ -60,16 +63,23 @@ def _same(given, secret):
     "Are they the same, told in a time that doesn't say how much of it is right?"
     return hmac.compare_digest((given or '').encode('utf-8', 'replace'), secret.encode())
 
+_SESSION, _MOST_SESSIONS = 24*3600., 1000 # seconds without a request that end a session; of a door at once
+_TICKET = 15. # seconds between the moment a notebook shows a frame and the moment its browser asks for it
+
 class Access:
-    "Knows who may come in: the port, the token of the address, and the key that forms bring."
+    "Decide who may come in: the port, the token of the address, sessions, and the key that forms bring."
     def __init__(self,
         port:int=0, # That is listened on
         token:str|None=None, # None: a fresh one, of 192 bits
-        door:str='', # The first part of the paths that this token opens; empty: all paths
+        door:str='', # Name of the site that this token opens; empty: the only one
         hosts:tuple=(), # Further names under which the server is asked for, such as that of a proxy; any port
     ):
         self.port, self.token, self.door = port, token or secrets.token_urlsafe(24), door
+        self.path = f'/{door}_{secrets.token_hex(8)}/' if door else f'/{secrets.token_hex(8)}/' # where the site begins
         self.hosts = {host.lower() for host in hosts}
+        self._sessions: dict[str, float] = {} # digest of a cookie -> when it was last used; the latest last
+        self._tickets: dict[str, float] = {} # digest of a ticket -> when it ends
+        self._lock = threading.Lock() # a notebook's thread makes tickets, the server's takes them
         self.form_key = hmac.new(self.token.encode(), b'forms', hashlib.sha256).hexdigest()
 
     @property
@@ -84,17 +94,52 @@ class Access:
         host = (host or '').lower()
         return host in {f'{name}:{self.port}' for name in LOOPBACK} or re.sub(r':\d{1,5}$', '', host) in self.hosts
 
+    def open_session(self)->str: # For the cookie
+        "Begin a session. It is known here by its digest."
+        session = secrets.token_urlsafe(24)
+        while len(self._sessions) >= _MOST_SESSIONS: del self._sessions[next(iter(self._sessions))]
+        self._sessions[digest(session)] = time.monotonic()
+        return session
+
+    def is_session(self,
+        session:str|None, # From the cookie
+    )->bool:
+        "Is it one that was begun here, and has not ended? It goes on from now."
+        name, now = digest(session or ''), time.monotonic()
+        if now - self._sessions.pop(name, -_SESSION) >= _SESSION: return False
+        self._sessions[name] = now
+        return True
+
+    def open_ticket(self)->str: # For an address
+        "Make a ticket for a browser that comes at once."
+        now, ticket = time.monotonic(), secrets.token_urlsafe(24)
+        with self._lock:
+            for name in [name for name, end in self._tickets.items() if end <= now]: del self._tickets[name]
+            self._tickets[digest(ticket)] = now + _TICKET
+        return ticket
+
+    def lets_in(self,
+        token:str|None, # From the address
+        ticket:str|None=None, # From the address
+        is_ours:bool=True, # May the one who asks be of our own account? A ticket of another account stays good
+    )->bool:
+        "May a session be begun? A ticket is used up by that."
+        if token is not None and _same(token, self.token): return True
+        if not ticket or not is_ours: return False
+        with self._lock: return self._tickets.pop(digest(ticket), 0.) > time.monotonic()
+
     def refusal(self,
         method:str, # 'GET' only looks; any other may change something, so it has to come from our own page
         host:str|None, # The header of this name
-        token:str|None, # From the cookie, or from the address
+        session:str|None, # From the cookie
         origin:str|None=None, # The header of this name; None if the browser sent none
         form_key:str|None=None, # What a form brought
     )->str: # A sentence; empty if the request may come in
         "Why a request is turned away."
         if not self.is_ours(host):
             return f'This server answers on {", ".join(["127.0.0.1", *sorted(self.hosts)])} only. {_NEW_ADDRESS}'
-        if not _same(token, self.token): return f'The token is missing or of an earlier start. {_NEW_ADDRESS}'
+        if not self.is_session(session):
+            return f'The token is missing or of an earlier start, or the session has ended. {_NEW_ADDRESS}'
         if method == 'GET': return ''
         if origin is not None and not self.is_ours(urlsplit(origin).netloc):
             return 'This was sent by a page of another site, so nothing was done.'
@@ -135,6 +180,7 @@ class Request(NamedTuple):
     form_key: str = ''  # For the forms on the page that is answered
     lists: dict = {}    # Of a form: name -> all texts of this name
     nonce: str = ''     # For the scripts on the page that is answered, if it may be framed
+    root: str = '/'     # Where the site begins; addresses on the page begin with it
 
 class Response(NamedTuple):
     "What is sent back."
@@ -144,7 +190,7 @@ class Response(NamedTuple):
     headers: dict = {}                     # Beside those that every answer has: name -> text
 
 def go_to(
-    path:str, # On this server; may end in #PLACE
+    path:str, # In this site, which begins at '/'; may end in #PLACE
 )->Response:
     "Sends the browser to another page. After a form, so that a reload doesn't send the form again."
     return Response(status=303, headers={'Location': path})
@@ -165,6 +211,26 @@ class Route(NamedTuple):
     get: Callable|None = None  # Shows, and changes nothing; None: there is no such page
     post: Callable|None = None # Changes something: a form has to bring its key; None: no form is taken
 
+# %% ../../nbs/apps/server.ipynb #server-log
+class TerminalLog:
+    "Print lines to the terminal, so many a minute that no stranger can fill a disk with them."
+    def __init__(self,
+        most:int=30, # Lines a minute
+    ):
+        self.most, self._count, self._since = most, 0, time.monotonic()
+
+    def __call__(self,
+        line:str, # Without texts, tokens and addresses
+    )->None:
+        "Print a line, or leave it out."
+        now = time.monotonic()
+        if now - self._since > 60:
+            if self._count > self.most: print(f'({self._count - self.most} lines were left out.)', file=sys.stderr)
+            self._count, self._since = 0, now
+        self._count += 1
+        if self._count <= self.most: print(line, file=sys.stderr)
+        elif self._count == self.most + 1: print('More lines of this minute are left out.', file=sys.stderr)
+
 # %% ../../nbs/apps/server.ipynb #server-answer
 class Refusal(BadInput):
     "What a page can't do, with a status of its own."
@@ -184,6 +250,7 @@ def answer(
     request:Request,
     names:dict, # Groups of the route's pattern -> text
     root:str='/', # Where the site begins, as seen from the page
+    log:Callable|None=None, # Takes a line for the terminal; None: it is printed
 )->Response:
     "What a page's function answers; never raises."
     if function is None: return _page_of_error('There is no such page.', 404, root)
@@ -191,7 +258,7 @@ def answer(
     except BadInput as e: return _page_of_error(str(e), getattr(e, 'status', 400), root)
     except Exception as e:
         where = ''.join(traceback.format_tb(e.__traceback__))
-        print(f'{where}{type(e).__name__} (what it says may hold texts, so it is left out)', file=sys.stderr)
+        (log or TerminalLog())(f'{where}{type(e).__name__} (what it says may hold texts, so it is left out)')
         return _page_of_error('Something failed here. The terminal shows where; what was stored before is safe.', 500,
                               root)
 
@@ -204,6 +271,126 @@ def _shared_file(request, name):
     "One of the files in `data/pages` that pages ask for."
     if name not in _FILES: return _page_of_error('There is no such file.', 404)
     return Response((shipped('data/pages')/name).read_bytes(), _FILES[name])
+
+# %% ../../nbs/apps/server.ipynb #server-guests
+_PATIENCE = 3. # seconds that a new connection has for its first request, if others need its place
+
+class Guests:
+    "Connections in the order of their last request: strangers, who were not let in yet, and others."
+    def __init__(self,
+        most:int, # Connections at once, at least 4
+    ):
+        self.most, self.most_of_one = most, most*3//4
+        self._strangers: dict = {} # stream -> address, those that have waited longest first
+        self._came: dict = {} # stream -> when
+        self._idle: dict = {} # stream -> address, let in before, with no request under way
+        self._busy: dict = {} # stream -> address
+
+    def __len__(self): return len(self._strangers) + len(self._idle) + len(self._busy)
+
+    def of(self,
+        address:str,
+    )->int:
+        "Count the connections of an address."
+        return sum(list(kind.values()).count(address) for kind in (self._strangers, self._idle, self._busy))
+
+    def come(self,
+        stream, # With a method `close`
+        address:str, # Of the other end, without its port
+    )->None:
+        "Take a connection in."
+        self._strangers[stream], self._came[stream] = address, time.monotonic()
+
+    def leave(self,
+        stream, # May be gone already
+    )->None:
+        "Forget a connection."
+        for kind in (self._strangers, self._idle, self._busy, self._came): kind.pop(stream, None)
+
+    def is_busy(self,
+        stream,
+        busy:bool, # Does a request begin that was let in? False: it has ended
+    )->None:
+        "Note a request; one that was not let in changes nothing."
+        address = self._busy.pop(stream, None) or (self._idle.pop(stream, None) or self._strangers.pop(stream, None)
+                                                   if busy else None)
+        if address is not None: (self._busy if busy else self._idle)[stream] = address
+
+    def make_room(self,
+        address:str, # Of a newcomer
+    )->bool: # Is there a place for it?
+        "Close connections until there is a place."
+        while (full := self.of(address) >= self.most_of_one) or len(self) >= self.most:
+            crowd = list(self._strangers.values())
+            whose = address if full else next((own for own, _ in Counter(crowd).most_common(1)), None)
+            strangers = [stream for stream, own in self._strangers.items() if own == whose]
+            idle = (stream for stream, own in self._idle.items() if own == whose or not full)
+            waited = strangers and time.monotonic() - self._came[strangers[0]] > _PATIENCE
+            stream = strangers[0] if waited else next(idle, strangers[0] if strangers else None)
+            if stream is None: return False
+            self.leave(stream)
+            stream.close()
+        return True
+
+def most_guests()->int:
+    "Return how many connections leave enough open files for everything else."
+    try: import resource
+    except ImportError: return 500 # Windows
+    limit = min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 2000) # infinite: the largest number
+    if limit < 0: limit = 2000 # infinite, on some systems
+    try: taken = len(os.listdir('/dev/fd'))
+    except OSError: taken = 40
+    return max(4, min(limit//2, limit - taken - 32))
+
+# %% ../../nbs/apps/server.ipynb #server-accept
+def _accept(listening, guests, serve, most, log):
+    "Take connections from a socket as long as there is room. -> a function that stops it"
+    from tornado import ioloop, iostream
+    loop, busy = ioloop.IOLoop.current(), b'HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'
+    def wait(): loop.add_handler(listening, accept, ioloop.IOLoop.READ)
+    def accept(*event):
+        for _ in range(64): # then the others have a turn
+            try: line, address = listening.accept()
+            except BlockingIOError: return
+            except ConnectionAbortedError: continue
+            except OSError as e: # as with no open files left, because something else in the process has them
+                log(f'A connection can\'t be taken ({e.strerror}); waiting for a second.')
+                loop.remove_handler(listening)
+                loop.call_later(1, lambda: wait() if listening.fileno() >= 0 else None)
+                return
+            if guests.make_room(address[0]):
+                stream = iostream.IOStream(line, max_buffer_size=most)
+                guests.come(stream, address[0])
+                serve(stream, address)
+            else:
+                with suppress(OSError):
+                    line.setblocking(False)
+                    line.send(busy)
+                line.close()
+    def stop():
+        loop.remove_handler(listening)
+        listening.close()
+    wait()
+    return stop
+
+# %% ../../nbs/apps/server.ipynb #server-peer
+def _as_the_system_writes(address):
+    "An address and port as in /proc/net/tcp6: groups of four bytes, each with its last byte first."
+    host, port = address[:2]
+    packed = socket.inet_pton(socket.AF_INET6, host if ':' in host else f'::ffff:{host}')
+    return ''.join(packed[i:i + 4][::-1].hex() for i in range(0, 16, 4)).upper() + f':{port:04X}'
+
+def _is_own_peer(line):
+    "Is the other end of a connection of our own account, or root's? True as well where the system doesn't say."
+    try: wanted = [_as_the_system_writes(line.getpeername()), _as_the_system_writes(line.getsockname())]
+    except (OSError, AttributeError, ValueError): return False # it has just been closed
+    for name in ('tcp', 'tcp6'):
+        with suppress(OSError), open(f'/proc/net/{name}') as table:
+            for row in table:
+                parts = row.split()
+                ends = [x if len(x) > 13 else '0'*16 + 'FFFF0000' + x for x in parts[1:3]] # those of IPv4 are shorter
+                if ends == wanted: return int(parts[7]) in (0, os.geteuid())
+    return True
 
 # %% ../../nbs/apps/server.ipynb #server-handler
 MOST_BYTES = 64*1024*1024 # Of a request: larger ones are refused before they are read
@@ -222,7 +409,7 @@ def _page_handler():
 
         def initialize(self, access, get=None, post=None):
             self._access, self._functions, self._pieces = access, dict(GET=get, POST=post), []
-            self._root = './' if access.door else '/'
+            self._root = './' if access.door else access.path
 
         def set_default_headers(self):
             self._nonce = secrets.token_urlsafe(16)
@@ -230,7 +417,7 @@ def _page_handler():
             for name, value in headers.items(): self.set_header(name, value)
 
         def log_exception(self, kind, error, where): # Tornado's own words name the address, and with it the token
-            print(f'{kind.__name__} while a request was read.', file=sys.stderr)
+            self.settings['log'](f'{kind.__name__} while a request was read.')
 
         def _other_name(self):
             "Of this machine, if a page under it frames this one: only under the same name does a cookie reach us."
@@ -243,12 +430,13 @@ def _page_handler():
 
         def _refusal(self, method, form_key=None):
             "Why this request is turned away, by its cookie; empty: it is not."
-            headers, token = self.request.headers, self.get_cookie(self._access.cookie)
-            return self._access.refusal(method, headers.get('Host'), token, headers.get('Origin'), form_key)
+            headers, session = self.request.headers, self.get_cookie(self._access.cookie)
+            return self._access.refusal(method, headers.get('Host'), session, headers.get('Origin'), form_key)
 
         def prepare(self):
             "Before a body is read."
-            headers = self.request.headers
+            headers, self._guests = self.request.headers, self.settings['guests']
+            if not self._refusal('GET'): self._guests.is_busy(self.request.connection.stream, True)
             if 'Content-Length' not in headers and 'Transfer-Encoding' not in headers: return
             length, most = headers.get('Content-Length', ''), self.settings.get('most_bytes', MOST_BYTES)
             is_long = length.isdecimal() and (len(length) > 15 or int(length) > most)
@@ -258,18 +446,27 @@ def _page_handler():
                 self.set_header('Connection', 'close') # the body is not read
                 self._send(_page_of_error(refused, status, self._root))
 
+        def on_finish(self): self._guests.is_busy(self.request.connection.stream, False)
+
         def data_received(self, piece):
             if not self._finished: self._pieces.append(piece)
 
         async def get(self, **names):
             request, access = self.request, self._access
-            token = self._last(request.query_arguments).get('token')
-            if token is None or access.refusal('GET', request.headers.get('Host'), token):
+            token, ticket = map(self._last(request.query_arguments).get, ('token', 'ticket'))
+            if (token is None and ticket is None) or not access.is_ours(request.headers.get('Host')):
                 return await self._answer(names)
             if other := self._other_name(): return self.redirect(f'http://{other}{request.uri}')
-            path = '' if access.door else '/' # '': that of the address as the browser sees it, behind a proxy too
-            self.set_cookie(access.cookie, token, httponly=True, samesite='Lax', path=path)
+            known = access.is_session(self.get_cookie(access.cookie))
+            if not access.lets_in(token, ticket, _is_own_peer(request.connection.stream.socket)):
+                if not known or ticket is None: return self._send(_page_of_error(
+                    'This address was opened before, or by another account: run the cell again.' if ticket is not None
+                    else f'The token is of an earlier start. {_NEW_ADDRESS}', 403, self._root))
+            elif not known:
+                path = '' if request.path == access.path else access.path # '': as the browser sees it
+                self.set_cookie(access.cookie, access.open_session(), httponly=True, samesite='Lax', path=path)
             self.set_status(302)
+            self.set_header('Referrer-Policy', 'no-referrer')
             self.set_header('Location', request.path.rsplit('/', 1)[1] or './') # relative: there may be a proxy
 
         async def post(self, **names):
@@ -290,13 +487,17 @@ def _page_handler():
             if refused: return self._send(_page_of_error(refused, 403, self._root))
             files = {name: (found[-1].filename, found[-1].body) for name, found in sent.files.items()}
             lists = {name: [v.decode('utf-8', 'replace') for v in all] for name, all in sent.body_arguments.items()}
-            request = Request(self._last(sent.query_arguments), form, files, self._access.form_key, lists, self._nonce)
-            self._send(await asyncio.to_thread(answer, self._functions[sent.method], request, names, self._root))
+            request = Request(self._last(sent.query_arguments), form, files, self._access.form_key, lists, self._nonce,
+                              self._root)
+            self._send(await asyncio.to_thread(answer, self._functions[sent.method], request, names, self._root,
+                                               self.settings['log']))
 
         def _send(self, response):
             self.set_status(response.status)
             self.set_header('Content-Type', response.kind)
-            for name, value in response.headers.items(): self.set_header(name, value)
+            for name, value in response.headers.items():
+                inside = name == 'Location' and value.startswith('/')
+                self.set_header(name, self._access.path + value[1:] if inside else value)
             self.finish(response.body)
 
         def write_error(self, status_code, **more):
@@ -340,7 +541,7 @@ class Server:
     @property
     def addresses(self)->dict: # Door -> address
         "Each with its token in it."
-        return {door: f'http://{self.name}:{access.port}/{f"{door}/" if door else ""}?token={access.token}'
+        return {door: f'http://{self.name}:{access.port}{access.path}?token={access.token}'
                 for door, access in self.accesses.items()}
 
     @property
@@ -352,7 +553,7 @@ class Server:
         "For Tornado: pattern, handler, and what the handler needs to know. What fits nothing is open to nobody."
         handler, rules = _page_handler(), []
         for door, routes in self.sites.items():
-            own, start = dict(access=self.accesses[door]), f'/{door}' if door else ''
+            own, start = dict(access=self.accesses[door]), self.accesses[door].path.rstrip('/')
             for r in [*routes, Route('/files/(?P<name>[a-z.]+)', get=_shared_file)]:
                 rules.append((start + r.pattern, handler, own | dict(get=r.get, post=r.post)))
             rules.append((f'{start}/.*', handler, own))
@@ -361,17 +562,23 @@ class Server:
     async def _serve(self, sockets, started):
         "Until `close` says stop."
         from tornado import httpserver, web
-        nobody = Access(self.access.port, hosts=self._allowed)
+        log, guests, nobody = TerminalLog(), Guests(most_guests()), Access(self.access.port, hosts=self._allowed)
+        self._loop.set_exception_handler(lambda loop, about: log(
+            f'{type(about.get("exception")).__name__} in the server (what it says may hold texts, so it is left out)'))
         application = web.Application(self._rules(), default_handler_class=_page_handler(),
-            default_handler_args=dict(access=nobody), framed=self._framed, most_bytes=self._most,
-            log_function=lambda handler: None)
-        serving = httpserver.HTTPServer(application, max_body_size=self._most, max_buffer_size=2*self._most + 2**16,
-                                        body_timeout=_SLOW, idle_connection_timeout=_SLOW)
-        serving.add_sockets(sockets)
+            default_handler_args=dict(access=nobody), framed=self._framed, most_bytes=self._most, log=log,
+            guests=guests, log_function=lambda handler: None)
+        class Serving(httpserver.HTTPServer):
+            def on_close(self, connection):
+                guests.leave(connection.stream)
+                super().on_close(connection)
+        most = 2*self._most + 2**16
+        serving = Serving(application, max_body_size=self._most, body_timeout=_SLOW, idle_connection_timeout=_SLOW)
+        stop_accepting = [_accept(one, guests, serving.handle_stream, most, log) for one in sockets]
         self._stop = asyncio.Event()
         started.set()
         await self._stop.wait()
-        serving.stop()
+        for stop in stop_accepting: stop()
         await serving.close_all_connections()
         self._loop.stop()
 

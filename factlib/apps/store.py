@@ -6,13 +6,14 @@
 __all__ = ['STATES', 'Store', 'changing', 'PageJob', 'JobNotes', 'RunningJob', 'PageJobs']
 
 # %% ../../nbs/apps/store.ipynb #store-imports
-import asyncio, errno, json, os, re, secrets, sys, threading, time, traceback
+import asyncio, errno, json, os, re, secrets, sys, threading, time, traceback, warnings
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Callable, Coroutine
 
 from ..core.files import open_lock, whole_characters, write_atomic
+from ..core.folders import private_folder
 from ..core.ownership import forced
 from ..core.records import BadInput
 
@@ -38,10 +39,18 @@ def _lock(path):
     return handle
 
 # %% ../../nbs/apps/store.ipynb #store-store
+def _make_private(folder):
+    "Keep other accounts from a folder of ours, and say so."
+    about = folder.stat()
+    if os.name == 'nt' or about.st_uid != os.geteuid() or not about.st_mode & 0o077: return
+    os.chmod(folder, 0o700)
+    warnings.warn(f'Other accounts could open the folder {str(folder)!r} (mode {about.st_mode & 0o777:04o}); it is '
+                  'yours alone now (0700).', stacklevel=3)
+
 _NAME = re.compile(r'[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)*(\.[a-z]+)?')
 
 class Store:
-    """A folder of files with JSON or text; close it, or use it in a `with` block.
+    """A folder of files with JSON or text, its owner's alone (0700); close it, or use it in a `with` block.
 
     A folder that can't be made, that another server has open, or that holds something else, is a `BadInput`."""
     def __init__(self,
@@ -54,10 +63,12 @@ class Store:
         if others:
             raise BadInput(f'{str(folder)!r} holds something else than this page keeps, {others[0]!r}: '
                            'name another folder.')
-        try: self.folder.mkdir(parents=True, exist_ok=True)
+        shared = forced() and not is_store # with files of somebody else
+        try: private_folder(self.folder)
         except OSError as e:
             raise BadInput(f'The folder {str(folder)!r} can\'t be made ({e.strerror}): name another one.') from None
         self._held = _lock(lock)
+        if not shared: _make_private(self.folder)
 
     def __enter__(self): return self
     def __exit__(self, *error): self.close()
@@ -88,7 +99,9 @@ class Store:
         return BadInput(f'The file {str(self.path(name))!r} is damaged: put back a copy, or move it away.')
 
     def _write(self, name, text):
-        try: write_atomic(self.path(name), text, durable=True)
+        try:
+            private_folder(self.path(name).parent)
+            write_atomic(self.path(name), text, durable=True, mode=0o600)
         except OSError as e: raise _no_write(self.folder, e) from None
 
     def read(self,

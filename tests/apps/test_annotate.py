@@ -191,7 +191,8 @@ def raw_post(served, cookie, length, kind):
     "The first part of what is answered to a body that says how long it is, of which three bytes come."
     port = served.server.access.port
     with socket.create_connection(('127.0.0.1', port), timeout=10) as connection:
-        connection.sendall(f'POST /1/answer HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {cookie}\r\n'
+        path = served.server.access.path
+        connection.sendall(f'POST {path}answer HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {cookie}\r\n'
                            f'Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\nabc'.encode())
         return connection.recv(4096)
 
@@ -244,15 +245,15 @@ def test_neither_tokens_nor_texts_reach_the_log(tmp_path, capfd):
     rows = compare_rows(1)
     rows[0]['texts']['AI'] = 'SECRETTEXT'
     with serve('compare', rows, tmp_path/'a.db') as served, Person(served.urls['A']) as person:
-        token, port = secret(served.urls['A']), served.server.access.port
+        token, access = secret(served.urls['A']), served.server.access
         person.send('choice=nothing', comment='SECRETTEXT')
         served.store.close() # every page fails from now on
         os.rename(tmp_path/'a.db', tmp_path/'b.db')
         person.open()
         person.http.get(served.urls['A'], headers=dict(Host='evil.example'))
-        for raw in (b'GET /1/?token=' + token.encode() + b' HTTP/9\r\n\r\n',
-                    b'POST /1/answer HTTP/1.1\r\nContent-Length: x\r\n\r\n'):
-            with socket.create_connection(('127.0.0.1', port)) as line:
+        for raw in (f'GET {access.path}?token={token}'.encode() + b' HTTP/9\r\n\r\n',
+                    f'POST {access.path}answer HTTP/1.1\r\nContent-Length: x\r\n\r\n'.encode()):
+            with socket.create_connection(('127.0.0.1', access.port)) as line:
                 line.sendall(raw)
                 line.settimeout(2)
                 try: line.recv(1000)

@@ -18,6 +18,8 @@ from annotators import ROWS, Person, compare_rows, fact_rows
 from command import ROOT, environment, factlib_inside
 
 from factlib.apps.annotate import Store, serve
+from factlib.apps.annotate_forms import make_form
+from factlib.core.records import BadInput
 
 
 def write(path, rows):
@@ -26,8 +28,9 @@ def write(path, rows):
 
 class Command:
     "`factlib annotate` in a process of its own: the addresses that it prints."
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, files=None):
         code = 'from factlib.cli import main; main()'
+        if files: code = f'import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files})); {code}'
         self.process = subprocess.Popen([sys.executable, '-c', code, 'annotate', *map(str, arguments)], text=True,
                                         env=environment(None) | dict(PYTHONUNBUFFERED='1'), cwd=ROOT,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -128,7 +131,7 @@ def test_behind_a_proxy(tmp_path):
                 with Person(command.urls[name]) as person:
                     assert str(person.response.url) == person.base and person.item == 'f0'
                     paths = [cookie.path for cookie in person.http.cookies.jar]
-                    assert len(paths) == 1 and re.fullmatch(rf'/user/me/proxy/\d+/{door}', paths[0])
+                    assert len(paths) == 1 and re.fullmatch(rf'/user/me/proxy/\d+/{door}_[0-9a-f]{{16}}', paths[0])
                     assert person.send('label=supported').status_code == 200 and person.item == 'f1'
                     assert person.undo().status_code == 200 and person.item == 'f0'
                     assert person.send('label=unsupported').status_code == 200
@@ -224,3 +227,153 @@ def test_each_form_from_a_file(tmp_path):
     for form, make in ROWS.items():
         with Command(form, write(tmp_path/f'{form}.jsonl', make()), '--store', tmp_path/f'{form}.db') as command:
             with Person(command.urls['A']) as person: assert person.item
+
+# Who may read, and what is saved at once
+
+def modes(folder): return {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+
+@pytest.fixture
+def open_umask():
+    "A process that would make files for everybody."
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+def test_a_store_is_its_owners_alone(tmp_path, open_umask):
+    "The file, its log and index, a folder made for it, and what is exported."
+    with serve('facts', fact_rows(), tmp_path/'new'/'a.db') as served, Person(served.urls['A']) as person:
+        person.send('label=supported')
+        assert modes(tmp_path/'new') == {'a.db': 0o600, 'a.db-wal': 0o600, 'a.db-shm': 0o600}
+        assert (tmp_path/'new').stat().st_mode & 0o777 == 0o700
+        paths = served.store.export(tmp_path/'out')
+        assert paths and all(path.stat().st_mode & 0o777 == 0o600 for path in paths)
+        assert (tmp_path/'out').stat().st_mode & 0o777 == 0o700
+
+@pytest.mark.parametrize('mode', [0o644, 0o660, 0o604])
+def test_an_open_store_is_closed_and_that_is_said(tmp_path, mode, recwarn):
+    with serve('facts', fact_rows(), tmp_path/'a.db') as served, Person(served.urls['A']) as person:
+        person.send('label=supported')
+        for path in tmp_path.iterdir(): path.chmod(mode) # as an earlier version made them
+        with Store(tmp_path/'a.db') as other: assert len(other.answers()) == 1
+        assert set(modes(tmp_path).values()) == {0o600}
+    said, = [str(w.message) for w in recwarn]
+    assert f'{mode:04o}' in said and '0600' in said
+    (tmp_path/'notes.txt').write_text('mine')
+    (tmp_path/'notes.txt').chmod(mode)
+    with pytest.raises(BadInput, match='no store'): Store(tmp_path/'notes.txt')
+    assert modes(tmp_path)['notes.txt'] == mode # no store, none of our business
+
+@pytest.mark.skipif(not hasattr(os, 'geteuid') or os.geteuid(), reason='needs another account')
+@pytest.mark.parametrize('end', ['-wal', '-shm', '-journal'])
+@pytest.mark.parametrize('before', [False, True])
+def test_a_log_of_another_account_is_refused(tmp_path, end, before):
+    "SQLite would write texts into it."
+    if before: serve('facts', fact_rows(), tmp_path/'a.db').close()
+    (tmp_path/f'a.db{end}').touch()
+    os.chown(tmp_path/f'a.db{end}', 65534, 65534)
+    with pytest.raises(BadInput, match='not its owner'): serve('facts', fact_rows(), tmp_path/'a.db')
+    assert not (tmp_path/f'a.db{end}').stat().st_size
+
+def together(n, work):
+    "Call a function with 0 to n - 1 in threads that begin at once. What each gives."
+    barrier, given = threading.Barrier(n), [None]*n
+    def run(i):
+        barrier.wait(20)
+        given[i] = work(i)
+    threads = [threading.Thread(target=run, args=[i]) for i in range(n)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join(60)
+    return given
+
+def test_claims_added_at_once_all_stand(tmp_path):
+    "Twenty from several tabs, of two servers at one store; then twenty edits of twenty claims, and twenty deletions."
+    rows = ROWS['claims'](1)
+    with (serve('claims', rows, tmp_path/'a.db') as one, serve('claims', rows, tmp_path/'a.db') as two,
+          Person(one.urls['A']) as here, Person(two.urls['A']) as there):
+        item = rows[0]['id']
+        def claims(): return one.store.given('A').get(item, {}).get('claims', [])
+        def press(i, choice, **more):
+            person = (here, there)[i % 2]
+            fields = person.fields(choice, press=f'press-{choice[0]}-{i:04}', item=item, script='1', **more)
+            cookies = dict(person.http.cookies)
+            return [httpx.post(person.base + 'answer', data=fields, cookies=cookies, timeout=60).status_code
+                    for _ in range(2)] # sent again, as after a lost reply
+        assert together(20, lambda i: press(i, 'add=add', new=f'Claim number {i}.')) == [[200, 200]]*20
+        added = {c['text']: c['id'] for c in claims() if 'number' in c['text']}
+        assert len(claims()) == 22 and sorted(added) == sorted(f'Claim number {i}.' for i in range(20))
+        ids = [added[f'Claim number {i}.'] for i in range(20)]
+        def edit(i): return press(i, f'edit:{ids[i]}=edit', **{f'text:{ids[i]}': f'Other {i}.'})
+        assert together(20, edit) == [[200, 200]]*20
+        assert sorted(c['text'] for c in claims() if 'Other' in c['text']) == sorted(f'Other {i}.' for i in range(20))
+        ids = [c['id'] for c in claims()][2:]
+        assert together(20, lambda i: press(i, f'delete:{ids[i]}=delete')) == [[200, 200]]*20
+        assert [c['text'] for c in claims()] == rows[0]['claims'] and len(one.store.history()) == 60
+
+def test_servers_that_begin_a_store_at_once(tmp_path):
+    "One makes it; an empty file, left by one that was killed meanwhile, is taken; none removes what another serves."
+    (tmp_path/'a.db').touch(mode=0o600)
+    form = make_form('facts')
+    items = form.items(fact_rows())
+    def begin(i):
+        store = Store(tmp_path/'a.db').begin('facts', {}, items, 0, dict(A=[item['id'] for item in items]))
+        store.save('A', 'f0', dict(comment=str(i)), f'press-{i}')
+        return store
+    stores = together(8, begin)
+    assert sum(store.file.is_new for store in stores) == 1 and len(stores[0].history()) == 8
+    maker = next(store for store in stores if store.file.is_new)
+    other = next(store for store in stores if not store.file.is_new)
+    maker.file.remove() # others have it open
+    assert (tmp_path/'a.db').exists() and len(other.history()) == 8
+    for store in stores: store.close()
+
+def test_a_dispute_is_settled_once(tmp_path):
+    with Store(tmp_path/'a.db') as store:
+        items = make_form('facts').items(fact_rows(1))
+        store.begin('facts', {}, items, 0, dict(A=['f0']))
+        def settle(i):
+            try: store.decide('f0', 'label', ('supported', 'unsupported')[i % 2], 'So.', f'press-{i}')
+            except BadInput as e: return str(e)
+        told = together(6, settle)
+        decided, = store.decisions()
+        assert [t is None for t in told] == [('supported', 'unsupported')[i % 2] == decided['label'] for i in range(6)]
+
+FLOOD = """
+import socket, sys
+lines = []
+for i in range(200):
+    line = socket.create_connection(('127.0.0.1', int(sys.argv[1])), timeout=20)
+    try: line.sendall(sys.argv[2].encode())
+    except OSError: pass # it was turned away
+    lines.append(line)
+print('open', flush=True)
+sys.stdin.readline()
+"""
+
+@pytest.mark.parametrize('said', [
+    'GET /1/ HTTP/1.1\\r\\nX: ', 'POST /x HTTP/1.1\\r\\nContent-Length: 9\\r\\n\\r\\n',
+    'x\\r\\n\\r\\n'])
+def test_strangers_who_open_all_connections(tmp_path, said):
+    """With 128 files for the server: a page still comes, answers are saved, and the log stays small. Then thirty
+    browsers with six connections each are served as well."""
+    data, said = write(tmp_path/'rows.jsonl', fact_rows(50)), said.encode().decode('unicode_escape')
+    with Command('facts', data, '--store', tmp_path/'a.db', files=128) as command:
+        port = httpx.URL(command.urls['A']).port
+        flood = subprocess.Popen([sys.executable, '-c', FLOOD, str(port), said], stdin=subprocess.PIPE, text=True,
+                                 stdout=subprocess.PIPE)
+        with flood:
+            assert flood.stdout.readline() == 'open\n'
+            with Person(command.urls['A']) as person:
+                for i in range(5): assert person.send('label=supported').status_code == 200
+                assert person.item == 'f5'
+            flood.stdin.write('\n')
+        with Person(command.urls['A']) as person:
+            cookies = dict(person.http.cookies)
+            browsers = [httpx.Client(cookies=cookies, timeout=60, verify=False, trust_env=False) for _ in range(180)]
+            def ask(browser):
+                try: return browser.get(person.base).status_code
+                except httpx.TransportError: return browser.get(person.base).status_code # as browsers do
+            answers, again = (together(30, lambda i: [ask(browsers[6*i + j]) for j in range(6)]) for _ in range(2))
+            for browser in browsers: browser.close()
+        assert answers == again == [[200]*6]*30
+        command.process.send_signal(signal.SIGTERM)
+        assert len(command.process.communicate(timeout=20)[1]) < 5000

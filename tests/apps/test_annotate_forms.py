@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from annotators import ROWS, Person, claim_rows, criteria_rows, fact_rows
 
-from factlib.apps.annotate import Store, overview, serve
+from factlib.apps.annotate import Store, overview, serve, sheet_rows
+from factlib.apps.annotate_forms import make_form, read_rows
 from factlib.core.records import BadInput, Example
 from factlib.evaluators.claims.base import ComponentResult, Fact
 from factlib.metaeval.labels import claim_set_agreement, claim_units, consensus, read_annotations
@@ -213,3 +214,27 @@ def test_exports_again_and_beside_what_is_not_ours(tmp_path):
         (tmp_path/'out'/'answers.jsonl').write_text('mine')
         with pytest.raises(BadInput, match='answers.jsonl'): served.store.export(tmp_path/'out')
         assert (tmp_path/'out'/'answers.jsonl').read_text() == 'mine'
+
+@pytest.mark.parametrize('form, change, said', [
+    ('claims', dict(claims='Fox'), "'claims' that are no list"), ('claims', dict(claims=dict(text='Fox')), 'no list'),
+    ('claims', dict(claims=7), 'no list'), ('claims', dict(claims=True), 'no list'),
+    ('claims', dict(claims=''), 'no list'),
+    ('claims', dict(claims=['Fox', 7]), 'a claim that is no text'), ('claims', dict(claims=[['Fox']]), 'no text'),
+    ('claims', dict(history='Fox'), "'history' that is no list"), ('claims', dict(history=[7]), 'no list'),
+    ('claims', dict(history=dict(text='Fox')), 'no list'), ('claims', dict(training=['verified']), "'training'"),
+    ('facts', dict(training=2.5), "'training'"), ('compare', dict(texts=['Fox', 'Hen']), "no 'texts'"),
+    ('compare', dict(bases='Fox'), "'bases'"), ('criteria', dict(questions='Fox'), "no 'questions'"),
+    ('criteria', dict(questions=['Fox']), "no 'questions'")])
+def test_a_field_of_another_shape_is_one_sentence(form, change, said):
+    row, = ROWS[form](1)
+    with pytest.raises(BadInput, match=said) as told: make_form(form).items(read_rows([row | change]))
+    assert '\n' not in str(told.value) and 'Row 1' in str(told.value) and len(str(told.value)) < 250
+
+def test_turns_and_sheets_of_another_shape():
+    flat = dict(id='1', claim='Fox', turn='t', text='Fox ran.', conversation='c')
+    with pytest.raises(BadInput, match="Row 2 has the 'turn'"):
+        make_form('claims').items(read_rows([flat, flat | dict(turn=['t'])]))
+    sheet = dict(id='1', annotator='A', second='Fox', questions=dict(a='So?'), answers={})
+    for wrong in (dict(answers=['yes']), dict(id=['1']), dict(annotator=7)):
+        with pytest.raises(BadInput, match='Row 1 of the sheets'): sheet_rows([sheet | wrong])
+    assert sheet_rows([sheet], [dict(id=['1'], group='g')])[1] == dict(A=['1'])

@@ -32,16 +32,18 @@ HOSTILE = ('</textarea></title></script><script>alert(1)</script><img src=x oner
 class Visitor:
     "The owner, as a browser without a script."
     def __init__(self, server):
-        self.http = httpx.Client(base_url=f'http://127.0.0.1:{server.access.port}', follow_redirects=True, timeout=60)
+        self.root = server.access.path.rstrip('/')
+        self.http = httpx.Client(base_url=server.address.split('?')[0], follow_redirects=True, timeout=60)
         self.http.get(server.address)
         self.key = server.access.form_key
-    def get(self, path): return self.http.get(path)
+    def get(self, path): return self.http.get(path.removeprefix(self.root))
     def post(self, path, files=None, **form):
-        answered = self.http.post(path, data=form | dict(form_key=self.key), files=files, follow_redirects=False)
+        answered = self.http.post(path.removeprefix(self.root), data=form | dict(form_key=self.key), files=files,
+                                  follow_redirects=False)
         # httpx would keep the form's content type
         return self.get(answered.headers['location']) if answered.is_redirect else answered
     def paste(self, text=STORY, name='A <story>'):
-        self.here = self.post('/texts/paste', text=text, name=name).url.path
+        self.here = self.post('/texts/paste', text=text, name=name).url.path.removeprefix(self.root)
         return self.here
     def wait(self, seconds=60):
         "Until no job is under way."
@@ -112,7 +114,7 @@ def test_nothing_is_asked_twice(tmp_path):
         v.do('graph', how='model', samples=3, tau=2, count='samples')
         asked = len(v.model.requests)
         with_answers = v.post(f'{v.here}/graph', how='model', samples=3, tau=2, count='samples')
-        assert with_answers.url.path == v.here and len(v.model.requests) == asked
+        assert with_answers.url.path == v.root + v.here and len(v.model.requests) == asked
         v.wait()
         more = v.post(f'{v.here}/graph', how='model', samples=4, tau=2, count='samples').text
         assert 'of these answered already</th><td class="number">6' in more
@@ -219,6 +221,7 @@ def process(store, base_url):
         key = re.search(r'name="form_key" value="(\w+)"', http.get(address).text)[1]
         visitor = Visitor.__new__(Visitor)
         visitor.http, visitor.key, visitor.process = http, key, running
+        visitor.root = httpx.URL(address).path.rstrip('/')
         yield visitor
     finally:
         running.kill()
@@ -278,7 +281,7 @@ def test_three_megabytes_with_markup(tmp_path):
     assert len(text.encode()) > 3_000_000
     with visit(tmp_path) as v:
         shown = v.post('/texts/file', files=dict(file=('</title><script>.txt', text.encode())))
-        assert shown.status_code == 200 and shown.url.path.startswith('/texts/')
+        assert shown.status_code == 200 and shown.url.path.startswith(f'{v.root}/texts/')
         assert '<script>alert' not in shown.text and '<img src=x' not in shown.text and '\x00' not in shown.text
         assert '␀␛[31m' in shown.text and '{{ 7*7 }}' in shown.text
         assert len(shown.content) < 1_500_000 # one scene, and the beginnings of the others
@@ -414,7 +417,7 @@ def test_films_by_path(tmp_path):
             visitor = Visitor(server)
             start = visitor.get('/').text
             assert start.count('Road_2001') >= 1 and 'Road_2002' in start
-            text = visitor.get(re.search(r'href="(/texts/\w+)"[^>]*>[^<]*(?:<[^>]+>)*Road_2001', start)[1]).text
+            text = visitor.get(re.search(r'href="(/\w+/texts/\w+)"[^>]*>[^<]*(?:<[^>]+>)*Road_2001', start)[1]).text
             assert 'A bend in 2001.' in text
             told.append(text.count('written by people, from the file'))
     assert told[0] == told[1] > 0

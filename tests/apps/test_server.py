@@ -1,17 +1,21 @@
 """The server lets its owner in and nobody else: token, cookie, Host, origin, key of forms; and what a request brings
 arrives as it was."""
+import os
+import resource
+import shutil
 import socket
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import httpx
 import psutil
 import pytest
 
-from factlib.apps.server import HEADERS, MOST_BYTES, Response, Route, Server, download, go_to
+from factlib.apps.server import HEADERS, MOST_BYTES, Access, Response, Route, Server, TerminalLog, download, go_to
 from factlib.core.records import BadInput
 
 CHANGES = []
@@ -46,7 +50,7 @@ def server():
 
 @pytest.fixture
 def stranger(server):
-    with httpx.Client(base_url=f'http://127.0.0.1:{server.access.port}') as client: yield client
+    with httpx.Client(base_url=server.address.split('?')[0]) as client: yield client
 
 @pytest.fixture
 def owner(server, stranger):
@@ -64,7 +68,8 @@ def test_token_then_cookie(server, stranger):
     assert stranger.get('/').status_code == 200
 
 def test_a_wrong_or_foreign_cookie_is_none(server, stranger):
-    for name, value in ((server.access.cookie, 'x'), ('factlib-1', server.access.token),
+    for name, value in ((server.access.cookie, 'x'), (server.access.cookie, server.access.token),
+                        ('factlib-1', server.access.open_session()),
                         (server.access.cookie, '\xe9'.encode('latin1').decode('latin1'))):
         assert stranger.get('/', headers={'Cookie': f'{name}={value}'.encode('latin1')}).status_code == 403
 
@@ -87,7 +92,8 @@ def test_forms_bring_their_key(server, owner):
         assert owner.post('/change', data=form | dict(what='no')).status_code == 403
     # addresses are logged and shared
     assert owner.post('/change?form_key=' + server.access.form_key, data=dict(what='no')).status_code == 403
-    assert owner.post('/change', data=dict(what='yes', form_key=server.access.form_key)).headers['location'] == '/'
+    done = owner.post('/change', data=dict(what='yes', form_key=server.access.form_key))
+    assert done.headers['location'] == server.access.path
     assert owner.post('/change', data=dict(what='header'),
                       headers={'X-Form-Key': server.access.form_key}).status_code == 303
     assert CHANGES == ['yes', 'header']
@@ -151,7 +157,8 @@ def test_an_upload_of_three_megabytes(server, owner):
 
 def test_too_large_a_request_is_cut_off(server, owner):
     with socket.create_connection(('127.0.0.1', server.access.port)) as line:
-        lines = ['POST /size HTTP/1.1', f'Host: 127.0.0.1:{server.access.port}', f'Content-Length: {MOST_BYTES + 1}']
+        lines = [f'POST {server.access.path}size HTTP/1.1',
+                 f'Host: 127.0.0.1:{server.access.port}', f'Content-Length: {MOST_BYTES + 1}']
         line.sendall('\r\n'.join([*lines, '', '']).encode())
         line.settimeout(5)
         assert b' 4' in line.recv(100)[:12] # before it was sent
@@ -183,7 +190,7 @@ def test_it_is_not_reached_from_other_addresses(server):
 def test_two_servers_have_two_cookies():
     with Server(ROUTES) as one, Server(ROUTES) as other, httpx.Client() as browser:
         for server in (one, other): browser.get(server.address)
-        assert all(browser.get(f'http://127.0.0.1:{s.access.port}/').status_code == 200 for s in (one, other))
+        assert all(browser.get(s.address.split('?')[0]).status_code == 200 for s in (one, other))
     before = threading.active_count()
     assert not [t for t in threading.enumerate() if t.name == 'factlib-pages' and not t.is_alive()] and before
 
@@ -238,7 +245,7 @@ def test_bodies_of_strangers_are_not_read(server):
     "Before, 20 connections without a cookie, of 60 MB each, took 1.2 GB."
     huge, rss = b'x'*60_000_000, lambda: psutil.Process().memory_info().rss
     ours = f'Host: 127.0.0.1:{server.access.port}'
-    ways = [[f'{method} /change HTTP/1.1', host, 'Content-Length: 60000000']
+    ways = [[f'{method} {server.access.path}change HTTP/1.1', host, 'Content-Length: 60000000']
             for method in ('POST', 'GET') for host in (ours, 'Host: evil.example')]
     begun = most = rss()
     with ThreadPoolExecutor(20) as threads:
@@ -251,9 +258,83 @@ def test_slow_senders_are_cut(monkeypatch):
     "Before, a body was waited for without end. Who has the cookie is cut as well."
     monkeypatch.setattr('factlib.apps.server._SLOW', .5)
     with Server(ROUTES) as quick:
-        lines = ['POST /change HTTP/1.1', f'Host: 127.0.0.1:{quick.access.port}',
-                 f'Cookie: {quick.access.cookie}={quick.access.token}', 'Content-Length: 50']
+        lines = [f'POST {quick.access.path}change HTTP/1.1', f'Host: 127.0.0.1:{quick.access.port}',
+                 f'Cookie: {quick.access.cookie}={quick.access.open_session()}', 'Content-Length: 50']
         assert sent(quick, lines, b'what=') == ''
         with socket.create_connection(('127.0.0.1', quick.access.port)) as silent:
             silent.settimeout(20)
             assert silent.recv(100) == b''
+
+# Sessions
+
+def test_a_session_is_no_token_and_ends(server, monkeypatch):
+    "Its cookie goes to the pages of its own site alone, opens no other, and ends after a day without a request."
+    with httpx.Client(base_url=server.address.split('?')[0]) as one, Server(ROUTES) as other:
+        one.get(server.address)
+        session, = one.cookies.values()
+        cookie, = one.cookies.jar
+        assert session != server.access.token
+        assert cookie.path == server.access.path.rstrip('/') and len(cookie.path) > 16
+        for path in ('/', '/1/', '/1/x', other.access.path): # of another port
+            request = one.build_request('GET', f'http://127.0.0.1:{other.access.port}{path}')
+            assert 'cookie' not in request.headers
+        there = f'{other.access.cookie}={session}'
+        assert httpx.get(other.address.split('?')[0], headers=dict(Cookie=there)).status_code == 403
+        one.get(server.address)
+        assert list(one.cookies.values()) == [session] # the same browser goes on with its session
+        monkeypatch.setattr('factlib.apps.server._SESSION', 0.)
+        assert one.get('/').status_code == 403
+        monkeypatch.undo()
+        assert one.get('/').status_code == 403
+        assert one.get(server.address).status_code == 302 and one.get('/').status_code == 200
+
+def test_sessions_are_bounded():
+    access = Access()
+    kept = [access.open_session() for _ in range(1001)]
+    assert not access.is_session(kept[0]) and access.is_session(kept[1]) and access.is_session(kept[-1])
+
+def test_a_ticket_lets_one_browser_in_once(server, monkeypatch):
+    page = server.address.split('?')[0]
+    def enter(browser, ticket): return browser.get(page, params=dict(ticket=ticket)).status_code
+    with httpx.Client() as one, httpx.Client() as other:
+        ticket = server.access.open_ticket()
+        assert enter(other, 'x') == 403 and enter(one, ticket) == 302 and one.get(page).status_code == 200
+        assert enter(other, ticket) == 403 and other.get(page).status_code == 403
+        assert enter(one, ticket) == 302 # a notebook that is loaded again in the same browser
+        monkeypatch.setattr('factlib.apps.server._TICKET', -1.)
+        assert enter(other, server.access.open_ticket()) == 403
+
+@pytest.mark.skipif(not hasattr(os, 'geteuid') or os.geteuid() or not shutil.which('setpriv'), reason='needs accounts')
+@pytest.mark.parametrize('host', ['127.0.0.1', '::1'])
+def test_a_ticket_is_for_its_own_account(host):
+    with Server(ROUTES, host=host) as server:
+        ticket = server.access.open_ticket()
+        code = ('import http.client, sys; line = http.client.HTTPConnection(sys.argv[1], int(sys.argv[2])); '
+                'line.request("GET", sys.argv[3]); print(line.getresponse().status)')
+        ask = [sys._base_executable, '-c', code, host, str(server.access.port), f'{server.access.path}?ticket={ticket}']
+        other = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups', '/usr/bin/python3', *ask[1:]]
+        assert subprocess.run(other, capture_output=True, text=True).stdout == '403\n'
+        assert subprocess.run(ask, capture_output=True, text=True).stdout == '302\n'
+
+def test_a_log_is_bounded(capsys):
+    log = TerminalLog(3)
+    for i in range(1000): log(f'Line {i}.')
+    assert capsys.readouterr().err.splitlines() == ['Line 0.', 'Line 1.', 'Line 2.',
+                                                    'More lines of this minute are left out.']
+
+def test_no_open_files_are_waited_for(server, owner, capfd):
+    "Something else in the process has them all: said once a second, and then it goes on."
+    before, held = resource.getrlimit(resource.RLIMIT_NOFILE), []
+    line = socket.socket()
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir('/dev/fd')) + 20, before[1]))
+        with suppress(OSError):
+            while True: held.append(open(os.devnull))
+        line.connect(('127.0.0.1', server.access.port))
+        time.sleep(.3)
+    finally:
+        for file in held: file.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        line.close()
+    assert owner.get('/', timeout=20).status_code == 200
+    assert 0 < capfd.readouterr().err.count('can\'t be taken') < 5

@@ -1,11 +1,13 @@
 "The store survives its process, two clicks at once, and what people do to files by hand."
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
 from factlib.apps.store import Store, changing
+from factlib.core.ownership import replacing
 from factlib.core.records import BadInput
 
 def test_whatever_json_holds_comes_back(tmp_path):
@@ -56,3 +58,24 @@ def test_damaged_files_are_named(tmp_path):
 def test_a_folder_that_is_none(tmp_path):
     (tmp_path/'file').write_text('x')
     with pytest.raises(BadInput, match='name another one'): Store(tmp_path/'file'/'inside')
+
+def test_it_is_its_owners_alone(tmp_path, recwarn):
+    "Whatever the umask; a folder that others could open is closed, and that is said; with --force it stays."
+    before = os.umask(0)
+    try:
+        with Store(tmp_path/'a'/'b') as store:
+            store.write('texts/x/about.json', 1)
+            store.write_text('texts/x/text.txt', 'SECRET')
+        found = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path/'a').rglob('*')}
+        assert found == {'b': 0o700, '.lock': 0o600, 'texts': 0o700, 'x': 0o700, 'about.json': 0o600, 'text.txt': 0o600}
+        assert not recwarn
+        (tmp_path/'a'/'b').chmod(0o755)
+        with Store(tmp_path/'a'/'b') as store: assert store.read('texts/x/about.json') == 1
+        said, = [str(w.message) for w in recwarn]
+        assert '0755' in said and (tmp_path/'a'/'b').stat().st_mode & 0o777 == 0o700
+        (tmp_path/'mine').mkdir(mode=0o755)
+        (tmp_path/'mine'/'notes.txt').write_text('mine')
+        with replacing(), Store(tmp_path/'mine') as store: store.write('a.json', 1)
+        assert (tmp_path/'mine').stat().st_mode & 0o777 == 0o755
+        assert (tmp_path/'mine'/'a.json').stat().st_mode & 0o777 == 0o600
+    finally: os.umask(before)

@@ -15,7 +15,7 @@ from ...core.files import whole_characters
 from ...core.folders import whole_folder
 from ...core.records import BadInput, signature
 from .base import CATEGORIES, Entailment, Scored
-from ..pretrained import Pretrained, checked_limit
+from ..pretrained import Pretrained, checked_limit, split_revision
 
 # %% ../../../nbs/evaluators/entailment/models.ipynb #models-labels
 _NAMES = dict(entailment='entailment entail entails aligned supported supports consistent',
@@ -60,7 +60,7 @@ def _batch_order(premises, hypotheses, total): # total: premises x hypotheses, t
 class TransformersEntailment(Entailment):
     "A classifier of pairs, loaded by `transformers` when this is made. Needs `pip install 'factlib[nli]'`."
     def __init__(self,
-        model:str, # Name on the Hugging Face hub, or a folder
+        model:str, # Name on the Hugging Face hub, also as NAME@REVISION, or a folder
         revision:str|None=None, # Commit, tag or branch on the hub; None: the newest
         device:str|None=None, # Such as 'cpu' or 'cuda:0'; None: a GPU if there is one
         batch:int=32, # So many pairs at a time
@@ -153,7 +153,11 @@ def _empty(backbone):
     "A classifier of three outputs without weights, and its tokenizer."
     from transformers import AutoConfig, AutoTokenizer, RobertaForSequenceClassification
     names = dict(id2label=dict(enumerate(_OUTPUTS)), label2id={name: i for i, name in enumerate(_OUTPUTS)})
-    try: config, tokenizer = AutoConfig.from_pretrained(backbone, **names), AutoTokenizer.from_pretrained(backbone)
+    name, revision = split_revision(backbone)
+    try:
+        config = AutoConfig.from_pretrained(name, revision=revision or 'main', **names)
+        commit = getattr(config, '_commit_hash', None) or revision or 'main' # the tokenizer of the same one
+        tokenizer = AutoTokenizer.from_pretrained(name, revision=commit)
     except (OSError, ValueError) as e:
         raise BadInput(f'There is no model {str(backbone)!r} to be had ({str(e).splitlines()[0]}).') from None
     return RobertaForSequenceClassification(config), tokenizer
