@@ -4972,6 +4972,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                   'factlib/llm/profile.py'),
                                      'factlib.llm.profile.Negotiation.raise_room': ( 'llm/profile.html#negotiation.raise_room',
                                                                                      'factlib/llm/profile.py'),
+                                     'factlib.llm.profile.Negotiation.refused_form': ( 'llm/profile.html#negotiation.refused_form',
+                                                                                       'factlib/llm/profile.py'),
                                      'factlib.llm.profile.Negotiation.try_lesson': ( 'llm/profile.html#negotiation.try_lesson',
                                                                                      'factlib/llm/profile.py'),
                                      'factlib.llm.profile.Negotiation.turn': ( 'llm/profile.html#negotiation.turn',

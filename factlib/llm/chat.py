@@ -20,7 +20,7 @@ from ..core.schemas import jsonschema, schema_validator
 from .cache import Cache, CacheWriter, default_cache, request_key, request_text
 from .gateway import gated_url, most_tokens, purse, this_life
 from .limits import Gate, wait_for
-from .profile import Learner, Negotiation, Profile, lesson
+from .profile import REFUSED, Learner, Negotiation, Profile, lesson
 from .reading import Cut, Readings, note_call
 from .replies import answer as without_reasoning, ending, json_values, looped, whole, why_absent
 from .transport import TRANSPORTS, Failure, request_json, transport_for
@@ -664,7 +664,10 @@ class _Exchange:
                             elif not self.may_be_slip(answer, reply): # kept with its place: who can't keep sends no more
                                 return await self.keep(answer, reply)
                             continue
-                    else: drawn = lesson(profile, self.request, body, answer)
+                    else:
+                        drawn = (lesson(profile, self.request, body, answer)
+                                 or negotiation.refused_form(body, answer))
+                        if drawn is REFUSED: self.last = answer # if it doesn't help, that was twice the same
                 begun = clock()
                 complaint = ('' if reply.text.strip() else 'empty') if came else _complaint(answer)
                 learnt = drawn and await negotiation.try_lesson(drawn, complaint or None, body)
