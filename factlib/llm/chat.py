@@ -561,7 +561,8 @@ class Chat:
         "The reply with its prompt's bytes; `too_long` if the server is known to have cut its prompt."
         text, usage = '\n'.join(m['content'] for m in request['messages'] if isinstance(m['content'], str)), reply.usage
         usage = replace(usage, prompt_bytes=len(text.encode('utf-8', 'replace')))
-        cut, marked = None, bool(answer.get('cut'))
+        cut, marked = None, reply.cached and bool(answer.get('cut'))
+        if marked: self._readings.was_cut(key, usage.prompt_tokens)
         if all(isinstance(m['content'], str) for m in request['messages']) and not (marked and self.mode == 'live'):
             stored = bool((answer.get('usage') or {}).get('stored_tokens'))
             limit = _count_of(request.get('max_tokens'))
