@@ -22,7 +22,7 @@ from .costs import used_tokens
 from .gateway import behind_gateway, gated_url, most_tokens, purse, this_life
 from .keys import Key
 from .limits import Gate, wait_for
-from .profile import Learner, Negotiation, Profile, lesson
+from .profile import REFUSED, Learner, Negotiation, Profile, lesson
 from .reading import Cut, Readings, note_call
 from .replies import answer as without_reasoning, ending, json_values, looped, whole, why_absent
 from .transport import TRANSPORTS, Failure, request_json, route, transport_for
@@ -559,7 +559,8 @@ class Chat:
         "The reply with its prompt's bytes; `too_long` if the server is known to have cut its prompt."
         text, usage = '\n'.join(m['content'] for m in request['messages'] if isinstance(m['content'], str)), reply.usage
         usage = replace(usage, prompt_bytes=len(text.encode('utf-8', 'replace')))
-        cut, marked = None, bool(answer.get('cut'))
+        cut, marked = None, reply.cached and bool(answer.get('cut'))
+        if marked: self._readings.was_cut(key, usage.prompt_tokens)
         if all(isinstance(m['content'], str) for m in request['messages']) and not (marked and self.mode == 'live'):
             stored = bool((answer.get('usage') or {}).get('stored_tokens'))
             limit = _count_of(request.get('max_tokens'))
@@ -662,7 +663,10 @@ class _Exchange:
                             elif not self.may_be_slip(answer, reply): # kept with its place: who can't keep sends no more
                                 return await self.keep(answer, reply)
                             continue
-                    else: drawn = lesson(profile, self.request, body, answer)
+                    else:
+                        drawn = (lesson(profile, self.request, body, answer)
+                                 or negotiation.refused_form(body, answer))
+                        if drawn is REFUSED: self.last = answer # if it doesn't help, that was twice the same
                 begun = clock()
                 complaint = ('' if reply.text.strip() else 'empty') if came else _complaint(answer)
                 learnt = drawn and await negotiation.try_lesson(drawn, complaint or None, body)

@@ -99,6 +99,7 @@ def _is_tie(tied, shorter, near, atop, rounded):
     if len(sizes) < 2: return False
     tokens, spread = tied[0].tokens, sizes[-1]/sizes[0]
     usual = median(shorter) if shorter else None
+    if not usual and sizes[-1]/tokens < .8*_natural(tied[0].script) and spread < 2: return False # quite usual
     if rounded > 8: return spread > 1.15*tokens/max(tokens - rounded, 1) and atop
     by_chance = near/(.1*tokens) # so many readings have a given count
     piled = len(sizes) >= 3 + 5*by_chance and spread > 1.3
@@ -199,6 +200,7 @@ class Readings:
         self.caps: dict[int, int] = {}
         self._beginnings, self._most, self._looked = set(), {}, 0
         self._told: set[str] = set() # the cuts that `news` gave
+        self._before: dict[str, int] = {} # tokens that were read of prompts that were known to be cut in earlier runs
 
     @property
     def context(self)->int|None: # None: no prompt was cut, as far as is known
@@ -223,9 +225,16 @@ class Readings:
         before, self._is_new = self._most.get(limit, 0), True
         self._most[limit] = max(before, tokens)
         odd = r.tokens >= .93*before or r.letters > 5*r.tokens or self.caps
-        if known is not None or odd and len(self.readings) > 1.1*self._looked: self.look() # a new count: it was cut
+        if known is not None or key in self._before or odd and len(self.readings) > 1.1*self._looked: self.look() # a new count: it was cut
         elif tokens in (self.known, *self.caps.values()): self.cuts[key] = Cut(tokens, r.size, None, tokens)
         return self.cuts.get(key)
+
+    def was_cut(self,
+        key:str, # Of the request
+        tokens:int, # That the server read of it
+    )->None:
+        "Take down that a prompt was cut in an earlier run. It is cut still if the server reads no more of it now."
+        self._before[key] = tokens
 
     def _shared(self, text):
         "Characters of the beginning that an earlier prompt may have had as well. This one's are entered."
@@ -242,6 +251,10 @@ class Readings:
         if not self._is_new: return
         self._looked, self._is_new = len(self.readings), False
         self.cuts, self.caps = cut_prompts(list(self.readings.values()), self.known)
+        for key, tokens in self._before.items():
+            r = self.readings.get(key)
+            if r is not None and key not in self.cuts and r.tokens <= tokens:
+                self.cuts[key] = Cut(r.tokens, r.size, None, r.tokens)
 
     def news(self)->set: # Of keys
         "Give the prompts that are known to be cut and were not when this was last asked."

@@ -9,6 +9,7 @@ __all__ = ['KINDS', 'answer', 'looped', 'whole', 'json_values', 'on_scale', 'end
 # %% ../../nbs/llm/replies.ipynb #replies-imports
 import json, math, re
 from collections import Counter
+from string import ascii_letters
 from typing import NamedTuple
 
 from ..core.checks import check_choice
@@ -66,6 +67,7 @@ def whole(
 
 # %% ../../nbs/llm/replies.ipynb #replies-json-signs
 _OR = re.compile(r'[^\w\n]*(?:or|and|[/|,])[^\w\n]*') # "1 or 2" is no answer, it repeats the question
+_LONGEST_OR = 60 # characters
 _OPENING, _DECODER = re.compile(r'[{\[]'), json.JSONDecoder()
 
 # %% ../../nbs/llm/replies.ipynb #replies-json
@@ -75,14 +77,17 @@ def json_values(
 )->list: # The last one first: what a judge quotes comes before its own answer
     "The JSON objects and lists in a reply, if any. Numbers, strings and `null` alone do not count."
     values, at, end, tries, misfits = {}, 0, 0, 0, 0
-    while tries < 500 and misfits < 10_000 and (start := _OPENING.search(text, at)):
+    left = 10_000_000 # characters that may be read in vain: else a long reply that breaks off is read 500 times
+    while tries < 500 and misfits < 10_000 and left > 0 and (start := _OPENING.search(text, at)):
         try: value, at = _DECODER.raw_decode(text, start.start())
-        except (ValueError, RecursionError): at, tries = start.end(), tries + 1
+        except (ValueError, RecursionError) as e:
+            at, tries = start.end(), tries + 1
+            left -= getattr(e, 'pos', len(text)) - start.start()
         else:
             if fits and not fits(value):
                 misfits += 1 # a text of ten megabytes has half a million: no answer, but a minute of work
                 continue
-            if values and _OR.fullmatch(text, end, start.start()): return []
+            if values and start.start() - end <= _LONGEST_OR and _OR.fullmatch(text, end, start.start()): return []
             values.pop(written := text[start.start():at], None)
             values[written], end = value, at
     return [whole(value) for value in reversed(values.values())]
@@ -90,13 +95,14 @@ def json_values(
 # %% ../../nbs/llm/replies.ipynb #replies-is-json
 def _is_json(text):
     "Is the whole answer JSON, with or without a fence?"
-    fenced = re.fullmatch(r'```[a-zA-Z]*\s*(.*?)\s*```', text.strip(), re.DOTALL)
-    try: return isinstance(json.loads(fenced[1] if fenced else text), (dict, list))
+    text = text.strip()
+    if text.startswith('```') and text.endswith('```'): text = text[3:-3].lstrip(ascii_letters)
+    try: return isinstance(json.loads(text), (dict, list))
     except (ValueError, RecursionError): return False
 
 # %% ../../nbs/llm/replies.ipynb #replies-number
 _FRACTIONS = {'½': .5, '¼': .25, '¾': .75}
-_NUMBER = r'[-−]?\d{1,30}(?:[.,]\d{1,30})?(?:[^\S\n]?[½¼¾]|[^\S\n]+[123]/[24](?!\d))?|[-−]?[½¼¾]'
+_NUMBER = r'[-−]?\d{1,30}(?:[.,]\d{1,30})?(?:[^\S\n]?[½¼¾]|[^\S\n]++[123]/[24](?!\d))?|[-−]?[½¼¾]'
 
 def _to_float(written):
     "A number as people write it: decimal comma, real minus sign, ½ or 1/2 behind it, digits of any script."
@@ -119,7 +125,7 @@ def on_scale(
     return float(x)
 
 # %% ../../nbs/llm/replies.ipynb #replies-written
-_GAP = r'[^\S\n]*' # spaces within a line
+_GAP = r'[^\S\n]*+' # spaces within a line
 _NO_SCORE = rf'(?!{_GAP}(?:issues?|typos?|errors?|problems?|mistakes?)\b)'
 _BEHIND = (rf'(?:/|out of|of){_GAP}\d[\d.]*|(?:(?:to|or){_GAP}|[-–—])\d[\d.,]*'
            rf'|[-–—]{_GAP}\d[\d.,]*(?={_GAP}(?:$|\n))')
@@ -152,8 +158,8 @@ def _label(metric, form):
     if form == 'line': return _line_label(metric)
     final = form == 'final'
     before = r'\bfinal\b[\s*_]*+(?:(?:score|rating)[\s*_]*+)?(?:for[\s*_]*+)?' if final else ''
-    word = r'["\'*_`]*+(?:[\s_-]*(?:score|rating|grade)(?![^\W_]))?["\'*_`]*+' # "Fluency score"
-    note = r'(?:[^\S\n]*\([^)\n]{0,60}\))?["\'*_`]*+'                          # "(1 to 5)"
+    word = r'["\'*_`]*+(?:[\s_-]*+(?:score|rating|grade)(?![^\W_]))?["\'*_`]*+' # "Fluency score"
+    note = r'(?:[^\S\n]*+\([^)\n]{0,60}\))?["\'*_`]*+'                          # "(1 to 5)"
     separator = r'[\s*_`"\']*+(?::|：|=|\||>|->|→|–|—|-(?=[\s*])|\bis\b|\bof\b)' + ('?' if final else '')
     pattern = rf'{before}{_name(metric)}{word}{note}{separator}[\s*_`"\'\[(|>:]*+{_WRITTEN}'
     return re.compile(pattern, re.IGNORECASE)
@@ -161,9 +167,9 @@ def _label(metric, form):
 # %% ../../nbs/llm/replies.ipynb #replies-bare
 _NOTE = r'(?:\([^)\n]{0,20}\))?'
 _BARE = [re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in (
-    rf'(?:\[result\][\s*:(]*+|\\boxed\{{|<score>\s*){_WRITTEN}',
-    rf'\b(?:final|overall)[\s*_]*(?:score|rating|grade|answer)[\s*_]*{_NOTE}[\s*_]*+[:=][\s*_\[(]*+{_WRITTEN}',
-    rf'\b(?:score|rating|grade)[\s*_]*{_NOTE}[\s*_]*+(?::|=|\bis\b)[\s*_\[(]*+{_WRITTEN}',
+    rf'(?:\[result\][\s*:(]*+|\\boxed\{{|<score>\s*+){_WRITTEN}',
+    rf'\b(?:final|overall)[\s*_]*+(?:score|rating|grade|answer)[\s*_]*+{_NOTE}[\s*_]*+[:=][\s*_\[(]*+{_WRITTEN}',
+    rf'\b(?:score|rating|grade)[\s*_]*+{_NOTE}[\s*_]*+(?::|=|\bis\b)[\s*_\[(]*+{_WRITTEN}',
     rf'(?:\A|\n)[^\S\n]*+[*_\["(]*+{_WRITTEN}[*_\])".]*+\s*\Z', # alone on the last line
     rf'\A[*_\["(]*+{_WRITTEN}[*_\])".]*+[^\S\n]*$')]             # alone on the first line
 
@@ -174,19 +180,20 @@ _WORD_BEFORE = re.compile(r'([^\W\d_]+)[^\S\n]+[*_"\'`]*\Z')
 def _own(match, text):
     "Does the matched name stand for itself, and is its number a score?"
     name, final = match.start('name'), match.group().lower().startswith('final')
-    before = _WORD_BEFORE.search(text, max(0, text.rfind('\n', 0, name) + 1, name - 60), name)
+    before = _WORD_BEFORE.search(text, max(0, text.rfind('\n', max(0, name - 60), name) + 1, name - 60), name)
     if before and before[1].lower() not in _HARMLESS and not final: return False
     line = text[match.end():match.end() + 2000].partition('\n')[0]
     counts_points = match['number'] == '1' and line.startswith(('.', ')')) and re.search(r'(?<!\d)2[.)]\s', line)
     return not counts_points
 
 # %% ../../nbs/llm/replies.ipynb #replies-line-before
-_BEHIND_LABEL = re.compile(r'[^\S\n]*(?:[-*•]|\d{1,3}[.)])?[\s*_]*\[[^\]\n]{1,60}\][^\n]*')
-_LINE_START = re.compile(r'[^\S\n]*(?:[-*•#]+|\d{1,3}[.)])?[\s*_#\[(]*')
+_BEHIND_LABEL = re.compile(r'[^\S\n]*+(?:[-*•]|\d{1,3}[.)])?[\s*_]*+\[[^\]\n]{1,60}\][^\n]*')
+_LINE_START = re.compile(r'[^\S\n]*+(?:[-*•#]++|\d{1,3}[.)])?[\s*_#\[(]*+')
 
 def _line_before(match, text):
     "What stands before the match on its line, as far as it matters."
-    return text[max(text.rfind('\n', 0, match.start()) + 1, match.start() - 300):match.start()]
+    start = max(0, match.start() - 300)
+    return text[max(text.rfind('\n', start, match.start()) + 1, start):match.start()]
 
 # %% ../../nbs/llm/replies.ipynb #replies-quoted
 _PAIRS = dict(zip('“„«‘', '”“»’'))
@@ -375,7 +382,7 @@ _LABELS = r'(?:verdict|answer|label|result|judge?ment|decision|category|conclusi
 _EXPLICIT = re.compile(
     rf'(?:\[result\][\s:]*+|\\boxed\{{|<{_LABELS}>|\b{_LABELS}["\'*_`]*+[^\S\n]*+[:=]'
     rf'|^[#*_ \t]*+{_LABELS}[*_]*+[^\S\n]*+$)[\s"\'*_`(\[]*+(?:option[^\S\n]+)?', re.IGNORECASE | re.MULTILINE)
-_IMPLICIT = re.compile(rf'\b{_LABELS}[^\S\n]+is[\s"\'*_`(\[]*+', re.IGNORECASE)
+_IMPLICIT = re.compile(rf'\b{_LABELS}[^\S\n]++is[\s"\'*_`(\[]*+', re.IGNORECASE)
 _NOT = re.compile(r"(?:\b(?:not|never|no|neither|hardly)|n['’]t)[\s\"'*_`]+(?:\w+ly\s+)?\Z", re.IGNORECASE)
 
 # %% ../../nbs/llm/replies.ipynb #replies-options
@@ -406,15 +413,18 @@ def _at_start(rest, places):
     return '' if several else first
 
 # %% ../../nbs/llm/replies.ipynb #replies-last-label
+_MOST_PLACES = 1000 # a reply with more labels or options chooses nothing
+
 def _behind(labels, said, options):
     "The option behind the last label that has one, or None."
-    for label in reversed(labels):
+    for label in reversed(labels[-_MOST_PLACES:]):
         option = _behind_label(said[label.end():label.end() + 400], options)
         if option is not None: return option or None
 
 def _named(said, options):
     "The only option that is named without a \"not\" before it, `off_menu` if it is not the only one, else None."
     places = _options_at(said, options)
+    if len(places) > _MOST_PLACES: return Absence.off_menu
     if any(_NOT.search(said[max(0, start - 40):start]) for start, _ in places): return Absence.off_menu
     names = {option for _, option in places}
     if len(names) == 1: return names.pop()
@@ -440,7 +450,6 @@ def verdict(
     return chosen or why_absent(text, finish_reason)
 
 # %% ../../nbs/llm/replies.ipynb #replies-marks
-_FENCE = re.compile(r'```[a-zA-Z]*\s*\n?(.*?)```', re.DOTALL)
 _MARK = re.compile(r'^[^\S\n]*(?:[-*•–][^\S\n]+|\(?\d{1,4}[.):](?!\d)[^\S\n]*|\(?[a-z][.)][^\S\n]+)(?=\S)')
 _ITEM_NAMES = ('claim', 'fact', 'event', 'text', 'statement', 'item')
 
@@ -461,10 +470,10 @@ def _marked_items(lines):
     texts, is_open = [], False
     for line in lines:
         mark = _MARK.match(line)
-        if mark: texts.append(line[mark.end():].strip())
-        elif is_open and line.strip(): texts[-1] += ' ' + line.strip()
+        if mark: texts.append([line[mark.end():].strip()])
+        elif is_open and line.strip(): texts[-1].append(line.strip())
         is_open = bool(texts) and bool(line.strip()) and (is_open or bool(mark))
-    return texts
+    return [' '.join(parts) for parts in texts]
 
 # %% ../../nbs/llm/replies.ipynb #replies-items
 def items(
@@ -472,8 +481,8 @@ def items(
 )->list: # Strings in order, without marks; empty if there is no list
     "The items of a list: JSON, numbered or bulleted. Text before the first item and after a blank line is no part."
     said = answer(text) if isinstance(text, str) else ''
-    lines, fenced = said.split('\n'), _FENCE.search(said)
-    may_be_json = _is_json(said) or fenced and json_values(fenced[0]) or not any(map(_MARK.match, lines))
+    lines, fenced = said.split('\n'), said.split('```', 2)[1:] # the first fenced block, if it is closed
+    may_be_json = _is_json(said) or len(fenced) == 2 and json_values(fenced[0]) or not any(map(_MARK.match, lines))
     values = _json_items(said) if may_be_json else None
     return _marked_items(lines) if values is None else values
 
@@ -486,7 +495,7 @@ class Issue(NamedTuple):
 
 _HEADING = re.compile(r'^\W*(?:\d+\W*)?([A-Za-z]+)[\s*_]+(?:issues|problems|errors)\b', re.IGNORECASE)
 _ISSUE = re.compile(r'(?:^|(?<=\s))[-*•][^\S\n]+[*_`]*\[([A-Za-z][A-Za-z /&-]{1,40})\][*_`:]*')
-_END = re.compile(r'\bfinal\b[\s*_]*\w*[\s*_]*\bscore', re.IGNORECASE)
+_END = re.compile(r'\bfinal\b[\s*_]*+(?:(?!score)[^\W_]\w*+[\s*_]*+)?\bscore', re.IGNORECASE)
 
 # %% ../../nbs/llm/replies.ipynb #replies-issues
 def issues(
@@ -512,7 +521,7 @@ KINDS = ('loop', 'thinking', 'list', 'half', 'echo', 'no_task', 'unnamed', 'othe
 # "FINAL score: (between 1 and 5)": a score's label with the scale behind it, or with nothing
 _ECHO = re.compile(r'\bfinal\b[^\n]{0,40}\bscore\b[^\n\d]{0,6}(?:\(|\[|<|1\s*(?:-|–|to)\s*5|$)|between 1 and 5',
                    re.IGNORECASE | re.MULTILINE)
-_NO_TASK = re.compile(r'(?:please|could you|kindly)\W+(?:\w+\W+){0,3}?(?:provide|share|paste|send|give)\b',
+_NO_TASK = re.compile(r'(?:please|could you|kindly)\W++(?:\w++\W++){0,3}?(?:provide|share|paste|send|give)\b',
                       re.IGNORECASE)
 _ITEM = re.compile(r'(?:^|\s)[-*•][^\S\n]+\S', re.MULTILINE)
 _UNNAMED = re.compile(r'\b(?:rating|score)\b[^\n\w]{0,6}\d', re.IGNORECASE)
