@@ -145,11 +145,11 @@ def _whole_size(column):
 
 def need_cells(
     n:int, # Number of cells
-    path:str|Path, # Of their file
+    what:str, # Begins the message, such as a file's name in quotation marks
 )->None:
     "Require at most `MOST_CELLS` cells."
     if n > MOST_CELLS:
-        raise BadInput(f'{str(path)!r} holds {n:,} cells, and at most {MOST_CELLS:,} are read at once: split it into '
+        raise BadInput(f'{what} holds {n:,} cells, and at most {MOST_CELLS:,} are read at once: split it into '
                        'several files, or leave rows or columns out.')
 
 def _need_small(path, columns, most):
@@ -166,7 +166,7 @@ def _need_small(path, columns, most):
         groups = [about.row_group(i) for i in range(about.num_row_groups)]
         parts = [group.column(i) for group in groups for i in range(group.num_columns)]
         parts = [part for part in parts if part.path_in_schema.split('.')[0] in wanted]
-        need_cells(max(sum(part.num_values for part in parts), about.num_rows*len(wanted)), path)
+        need_cells(max(sum(part.num_values for part in parts), about.num_rows*len(wanted)), repr(str(path)))
         if sum(part.total_uncompressed_size for part in parts) > most: raise too_large
         size = 0
         for batch in file.iter_batches(100, columns=columns):
