@@ -7,8 +7,8 @@ __all__ = ['MOST_TABLE', 'MOST_CELLS', 'MOST_DEPTH', 'shipped', 'data_home', 'in
            'printable', 'read_error', 'reading', 'need_cells', 'read_parquet', 'read_csv', 'long_cells',
            'escape_formula', 'unescape_formula', 'decoded', 'read_utf8', 'regular_bytes', 'read_regular', 'real_inside',
            'read_inside', 'text_files', 'read_text_file', 'need_json_size', 'parse_json', 'numbered_lines',
-           'json_lines', 'digest', 'whole_characters', 'whole_values', 'sync_to_disk', 'atomic_path', 'open_lock',
-           'write_atomic']
+           'json_lines', 'digest', 'whole_characters', 'whole_values', 'json_text', 'sync_to_disk', 'atomic_path',
+           'open_lock', 'write_atomic']
 
 # %% ../../nbs/core/files.ipynb #files-imports
 import csv, hashlib, json, math, os, re, secrets, stat, struct, zipfile, zlib
@@ -127,7 +127,7 @@ def reading(
 ):
     "Turn any error of the `with` block into a `BadInput` with the file's name and the reason; a `BadInput` stays."
     try: yield
-    except BadInput: raise
+    except (BadInput, ImportError): raise
     except Exception as e:
         raise BadInput(f"{str(path)!r} can't be read: {read_error(e)}.") from (None if _is_of_files(e) else e)
 
@@ -424,6 +424,17 @@ def whole_values(
     if isinstance(value, str): return value if value.isascii() else whole_characters(value)
     if isinstance(value, dict): return {whole_values(name): whole_values(own) for name, own in value.items()}
     return [whole_values(own) for own in value] if isinstance(value, list) else value
+
+def json_text(
+    value, # What JSON can hold
+    **options, # As `json.dumps` takes them
+)->str:
+    """Return a value as JSON for files and terminals: readable letters of all scripts, control characters and direction
+    marks as JSON escapes, a broken byte of a file's name as `\\xe9` in the text."""
+    def escaped(hit):
+        shown = _escape(hit[0])
+        return f'\\{shown}' if _HALVES.match(hit[0]) else f'\\u{ord(hit[0]):04x}'
+    return _UNSEEN.sub(escaped, json.dumps(value, ensure_ascii=False, **options))
 
 # %% ../../nbs/core/files.ipynb #files-temporary
 def _temporary(path):

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from .. import __version__
-from ..core.files import digest, whole_characters, write_atomic
+from ..core.files import digest, json_text, whole_characters, write_atomic
 from ..core.folders import MARK, Part, drop_failed, recover
 from ..core.ownership import check_exchange, check_ours, is_ours, made_files
 from ..core.records import BadInput, DataFrame, is_missing
@@ -62,7 +62,7 @@ def write_result(
     result:dict, # Is written to it
 )->None:
     "Write what a folder holds. After that it is finished."
-    write_atomic(folder/'result.json', json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False))
+    write_atomic(folder/'result.json', json_text(result, indent=1, allow_nan=False))
     (folder/MARK).unlink(missing_ok=True)
 
 def write_page(
