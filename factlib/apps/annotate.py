@@ -16,6 +16,7 @@ from .annotate_page import AnnotatorPages
 from .annotate_plan import Plan, assign, check_names, results_rows
 from .annotate_store import Store
 from .server import LOOPBACK, Server
+from ..core.files import reading
 from ..core.records import BadInput
 
 # %% ../../nbs/apps/annotate.ipynb #annotate-all
@@ -158,8 +159,9 @@ def serve(
     names, made = check_names(annotators), make_form(form, **options)
     draw: dict = {name: x for name, x in dict(n=n, by=by, judge=judge, questions=questions).items()
                   if x is not None and x != ''}
-    rows, own, population, said = _rows_of(form, data, draw, seed)
-    items = made.items(rows)
+    with reading(data if isinstance(data, (str, Path)) else 'The data'):
+        rows, own, population, said = _rows_of(form, data, draw, seed)
+        items = made.items(rows)
     whose, more = _plan(rows, items, own, names, plan, shared, quotas, seed)
     if own is not None: check_names(whose)
     told = {name: x for name, x in options.items() if isinstance(x, (str, int, float))} # a decomposer's claims are kept

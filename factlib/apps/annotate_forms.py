@@ -13,7 +13,8 @@ from typing import Callable, NamedTuple
 
 from .server import Refusal
 from ..core.checks import check_choice
-from ..core.files import digest, numbered_lines, parse_json, read_parquet, read_regular, shipped, whole_characters
+from ..core.files import digest, numbered_lines, parse_json, read_parquet, read_regular, reading, shipped
+from ..core.files import whole_characters
 from ..core.loop import run_sync
 from ..core.records import BadInput, is_missing
 
@@ -53,12 +54,10 @@ def _lines(path):
     "The rows of a file of JSON lines."
     try: text = read_regular(path, 2**30)
     except FileNotFoundError: raise BadInput(f'There is no file {str(path)!r}.') from None
-    except OSError as e: raise BadInput(f'{str(path)!r} can\'t be read: {e.strerror}.') from None
-    except ValueError as e: raise BadInput(f'{str(path)!r} can\'t be read: {e}.') from None
     rows = []
     for number, line in numbered_lines(text):
         try: rows.append(parse_json(line))
-        except (ValueError, RecursionError) as e:
+        except ValueError as e:
             raise BadInput(f'Line {number} of {path.name} is no JSON ({e}).') from None
     return rows
 
@@ -70,7 +69,7 @@ def read_rows(
         path = Path(data)
         if path.suffix not in ('.jsonl', '.parquet'):
             raise BadInput(f'{str(data)!r} is no .jsonl or .parquet file: save the rows as one of these.')
-        data = read_parquet(path) if path.suffix == '.parquet' else _lines(path)
+        with reading(path): data = read_parquet(path) if path.suffix == '.parquet' else _lines(path)
     if hasattr(data, 'to_dict') and hasattr(data, 'columns'): data = data.to_dict('records')
     rows = list(data)
     for number, row in enumerate(rows, 1):

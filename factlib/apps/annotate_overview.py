@@ -17,7 +17,7 @@ from pathlib import Path
 from .annotate_forms import CLAIM_LABELS, make_form, typed
 from .annotate_store import Store
 from .server import Refusal, Request, Response, Route, go_to, render
-from ..core.files import digest, need_columns, parse_json, read_parquet, read_regular
+from ..core.files import digest, need_columns, parse_json, read_parquet, read_regular, reading
 from ..core.records import BadInput, DataFrame, is_missing
 from ..metaeval.labels import claim_set_agreement, claim_units, consensus, same_meaning
 from ..metaeval.preferences import CHOICES, preference_shares
@@ -28,9 +28,7 @@ _CHOSEN = dict(zip(CHOICES, ('AI', 'Expert', 'both', 'neither')))
 
 def _json_file(path):
     "What a JSON file holds."
-    try: return parse_json(read_regular(path))
-    except OSError as e: raise BadInput(f'{str(path)!r} can\'t be read: {e.strerror}.') from None
-    except (ValueError, RecursionError) as e: raise BadInput(f'{str(path)!r} is no JSON file ({e}).') from None
+    with reading(path): return parse_json(read_regular(path))
 
 def _original(paths):
     "The original tool's data set and results as a frame."

@@ -19,7 +19,7 @@ from .narrative_texts import (MOST_TEXT, StoredText, SummaryVersion, add_films, 
                                          decode_text)
 from .server import Request, Response, Route, Server, download, go_to, render
 from .store import PageJobs, Store
-from ..core.files import digest
+from ..core.files import digest, printable, reading
 from ..core.records import BadInput
 
 # %% ../../nbs/apps/narrative.ipynb #narrative-app
@@ -294,8 +294,11 @@ def narrative_server(
         app = NarrativeApp(store, settings)
         for path in map(Path, texts):
             if not path.is_file(): raise BadInput(f'There is no file {str(path)!r}.')
-            if path.suffix in ('.jsonl', '.csv', '.parquet'): add_films(store, path)
-            else: add_text(store, decode_text(path.read_bytes(), path.name), path.stem)
+            with reading(path):
+                if path.suffix in ('.jsonl', '.csv', '.parquet'): add_films(store, path)
+                else:
+                    with open(path, 'rb') as file: content = file.read(MOST_TEXT + 1)
+                    add_text(store, decode_text(content, path.name), printable(path.stem, one_line=True))
         try:
             with Server(narrative_routes(app), port) as server: yield server
         finally: app.jobs.close()

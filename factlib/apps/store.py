@@ -101,7 +101,7 @@ class Store:
     def _write(self, name, text):
         try:
             private_folder(self.path(name).parent)
-            write_atomic(self.path(name), text, durable=True, mode=0o600)
+            write_atomic(self.path(name), text, durable=True, private=True)
         except OSError as e: raise _no_write(self.folder, e) from None
 
     def read(self,

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from .montage_writer import length_fault
 from ..core.checks import check_choice, check_count
-from ..core.files import json_lines, parse_json
+from ..core.files import json_lines, numbered_lines, parse_json, read_error, read_utf8
 from ..core.loop import run_each
 from ..core.ownership import write_own
 from ..core.records import Absence, BadInput, DataFrame, Example, Usage, signature
@@ -48,15 +48,13 @@ def _pair(row, number):
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-files-rows
 def _rows(path):
     "The rows of a file, JSON or JSON lines."
-    where = ''
+    where, text = '', read_utf8(path)
     try:
-        text = Path(path).read_text(encoding='utf-8-sig')
         rows = [] if Path(path).suffix == '.jsonl' else parse_json(text)
-        for number, line in enumerate(text.split('\n') if Path(path).suffix == '.jsonl' else (), 1):
+        for number, line in numbered_lines(text) if Path(path).suffix == '.jsonl' else ():
             where = f' in line {number}'
-            if line.strip(): rows.append(parse_json(line))
-    except (OSError, ValueError, RecursionError) as e:
-        raise BadInput(f"{str(path)!r} can't be read{where}: {str(e).splitlines()[0]}") from None
+            rows.append(parse_json(line))
+    except ValueError as e: raise BadInput(f"{str(path)!r} can't be read{where}: {read_error(e)}.") from None
     if not isinstance(rows, list) or not rows: raise BadInput(f'{str(path)!r} must hold a list of questions.')
     return rows
 

@@ -17,7 +17,7 @@ from typing import Callable, NamedTuple
 from .base import Benchmark, FileForm, benchmark, sample_groups
 from .samples import Refused
 from ..core.checks import check_choice, check_count
-from ..core.files import data_file, data_home, digest, json_lines, parse_json, read_parquet, shipped
+from ..core.files import data_file, data_home, digest, json_lines, parse_json, read_parquet, read_utf8, reading, shipped
 from ..core.records import BadInput, Example
 from ..perturb.controls import near_lie, reworded, same_place
 from ..perturb.facts import check_share, swap_ladder
@@ -90,11 +90,9 @@ def _row_examples(row, i):
 # %% ../../nbs/benchmarks/answers.ipynb #answers-file-read
 def _from_file(path):
     "The examples of a file in trutheval's format, and what is refused."
-    try:
-        text = Path(path).read_text(encoding='utf-8-sig')
+    text = read_utf8(path)
+    with reading(path):
         data = list(map(parse_json, json_lines(text))) if Path(path).suffix == '.jsonl' else parse_json(text)
-    except (OSError, ValueError, RecursionError) as e:
-        raise BadInput(f"{str(path)!r} can't be read as JSON: {str(e).splitlines()[0]}") from None
     rows = data.get('questions') if isinstance(data, dict) else data
     if not isinstance(rows, list): raise BadInput(f'{str(path)!r} must hold an object with a list of questions.')
     results = [x for i, row in enumerate(rows, 1) for x in _row_examples(row, i)]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Callable, Iterator, NamedTuple
 
 from ..core.checks import check_count
-from ..core.files import digest
+from ..core.files import digest, printable, reading
 from ..core.records import BadInput, Example
 from ..core.registry import Registry
 from .own_files import NoTarget, first_objects, holds_rows, read_examples
@@ -243,9 +243,11 @@ def load(
     if isinstance(name_or_path, str) and (named := _named_path(name_or_path)):
         name, path, given = named
         if not os.path.exists(path): raise BadInput(f'There is no file or folder {path!r} to read as {name!r}.')
-        return replace(BENCHMARKS[name](**dict(split=split, n=n, seed=seed) | given | options), path=path)
+        with reading(path):
+            return replace(BENCHMARKS[name](**dict(split=split, n=n, seed=seed) | given | options), path=path)
     own = Path(os.path.expanduser(name_or_path))
-    made, called = _from_path(own, split, n, seed, options), own.resolve().name if own.is_dir() else own.stem
+    with reading(own): made = _from_path(own, split, n, seed, options)
+    called = printable(own.resolve().name if own.is_dir() else own.stem, one_line=True)
     return replace(made, name=f'{called}_file' if called in BENCHMARKS else called, path=str(own))
 
 # %% ../../nbs/benchmarks/base.ipynb #base-here-names

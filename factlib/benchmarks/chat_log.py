@@ -10,10 +10,9 @@ import json
 from pathlib import Path
 
 from .base import Benchmark, FileForm, benchmark
-from .dialogue import (TRUTHS, check_split, dialogue_benchmark, need_file, read_utf8,
-                                         text_or_none)
+from .dialogue import TRUTHS, check_split, dialogue_benchmark, need_file, text_or_none
 from .samples import Refused
-from ..core.files import numbered_lines, parse_json, shipped
+from ..core.files import numbered_lines, parse_json, read_error, read_utf8, shipped
 from ..core.records import BadInput, Example
 from ..evaluators.vista.turns import CATEGORIES
 
@@ -21,7 +20,7 @@ from ..evaluators.vista.turns import CATEGORIES
 def _value(line):
     "What a line holds, or the error that says what is wrong with it."
     try: return parse_json(line)
-    except (ValueError, RecursionError) as e: return BadInput(f'it is no JSON ({e})')
+    except ValueError as e: return BadInput(f'it is no JSON ({read_error(e)})')
 
 def log_lines(
     path:Path, # Of a file of JSON lines, in UTF-8

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['TRUTHS', 'SUPPORTED', 'UNSUPPORTED', 'DIALOGUE_ASKS', 'alternating', 'plain', 'text_or_none', 'joined',
-           'dialogue_counts', 'dialogue_benchmark', 'check_split', 'need_file', 'read_utf8', 'begin_wow', 'begin_cmu',
-           'begin_tc', 'taxonomy_truth', 'faithdial_audit']
+           'dialogue_counts', 'dialogue_benchmark', 'check_split', 'need_file', 'begin_wow', 'begin_cmu', 'begin_tc',
+           'taxonomy_truth', 'faithdial_audit']
 
 # %% ../../nbs/benchmarks/dialogue.ipynb #dialogue-imports
 import re
@@ -162,15 +162,6 @@ def need_file(
     if path is not None and Path(path).is_file(): return Path(path)
     lacking = '' if path is None else f'; there is no file {str(path)!r}'
     raise BadInput(f'The benchmark "{name}" needs `{option}`, {what}{lacking}.')
-
-# %% ../../nbs/benchmarks/dialogue.ipynb #dialogue-read
-def read_utf8(
-    path:Path, # Of a file
-)->str:
-    "The text of a file, its line ends as they are; a `BadInput` if it can't be read."
-    try: return Path(path).read_bytes().decode('utf-8-sig')
-    except OSError as e: raise BadInput(f'{str(path)!r} can\'t be read: {e.strerror}.') from None
-    except UnicodeDecodeError: raise BadInput(f'{str(path)!r} is not UTF-8 text: save it as UTF-8.') from None
 
 # %% ../../nbs/benchmarks/dialogue.ipynb #dialogue-texts
 def _said(row):

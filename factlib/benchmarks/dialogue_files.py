@@ -13,10 +13,10 @@ from pathlib import Path
 
 from .base import Benchmark, FileForm, benchmark
 from .dialogue import (SUPPORTED, UNSUPPORTED, alternating, check_split, dialogue_benchmark,
-                                         need_file, plain, read_utf8, taxonomy_truth, text_or_none)
+                                         need_file, plain, taxonomy_truth, text_or_none)
 from .samples import Refused
 from ..core.checks import check_choice
-from ..core.files import parse_json
+from ..core.files import long_cells, parse_json, read_error, read_utf8
 from ..core.records import BadInput, Example
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-json
@@ -26,7 +26,7 @@ def json_list(
     "The list that a JSON file holds; anything else is a `BadInput`."
     text = read_utf8(path)
     try: data = parse_json(text)
-    except (ValueError, RecursionError) as e: raise BadInput(f'{str(path)!r} is no JSON ({e}).') from None
+    except ValueError as e: raise BadInput(f'{str(path)!r} is no JSON ({read_error(e)}).') from None
     if isinstance(data, list) and data: return data
     raise BadInput(f'{str(path)!r} must hold a list that is not empty, not {type(data).__name__}.')
 
@@ -203,10 +203,9 @@ def csv_rows(
 )->list: # (row number from 1, dict of texts); a row that can't be read is a `BadInput` in the dict's place
     "The rows of a CSV file."
     text = read_utf8(path)
-    limit = csv.field_size_limit(max(len(text), 131_072))
-    try: return _table_rows(text, columns, path)
+    try:
+        with long_cells(): return _table_rows(text, columns, path)
     except csv.Error as e: raise BadInput(f'The header of {str(path)!r} can\'t be read ({e}).') from None
-    finally: csv.field_size_limit(limit)
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_files-fade-turn
 FADE_COLUMNS = ['history', 'response', 'speaker', 'knowledge_base', 'dialogue_id', 'corrupted_response',
@@ -411,7 +410,8 @@ def _qrecc_turns(rows):
 def _passage_lines(path):
     "The lines of a file, or of all .jsonl files below a folder."
     for file in sorted(path.rglob('*.jsonl')) if path.is_dir() else [path]:
-        with open(file, encoding='utf-8', errors='replace') as lines: yield from lines
+        with open(file, encoding='utf-8', errors='replace') as lines:
+            while line := lines.readline(2**28): yield line
 
 def passages(
     path:Path, # JSON lines with `id` and `contents`: a file, or a folder of .jsonl files

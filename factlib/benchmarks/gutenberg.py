@@ -70,15 +70,35 @@ def drop_credits(
     return text.strip(), len(credits)
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-brackets
-_BRACKETS = re.compile(r'[^\S\n]?(?:\[[^\[\]]{0,5000}\]|\{[^{}]{0,5000}\})') # with the blank before it
+_BRACKET = re.compile(r'[\[\]{}]')
+_LONGEST_NOTE = 5000 # Characters between the brackets, notes inside it left out
 
 def drop_brackets(text:str)->tuple[str, int]: # The text, and how many notes went
-    "Leave out notes in square brackets and in braces."
-    total, n = 0, 1
-    while n:
-        text, n = _BRACKETS.subn('', text)
-        total += n
-    return text, total
+    "Leave out notes in square brackets and in braces, each with a blank before it. One pass, however deep they stand."
+    kept: list = [] # spans of what stays so far
+    opened: dict = {'[': [], '{': []} # for each bracket without a partner: number of spans and characters before it
+    size, n, end = 0, 0, 0
+    for bracket in _BRACKET.finditer(text):
+        kept.append((end, bracket.start()))
+        size += bracket.start() - end
+        end, mark = bracket.end(), bracket[0]
+        if mark in opened: opened[mark].append((len(kept), size))
+        else:
+            own = opened['[' if mark == ']' else '{']
+            if own and size - own[-1][1] - 1 <= _LONGEST_NOTE:
+                spans, size = own[-1]
+                del kept[spans:]
+                for places in opened.values():
+                    while places and places[-1][0] >= spans: places.pop()
+                while kept and kept[-1][0] == kept[-1][1]: kept.pop()
+                if kept and text[kept[-1][1] - 1].isspace() and text[kept[-1][1] - 1] != '\n':
+                    kept[-1], size = (kept[-1][0], kept[-1][1] - 1), size - 1
+                n += 1
+                continue
+            own.clear() # no later bracket may close a note over this one
+        kept.append(bracket.span())
+        size += 1
+    return ''.join(text[a:b] for a, b in [*kept, (end, len(text))]), n
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-asterisks
 _ORNAMENT = re.compile(r'^[^\S\n]*\*(?:[*.·—-]|[^\S\n])*$', re.MULTILINE)
@@ -132,7 +152,7 @@ def mark_chapters(text:str)->tuple[str, int]: # The text, and how many headings 
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-breaks
 ABBREVIATIONS = frozenset(shipped('data/words/abbreviations_gutenberg.txt').read_text(encoding='utf-8').split())
-_LINE_END = re.compile(r'''(\S+[.!?]["'”’)]*|\S*["'”])[^\S\n]*\n(?=[^\S\n]*(\S))''')
+_LINE_END = re.compile(r'''(?<!\S)(\S+[.!?]["'”’)]*|\S*["'”])[^\S\n]*\n(?=[^\S\n]*(\S))''')
 
 def _ends_nothing(word):
     "Whether a word's point is that of an abbreviation or an initial."
@@ -162,7 +182,7 @@ def _steps(book, breaks, counts):
         book, n = step(book)
         counts[name] = counts.get(name, 0) + n
     book, counts['chapters'] = mark_chapters(book)
-    return re.sub(r'[^\S\n]+$', '', book, flags=re.MULTILINE).strip()
+    return re.sub(r'(?<![^\S\n])[^\S\n]+$', '', book, flags=re.MULTILINE).strip()
 
 # %% ../../nbs/benchmarks/gutenberg.ipynb #gutenberg-clean
 def clean(

@@ -18,6 +18,7 @@ from pathlib import Path
 from .montagelie import (DIFFICULTIES, LEVELS, flat_items, is_labelled, text_fault, texts_of_row,
                                            tuple_rows)
 from ..core.checks import check_count
+from ..core.files import read_utf8
 from ..core.loop import run_each
 from ..core.ownership import write_own
 from ..core.records import Absence, BadInput, DataFrame, Example, Usage, signature
@@ -357,7 +358,7 @@ def _folder_pairs(folder):
     for path in sorted(p for p in folder.glob('*.txt') if not p.name.endswith('.summary.txt')):
         summary = path.with_name(f'{path.stem}.summary.txt')
         if not summary.is_file(): raise BadInput(f'{str(path)!r} has no true summary beside it, called {summary.name}.')
-        source, true = (p.read_text(encoding='utf-8-sig') for p in (path, summary))
+        source, true = (read_utf8(p).replace('\r\n', '\n') for p in (path, summary))
         pairs.append(replace(_pair(dict(source=source, true=true), 1), id=path.stem))
     if not pairs: raise BadInput(f'The folder {str(folder)!r} holds no pairs of a source and a true summary.')
     return pairs

@@ -17,7 +17,8 @@ from pathlib import Path
 from .base import Benchmark, FileForm, benchmark, sample_groups
 from .own_files import read_examples, read_rows
 from .samples import Refused, stories
-from ..core.files import data_file, data_home, digest, json_lines, parse_json, read_parquet, shipped
+from ..core.files import (data_file, data_home, digest, json_lines, parse_json, read_error, read_parquet,
+                                read_utf8, shipped)
 from ..core.records import BadInput, Example
 from ..perturb.base import Refusal, seeded
 from ..perturb.order import BANDS, montage, shuffle_degree
@@ -483,15 +484,16 @@ def _parts(data):
 def _line(line):
     "A row, or the error that says what is wrong with the line."
     try: return parse_json(line)
-    except (ValueError, RecursionError) as e: return BadInput(f'the line is no JSON ({e}).')
+    except ValueError as e: return BadInput(f'the line is no JSON ({read_error(e)}).')
 
 
 # %% ../../nbs/benchmarks/montagelie.ipynb #montagelie-whole
 def _whole_file(text, path):
     "(part, row) for each row of a JSON file that is one value."
     try: data = parse_json(text)
-    except (ValueError, RecursionError) as e:
-        raise BadInput(f'{str(path)!r} is no JSON ({e}); if it has one object a line, call it .jsonl.') from None
+    except ValueError as e:
+        why = read_error(e)
+        raise BadInput(f'{str(path)!r} is no JSON ({why}); if it has one object a line, call it .jsonl.') from None
     if not isinstance(data, (list, dict)):
         raise BadInput(f'{str(path)!r} must hold a list of rows, not a {type(data).__name__}.')
     rows = _parts(data)
@@ -506,8 +508,7 @@ _SUFFIXES = ('.jsonl', '.json', '.csv', '.parquet')
 def _file_rows(path):
     "(part, row) for each row of a file of any kind."
     if path.suffix in _SUFFIXES[2:]: return [(None, row) for row in read_rows(path)]
-    try: text = path.read_text(encoding='utf-8-sig')
-    except ValueError: raise BadInput(f'{str(path)!r} is not UTF-8 text: save it as UTF-8.') from None
+    text = read_utf8(path)
     return [(None, _line(line)) for line in json_lines(text)] if path.suffix == '.jsonl' else _whole_file(text, path)
 
 def tuple_rows(

@@ -12,12 +12,12 @@ import html, re
 from pathlib import Path
 
 from .base import Benchmark, FileForm, benchmark, benchmarks_here, sample_groups
-from .dialogue import check_split, need_file, read_utf8, text_or_none
+from .dialogue import check_split, need_file, text_or_none
 from .dialogue_files import csv_rows, need_text, need_texts, some_usable
 from .montagelie import summary
 from .samples import Refused, stories
 from ..core.checks import check_choice, check_optional_count
-from ..core.files import data_file, json_lines, parse_json, read_parquet, read_text_file, text_files
+from ..core.files import data_file, json_lines, parse_json, read_parquet, read_text_file, read_utf8, text_files
 from ..core.records import Absence, BadInput, DataFrame, Example, Judgement, Usage, signature
 from ..evaluators.base import Evaluator
 from ..llm.costs import Planned

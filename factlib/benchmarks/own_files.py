@@ -7,13 +7,14 @@ __all__ = ['KNOWN_COLUMNS', 'csv_header', 'csv_frame', 'holds_rows', 'read_rows'
            'read_examples']
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-imports
-import csv, dataclasses
+import csv, dataclasses, re
 from collections import Counter
 from itertools import islice
 from pathlib import Path
 
 from ..core.checks import nearest
-from ..core.files import numbered_lines, parse_json, read_parquet
+from ..core.files import (MOST_TABLE, long_cells, need_cells, numbered_lines, parse_json, printable, read_error,
+                                read_parquet, read_utf8, reading, whole_values)
 from ..core.records import BadInput, DataFrame, Example, is_missing
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-lines
@@ -21,18 +22,21 @@ def _there(row):
     "What a row holds, without missing values."
     return {str(name): value for name, value in row.items() if not is_missing(value)}
 
+_HALF = re.compile(r'\\u[dD][89a-fA-F]') # as JSON escapes a half of a character, or a pair of them
+
 def _object(path, number, line):
-    "A line's JSON object."
+    "A line's JSON object, without halves of characters."
     try: row = parse_json(line)
-    except (ValueError, RecursionError) as e:
-        why = str(e).splitlines()[0] or type(e).__name__
+    except ValueError as e:
+        why = read_error(e)
         raise BadInput(f'Line {number} of {str(path)!r} is no JSON ({why}): mend it, or take it out.') from None
+    if _HALF.search(line): row = whole_values(row)
     if isinstance(row, dict): return _there(row)
     raise BadInput(f'Line {number} of {str(path)!r} is no JSON object, as every line must be.')
 
 def _json_rows(path):
     "The objects of a .jsonl file; only a line feed ends a line."
-    return [_object(path, i, line) for i, line in numbered_lines(path.read_text(encoding='utf-8-sig'))]
+    return [_object(path, i, line) for i, line in numbered_lines(read_utf8(path))]
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-frame
 def _frame_rows(frame):
@@ -40,12 +44,17 @@ def _frame_rows(frame):
     return [_there(row) for row in frame.astype(object).to_dict('records')]
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-header
+_MOST_HEAD = 2**24 # Characters of the first line
+
 def csv_header(
     path:Path, # Of a CSV file in UTF-8
 )->tuple[str, list]: # What separates its cells, and the names of its columns
-    "The head of a CSV file: the mark that makes most cells of its first line. A name twice is a `BadInput`."
-    with open(path, encoding='utf-8-sig', newline='') as f: line = f.readline(1_000_000)
-    heads = {mark: next(csv.reader([line], delimiter=mark), []) for mark in ',;\t'}
+    """The head of a CSV file: the mark that makes most cells of its first line. A name twice is a `BadInput`, as a file
+    that can't be read."""
+    with reading(path), long_cells():
+        with open(path, encoding='utf-8-sig', newline='') as f: line = f.readline(_MOST_HEAD + 1)
+        if len(line) > _MOST_HEAD: raise ValueError(f'its first line has more than {_MOST_HEAD:,} characters')
+        heads = {mark: next(csv.reader([line], delimiter=mark), []) for mark in ',;\t'}
     separator = max(heads, key=lambda mark: len(heads[mark])) # the comma if none makes more
     names, once = heads[separator], Counter(heads[separator])
     twice = [name for name in names if once[name] > 1]
@@ -53,18 +62,45 @@ def csv_header(
     return separator, names
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-csv
+def _count_rows(path, outside_quotes):
+    "The number of line ends of a file, at most; also of those outside quotation marks alone, which takes longer."
+    import numpy as np
+    n, open_quote = 0, 0
+    with open(path, 'rb') as file:
+        while chunk := file.read(2**24):
+            if not outside_quotes:
+                n += max(chunk.count(b'\n'), chunk.count(b'\r'))
+                continue
+            signs = np.frombuffer(chunk, np.uint8)
+            quoted = (np.cumsum(signs == ord('"'), dtype=np.int64) + open_quote) % 2
+            n += int(((signs == ord('\n')) | (signs == ord('\r')))[quoted == 0].sum())
+            open_quote = int(quoted[-1])
+    return n + 1
+
+def _need_small(path, columns):
+    "Refuse a CSV file that is too large, before it is read."
+    if path.stat().st_size > MOST_TABLE:
+        raise BadInput(f'{str(path)!r} has more than the {MOST_TABLE/1e9:,.1f} GB that are read at once: '
+                       'leave rows out.')
+    try: need_cells(_count_rows(path, False)*columns, repr(str(path)))
+    except BadInput: need_cells(_count_rows(path, True)*columns, repr(str(path))) # texts may have many lines
+
 def csv_frame(
     path:Path, # Of a CSV file in UTF-8
 )->DataFrame: # Texts; NaN where a cell is empty
-    "The table of a CSV file, every cell as it is written. Rows that don't fit the header are a `BadInput`."
+    """The table of a CSV file, every cell as it is written. Rows that don't fit the header are a `BadInput`, as a table
+    that is too large."""
     import pandas as pd
+    path = Path(path)
     separator, names = csv_header(path)
     options = dict(dtype=str, keep_default_na=False, na_values=[''], encoding='utf-8-sig', sep=separator)
-    try: frame = pd.read_csv(path, **options) if names else pd.DataFrame()
-    except pd.errors.ParserError as e:
-        where = str(e).split('error: ')[-1].strip(' .\n')
-        why = 'is a quotation mark never closed, or is there a comma in a cell without quotation marks?'
-        raise BadInput(f'{str(path)!r} can\'t be read ({where}): {why}') from None
+    with reading(path):
+        _need_small(path, len(names))
+        try: frame = pd.read_csv(path, **options) if names else pd.DataFrame()
+        except pd.errors.ParserError as e:
+            where = printable(str(e).split('error: ')[-1].strip(' .\n'), one_line=True)
+            why = 'is a quotation mark never closed, or is there a comma in a cell without quotation marks?'
+            raise BadInput(f'{str(path)!r} can\'t be read ({where}): {why}') from None
     if isinstance(frame.index, pd.RangeIndex): return frame
     raise BadInput(f'Rows of {str(path)!r} have more cells than its header: put cells with commas in quotation marks.')
 
@@ -103,11 +139,7 @@ def read_rows(
     kind = kind or path.suffix
     if kind not in _READERS:
         raise BadInput(f'{str(path)!r} is no benchmark file: its name must end in {", ".join(_READERS)}.')
-    try: rows = _READERS[kind](path)
-    except BadInput: raise
-    except UnicodeError: raise BadInput(f'{str(path)!r} is not in UTF-8: save it as UTF-8 first.') from None
-    except (ValueError, OSError, RecursionError) as e:
-        raise BadInput(f'{str(path)!r} can\'t be read: {str(e).splitlines()[0]}') from None
+    with reading(path): rows = _READERS[kind](path)
     if not rows: raise BadInput(f'{str(path)!r} holds no examples.')
     return rows
 
@@ -133,14 +165,14 @@ def first_objects(
     path = Path(path)
     try:
         if path.suffix in ('.csv', '.parquet'): return [dict.fromkeys(_columns(path), '')]
-        if path.suffix == '.json': return list(_objects_in(parse_json(path.read_text(encoding='utf-8-sig'))))
+        if path.suffix == '.json': return list(_objects_in(parse_json(read_utf8(path))))
         if path.suffix != '.jsonl': return []
         with open(path, encoding='utf-8-sig', errors='replace', newline='\n') as lines:
-            for line in lines:
+            while line := lines.readline(MOST_TABLE):
                 try: row = parse_json(line)
-                except (ValueError, RecursionError): continue # whoever reads the whole file says what is wrong with it
+                except ValueError: continue # whoever reads the whole file says what is wrong with it
                 if isinstance(row, dict): return [row]
-    except (OSError, ValueError, RecursionError): pass
+    except Exception: pass # the same holds for whatever is damaged
     return []
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-known

@@ -11,10 +11,10 @@ import json
 from functools import lru_cache
 
 from .base import Benchmark, benchmark, sample_groups
-from .dialogue import check_split, read_utf8
+from .dialogue import check_split
 from .narrative import parted
 from ..core.checks import check_choice
-from ..core.files import data_file, numbered_lines, parse_json
+from ..core.files import data_file, numbered_lines, parse_json, read_utf8
 from ..core.records import Absence, BadInput, DataFrame, Example, Judgement
 from ..core.schemas import schema_validator
 from ..evaluators.base import judgements_frame

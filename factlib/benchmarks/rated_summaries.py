@@ -9,12 +9,12 @@ __all__ = ['SYSTEMS', 'CRITERIA', 'HANNA', 'squality', 'booookscore', 'ttcw', 'h
 import csv, io, json
 
 from .base import Benchmark, benchmark
-from .dialogue import check_split, read_utf8
+from .dialogue import check_split
 from .rated import (json_file, json_rows, mean_rating, need_different, need_form, need_within,
                                       rated_benchmark)
 from .samples import Refused
 from ..core.checks import check_choice
-from ..core.files import data_file
+from ..core.files import data_file, long_cells, read_utf8, reading
 from ..core.records import BadInput, Example
 
 # %% ../../nbs/benchmarks/rated_summaries.ipynb #rated_summaries-squality-forms
@@ -241,7 +241,8 @@ HANNA = 'hanna/hanna_metric_scores_llm.csv'
 
 def hanna_table()->list: # Of dicts: column -> text, "Model" among them
     "HANNA's file, row by row."
-    rows = list(csv.DictReader(io.StringIO(read_utf8(data_file(HANNA)))))
+    path = data_file(HANNA)
+    with reading(path), long_cells(): rows = list(csv.DictReader(io.StringIO(read_utf8(path))))
     if not rows or 'Model' not in rows[0]: raise BadInput(f'{HANNA} has no column \'Model\': get the file again.')
     need_different([row['Model'] for row in rows], HANNA)
     return rows

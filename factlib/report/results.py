@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from .. import __version__
-from ..core.files import OpenFolder, digest, whole_characters
+from ..core.files import OpenFolder, digest, json_text, whole_characters
 from ..core.folders import Part, drop_failed, own_mark, set_mark
 from ..core.ownership import check_exchange, check_ours, is_ours, made_files
 from ..core.records import BadInput, DataFrame, is_missing
@@ -62,7 +62,7 @@ def write_result(
     result:dict, # Is written to it
 )->None:
     "Write what a folder holds. After that it is finished."
-    folder.write('result.json', json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False))
+    folder.write('result.json', json_text(result, indent=1, allow_nan=False))
     if own_mark(folder): set_mark(folder)
 
 def write_page(

@@ -10,7 +10,7 @@ __all__ = ['SAMPLING', 'BY_RULES', 'COMPARED', 'SMOKE', 'names_in', 'asked_model
            'open_judges', 'precompute', 'load_precomputed']
 
 # %% ../../nbs/runs/judging.ipynb #judges-imports
-import csv, inspect, json, re, time, warnings
+import inspect, json, re, time, warnings
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Callable, NamedTuple
 from ..benchmarks.base import Benchmark
 from ..benchmarks.samples import background_text
 from ..core.checks import nearest
-from ..core.files import digest, json_lines, write_atomic
+from ..core.files import digest, json_lines, read_csv, read_parquet, read_utf8, reading, write_atomic
 from ..core.records import BadInput, DataFrame, Example, is_missing
 from ..evaluators.base import EVALUATORS, EvaluationError, asks, evaluate, get, judgements_frame, offline_evaluators
 from ..evaluators.claims.dovescore import named_dovescore
@@ -259,8 +259,8 @@ def judged_files(
     if not (path/'cells.csv').is_file():
         raise BadInput(f'There are no judgements in {str(path)!r}: name the folder of a run, a judgements.parquet, or '
                        'the folder of a sweep.')
-    with open(path/'cells.csv', encoding='utf-8', newline='') as file:
-        cells = [row['cell'] for row in csv.DictReader(file) if row.get('status') in ('done', 'kept')]
+    rows = read_csv(path/'cells.csv', repr(str(path/'cells.csv')))[1]
+    cells = [row['cell'] for row in rows if row.get('status') in ('done', 'kept') and row.get('cell')]
     found = [path/cell/name for cell in cells if (path/cell/name).is_file()]
     if not found: raise BadInput(f'No finished cell of the sweep {str(path)!r} has judgements.')
     return found
@@ -286,16 +286,14 @@ def _rightly_credited(frame):
 
 def _read_judged(file):
     "Judgements and examples of a file, and a sentence if it is older than these."
-    import pandas as pd
-    try: frame = _objects(pd.read_parquet(file))
-    except (OSError, ValueError) as e: raise BadInput(f'{str(file)!r} can\'t be read ({e}).') from None
+    frame = _objects(read_parquet(file))
     lacking = [c for c in _NEEDED if c not in frame]
     if lacking: raise BadInput(f'{str(file)!r} holds no judgements of an experiment: {lacking[0]!r} is missing.')
     frame = _rightly_credited(frame)
     texts = file.parent/'examples.parquet'
-    if set(_JUDGED) <= set(frame) and texts.is_file(): return frame, _objects(pd.read_parquet(texts)), ''
-    try: ran = json.loads((file.parent/'result.json').read_text(encoding='utf-8'))['parameters']
-    except (OSError, ValueError, KeyError): ran = {}
+    if set(_JUDGED) <= set(frame) and texts.is_file(): return frame, _objects(read_parquet(texts)), ''
+    try: ran = dict(json.loads(read_utf8(file.parent/'result.json'))['parameters'])
+    except (ValueError, KeyError, TypeError, RecursionError): ran = {}
     names = [label.removesuffix(f', {model}') for label, model in zip(frame.evaluator, frame.model)]
     frame = frame.assign(evaluator_name=names, part='main', seed=ran.get('seed'), n=ran.get('n'), split='',
                          meta='{}', text_hash='')
@@ -438,6 +436,9 @@ class GivenJudgements:
     def __init__(self,
         paths:list, # See `judged_files`
     ):
+        with reading(', '.join(map(str, paths))): self._read(paths)
+
+    def _read(self, paths):
         import pandas as pd
         files = [file for path in paths for file in judged_files(path)]
         read = [_read_judged(file) for file in files]
@@ -518,7 +519,8 @@ class GivenJudgements:
             silent = all(x is None for x in values)
             if name in _BESIDE: continue
             if silent and name not in _columns() and not self._absent(own, name): continue
-            if name == 'evidence': values = [json.loads(x) for x in values]
+            if name == 'evidence':
+                with reading('judgements.parquet'): values = [json.loads(x) for x in values]
             if name in _COUNTS: columns[name] = pd.Series(values, dtype=float if name == 'seconds' else int)
             elif all(isinstance(x, float) or x is None for x in values) and name not in _texts():
                 columns[name] = pd.Series(values, dtype=object if None in values else float)
@@ -789,9 +791,9 @@ _COLUMNS = ('evaluator', 'signature', 'group', 'variant', 'level', 'text', 'valu
 
 def _kept(path):
     "The rows of a file of scores; none where there is no file."
-    try: return [json.loads(line) for line in json_lines(Path(path).read_text(encoding='utf-8'))]
-    except FileNotFoundError: return []
-    except (OSError, ValueError):
+    if not Path(path).exists(): return []
+    try: return [json.loads(line) for line in json_lines(read_utf8(path))]
+    except (ValueError, RecursionError):
         raise BadInput(f'{str(path)!r} is not a file of scores as `precompute` writes it: remove it, or name '
                        f'another one.') from None
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from .. import __version__
 from ..core.checks import check_count
-from ..core.files import OpenFolder
+from ..core.files import OpenFolder, read_utf8
 from ..core.folders import Part, drop_failed, failed_folder, set_mark
 from ..core.ownership import MARK, check_exchange, check_ours, remove_own
 from ..core.records import BadInput
@@ -223,8 +223,8 @@ def scheduler_workers(
 def _slurm_options(path):
     "What a file says, and how many jobs."
     import yaml
-    try: said = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
+    try: said = yaml.safe_load(read_utf8(path, 2**20))
+    except (yaml.YAMLError, RecursionError, OverflowError, TypeError, AttributeError) as e:
         raise BadInput(f'{str(path)!r} can\'t be read as YAML ({type(e).__name__}).') from None
     if not isinstance(said, dict): raise BadInput(f'{str(path)!r} has to be a mapping, such as {{queue: short}}.')
     jobs = check_count(said.pop('jobs', 1), 'jobs', 1)

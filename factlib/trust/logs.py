@@ -9,9 +9,10 @@ __all__ = ['eval_samples', 'inspect_row', 'deepeval_row', 'log_rows', 'inspect_r
 # %% ../../nbs/trust/logs.ipynb #score_logs-imports
 import json, struct, zipfile, zlib
 from pathlib import Path
+from typing import Iterable, Iterator
 
 from .names import some_names
-from ..core.files import MOST_TABLE, decoded, parse_json, read_parquet
+from ..core.files import MOST_TABLE, decoded, need_cells, parse_json, read_parquet, reading
 from ..core.records import BadInput, DataFrame
 
 # %% ../../nbs/trust/logs.ipynb #score_logs-zip
@@ -26,10 +27,16 @@ def _packed(path, about):
         file.seek(names + more, 1)
         return file.read(about.compress_size)
 
+_MOST_PACKED = 200 # Bytes for each byte of the file, from `_SMALL` bytes on; logs have some ten
+_SMALL = 2**26
+
 def _member(path, archive, about):
     "The text of a member of an archive."
     import pyarrow as pa
-    if about.compress_type != _ZSTANDARD: return decoded(archive.read(about))
+    if about.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTANDARD):
+        raise ValueError(f'{about.filename} in it is packed in a way that logs are not (method {about.compress_type})')
+    if about.compress_type != _ZSTANDARD:
+        with archive.open(about) as stream: return decoded(stream.read(about.file_size + 1))
     with pa.CompressedInputStream(pa.BufferReader(_packed(path, about)), 'zstd') as stream:
         content = stream.read(about.file_size + 1)
     if len(content) != about.file_size or zlib.crc32(content) != about.CRC:
@@ -38,20 +45,24 @@ def _member(path, archive, about):
 
 def eval_samples(
     path:Path, # Of a zip file
-)->list: # Objects from JSON, in the order of their names
+)->Iterator: # Objects from JSON, in the order of their names, each read when it is asked for
     "The samples of an Inspect log (`.eval`). Another archive, or one too large, is a `BadInput` that says what it is."
     try: archive = zipfile.ZipFile(path)
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError):
         raise BadInput(f'{str(path)!r} is a damaged archive: get the file again.') from None
-    with archive:
+    with reading(path), archive:
         names = archive.namelist()
         if any(name.startswith('xl/') for name in names):
             raise BadInput(f'{str(path)!r} is an Excel file: save its sheet as CSV in UTF-8.')
         members = sorted((m for m in archive.infolist() if m.filename.startswith('samples/')), key=lambda m: m.filename)
         if not members: raise BadInput(f'{str(path)!r} is an archive without samples of Inspect: unpack it first.')
-        if sum(about.file_size for about in members) > MOST_TABLE:
+        size = sum(about.file_size for about in members)
+        if size > MOST_TABLE:
             raise BadInput(f'{str(path)!r} holds more than the {MOST_TABLE/1e9:,.1f} GB that are read at once.')
-        return [parse_json(_member(path, archive, about)) for about in members]
+        if size > max(_SMALL, _MOST_PACKED*Path(path).stat().st_size):
+            raise BadInput(f'{str(path)!r} unpacks to more than {_MOST_PACKED} times its size ({size:,} bytes), as no '
+                           'log does: get the file again.')
+        for about in members: yield parse_json(_member(path, archive, about))
 
 # %% ../../nbs/trust/logs.ipynb #score_logs-sample
 _LETTERS = dict(C='correct', P='partially correct', I='incorrect', N='no answer')
@@ -72,12 +83,21 @@ def _last_message(messages, sample):
     if not isinstance(messages, list): return None
     texts = [m.get('content') for m in messages if isinstance(m, dict) and m.get('role') == 'user']
     if not texts or isinstance(texts[-1], str): return _attached(texts[-1], sample) if texts else None
-    return '\n'.join(_attached(part.get('text', ''), sample) for part in texts[-1] or () if isinstance(part, dict))
+    parts = [part for part in texts[-1] if isinstance(part, dict)] if isinstance(texts[-1], list) else []
+    return '\n'.join(str(_attached(part.get('text', ''), sample)) for part in parts)
 
-def _score(score):
-    "What a scorer said."
+_MOST_LISTED = 50 # Values of one score
+
+def _score(score, name='score'):
+    "What a scorer said: each value of an object or a list by its name or place, and nothing for NaN."
     value = score.get('value') if isinstance(score, dict) else score
-    if isinstance(value, dict): return {name: _score(dict(value=part)) for name, part in value.items()}
+    if isinstance(value, list):
+        if len(value) > _MOST_LISTED:
+            raise BadInput(f"A log of Inspect's has a score {name!r} of {len(value):,} values: keep at most "
+                           f'{_MOST_LISTED}, or their mean.')
+        value = {str(place): part for place, part in enumerate(value, 1)}
+    if isinstance(value, dict): return {own: _score(dict(value=part), f'{name}.{own}') for own, part in value.items()}
+    if isinstance(value, float) and value != value: return None
     return _LETTERS.get(value, value) if isinstance(value, str) else value
 
 def inspect_row(
@@ -87,7 +107,7 @@ def inspect_row(
     output = _object(sample, 'output')
     row = dict(id=sample.get('id'), epoch=sample.get('epoch'), model=output.get('model'))
     row |= dict(input=_last_message(sample.get('input'), sample), output=_attached(output.get('completion'), sample))
-    row['scores'] = {name: _score(score) for name, score in _object(sample, 'scores').items()}
+    row['scores'] = {name: _score(score, name) for name, score in _object(sample, 'scores').items()}
     return row | dict(metadata=_object(sample, 'metadata'))
 
 # %% ../../nbs/trust/logs.ipynb #score_logs-deepeval
@@ -125,11 +145,25 @@ def log_rows(
         raise BadInput('This log of Inspect has no samples: write it with them (log_samples).')
     return None
 
+def _count_cells(value):
+    "The number of values that a row holds, in lists and objects at any depth."
+    n, parts = 0, [value]
+    while parts:
+        n += len(parts)
+        parts = [own for part in parts if isinstance(part, (dict, list))
+                 for own in (part.values() if isinstance(part, dict) else part)]
+    return n
+
 def inspect_rows(
-    samples:list, # Of a log
+    samples:Iterable, # Of a log
 )->tuple: # (rows, what the file is, role -> column)
-    "The rows of a log of Inspect's."
-    rows = [inspect_row(s) for s in _all_objects(samples, "a log of Inspect's")]
+    "The rows of a log of Inspect's. What else its samples hold is let go, one sample after the other."
+    rows, cells = [], 0
+    for place, sample in enumerate(samples, 1):
+        if not isinstance(sample, dict): _all_objects([{}]*(place - 1) + [sample], "a log of Inspect's")
+        rows.append(inspect_row(sample))
+        cells += _count_cells(rows[-1])
+        need_cells(cells, 'The log')
     return rows, "a log of Inspect's", dict(item='id', text='output', source='input')
 
 # %% ../../nbs/trust/logs.ipynb #score_logs-judgements
@@ -176,6 +210,8 @@ def judgement_rows(
     metas = metas.reset_index(drop=True)
     people = metas.map(lambda m: m.get('raters') if isinstance(m, dict) and isinstance(m.get('raters'), dict) else None)
     if people.notna().any():
+        names = {str(name) for p in people if p for name in p}
+        need_cells(len(names)*len(rows), repr(str(path)) if path else 'The frame')
         raters = pd.DataFrame([p or {} for p in people]).add_prefix('raters.')
         rows, known = pd.concat([rows, raters], axis=1), list(raters)
         said.append("Each person is a column; the truth, which is made of what they said, is left out.")

@@ -303,7 +303,7 @@ REFUSED = {
     'no_scores.csv': ('gpt,human\n,\n,\n', 'No column'),
     'no_rater.csv': ('id,rater,score\na,,1\nb,ann,2\n', 'who rated'),
     'no_item.csv': ('rater,score\nann,1\ngpt,2\n', '--item'),
-    'huge.csv': ('x'*300_000, "can't be read")}
+    'huge.csv': ('x'*300_000, 'holds no rows')}
 
 
 @pytest.mark.parametrize('name', REFUSED)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 from ...core.checks import check_choice, check_count
-from ...core.files import digest
+from ...core.files import digest, read_utf8
 from ...core.loop import run_sync
 from ...core.records import BadInput, Example, check_score
 from ..base import register
@@ -87,9 +87,8 @@ class ConvWeights:
     def from_file(cls, path:str)->'ConvWeights':
         "Weights as `save` wrote them, or the authors' own file (.bin, .pt); another one is a `BadInput`."
         if os.path.splitext(path)[1] in ('.bin', '.pt', '.pth'): return cls.from_summac(torch_state(path))
-        try:
-            with open(path, encoding='utf-8') as f: return cls(**json.load(f))
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError, TypeError) as e:
+        try: return cls(**json.loads(read_utf8(path)))
+        except (ValueError, TypeError, RecursionError) as e:
             raise BadInput(f'{os.path.basename(path)!r} holds no weights ({e}): `save` writes such a file.') from None
 
     @classmethod

@@ -11,7 +11,7 @@ import json, math, re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.files import digest, parse_json, write_atomic
+from ...core.files import digest, parse_json, read_utf8, reading, write_atomic
 from ...core.records import Absence, BadInput, DataFrame
 from ...llm.replies import Issue, issues, likert, on_scale
 
@@ -142,7 +142,6 @@ def _parsed(text):
     try: return parse_json(text)
     except json.JSONDecodeError as e:
         raise BadInput(f'The memory is not JSON: line {e.lineno}, column {e.colno}: {e.msg}.') from None
-    except RecursionError: raise BadInput('The memory is nested too deeply.') from None
     except ValueError as e: raise BadInput(f'The memory is not JSON: {e}.') from None # a key twice, an endless number
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-head
@@ -204,9 +203,7 @@ class Memory:
         path:str|Path, # Of the file
     )->'Memory':
         "The memory in a file."
-        try: return cls.from_json(Path(path).read_text(encoding='utf-8-sig'))
-        except OSError as e: raise BadInput(f'The memory {str(path)!r} can\'t be read: {e.strerror}.') from None
-        except UnicodeDecodeError: raise BadInput(f'The memory {str(path)!r} is not UTF-8 text.') from None
+        with reading(path): return cls.from_json(read_utf8(path))
 
 # %% ../../../nbs/evaluators/memo/memory.ipynb #memory-report-lines
 def _one_line(text):

@@ -12,7 +12,7 @@ from typing import NoReturn, Self
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from ...core.files import parse_json, write_atomic
+from ...core.files import parse_json, read_utf8, reading, write_atomic
 from ...core.records import Absence, BadInput
 from .people import name_key
 from ...text.spans import Span
@@ -103,7 +103,6 @@ def _parsed(text):
     "What the JSON text holds."
     try: return parse_json(text)
     except json.JSONDecodeError as e: wrong = f'it is not JSON: line {e.lineno}, column {e.colno}: {e.msg}'
-    except RecursionError: wrong = 'it is nested too deeply'
     except ValueError as e: wrong = f'it is not JSON: {e}' # a key that is there twice, an endless number
     _refuse(wrong)
 
@@ -250,6 +249,4 @@ class GraphFile:
     )->Self:
         "The graph in a file."
         read = cls.from_json if _form(path) == 'json' else cls.from_graphml
-        try: return read(Path(path).read_text(encoding='utf-8-sig'))
-        except OSError as e: raise BadInput(f'The graph {str(path)!r} can\'t be read: {e.strerror}.') from None
-        except UnicodeDecodeError: raise BadInput(f'The graph {str(path)!r} is not UTF-8 text.') from None
+        with reading(path): return read(read_utf8(path))

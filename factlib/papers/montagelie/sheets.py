@@ -16,7 +16,7 @@ import numpy as np
 
 from ...benchmarks.montagelie import DIFFICULTIES
 from ...core.checks import check_count
-from ...core.files import digest, parse_json, shipped, write_atomic
+from ...core.files import digest, numbered_lines, parse_json, read_error, read_utf8, shipped, write_atomic
 from ...core.records import BadInput, DataFrame
 from ...metaeval.order import item_of
 from ...perturb.base import seeded
@@ -159,13 +159,9 @@ def _checked(row, key, seen):
 # %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-lines
 def _lines(path):
     "Number and row, or the error, of each line of a file."
-    try: text = Path(path).read_text(encoding='utf-8-sig')
-    except FileNotFoundError: raise BadInput(f'There is no file {str(path)!r}.') from None
-    except ValueError: raise BadInput(f'{str(path)!r} is not UTF-8 text: save it as UTF-8.') from None
-    for number, line in enumerate(text.split('\n'), 1):
-        if not line.strip(): continue
+    for number, line in numbered_lines(read_utf8(path)):
         try: yield number, parse_json(line)
-        except (ValueError, RecursionError) as e: yield number, BadInput(f'the line is no JSON ({e})')
+        except ValueError as e: yield number, BadInput(f'the line is no JSON ({read_error(e)})')
 
 # %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-known
 def _known(key):
