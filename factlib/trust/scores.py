@@ -471,6 +471,8 @@ def read_criteria(
     order:str|None=None, # Order of labels, "poor < fair = ok < good"; None: as known, or none
     scale:str|None=None, # Possible scores, '0..100' or COLUMN=1..10; None: as seen, with round ends
     good:str|None=None, # Human scores that are good, '>=4' or labels; None: half of the texts
+    sheet:str|None=None, # Sheet of an Excel file; None: the only one
+    header:bool|None=None, # Does the first line hold names? None: as it seems
 )->dict: # Criterion -> `ScoreFile` or `trust.verdicts.Comparisons`; '' where the file has one criterion
     """Read scores of judges and people from a file that nobody prepared. '' for a role: there is none.
     Raises BadInput, which names the option to use, for what can't be read or could be two things."""
@@ -478,12 +480,12 @@ def read_criteria(
     others = dict(group=group, item=item, system=system, text=text, source=source, time=time, position=position, weight=weight)
     flags, reading = Flags(judge, human, others, rater, score, criterion, cost), Reading(order, scale, good, higher)
     if isinstance(path_or_frame, ScoreTable): table = path_or_frame
-    elif isinstance(path_or_frame, (str, Path)): table = read_table(path_or_frame)
+    elif isinstance(path_or_frame, (str, Path)): table = read_table(path_or_frame, sheet, header)
     else: table = frame_table(ScoreTable('frame', path_or_frame, 'a data frame'))
     wanted = _paths(flags, table.frame)
     deeper = one_row_each(table, wanted) if wanted else None
     try: return _files(deeper or table, flags, reading)
-    except NoScorers as e: none = e
+    except NoScorers as e: none = NoScorers(f'{e} {" ".join(table.said)}'.strip())
     try: below = None if deeper else one_row_each(table)
     except BadInput: below = None
     if below is None: raise none
