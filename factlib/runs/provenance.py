@@ -91,7 +91,8 @@ class Provenance:
         "What is known of a result."
         try:
             made = cls(**json.loads(read_regular(file)))
-            if not all(isinstance(x, dict) for x in (made.parameters, made.data, made.result, made.modules)): return None
+            told = made.parameters, made.data, made.result, made.modules
+            if not all(isinstance(x, dict) for x in told): return None
             is_module = lambda said: isinstance(said, list) and len(said) == 2 and all(isinstance(x, str) for x in said)
             return made if all(map(is_module, made.modules.values())) else None
         except (OSError, ValueError, TypeError, RecursionError): return None

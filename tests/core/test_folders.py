@@ -377,8 +377,8 @@ def test_a_file_that_is_only_called_like_a_journal_goes_along(tmp_path):
 
 def everything(folder):
     "Each path, without those that a run may change: kind and content."
-    return {p.relative_to(folder).as_posix(): os.readlink(p) if p.is_symlink() else p.read_bytes() if p.is_file() else ''
-            for p in sorted(folder.rglob('*')) if 'x' not in p.parts and not p.name.startswith('index')}
+    content = lambda p: os.readlink(p) if p.is_symlink() else p.read_bytes() if p.is_file() else ''
+    return {p.relative_to(folder).as_posix(): content(p) for p in sorted(folder.rglob('*')) if 'x' not in p.parts and not p.name.startswith('index')}
 
 def planted(kind, home, outside):
     "What another account, or an archive, puts beside the folder `x`."
@@ -455,7 +455,7 @@ def test_files_of_other_kinds_in_a_folder_that_was_sent(kind, name, tmp_path):
 
 @pytest.mark.skipif(os.name != 'posix', reason='handles of folders')
 def test_a_folder_that_is_exchanged_for_a_link_while_it_is_filled(tmp_path):
-    "As another account can in a folder that everybody may write to: what is written stays in the folder that was begun."
+    "As another account can in a folder that everybody may write to: what is written stays in the one that was begun."
     home, outside = tmp_path/'home', tmp_path/'outside'
     for folder in (home, outside): folder.mkdir()
     part = Part(home/'x')
@@ -553,7 +553,7 @@ def test_a_full_disk_is_told_with_a_files_name(write, file, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)) # no byte goes into any file
         try: write(tmp_path)
         except (OSError, BadInput, RuntimeError) as e:
-            if file in str(e) or file == Path(getattr(e, 'filename', None) or '').name: raise BadInput('Told.') from None
+            if file in f'{e} {getattr(e, "filename", "")}': raise BadInput('Told.') from None
             raise ValueError(str(e)) from None
     assert child(full, 0, 'none') == 'sentence'
     assert not list(tmp_path.rglob('.table.csv.*'))

@@ -209,10 +209,10 @@ def test_an_experiment_of_ours_is_taken_by_name_and_digest(tmp_path):
     from factlib.runs.sweep import sweep_notebook
     ours = experiments()['live_judge']
     digest = notebook_digest(ours)[0]
-    for n, (said, same) in enumerate([(dict(sha256=digest), True), (dict(sha256=digest, notebook='/nowhere.ipynb'), True),
-                                      (dict(notebook='/nowhere.ipynb'), True), (dict(notebook=str(ours)), True),
-                                      (dict(sha256='0'*64, notebook='/nowhere.ipynb'), False)]):
+    elsewhere = dict(notebook='/nowhere.ipynb')
+    same_ones = [dict(sha256=digest), elsewhere | dict(sha256=digest), elsewhere, dict(notebook=str(ours))]
+    for n, said in enumerate([*same_ones, elsewhere | dict(sha256='0'*64)]):
         sent(tmp_path/str(n), experiment='live_judge', **said)
-        if same: assert sweep_notebook(tmp_path/str(n)) == ours
+        if said in same_ones: assert sweep_notebook(tmp_path/str(n)) == ours
         else:
             with pytest.raises(BadInput, match='trust'): sweep_notebook(tmp_path/str(n))

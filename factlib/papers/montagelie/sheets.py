@@ -132,7 +132,8 @@ def save_sheets(
     for path in files:
         if path.exists():
             raise BadInput(f'{str(path)!r} is there already and may hold answers: name another folder, or move it.')
-    return [write_atomic(path, _jsonl(rows), private=True) for path, rows in (files | {folder/'key.jsonl': sheets.key}).items()]
+    files[folder/'key.jsonl'] = sheets.key
+    return [write_atomic(path, _jsonl(rows), private=True) for path, rows in files.items()]
 
 # %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-read
 def _answer(x):
