@@ -65,6 +65,19 @@ def check_form(
     if first is not None: raise BadInput(_form_error(first))
     return said
 
+# %% ../../nbs/runs/grid.ipynb #grid-kind
+_TYPES = dict(int=int, float=(int, float), str=str, bool=bool, list=list, dict=dict)
+
+def _default(known):
+    "The default of a parameter, if it is a plain value."
+    try: return ast.literal_eval(known['default'])
+    except (ValueError, SyntaxError): return None
+
+def _kind(known):
+    "The name of a parameter's type, or nothing."
+    kind = known['inferred_type_name']
+    return kind if kind in _TYPES else next((n for n in _TYPES if type(_default(known)).__name__ == n), '')
+
 # %% ../../nbs/runs/grid.ipynb #grid-once
 _MOST_ADDED = 1_000_000 # values and characters that aliases may add to a file
 
@@ -211,19 +224,6 @@ def cell_name(
     if len(name) > _LONGEST or not name.isascii():
         name = re.sub(r'[^ -~]', '_', name)[:_LONGEST - 9] + '-' + digest(_value(varying), 8)
     return name
-
-# %% ../../nbs/runs/grid.ipynb #grid-kind
-_TYPES = dict(int=int, float=(int, float), str=str, bool=bool, list=list, dict=dict)
-
-def _default(known):
-    "The default of a parameter, if it is a plain value."
-    try: return ast.literal_eval(known['default'])
-    except (ValueError, SyntaxError): return None
-
-def _kind(known):
-    "The name of a parameter's type, or nothing."
-    kind = known['inferred_type_name']
-    return kind if kind in _TYPES else next((n for n in _TYPES if type(_default(known)).__name__ == n), '')
 
 # %% ../../nbs/runs/grid.ipynb #grid-path
 _DATA = ('.jsonl', '.json', '.csv', '.tsv', '.parquet', '.txt', '.yaml', '.yml', '.zip', '.gz', '.sqlite', '.md')

@@ -614,8 +614,9 @@ def evaluate_in(
             frame.attrs = attrs
             run.judgements(frame, examples, benchmark, asked, part, seed, split=split)
             frames.append(frame.assign(benchmark=benchmark))
-    if not frames: return judgements_frame([], []).assign(benchmark=[])
-    whole = pd.concat(frames, ignore_index=True)
+    nothing = judgements_frame([], []).assign(benchmark=[])
+    if not benchmarks: return nothing
+    whole = pd.concat(frames or [nothing], ignore_index=True)
     if part in _COUNTED:
         n = sum(len(list(examples)) for examples in benchmarks.values())
         for judge, name in zip(judges, names):

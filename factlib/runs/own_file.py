@@ -41,6 +41,7 @@ def own_benchmark(
 # %% ../../nbs/runs/own_file.ipynb #ownfile-scores
 def scores_table(
     judged:DataFrame, # From `evaluate_in`, of all evaluators
+    order:list|None=None, # Ids of the file's examples; None: in the order of the judgements
 )->DataFrame: # One row an example, in the order of the file
     """The scores side by side.
 
@@ -49,6 +50,7 @@ def scores_table(
     - EVALUATOR_absence, where it gave none anywhere: why"""
     ids = judged.drop_duplicates('example_id')[['example_id', 'group']]
     table = ids.set_index('example_id')
+    if order is not None: table = table.loc[[i for i in order if i in table.index]] # the first evaluator may have failed
     for name, own in judged.groupby('evaluator', sort=False):
         own = own.set_index('example_id')
         table[name] = own.value
@@ -118,11 +120,11 @@ def _for_all_but_failing(compute, heard, run, what):
         if not fine or len(fine) == len(names): raise
         return compute(heard[heard.evaluator.isin(fine)].reset_index(drop=True))
 
-def _show_counts(run, judged):
+def _show_counts(run, judged, benchmark):
     "The tables of scores and of what is missing: name -> (table, caption)."
     counts, why = summary(judged.drop(columns='benchmark')), absences(judged)
     tables = dict(counts=(counts, 'Scores asked for and given, by evaluator and part.'),
-                  scores=(scores_table(judged), 'The score of each text, and why there is none.'))
+                  scores=(scores_table(judged, [e.id for e in benchmark]), 'The score of each text, and why there is none.'))
     if len(why): tables['absences'] = (why, 'Why scores are missing, and how often.')
     for name, (table, caption) in tables.items(): run.table(table, name, caption, cell='', rows=40)
     for row in counts[(counts.part == 'value') & (counts.scored > 0)].itertuples():
@@ -153,7 +155,7 @@ def _show(run, judged, benchmark, statistics, decide):
     "What a folder shows of the judgements of a file. -> the page that leads with decisions, '' where there are none"
     for line in absence_lines(run.heard(judged)): run.finding(f'Why there is no score: {line}', cell='')
     with _others_stand(run, 'The expected scores'): judged = add_expected(judged, run)
-    tables = _show_counts(run, judged)
+    tables = _show_counts(run, judged, benchmark)
     heard, rest, found, figures = run.heard(judged), list(run.findings), None, []
     is_known = benchmark.truth_kind != 'none' and (benchmark.truth_kind != 'label' or benchmark.good is not None)
     if len(heard) and is_known: found, figures = _show_truth(run, heard, benchmark, statistics, decide)

@@ -18,7 +18,7 @@ from factlib.evaluators.memo.scan import scan
 from factlib.llm.cache import Cache
 from factlib.llm.chat import Chat
 from factlib.llm.stub import StubServer
-from factlib.runs.judging import COMPARED, memo_judges
+from factlib.runs.judging import COMPARED, label_of, memo_judges
 from factlib.runs.costs import plan_table, usage_table
 
 STORY = ('The old fox walked slowly through the wood and looked for the hen. He found nothing to eat there, so he went '
@@ -440,3 +440,18 @@ def test_a_memory_edited_by_hand_changes_report_and_score(tmp_path):
     sizes = [n.end - n.start for n in memory.notes]
     assert len(sizes) > 1 and after[1].parts['fluency'] == pytest.approx(5 - 3*sizes[0]/sum(sizes))
     assert 'the fox were' in after[0].evidence['report'] and 'the fox were' not in before[0].evidence['report']
+
+@pytest.mark.parametrize('judges', ['length vanilla', 'vanilla rouge1', 'judgememo_hard length judgememo_aggregate'])
+def test_baselines_beside_judges_plan_nothing_and_bear_no_model(judges):
+    chat = Chat('alpha', 'http://127.0.0.1:1/v1', mode='off')
+    given = dict(model='alpha', what='modes', judges=judges, size=200, max_tokens=0, generation='', overlap=.1)
+    made = memo_judges(given, chat)
+    plan = plan_table(made, [Example('a', target=STORY)]).set_index('evaluator')
+    assert list(plan.index) == judges.split()
+    for judge in made: assert bool(plan.requests_planned[judge.name]) == (judge.name not in ('length', 'rouge1'))
+    assert [label_of(judge, 'alpha') for judge in made] == [
+        name if name in ('length', 'rouge1') else f'{name}, alpha' for name in judges.split()]
+
+def test_baselines_alone_are_no_comparison_of_ways_to_ask():
+    with pytest.raises(BadInput, match='length and rouge1 asks none: name a judge that does'):
+        memo_judges(dict(model='alpha', what='modes', judges='length rouge1', size=9, max_tokens=0, generation=''), None)

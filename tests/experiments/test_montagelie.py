@@ -76,3 +76,17 @@ def test_a_benchmark_that_is_named_must_be_there(tmp_path, dataset, words):
     done = factlib_inside('run', 'montagelie', '-p', 'dataset', dataset, '--out', tmp_path/'x', cwd=tmp_path)
     assert done.returncode == 2 and words in done.stderr.strip().splitlines()[-1] and 'Traceback' not in done.stderr
     assert not (tmp_path/'x').exists()
+
+def test_baselines_named_beside_a_model_are_no_model_rows(tmp_path):
+    "Those that have judged already are not judged again; one more, which asks nothing either, has a row without a model."
+    from factlib.report.results import Experiment
+    from factlib.runs.judging import evaluate_in, evaluate_models, judges_for
+    fox = dict(mine=[Example('a', 'A fox ran.', 'A fox ran.')])
+    with StubServer(lambda request: 'never') as server:
+        out = tmp_path/'out'
+        run = Experiment('demo', 'A demonstration', 'Who asks?', dict(model='alpha', base_url=server.base_url, out=str(out)))
+        evaluate_in(judges_for('order_path')[0], fox, run)
+        asked = evaluate_models('order_path rouge1 summac_zs', fox, run)
+        assert not server.requests
+    assert [(a.label, a.model) for a in asked] == [('rouge1', ''), ('summac_zs, by rules', '')]
+    assert set(run.evaluators) == {'order_path', 'rouge1', 'summac_zs, by rules'} and set(run.judged.model) == {''}

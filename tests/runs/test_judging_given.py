@@ -247,3 +247,30 @@ def test_a_form_by_rules_is_called_so(tmp_path):
     assert list(dict.fromkeys(frame.evaluator)) == [
         'factscore_single, by rules', 'factual_correctness_words, by rules', 'length']
     assert evaluate_in(get('length'), {}, run).empty
+
+@pytest.mark.parametrize('name', ['length', 'rouge1', 'order_path'])
+def test_files_that_credit_a_model_with_rules_are_shown_without_it(tmp_path, name):
+    "As versions before wrote them: two models' runs have the same baseline under either name, and it is one row."
+    for model in ('M', 'N'): run(tmp_path/model, [get(name)], label='{}, ' + model, model=model)
+    run(tmp_path/'asked', [Words()], label='{}, M', model='M')
+    given = GivenJudgements([tmp_path/folder for folder in ('M', 'N', 'asked')])
+    assert given.labels() == [(name, name, ''), ('words, M', 'words', 'M')]
+
+def test_a_run_goes_on_when_an_evaluator_fails(tmp_path):
+    "What it had judged is kept, its failure is named, and where nothing was judged at all the error is raised."
+    from factlib.evaluators.base import EvaluationError
+    class Fails(Words):
+        def judge(self, example):
+            if example.id == 'a': raise ZeroDivisionError('no words')
+            return super().judge(example)
+    class AllFail(Words):
+        def judge(self, example): raise KeyError('x')
+    with pytest.raises(EvaluationError): run(tmp_path/'none', [AllFail(name='all')])
+    frame = run(tmp_path/'some', [Words(), Fails(name='fails'), AllFail(name='all')])
+    assert list(zip(frame.evaluator, frame.example_id)) == [('words', 'a'), ('words', 'b'), ('fails', 'b')]
+    result = json.loads((tmp_path/'some/result.json').read_text())
+    assert result['failed'] == dict(
+        fails="fails failed on 1 of 2 examples, first on 'a': ZeroDivisionError: no words.",
+        all="all failed on 2 of 2 examples, first on 'a': KeyError: 'x'.")
+    assert {name: (c['asked'], c['scored']) for name, c in result['evaluators'].items()} == dict(
+        words=(2, 1), fails=(2, 0), all=(2, 0))

@@ -5,6 +5,7 @@ import json
 import pandas as pd
 import pytest
 from command import factlib_inside
+from factlib.evaluators.base import EVALUATORS, Evaluator
 from factlib.llm.stub import StubServer
 
 RAGAS = [dict(user_input='Who ran?', response='The fox ran home.', retrieved_contexts=['A fox ran home.', 'A hen hid.'],
@@ -95,3 +96,86 @@ def test_lists_as_json(tmp_path):
     for what in ('experiments', 'evaluators', 'benchmarks'):
         rows = json.loads(factlib_inside('list', what, '--json', cwd=tmp_path).stdout)
         assert len(rows) > 5 and all({'name', 'about', 'needs', 'here'} <= set(row) for row in rows)
+
+def failing(fails_on):
+    "An evaluator that raises a KeyError on texts with this word, or when it is made ('made')."
+    class Failing(Evaluator):
+        name, signature, offline = 'failing', 'failing', True
+        def __init__(self):
+            if fails_on == 'made': raise KeyError('weights')
+        async def judge(self, example):
+            if fails_on in example.target: raise KeyError('table')
+            return self.judgement(example, 1.)
+    return Failing
+
+FOXES = [dict(id=str(i), source='The fox ran home.', target=t, label=l) for i, (t, l) in enumerate(
+    [('The fox ran.', 'good'), ('The hen swam.', 'bad'), ('The fox ran home.', 'good'), ('The hen ran.', 'bad')])]
+
+@pytest.mark.parametrize('order', ['rouge1,failing', 'failing,rouge1'])
+@pytest.mark.parametrize('fails_on, why', [
+    ('made', "failing failed: KeyError: 'weights'."), ('The', "failing failed on 4 of 4 examples, first on '0': KeyError"),
+    ('swam', "failing failed on 1 of 4 examples, first on '1': KeyError: 'table'.")])
+def test_one_evaluator_that_fails_costs_no_other_its_results(tmp_path, monkeypatch, order, fails_on, why):
+    monkeypatch.setitem(EVALUATORS, 'failing', failing(fails_on))
+    write_lines(tmp_path/'foxes.jsonl', FOXES)
+    done = factlib_inside('evaluate', 'foxes.jsonl', '--with', order, '--labels', 'good=good,bad=bad', '--good', 'good',
+                          '--out', 'o/f', cwd=tmp_path)
+    assert done.returncode == 1 and why in done.stderr and 'Traceback' not in done.stderr, done.stderr
+    scores = pd.read_csv(tmp_path/'o/f/tables/scores.csv')
+    # unigram F: of 3 in 4 words 6/7, 'the' alone 2/7, all, and 'the', 'ran' 4/7
+    assert list(scores.rouge1.round(3)) == [.857, .286, 1., .571]
+    truth = pd.read_csv(tmp_path/'o/f/tables/truth.csv').set_index('evaluator')
+    assert truth.estimate['rouge1'] == 1
+    result = json.loads((tmp_path/'o/f/result.json').read_text())
+    assert result['evaluators']['rouge1']['scored'] == 4 and why in result['failed']['failing']
+    assert result['evaluators']['failing']['asked'] == 4 and why in result['evaluators']['failing']['why']
+    assert 'failing failed' in (tmp_path/'o/f/index.html').read_text(encoding='utf-8')
+
+@pytest.mark.parametrize('names', ['rouge1,summac_zs', 'alignscore', 'alignscore,vista,length'])
+def test_evaluators_of_inference_work_by_rules_without_a_model(tmp_path, names):
+    write_lines(tmp_path/'foxes.jsonl', FOXES)
+    done = factlib_inside('evaluate', 'foxes.jsonl', '--with', names, '--columns', 'truth=', '--out', 'o/f', cwd=tmp_path)
+    assert 'Traceback' not in done.stderr and (tmp_path/'o/f/tables/scores.csv').is_file(), done.stderr
+
+def test_one_statistic_or_figure_that_fails_costs_nothing_else(tmp_path):
+    "A statistic that can't be computed of one evaluator is computed of the others; the rest is written and named."
+    from factlib.metaeval.matrix import small_matrix
+    from factlib.runs.own_file import evaluate_file
+    write_lines(tmp_path/'foxes.jsonl', FOXES)
+    def statistics(judged, benchmarks):
+        if 'length' in set(judged.evaluator): raise ZeroDivisionError('no pairs')
+        return small_matrix(judged, benchmarks)
+    def decide(judged, benchmark): raise IndexError('empty')
+    meant = dict(labels=dict(good='good', bad='bad'), good='good')
+    result, failed = evaluate_file(tmp_path/'foxes.jsonl', 'rouge1 length', tmp_path/'out', statistics=statistics,
+                                   decide=decide, **meant)
+    assert failed == result['failed'] and set(failed) == {'The decisions', 'The statistic of length'} | {
+        name for name in failed if name.startswith('The decision of')}
+    assert 'ZeroDivisionError: no pairs' in failed['The statistic of length']
+    assert set(pd.read_csv(tmp_path/'out/tables/truth.csv').evaluator) == {'rouge1'}
+    assert len(pd.read_csv(tmp_path/'out/tables/scores.csv')) == 4 and (tmp_path/'out/figures/scores.png').is_file()
+
+def test_baselines_beside_a_model_do_not_bear_its_name(tmp_path):
+    write_lines(tmp_path/'foxes.jsonl', FOXES[:2])
+    with StubServer(lambda request: 'Verdict: faithful') as server:
+        factlib_inside('evaluate', 'foxes.jsonl', '--with', 'order_path,rouge1,summac_zs,faithfulness', '--model', 'alpha',
+                       '--base-url', server.base_url, '--columns', 'truth=', '--out', 'o/f', cwd=tmp_path)
+    judged = pd.read_parquet(tmp_path/'o/f/judgements.parquet')
+    assert set(judged.evaluator[judged.model == 'alpha']) == {'faithfulness'}
+    assert set(judged.evaluator[judged.model == '']) == {'order_path', 'rouge1', 'summac_zs, by rules'}
+
+@pytest.mark.parametrize('wrapped', [lambda rows: rows, lambda rows: dict(data=rows, version=1)])
+def test_a_list_in_a_json_file_is_rows(tmp_path, wrapped):
+    (tmp_path/'foxes.json').write_text(json.dumps(wrapped(FOXES), indent=1), encoding='utf-8')
+    command = ['evaluate', 'foxes.json', '--with', 'rouge1', '--out', 'o/f']
+    done = factlib_inside(*command, '--labels', 'good=true,bad=false', '--good', 'true', cwd=tmp_path)
+    assert done.returncode == 0 and len(pd.read_csv(tmp_path/'o/f/tables/scores.csv')) == 4, done.stderr
+
+@pytest.mark.parametrize('more, said', [
+    (['--labels', 'godo=true,bad=false'], "has the label 'godo'; there are good, bad. Did you mean 'good'?"),
+    (['--labels', 'good=true,bad=false', '--good', 'treu'], "has the label 'treu'; there are true, false. Did you mean"),
+    (['--columns', 'target=tarqet'], "There is no column 'tarqet'; there are 'id', 'source', 'target', 'label'. Did you mean")])
+def test_what_is_not_there_is_answered_with_the_nearest(tmp_path, more, said):
+    write_lines(tmp_path/'foxes.jsonl', FOXES)
+    done = factlib_inside('evaluate', 'foxes.jsonl', '--with', 'rouge1', '--out', 'o/f', *more, cwd=tmp_path)
+    assert done.returncode == 2 and said in done.stderr and not (tmp_path/'o/f').exists()

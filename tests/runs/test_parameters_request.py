@@ -222,3 +222,26 @@ def test_help_teaches_it(tmp_path):
         assert '--request JSON' in shown
         assert '{"temperature": null, "max_tokens": 3000, "reasoning_effort": "low"}' in shown
     assert 'request (JSON' in ' '.join(factlib_inside('narrative', '--help', cwd=tmp_path).stdout.split())
+
+GIVEN = dict(model='', base_url='', dataset='holmes', n=1, seed=0, out='/x')
+
+@pytest.mark.parametrize('name, made, text', [('kinds', 24, '24'), ('lengths', 2000, '2000'), ('temperature', .7, '0.7'),
+                                              ('temperature', 1, '1'), ('temperature', 1e-1, '0.1'), ('model', 7, '7')])
+def test_a_text_that_papermill_took_for_a_number_is_a_text(name, made, text):
+    "The notebook's own name has it, too."
+    names = GIVEN | {name: made}
+    assert check_parameters(names, **{name: str})[name] == text == names[name]
+
+@pytest.mark.parametrize('name, made', [('model', 1e5), ('language', False), ('kinds', [24, 41]), ('pack', None)])
+def test_a_text_that_cannot_be_known_is_asked_for_again(name, made):
+    with pytest.raises(BadInput, match=f'{name} has to be of type str, .* `-r {name} TEXT`'):
+        check_parameters(GIVEN | {name: made}, **{name: str})
+
+@pytest.mark.parametrize('seed, said', [(10**19, 'largest number'), (10**20, 'largest number'), (-1, "can't be negative")])
+def test_seeds_that_no_table_holds_are_one_sentence(seed, said):
+    with pytest.raises(BadInput, match=said): check_parameters(GIVEN | dict(seed=seed))
+    assert check_parameters(GIVEN | dict(seed=2**63 - 1))['seed'] == 2**63 - 1
+
+@pytest.mark.parametrize('made, truth', [('true', True), ('no', False), (1, True), (True, True)])
+def test_truth_values_as_run_takes_them(made, truth):
+    assert check_parameters(GIVEN | dict(slow=made), slow=bool)['slow'] is truth

@@ -415,3 +415,32 @@ def test_people_in_as_many_edges_stand_as_they_were_read():
     pairs = [(f'{i} from', f'{i} to') for i in range(12)]
     frame = pd.DataFrame([dict(subject=s, predicate='knows', object=o) for s, o in pairs])
     assert graph_part(frame, people=24)[0] == [name for pair in pairs for name in pair]
+
+@pytest.mark.parametrize('name', ['裁判', '심판', '判定者', 'محكم', 'न्यायाधीश'])
+def test_names_in_other_scripts_are_legible_where_a_browser_draws(name, recwarn):
+    "In the SVG they are text; the page shows that. A terminal sees one sentence, not a warning for each letter."
+    from factlib.report.figures.style import figure_bytes, needs_browser
+    from factlib.report.figures.violins import violins
+    rows = pd.DataFrame(dict(texts=[name]*4, value=[1., 2., 3., 4.]))
+    fig = violins(rows, x='texts', y='value', title='Scores')
+    svg = figure_bytes(fig, 'svg').decode()
+    figure_bytes(fig, 'png')
+    assert name in svg and not [w for w in recwarn if 'missing from' in str(w.message)]
+    assert needs_browser(fig) or 'Noto' in svg or 'CJK' in svg # or an installed font has it
+    assert not needs_browser(violins(rows.assign(texts='rouge1'), x='texts', y='value', title='Scores'))
+
+def test_letters_come_from_another_installed_font(monkeypatch):
+    "A sign that STIX has (it comes with matplotlib) and DejaVu Sans lacks."
+    from factlib.report.figures import style
+    extra = min(style._characters('STIXGeneral') - style._characters('DejaVu Sans') - set(range(0x300)))
+    monkeypatch.setattr(style, '_FONTS', ('No such font', 'STIXGeneral'))
+    style._fonts_for.cache_clear()
+    fig = style.styled(lambda frame, title=None: figure_with(frame))(pd.DataFrame(dict(x=[chr(extra)])))
+    style._fonts_for.cache_clear()
+    assert fig.texts[0].get_fontfamily() == ['DejaVu Sans', 'STIXGeneral']
+
+def figure_with(frame):
+    from matplotlib.figure import Figure
+    fig = Figure()
+    fig.text(0, 0, frame.x[0])
+    return fig
