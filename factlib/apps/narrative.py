@@ -152,7 +152,8 @@ class NarrativeViews:
             view = graph_html(graph, n, query, request.form_key, request.root)
             shown = graph_parts(graph, query.get('about', '')) | dict(how=n.graph_how, view=view)
         parts = dict(id=n.id, here=f'{request.root}texts/{n.id}', name=n.name, words=n.about['words'],
-                     link=linker(query), job=job if state == 'running' else None, ended=job if state not in ('running', 'done') else None,
+                     link=linker(query),
+                     job=job if state == 'running' else None, ended=job if state not in ('running', 'done') else None,
                      graph=shown) | _scenes(n, query) | _versions(n, query)
         return Response(render('narrative.html.jinja', n=parts, model=self.app.model, form_key=request.form_key,
                                root=request.root))

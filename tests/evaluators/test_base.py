@@ -1,6 +1,7 @@
 """Running evaluators: order, concurrency, failures, interruption. And the floors, against hand calculation and
 scikit-learn."""
-import asyncio, os, signal, sys, threading, time
+import asyncio, os, signal, sys, threading, time, warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from factlib.evaluators.base import EVALUATORS, EvaluationError, Evaluator, eval
 from factlib.text.words import LEAST_KNOWN, WORD, normalise, unreadable, vocabulary_of
 from factlib.evaluators.offline.cohesion import AdjacentSimilarity, blocks
 from factlib.evaluators.controls import Length, Random
+from factlib.evaluators.pretrained import load_pretrained, split_revision
 from factlib.evaluators.offline.fluency import OutOfVocabulary
 
 def examples(n, **more): return [Example(f'e{i}', target=f'text {i}', **more) for i in range(n)]
@@ -383,3 +385,29 @@ def test_a_megabyte_is_nothing():
     # 300,000 words, 1.8 MB
     t = '\n\n'.join(' '.join(f'word{"abcdefghij"[(i * j) % 10]}' for j in range(60)) for i in range(5000))
     assert judge(OutOfVocabulary(['worda']), t).value is not None and judge(AdjacentSimilarity(), t).value is not None
+
+@pytest.mark.parametrize('name, revision, asked', [('org/nli', None, None), ('org/nli@v2', None, 'v2'),
+                                                   ('org/nli', 'a'*40, 'a'*40)])
+def test_a_model_of_the_hub_is_of_one_commit(monkeypatch, name, revision, asked):
+    """A hub that changes with every request: tokenizer and weights are of the commit that the first answer named. (A
+    stand-in for `transformers`, which the tests don't install.)"""
+    given = []
+    def load(kind):
+        def from_pretrained(model, output_loading_info=False, revision=None):
+            given.append((kind, model, revision))
+            loaded = SimpleNamespace(_commit_hash=f'{len(given)}'*40, eval=lambda: kind)
+            return (loaded, dict(missing_keys=[])) if output_loading_info else loaded
+        return SimpleNamespace(from_pretrained=from_pretrained)
+    kinds = ('AutoConfig', 'AutoTokenizer', 'AutoModel')
+    monkeypatch.setitem(sys.modules, 'transformers', SimpleNamespace(**{kind: load(kind) for kind in kinds}))
+    monkeypatch.setitem(sys.modules, 'torch', SimpleNamespace())
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter('always')
+        load_pretrained(name, 'AutoModel', 'for tests', revision)
+    assert given == [('AutoConfig', 'org/nli', asked), ('AutoTokenizer', 'org/nli', '1'*40),
+                     ('AutoModel', 'org/nli', '1'*40)]
+    assert [f'org/nli@{"1"*40}' in str(w.message) for w in said] == ([] if asked else [True])
+
+@pytest.mark.parametrize('name, revision', [('@v1', None), ('org/nli@', None), ('org/nli@v1', 'v2')])
+def test_a_revision_that_is_none(name, revision):
+    with pytest.raises(BadInput, match='give'): split_revision(name, revision)
