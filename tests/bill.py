@@ -1,10 +1,10 @@
 """A provider's bill against our ledger, with kills. As a script: `python tests/bill.py 100` prints a table.
 
 The provider is a process of its own, and writes down every request as it arrives, before anything else happens: model,
-tokens of the prompt (a quarter of its bytes) and of the reply. Some replies are errors (500, 408, 409), cut connections,
-stopped by a filter, or come too late; some are refusals (429), which nobody bills. What a reply took is said in many
-ways, or not at all; a model that thinks takes 60 tokens, and says so in the total alone. Meanwhile the command is killed (SIGKILL): the main process, one
-of its children, or all of them at once."""
+tokens of the prompt (a quarter of its bytes) and of the reply. Some replies are errors (500, 408, 409), cut
+connections, stopped by a filter, or come too late; some are refusals (429), which nobody bills. What a reply took is
+said in many ways, or not at all; a model that thinks takes 60 tokens, and says so in the total alone. Meanwhile the
+command is killed (SIGKILL): the main process, one of its children, or all of them at once."""
 import json
 import os
 import random

@@ -270,7 +270,7 @@ def web_address(
     if '@' in parts.netloc: native = None
     else: native = next((m.expand(instead) for known, instead in _NATIVE if (m := known.match(url))), None)
     if native:
-        what = ', and the name of the deployment as model' if 'azure' in parts.hostname else ''
+        what = ', and the name of the deployment as model' if 'azure' in str(parts.hostname) else ''
         raise BadInput(f'At this address of {parts.hostname} another protocol than OpenAI\'s is spoken: '
                        f'give {native} as base_url{what}.')
     if '@' in parts.netloc or '#' in url or _holds_key(parts.query):

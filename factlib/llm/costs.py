@@ -146,8 +146,8 @@ def _read_prices(path):
             raise BadInput(f'{name} {how} {column!r}: its first line must be model,input,output,currency.')
     for row in rows:
         if None in row: # what stands behind the last column
-            raise BadInput(f'{name} has a line with more parts than columns, that of {row[columns[0]]!r}: write numbers '
-                           'with a point, as 0.15.')
+            raise BadInput(f'{name} has a line with more parts than columns, that of {row[columns[0]]!r}: write '
+                           'numbers with a point, as 0.15.')
     table = [{known: row[column] for known, column in zip(plain, columns) if known in ('model', *Price._fields)}
              for row in rows if any((value or '').strip() for value in row.values())]
     counts = Counter((row['model'] or '').strip() for row in table)
@@ -161,7 +161,7 @@ def _price_number(value):
     if isinstance(value, str):
         value = value.strip()
         if re.fullmatch(r'\d+,(?:\d{1,2}|\d{4,})|0,\d+', value, re.ASCII): value = value.replace(',', '.')
-        if not re.fullmatch(r'[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?', value, re.ASCII): raise ValueError # such as 1_0
+        if not re.fullmatch(r'[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?', value, re.ASCII): raise ValueError # 1_0
     return float(value)
 
 # %% ../../nbs/llm/costs.ipynb #costs-prices

@@ -49,7 +49,7 @@ class Failure(Exception):
 
     @property
     def free(self)->bool:
-        "Is it known that nobody bills for it? A filter may have read the prompt, and a proxy's server may have answered."
+        "Is it known that nobody bills for it? A filter has read the prompt; behind a proxy an answer may have come."
         if not self.sent: return True
         if self.kind == 'filtered': return False
         return self.status in _FREE or self.status == 400 and not _MAY_COST.search(f'{self.code} {self.message}')
@@ -164,8 +164,9 @@ def _trust(file, folder):
     "An SSL context that trusts the certificates of a file and a folder; if none is named, the usual ones."
     if folder is not None:
         try: os.listdir(folder)
-        except OSError as e: raise BadInput(f'SSL_CERT_DIR names {folder!r}, which can\'t be read ({e.strerror}): name a '
-                                            'folder of certificates, or take the variable out.') from None
+        except OSError as e:
+            raise BadInput(f'SSL_CERT_DIR names {folder!r}, which can\'t be read ({e.strerror}): name a folder of '
+                           'certificates, or take the variable out.') from None
     try: context = ssl.create_default_context(cafile=file, capath=folder)
     except (OSError, ValueError) as e: # an SSLError is an OSError, too
         why = 'it holds no certificates' if isinstance(e, (ssl.SSLError, ValueError)) else e.strerror
@@ -327,7 +328,8 @@ class SdkTransport:
         "`key` is anything whose `value` is the API key."
         from openai import AsyncOpenAI
         http = _http_client(base_url)
-        self.client = AsyncOpenAI(base_url=base_url.partition('?')[0], api_key=key.value, max_retries=0, http_client=http)
+        path = base_url.partition('?')[0]
+        self.client = AsyncOpenAI(base_url=path, api_key=key.value, max_retries=0, http_client=http)
 
     async def close(self):
         "Close the connections."

@@ -276,7 +276,7 @@ def spending(
     currency = next((price.currency for price in table.values()), '')
     variables = {LEDGER: str(file)} | ({PRICES: os.path.abspath(prices)} if prices else {})
     taken = nullcontext('') if os.environ.get('FACTLIB_GATE') else key_taken() # in a cell of a sweep it is a token
-    with at_work(place), environment(variables), taken as key:
+    with at_work(place), taken as key, environment(variables): # whose paths may hold the key
         before = read_spent(file)
         try: yield key
         finally:

@@ -83,9 +83,10 @@ def test_price_tables(tmp_path):
                         'o': Price(1, 2)}) == {'m': (1, 10, ''), 'n': (2, 1, 'EUR'), 'o': (1, 2, '')}
     assert price_table(table) == table and price_table({}) == {}
 
-@pytest.mark.parametrize('text', ['model;input;output;currency\nm;0,15;2;EUR\n', '\ufeffModel, INPUT,Output,CURRENCY\n m ,.15,2,EUR\n',
+@pytest.mark.parametrize('text', ['model;input;output;currency\nm;0,15;2;EUR\n',
+                                  '\ufeffModel, INPUT,Output,CURRENCY\n m ,.15,2,EUR\n',
                                   'currency\tmodel\toutput\tinput\nEUR\tm\t2.0\t0.15\n\n',
-                                  '\ufeffmodel;note; Input ;Output;Currency\r\nm;ours, since May;0.150;2;EUR\r\n;;;;\r\n',
+                                  '\ufeffmodel;note; Input ;Output;Currency\r\nm;ours, in May;0.150;2;EUR\r\n;;;;\r\n',
                                   'model,input,output,currency\nm,"0,15","2",EUR\n'])
 def test_a_price_file_as_spreadsheets_write_it(tmp_path, text):
     (tmp_path/'p.csv').write_text(text, encoding='utf-8', newline='')
@@ -104,12 +105,15 @@ def test_a_price_file_as_spreadsheets_write_it(tmp_path, text):
     (dict(prompt_tokens=10, completion_tokens=0, total_tokens=10), (10, 0)), # both say that there is no reply
     (dict(prompt_tokens=10, completion_tokens=0), (10, None)), (dict(prompt_tokens=10), (10, None)),
     (dict(prompt_tokens=10, completion_tokens=-5, total_tokens=5), (10, None)),
-    (dict(prompt_tokens=10, completion_tokens=True), (10, None)), (dict(prompt_tokens=True, completion_tokens=9), (None, None)),
+    (dict(prompt_tokens=10, completion_tokens=True), (10, None)),
+    (dict(prompt_tokens=True, completion_tokens=9), (None, None)),
     (dict(prompt_tokens=10, completion_tokens=math.nan, total_tokens=math.inf), (10, None)),
     (dict(prompt_tokens=10, completion_tokens=2**63, total_tokens=19), (10, 9)),
-    (dict(prompt_tokens=10, completion_tokens=.5), (10, None)), (dict(prompt_tokens=10, completion_tokens='many'), (10, None)),
-    (dict(completion_tokens=9, total_tokens=19), (None, None)), (dict(prompt_tokens=0, completion_tokens=9), (None, None)),
-    (None, (None, None)), ([], (None, None)), ([dict(prompt_tokens=10)], (None, None)), ('19', (None, None)), ({}, (None, None))])
+    (dict(prompt_tokens=10, completion_tokens=.5), (10, None)),
+    (dict(prompt_tokens=10, completion_tokens='many'), (10, None)),
+    (dict(completion_tokens=9, total_tokens=19), (None, None)),
+    (dict(prompt_tokens=0, completion_tokens=9), (None, None)),
+    *[(nothing, (None, None)) for nothing in (None, [], [dict(prompt_tokens=10)], '19', {})]])
 def test_what_a_reply_took(usage, used): assert used_tokens(usage) == used
 
 @pytest.mark.parametrize('entry', [5, None, (), (1,), (1, 2, 'EUR', 4), (-1, 2), (1, math.nan), (1, math.inf),

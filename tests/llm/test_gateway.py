@@ -180,7 +180,7 @@ def test_what_kind_of_failure_costs_what(gated):
                 broken=dict(status=500, body={}), cut=dict(drop=True),
                 late=dict(status=408, body={}), conflict=dict(status=409, body={}), gone=dict(status=499, body={}),
                 filtered=dict(status=400, body=dict(error=dict(message='no', code='content_filter'))),
-                flagged=dict(status=400, body=dict(error=dict(message='Your request was flagged by our safety system'))),
+                flagged=dict(status=400, body=dict(error=dict(message='It was flagged by our safety system'))),
                 nokey=dict(status=401, body={}), field=dict(status=422, body=dict(detail='seed: unknown field')),
                 ok='Yes.', uncounted=dict(content='Yes.', usage={}))
     def rule(request): return ways[request['messages'][0]['content']]
@@ -290,7 +290,8 @@ def test_a_failure_on_the_way_has_its_kind_behind_a_gateway(way, gated):
         assert chats['straight'] == chats['through'] and not server.requests
         assert 0 < spent.unsent <= 3*40 and spent == Spent(unsent=spent.unsent)
 
-QUOTED = dict(unicode=r'\u002b', capital=r'\u002B', twice=r'\\u002b', hex=r'\x2b', page='&#43;', address='%2B', plain='+')
+QUOTED = dict(unicode=r'\u002b', capital=r'\u002B', twice=r'\\u002b', hex=r'\\x2b', page='&#43;', address='%2B',
+              plain='+')
 
 @pytest.mark.parametrize('form', [*QUOTED, 'in events', 'UTF-16'])
 @pytest.mark.parametrize('status', [200, 400])
@@ -303,8 +304,10 @@ def test_a_key_that_is_quoted_otherwise_does_not_reach_a_worker(form, status):
     said = http(answer.replace('KEY', other), status=f'{status} X')
     if form == 'UTF-16': said = http(answer.replace('KEY', key).encode('utf-16'), status=f'{status} X')
     if form == 'in events':
-        parts = [dict(delta=dict(content=key[:9])), dict(delta=dict(content=key[9:])), dict(delta={}, finish_reason='stop')]
-        said = http(''.join(f'data: {json.dumps(begun | dict(choices=[part]))}\n\n' for part in parts), status=f'{status} X')
+        parts = [dict(delta=dict(content=key[:9])), dict(delta=dict(content=key[9:])),
+                 dict(delta={}, finish_reason='stop')]
+        said = ''.join(f'data: {json.dumps(begun | dict(choices=[part]))}\n\n' for part in parts)
+        said = http(said, status=f'{status} X')
     with RawServer(said) as server, Gateway([server.base_url], api_key=key) as gateway:
         told = raw(gateway, *asks(gateway, gateway.open(), server.base_url))
     head, _, body = told.partition('\r\n\r\n')

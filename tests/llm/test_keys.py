@@ -89,21 +89,25 @@ def test_white_space_around_a_key_is_taken_off_everywhere(around, monkeypatch, t
     monkeypatch.setenv('COPY', KEY)
     with StubServer(lambda request: 'Yes.', key=KEY) as server:
         assert Chat('m', server.base_url, mode='off').ask('a').text == 'Yes.' # in a notebook, `evaluate`, `probe`
-        with kernel_spending(tmp_path/'out', asking(tmp_path, server.base_url), dict(base_url=server.base_url)): # `run`
+        notebook = asking(tmp_path, server.base_url)
+        with kernel_spending(tmp_path/'out', notebook, dict(base_url=server.base_url)): # `run`
             assert KEY not in ' '.join(os.environ.values()) and 'COPY' not in os.environ
             assert Chat('m', server.base_url, mode='off').ask('b').text == 'Yes.'
         assert len(server.requests) == 2
 
-@pytest.mark.parametrize('key', ['sk-secret\nsk-other', 'sk-secret\r\nX-Header: 1', 'Bearer sk-secret', 'sk-sec\tret', ' \n',
-                                 'sk-secret\x00', 'sk-secr\u00e9t', '\ufeffsk-secret', 'sk\u2013secret', 'sk-secret\x7f'])
+@pytest.mark.parametrize('key', ['sk-secret\nsk-other', 'sk-secret\r\nX-Header: 1', 'Bearer sk-secret', 'sk-sec\tret',
+                                 ' \n', 'sk-secret\x00', 'sk-secr\u00e9t', '\ufeffsk-secret', 'sk\u2013secret',
+                                 'sk-secret\x7f'])
 def test_what_no_key_can_hold_is_refused_without_being_shown(key, monkeypatch, tmp_path):
     "In one sentence, before anything is sent, whoever asks."
     if '\0' not in key: monkeypatch.setenv('OPENAI_API_KEY', key)
     with StubServer(lambda request: 'Yes.') as server:
         def run():
             if '\0' in key: raise BadInput('API key OPENAI_API_KEY') # no environment holds it
-            with kernel_spending(tmp_path/'out', asking(tmp_path, server.base_url), dict(base_url=server.base_url)): pass
-        for ask in (lambda: Chat('m', server.base_url, api_key=key), lambda: Gateway([server.base_url], api_key=key), run):
+            notebook = asking(tmp_path, server.base_url)
+            with kernel_spending(tmp_path/'out', notebook, dict(base_url=server.base_url)): pass
+        for ask in (lambda: Chat('m', server.base_url, api_key=key),
+                    lambda: Gateway([server.base_url], api_key=key), run):
             with pytest.raises(BadInput, match='API key .*OPENAI_API_KEY') as told: ask()
             assert 'secr' not in str(told.value) and 'sk' not in str(told.value)
         assert not server.requests

@@ -293,7 +293,8 @@ def test_a_proxy_that_is_none_is_a_sentence(name, proxy, transport, monkeypatch)
     "Before anything is sent. To a replay, to this machine, and to a host of NO_PROXY it is of no matter."
     monkeypatch.setenv(name, proxy)
     def chat(url, **more): return Chat('m', url, api_key=KEY, attempts=1, transport=transport, **more)
-    with pytest.raises(BadInput, match=rf'^{name.upper()} names .*NO_PROXY\.$') as told: chat('http://elsewhere.invalid/v1')
+    with pytest.raises(BadInput, match=rf'^{name.upper()} names .*NO_PROXY\.$') as told:
+        chat('http://elsewhere.invalid/v1')
     assert 'secret' not in str(told.value)
     assert chat('http://127.0.0.1:1/v1').ask('x').absence is Absence.transport
     monkeypatch.setenv('NO_PROXY', 'other.invalid,.invalid')
@@ -311,7 +312,8 @@ def test_a_proxy_of_the_environment_is_asked(variables, transport, monkeypatch):
             if transport == 'gateway':
                 monkeypatch.setenv('FACTLIB_GATE', gateway.url)
                 monkeypatch.setenv('OPENAI_API_KEY', gateway.open())
-            def ask(): return Chat('m', url, attempts=1, mode='off', transport='sdk' if transport == 'gateway' else transport).ask('x')
+            kind = 'sdk' if transport == 'gateway' else transport
+            def ask(): return Chat('m', url, attempts=1, mode='off', transport=kind).ask('x')
             assert ask().text == 'by proxy'
             for name in variables: monkeypatch.delenv(name)
             assert 'no host of that name' in ask().detail
@@ -352,29 +354,33 @@ def test_certificates_of_the_environment_count_on_this_machine_too(encrypted, tr
     for name in ('SSL_CERT_FILE', 'SSL_CERT_DIR'): monkeypatch.delenv(name, raising=False)
     url, public = encrypted
     (tmp_path/'own.pem').write_text(public)
-    named = subprocess.run(['openssl', 'x509', '-hash', '-noout', '-in', str(tmp_path/'own.pem')], capture_output=True, text=True).stdout.strip()
+    hashed = ['openssl', 'x509', '-hash', '-noout', '-in', str(tmp_path/'own.pem')]
+    named = subprocess.run(hashed, capture_output=True, text=True).stdout.strip()
     (tmp_path/'all').mkdir()
     (tmp_path/'all'/f'{named}.0').write_text(public)
     with Gateway([url]) as gateway:
         if transport == 'gateway':
             monkeypatch.setenv('FACTLIB_GATE', gateway.url)
             monkeypatch.setenv('OPENAI_API_KEY', gateway.open())
-        def ask(): return Chat('m', url, attempts=1, mode='off', transport='sdk' if transport == 'gateway' else transport).ask('x')
+        kind = 'sdk' if transport == 'gateway' else transport
+        def ask(): return Chat('m', url, attempts=1, mode='off', transport=kind).ask('x')
         assert 'its certificate is not trusted' in ask().detail
         for name, value in dict(SSL_CERT_FILE=tmp_path/'own.pem', SSL_CERT_DIR=tmp_path/'all').items():
             monkeypatch.setenv(name, str(value))
             assert ask().text == 'trusted', name
             monkeypatch.delenv(name)
 
-@pytest.mark.parametrize('name, value', [('SSL_CERT_FILE', 'absent'), ('SSL_CERT_FILE', 'empty'), ('SSL_CERT_FILE', 'notes'),
-                                         ('SSL_CERT_FILE', 'folder'), ('SSL_CERT_DIR', 'absent'), ('SSL_CERT_DIR', 'notes')])
+@pytest.mark.parametrize('name, value', [
+    ('SSL_CERT_FILE', 'absent'), ('SSL_CERT_FILE', 'empty'), ('SSL_CERT_FILE', 'notes'), ('SSL_CERT_FILE', 'folder'),
+    ('SSL_CERT_DIR', 'absent'), ('SSL_CERT_DIR', 'notes')])
 def test_certificates_that_are_none_are_a_sentence(name, value, monkeypatch, tmp_path):
     (tmp_path/'folder').mkdir()
     (tmp_path/'empty').touch()
     (tmp_path/'notes').write_text('-----BEGIN CERTIFICATE-----\nnone\n')
     monkeypatch.setenv(name, str(tmp_path/value))
     for url in ('https://127.0.0.1:1/v1', 'https://llm.corp.invalid/v1'):
-        with pytest.raises(BadInput, match=rf"^{name} names '.*{value}', which can't be read \(.*\): name a .*\.$"): Chat('m', url)
+        sentence = rf"^{name} names '.*{value}', which can't be read \(.*\): name a .*\.$"
+        with pytest.raises(BadInput, match=sentence): Chat('m', url)
     assert Chat('m', 'http://127.0.0.1:1/v1').ask('x').absence is Absence.transport # no certificate is asked for
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
@@ -382,17 +388,20 @@ def test_a_query_of_the_address_goes_with_each_request(transport, tmp_path):
     "As Azure's api-version; the cache keeps answers of another version apart."
     query = 'api-version=2025-04-01-preview&deployment=a%20b'
     with RawServer(http(completion())) as server:
-        def chat(end): return Chat('m', f'http://{server.host}/openai{end}', cache=tmp_path/'a.sqlite', transport=transport)
+        address = f'http://{server.host}/openai'
+        def chat(end): return Chat('m', address + end, cache=tmp_path/'a.sqlite', transport=transport)
         for end in (f'/?{query}', f'/chat/completions?{query}', f'?{query}'): assert chat(end).ask('x').text == 'ok'
-        assert chat(f'?{query}').endpoint == f'http://{server.host}/openai?{query}' and len(server.asked) == 1
+        assert chat(f'?{query}').endpoint == f'{address}?{query}' and len(server.asked) == 1
         assert chat('?').ask('x').text == chat('').ask('y').text == 'ok'
     paths = [head.split(b' ')[1].decode() for head, _ in server.asked]
     assert paths == [f'/openai/chat/completions?{query}', *['/openai/chat/completions']*2]
 
-@pytest.mark.parametrize('query', ['api-key=7', 'key=7', 'code=7', 'sig=7', 'access_token=7', 'subscription-key=7',
-                                   'api-version=1&%6bey=7', 'v=sk-0123456789', 'sk-0123456789', 'a=1;token=7', 'PASSWORD=7'])
+@pytest.mark.parametrize('query', [
+    'api-key=7', 'key=7', 'code=7', 'sig=7', 'access_token=7', 'subscription-key=7', 'api-version=1&%6bey=7',
+    'v=sk-0123456789', 'sk-0123456789', 'a=1;token=7', 'PASSWORD=7'])
 def test_an_address_with_a_key_in_its_query_is_refused(query):
-    with pytest.raises(BadInput, match='a key in its query.*OPENAI_API_KEY') as told: Chat('m', f'https://host/v1?{query}')
+    with pytest.raises(BadInput, match='a key in its query.*OPENAI_API_KEY') as told:
+        Chat('m', f'https://host/v1?{query}')
     assert '7' not in str(told.value) and '0123' not in str(told.value)
 
 @pytest.mark.parametrize('text', ['plain "words"\n', 'naïve 好 🙂', '\x00\x1f\x7f', '\\u0041', ''])
