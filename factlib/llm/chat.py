@@ -357,12 +357,14 @@ def _complaint(failed):
 
 class _Breaker:
     "Ends the sending once a failure concerns every request of a chat."
-    def __init__(self):
+    def __init__(self, concurrency):
+        self.most_pages = 4*concurrency # alike in the place of answers, with no answer between
         self.why = None    # the sentence, once nothing is sent any more
         self.denied = None # the last failure that concerns every request
         self.first = {}    # the requests that were sent first -> how each failed
         self.came = self.answered = False # did anything come; was it ever an answer?
-        self.alike, self.lost = 0, {} # attempts that failed as the last one; requests lost since the last answer
+        self.alike = 0     # attempts that failed as the last one, since the last answer
+        self.last, self.lost = None, {} # how the last one failed; requests that were lost since the last answer
 
     def sent(self, key):
         "A request goes out."
@@ -371,6 +373,7 @@ class _Breaker:
     def success(self):
         "An answer has come."
         self.denied, self.answered = None, True
+        self.alike = 0
         self.lost.clear()
 
     def failure(self, failed, key, final):
@@ -386,8 +389,9 @@ class _Breaker:
         if final and hint:
             self.lost[key] = words
             if len(self.lost) >= _ROUNDS and set(self.lost.values()) == {words}: self.open(failed, hint)
+        self.alike, self.last = self.alike + 1 if words == self.last else 1, words
+        if failed.kind == 'garbled' and self.alike >= self.most_pages: self.open(failed, hint)
         if self.answered: return
-        self.alike = self.alike + 1 if words in self.first.values() else 1
         if key in self.first: self.first[key] = words
         if set(self.first.values()) != {words}: return
         if hint and self.alike >= _ROUNDS: self.open(failed, hint)
@@ -492,7 +496,7 @@ class Chat:
         self._gate, self._lock = Gate(self.concurrency, self.per_minute), threading.Lock() # the lock guards the counts
         self._writer = CacheWriter(self.cache, self.mode == 'record') if self.cache is not None else None
         self._learner = Learner(self.model, self.known, 'max_tokens' in self.request)
-        self._under_way, self._breaker, self._opening = _SingleFlight(), _Breaker(), _Opening()
+        self._under_way, self._breaker, self._opening = _SingleFlight(), _Breaker(self.concurrency), _Opening()
         self._readings = Readings(self.known.context if self.known.cuts else None)
         if self._way.lacks_key:
             self._breaker.why = ('Nothing was sent: this address answers nobody without a key, and the environment '

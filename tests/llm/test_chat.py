@@ -683,3 +683,140 @@ def test_addresses_that_are_none(url):
 def test_the_path_of_the_endpoint_may_be_whole():
     with StubServer(lambda request: 'ok') as server:
         assert Chat('m', server.base_url + '/chat/completions', mode='off').ask('x').text == 'ok'
+
+# --- an address that nobody has tried, and answers that are none
+
+PAGES = { # body -> what is quoted of it
+    '<!DOCTYPE html><html><head><title>Sign in to Corp</title></head></html>': 'a web page: Sign in to Corp',
+    'unsupported model: big-judge-7': 'unsupported model: big-judge-7',
+    '': 'it is empty',
+    '{"choices": [{"mess': '{"choices": [{"mess',
+    '{"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": null}': '"choices": null',
+    'x'*5000: 'x'*120 + '...',
+}
+
+@pytest.mark.parametrize('transport', TRANSPORTS)
+@pytest.mark.parametrize('page', PAGES)
+def test_a_page_that_is_no_answer_is_quoted_and_after_three_it_stops(page, transport):
+    with StubServer(lambda request: dict(raw=page, content_type='text/html')) as server:
+        chat = Chat('m', server.base_url, mode='off', longest_wait=.01, transport=transport)
+        replies = gather(chat, [str(i) for i in range(100)])
+        assert len(server.requests) == chat.stats.requests == 3
+    assert {r.absence for r in replies} == {Absence.transport}
+    assert all('no chat completion' in r.detail and PAGES[page] in r.detail and len(r.detail) < 400 for r in replies)
+
+def test_no_key_and_no_code_of_a_terminal_is_quoted():
+    key = 'sk-this-is-secret'
+    with StubServer(lambda request: dict(raw=f'wrong key {key} \x1b[31m', content_type='text/plain')) as server:
+        detail = Chat('m', server.base_url, mode='off', longest_wait=.01, api_key=key).ask('x').detail
+    assert 'wrong key ***' in detail and '\x1b' not in detail
+
+def test_a_page_in_the_middle_of_a_run_stops_it_soon():
+    with StubServer(lambda request: 'ok' if said(request) == 'first' else dict(raw='<html>Log in</html>')) as server:
+        chat = Chat('m', server.base_url, mode='off', longest_wait=.01, concurrency=2, attempts=2)
+        assert chat.ask('first').text == 'ok'
+        replies = gather(chat, [str(i) for i in range(100)])
+        assert {r.absence for r in replies} == {Absence.transport} and len(server.requests) <= 1 + 5*2
+
+@pytest.mark.parametrize('attempts, most', [(1, 3), (2, 4), (6, 3)])
+def test_an_address_where_nobody_is_costs_three_attempts(attempts, most):
+    with StubServer(lambda request: 'ok') as server: url = server.base_url
+    chat = Chat('m', url, mode='off', longest_wait=.01, attempts=attempts)
+    replies = gather(chat, [str(i) for i in range(200)])
+    assert {r.absence for r in replies} == {Absence.transport} and chat.stats.requests <= most
+    assert 'does the server run?' in replies[-1].detail
+
+def test_one_request_tries_the_address_and_then_all_go():
+    with StubServer(lambda request: 'ok', delay=.05) as server:
+        chat, seen = Chat('m', server.base_url, mode='off', concurrency=8), []
+        def rule(request):
+            seen.append(server.in_flight)
+            return 'ok'
+        server.rule = rule
+        assert all(r.text == 'ok' for r in gather(chat, [str(i) for i in range(30)]))
+        assert seen[0] == 1 and server.most_in_flight == 8
+
+def test_a_server_that_is_busy_with_the_first_is_not_waited_for():
+    "The first never comes to an end; with each of its attempts one more goes."
+    def rule(request): return dict(status=503) if said(request) == '0' else 'ok'
+    with StubServer(rule) as server:
+        chat = Chat('m', server.base_url, mode='off', longest_wait=.01, attempts=4)
+        replies = gather(chat, [str(i) for i in range(20)])
+    assert [r.text for r in replies] == [''] + ['ok']*19
+
+def test_who_waits_for_the_first_can_be_cancelled_as_can_the_first():
+    with StubServer(lambda request: 'ok', delay=.3) as server:
+        chat = Chat('m', server.base_url, mode='off')
+        async def go():
+            tasks = [asyncio.ensure_future(chat(str(i))) for i in range(5)]
+            await asyncio.sleep(.05)
+            for i in (0, 3): tasks[i].cancel() # who tries, and who waits
+            replies = await asyncio.gather(*tasks, return_exceptions=True)
+            return replies, chat._opening.inside, len(chat._opening.waiting)
+        replies, inside, waiting = run_sync(go())
+    assert [isinstance(r, asyncio.CancelledError) for r in replies] == [True, False, False, True, False]
+    assert (inside, waiting) == (0, 0)
+
+def test_what_is_in_the_cache_waits_for_nobody(tmp_path):
+    with StubServer(lambda request: 'ok') as server:
+        Chat('m', server.base_url, endpoint='e', cache=tmp_path/'a.sqlite').ask('kept')
+        server.rule = lambda request: dict(content='late', delay=30)
+        chat = Chat('m', server.base_url, endpoint='e', cache=tmp_path/'a.sqlite')
+        async def go():
+            first = asyncio.ensure_future(chat('new'))
+            await asyncio.sleep(.05)
+            kept = await asyncio.wait_for(chat('kept'), 20)
+            first.cancel()
+            return kept
+        assert run_sync(go()).cached
+
+# --- endings of other names, and JSON at another place
+
+@pytest.mark.parametrize('name, text, absence', [
+    ('MAX_TOKENS', '{"score"', Absence.truncated), ('max_tokens', '{"score"', Absence.truncated),
+    ('model_length', '{"score"', Absence.truncated), ('Length', '{"score"', Absence.truncated),
+    ('FinishReason.MAX_TOKENS', '{"score"', Absence.truncated), ('maxTokens', '{"score"', Absence.truncated),
+    ('SAFETY', '', Absence.filtered), ('PROHIBITED_CONTENT', '', Absence.filtered), ('recitation', '', Absence.filtered),
+    ('end_turn', '{"score": 4}', None), ('STOP', '{"score": 4}', None), ('eos_token', '{"score": 4}', None),
+    ('something new', '{"score": 4}', None)])
+def test_an_ending_of_another_name_is_read(name, text, absence, tmp_path):
+    with StubServer(lambda request: dict(content=text, finish_reason=name)) as server:
+        chat = Chat('m', server.base_url, cache=tmp_path/'a.sqlite')
+        for _ in range(2): assert chat.ask('x', schema=SCORE).absence is absence
+    known = dict(truncated='length', filtered='content_filter').get(absence, 'stop')
+    assert chat.ask('x', schema=SCORE).finish_reason == (name if name == 'something new' else known) or absence
+
+@pytest.mark.parametrize('field', ['reasoning_content', 'reasoning'])
+@pytest.mark.parametrize('thought', ['{"score": 4}', '```json\n{"score": 4}\n```', 'Well, it reads: {"score": 4}'])
+def test_json_that_stands_in_the_reasoning_is_read(field, thought):
+    with StubServer(lambda request: {'content': '', field: thought}) as server:
+        reply = Chat('m', server.base_url, mode='off').ask('x', schema=SCORE, max_tokens=100)
+        assert reply.data == dict(score=4) and reply.absence is None and '"score"' in reply.text
+        assert len(server.requests) == 1 and server.requests[0]['max_tokens'] == 100
+
+@pytest.mark.parametrize('thought, ending', [('Perhaps {"score": 4}, or not', 'stop'), ('{"score": 4}', 'length'),
+                                             ('{"score": 9}', 'stop'), ('{"grade": 4}', 'stop')])
+def test_a_draft_in_the_reasoning_is_no_answer(thought, ending):
+    with StubServer(lambda request: dict(content='', reasoning_content=thought, finish_reason=ending)) as server:
+        reply = Chat('m', server.base_url, mode='off').ask('x', schema=SCORE)
+    assert reply.data is None and reply.absence in (Absence.malformed, Absence.truncated)
+
+@pytest.mark.parametrize('forms', [('json_schema',), ('json_schema', 'json_object')])
+@pytest.mark.parametrize('thought', [None, 'I will think about it.'])
+def test_an_empty_reply_under_a_form_goes_on_to_the_next_and_gets_no_more_room(forms, thought):
+    def rule(request):
+        form = (request.get('response_format') or {}).get('type')
+        return dict(content='', reasoning_content=thought) if form in forms else '{"score": 4}'
+    with StubServer(rule) as server, pytest.warns(UserWarning, match='gives nothing otherwise'):
+        chat = Chat('m', server.base_url, mode='off')
+        replies = [chat.ask(str(i), schema=SCORE, max_tokens=100) for i in range(3)]
+        assert [r.data for r in replies] == [dict(score=4)]*3
+        assert len(server.requests) == 2 + len(forms) + 2 and {r['max_tokens'] for r in server.requests} == {100}
+    assert chat.profile.form == ('words' if len(forms) == 2 else 'object')
+
+def test_a_model_that_gives_nothing_is_not_suggested():
+    from factlib.llm.probe import probe
+    def rule(request): return '' if 'spider? Give' in said(request) else 'Eight.'
+    with StubServer(rule) as server: probed = probe('m', server.base_url)
+    assert probed.works and not probed.judges and probed.command() == '' and probed.to_dict()['command'] == ''
+    assert probed.requests <= 12

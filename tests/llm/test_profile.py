@@ -253,3 +253,18 @@ def test_only_a_router_that_says_so_has_nobody():
             return Chat('m', server.base_url, mode='off', longest_wait=.01).ask('x').detail
     assert 'router' in detail('No endpoints found for m.')
     assert '/v1' in detail('Unexpected endpoint or method. (POST /chat/completions)')
+
+@pytest.mark.parametrize('words', [
+    'Request contains an invalid argument.', "Function calling with a response mime type: 'application/json' is unsupported",
+    "Invalid JSON payload received. Unknown name \"additionalProperties\" at 'generation_config.response_schema'.",
+    'The response schema is too complex for this model.', 'JSON mode is not enabled for this model', 'No.'])
+@pytest.mark.parametrize('as_list', [True, False])
+def test_forms_that_are_all_refused_in_one_sentence_are_done_without(words, as_list):
+    "Twice the same ends a request, but not the learning of what an endpoint can't do."
+    schema = dict(type='object', properties=dict(score=dict(type='integer')), required=['score'])
+    error = dict(error=dict(code=400, message=words, status='INVALID_ARGUMENT'))
+    refused = dict(status=400, body=[error] if as_list else error)
+    with StubServer(lambda r: refused if 'response_format' in r else '{"score": 3}') as server:
+        chat = Chat('m', server.base_url, mode='off', longest_wait=.01)
+        with pytest.warns(UserWarning, match='a schema in words'): replies = all_at_once(chat, 'abcdef', schema=schema)
+        assert [r.data for r in replies] == [dict(score=3)]*6 and len(server.requests) <= 6 + 4

@@ -1,13 +1,15 @@
 "Parsers of replies: forms found in the wild, hostile ones, and ten thousand made by hypothesis."
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from factlib.core.records import Absence, BadInput
-from factlib.llm.replies import answer, issues, items, json_values, likert, looped, verdict
+from factlib.llm.replies import (answer, ending, excerpt, failure, issues, items, json_values, likert, looped, verdict,
+                                 why_absent)
 
 BOTH = ['fluency', 'coherence']
 
@@ -198,3 +200,35 @@ def test_a_reply_of_megabytes_of_json_that_does_not_fit_is_given_up():
     seen = []
     def fits(value): seen.append(value)
     assert json_values('{"score": "x"} '*100_000, fits) == [] and len(seen) == 10_000
+
+# --- time
+
+PARSERS = dict(likert=lambda text: likert(text, BOTH), alone=lambda text: likert(text, ['Fluency']), items=items,
+               verdict=lambda text: verdict(text, ['yes', 'no']), letters=lambda text: verdict(text, ['A', 'B']),
+               issues=issues, values=json_values, failure=failure, answer=answer, looped=looped, excerpt=excerpt,
+               why=lambda text: why_absent(text, 'stop'), ending=ending)
+HEADS = ('', '```json\n', 'FINAL Fluency score', 'Verdict:', '1. one\n', 'please ', '{"a": "')
+RUNS = (' ', '\n', '`', '[', '{', '7', '"', 'a', '-', '_', '*', '\u4e2d', '[ ', '["', '- ', 'or ', '1 ', '\n-', 'a\n', '/',
+        '``` ', '1/', 'no ', 'A ', 'final ', 'score ', 'verdict: ', 'fluency: 4 ', '[GRAMMAR] ', '{"a":', '<think>', '1\n')
+SIZE = 40_000 # characters: linear time is a few hundredths of a second, squared time half a minute
+
+@pytest.mark.parametrize('parser', PARSERS)
+def test_a_reader_takes_linear_time_on_any_run(parser):
+    for head in HEADS:
+        for run in RUNS:
+            for tail in ('x', '{"Fluency": 4}'):
+                text, begun = head + run*(SIZE//len(run)) + tail, time.process_time()
+                PARSERS[parser](text)
+                assert time.process_time() - begun < 2, (head, run, tail)
+
+@pytest.mark.parametrize('parser', PARSERS)
+@pytest.mark.parametrize('run', ['\n', '[{', 'fluency: 4 ', 'verdict: ', 'a\n', '``` '])
+def test_a_megabyte_of_a_run(parser, run):
+    text, begun = '```json\n1. ' + run*(1_000_000//len(run)), time.process_time()
+    PARSERS[parser](text)
+    assert time.process_time() - begun < 5
+
+def test_what_the_bounds_leave_out_is_not_guessed():
+    assert verdict('yes '*2000, ['yes', 'no']) == 'off_menu'
+    assert items('1. one\n' + 'more\n'*3) == ['one more more more']
+    assert json_values('[1' * 300 + ' and then {"Fluency": 4}')[0] == {'Fluency': 4}
