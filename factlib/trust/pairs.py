@@ -13,7 +13,7 @@ __all__ = ['OUTCOMES', 'MOST_FREQUENT', 'ALWAYS_FIRST', 'LONGER', 'SHORTER', 'MO
 
 # %% ../../nbs/trust/pairs.ipynb #trustpairs-imports
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from time import perf_counter
 
@@ -27,7 +27,7 @@ from ..report.words import listed
 from .agreement import OTHERS, PEOPLE, agreement_figures
 from .habits import HABITS, favour, own_system, split_people
 from .matrix import MOST_GROUPS, group_blocks, text_lengths
-from .pair_page import comparison_figures, comparison_page
+from .pair_page import against_people, comparison_figures, comparison_page
 from .page import embedded
 from .uses import DECISIONS, FLOOR_SYSTEMS, MOST_SYSTEMS, NEEDS, NO, NOT_YET, YES
 from .uses import Decision, groups_needed, in_percent, share_in_order
@@ -73,6 +73,12 @@ class VerdictMatrix:
     def between(self)->np.ndarray:
         "Return which pairs are of two known, different systems."
         return ~np.isnan(self.first) & ~np.isnan(self.second) & (self.first != self.second)
+
+    @cached_property
+    def orders(self)->dict: # Judge -> `validity.paired.PositionTest`, of those that have verdicts in both orders
+        "Return what both orders of the same pairs say of each judge."
+        both = {judge: (self.file.judges[judge], swapped) for judge, swapped in self.file.swapped.items()}
+        return {judge: position_test(*verdicts, groups=self.groups) for judge, verdicts in both.items()}
 
     def rows(self, *columns)->tuple: # (which rows all columns have, number of their groups)
         "Return the rows that all of some columns have."
@@ -345,6 +351,7 @@ def rank_decision(
         own = share(np.where(np.isnan(verdicts), .5, verdicts)).estimate
         if own is not None: baselines[name] = max(own, 1 - own)
     hard, hardest = _hardest(baselines)
+    if hard == 1: hardest += ', so nothing can be ahead of it on these systems'
     bar = max(need, hard)
     decision = NOT_YET if r.low is None else YES if r.low > bar else NO if r.high < bar else NOT_YET
     text = (f"Of the pairs of {systems} systems {in_percent(r)} stand in people's order by win rate, over "
@@ -355,7 +362,7 @@ def rank_decision(
         alike = strengths_correlation(*strengths[judge])
         if alike.estimate is not None:
             text += f'; Bradley-Terry strengths correlate with {format_estimate(alike.estimate, alike.ci, 2)}'
-    if decision == NOT_YET: text += f'; {_remedy(r, bar, groups, _unit(matrix))}'
+    if decision == NOT_YET and hard < 1: text += f'; {_remedy(r, bar, groups, _unit(matrix))}'
     return Decision(judge, 'rank', decision, f'{text}.', r, **about)
 
 def strengths_by_judge(
@@ -488,9 +495,8 @@ def _always_first(matrix):
     return matrix.system_names[int(first[0])] if len(first) == 1 else ''
 
 def _place(matrix, judge):
-    x, swapped = matrix.file.judges[judge], matrix.file.swapped.get(judge)
-    if swapped is not None and (~np.isnan(x) & ~np.isnan(swapped)).sum() >= 10:
-        t = position_test(x, swapped, groups=matrix.groups)
+    x, t = matrix.file.judges[judge], matrix.orders.get(judge)
+    if t is not None and t.consistency.n >= 10:
         lost = t.by_first + t.by_second
         return _Habit('place', f'of {_counted(lost, "pair")} that one place won in both orders the first place won '
                       f'{t.by_first}.', result=t.first_place, p=t.first_place.p if lost else None, rule=lost > 0)
@@ -727,8 +733,7 @@ def order_table(
       half: a winner in one order and a tie in the other; missing: without a verdict in one order or both
     - consistency, consistency_low, consistency_high: share with the same verdict; p: of the place (McNemar, exact)"""
     rows = []
-    for judge, swapped in matrix.file.swapped.items():
-        t = position_test(matrix.file.judges[judge], swapped, groups=matrix.groups)
+    for judge, t in matrix.orders.items():
         rows.append(dict(judge=judge, pairs=t.consistency.n, same=t.same, by_first=t.by_first, by_second=t.by_second,
                          half=t.half, missing=t.missing, p=t.first_place.p) | _ends('consistency', t.consistency))
     return _frame(rows, ORDERS).astype(dict.fromkeys(('same', 'by_first', 'by_second', 'half'), int))
@@ -786,9 +791,7 @@ class ComparisonTrust:
     @property
     def judges(self)->list:
         "Return the judges' names, the one that agrees best with people first."
-        table = self.tables['agreement']
-        whom = PEOPLE if len(self.matrix.humans) > 1 else next(iter(self.matrix.humans))
-        kappa = table[table.human == whom].drop_duplicates('judge').set_index('judge').kappa
+        kappa = against_people(self).kappa
         return sorted(self.matrix.judges, key=lambda j: -np.nan_to_num(kappa[j], nan=-2.))
 
     @property

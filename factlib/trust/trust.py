@@ -28,6 +28,7 @@ from .costs import cost_sentences, cost_table
 from .habits import HABITS, habits_table
 from .page import embedded, page_html, trust_figures
 from .matrix import Sheet, sheet
+from .pairs import ComparisonTrust
 from .uses import band_table, bias_table, decide, in_percent, mean_table, read_needs, read_uses
 from .uses import threshold_table
 from ..report.figures.style import figure_bytes
@@ -88,6 +89,11 @@ class Trust:
     def frame(self)->DataFrame:
         "The file's rows, as they were read."
         return self.file.frame
+
+    @property
+    def scores(self)->dict[str, np.ndarray]: # Judge -> scores, NaN for missing
+        "The judges' scores."
+        return self.sheet.judges
 
     @property
     def judges(self)->list:
@@ -221,23 +227,22 @@ def items_table(
 
 # %% ../../nbs/trust/trust.ipynb #trust-write
 def write_trust(
-    found:Trust, # From `trust`
+    found:Trust|ComparisonTrust, # From `trust` or `compare`
     out:str|Path, # Folder
     texts:bool=True, # Are the texts kept in it, for `factlib annotate`?
 )->Path: # Its page
     "Write page, tables and pictures, and what was judged."
     out = Path(out)
     check_results(out)
-    items = items_table(found) if texts else None
+    items = items_table(found) if texts and isinstance(found, Trust) else None # `annotate` asks about single texts
     with whole_folder(out, own_files, check_exchange) as part:
         if items is not None: items.to_parquet(part/ITEMS, index=False)
         for name, table in found.tables.items():
             write_atomic(part/'tables'/f'{name}.csv', to_csv(table.reset_index(drop=True)))
-        pictures = []
-        for name, figure, caption, table in found.figures():
+        pictures = found.figures()
+        for name, figure, _, _ in pictures:
             for kind in ('svg', 'png'): write_atomic(part/'figures'/f'{name}.{kind}', figure_bytes(figure, kind))
-            pictures.append(dict(name=name, data=embedded(figure), caption=caption, table=table))
-        write_atomic(part/INDEX, page_html(found, pictures, linked=True))
+        write_atomic(part/INDEX, found.page(linked=True, figures=pictures))
         write_result(part, _result(found, pictures, part))
     return out/INDEX
 
@@ -245,11 +250,11 @@ def _result(found, pictures, folder):
     "What `result.json` holds: as of any result, so that a page of all results can show it."
     recorded = dict(signature=f'recorded|{found.file.name}', usage={})
     asked = {judge: dict(asked=len(x), scored=int((~np.isnan(x)).sum())) | recorded
-             for judge, x in found.sheet.judges.items()}
+             for judge, x in found.scores.items()}
     findings = [dict(text=f'{d.judge}, {d.use}: {d.decision}. {d.why}', cell='', lead=0)
                 for d in found.decisions.itertuples()]
-    shown: list = [dict(kind='figure', file=f'figures/{p["name"]}.png', caption=p['caption'], cell='', lead=0)
-                   for p in pictures]
+    shown: list = [dict(kind='figure', file=f'figures/{name}.png', caption=caption, cell='', lead=0)
+                   for name, _, caption, _ in pictures]
     shown.insert(0, dict(kind='table', file='tables/decisions.csv', caption='What each judge may be used for.', cell='',
                          columns=None, digits=3, lead=0))
     files = sorted(str(path.relative_to(folder).as_posix()) for path in folder.rglob('*') if path.is_file())

@@ -112,8 +112,9 @@ def _side(text, names, aliases):
     whole, rest = _plain(text), ''.join(_trimmed(_words(text)))
     by_column = next((value for value, own in zip((1., 0.), aliases) if whole in own or rest and rest in own), None)
     by_place = next((value for value, own in ((1., _FIRST), (0., _SECOND)) if rest in own), None)
-    other = by_column if by_column is not None else by_place
-    if by_name is not None: return None if other is not None and other != by_name else (by_name, 'name')
+    if by_name is not None: # "A" alone may be a place, "system A" is then the name that it is
+        other = by_column if by_column is not None else by_place if whole in _FIRST | _SECOND else None
+        return None if other is not None and other != by_name else (by_name, 'name')
     if by_column is not None: return by_column, 'column'
     return None if by_place is None else (by_place, 'place')
 
