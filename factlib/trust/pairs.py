@@ -153,7 +153,7 @@ def kappa_within(
         return 1 - divided(t.sum((1, 2, 3)) - np.einsum('gipi->g', t), expected)
     return interval(lambda x, y, at: kappas(x, y, at, np.zeros(len(x), int))[-1], judge, people, codes, groups=groups,
                     limits=(-1, 1), null=0., definition="Cohen's kappa, agreement by chance within parts",
-                    without=lambda columns, groups: kappas(*columns, groups)[:-1])
+                    without=lambda columns, groups: kappas(columns[0], columns[1], columns[2], groups)[:-1])
 
 def untied_accuracy(
     judge:np.ndarray, # Verdicts
@@ -233,7 +233,7 @@ def agree_decision(
     elif not beats:
         text += f'; that it beats this baseline is not shown: {_remedy(accuracy, bar, groups, _unit(matrix))}'
     elif tied: text += f'; within {listed(map(repr, tied))} agreement above chance is not shown'
-    elif not missing or worst > need: decision = YES
+    elif not missing or worst is not None and worst > need: decision = YES
     if missing:
         text += (f'; with the {_counted(missing, "pair")} on which it gave no verdict, kappa lies anywhere from '
                  f'{format_number(worst, 2)} to {format_number(best, 2)}')
@@ -303,8 +303,8 @@ def strengths_of(
 ): # `validity.strengths.Strengths`; its names are numbers of systems
     "Return Bradley and Terry's strengths of the systems."
     rows = rows & matrix.between & ~np.isnan(verdicts)
-    return bradley_terry(*(c[rows].astype(int) for c in (matrix.first, matrix.second)), verdicts[rows],
-                         groups=matrix.groups[rows])
+    first, second = (numbers[rows].astype(int) for numbers in (matrix.first, matrix.second))
+    return bradley_terry(first, second, verdicts[rows], groups=matrix.groups[rows])
 
 MOST_STRENGTHS = 100 # Systems; strengths of more are too many to fit without each group
 
@@ -403,7 +403,7 @@ def replace_decision(
             f'({need:g} discount; half was asked for), and agrees with the others as well as a person, or better, on '
             f'{in_percent(r)} of {_counted(t.scored, "pair")}')
     base = test(as_dict(matrix.baselines[MOST_FREQUENT])) if t.passes else None
-    ahead = base is None or not base.passes or r.low is not None and r.low > base.advantage.estimate
+    ahead = base is None or not base.passes or r.low is not None and r.low > float(base.advantage)
     decision = NOT_YET
     if t.passes and not ahead: text += f'; but so does the {MOST_FREQUENT} alone'
     elif t.passes and not t.passes_at_worst: text += '; it fails when missing verdicts count as disagreement'
@@ -445,8 +445,8 @@ def decide_pairs(
     - why: a sentence"""
     import pandas as pd
     needs, rows = pair_needs(needs), []
-    steps = dict(agree=agree_decision, rank=partial(rank_decision, near=needs['mean'], strengths=strengths),
-                 replace=replace_decision)
+    steps: dict = dict(agree=agree_decision, rank=partial(rank_decision, near=needs['mean'], strengths=strengths),
+                       replace=replace_decision)
     file = matrix.file
     for judge in matrix.judges:
         for use in uses:
@@ -470,7 +470,7 @@ def pair_favour(
     humans = [both_sides(h) for h in matrix.humans.values()]
     halves = split_people(humans) if len(humans) > 1 else None
     r = favour(both_sides(verdicts), _mean_verdict(humans), np.concatenate([x, -x]), np.tile(matrix.groups, 2), halves)
-    return replace(r, n=r.n//2, asked=r.asked//2)
+    return replace(r, n=r.n//2, asked=(r.asked or r.n)//2)
 
 def _mean_verdict(columns):
     stack = np.array(columns)
