@@ -87,8 +87,8 @@ _BEHIND = dict(agree='agreement', rank='win_rates', replace='agreement')
 
 PAIR_CAPTIONS = dict(
     decisions="Each judge and use: the figure (agree: Cohen's kappa; rank: share of pairs of systems in order or, of "
-              'two systems, the difference of win rates; replace: advantage in the Alternative Annotator Test) with its '
-              '95 % interval by groups.',
+              'two systems, the difference of win rates; replace: advantage in the Alternative Annotator Test) with '
+              'its 95 % interval by groups.',
     agreement='Each judge, baseline and person against people, with 95 % intervals by groups. Three outcomes: first, '
               'second, tie; untied: accuracy on pairs on which people see a winner. "the others": a person against the '
               'verdict of most others, which is the ceiling.',
@@ -145,8 +145,8 @@ def _besides(trust, judge, use):
             told.append(f'Where people see a winner it names that one on {format_estimate(100*row.untied, ends, 0)} %.')
         if 'orders' in tables and judge in set(tables['orders'].judge):
             own = tables['orders'].set_index('judge').loc[judge]
-            told.append(f'Asked in both orders it gives the same verdict on {own.consistency:.0%} of {int(own.pairs):,} '
-                        'pairs.')
+            told.append(f'Asked in both orders it gives the same verdict on {own.consistency:.0%} of '
+                        f'{int(own.pairs):,} pairs.')
         return ' '.join(told)
     if use == 'replace':
         theirs = tables['agreement'][tables['agreement'].human == OTHERS].kappa.dropna()

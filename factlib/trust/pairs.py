@@ -281,8 +281,8 @@ def _two_systems(matrix, judge, near):
     kappa = agreement_figures(keep(x), keep(y), matrix.groups, 'nominal').get('kappa', Result(None))
     wins = lambda rate: f'{rate.estimate*n:,.12g} of {_counted(n, "pair")}'
     text = (f'People prefer {name} to {other} in {wins(theirs)} (win rate {in_percent(theirs)}, ties half), the '
-            f'judge in {mine.estimate*n:,.12g} ({in_percent(mine)}), so its win rate is off by {_points(r)} points; within '
-            f'{100*near:g} either way was asked for')
+            f'judge in {mine.estimate*n:,.12g} ({in_percent(mine)}), so its win rate is off by {_points(r)} points; '
+            f'within {100*near:g} either way was asked for')
     turned = theirs.low is not None and mine.high is not None and theirs.low > .5 > mine.high
     if r.low is None: decision, more = NOT_YET, f'it rests on one {_unit(matrix)}, which says nothing of others'
     elif turned: decision, more = NO, 'the judge puts the two the other way round'
@@ -498,8 +498,8 @@ def _place(matrix, judge):
     x, t = matrix.file.judges[judge], matrix.orders.get(judge)
     if t is not None and t.consistency.n >= 10:
         lost = t.by_first + t.by_second
-        return _Habit('place', f'of {_counted(lost, "pair")} that one place won in both orders the first place won '
-                      f'{t.by_first}.', result=t.first_place, p=t.first_place.p if lost else None, rule=lost > 0)
+        return _Habit('place', f'of {_counted(lost, "pair")} that one place won in both orders, the first place '
+                      f'won {t.by_first}.', result=t.first_place, p=t.first_place.p if lost else None, rule=lost > 0)
     both = ~np.isnan(x) & ~np.isnan(matrix.people)
     r = pair_favour(matrix, x, np.where(both, .5, np.nan))
     if r.estimate is None: return _Habit('place', needs=f'verdicts that vary ({r.note})')
@@ -603,7 +603,8 @@ def pair_habits(
 
 # %% ../../nbs/trust/pairs.ipynb #trustpairs-tables
 _FIGURES = ('accuracy', 'kappa', 'alpha', 'untied')
-PAIR_AGREEMENT = ('judge', 'human', 'n', 'missing', 'groups', *(f + end for f in _FIGURES for end in ('', '_low', '_high')))
+PAIR_AGREEMENT = ('judge', 'human', 'n', 'missing', 'groups',
+                  *(f + end for f in _FIGURES for end in ('', '_low', '_high')))
 
 def _ends(name, r): return {name: r.estimate, f'{name}_low': r.low, f'{name}_high': r.high}
 
@@ -637,8 +638,8 @@ def pair_agreement(
         rows.append(_agreement_row(matrix, human, OTHERS, y, others))
     return _frame(rows, PAIR_AGREEMENT)
 
-WIN_RATES = ('judge', 'system', 'own', 'n', 'groups', 'people', 'people_low', 'people_high', 'rate', 'rate_low', 'rate_high',
-             'difference', 'difference_low', 'difference_high')
+WIN_RATES = ('judge', 'system', 'own', 'n', 'groups', 'people', 'people_low', 'people_high', 'rate', 'rate_low',
+             'rate_high', 'difference', 'difference_low', 'difference_high')
 
 def win_rates(
     matrix:VerdictMatrix,
@@ -663,7 +664,8 @@ def win_rates(
         rows += sorted(found, key=lambda row: -row['people'])
     return _frame(rows, WIN_RATES)
 
-STRENGTHS = ('judge', 'system', 'n', 'people', 'people_low', 'people_high', 'strength', 'strength_low', 'strength_high', 'note')
+STRENGTHS = ('judge', 'system', 'n', 'people', 'people_low', 'people_high', 'strength', 'strength_low',
+             'strength_high', 'note')
 
 def strength_table(
     matrix:VerdictMatrix,
@@ -698,7 +700,8 @@ def confusion(
             for judge, x in matrix.judges.items() for theirs in OUTCOMES for mine in OUTCOMES]
     return _frame(rows, CONFUSION)
 
-STRATA = ('judge', 'column', 'value', 'n', 'groups', *(f + end for f in ('accuracy', 'kappa') for end in ('', '_low', '_high')))
+STRATA = ('judge', 'column', 'value', 'n', 'groups',
+          *(f + end for f in ('accuracy', 'kappa') for end in ('', '_low', '_high')))
 
 def agreement_by_stratum(
     matrix:VerdictMatrix,
@@ -817,7 +820,8 @@ class ComparisonTrust:
         n = int(self.matrix.clusters.max()) + 1
         if n > MOST_GROUPS:
             blocks = int(self.matrix.groups.max()) + 1
-            found.append(f'The {n:,} {_unit(self.matrix)}s are pooled into {blocks:,} blocks, by a hash of their names.')
+            found.append(f'The {n:,} {_unit(self.matrix)}s are pooled into {blocks:,} blocks, by a hash of their '
+                         'names.')
         return found
 
     @property
