@@ -13,7 +13,7 @@ __all__ = ['OUTCOMES', 'MOST_FREQUENT', 'ALWAYS_FIRST', 'LONGER', 'SHORTER', 'MO
 
 # %% ../../nbs/trust/pairs.ipynb #trustpairs-imports
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from time import perf_counter
 
@@ -27,7 +27,7 @@ from ..report.words import listed
 from .agreement import OTHERS, PEOPLE, agreement_figures
 from .habits import HABITS, favour, own_system, split_people
 from .matrix import MOST_GROUPS, group_blocks, text_lengths
-from .pair_page import comparison_figures, comparison_page
+from .pair_page import against_people, comparison_figures, comparison_page
 from .page import embedded
 from .uses import DECISIONS, FLOOR_SYSTEMS, MOST_SYSTEMS, NEEDS, NO, NOT_YET, YES
 from .uses import Decision, groups_needed, in_percent, share_in_order
@@ -73,6 +73,12 @@ class VerdictMatrix:
     def between(self)->np.ndarray:
         "Return which pairs are of two known, different systems."
         return ~np.isnan(self.first) & ~np.isnan(self.second) & (self.first != self.second)
+
+    @cached_property
+    def orders(self)->dict: # Judge -> `validity.paired.PositionTest`, of those that have verdicts in both orders
+        "Return what both orders of the same pairs say of each judge."
+        both = {judge: (self.file.judges[judge], swapped) for judge, swapped in self.file.swapped.items()}
+        return {judge: position_test(*verdicts, groups=self.groups) for judge, verdicts in both.items()}
 
     def rows(self, *columns)->tuple: # (which rows all columns have, number of their groups)
         "Return the rows that all of some columns have."
@@ -147,7 +153,7 @@ def kappa_within(
         return 1 - divided(t.sum((1, 2, 3)) - np.einsum('gipi->g', t), expected)
     return interval(lambda x, y, at: kappas(x, y, at, np.zeros(len(x), int))[-1], judge, people, codes, groups=groups,
                     limits=(-1, 1), null=0., definition="Cohen's kappa, agreement by chance within parts",
-                    without=lambda columns, groups: kappas(*columns, groups)[:-1])
+                    without=lambda columns, groups: kappas(columns[0], columns[1], columns[2], groups)[:-1])
 
 def untied_accuracy(
     judge:np.ndarray, # Verdicts
@@ -227,7 +233,7 @@ def agree_decision(
     elif not beats:
         text += f'; that it beats this baseline is not shown: {_remedy(accuracy, bar, groups, _unit(matrix))}'
     elif tied: text += f'; within {listed(map(repr, tied))} agreement above chance is not shown'
-    elif not missing or worst > need: decision = YES
+    elif not missing or worst is not None and worst > need: decision = YES
     if missing:
         text += (f'; with the {_counted(missing, "pair")} on which it gave no verdict, kappa lies anywhere from '
                  f'{format_number(worst, 2)} to {format_number(best, 2)}')
@@ -275,8 +281,8 @@ def _two_systems(matrix, judge, near):
     kappa = agreement_figures(keep(x), keep(y), matrix.groups, 'nominal').get('kappa', Result(None))
     wins = lambda rate: f'{rate.estimate*n:,.12g} of {_counted(n, "pair")}'
     text = (f'People prefer {name} to {other} in {wins(theirs)} (win rate {in_percent(theirs)}, ties half), the '
-            f'judge in {mine.estimate*n:,.12g} ({in_percent(mine)}), so its win rate is off by {_points(r)} points; within '
-            f'{100*near:g} either way was asked for')
+            f'judge in {mine.estimate*n:,.12g} ({in_percent(mine)}), so its win rate is off by {_points(r)} points; '
+            f'within {100*near:g} either way was asked for')
     turned = theirs.low is not None and mine.high is not None and theirs.low > .5 > mine.high
     if r.low is None: decision, more = NOT_YET, f'it rests on one {_unit(matrix)}, which says nothing of others'
     elif turned: decision, more = NO, 'the judge puts the two the other way round'
@@ -297,8 +303,8 @@ def strengths_of(
 ): # `validity.strengths.Strengths`; its names are numbers of systems
     "Return Bradley and Terry's strengths of the systems."
     rows = rows & matrix.between & ~np.isnan(verdicts)
-    return bradley_terry(*(c[rows].astype(int) for c in (matrix.first, matrix.second)), verdicts[rows],
-                         groups=matrix.groups[rows])
+    first, second = (numbers[rows].astype(int) for numbers in (matrix.first, matrix.second))
+    return bradley_terry(first, second, verdicts[rows], groups=matrix.groups[rows])
 
 MOST_STRENGTHS = 100 # Systems; strengths of more are too many to fit without each group
 
@@ -345,6 +351,7 @@ def rank_decision(
         own = share(np.where(np.isnan(verdicts), .5, verdicts)).estimate
         if own is not None: baselines[name] = max(own, 1 - own)
     hard, hardest = _hardest(baselines)
+    if hard == 1: hardest += ', so nothing can be ahead of it on these systems'
     bar = max(need, hard)
     decision = NOT_YET if r.low is None else YES if r.low > bar else NO if r.high < bar else NOT_YET
     text = (f"Of the pairs of {systems} systems {in_percent(r)} stand in people's order by win rate, over "
@@ -355,7 +362,7 @@ def rank_decision(
         alike = strengths_correlation(*strengths[judge])
         if alike.estimate is not None:
             text += f'; Bradley-Terry strengths correlate with {format_estimate(alike.estimate, alike.ci, 2)}'
-    if decision == NOT_YET: text += f'; {_remedy(r, bar, groups, _unit(matrix))}'
+    if decision == NOT_YET and hard < 1: text += f'; {_remedy(r, bar, groups, _unit(matrix))}'
     return Decision(judge, 'rank', decision, f'{text}.', r, **about)
 
 def strengths_by_judge(
@@ -396,7 +403,7 @@ def replace_decision(
             f'({need:g} discount; half was asked for), and agrees with the others as well as a person, or better, on '
             f'{in_percent(r)} of {_counted(t.scored, "pair")}')
     base = test(as_dict(matrix.baselines[MOST_FREQUENT])) if t.passes else None
-    ahead = base is None or not base.passes or r.low is not None and r.low > base.advantage.estimate
+    ahead = base is None or not base.passes or r.low is not None and r.low > float(base.advantage)
     decision = NOT_YET
     if t.passes and not ahead: text += f'; but so does the {MOST_FREQUENT} alone'
     elif t.passes and not t.passes_at_worst: text += '; it fails when missing verdicts count as disagreement'
@@ -438,8 +445,8 @@ def decide_pairs(
     - why: a sentence"""
     import pandas as pd
     needs, rows = pair_needs(needs), []
-    steps = dict(agree=agree_decision, rank=partial(rank_decision, near=needs['mean'], strengths=strengths),
-                 replace=replace_decision)
+    steps: dict = dict(agree=agree_decision, rank=partial(rank_decision, near=needs['mean'], strengths=strengths),
+                       replace=replace_decision)
     file = matrix.file
     for judge in matrix.judges:
         for use in uses:
@@ -463,7 +470,7 @@ def pair_favour(
     humans = [both_sides(h) for h in matrix.humans.values()]
     halves = split_people(humans) if len(humans) > 1 else None
     r = favour(both_sides(verdicts), _mean_verdict(humans), np.concatenate([x, -x]), np.tile(matrix.groups, 2), halves)
-    return replace(r, n=r.n//2, asked=r.asked//2)
+    return replace(r, n=r.n//2, asked=(r.asked or r.n)//2)
 
 def _mean_verdict(columns):
     stack = np.array(columns)
@@ -488,12 +495,11 @@ def _always_first(matrix):
     return matrix.system_names[int(first[0])] if len(first) == 1 else ''
 
 def _place(matrix, judge):
-    x, swapped = matrix.file.judges[judge], matrix.file.swapped.get(judge)
-    if swapped is not None and (~np.isnan(x) & ~np.isnan(swapped)).sum() >= 10:
-        t = position_test(x, swapped, groups=matrix.groups)
+    x, t = matrix.file.judges[judge], matrix.orders.get(judge)
+    if t is not None and t.consistency.n >= 10:
         lost = t.by_first + t.by_second
-        return _Habit('place', f'of {_counted(lost, "pair")} that one place won in both orders the first place won '
-                      f'{t.by_first}.', result=t.first_place, p=t.first_place.p if lost else None, rule=lost > 0)
+        return _Habit('place', f'of {_counted(lost, "pair")} that one place won in both orders, the first place '
+                      f'won {t.by_first}.', result=t.first_place, p=t.first_place.p if lost else None, rule=lost > 0)
     both = ~np.isnan(x) & ~np.isnan(matrix.people)
     r = pair_favour(matrix, x, np.where(both, .5, np.nan))
     if r.estimate is None: return _Habit('place', needs=f'verdicts that vary ({r.note})')
@@ -597,7 +603,8 @@ def pair_habits(
 
 # %% ../../nbs/trust/pairs.ipynb #trustpairs-tables
 _FIGURES = ('accuracy', 'kappa', 'alpha', 'untied')
-PAIR_AGREEMENT = ('judge', 'human', 'n', 'missing', 'groups', *(f + end for f in _FIGURES for end in ('', '_low', '_high')))
+PAIR_AGREEMENT = ('judge', 'human', 'n', 'missing', 'groups',
+                  *(f + end for f in _FIGURES for end in ('', '_low', '_high')))
 
 def _ends(name, r): return {name: r.estimate, f'{name}_low': r.low, f'{name}_high': r.high}
 
@@ -631,8 +638,8 @@ def pair_agreement(
         rows.append(_agreement_row(matrix, human, OTHERS, y, others))
     return _frame(rows, PAIR_AGREEMENT)
 
-WIN_RATES = ('judge', 'system', 'own', 'n', 'groups', 'people', 'people_low', 'people_high', 'rate', 'rate_low', 'rate_high',
-             'difference', 'difference_low', 'difference_high')
+WIN_RATES = ('judge', 'system', 'own', 'n', 'groups', 'people', 'people_low', 'people_high', 'rate', 'rate_low',
+             'rate_high', 'difference', 'difference_low', 'difference_high')
 
 def win_rates(
     matrix:VerdictMatrix,
@@ -657,7 +664,8 @@ def win_rates(
         rows += sorted(found, key=lambda row: -row['people'])
     return _frame(rows, WIN_RATES)
 
-STRENGTHS = ('judge', 'system', 'n', 'people', 'people_low', 'people_high', 'strength', 'strength_low', 'strength_high', 'note')
+STRENGTHS = ('judge', 'system', 'n', 'people', 'people_low', 'people_high', 'strength', 'strength_low',
+             'strength_high', 'note')
 
 def strength_table(
     matrix:VerdictMatrix,
@@ -692,7 +700,8 @@ def confusion(
             for judge, x in matrix.judges.items() for theirs in OUTCOMES for mine in OUTCOMES]
     return _frame(rows, CONFUSION)
 
-STRATA = ('judge', 'column', 'value', 'n', 'groups', *(f + end for f in ('accuracy', 'kappa') for end in ('', '_low', '_high')))
+STRATA = ('judge', 'column', 'value', 'n', 'groups',
+          *(f + end for f in ('accuracy', 'kappa') for end in ('', '_low', '_high')))
 
 def agreement_by_stratum(
     matrix:VerdictMatrix,
@@ -727,8 +736,7 @@ def order_table(
       half: a winner in one order and a tie in the other; missing: without a verdict in one order or both
     - consistency, consistency_low, consistency_high: share with the same verdict; p: of the place (McNemar, exact)"""
     rows = []
-    for judge, swapped in matrix.file.swapped.items():
-        t = position_test(matrix.file.judges[judge], swapped, groups=matrix.groups)
+    for judge, t in matrix.orders.items():
         rows.append(dict(judge=judge, pairs=t.consistency.n, same=t.same, by_first=t.by_first, by_second=t.by_second,
                          half=t.half, missing=t.missing, p=t.first_place.p) | _ends('consistency', t.consistency))
     return _frame(rows, ORDERS).astype(dict.fromkeys(('same', 'by_first', 'by_second', 'half'), int))
@@ -786,9 +794,7 @@ class ComparisonTrust:
     @property
     def judges(self)->list:
         "Return the judges' names, the one that agrees best with people first."
-        table = self.tables['agreement']
-        whom = PEOPLE if len(self.matrix.humans) > 1 else next(iter(self.matrix.humans))
-        kappa = table[table.human == whom].drop_duplicates('judge').set_index('judge').kappa
+        kappa = against_people(self).kappa
         return sorted(self.matrix.judges, key=lambda j: -np.nan_to_num(kappa[j], nan=-2.))
 
     @property
@@ -814,7 +820,8 @@ class ComparisonTrust:
         n = int(self.matrix.clusters.max()) + 1
         if n > MOST_GROUPS:
             blocks = int(self.matrix.groups.max()) + 1
-            found.append(f'The {n:,} {_unit(self.matrix)}s are pooled into {blocks:,} blocks, by a hash of their names.')
+            found.append(f'The {n:,} {_unit(self.matrix)}s are pooled into {blocks:,} blocks, by a hash of their '
+                         'names.')
         return found
 
     @property

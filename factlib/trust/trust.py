@@ -136,6 +136,11 @@ class Trust:
         return self.file.frame
 
     @property
+    def scores(self)->dict[str, np.ndarray]: # Judge -> scores, NaN for missing
+        "The judges' scores."
+        return self.sheet.judges
+
+    @property
     def judges(self)->list:
         "The judges' names, the best filter first, of classes the one that agrees most."
         use = 'filter' if 'filter' in self.uses else 'agree'
@@ -343,8 +348,8 @@ def _result(found, pictures, folder):
              for judge, x in found.matrix.judges.items()}
     findings = [dict(text=f'{d.judge}, {d.use}: {d.decision}. {d.why}', cell='', lead=0)
                 for d in found.decisions.itertuples()]
-    shown: list = [dict(kind='figure', file=f'figures/{p["name"]}.png', caption=p['caption'], cell='', lead=0)
-                   for p in pictures]
+    shown: list = [dict(kind='figure', file=f'figures/{name}.png', caption=caption, cell='', lead=0)
+                   for name, _, caption, _ in pictures]
     shown.insert(0, dict(kind='table', file='tables/decisions.csv', caption='What each judge may be used for.', cell='',
                          columns=None, digits=3, lead=0))
     files = [path for path in folder.paths() if path != MARK]

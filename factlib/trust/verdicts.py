@@ -112,8 +112,9 @@ def _side(text, names, aliases):
     whole, rest = _plain(text), ''.join(_trimmed(_words(text)))
     by_column = next((value for value, own in zip((1., 0.), aliases) if whole in own or rest and rest in own), None)
     by_place = next((value for value, own in ((1., _FIRST), (0., _SECOND)) if rest in own), None)
-    other = by_column if by_column is not None else by_place
-    if by_name is not None: return None if other is not None and other != by_name else (by_name, 'name')
+    if by_name is not None: # "A" alone may be a place, "system A" is then the name that it is
+        other = by_column if by_column is not None else by_place if whole in _FIRST | _SECOND else None
+        return None if other is not None and other != by_name else (by_name, 'name')
     if by_column is not None: return by_column, 'column'
     return None if by_place is None else (by_place, 'place')
 
@@ -226,7 +227,7 @@ def verdict_column(
     seen = sorted({label.strip() for label, _, _ in cases})
     plain_numbers = {f'{float(s.replace("−", "-")):g}' for s in seen if re.fullmatch(r'[-+−]?\d+(\.\d+)?', s)}
     numbered = _numbering(plain_numbers, column_aliases(first_column, second_column)) if is_verdict else None
-    found = [read_verdict(*case, first_column, second_column, numbered) for case in cases]
+    found = [read_verdict(label, a, b, first_column, second_column, numbered) for label, a, b in cases]
     if any(f and f[0] == .5 and '[[' in case[0] and 'C' in case[0].upper() for f, case in zip(found, cases)):
         beside = any(f and f[0] in (0, 1) and '[[' in case[0] for f, case in zip(found, cases))
         if not beside: found = [None if f and f[1] == 'tie' and '[[' in case[0] else f for f, case in zip(found, cases)]
@@ -238,16 +239,17 @@ def verdict_column(
             why = (f'{called} holds 0 and 1 only: is 1 a win of the first text, or the number of the second? '
                    "Write 'first' and 'second' instead.")
         return VerdictColumn(None, strange, why)
-    how = frozenset(f[1] for f in found) - {'absent', 'tie'}
+    understood = [f for f in found if f is not None] # all of them
+    how = frozenset(f[1] for f in understood) - {'absent', 'tie'}
     if not how: return VerdictColumn(None, (), f'{called} never names a winner.')
-    values = np.array([f[0] for f in found], dtype=float)[codes]
+    values = np.array([float(f[0]) for f in understood])[codes]
     read, meant = {}, {}
-    for f, case in zip(found, cases):
+    for f, case in zip(understood, cases):
         if f[1] == 'absent': continue
         read[case[0]] = f[1]
         meant.setdefault(case[0], set()).add(f[0])
     said = _convention(name, read, meant, (first_column, second_column))
-    empty = {case[0] for f, case in zip(found, cases) if f[1] == 'absent' and case[0].strip()}
+    empty = {case[0] for f, case in zip(understood, cases) if f[1] == 'absent' and case[0].strip()}
     if empty:
         n = int(labels.isin(empty).sum())
         said += f' {n:,} cell{"s"*(n != 1)} ({_quoted(sorted(empty), 3)}) hold{"s"*(n == 1)} no verdict.'

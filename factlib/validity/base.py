@@ -124,6 +124,7 @@ def no_value(
 )->bool: # True for None, NaN, pandas' NA and NaT, and typed absences
     "Whether a value stands for 'there is none'."
     if type(x) in _NEVER_MISSING: return False # columns have a million values
+    if type(x) is float or type(x) is np.float64: return x != x
     return is_missing(x) or isinstance(x, Absence)
 
 def _number(v, what):

@@ -25,7 +25,9 @@ def fit_strengths(
     k = wins.shape[-1]
     tables = wins.reshape(-1, k, k)*(1 - np.eye(k))
     found = np.full((len(tables), k), np.nan)
-    linked = np.array([scipy.sparse.csgraph.connected_components(t > 0, connection='strong')[0] == 1 for t in tables])
+    kinds, kind = np.unique((tables > 0).reshape(len(tables), -1), axis=0, return_inverse=True) # few among many tables
+    linked = np.array([scipy.sparse.csgraph.connected_components(t.reshape(k, k), connection='strong')[0] == 1
+                       for t in kinds], dtype=bool)[kind.ravel()]
     if not linked.any(): return found.reshape(wins.shape[:-1])
     won = tables[linked]
     met, strengths = won + won.swapaxes(-1, -2), np.tile(np.zeros(k) if start is None else start, (len(won), 1))
@@ -45,7 +47,7 @@ def fit_strengths(
 @dataclass(frozen=True, eq=False)
 class Strengths:
     "Strengths of things that were compared in pairs."
-    names: tuple            # Labels, in the order of appearance
+    names: tuple            # Labels, in the order of appearance; numbers in their own order
     results: dict           # Label -> `Result` of its strength in log odds; without an estimate its note says why
     comparisons: dict       # Label -> number of comparisons with others
     without: np.ndarray     # (groups, things): strengths without each group, NaN where undefined
@@ -90,7 +92,10 @@ def bradley_terry(
 )->Strengths:
     "Estimate strengths in Bradley and Terry's model, ties as half a win, with intervals over groups."
     level = check_share(level, 'level')
-    (a, b), names = encode(first, second)
+    if all(isinstance(x, np.ndarray) and x.dtype.kind in 'iu' for x in (first, second)): # numbers of systems
+        values, numbers = np.unique(np.concatenate([first, second]), return_inverse=True)
+        names, (a, b) = values.tolist(), np.split(numbers.astype(float), [len(first)])
+    else: (a, b), names = encode(first, second)
     columns = complete(a, b, won, groups=groups)
     (a, b, won), codes, _ = columns
     if not np.isin(won, [0, .5, 1]).all(): raise BadInput('A comparison is won (1), lost (0) or tied (.5).')
