@@ -55,3 +55,15 @@ def score_file(frame, judges, people=('ann', 'bob')):
     odd = pd.DataFrame(columns=['column', 'value', 'n', 'taken_for'])
     return ScoreFile('planted.csv', whole, tuple(judges), people, Scale('count', (), 1., 5.), {}, roles, odd, (), '',
                      True)
+
+NUMBERS = Scale('number', (), 1., 5.)
+
+def file_of(columns, humans=('ann',), judges=('judge',), scale=NUMBERS, scales=None, strata=(), mixed='', group=None):
+    "A file of any columns, as the reader gives it."
+    n = len(columns[judges[0]])
+    frame = pd.DataFrame(dict(item=[f'i{i}' for i in range(n)], row=range(1, n + 1), **columns))
+    if group is not None: frame['group'] = group
+    roles = pd.DataFrame(columns=['column', 'role', 'why', 'flag'])
+    odd = pd.DataFrame(columns=['column', 'value', 'n', 'taken_for'])
+    return ScoreFile('made.csv', frame, tuple(judges), tuple(humans), scale, scales or {}, roles, odd, (), '',
+                     group is not None, strata=tuple(strata), mixed=mixed)

@@ -215,28 +215,27 @@ def system_means(
     parts, # A matrix (parts, groups): 1 where a part holds a group
 )->np.ndarray: # (parts, systems); NaN for a system without a row
     "The mean of each system in each part of the groups."
-    size, n = int(which.max()) + 1, parts.shape[1]
+    size, n = int(which.max()) + 1, groups.max() + 1
     cell = groups*size + which.astype(int)
     each = (np.bincount(cell, x, minlength=n*size).reshape(n, size) for x in (scores, np.ones(len(cell))))
     sums, counts = (parts @ of for of in each)
     return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
 
-def _pairs_in_order(mine, theirs):
-    "Of each row of means: (pairs of systems in the same order, ties of the former half; pairs)."
-    above, found = np.triu_indices(mine.shape[1], 1), []
+def _shares_in_order(mine, theirs):
+    "Of each row of means: the share of pairs of systems in the same order, ties of the former half."
+    above, shares = np.triu_indices(mine.shape[1], 1), []
     for a, b in zip(mine, theirs):
         x, y = ((m[:, None] - m)[above] for m in (a, b))
         known = ~np.isnan(x) & ~np.isnan(y) & (np.abs(y) > 1e-12)
         agree = np.where(np.abs(x) > 1e-12, np.sign(x)*np.sign(y), 0.)
-        found.append((((agree[known] + 1)/2).sum(), known.sum()))
-    return np.array(found, dtype=float)
+        shares.append((agree[known].mean() + 1)/2 if known.any() else np.nan)
+    return np.array(shares)
 
 def share_in_order(
     scores, # A judge's, NaN for missing
     people, # People's
     which, # Number of each row's system, NaN for none
     groups, # Codes of the rows
-    within=None, # Values of a stratum, one a row: only systems within one value are compared; None: all are
     null:float=.5, # What p tests
 )->Result: # 0 to 1
     "Which share of pairs of systems a judge puts in people's order; its interval is by balanced halves of the groups."
@@ -246,14 +245,7 @@ def share_in_order(
                        definition=f'share of pairs of systems in order; 95% CI by t, {HALVES} balanced halves')
     if not both.any(): return Result(None, **about)
     parts = _parts(groups, True)
-    values = np.zeros(len(groups)) if within is None else np.unique(within[both].astype(str), return_inverse=True)[1]
-    won, pairs = np.zeros(len(parts)), np.zeros(len(parts))
-    for value in np.unique(values):
-        here = values == value
-        columns = (system_means(x[both][here], which[both][here], groups[here], parts) for x in (scores, people))
-        in_order = _pairs_in_order(*columns)
-        won, pairs = won + in_order[:, 0], pairs + in_order[:, 1]
-    *halves, share = np.divide(won, pairs, out=np.full(len(parts), np.nan), where=pairs > 0)
+    *halves, share = _shares_in_order(*(system_means(x[both], which[both], groups, parts) for x in (scores, people)))
     if np.isnan(share): return Result(None, note='no two systems differ in the means of people', **about)
     if about['groups'] < 2: return Result(share, note='only one group, so nothing is known of others', **about)
     apart = np.array(halves) - share
@@ -504,6 +496,14 @@ def agree_decision(
 # %% ../../nbs/trust/uses.ipynb #trustuses-within
 WITHIN = ('stratum', 'values', 'judge', 'use', 'alone', 'estimate', 'low', 'high', 'n')
 
+def _less_value_means(x, values):
+    "Scores less their mean in rows of the same value."
+    known = ~np.isnan(x)
+    codes = np.unique(values[known].astype(str), return_inverse=True)[1]
+    found = np.full(len(x), np.nan)
+    found[known] = x[known] - (np.bincount(codes, x[known])/np.bincount(codes))[codes]
+    return found
+
 def within_results(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
     judge:str, # Its name
@@ -518,8 +518,10 @@ def within_results(
         known = ~np.isnan(which)
         pairs = {*zip(which[known], values[known])}
         if len(pairs) == len(np.unique(which[known])) or len({value for _, value in pairs}) < 2: continue
-        r = share_in_order(matrix.judges[judge], matrix.people, which, matrix.groups, within=values)
-        found[name] = r, .5
+        columns = matrix.judges[judge], matrix.people
+        rows = ~np.isnan(np.array([*columns, which])).any(0)
+        columns = (_less_value_means(np.where(rows, x, np.nan), values) for x in columns)
+        found[name] = share_in_order(*columns, which, matrix.groups), .5
     return found
 
 def _within_clause(use, kind, r, null):
@@ -560,6 +562,7 @@ def use_decision(
     judge:str, # Its name
     use:str, # One of `NEEDS`
     need:float, # What is asked for
+    copy:str='', # From `trust.matrix.copied_people`
 )->Decision:
     "Return whether a judge may be used for something, with all that speaks against a yes."
     both = ~np.isnan(matrix.judges[judge]) & matrix.labelled
@@ -569,8 +572,7 @@ def use_decision(
         why = f"its labels can't be held against people's: {scale_remedy(matrix, judge)}."
         return Decision(judge, use, NOT_YET, why, **about)
     d = held_within(matrix, _USES[use](matrix, judge, need))
-    copy = copied_people(matrix, judge) if d.decision != NO else ''
-    if not copy: return d
+    if not copy or d.decision == NO: return d
     return replace(d, decision=NOT_YET, why=f'{copy} {d.why}' if d.decision == YES else d.why, bar=None)
 
 def decide(
@@ -590,8 +592,9 @@ def decide(
     import pandas as pd
     rows = []
     for judge in matrix.judges:
+        copy = copied_people(matrix, judge)
         for use in uses_for(matrix, uses):
-            d = use_decision(matrix, judge, use, (needs or NEEDS)[use])
+            d = use_decision(matrix, judge, use, (needs or NEEDS)[use], copy)
             r = d.result if d.result is not None else Result(None)
             why = d.why[:1].upper() + d.why[1:]
             if matrix.file.clustered and not matrix.file.group_given and d.decision != NOT_YET:
