@@ -304,8 +304,7 @@ def _say_trust(found, page):
     from factlib.trust.trust import ITEMS
     for line in dict.fromkeys([*found.said, *found.warnings]): click.echo(line)
     click.echo()
-    for d in found.decisions.itertuples(): click.echo(f'{d.judge}, {d.use}: {d.decision.upper()}. {d.why}')
-    for line in found.prices: click.echo(line)
+    for line in [*found.lines, *found.prices]: click.echo(line)
     for h in found.habits[found.habits.found == True].itertuples():
         click.echo(f'{h.judge}, habit ({h.habit}): {h.said.removeprefix("found: ")}')
     click.echo(f'Page: {page}')
@@ -315,50 +314,69 @@ def _say_trust(found, page):
                    '(--no-texts leaves them out).')
 
 @app.command('trust')
-@click.argument('file', type=click.Path(path_type=Path))
-@click.option('--judge', metavar='COLUMN[,COLUMN]', help="Columns with a judge's scores; else found by their names.")
-@click.option('--human', metavar='COLUMN[,COLUMN]', help="Columns with people's scores; else found by their names.")
+@click.argument('files', type=click.Path(path_type=Path), nargs=-1, required=True, metavar='FILE...')
+@click.option('--judge', metavar='COLUMN[,COLUMN]', help="Columns with judges' scores; by default found by names and values.")
+@click.option('--human', metavar='COLUMN[,COLUMN]', help="Columns with people's scores; by default found.")
+@click.option('--on', metavar='COLUMN', help='Column by which several files are joined, or A=B where it has two names.')
 @click.option('--group', help='Column of the document, question or conversation: its rows stand or fall together.')
 @click.option('--item', help='Column that says what is judged.')
 @click.option('--system', help='Column of the system or version that wrote the text.')
 @click.option('--text', help='Column of the text that is judged.')
-@click.option('--source', help='Column of what the text should be faithful to.')
-@click.option('--time', help='Column of when it was judged.')
+@click.option('--source', help='Column of the text that it should be faithful to.')
+@click.option('--time', help='Column of the time of the judgement.')
 @click.option('--position', help='Column of the place in which a text stood.')
-@click.option('--weight', help='Column of how much a row counts, or of the chance that it was drawn.')
+@click.option('--weight', help='Column of weights, or of chances of being drawn.')
+@click.option('--rater', help='Column that names who rated, in a table with a row per rating.')
+@click.option('--score', metavar='COLUMN[,COLUMN]', help='Columns of scores in such a table.')
+@click.option('--criterion', metavar='NAME[,NAME]', help='Criteria to keep, or the column that names them; by default all.')
+@click.option('--by', metavar='COLUMN', help='Column of few values (language, domain): decisions for each value, too.')
 @click.option('--cost', metavar='JUDGE=COLUMN|NUMBER,...',
-              help="What a judgement costs: columns, or a judge's column or number; else found by their names.")
+              help="Costs of a judgement: columns, or a judge's column or number; by default found by their names.")
 @click.option('--higher', type=click.Choice(['better', 'worse']), default='better', show_default=True,
-              help='What higher numbers mean.')
+              help='Meaning of higher numbers.')
 @click.option('--order', metavar="'POOR < GOOD'", help='Labels from the worst to the best.')
-@click.option('--use', default='rank,filter,mean,replace', show_default=True, help='What the judge is wanted for.')
+@click.option('--scale', metavar='0..100|COLUMN=1..10', help='Possible scores, of all columns or of one; by default as seen, with round ends.')
+@click.option('--good', metavar="'>=4'|LABEL", help='Human scores that are good; by default the half of the texts with the higher scores.')
+@click.option('--use', default='rank,filter,mean,replace', show_default=True, help='Uses that the judge is wanted for; agree, too.')
 @click.option('--need', default='', metavar='USE=NUMBER,...',
-              help='What is asked for: rank=.8 (share of pairs of systems in order), filter=.75 (AUC), mean=.05 (of '
-                   'the scale), replace=.2 (discount for the judge).')
-@click.option('--threshold', type=float,
-              help="A judge's score below which texts would be stopped: what would that catch?")
+              help='Criteria: rank=.8 (share of pairs of systems in order), filter=.75 (AUC), mean=.05 (of '
+                   'the scale), replace=.2 (discount for the judge), agree=.6 (Cohen\'s kappa).')
+@click.option('--threshold', type=float, help="Judge's score below which texts would be stopped: what would that catch?")
+@click.option('--sheet', help='Sheet of an Excel file.')
+@click.option('--header/--no-header', default=None, help='Does the first line hold names? By default as it seems.')
 @click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder for the page.')
 @click.option('--no-texts', is_flag=True, help='Leave out items.parquet, the texts that `factlib annotate` asks about.')
-@click.option('--json', 'as_json', is_flag=True, help='Say decisions, habits and sentences as JSON.')
+@click.option('--json', 'as_json', is_flag=True, help='Print decisions, habits and sentences as JSON.')
+@click.option('--gate', is_flag=True, help='Exit with 0 if all decisions are yes, 1 if some is no, 3 if some is not yet (2: bad input).')
 @force_option
-def trust_file(file, out, no_texts, as_json, **options):
+def trust_file(files, out, no_texts, as_json, gate, **options):
     """Say what a judge may be used for.
 
     From a file with its scores and people's to decisions: yes, no, or not yet and what it would take. FILE is a CSV,
-    TSV, JSON, JSONL or parquet table, or a log of Inspect; one row an item, with columns of judges and people, or one
-    row a rating. Nothing is asked of any model.
+    TSV, JSON, JSONL, parquet or Excel table, packed or not, a log of Inspect, or an export of promptfoo, MLflow, Langfuse
+    or Phoenix; one row an item, with columns of judges and people, one row a rating, or one row a comparison of two texts.
+    Several files are joined by --on. Nothing is asked of any model.
 
     \b
     factlib trust scores.csv --out outputs/trust
     factlib trust scores.csv --judge gpt_score --human ann,bob --group document --need filter=.8 --out outputs/trust
+    factlib trust judge.csv people.xlsx --on id --out outputs/trust
+
+    As a step of GitHub Actions that stops a release unless the judge may filter:
+
+    \b
+    - run: factlib trust scores.csv --use filter --need filter=.8 --gate --json --out outputs/trust
     """
     from factlib.trust.trust import trust, write_trust
     from factlib.report.results import check_results
     check_results(check_place(out))
-    found = trust(file, **options)
+    found = trust(files[0] if len(files) == 1 else list(files), **options)
     page = write_trust(found, out, texts=not no_texts)
     if as_json: click.echo(json_text(found.to_dict() | dict(page=str(page)), indent=1))
-    else: _say_trust(found, page)
+    else:
+        _say_trust(found, page)
+        if gate: click.echo(f'Gate: {found.gate_sentence()}')
+    if gate and found.gate(): sys.exit(found.gate())
 
 # %% ../nbs/cli.ipynb #cli-cost
 @app.command('cost')

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__
-from ..core.files import shipped, whole_characters, write_atomic
-from ..core.ownership import GENERATOR, check_ours
+from ..core.files import OpenFolder, shipped, whole_characters, write_atomic
+from ..core.ownership import GENERATOR, MARK, check_ours
 from ..core.records import BadInput, DataFrame
 from ..report.page import INDEX
 from ..report.results import digests, write_result
@@ -204,24 +204,22 @@ class CriteriaTrust:
     )->Path: # The path
         "Write the page."
         check_ours([Path(path)])
-        return write_atomic(path, self.page())
+        return write_atomic(path, self.page(), private=True)
 
     def write_into(self,
-        folder:Path, # That is being made
+        folder:OpenFolder, # Folder that is being made
         texts:bool=True, # Are the texts kept?
     )->None:
         "Write the page, its tables, and a folder with page, tables and pictures for each criterion."
-        for name, own in folder_names(self.criteria).items():
-            self.trusts[name].write_into(folder/own, texts, up=f'../{INDEX}')
-        for name, table in self.tables.items():
-            write_atomic(folder/'tables'/f'{name}.csv', to_csv(table.reset_index(drop=True)))
-        write_atomic(folder/INDEX, self.page(linked=True))
+        for name, own in folder_names(self.criteria).items(): self.trusts[name].write_into(folder, texts, f'{own}/', f'../{INDEX}')
+        for name, table in self.tables.items(): folder.write(f'tables/{name}.csv', to_csv(table.reset_index(drop=True)))
+        folder.write(INDEX, self.page(linked=True))
         asked: dict = {}
         for t in self.trusts.values():
             for judge, x in t.matrix.judges.items():
                 row = asked.setdefault(judge, dict(asked=0, scored=0, signature=f'recorded|{self.name}', usage={}))
                 row['asked'], row['scored'] = row['asked'] + len(x), row['scored'] + int((~np.isnan(x)).sum())
-        files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob('*') if path.is_file())
+        files = [path for path in folder.paths() if path != MARK]
         shown = [dict(kind='table', file='tables/decisions.csv', caption='What each judge may be used for.', cell='',
                       columns=None, digits=3, lead=0)]
         needs = ','.join(f'{use}={self.needs[use]:g}' for use in self.uses)
@@ -229,7 +227,7 @@ class CriteriaTrust:
             name='trust', title=f'{self.name}: may its judges be used?', question=self.counts,
             parameters=dict(use=','.join(self.uses), need=needs), evaluators=asked,
             findings=[dict(text=line, cell='', lead=0) for line in self.lines], shown=shown,
-            seconds=round(self.seconds, 1), factlib=__version__, files=files, sha256=digests(folder, files)))
+            seconds=round(self.seconds, 1), factlib=__version__, files=files, sha256=digests(folder.path, files)))
 
 def join_criteria(
     trusts:dict, # Criterion -> its `Trust`, at least one

@@ -230,14 +230,14 @@ def _ends(scale, scales, columns):
     high = max([float(seen.max()), *(s.high for s in scales if s.high is not None)])
     return (low, high) if low < high else (low, low + 1)
 
-def _good(scale, people):
+def _good(scale, people, given=None):
     "(cut, 1 for good, in words)."
     known, label = ~np.isnan(people), lambda code: repr(scale.labels[int(code)]) if scale.labels else f'{code:g}'
     if scale.kind == 'nominal': return None, np.full(len(people), np.nan), ''
     if scale.kind == 'binary':
         good = np.where(known & (people != .5), (people > .5).astype(float), np.nan)
         return 1., good, f'people say {label(1)}' if scale.labels else 'people say 1'
-    cut = halving_cut(people)
+    cut = halving_cut(people) if given is None else given
     if cut is None: return None, np.full(len(people), np.nan), 'people gave all texts the same score'
     at = f'{cut:.3g}' if scale.kind == 'pair' or cut != int(cut) or not scale.labels else label(cut)
     share = np.mean(people[known] >= cut)
@@ -272,7 +272,7 @@ def score_matrix(
     if len(humans) > 1 and file.mixed: people = np.full(len(frame), np.nan)
     elif scale.kind == 'nominal': people = _most_frequent(stack) # labels without an order have no mean
     else: people = np.where(held, stack, 0).sum(0)/np.where(held.any(0), held.sum(0), np.nan)
-    cut, good, good_means = _good(scale, people)
+    cut, good, good_means = _good(scale, people, file.cut)
     text, source = (frame[c].tolist() if c in frame else None for c in ('text', 'source'))
     values, counts = np.unique(stack[held], return_counts=True)
     often = scale.kind in LABELLED or len(values) <= 11

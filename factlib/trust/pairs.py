@@ -25,7 +25,7 @@ from ..core.records import BadInput, DataFrame
 from ..report.tables import format_estimate, format_number, format_p
 from ..report.words import listed
 from .agreement import OTHERS, PEOPLE, agreement_figures
-from .habits import HABITS, favour, own_system, split_people
+from .habits import HABITS, bias_slope, own_system, split_people
 from .matrix import MOST_GROUPS, group_blocks, text_lengths
 from .pair_page import against_people, comparison_figures, comparison_page
 from .page import embedded
@@ -469,7 +469,7 @@ def pair_favour(
     both_sides = lambda v: np.concatenate([v, 1 - v])
     humans = [both_sides(h) for h in matrix.humans.values()]
     halves = split_people(humans) if len(humans) > 1 else None
-    r = favour(both_sides(verdicts), _mean_verdict(humans), np.concatenate([x, -x]), np.tile(matrix.groups, 2), halves)
+    r = bias_slope(both_sides(verdicts), _mean_verdict(humans), np.concatenate([x, -x]), np.tile(matrix.groups, 2), halves)
     return replace(r, n=r.n//2, asked=(r.asked or r.n)//2)
 
 def _mean_verdict(columns):
@@ -856,6 +856,25 @@ class ComparisonTrust:
         check_ours([Path(path)])
         return write_atomic(path, self.page())
 
+    def gate(self,
+        uses=None, # Some of the uses that were asked for; None: all of them
+    )->int: # 0: all yes; 1: some no; 3: some not yet and none no. 2 is kept for bad input
+        "Return what a pipeline should do: 0 if every judge may be used for every use."
+        from factlib.trust.trust import gate_of, gate_rows
+        return gate_of(gate_rows(self, uses))
+
+    def gate_sentence(self,
+        uses=None, # Some of the uses that were asked for; None: all of them
+    )->str:
+        "Return why the gate is open or shut."
+        from factlib.trust.trust import gate_rows, gate_words
+        return gate_words(gate_rows(self, uses))
+
+    @property
+    def lines(self)->list:
+        "Return a line for each decision."
+        return [f'{d.judge}, {d.use}: {d.decision.upper()}. {d.why}' for d in self.decisions.itertuples()]
+
     def to_dict(self)->dict: # What JSON can hold
         "Return decisions, criteria, habits found and sentences."
         plain = lambda rows: [{k: None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
@@ -863,7 +882,8 @@ class ComparisonTrust:
         found = self.habits[self.habits.found == True]
         return dict(file=self.file.name, rows=len(self.frame), need={use: self.needs[use] for use in self.uses},
                     decisions=plain(self.decisions), habits=plain(found[list(HABITS)]), costs=[], prices=[],
-                    win_rates=plain(self.tables['win_rates']), said=list(self.said), warnings=self.warnings)
+                    win_rates=plain(self.tables['win_rates']), said=list(self.said), warnings=self.warnings, gate=self.gate(),
+                    gate_said=self.gate_sentence())
 
 def compare(
     comparisons:Comparisons, # From the reader of files

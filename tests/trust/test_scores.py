@@ -5,7 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from factlib.trust.scores import read_scores
+from factlib.trust.scores import read_criteria, read_scores
+from factlib.trust.verdicts import Comparisons
 from factlib.core.records import BadInput
 
 EXPORTS = Path(__file__).parent/'exports'
@@ -117,8 +118,8 @@ def test_the_same_item_rated_twice_has_two_rows(written):
 def test_both_orders_of_a_pair_are_two_rows(written):
     rows = 'id,judge,position,verdict,human\na,gpt,AB,A,A\na,gpt,BA,tie,A\nb,gpt,AB,B,A\nb,gpt,BA,B,A\n'
     scores = read_scores(written(rows))
-    assert scores.scale.kind == 'pair' and values(scores, 'gpt') == [1, .5, 0, 0]
-    assert list(scores.frame.position) == ['AB', 'BA', 'AB', 'BA'] and values(scores, 'human') == [1]*4
+    assert isinstance(scores, Comparisons) and len(scores.frame) == 2
+    assert scores.swapped['gpt'].tolist() == [.5, 0] and scores.judges['gpt'].tolist() == [.5, 0] and scores.humans['human'].tolist() == [1, 1]
 
 
 def test_an_item_of_several_systems_is_both(written):
@@ -127,13 +128,17 @@ def test_an_item_of_several_systems_is_both(written):
     assert list(scores.frame.item) == ['q0/a', 'q0/b', 'q1/a', 'q1/b', 'q2/a', 'q2/b'] and scores.clustered == 'id'
 
 
-def test_several_criteria_are_the_owners_to_choose(written):
+def test_each_criterion_is_read_by_itself(written):
     long = 'id,rater,criterion,score\na,ann,style,1\na,ann,facts,2\na,gpt,style,3\na,gpt,facts,4\n'
-    assert "--item 'id,criterion'" in refusal(written(long))
+    found = read_criteria(written(long))
+    assert {name: (values(f, 'ann'), values(f, 'gpt')) for name, f in found.items()} == dict(style=([1], [3]), facts=([2], [4]))
+    assert "--criterion 'style'" in refusal(written(long)) and values(read_scores(written(long), criterion='facts'), 'gpt') == [4]
     assert list(read_scores(written(long), item='id,criterion').frame.item) == ['a/style', 'a/facts']
     wide = 'gpt_style,gpt_facts,human_style,human_facts\n1,2,1,2\n2,1,2,1\n'
-    assert "--judge 'gpt_style' --human 'human_style'" in refusal(written(wide))
+    assert {name: (f.judges, f.humans) for name, f in read_criteria(written(wide)).items()} == dict(
+        style=(('gpt_style',), ('human_style',)), facts=(('gpt_facts',), ('human_facts',)))
     assert read_scores(written(wide), judge='gpt_facts', human='human_facts').humans == ('human_facts',)
+    assert "'tone'" in refusal(written(wide), criterion='tone')
 
 
 # --- roles ---
@@ -653,11 +658,13 @@ def test_logs_of_an_odd_form(written, log, said):
 
 @pytest.mark.parametrize('one,other', [('gpt4_ab', 'gpt4_ba'), ('gpt4_first', 'gpt4_swapped'),
                                        ('gpt4', 'gpt4_swapped')])
-def test_two_orders_in_columns_are_said_with_what_to_do(one, other):
+def test_two_columns_of_both_orders_are_one_judge(one, other):
     frame = pd.DataFrame({one: ['A', 'B', 'tie', 'A'], other: ['B', 'B', 'tie', 'A'], 'human': ['A', 'B', 'A', 'tie']})
-    line = next(line for line in read_scores(frame).said if 'both orders' in line)
-    assert one in line and other in line and 'position' in line
-    assert not any('both orders' in line for line in read_scores(frame.rename(columns={other: 'opus'})).said)
+    found = read_scores(frame)
+    assert isinstance(found, Comparisons) and len(found.judges) == len(found.swapped) == 1
+    line = next(line for line in found.said if 'both orders' in line)
+    assert one in line and other in line
+    assert len(read_scores(frame.rename(columns={other: 'opus'})).judges) == 2
 
 
 def test_a_strangers_file_in_german(written):
