@@ -87,7 +87,7 @@ def json_values(
             if fits and not fits(value):
                 misfits += 1 # a text of ten megabytes has half a million: no answer, but a minute of work
                 continue
-            if values and start.start() - end <= _LONGEST_OR and _OR.fullmatch(text, end, start.start()): return []
+            if values and 0 < start.start() - end <= _LONGEST_OR and _OR.fullmatch(text, end, start.start()): return []
             values.pop(written := text[start.start():at], None)
             values[written], end = value, at
     return [whole(value) for value in reversed(values.values())]
@@ -322,11 +322,12 @@ class _Scale(NamedTuple):
 # %% ../../nbs/llm/replies.ipynb #replies-reading
 def _labelled(text, metric, form, scale, cut=False):
     "The score that is labelled in this form, or None. A FINAL score at the start of a line outranks others."
-    matches = [m for m in _label(metric, form).finditer(text) if _own(m, text) and not _quoted(m, text)]
-    if form == 'final':
-        at_start = [m for m in matches if _LINE_START.fullmatch(_line_before(m, text))]
-        matches = at_start or ([] if cut else matches) # a reply that was cut off may stop within a plan
-    return scale.one_of(matches)
+    matches, other = list(_label(metric, form).finditer(text)), None
+    for match in matches if scale.take == 'first' else reversed(matches):
+        if not _own(match, text) or _quoted(match, text): continue
+        if form != 'final' or _LINE_START.fullmatch(_line_before(match, text)): return scale.one_of([match])
+        other = other or match
+    return None if cut else scale.one_of([other] if other else []) # one that was cut off may stop within a plan
 
 def _bare(text, scale):
     "The score that names no metric, or None."
@@ -506,9 +507,10 @@ def issues(
     said = answer(text) if isinstance(text, str) else ''
     metric, faults = None, []
     for line in said.split('\n'):
+        if len(line) < 5: continue # nothing of it is so short
         heading = _HEADING.match(line)
         if heading and heading[1].lower() != 'no': metric = heading[1].lower()
-        marks = list(_ISSUE.finditer(line))
+        marks = list(_ISSUE.finditer(line)) if '[' in line else []
         ends = [mark.start() for mark in marks[1:]] + [len(line)]
         for mark, end in zip(marks, ends):
             faults.append(Issue(metric, mark[1].strip().upper(), line[mark.end():end].strip(' -*')))
