@@ -160,8 +160,8 @@ def _form_name(path):
 def _known_forms(objects):
     "What was found, and what is known."
     known = [f'{name} ({make.form.about})' for name, make in BENCHMARKS.items() if make.form]
-    return (f'Its first object has {_keys(objects)}. Known are {"; ".join(known)}; and JSON lines, a JSON list, CSV or parquet with '
-            'examples (target, perhaps source, reference, truth, group, variant, level).')
+    return (f'Its first object has {_keys(objects)}. Known are {"; ".join(known)}; and JSON lines, a JSON list, CSV or '
+            'parquet with examples (target, perhaps source, reference, truth, group, variant, level).')
 
 # %% ../../nbs/benchmarks/base.ipynb #base-folder
 def _from_folder(path, split, n, seed):

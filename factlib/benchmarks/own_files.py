@@ -121,8 +121,8 @@ def _listed_objects(data):
 def _json_list_rows(path):
     "The objects in the list of a .json file."
     rows = _listed_objects(parse_json(path.read_text(encoding='utf-8-sig')))
-    if rows is None: raise BadInput(f'{str(path)!r} holds no list of objects: make each row an object, all in one list.')
-    return list(map(_there, rows))
+    if rows is not None: return list(map(_there, rows))
+    raise BadInput(f'{str(path)!r} holds no list of objects: make each row an object, all in one list.')
 
 def holds_rows(
     path:Path, # Of a .json file
@@ -207,7 +207,8 @@ def _check_columns(names, columns):
         if field not in _FIELDS:
             raise BadInput(f'An example has no field {field!r}; its fields are {", ".join(_FIELDS)}.')
         if name and name not in names:
-            raise BadInput(f'There is no column {name!r}; there are {", ".join(map(repr, names))}.{nearest(name, names)}')
+            there = ', '.join(map(repr, names))
+            raise BadInput(f'There is no column {name!r}; there are {there}.{nearest(name, names)}')
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-find
 class NoTarget(BadInput):

@@ -550,7 +550,7 @@ class Experiment:
         name:str, # Of an evaluator, or of a statistic, a table or a figure
         why:str, # One sentence, which says what failed
     )->None:
-        "Note that something failed while the rest went on; the page begins with it, and the command ends with an error."
+        "Note that something failed while the rest went on; the page begins with it, the command ends with an error."
         why = ' '.join(why.split())
         self.failed[name] = why if name not in self.failed else f'{self.failed[name]} {why}'
         finding = dict(text=why, cell='', lead=_NO_SCORE)

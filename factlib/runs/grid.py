@@ -111,7 +111,7 @@ def _loader():
 def _verbatim_loader():
     "The same, but each value is the text that stands in the file: `no`, `1e5`, `0.70`, a date."
     import yaml
-    class Verbatim(_loader()): pass # type: ignore[misc] # a class that is made
+    class Verbatim(_loader()): pass
     Verbatim.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, # which `Once` has checked
                              lambda loader, node: yaml.SafeLoader.construct_mapping(loader, node, deep=True))
     for kind in ('bool', 'int', 'float', 'null', 'timestamp'):

@@ -21,7 +21,8 @@ from ..benchmarks.samples import background_text
 from ..core.checks import nearest
 from ..core.files import digest, json_lines, read_csv, read_parquet, read_utf8, reading, write_atomic
 from ..core.records import BadInput, DataFrame, Example, is_missing
-from ..evaluators.base import EVALUATORS, EvaluationError, asks, evaluate, get, judgements_frame, offline_evaluators
+from ..evaluators.base import EVALUATORS, EvaluationError, asks, evaluate, get, judgements_frame
+from ..evaluators.base import offline_evaluators
 from ..evaluators.claims.dovescore import named_dovescore
 from ..evaluators.expected import expected_judgements
 from ..evaluators.memo.judgememo import MODES, SECTIONS
@@ -71,8 +72,8 @@ def label_of(
     judge, # An `Evaluator`
     model:str='', # The one that the run can ask
 )->str: # 'vista, by rules'; 'vista, some-model'; 'word_support'
-    """Return what an evaluator is called in tables: with the model that it asks. A form by rules says so, so that nobody
-    takes it for the paper's."""
+    """Return what an evaluator is called in tables: with the model that it asks. A form by rules says so, so that
+    nobody takes it for the paper's."""
     if asked_model(judge, model): return f'{judge.name}, {model}'
     name, comma, entails = judge.name.partition(', rules') # that of an `Entailment`: 'rules', 'rules, words only'
     if comma and name in EVALUATORS: return f'{name} (words){BY_RULES}' if entails else name + BY_RULES
@@ -563,7 +564,7 @@ def failure_line(
     return f'{name} failed on {len(error.errors)} of {asked} examples, first on {first!r}: {told.rstrip(".")}.'
 
 def _judged(judge, name, texts, run, how):
-    "The judgements of an evaluator, and in the run why some are missing; raises its error if nothing was judged so far."
+    "The judgements of an evaluator, and in the run why some are missing. Raises its error if nothing is judged so far."
     try: frame = evaluate(judge, texts, **how)
     except Exception as e:
         frame = e.frame if isinstance(e, EvaluationError) and e.frame is not None else judgements_frame([], [])
@@ -752,7 +753,7 @@ def evaluate_models(
     with chat_for(run.parameters) as chat:
         asked = []
         for piece in (AskedFor('main', names, benchmarks, options), *more):
-            judges = judges_for(piece.names, chat, **piece.options) if piece.names else ()
+            judges = judges_for(piece.names, chat, **piece.options) if piece.names else []
             asked += evaluate_by(judges, piece.benchmarks, run, chat.model, concurrency, piece.part)
         if also: also(chat)
     return asked

@@ -50,7 +50,8 @@ def scores_table(
     - EVALUATOR_absence, where it gave none anywhere: why"""
     ids = judged.drop_duplicates('example_id')[['example_id', 'group']]
     table = ids.set_index('example_id')
-    if order is not None: table = table.loc[[i for i in order if i in table.index]] # the first evaluator may have failed
+    if order is not None: # the first evaluator may have failed on some
+        table = table.loc[[i for i in order if i in table.index]]
     for name, own in judged.groupby('evaluator', sort=False):
         own = own.set_index('example_id')
         table[name] = own.value
@@ -124,7 +125,8 @@ def _show_counts(run, judged, benchmark):
     "The tables of scores and of what is missing: name -> (table, caption)."
     counts, why = summary(judged.drop(columns='benchmark')), absences(judged)
     tables = dict(counts=(counts, 'Scores asked for and given, by evaluator and part.'),
-                  scores=(scores_table(judged, [e.id for e in benchmark]), 'The score of each text, and why there is none.'))
+                  scores=(scores_table(judged, [e.id for e in benchmark]),
+                          'The score of each text, and why there is none.'))
     if len(why): tables['absences'] = (why, 'Why scores are missing, and how often.')
     for name, (table, caption) in tables.items(): run.table(table, name, caption, cell='', rows=40)
     for row in counts[(counts.part == 'value') & (counts.scored > 0)].itertuples():
@@ -161,7 +163,8 @@ def _show(run, judged, benchmark, statistics, decide):
     if len(heard) and is_known: found, figures = _show_truth(run, heard, benchmark, statistics, decide)
     pictures: list = []
     if judged.value.notna().any():
-        caption, order = 'Each dot is a text; the white diamond is the mean.', found.judges if found is not None else ()
+        caption = 'Each dot is a text; the white diamond is the mean.'
+        order = found.judges if found is not None else ()
         with _others_stand(run, 'The figure of the scores'):
             drawn = lambda own: _scores_figure(own, benchmark, order)
             fig = _for_all_but_failing(drawn, heard, run, 'The figure')

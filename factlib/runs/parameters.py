@@ -113,7 +113,7 @@ def request_fields(
     return json.loads(json.dumps(checked, sort_keys=True)) # two orders of the same fields are one signature
 
 # %% ../../nbs/runs/parameters.ipynb #parameters-typed
-TRUTHS = dict.fromkeys(('true', 'yes', '1'), True) | dict.fromkeys(('false', 'no', '0'), False) # As it may be written
+TRUTHS = {'true': True, 'yes': True, '1': True, 'false': False, 'no': False, '0': False} # As it may be written
 _NUMBERS = ('temperature',) # Texts that mean a number, or may be empty: however it was written, it is the same
 MOST = 2**63 - 1 # what tables can hold
 
@@ -122,8 +122,8 @@ def _text_of(name, value):
     if isinstance(value, str): return value
     if isinstance(value, int) and not isinstance(value, bool): return str(value)
     if isinstance(value, float) and name in _NUMBERS: return repr(value)
-    raise BadInput(f'The parameter {name} has to be of type str, not {value!r}: papermill or YAML has made this of what '
-                   f'was written. Put it in quotes, or give it to papermill as `-r {name} TEXT`.')
+    raise BadInput(f'The parameter {name} has to be of type str, not {value!r}: papermill or YAML has made this of '
+                   f'what was written. Put it in quotes, or give it to papermill as `-r {name} TEXT`.')
 
 def _as_kind(name, value, kind):
     "A parameter's value as its type has it; a BadInput if it is none of this type."
@@ -132,7 +132,8 @@ def _as_kind(name, value, kind):
     kinds = (int, float) if kind is float else kind
     if not isinstance(value, kinds) or isinstance(value, bool) and kind is not bool: # True is no number
         raise BadInput(f'The parameter {name} has to be of type {kind.__name__}, not {value!r}.')
-    if kind is float and not abs(value) < math.inf: raise BadInput(f'The parameter {name} is {value}, which is no number.')
+    if kind is float and not abs(value) < math.inf:
+        raise BadInput(f'The parameter {name} is {value}, which is no number.')
     if kind is int and value < 0: raise BadInput(f'The parameter {name} is {value}, but it can\'t be negative.')
     if kind is int and value > MOST:
         raise BadInput(f'The parameter {name} is {value}, but {MOST:,} is the largest number that tables can hold.')

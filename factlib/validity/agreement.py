@@ -282,8 +282,8 @@ def _mean_squares(n, people, things, total):
             clean(within)/(n*(k - 1))]
 
 def _admissible(form, n, k, squares):
-    """The mean squares, J at least E where ICC(2,1) would else lie below -1/(k - 1), the least that any correlation of k
-    raters can be: there J - E estimates the variance of the raters' means as less than 0."""
+    """The mean squares, J at least E where ICC(2,1) would else lie below -1/(k - 1), the least that any correlation of
+    k raters can be: there J - E estimates the variance of the raters' means as less than 0."""
     b, j, e, w = squares
     if form != 'ICC(2,1)': return squares
     is_too_low = (k - 1)*(b - e) < -(b + (k - 1)*e + k*(j - e)/n)
@@ -352,9 +352,10 @@ def icc(
     squares = _mean_squares(*_icc_sums(x[full])) if full.sum() > 1 else None
     error = None if squares is None else squares[3 if form[4] == '1' else 2]
     lacking = f'rows with a missing value left out: {int((~full).sum())}' if not full.all() else ''
-    is_flat = bool(error) and squares[0] <= 1e-12*error # all rows have one mean: the F interval would have no width
+    # all rows have one mean: the F interval would have no width
+    is_flat = error is not None and 0 < error and squares is not None and squares[0] <= 1e-12*error
     by_f = groups is None and error is not None and error > 0 and not is_flat
-    limits = None if error else (-1, 1) # without any disagreement it is 1, and there is a bound
+    limits: tuple|None = None if error else (-1, 1) # without any disagreement it is 1, and there is a bound
     if is_flat and form.endswith('1)'): limits = (-1/(n_raters - 1), 1) # averages of k raters have no least
     r = interval(stat, rows, groups=groups, level=level, limits=limits, null=0, definition=name, without=without)
     if by_f and r.estimate is not None:

@@ -53,12 +53,14 @@ def _style():
 _FONTS = ('Noto Sans CJK SC', 'Noto Sans CJK JP', 'Noto Sans CJK KR', 'Noto Sans SC', 'Noto Sans JP', 'Noto Sans KR',
           'Source Han Sans SC', 'Source Han Sans', 'WenQuanYi Micro Hei', 'WenQuanYi Zen Hei', 'Droid Sans Fallback',
           'IPAexGothic', 'IPAGothic', 'TakaoGothic', 'NanumGothic', 'UnDotum', 'PingFang SC', 'Hiragino Sans',
-          'Hiragino Sans GB', 'Apple SD Gothic Neo', 'Microsoft YaHei', 'SimHei', 'Yu Gothic', 'MS Gothic', 'Malgun Gothic',
+          'Hiragino Sans GB', 'Apple SD Gothic Neo', 'Microsoft YaHei', 'SimHei', 'Yu Gothic', 'MS Gothic',
+          'Malgun Gothic',
           'Noto Sans Devanagari', 'Lohit Devanagari', 'Nirmala UI', 'Mangal', 'Noto Sans Bengali', 'Noto Sans Tamil',
           'Noto Sans Thai', 'Noto Sans Arabic', 'Noto Sans Hebrew', 'Noto Emoji', 'Symbola', 'Segoe UI Symbol',
           'Arial Unicode MS', 'Unifont') # In this order
 _OWN_FONT = 'DejaVu Sans'
-_JOINED = re.compile('[\u0590-\u08ff\u0900-\u0dff\u0e00-\u109f\u1780-\u17ff\ufb1d-\ufdff\ufe70-\ufefc]') # or from right to left
+# Letters that join, or run from right to left
+_JOINED = re.compile('[\u0590-\u0dff\u0e00-\u109f\u1780-\u17ff\ufb1d-\ufdff\ufe70-\ufefc]')
 
 @functools.cache
 def _characters(font):
@@ -120,7 +122,8 @@ def _png(fig, dpi):
     "A PNG in 256 colours, unless one would change visibly. One that is too large gets coarser ones."
     from PIL import Image, ImageChops
     drawn, data = io.BytesIO(), b''
-    with _style(), _boxes(): fig.savefig(drawn, format='rgba', dpi=dpi) # bare pixels, which need not be packed and unpacked
+    with _style(), _boxes():
+        fig.savefig(drawn, format='rgba', dpi=dpi) # bare pixels, which need not be packed and unpacked
     width, height = (int(inches*dpi) for inches in fig.get_size_inches())
     full = Image.frombytes('RGBA', (width, height), drawn.getvalue()).convert('RGB')
     for method in (Image.Quantize.MAXCOVERAGE, Image.Quantize.FASTOCTREE):
