@@ -20,7 +20,7 @@ from .. import __version__
 from .base import Benchmark, benchmark, load
 from .gutenberg import at_length, corpus, level_of, thesis_documents
 from ..core.checks import check_count, check_optional_count
-from ..core.files import atomic_path, digest, json_lines, write_atomic
+from ..core.files import atomic_path, digest, json_lines, json_text, write_atomic
 from ..core.folders import recover, whole_folder
 from ..core.loop import progress_bar
 from ..core.ownership import check_exchange, file_digest, is_ours
@@ -380,10 +380,11 @@ def save(
         else:
             frame = Example.to_frame(built.benchmark)
             if not frame.meta.map(bool).any(): frame = frame.drop(columns='meta') # parquet has no empty records
-            with atomic_path(part/'examples.parquet') as path: frame.to_parquet(path, index=False)
+            with atomic_path(part/'examples.parquet') as path, open(path, 'wb') as file:
+                frame.to_parquet(file, index=False)
         write_atomic(part/'edits.jsonl', _json_lines(edits))
         manifest = built.manifest | dict(sha256={'edits.jsonl': file_digest(part/'edits.jsonl')}) # see core.ownership
-        write_atomic(part/'manifest.json', json.dumps(manifest, indent=1, ensure_ascii=False) + '\n')
+        write_atomic(part/'manifest.json', json_text(manifest, indent=1) + '\n')
     return Path(folder)
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-load

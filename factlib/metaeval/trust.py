@@ -230,7 +230,8 @@ def write_trust(
     check_results(out)
     items = items_table(found) if texts else None
     with whole_folder(out, own_files, check_exchange) as part:
-        if items is not None: items.to_parquet(part/ITEMS, index=False)
+        if items is not None:
+            with open(part/ITEMS, 'wb') as file: items.to_parquet(file, index=False)
         for name, table in found.tables.items():
             write_atomic(part/'tables'/f'{name}.csv', to_csv(table.reset_index(drop=True)))
         pictures = []
