@@ -20,7 +20,7 @@ from .. import __version__
 from .base import Benchmark, benchmark, load
 from .gutenberg import at_length, corpus, level_of, thesis_documents
 from ..core.checks import check_count, check_optional_count
-from ..core.files import digest, json_lines
+from ..core.files import digest, json_lines, json_text
 from ..core.folders import whole_folder
 from ..core.loop import progress_bar
 from ..core.ownership import check_exchange, file_digest, is_ours
@@ -383,7 +383,7 @@ def save(
             part.write('examples.parquet', frame.to_parquet(index=False))
         part.write('edits.jsonl', _json_lines(edits))
         manifest = built.manifest | dict(sha256={'edits.jsonl': file_digest(part/'edits.jsonl')}) # see core.ownership
-        part.write('manifest.json', json.dumps(manifest, indent=1, ensure_ascii=False) + '\n')
+        part.write('manifest.json', json_text(manifest, indent=1) + '\n')
     return Path(folder)
 
 # %% ../../nbs/benchmarks/coflueval.ipynb #coflueval-load

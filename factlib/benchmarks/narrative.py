@@ -422,15 +422,28 @@ def mensa(
     return _film_benchmark('mensa', path, after, _MENSA_CARD, n, seed)
 
 # %% ../../nbs/benchmarks/narrative.ipynb #narrative_files-conan-relations
+_TO_COMMA = re.compile(r'([^,]*)(?:,\s*|$)')
+
 def relations_of(
     whose:str, # X, under whose name the relations stand
     said:str, # Such as "Wife of X, client of X"
 )->list[str]: # Such as ["Wife", "client"]; "same person" for another name
     "The relations that a text of Conan's names."
-    x = re.escape(whose)
-    parts = re.findall(rf'(.+?)\s+(?:of|as)\s+{x}\s*(?:,\s*|$)|([^,]+)(?:,\s*|$)', said.strip(), re.IGNORECASE)
-    found = [(a or b).strip() for a, b in parts]
-    return ['same person' if r.casefold() == 'same person' else r for r in found if r]
+    text = said.strip()
+    ends = [*re.finditer(rf'(?<!\s)\s+(?:of|as)\s+{re.escape(whose)}\s*(?:,\s*|$)', text, re.IGNORECASE)][::-1]
+    found, at, line = [], 0, -1 # a relation goes on to the next "of X" of its line, or else to the comma
+    while at < len(text):
+        while ends and ends[-1].start() <= at: ends.pop()
+        if line < at: line = text.find('\n', at) if '\n' in text[at:] else len(text)
+        if ends and ends[-1].start() <= line:
+            found.append(text[at:ends[-1].start()])
+            at = ends[-1].end()
+        else:
+            part = _TO_COMMA.match(text, at)
+            found.append(part[1])
+            at = part.end()
+    names = [name.strip() for name in found if name.strip()]
+    return ['same person' if name.casefold() == 'same person' else name for name in names]
 
 def _people(names, same):
     "The names of each person, in order; `same` are pairs."

@@ -160,7 +160,7 @@ def _columns(path):
     "The columns of a table."
     if path.suffix != '.parquet': return csv_header(path)[1]
     from pyarrow import parquet
-    return parquet.read_schema(path).names
+    with open(path, 'rb') as file: return parquet.read_schema(file).names
 
 def first_objects(
     path:Path, # Of any file

@@ -162,11 +162,12 @@ def _need_small(path, columns, most):
     import pandas as pd, pyarrow as pa, pyarrow.parquet as pq
     too_large = BadInput(f'{str(path)!r} holds more than the {most/1e9:,.1f} GB that are read at once: split it into '
                          'several files, or leave columns out.')
-    schema = pq.read_schema(path)
+    with open(path, 'rb') as opened: schema = pq.read_schema(opened)
     if columns is not None: need_columns(pd.DataFrame(columns=schema.names), columns, f'{str(path)!r}')
     wanted = set(schema.names if columns is None else columns)
     texts = [own.name for own in schema if own.name in wanted and own.type in (pa.string(), pa.large_string())]
-    with pq.ParquetFile(path, read_dictionary=texts) as file: # each text once: a hundred may be larger than the memory
+    # each text once: a hundred may be larger than the memory
+    with open(path, 'rb') as opened, pq.ParquetFile(opened, read_dictionary=texts) as file:
         about = file.metadata
         groups = [about.row_group(i) for i in range(about.num_row_groups)]
         parts = [group.column(i) for group in groups for i in range(group.num_columns)]
@@ -191,9 +192,12 @@ def read_parquet(
         try:
             _need_small(path, columns, most)
             pa.default_memory_pool().release_unused()
-            try: return pd.read_parquet(path, columns=columns)
-            except (TypeError, KeyError, AttributeError, ValueError): # pandas' notes in the file may be anybody's
-                return pq.read_table(path, columns=columns).to_pandas(ignore_metadata=True)
+            with open(path, 'rb') as file: # Arrow opens no file whose name is no UTF-8
+                try: return pd.read_parquet(file, columns=columns)
+                except (TypeError, KeyError, AttributeError, ValueError): # pandas' notes in the file may be anybody's
+                    file.seek(0)
+                    table = pq.ParquetFile(file).read(columns=columns).replace_schema_metadata(None)
+                    return table.to_pandas(ignore_metadata=True)
         except pa.ArrowException as e:
             why = (printable(str(e)).splitlines() or [type(e).__name__])[0]
             raise BadInput(f'{str(path)!r} is not a readable parquet file ({why}).') from None

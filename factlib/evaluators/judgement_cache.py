@@ -57,7 +57,7 @@ class JudgementCache:
         path = self._path(key)
         if not path.is_file(): return None
         try:
-            with pq.ParquetFile(path) as file:
+            with open(path, 'rb') as opened, pq.ParquetFile(opened) as file:
                 known = json.loads(file.schema_arrow.metadata.get(b'pair', b'null'))
                 frame = file.read([c for c in file.schema_arrow.names if c != 'evidence']).to_pandas()
                 absent = frame.absence.notna()

@@ -25,12 +25,12 @@ _DIGITS = r'(?<![\w.,\-−–/])[+\-−]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:(?<=\d)\.
 _SPELLED = '|'.join(sorted(WORDS, key=len, reverse=True))
 _NUMBER = re.compile(rf'(?P<digits>{_DIGITS})|\b(?P<word>{_SPELLED})\b(?!-\w)', re.I)
 _EXEMPT = re.compile(r'''
-    `[^`]*` | \]\([^)]*\) | <[^<>]*> | https?://\S+                              # code and links
+    `[^`]*` | \]\([^)\]]*\) | <[^<>]*> | https?://\S+                              # code and links
     | \b(?:Tables?|Figures?|Fig\.|Eqs?\.?|Sections?|Chapters?|Appendix|Steps?)\s+[A-Z]?\.?\d[\d.]*
       (?:(?:,\s|\sand\s|\sto\s|,\sand\s)[A-Z]?\.?\d[\d.]*)*                                          # Table 5.1 and 5.2
     | \b95\s?%(?=[\s-](?:confidence\s)?intervals?) | \bof\s(?:100|a\shundred)\b | \bthe\sthird\b
     | \bhalf[ -]points?\b                                                                  # forms, no measures
-    | \b(?:1[5-9]|20)\d\d\b(?!,\d|\.\d|\s?%) | ^\s*\d+\.\s | ^\#+\s\d+\.?\s                         # years, lists
+    | \b(?:1[5-9]|20)\d\d\b(?!,\d|\.\d|\s?%) | ^[^\S\n]*\d+\.\s | ^\#+\s\d+\.?\s                         # years, lists
 ''', re.X | re.I | re.M)
 
 @dataclass(frozen=True)

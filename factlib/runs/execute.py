@@ -18,7 +18,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Callable
 
-from ..core.files import data_home, shipped, write_atomic
+from ..core.files import data_home, printable, shipped, whole_characters, write_atomic
 from ..core.folders import Part, drop_failed, failed_folder, own_mark
 from ..core.loop import progress_bar
 from ..core.modules import LOADED, RECORDING, recorded_modules
@@ -218,6 +218,10 @@ def execute(
     """Run an experiment. Its `BadInput` is one here; other errors are a RuntimeError, shown in `OUT.failed.ipynb`, and
     one that isn't done at the time `until` is an `OutOfTime`. Old results stay until the new ones take their place."""
     known, part = parameters_of(notebook), Part(out)
+    for name, value in dict(values, out=out).items():
+        if whole_characters(str(value)) != str(value): # neither a notebook nor a message to its kernel can hold it
+            raise BadInput(f"The parameter {name} is '{printable(str(value))}', which is not UTF-8, so no notebook can "
+                           'hold it: give the file or folder another name.')
     for name in values:
         if name not in known:
             raise BadInput(f'The experiment {notebook.stem} has no parameter {name!r}; it has {", ".join(known)}.')

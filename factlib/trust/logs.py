@@ -25,7 +25,7 @@ def _packed(path, about):
         head = file.read(30) # of the local header, which names come behind
         names, more = struct.unpack('<HH', head[26:30])
         file.seek(names + more, 1)
-        return file.read(about.compress_size)
+        return file.read(min(about.compress_size, Path(path).stat().st_size))
 
 _MOST_PACKED = 200 # Bytes for each byte of the file, from `_SMALL` bytes on; logs have some ten
 _SMALL = 2**26
