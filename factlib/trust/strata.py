@@ -52,7 +52,7 @@ def auc_alone(
     told = n > 0
     share = np.round(total[told]/n[told], 12)
     own_pairs = int((y[told] == 1).sum())*int((y[told] == 0).sum())
-    won = level_auc(as_levels(share), y[told])*own_pairs if own_pairs else 0.
+    won = (level_auc(as_levels(share), y[told]) or 0.)*own_pairs # without pairs there is no AUC
     within, won_within = pairs_within(share, y[told], codes[told]) if own_pairs else (0, 0.)
     return float((won - won_within + within/2 + (pairs - own_pairs)/2)/pairs)
 
