@@ -72,7 +72,7 @@ def comparison_figures(
     for name, value, title, axis, null, caption in (
             ('win_rates', 'rate', 'How often each system wins', 'win rate, ties half', .5,
              'A judge that ranks as people do has its marks in the order of theirs.'),
-            ('strengths', 'strength', 'Strengths of the systems', 'Bradley-Terry strength, log odds', 0.,
+            ('strengths', 'strength', 'Bradley-Terry strengths of the systems', 'strength (log odds)', 0.,
              'Strengths correct win rates for who met whom; one point apart wins in 73 % of comparisons.')):
         table = tables.get(name)
         if table is None or not len(table) or table[['people', value]].isna().all(axis=None): continue
