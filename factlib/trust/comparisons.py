@@ -12,7 +12,7 @@ import numpy as np
 
 from .names import name_words
 from .roles import Roles
-from .verdicts import Comparisons, VerdictColumn, match_orders, merge_orders, put_back, verdict_column
+from .verdicts import Comparisons, VerdictColumn, match_orders, put_back, verdict_column
 from ..core.records import BadInput, DataFrame
 
 # %% ../../nbs/trust/comparisons.ipynb #comparisons-read
@@ -88,7 +88,7 @@ def comparisons(
         back = put_back(read[other], np.nanmean(np.array(people), axis=0) if len(people) == 1 else None, other)
         notes.append(f"{one!r} and {other!r} are one judge's verdicts in both orders, by their names. {back.said}")
         own = judge if judge not in judges else f'{judge} (both orders)'
-        judges = {own if n == one else n: (merge_orders(verdicts[one], back.verdicts) if n == one else v) for n, v in judges.items() if n != other}
+        judges = {own if n == one else n: (verdicts[one] if n == one else v) for n, v in judges.items() if n != other}
         swapped[own] = back.verdicts
     humans = dict(zip(roles.humans, people))
     sides = ('first', 'second') if roles.pair else ('text_first', 'text_second') if roles.texts else None
@@ -98,7 +98,7 @@ def comparisons(
     orders = None if sides is None and order is None else match_orders(ids, *(about[s] if sides else constant for s in sides or ('', '')), order)
     if orders is not None:
         both = {n: orders.together(v) for n, v in judges.items()}
-        judges = {n: merge_orders(*pair) for n, pair in both.items()}
+        judges = {n: pair[0] for n, pair in both.items()}
         swapped |= {n: pair[1] for n, pair in both.items() if not np.isnan(pair[1]).all()}
         humans = {n: v[orders.rows] for n, v in humans.items()}
         about = about.iloc[orders.rows].reset_index(drop=True)
