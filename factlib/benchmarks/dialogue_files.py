@@ -24,7 +24,7 @@ def json_list(
     path:Path, # Of a JSON file, in UTF-8
 )->list:
     "The list that a JSON file holds; anything else is a `BadInput`."
-    text = read_utf8(path)
+    text = read_utf8(path, nul=True)
     try: data = parse_json(text)
     except ValueError as e: raise BadInput(f'{str(path)!r} is no JSON ({read_error(e)}).') from None
     if isinstance(data, list) and data: return data
@@ -202,7 +202,7 @@ def csv_rows(
     columns:list, # Have to be there; spaces around names don't count
 )->list: # (row number from 1, dict of texts); a row that can't be read is a `BadInput` in the dict's place
     "The rows of a CSV file."
-    text = read_utf8(path)
+    text = read_utf8(path, nul=True)
     try:
         with long_cells(): return _table_rows(text, columns, path)
     except csv.Error as e: raise BadInput(f'The header of {str(path)!r} can\'t be read ({e}).') from None

@@ -22,6 +22,7 @@ def _there(row):
     "What a row holds, without missing values."
     return {str(name): value for name, value in row.items() if not is_missing(value)}
 
+_NAMES = ('id', 'group', 'variant', 'level')
 _HALF = re.compile(r'\\u[dD][89a-fA-F]') # as JSON escapes a half of a character, or a pair of them
 
 def json_object(
@@ -34,7 +35,8 @@ def json_object(
     except ValueError as e:
         why = read_error(e)
         raise BadInput(f'Line {number} of {str(path)!r} is no JSON ({why}): mend it, or take it out.') from None
-    if _HALF.search(line): row = whole_values(row)
+    if _HALF.search(line): # names with halves are refused where an example is made
+        row = whole_values(row) | {k: row[k] for k in _NAMES if k in row} if isinstance(row, dict) else row
     if isinstance(row, dict): return row
     raise BadInput(f'Line {number} of {str(path)!r} is no JSON object, as every line must be.')
 

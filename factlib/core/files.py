@@ -247,12 +247,12 @@ def unescape_formula(
     return text[1:] if text[:1] == "'" and _is_formula(text[1:]) else text
 
 # %% ../../nbs/core/files.ipynb #files-decoded
-def _utf8(content):
+def _utf8(content, nul=False):
     if content[:2] in (b'\xff\xfe', b'\xfe\xff'): raise ValueError('it is UTF-16, save it as UTF-8')
     try: text = content.decode('utf-8-sig')
     except UnicodeDecodeError as e:
         raise ValueError(f'it is not UTF-8: byte {e.start} is {content[e.start]:#04x}') from None
-    if '\0' in text: raise ValueError('it has NUL characters: binary data, or UTF-16; save it as UTF-8')
+    if '\0' in text and not nul: raise ValueError('it has NUL characters: binary data, or UTF-16; save it as UTF-8')
     return text
 
 def decoded(
@@ -265,13 +265,14 @@ def decoded(
 def read_utf8(
     path:str|Path, # Of a file that the user names
     most:int=MOST_TABLE, # Bytes
+    nul:bool=False, # May it hold NUL characters? Then a reader of rows refuses those that have some
 )->str: # Its line ends as they are
     "Return the text of a file. Raise BadInput if it is too large, binary or not in UTF-8."
     with reading(path):
         if not Path(path).exists(): raise BadInput(f'There is no file {str(path)!r}.')
         with open(path, 'rb') as file: content = file.read(min(os.fstat(file.fileno()).st_size, most) + 1)
         if len(content) > most: raise ValueError(f'it is larger than the {most/1e9:,.1f} GB that are read at once')
-        return _utf8(content)
+        return _utf8(content, nul)
 
 # %% ../../nbs/core/files.ipynb #files-regular-bytes
 def regular_bytes(

@@ -273,7 +273,7 @@ def test_spellings(tmp_path, row):
     b = released(tmp_path, [row])
     assert [e.target for e in b if e.variant == 'original'] == list('TEMHX') and not b.refused
 
-BAD = [('{"s": ', 'no JSON'), ('['*100_000, 'no JSON .*recursion'), ([1], 'not a list'),
+BAD = [('{"s": ', 'no JSON'), ('['*100_000, 'no JSON .*levels deep'), ([1], 'not a list'),
        ({'g': 'T'}, 'source is missing; its keys are g'), (TUPLE | {'s': 3}, 'source is no text but a int'),
        (TUPLE | {'s': '  '}, 'source is empty'),
        (TUPLE | {'source': 'S'}, "source is given twice, as 's' and as 'source'")]
