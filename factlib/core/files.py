@@ -626,7 +626,7 @@ class OpenFolder:
         path:str, # In it; folders are made if needed
         content:str|bytes, # Text is written as UTF-8
         mode:int=0o666, # Of the new file, less what the process leaves out
-        durable:bool=False, # Is it to survive a power cut from the return on?
+        durable:bool=False, # Is its content to be on the disk before it has its name?
     )->None:
         "Write a whole file or none."
         if isinstance(content, str): content = _HALVES.sub(lambda half: _escape(half[0]), content).encode('utf-8')
@@ -640,7 +640,6 @@ class OpenFolder:
                     file.flush()
                     if durable: os.fsync(file.fileno())
                 os.replace(new, name, **_between(here, here))
-                if durable and here: os.fsync(here['dir_fd'])
             except BaseException:
                 with suppress(OSError): os.unlink(new, **here)
                 raise

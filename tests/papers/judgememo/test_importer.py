@@ -275,11 +275,14 @@ def test_what_is_written_is_what_recorded_reads(tree, tmp_path):
     assert len(pd.read_parquet(out/'judgememo/responses_judgememo.parquet')) == 2
 
 def test_a_failed_write_leaves_the_old(tree, tmp_path, monkeypatch):
-    import factlib.papers.judgememo.importer as room
+    from factlib.core.files import OpenFolder
     import_recordings(tree, out=tmp_path/'home', progress=False)
     before = {p.name: p.read_bytes() for p in (tmp_path/'home/judgememo').iterdir()}
-    def full(path, content): raise OSError(28, 'No space left on device')
-    monkeypatch.setattr(room, 'write_atomic', full)
+    write = OpenFolder.write
+    def full(folder, path, *rest):
+        if path == 'CARD.md': raise OSError(28, 'No space left on device')
+        return write(folder, path, *rest)
+    monkeypatch.setattr(OpenFolder, 'write', full)
     with pytest.raises(BadInput, match='No space left'): import_recordings(tree, out=tmp_path/'home', progress=False)
     assert {p.name: p.read_bytes() for p in (tmp_path/'home/judgememo').iterdir()} == before
 
