@@ -4849,6 +4849,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                'factlib/llm/reading.py'),
                                      'factlib.llm.reading.Readings.look': ('llm/reading.html#readings.look', 'factlib/llm/reading.py'),
                                      'factlib.llm.reading.Readings.news': ('llm/reading.html#readings.news', 'factlib/llm/reading.py'),
+                                     'factlib.llm.reading.Readings.tell_again': ( 'llm/reading.html#readings.tell_again',
+                                                                                  'factlib/llm/reading.py'),
                                      'factlib.llm.reading.Readings.was_cut': ( 'llm/reading.html#readings.was_cut',
                                                                                'factlib/llm/reading.py'),
                                      'factlib.llm.reading._alike': ('llm/reading.html#_alike', 'factlib/llm/reading.py'),

@@ -591,7 +591,8 @@ class Chat:
         if context is None and profile.cuts: self._learner.profile = profile.changed(context=None, cuts=False)
         if context not in (None, profile.context): self._learner.profile = profile.changed(context=context, cuts=True)
         if self.cache is None or self.mode == 'replay' or self.cache.read_only: return
-        for key in fresh: self.cache.mark_cut(key)
+        not_kept = {key for key in fresh if not self.cache.mark_cut(key)} # an answer may be on its way to the file
+        if not_kept: self._readings.tell_again(not_kept)
 
     def ask(self,
         messages, # A prompt, or a list of messages (dicts with role and content)

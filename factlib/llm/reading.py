@@ -262,6 +262,12 @@ class Readings:
         self._told |= new
         return new
 
+    def tell_again(self,
+        keys, # Keys that `news` gave and that could not be marked yet
+    )->None:
+        "Give these prompts once more when `news` is asked next."
+        self._told -= set(keys)
+
 # %% ../../nbs/llm/reading.ipynb #reading-calls
 _CALLS: ContextVar = ContextVar('calls', default=None)
 _FOR: ContextVar = ContextVar('for', default=None)

@@ -173,7 +173,7 @@ def test_where_judgements_are_looked_for(tmp_path):
     (tmp_path/'sweep/cells.csv').write_text('cell,x,status\n"x=1",1,done\n"x=2",2,failed\n"x=3",3,kept\n')
     assert [file.parent.name for file in judged_files(tmp_path/'sweep')] == ['x=1', 'x=3']
     assert judged_files(tmp_path/'sweep/x=2') == judged_files(tmp_path/'sweep/x=2/judgements.parquet')
-    for wrong, why in (('nowhere', 'There are no judgements'), ('sweep/x=1/result.json', 'can\'t be read')):
+    for wrong, why in (('nowhere', 'There are no judgements'), ('sweep/x=1/result.json', 'no readable parquet|not a readable parquet|can\'t be read')):
         with pytest.raises(BadInput, match=why): GivenJudgements([tmp_path/wrong])
     assert given_judgements(dict(judgements=' ')) is None and given_judgements({}) is None
     both = f'{tmp_path}/sweep/x=1, {tmp_path}/sweep/x=3'
