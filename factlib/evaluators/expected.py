@@ -128,7 +128,8 @@ def expected_judgements(
         absences.append(absence)
         evidence.append(told if value is not None else dict(why=why) if why else row['evidence'])
     asked = ['example_id', 'evaluator', 'group', 'variant', 'level', 'model', 'benchmark']
-    costs = ['requests', 'cached', 'prompt_tokens', 'completion_tokens', 'seconds', 'uncounted']
+    costs = ['requests', 'cached', 'prompt_tokens', 'completion_tokens', 'seconds', 'uncounted', 'prompt_bytes',
+             'unread_bytes']
     return rows[[c for c in asked if c in rows]].assign(
         evaluator=rows.evaluator + EXPECTED, value=values, absence=absences, evidence=evidence,
         **{c: 0*rows[c] for c in costs if c in rows})

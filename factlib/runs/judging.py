@@ -536,7 +536,7 @@ class GivenJudgements:
         "Whether a part without any score says why."
         return f'{name}_absence' in own and own[f'{name}_absence'].notna().any()
 
-_COUNTS = (*_USAGE, 'seconds', 'uncounted')
+_COUNTS = (*_USAGE, 'seconds', 'uncounted', 'prompt_bytes', 'unread_bytes')
 @lru_cache(maxsize=None)
 def _columns(): return tuple(judgements_frame([], []).columns) # of `evaluate`, which brings pandas along
 

@@ -65,7 +65,7 @@ def test_columns():
     assert list(frame.columns) == ['example_id', 'evaluator', 'value', 'absence',
                                    'fluency', 'coherence', 'coherence_absence', 'group', 'variant', 'level', 'evidence',
                                    'requests', 'cached', 'prompt_tokens',
-                                   'completion_tokens', 'seconds', 'uncounted', 'profile', 'prompt_bytes', 'unread_bytes']
+                                   'completion_tokens', 'seconds', 'uncounted', 'prompt_bytes', 'unread_bytes', 'profile']
     assert frame.value.tolist() == [3, None] and frame.absence.tolist() == [None, 'refused']
     assert frame.fluency.tolist() == [4, 2] and frame.fluency.dtype == float
     assert frame.coherence.tolist() == [None, None] and frame.coherence_absence.tolist() == ['truncated', 'refused']

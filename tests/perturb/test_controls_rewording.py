@@ -38,7 +38,7 @@ def test_a_fault_is_fed_back():
                                     '{"place": "the prison"}', '{"other": "x"}', '', '\x00'])
 def test_any_reply_is_a_rewording_or_an_absence(answer):
     new, reworder, server = run(lambda r: answer)
-    assert new is None and 2 <= len(server.requests) <= 4
+    assert new is None and 2 <= len(server.requests) <= (4 if answer else 6) # an empty reply may be a form of JSON that isn't known
     assert isinstance(reworder.absent[TEXT, TEXT.find('the prison')][0], Absence)
 
 def test_no_answer_is_not_asked_again():
