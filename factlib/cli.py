@@ -315,7 +315,8 @@ def _say_trust(found, page):
 
 @app.command('trust')
 @click.argument('files', type=click.Path(path_type=Path), nargs=-1, required=True, metavar='FILE...')
-@click.option('--judge', metavar='COLUMN[,COLUMN]', help="Columns with judges' scores; by default found by names and values.")
+@click.option('--judge', metavar='COLUMN[,COLUMN]', help="Columns with judges' scores; by default found by names and "
+                                                         "values.")
 @click.option('--human', metavar='COLUMN[,COLUMN]', help="Columns with people's scores; by default found.")
 @click.option('--on', metavar='COLUMN', help='Column by which several files are joined, or A=B where it has two names.')
 @click.option('--group', help='Column of the document, question or conversation: its rows stand or fall together.')
@@ -328,33 +329,40 @@ def _say_trust(found, page):
 @click.option('--weight', help='Column of weights, or of chances of being drawn.')
 @click.option('--rater', help='Column that names who rated, in a table with a row per rating.')
 @click.option('--score', metavar='COLUMN[,COLUMN]', help='Columns of scores in such a table.')
-@click.option('--criterion', metavar='NAME[,NAME]', help='Criteria to keep, or the column that names them; by default all.')
+@click.option('--criterion', metavar='NAME[,NAME]', help='Criteria to keep, or the column that names them; by default '
+                                                         'all.')
 @click.option('--by', metavar='COLUMN', help='Column of few values (language, domain): decisions for each value, too.')
 @click.option('--cost', metavar='JUDGE=COLUMN|NUMBER,...',
               help="Costs of a judgement: columns, or a judge's column or number; by default found by their names.")
 @click.option('--higher', type=click.Choice(['better', 'worse']), default='better', show_default=True,
               help='Meaning of higher numbers.')
 @click.option('--order', metavar="'POOR < GOOD'", help='Labels from the worst to the best.')
-@click.option('--scale', metavar='0..100|COLUMN=1..10', help='Possible scores, of all columns or of one; by default as seen, with round ends.')
-@click.option('--good', metavar="'>=4'|LABEL", help='Human scores that are good; by default the half of the texts with the higher scores.')
-@click.option('--use', default='rank,filter,mean,replace', show_default=True, help='Uses that the judge is wanted for; agree, too.')
+@click.option('--scale', metavar='0..100|COLUMN=1..10', help='Possible scores, of all columns or of one; by default as '
+                                                             'seen, with round ends.')
+@click.option('--good', metavar="'>=4'|LABEL", help='Human scores that are good; by default the half of the texts with '
+                                                    'the higher scores.')
+@click.option('--use', default='rank,filter,mean,replace', show_default=True, help='Uses that the judge is wanted for; '
+                                                                                   'agree, too.')
 @click.option('--need', default='', metavar='USE=NUMBER,...',
               help='Criteria: rank=.8 (share of pairs of systems in order), filter=.75 (AUC), mean=.05 (of '
                    'the scale), replace=.2 (discount for the judge), agree=.6 (Cohen\'s kappa).')
-@click.option('--threshold', type=float, help="Judge's score below which texts would be stopped: what would that catch?")
+@click.option('--threshold', type=float,
+              help="Judge's score below which texts would be stopped: what would that catch?")
 @click.option('--sheet', help='Sheet of an Excel file.')
 @click.option('--header/--no-header', default=None, help='Does the first line hold names? By default as it seems.')
 @click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder for the page.')
 @click.option('--no-texts', is_flag=True, help='Leave out items.parquet, the texts that `factlib annotate` asks about.')
 @click.option('--json', 'as_json', is_flag=True, help='Print decisions, habits and sentences as JSON.')
-@click.option('--gate', is_flag=True, help='Exit with 0 if all decisions are yes, 1 if some is no, 3 if some is not yet (2: bad input).')
+@click.option('--gate', is_flag=True, help='Exit with 0 if all decisions are yes, 1 if some is no, 3 if some is not '
+                                           'yet (2: bad input).')
 @force_option
 def trust_file(files, out, no_texts, as_json, gate, **options):
     """Say what a judge may be used for.
 
     From a file with its scores and people's to decisions: yes, no, or not yet and what it would take. FILE is a CSV,
-    TSV, JSON, JSONL, parquet or Excel table, packed or not, a log of Inspect, or an export of promptfoo, MLflow, Langfuse
-    or Phoenix; one row an item, with columns of judges and people, one row a rating, or one row a comparison of two texts.
+    TSV, JSON, JSONL, parquet or Excel table, packed or not, a log of Inspect, or an export of promptfoo, MLflow,
+    Langfuse or Phoenix; one row an item, with columns of judges and people, one row a rating, or one row a comparison
+    of two texts.
     Several files are joined by --on. Nothing is asked of any model.
 
     \b

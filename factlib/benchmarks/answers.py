@@ -17,7 +17,8 @@ from typing import Callable, NamedTuple
 from .base import Benchmark, FileForm, benchmark, sample_groups
 from .samples import Refused
 from ..core.checks import check_choice, check_count
-from ..core.files import data_file, data_home, digest, json_lines, parse_json, read_parquet, read_utf8, reading, shipped
+from ..core.files import (data_file, data_home, digest, json_lines, parse_json, read_parquet, read_utf8, reading,
+                                shipped)
 from ..core.records import BadInput, Example
 from ..perturb.controls import near_lie, reworded, same_place
 from ..perturb.facts import check_share, swap_ladder

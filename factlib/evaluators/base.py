@@ -16,7 +16,6 @@ from typing import Callable
 
 from ..core.records import Absence, BadInput, DataFrame, Example, Judgement
 from ..core.registry import Registry
-from ..llm.reading import noted_calls
 
 # %% ../../nbs/evaluators/base.ipynb #base-languages
 def common_languages(
@@ -194,8 +193,10 @@ async def _result(x):
 async def _judge(evaluator, examples):
     "One job: its judgements, with the seconds it took divided among them, and the calls of chats that it made."
     start = time.perf_counter()
+    from factlib.llm.reading import noted_calls # here, since importing an evaluator loads no chat
     with noted_calls() as calls:
-        if callable(getattr(evaluator, 'judge_group', None)): judgements = await _result(evaluator.judge_group(examples))
+        if callable(getattr(evaluator, 'judge_group',
+                            None)): judgements = await _result(evaluator.judge_group(examples))
         else: judgements = [await _result(evaluator.judge(examples[0]))]
     judgements = _check_judgements(evaluator, examples, judgements)
     seconds = (time.perf_counter() - start)/len(examples)

@@ -555,7 +555,7 @@ class Chat:
     def cut(self,
         key:str, # From `key`
     )->Cut|None: # None: it was not, as far as is known by now
-        "Return how the server cut the prompt of a request that was made. Replies that came before it was known are bad."
+        "Return how the server cut the prompt of a request. Replies that came before it was known are bad."
         self._look()
         return self._readings.cuts.get(key)
 
@@ -585,7 +585,8 @@ class Chat:
         with self._lock: fresh = self._readings.news()
         context, profile = self._readings.context, self._learner.profile
         if fresh and context != profile.context:
-            warnings.warn(f'{self.model} at {self.endpoint} reads {context:,} tokens of a prompt at most and cuts longer '
+            warnings.warn(f'{self.model} at {self.endpoint} reads {context:,} tokens of a prompt at most and cuts '
+                          f'longer '
                           'ones silently: such texts have no score (too_long). Raise the context that the server gives '
                           'to it.', stacklevel=3)
         if context is None and profile.cuts: self._learner.profile = profile.changed(context=None, cuts=False)
@@ -665,7 +666,8 @@ class _Exchange:
                         if not drawn:
                             negotiation.end(adopt=bool(reply.text.strip()) or not negotiation.empties)
                             if negotiation.raise_room(profile, body, answer): self.count -= 1 # learning is no attempt
-                            elif not self.may_be_slip(answer, reply): # kept with its place: who can't keep sends no more
+                            elif not self.may_be_slip(answer,
+                                                      reply): # kept with its place: who can't keep sends no more
                                 return await self.keep(answer, reply)
                             continue
                     else:

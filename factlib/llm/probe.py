@@ -46,7 +46,8 @@ class Probe:
         works = dict(yes=True, no=False)
         rows = [dict(what=what, works=works.get(answer), note=note) for what, answer, note in self.rows]
         return dict(model=self.model, base_url=self.base_url, works=self.works, judges=self.judges,
-                    requests=self.requests, tokens=self.tokens, rows=rows, profile=self.profile.to_dict(), request=self.request(),
+                    requests=self.requests, tokens=self.tokens, rows=rows, profile=self.profile.to_dict(),
+                    request=self.request(),
                     command=self.command())
 
 async def _probe(chat, probe):

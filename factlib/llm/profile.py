@@ -433,7 +433,8 @@ class Negotiation:
     )->Lesson|None: # None: the form isn't in doubt
         "The lesson that an empty reply suggests which ended by itself: some servers give nothing under a form."
         learner, form = self.learner, (body.get('response_format') or {}).get('type')
-        if answer['text'].strip() or answer.get('finish_reason') != 'stop' or answer.get('refusal') or fitted: return None
+        if answer['text'].strip() or answer.get('finish_reason') != 'stop' or answer.get('refusal') or fitted:
+            return None
         if form is None or learner.fitted or learner.empty_tried and not self.empties: return None
         learner.empty_tried = True
         self.empties += 1

@@ -225,7 +225,8 @@ class Readings:
         before, self._is_new = self._most.get(limit, 0), True
         self._most[limit] = max(before, tokens)
         odd = r.tokens >= .93*before or r.letters > 5*r.tokens or self.caps
-        if known is not None or key in self._before or odd and len(self.readings) > 1.1*self._looked: self.look() # a new count: it was cut
+        if known is not None or key in self._before or odd and len(self.readings) > 1.1*self._looked:
+            self.look() # a new count: it was cut
         elif tokens in (self.known, *self.caps.values()): self.cuts[key] = Cut(tokens, r.size, None, tokens)
         return self.cuts.get(key)
 

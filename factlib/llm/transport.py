@@ -315,7 +315,9 @@ def _http_client(base_url):
 
 # %% ../../nbs/llm/transport.ipynb #transport-sdk-send
 async def _create(client, body, timeout):
-    "Send by the client, which gives the answer as it came. Its own time-out is for each read, and a slow trickle never ends it: so there are two."
+    """Send by the client, which gives the answer as it came.
+
+        Its own time-out is for each read, and a slow trickle never ends it: so there are two."""
     fields = {name: value for name, value in body.items() if name not in ('model', 'messages')}
     create = client.chat.completions.with_raw_response.create
     async with asyncio.timeout(timeout):

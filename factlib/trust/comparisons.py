@@ -16,9 +16,11 @@ from .verdicts import Comparisons, VerdictColumn, match_orders, put_back, verdic
 from ..core.records import BadInput, DataFrame
 
 # %% ../../nbs/trust/comparisons.ipynb #comparisons-read
-_WINNERS = frozenset('winner winners preference preferences preferred prefers preferable pick picks choice better best'.split())
+_WINNERS = frozenset('''winner winners preference preferences preferred prefers preferable pick picks choice better
+    best'''.split())
 _ORDERS = (('ab', 'ba'), ('first', 'swapped'), ('first', 'second'), ('original', 'swapped'), ('forward', 'reverse'),
-           ('forward', 'backward'), ('forward', 'reversed'), ('normal', 'swapped'), ('order 1', 'order 2'), ('swap false', 'swap true'),
+           ('forward', 'backward'), ('forward', 'reversed'), ('normal', 'swapped'), ('order 1', 'order 2'),
+           ('swap false', 'swap true'),
            ('', 'swapped'), ('', 'reversed'), ('', 'flipped'), ('', 'ba'), ('original', 'flipped'), ('1', '2'))
 
 def names_winner(
@@ -31,7 +33,9 @@ def verdict_columns(
     frame:DataFrame, # Table with a row per pair
     roles:Roles, # Its roles
 )->dict|None: # Column -> `VerdictColumn`; None: these are no comparisons
-    "Read the columns of judges and people as verdicts. Raises BadInput where people name winners and a judge's column can't be read so."
+    """Read the columns of judges and people as verdicts.
+
+    Raises BadInput where people name winners and a judge's column can't be read so."""
     first, second = roles.pair or ('', '')
     sides = [frame[name].tolist() if name else None for name in (first, second)]
     about = (first, second) if first else roles.texts or ('', '')
@@ -79,8 +83,11 @@ def comparisons(
     "Put verdicts, systems and texts together, with both orders of a judge as one."
     import pandas as pd
     about = about.drop(columns=[c for c in ('text', 'system', 'time', 'weight') if c in about])
-    for new, own in zip(('first', 'second', 'text_first', 'text_second'), (*(roles.pair or ('', '')), *(roles.texts or ('', '')))):
-        if own: about = about.assign(**{new: frame[own].map(str, na_action='ignore').astype(object).where(frame[own].notna(), None)})
+    for new, own in zip(('first', 'second', 'text_first', 'text_second'), (*(roles.pair or ('', '')), *(roles.texts
+                                                                                                        or ('', '')))):
+        if not own: continue
+        cells = frame[own].map(str, na_action='ignore').astype(object)
+        about = about.assign(**{new: cells.where(frame[own].notna(), None)})
     verdicts, notes, swapped = {n: c.verdicts for n, c in read.items()}, [c.said for c in read.values()], {}
     judges = {n: verdicts[n] for n in roles.judges}
     people = [verdicts[n] for n in roles.humans]
@@ -95,7 +102,8 @@ def comparisons(
     order = about['position'] if 'position' in about else None
     ids = about['item'] if 'item' in roles.others else pd.Series('', about.index) if sides else about['item']
     constant = pd.Series('', about.index)
-    orders = None if sides is None and order is None else match_orders(ids, *(about[s] if sides else constant for s in sides or ('', '')), order)
+    orders = None if sides is None and order is None else match_orders(ids, *(about[s] if sides else constant
+                                                                              for s in sides or ('', '')), order)
     if orders is not None:
         both = {n: orders.together(v) for n, v in judges.items()}
         judges = {n: pair[0] for n, pair in both.items()}
@@ -104,6 +112,7 @@ def comparisons(
         about = about.iloc[orders.rows].reset_index(drop=True)
         notes.append(f'{int((orders.other >= 0).sum()):,} pairs stand in two rows, one an order.')
     about = about.drop(columns=[c for c in ('position',) if c in about])
-    odd = [(n, label, int((frame[n].astype(str) == label).sum()), 'missing') for n, c in read.items() for label in c.strange[:_MOST_ODD]]
+    odd = [(n, label, int((frame[n].astype(str) == label).sum()), 'missing') for n,
+           c in read.items() for label in c.strange[:_MOST_ODD]]
     return Comparisons(name, about, judges, humans, swapped, 'group' in roles.others, clustered, roles.frame(),
                        pd.DataFrame(odd, columns=['column', 'value', 'n', 'taken_for']), (*said, *dict.fromkeys(notes)))

@@ -95,7 +95,8 @@ def find_costs(
     found = {judge: _one_cost(names) for judge, names in named.items()}
     money = [own for own in found.values() if own and cost_unit(own[0]) != 'tokens']
     costs = {judge: own for judge, own in found.items() if own and (not money or cost_unit(own[0]) != 'tokens')}
-    notes = [f"{some_names(named[judge], 4)}: what {judge!r} costs in the unit of the others can't be told; --cost {judge}=COLUMN says it."
+    notes = [f"{some_names(named[judge], 4)}: what {judge!r} costs in the unit of the others can't be told; --cost "
+             f"{judge}=COLUMN says it."
              for judge in found if judge not in costs]
     return FoundCosts(costs, tuple(notes))
 
@@ -132,4 +133,5 @@ def read_costs(
             units.add(cost_unit(name))
             total = total + cells.numbers.to_numpy(float)
         found[judge] = total
-    return (Costs(pd.DataFrame(found, index=frame.index), units.pop() if len(units) == 1 else '') if found else None), notes
+    return (Costs(pd.DataFrame(found, index=frame.index), units.pop() if len(units) == 1 else '') if found
+            else None), notes

@@ -211,7 +211,8 @@ class CriteriaTrust:
         texts:bool=True, # Are the texts kept?
     )->None:
         "Write the page, its tables, and a folder with page, tables and pictures for each criterion."
-        for name, own in folder_names(self.criteria).items(): self.trusts[name].write_into(folder, texts, f'{own}/', f'../{INDEX}')
+        for name, own in folder_names(self.criteria).items(): self.trusts[name].write_into(folder, texts, f'{own}/',
+                                                                                           f'../{INDEX}')
         for name, table in self.tables.items(): folder.write(f'tables/{name}.csv', to_csv(table.reset_index(drop=True)))
         folder.write(INDEX, self.page(linked=True))
         asked: dict = {}

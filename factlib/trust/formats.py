@@ -21,7 +21,8 @@ def _copied(stream, target, path):
     with open(target, 'wb') as file:
         while chunk := stream.read(2**20):
             size += len(chunk)
-            if size > MOST_TABLE: raise BadInput(f'{str(path)!r} unpacks to more than the {MOST_TABLE/1e9:,.1f} GB that are read at once.')
+            if size > MOST_TABLE: raise BadInput(f'{str(path)!r} unpacks to more than the {MOST_TABLE/1e9:,.1f} GB '
+                                                 f'that are read at once.')
             file.write(chunk)
     return target
 
@@ -29,9 +30,13 @@ def packed_tables(
     path:Path, # Path of a zip file
 )->list[str]: # Empty for an Excel file, or a log of Inspect
     "List the tables in a zip file."
-    with reading(path), zipfile.ZipFile(path) as archive: names = archive.namelist()
+    try:
+        with zipfile.ZipFile(path) as archive: names = archive.namelist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError):
+        raise BadInput(f'{str(path)!r} is a damaged archive: get the file again.') from None
     if any(name.startswith(('xl/', 'samples/')) for name in names): return []
-    return [n for n in names if n.lower().endswith(_TABLES) and not n.startswith('__MACOSX/') and not Path(n).name.startswith('.')]
+    return [n for n in names
+            if n.lower().endswith(_TABLES) and not n.startswith('__MACOSX/') and not Path(n).name.startswith('.')]
 
 def unpack(
     path:Path, # Path of a file
@@ -41,10 +46,12 @@ def unpack(
     with open(path, 'rb') as file: head = file.read(2)
     if head == b'\x1f\x8b':
         inner = path.name[:-3] if path.name.lower().endswith('.gz') else path.name
-        with reading(path), gzip.open(path) as stream: return _copied(stream, folder/(Path(inner).name or 'table'), path)
+        with reading(path), gzip.open(path) as stream: return _copied(stream, folder/(Path(inner).name or 'table'),
+                                                                      path)
     if head != b'PK' or not (names := packed_tables(path)): return path
     if len(names) > 1:
-        raise BadInput(f'{str(path)!r} holds {len(names)} tables ({", ".join(map(repr, names[:4]))}): unpack it and name one.')
+        raise BadInput(f'{str(path)!r} holds {len(names)} tables ({", ".join(map(repr, names[:4]))}): unpack it and '
+                       f'name one.')
     with reading(path), zipfile.ZipFile(path) as archive, archive.open(names[0]) as stream:
         return _copied(stream, folder/Path(names[0]).name, path)
 
@@ -57,16 +64,21 @@ def excel_frame(
     import pandas as pd
     try: import openpyxl
     except ImportError:
-        raise BadInput(f"{str(path)!r} is an Excel file: install openpyxl (pip install 'factlib[excel]'), or save the sheet as CSV in UTF-8.") from None
+        raise BadInput(f"{str(path)!r} is an Excel file: install openpyxl (pip install 'factlib[excel]'), or save the "
+                       f"sheet as CSV in UTF-8.") from None
     with reading(path):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
             names = [s.title for s in book.worksheets]
             if sheet is not None and sheet not in names:
-                raise BadInput(f'--sheet: {path.name!r} has no sheet {sheet!r}; there are {", ".join(map(repr, names))}.')
-            full = [sheet] if sheet else [s.title for s in book.worksheets if any(any(c is not None for c in row) for row in s.iter_rows(max_row=3, values_only=True))]
+                raise BadInput(f'--sheet: {path.name!r} has no sheet {sheet!r}; there are '
+                               f'{", ".join(map(repr, names))}.')
+            def holds(s): return any(c is not None for row in s.iter_rows(max_row=3, values_only=True) for c in row)
+            full = [sheet] if sheet else [s.title for s in book.worksheets if holds(s)]
             if len(full) != 1:
-                told = 'no sheet holds anything' if not full else f'several sheets hold something: name one, as --sheet {full[0]!r}; there are {", ".join(map(repr, full))}'
+                told = 'no sheet holds anything' if not full else (
+                    f'several sheets hold something: name one, as --sheet {full[0]!r}; there are '
+                    f'{", ".join(map(repr, full))}')
                 raise BadInput(f'{str(path)!r}: {told}.')
             rows, cells = [], 0
             for row in book[full[0]].iter_rows(values_only=True):
@@ -76,7 +88,8 @@ def excel_frame(
                 rows.append([cell.isoformat() if hasattr(cell, 'isoformat') else cell for cell in row])
         finally: book.close()
     width = max((i + 1 for row in rows for i, cell in enumerate(row) if cell is not None and cell != ''), default=0)
-    head = [f'column {i + 1}' if is_missing(name) or name == '' else str(name) for i, name in enumerate(rows[0][:width])]
+    head = [f'column {i + 1}' if is_missing(name) or name == '' else str(name) for i,
+            name in enumerate(rows[0][:width])]
     frame = pd.DataFrame([row[:width] for row in rows[1:]], columns=head, dtype=object)
     return frame.where(frame.notna(), None), full[0]
 
@@ -88,7 +101,9 @@ def is_headless(
 )->bool:
     "Tell whether the names of a table are a row of data: one is a number, and stands over numbers."
     numbers = [i for i, name in enumerate(frame.columns) if _NUMBER.fullmatch(str(name).strip())]
-    return any(frame.iloc[:200, i].dropna().astype(str).str.strip().str.fullmatch(_NUMBER.pattern).all() and len(frame) > 0 for i in numbers)
+    return any(frame.iloc[:200,
+                          i].dropna().astype(str).str.strip().str.fullmatch(_NUMBER.pattern).all() and len(frame) > 0
+               for i in numbers)
 
 def split_by_blanks(
     text:str, # First part of a file
@@ -97,7 +112,8 @@ def split_by_blanks(
     lines = [line.split() for line in text.splitlines()[:50] if line.strip()]
     widths = {len(line) for line in lines}
     if len(lines) < 3 or len(widths) != 1 or min(widths) < 3 or any(mark in text for mark in ',;\t'): return 0
-    return widths.pop() if any(all(_NUMBER.fullmatch(line[i]) for line in lines[1:]) for i in range(len(lines[0]))) else 0
+    numbers = [all(_NUMBER.fullmatch(line[i]) for line in lines[1:]) for i in range(len(lines[0]))]
+    return widths.pop() if any(numbers) else 0
 
 # %% ../../nbs/trust/formats.ipynb #formats-lists
 def parallel_lists(
@@ -113,12 +129,14 @@ def parallel_lists(
     walk(value, '')
     lengths = {len(own) for own in found.values()}
     if len(found) < 2 or len(lengths) != 1: return None
-    joined = {name: ['/'.join(map(str, cell)) if isinstance(cell, list) else cell for cell in own] for name, own in found.items()}
+    joined = {name: ['/'.join(map(str, cell)) if isinstance(cell, list) else cell for cell in own] for name,
+              own in found.items()}
     return [dict(zip(joined, row)) for row in zip(*joined.values())]
 
 # %% ../../nbs/trust/formats.ipynb #formats-platforms
 _PERSON, _MODEL, _CODE = 'human', 'judge', 'metric'
-_KINDS = dict(HUMAN=_PERSON, ANNOTATION=_PERSON, LLM=_MODEL, LLM_JUDGE=_MODEL, AI_JUDGE=_MODEL, EVAL=_MODEL, API=_MODEL, CODE=_CODE, AGENT=_MODEL, DECISION=_MODEL)
+_KINDS = dict(HUMAN=_PERSON, ANNOTATION=_PERSON, LLM=_MODEL, LLM_JUDGE=_MODEL, AI_JUDGE=_MODEL, EVAL=_MODEL,
+              API=_MODEL, CODE=_CODE, AGENT=_MODEL, DECISION=_MODEL)
 
 def _part(row, *path):
     "What an object holds along a path; None if it isn't there."
@@ -129,11 +147,13 @@ def _part(row, *path):
 def _promptfoo(value):
     "Rows of the results of promptfoo."
     results = _part(value, 'results', 'results')
-    if not isinstance(results, list) or not results or not all(isinstance(r, dict) and 'gradingResult' in r for r in results): return None
+    if not isinstance(results, list) or not results or not all(isinstance(r, dict) and 'gradingResult' in r
+                                                               for r in results): return None
     rows = []
     for place, r in enumerate(results):
         provider = r.get('provider')
-        row = dict(item=f"test {r.get('testIdx', place)}", system=provider.get('label') or provider.get('id') if isinstance(provider, dict) else provider,
+        row = dict(item=f"test {r.get('testIdx', place)}",
+                   system=provider.get('label') or provider.get('id') if isinstance(provider, dict) else provider,
                    prompt=_part(r, 'prompt', 'label'), output=_part(r, 'response', 'output'))
         row |= {f'vars.{k}': v for k, v in (r.get('vars') or _part(r, 'testCase', 'vars') or {}).items()}
         row |= {f'metadata.{k}': v for k, v in (_part(r, 'testCase', 'metadata') or {}).items()}
@@ -142,13 +162,14 @@ def _promptfoo(value):
             kind = _part(part, 'assertion', 'metric') or _part(part, 'assertion', 'type') or f'assertion {n}'
             name = kind if kind not in scores or kind in (r.get('namedScores') or {}) else f'{kind} {n}'
             scores.setdefault(str(name), part.get('score') if isinstance(part, dict) else None)
-        if not scores: scores = dict(score=_part(r, 'gradingResult', 'score') if r.get('score') is None else r.get('score'))
+        if not scores: scores = dict(score=_part(r, 'gradingResult', 'score') if r.get('score') is None
+                                     else r.get('score'))
         rows.append(row | dict(scores=scores))
     return rows, "results of promptfoo's", dict(item='item', system='system', text='output')
 
 def _assessment(item, name, kind, who, score, more):
     "One assessment as a rating."
-    rater = f'{_KINDS.get(str(kind).upper(), str(kind).lower())} {who}'.strip() if who else _KINDS.get(str(kind).upper(), str(kind).lower())
+    rater = f'{_KINDS.get(str(kind).upper(), str(kind).lower())} {who or ""}'.strip()
     return dict(item=item, criterion=name, rater=rater, score=score) | more
 
 def _mlflow(entries):
@@ -159,32 +180,47 @@ def _mlflow(entries):
         own, info = entry.get('assessments', _part(entry, 'info', 'assessments')), entry.get('info') or {}
         trace = entry.get('trace_id') or info.get('trace_id') or info.get('request_id')
         if own is None and 'source' in entry and ('feedback' in entry or 'expectation' in entry): own = [entry]
-        if not isinstance(own, list) or not all(isinstance(a, dict) and isinstance(a.get('source'), dict) for a in own): return None
-        more = {k: v for k, v in dict(text=entry.get('response') or info.get('response_preview'), source=entry.get('request') or info.get('request_preview')).items() if v is not None}
+        if not isinstance(own, list) or not all(isinstance(a, dict) and isinstance(a.get('source'),
+                                                                                   dict) for a in own): return None
+        texts = dict(text=entry.get('response') or info.get('response_preview'),
+                     source=entry.get('request') or info.get('request_preview'))
+        more = {k: v for k, v in texts.items() if v is not None}
         for a in own:
             score = _part(a, 'feedback', 'value') if 'feedback' in a else _part(a, 'expectation', 'value')
-            rows.append(_assessment(a.get('trace_id') or trace, a.get('assessment_name') or a.get('name'), _part(a, 'source', 'source_type'),
-                                    _part(a, 'source', 'source_id'), score, more))
+            name, source = a.get('assessment_name') or a.get('name'), a['source']
+            item, kind, who = a.get('trace_id') or trace, source.get('source_type'), source.get('source_id')
+            rows.append(_assessment(item, name, kind, who, score, more))
     return (rows, "assessments of MLflow's") if rows and any(r['score'] is not None for r in rows) else None
 
 def _langfuse(entries):
     "Ratings of Langfuse's scores."
-    if not all(isinstance(e, dict) and {'traceId', 'name', 'source'} <= e.keys() and ({'value', 'stringValue'} & e.keys()) for e in entries): return None
+    def is_score(e):
+        return isinstance(e, dict) and {'traceId', 'name', 'source'} <= e.keys() and {'value', 'stringValue'} & e.keys()
+    if not all(map(is_score, entries)): return None
     rows = []
     for e in entries:
-        score = e.get('stringValue') if e.get('dataType') in ('CATEGORICAL', 'BOOLEAN') and e.get('stringValue') is not None else e.get('value')
+        labels = e.get('dataType') in ('CATEGORICAL', 'BOOLEAN') and e.get('stringValue') is not None
+        score = e['stringValue'] if labels else e.get('value')
         people = e.get('source') == 'ANNOTATION'
-        rows.append(_assessment(e.get('observationId') or e['traceId'], e['name'], e['source'], e.get('authorUserId') if people else '', score, {}))
+        rows.append(_assessment(e.get('observationId') or e['traceId'], e['name'], e['source'],
+                                e.get('authorUserId') if people else '', score, {}))
     return rows, "scores of Langfuse's"
 
 def _phoenix(entries):
     "Ratings of Phoenix's annotations."
-    if not all(isinstance(e, dict) and 'annotator_kind' in e and 'span_id' in e and ({'name', 'annotation_name'} & e.keys()) for e in entries): return None
+    def is_annotation(e):
+        if not isinstance(e, dict) or not {'annotator_kind', 'span_id'} <= e.keys(): return False
+        return bool({'name', 'annotation_name'} & e.keys())
+    if not all(map(is_annotation, entries)): return None
     rows = []
     for e in entries:
-        result = e.get('result') if isinstance(e.get('result'), dict) else {k.split('.')[-1]: v for k, v in e.items() if k in ('score', 'label', 'result.score', 'result.label')}
+        result = e.get('result') if isinstance(e.get('result'), dict) else {k.split('.')[-1]: v for k,
+                                                                            v in e.items() if k in ('score', 'label',
+                                                                                                    'result.score',
+                                                                                                    'result.label')}
         score = result.get('score') if not is_missing(result.get('score')) else result.get('label')
-        rows.append(_assessment(e['span_id'], e.get('name') or e.get('annotation_name'), e['annotator_kind'], e.get('identifier') or '', score, {}))
+        rows.append(_assessment(e['span_id'], e.get('name') or e.get('annotation_name'), e['annotator_kind'],
+                                e.get('identifier') or '', score, {}))
     return rows, "annotations of Phoenix's"
 
 def platform_rows(
@@ -192,8 +228,10 @@ def platform_rows(
 )->tuple|None: # (rows, what the file is, role -> column); None: it is of no platform that is known
     "Read what promptfoo, MLflow, Langfuse or Phoenix exports."
     if isinstance(value, dict) and (found := _promptfoo(value)): return found
-    entries = value if isinstance(value, list) else next((value[k] for k in ('data', 'scores', 'assessments', 'traces', 'annotations')
-                                                          if isinstance(value, dict) and isinstance(value.get(k), list)), None)
+    entries = value if isinstance(value, list) else next((value[k] for k in ('data', 'scores', 'assessments', 'traces',
+                                                                             'annotations')
+                                                          if isinstance(value, dict) and isinstance(value.get(k),
+                                                                                                    list)), None)
     if not entries: return None
     for read in (_langfuse, _phoenix, _mlflow):
         if found := read(entries):

@@ -213,7 +213,8 @@ def _constant(matrix, judge):
     often = score_words(scale, values[counts.argmax()])
     if scale.labels and scale.labels != ('0', '1'): often = repr(often)
     return _Habit('constant', f'it gives {often} to {r.estimate:.0%} of texts, whatever people say.',
-                 f'its most frequent {"label" if scale.kind == "nominal" else "score"}, {often}, has {r.estimate:.0%} of texts.', result=r, rule=rule)
+                 f'its most frequent {"label" if scale.kind == "nominal" else "score"}, {often}, has {r.estimate:.0%} '
+                 f'of texts.', result=r, rule=rule)
 
 def _varies(matrix, judge):
     "Whether a judge is no constant one, so that more can be asked of its scale."

@@ -37,7 +37,8 @@ PEOPLE_WORDS = frozenset('''human humans hum annotator annotators annotation ann
     anotador anotadora experto experta umano umana umani annotatore esperto'''.split()) # also de, fr, es, it
 _PROFESSIONS = frozenset('''physician physicians clinician clinicians doctor doctors nurse nurses teacher teachers
     instructor instructors professor lawyer lawyers attorney translator translators editor editors sme smes linguist
-    linguists radiologist radiologists pharmacist therapist journalist coder coders arzt ärztin lehrer lehrerin'''.split())
+    linguists radiologist radiologists pharmacist therapist journalist coder coders arzt ärztin lehrer
+    lehrerin'''.split())
 MODEL_WORDS = frozenset('''gpt chatgpt claude opus sonnet haiku gemini llama mistral mixtral qwen palm falcon
     deepseek prometheus grok gemma phi cohere vicuna bard davinci turbo hhem trueteacher openai anthropic
     summac alignscore minicheck bertscore bartscore rouge bleu ragas deepeval meteor chrf
@@ -95,7 +96,7 @@ ID_WORDS = frozenset('id ids idx index key uid uuid nr nummer number'.split())
 def is_beside(
     name:str, # Name of a column
 )->bool:
-    "Tell whether a name speaks of something beside scores and texts: a cost, an id, a setting, a reason; also 'reason 2'."
+    "Tell whether a name speaks of something beside scores and texts: a cost, an id, a setting, a reason."
     words = name_words(name)
     if len(words) > 1 and words[-1].isdigit(): return words[-2] in _NO_SCORE - {'time'} # "time 1" may be a score
     return bool(words) and words[-1] in _NO_SCORE
@@ -115,7 +116,8 @@ OTHER_ROLES = dict(
     weight=('weight', 'weights', 'sampling_weight', 'sample_weight', 'chance', 'inclusion_probability'),
 ) # Role -> what it may be called
 WEAK_HUMANS = ('truth', 'ground_truth', 'label', 'labels', 'target', 'expected', 'is_correct', 'label_human')
-WEAK_JUDGES = ('score', 'verdict', 'decision', 'prediction', 'value', 'scores', 'output', 'rating', 'grade', 'judgement',
+WEAK_JUDGES = ('score', 'verdict', 'decision', 'prediction', 'value', 'scores', 'output', 'rating', 'grade',
+               'judgement',
                'judgment')
 NO_SCORERS = {name for names in OTHER_ROLES.values() for name in names} - {*WEAK_HUMANS, *WEAK_JUDGES}
 DOCUMENT_WORDS = frozenset('''source sources doc document article story passage context topic subtopic book plot novel
@@ -158,8 +160,10 @@ def find_named(
     return list(dict.fromkeys(found + [lasts[name] for name in names if name in lasts]))
 
 # %% ../../nbs/trust/names.ipynb #names-transforms
-_TRANSFORMS = ('z', 'zscore', 'zscores', 'norm', 'normed', 'normalized', 'normalised', 'rank', 'ranked', 'ranks', 'residual',
-               'residuals', 'scaled', 'rescaled', 'log', 'logit', 'std', 'standardized', 'standardised', 'percentile', 'minmax',
+_TRANSFORMS = ('z', 'zscore', 'zscores', 'norm', 'normed', 'normalized', 'normalised', 'rank', 'ranked', 'ranks',
+               'residual',
+               'residuals', 'scaled', 'rescaled', 'log', 'logit', 'std', 'standardized', 'standardised', 'percentile',
+               'minmax',
                'centered', 'centred')
 
 def rawest_columns(

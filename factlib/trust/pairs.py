@@ -469,7 +469,8 @@ def pair_favour(
     both_sides = lambda v: np.concatenate([v, 1 - v])
     humans = [both_sides(h) for h in matrix.humans.values()]
     halves = split_people(humans) if len(humans) > 1 else None
-    r = bias_slope(both_sides(verdicts), _mean_verdict(humans), np.concatenate([x, -x]), np.tile(matrix.groups, 2), halves)
+    r = bias_slope(both_sides(verdicts), _mean_verdict(humans), np.concatenate([x, -x]), np.tile(matrix.groups, 2),
+                   halves)
     return replace(r, n=r.n//2, asked=(r.asked or r.n)//2)
 
 def _mean_verdict(columns):
@@ -882,7 +883,8 @@ class ComparisonTrust:
         found = self.habits[self.habits.found == True]
         return dict(file=self.file.name, rows=len(self.frame), need={use: self.needs[use] for use in self.uses},
                     decisions=plain(self.decisions), habits=plain(found[list(HABITS)]), costs=[], prices=[],
-                    win_rates=plain(self.tables['win_rates']), said=list(self.said), warnings=self.warnings, gate=self.gate(),
+                    win_rates=plain(self.tables['win_rates']), said=list(self.said), warnings=self.warnings,
+                    gate=self.gate(),
                     gate_said=self.gate_sentence())
 
 def compare(

@@ -13,9 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from .cost_columns import cost_parts, find_costs, given_costs, rating_costs
-from .names import (DOCUMENT_WORDS, ID_WORDS, MODEL_WORDS, NO_SCORERS, NOTE_WORDS, OTHER_ROLES, PEOPLE_WORDS, SCORE_FILLERS,
-                                 SOURCE_WORDS, STRATUM_WORDS, TEXT_WORDS, WEAK_HUMANS, WEAK_JUDGES, cost_owner, cost_words,
-                                 find_named, is_beside, is_truth, listed_names, name_tokens, name_words, names_of, need_names,
+from .names import (DOCUMENT_WORDS, ID_WORDS, MODEL_WORDS, NO_SCORERS, NOTE_WORDS, OTHER_ROLES,
+                                 PEOPLE_WORDS, SCORE_FILLERS,
+                                 SOURCE_WORDS, STRATUM_WORDS, TEXT_WORDS, WEAK_HUMANS, WEAK_JUDGES, cost_owner,
+                                 cost_words,
+                                 find_named, is_beside, is_truth, listed_names, name_tokens, name_words, names_of,
+                                 need_names,
                                  plain_name, rawest_columns, some_names, spoken_words)
 from .values import ABSENT, cell_forms, distinct_cells, label_order
 from ..core.records import BadInput, DataFrame, Series
@@ -53,7 +56,8 @@ def is_score(
     labels = forms.value.str.strip().str.lower().unique().tolist()
     if max(map(len, labels)) > 40: return False
     if label_order(labels): return True
-    is_text_name = bool({*name_words(name)[-1:]} & {'text', 'response', 'answer', 'output', 'summary', 'source', 'input', 'question',
+    is_text_name = bool({*name_words(name)[-1:]} & {'text', 'response', 'answer', 'output', 'summary', 'source',
+                                                    'input', 'question',
                                                     'query', 'context', 'story', 'target'})
     if is_text_name or sum(map(bool, map(names_of, labels))) > len(labels)/2: return False
     rows = forms.n.sum() # in which labels come again
@@ -77,7 +81,8 @@ def is_text(
     texts = some[some.map(lambda cell: isinstance(cell, str))].astype(str)
     if not len(texts) or len(texts) < len(some): return False
     wordy = texts.str.contains(r'\s').mean() > .5 and texts.str.len().mean() > 12
-    unspaced = texts.str.contains('[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]').mean() > .5 and texts.str.len().mean() > 8
+    letters = texts.str.contains('[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]')
+    unspaced = letters.mean() > .5 and texts.str.len().mean() > 8
     return bool(wordy or unspaced) # Chinese, Japanese, Thai, Lao and Burmese write no spaces
 
 # %% ../../nbs/trust/roles.ipynb #roles-looked
@@ -106,7 +111,8 @@ class Looked:
         "Tell whether a column could hold scores, or the names of systems that are compared."
         if self.compared and not is_beside(name):
             cells = self.frame[name].dropna().iloc[:_SAMPLE].map(str).str.casefold().str.strip()
-            if len(cells) and cells.isin(self.compared).any() and cells[~cells.isin(self.compared)].nunique() <= 3: return True
+            if len(cells) and cells.isin(self.compared).any() and cells[~cells.isin(self.compared)].nunique() <= 3:
+                return True
         if (name, named) not in self._scores: self._scores[name, named] = is_score(self.frame[name], name, named)
         return self._scores[name, named]
 
@@ -159,14 +165,14 @@ class Roles:
     judges: tuple = () # Names of columns or raters
     humans: tuple = ()
     others: Mapping = field(default_factory=dict) # item, group, system, text, source, time, position, weight -> columns
-    criteria: Mapping = field(default_factory=dict) # Criterion -> (judges, people), names of columns; empty: there is one
+    criteria: Mapping = field(default_factory=dict) # Criterion -> (judges, people); empty: there is one
     pair: tuple = () # Two columns that name the systems that are compared
     texts: tuple = () # Two columns with the texts that are compared
     costs: Mapping = field(default_factory=dict) # Judge -> the columns that add up to its cost, or a number
     beside: tuple = () # Of ratings: columns that add up to what a rating cost
     turned: frozenset = frozenset() # Columns in which more is worse
     strata: tuple = () # Columns of few values
-    clusters: Mapping = field(default_factory=dict) # Columns that rows may be clustered by -> number of groups, the best first
+    clusters: Mapping = field(default_factory=dict) # Columns of groups -> number of groups, the best first
     rated: tuple = () # Columns in which nobody was asked where they are empty
     columns: tuple = () # `ColumnRole`s
     notes: tuple = () # Sentences about what was left out or proposed
@@ -175,12 +181,14 @@ class Roles:
         "Say the roles in words."
         alike: dict = {}
         for c in self.columns: alike.setdefault((c.role, c.why, c.flag), []).append(c.column)
-        return [f'{role}: {some_names(columns, 12)} ({why}; {flag} changes it).' for (role, why, flag), columns in alike.items()]
+        return [f'{role}: {some_names(columns, 12)} ({why}; {flag} changes it).' for (role, why, flag),
+                columns in alike.items()]
 
     def frame(self)->DataFrame:
         "Give the roles as a table: column, role, why, flag."
         import pandas as pd
-        return pd.DataFrame([(c.column, c.role, c.why, c.flag) for c in self.columns], columns=['column', 'role', 'why', 'flag'])
+        return pd.DataFrame([(c.column, c.role, c.why, c.flag) for c in self.columns], columns=['column', 'role',
+                                                                                                'why', 'flag'])
 
     def given(self,
         role:str, # Such as 'item'
@@ -200,7 +208,8 @@ def _fits(role, column):
     if role not in ('text', 'source'): return not some.map(lambda cell: isinstance(cell, (list, dict))).any()
     if some.map(lambda cell: isinstance(cell, (int, float, bool))).any(): return False
     if is_text(column, role): return True
-    if role == 'source' and some.map(lambda cell: isinstance(cell, str)).all() and some.astype(str).str.len().max() <= 40 and some.nunique() <= 5: return False
+    codes = role == 'source' and some.map(lambda cell: isinstance(cell, str)).all()
+    if codes and some.astype(str).str.len().max() <= 40 and some.nunique() <= 5: return False
     return not is_score(column, role)
 
 def find_others(
@@ -215,14 +224,16 @@ def find_others(
         own = listed_names(given.get(role), frame.columns)
         need_names(own, frame.columns, f'--{role}')
         if len(own) > 1 and role not in ('item', 'group'): raise BadInput(f'--{role} takes one column, not {len(own)}.')
-        taken = {*scorers} | {c for other, cs in others.items() for c in cs if not (other == 'group' and role == 'source')}
+        taken = {*scorers} | {c for other, cs in others.items() for c in cs if not (other == 'group'
+                                                                                    and role == 'source')}
         if own: others[role], why = tuple(own), 'given'
         elif given.get(role) is not None: continue # '': there is none
         elif known.get(role) in frame.columns: others[role], why = (known[role],), 'the form of the file'
         else:
             fitting = [c for c in find_named(frame.columns, names, taken) if _fits(role, frame[c])]
             if role in ('text', 'source') and len(fitting) > 1 and fitting[0] != role:
-                notes.append(f'{fitting[0]!r} and {fitting[1]!r} could both be the {role}, so none is taken; --{role} says which.')
+                notes.append(f'{fitting[0]!r} and {fitting[1]!r} could both be the {role}, so none is taken; --{role} '
+                             f'says which.')
                 continue
             if not fitting: continue
             others[role], why = (fitting[0],), 'its name'
@@ -235,7 +246,9 @@ def find_texts(
     given:Mapping, # Role -> columns that the user names
     taken, # Columns that are judges, people or costs
 )->tuple: # (role -> columns, `ColumnRole`s to add, roles that are no longer so)
-    "Find the text that was judged by content: the longest free text that differs from row to row. A `story` beside a prompt is a text."
+    """Find the text that was judged by content: the longest free text that differs from row to row.
+
+    A `story` beside a prompt is a text."""
     found, columns, dropped = dict(others), [], set()
     if 'text' in others or given.get('text') is not None: return found, columns, dropped
     source = others.get('source', ())
@@ -267,7 +280,8 @@ def find_texts(
 # %% ../../nbs/trust/roles.ipynb #score_roles-scorers
 _MEANS = frozenset('mean avg average majority median consensus final aggregate aggregated total overall'.split())
 _MOST_JUDGES = 60
-_FILLERS = PEOPLE_WORDS | MODEL_WORDS | SCORE_FILLERS | frozenset('label labels judge llm auto evaluator grader pred predicted true gold '
+_FILLERS = PEOPLE_WORDS | MODEL_WORDS | SCORE_FILLERS | frozenset('label labels judge llm auto evaluator grader pred '
+                                                                  'predicted true gold '
                                                                  'annotation annotator score decision eval'.split())
 _PREDICTED = ('pred', 'predicted', 'prediction', 'judge', 'model', 'llm')
 
@@ -288,8 +302,10 @@ def _pairs_by_prefix(frame, taken):
         words = name_tokens(name)
         if name in taken or len(words) < 2: continue
         if words[0] in _PREDICTED: by_rest.setdefault(tuple(words[1:]), {}).setdefault('judge', name)
-        elif is_truth(name): by_rest.setdefault(tuple(words[2:] if words[0] == 'ground' else words[1:]), {}).setdefault('human', name)
-    both = [rest for rest, own in by_rest.items() if len(own) == 2 and rest and all(frame.is_score(c, named=True) for c in own.values())]
+        elif is_truth(name): by_rest.setdefault(tuple(words[2:] if words[0] == 'ground' else words[1:]),
+                                                {}).setdefault('human', name)
+    def are_scores(own): return all(frame.is_score(c, named=True) for c in own.values())
+    both = [rest for rest, own in by_rest.items() if len(own) == 2 and rest and are_scores(own)]
     words = [rest for rest in both if rest[-1] not in ID_WORDS]
     return [(by_rest[rest]['human'], by_rest[rest]['judge']) for rest in words or both]
 
@@ -310,7 +326,8 @@ def _weak(frame, names, taken):
 
 def _beside_people(frame, humans, taken):
     "Columns called as people's are, without the word for people: 'clarity' beside 'human_clarity'."
-    bare = {tuple(w for w in name_tokens(name) if w not in PEOPLE_WORDS and w not in ('score', 'rating')) for name in humans}
+    bare = {tuple(w for w in name_tokens(name) if w not in PEOPLE_WORDS and w not in ('score',
+                                                                                      'rating')) for name in humans}
     fitting = [c for c in frame.columns if c not in taken and c not in humans and not names_of(c) and frame.is_score(c)
                and tuple(w for w in name_tokens(c) if w not in ('score', 'rating')) in bare - {()}]
     return fitting
@@ -326,8 +343,12 @@ def find_scorers(
     lists, used = dict(judge=list(judges), human=list(humans)), {*taken, *judges, *humans}
     pairs = [] if any(given.values()) else _pairs_by_prefix(frame, used)
     found = _by_name(frame, used)
-    for own in found.values(): own[:] = [c for c in own if not _never_varies(frame, c, found)]
-    if pairs and not (found['human'] and found['judge'] and not {c for pair in pairs for c in pair} & {*found['human'], *found['judge']}):
+    fixed = {c: kind for kind, own in found.items() for c in own if _never_varies(frame, c, found)}
+    found = {kind: [c for c in own if c not in fixed] for kind, own in found.items()}
+    columns += [ColumnRole(c, 'left out', 'one value in all rows', f'--{"human" if kind == "human" else "judge"}')
+                for c, kind in fixed.items()]
+    named, paired = {*found['human'], *found['judge']}, {c for pair in pairs for c in pair}
+    if pairs and not (found['human'] and found['judge'] and not paired & named):
         lists['human'], lists['judge'] = [p for p, _ in pairs], [j for _, j in pairs]
         columns += [ColumnRole(p, 'human', f'beside {j!r}', '--human') for p, j in pairs]
         columns += [ColumnRole(j, 'judge', f'beside {p!r}', '--judge') for p, j in pairs]
@@ -344,14 +365,16 @@ def find_scorers(
         names, means = _without_means(found[role])
         why = 'its name and values'
         changed = rawest_columns(names)
-        columns += [ColumnRole(name, 'left out', f'a transform of {raw!r}', f'--{role}') for name, raw in changed.items()]
+        columns += [ColumnRole(name, 'left out', f'a transform of {raw!r}', f'--{role}') for name,
+                    raw in changed.items()]
         names = [name for name in names if name not in changed]
         if role == 'human' and not names:
             truths = [c for c in frame.columns if c not in used and is_truth(c) and frame.is_score(c)]
             if len(truths) == 1: names, why = truths, 'its name (the truth)'
         if role == 'judge' and not names and lists['human']:
             names, why = _beside_people(frame, lists['human'], used), "called like people's column"
-        if not names: names, why = _weak(frame, WEAK_HUMANS if role == 'human' else WEAK_JUDGES, used), 'its name, and nothing else is one'
+        if not names: names, why = _weak(frame, WEAK_HUMANS if role == 'human' else WEAK_JUDGES,
+                                         used), 'its name, and nothing else is one'
         columns += [ColumnRole(name, role, why, f'--{role}') for name in names]
         columns += [ColumnRole(name, 'left out', 'a mean over other columns', f'--{role}') for name in means]
         lists[role] += names
@@ -360,7 +383,8 @@ def find_scorers(
 
 def _never_varies(frame, name, found):
     "Whether a column has one value while another of its kind has several: a setting, and no judge."
-    return _is_constant(frame[name]) and any(not _is_constant(frame[c]) for own in found.values() for c in own if c != name) and bool(
+    return _is_constant(frame[name]) and any(not _is_constant(frame[c]) for own in found.values() for c in own
+                                             if c != name) and bool(
         set(name_words(name)) - _FILLERS)
 
 def need_both(
@@ -373,8 +397,10 @@ def need_both(
     if judges and humans: return
     empty = [c for c in frame.columns if names_of(c) == 'human' and frame[c].isna().all()]
     if judges and not humans and empty:
-        raise NoScorers(f"Nobody has rated yet: {some_names(empty, 4)} {'holds' if len(empty) == 1 else 'hold'} no score in any of {len(frame):,} rows. "
-                        'Fill in some rows (`factlib annotate` shows texts to people), or name another column by --human.')
+        raise NoScorers(f"Nobody has rated yet: {some_names(empty, 4)} {'holds' if len(empty) == 1 else 'hold'} no "
+                        f"score in any of {len(frame):,} rows. "
+                        'Fill in some rows (`factlib annotate` shows texts to people), or name another column by '
+                        '--human.')
     left = _could_hold(frame, {*used, *judges, *humans})
     could = f' ({some_names(left, 6)} could be)' if left else ''
     there = f'there are {some_names(frame.columns)}'
@@ -394,7 +420,8 @@ def _range(column):
     "(lowest, highest) of a column of numbers; None of labels."
     import pandas as pd
     some = column.dropna().iloc[:_SAMPLE]
-    plain = pd.to_numeric(some, errors='coerce') if not some.map(lambda cell: isinstance(cell, (list, dict))).any() else some
+    plain = pd.to_numeric(some, errors='coerce') if not some.map(lambda cell: isinstance(cell, (list,
+                                                                                                dict))).any() else some
     if len(plain) and plain is not some and plain.notna().all(): return plain.min(), plain.max()
     forms = cell_forms(distinct_cells(some)[1])
     numbers = forms.number.dropna()
@@ -406,7 +433,8 @@ def say_left(
     used, # Columns that are something
 )->list[str]:
     "Say which columns could hold scores and were taken for nothing: those like a known judge first."
-    left = [c for c in _could_hold(frame, used) if not set(name_words(c)) & DOCUMENT_WORDS and not _is_constant(frame[c].iloc[:_SAMPLE])]
+    left = [c for c in _could_hold(frame, used) if not set(name_words(c)) & DOCUMENT_WORDS
+            and not _is_constant(frame[c].iloc[:_SAMPLE])]
     if not left: return []
     known = [_range(frame[j]) for j in judges if j in frame.columns]
     known = [r for r in known if r]
@@ -416,9 +444,11 @@ def say_left(
         if own and any(low <= own[0] and own[1] <= high for low, high in known): alike.append(name)
     among = f' among the first {_LOOKED} columns' if len(frame.columns) > _LOOKED + len(used) else ''
     said = []
-    if alike and known: said.append(f'On the scale of a known judge, and perhaps judges as well: {some_names(alike, 12)} (--judge takes them).')
+    if alike and known: said.append(f'On the scale of a known judge, and perhaps judges as well: '
+                                    f'{some_names(alike, 12)} (--judge takes them).')
     rest = [c for c in left if c not in alike or not known]
-    if rest: said.append(f'Taken for nothing, though they could hold scores{among}: {some_names(rest, 6)} (--judge or --human takes them).')
+    if rest: said.append(f'Taken for nothing, though they could hold scores{among}: {some_names(rest, 6)} (--judge or '
+                         f'--human takes them).')
     return said
 
 # %% ../../nbs/trust/roles.ipynb #score_roles-criteria
@@ -464,9 +494,12 @@ def _same_within(frame, name, items):
     return bool((frame[name].map(str, na_action='ignore').groupby(items).nunique() <= 1).all())
 
 def _judging_models(frame, others):
-    "(column of models that judged, column of what they said) of a table where a model is no writer; None if it is one. Raises BadInput where both fit."
+    """(column of models that judged, column of what they said) where a model is no writer; None if it is one.
+
+    Raises BadInput where both fit."""
     items = others.get('item', ())
-    named = [c for c in frame.columns if {*name_words(c)[-2:]} & _MODELS and not frame.is_score(c) and not _is_constant(frame[c])
+    named = [c for c in frame.columns if {*name_words(c)[-2:]} & _MODELS
+             and not frame.is_score(c) and not _is_constant(frame[c])
              and is_beside(c) == bool(name_words(c)[-1] in ('name', 'id'))]
     if len(named) != 1: return None
     model = named[0]
@@ -477,20 +510,24 @@ def _judging_models(frame, others):
     ids = frame[items[0]].map(str)
     for more in items[1:]: ids = ids + '/' + frame[more].map(str)
     if not ids.duplicated().any() or (ids + '\0' + frame[model].map(str)).duplicated().any(): return None
-    texts = [c for c in frame.columns if c not in items and c != model and frame.is_text(c) and not _same_within(frame, c, ids)]
+    texts = [c for c in frame.columns if c not in items and c != model and frame.is_text(c) and not _same_within(frame,
+                                                                                                                 c,
+                                                                                                                 ids)]
     used = {*items, model}
     judges, humans = _score_columns(frame, used)
     if texts or len(judges) != 1 or not humans: return None
     if not all(_same_within(frame, h, ids) for h in humans) or _same_within(frame, judges[0], ids): return None
     several = int((ids.value_counts() > 1).sum())
     if several < 3 or all(_is_constant(frame[h]) for h in humans):
-        raise BadInput(f'{model!r} could name the models that judged or those that wrote the texts: say which, as --rater {model!r} or --system {model!r}.')
+        raise BadInput(f'{model!r} could name the models that judged or those that wrote the texts: say which, as '
+                       f'--rater {model!r} or --system {model!r}.')
     return model, judges[0]
 
 def _score_columns(frame, used):
     "Judges' and people's columns by names alone."
     found = _by_name(frame, used)
-    humans = found['human'] or [c for c in frame.columns if c not in used and is_truth(c) and frame.is_score(c)] or _weak(frame, WEAK_HUMANS, used)
+    humans = found['human'] or [c for c in frame.columns if c not in used
+                                and is_truth(c) and frame.is_score(c)] or _weak(frame, WEAK_HUMANS, used)
     judges = found['judge'] or _weak(frame, WEAK_JUDGES, {*used, *humans})
     return judges, humans
 
@@ -499,18 +536,21 @@ def find_ratings(
     known:Mapping, # `rater` and `score`, if the form of the file tells them
     flags:Flags, # What the user says
     others:Mapping, # From `find_others`
-)->tuple|None: # (column of raters, criterion -> column of scores, what all raters are: 'judge' or ''); None: a row is an item
+)->tuple|None: # (column of raters, criterion -> column of scores, 'judge' or ''); None: a row is an item
     "Find whether each row is a rating, and by which columns."
     wanted = listed_names(flags.score, frame.columns)
     need_names(wanted, frame.columns, '--score')
     if flags.rater is not None: need_names([flags.rater], frame.columns, '--rater')
-    if {'rater', 'score'} <= known.keys() and not flags.rater: return known['rater'], {'': known['score']}, known.get('raters', '')
+    if {'rater',
+        'score'} <= known.keys() and not flags.rater: return known['rater'], {'': known['score']}, known.get('raters',
+                                                                                                             '')
     raters = [flags.rater] if flags.rater else [name for name in frame.columns if _is_rater(frame[name], name)]
     models = None if raters or flags.others.get('system') else _judging_models(frame, others)
     if models and not wanted: return models[0], {'': models[1]}, 'judge'
     if models: raters = [models[0]]
     if not raters:
-        if wanted: raise BadInput('--score is for tables with a row per rating, and no column names who rated: say which does, as --rater COLUMN.')
+        if wanted: raise BadInput('--score is for tables with a row per rating, and no column names who rated: say '
+                                  'which does, as --rater COLUMN.')
         return None
     last = {name: name_words(name)[-1:] for name in frame.columns if name not in raters}
     fitting = [name for word in _SCORES for name, words in last.items()
@@ -525,12 +565,14 @@ def find_ratings(
     if fitting: return raters[0], {'': fitting[0]}, form
     if len(several) == 1: return raters[0], {'': several[0]}, form
     if several: return raters[0], {plain_name(c): c for c in several}, form
-    raise BadInput(f'--rater {raters[0]!r}: which column holds the scores? Name it, as --score COLUMN; there are {some_names(frame.columns)}.')
+    raise BadInput(f'--rater {raters[0]!r}: which column holds the scores? Name it, as --score COLUMN; there are '
+                   f'{some_names(frame.columns)}.')
 
 def _criteria_of_ratings(frame, raters, others):
-    "Columns of scores beside raters where none is called a score: one a criterion. Empty where a name speaks of a judge or a person."
+    "Columns of scores beside raters, one a criterion. Empty where a name speaks of a judge or a person."
     used = {*raters, *(c for own in others.values() for c in own)}
-    scores = [c for c in frame.columns if c not in used and frame.is_score(c) and name_words(c)[-1:] != ['id'] and not is_id_like(frame, c)]
+    scores = [c for c in frame.columns if c not in used
+              and frame.is_score(c) and name_words(c)[-1:] != ['id'] and not is_id_like(frame, c)]
     return scores if not any(names_of(c) for c in scores) and all(has_order(frame[c]) for c in scores) else []
 
 def is_id_like(
@@ -539,7 +581,8 @@ def is_id_like(
 )->bool:
     "Tell whether a column holds ids: its name ends so, and its values are no texts to be read."
     words = name_words(name.split('.')[-1])
-    if not words or not ({words[-1]} & ID_WORDS or words[-1] in ('datapoint', 'item', 'example', 'instance', 'hash')): return False
+    if not words or not ({words[-1]} & ID_WORDS or words[-1] in ('datapoint', 'item', 'example', 'instance',
+                                                                 'hash')): return False
     return not frame.is_text(name)
 
 def find_rated_item(
@@ -550,7 +593,8 @@ def find_rated_item(
     "Find what was rated in a table of ratings: the one column of ids in which each rater stands at most once."
     could = [c for c in frame.columns if c not in used and c != rater and is_id_like(frame, c)]
     pairs = lambda c: frame[c].map(str) + '\0' + frame[rater].map(str)
-    once = [c for c in could if frame[c].notna().all() and frame[c].map(str).duplicated().any() and not pairs(c).duplicated().any()]
+    once = [c for c in could
+            if frame[c].notna().all() and frame[c].map(str).duplicated().any() and not pairs(c).duplicated().any()]
     return (once[0] if len(once) == 1 else ''), could
 
 def sort_raters(
@@ -602,7 +646,8 @@ def find_clusters(
         n, rows = len(counts), int(counts.sum())
         if n < 2 or n > .9*rows or n <= _FEW and (not named or core[-1] in STRATUM_WORDS): continue
         evenly = n <= rows/2 and counts.std() <= .5*counts.mean() and counts.mean() <= 50 and n > _FEW
-        if named and not set(core) & STRATUM_WORDS or evenly: found[name] = n
+        whole = named and (not set(core) & STRATUM_WORDS or frame.is_text(name))
+        if whole or evenly: found[name] = n
     enough = {name: n for name, n in found.items() if n >= _ENOUGH}
     if not found: return {}
     best = min(enough.values()) if enough else max(found.values())
@@ -622,33 +667,39 @@ def find_strata(
         if cells.map(lambda cell: isinstance(cell, (list, dict))).any(): continue
         counts = cells.map(str).value_counts()
         words = name_words(name.split('.')[-1])
-        named, is_flag = bool({*words[-2:]} & STRATUM_WORDS), bool(words) and words[0] in ('has', 'is', 'with', 'use', 'uses')
+        named, is_flag = bool({*words[-2:]} & STRATUM_WORDS), bool(words) and words[0] in ('has', 'is', 'with', 'use',
+                                                                                           'uses')
         most = 20 if named else _FEW
-        if not 2 <= len(counts) <= most or (counts >= _ENOUGH).sum() < 2 or cells.map(str).str.len().max() > 60: continue
+        if not 2 <= len(counts) <= most or (counts >= _ENOUGH).sum() < 2 or cells.map(str).str.len().max() > 60:
+            continue
         if is_flag or named or not frame.is_score(name) or not has_order(cells): found.append((not named, name))
     return tuple(name for _, name in sorted(found, key=lambda part: part[0])[:_MOST_STRATA])
 
 # %% ../../nbs/trust/roles.ipynb #score_roles-pairs
-_SIDES = (('a', 'b'), ('1', '2'), ('first', 'second'), ('left', 'right'), ('x', 'y'), ('model', 'baseline'), ('chosen', 'rejected'),
-          ('one', 'two'), ('i', 'j'), ('candidate', 'reference'), ('new', 'old'), ('treatment', 'control'))
+_SIDES = tuple(tuple(pair.split()) for pair in '''a b|1 2|first second|left right|x y|model baseline|chosen rejected|
+    one two|i j|candidate reference|new old|treatment control'''.split('|'))
 
 def find_sides(
     frame:Looked, # Table
     taken=(), # Columns that are something else
 )->tuple: # ((column of the first system, of the second) or (), (column of the first text, of the second) or ())
     "Find two columns that name the systems that are compared, and two that hold their texts."
-    words = {name: tuple(name_tokens(re.sub(r'(?<=[a-z])(?=[A-Z12]\b|[AB]$|[12]$)', '_', str(name)))) for name in frame.first_columns if name not in taken}
+    words = {name: tuple(name_tokens(re.sub(r'(?<=[a-z])(?=[A-Z12]\b|[AB]$|[12]$)', '_',
+                                            str(name)))) for name in frame.first_columns if name not in taken}
     systems, texts = (), ()
     for first, own in words.items():
         for one, other in _SIDES:
             if one not in own: continue
-            twin = next((c for c, w in words.items() if c != first and w == tuple(other if x == one else x for x in own)), None)
+            twin = next((c for c, w in words.items() if c != first and w == tuple(other if x == one else x
+                                                                                  for x in own)), None)
             if twin is None: continue
             cells = [frame[c].dropna() for c in (first, twin)]
             if any(c.empty or not c.map(lambda x: isinstance(x, str)).all() for c in cells): continue
             if all(frame.is_text(c) for c in (first, twin)): texts = texts or (first, twin)
             elif not any(names_of(c) in ('human', 'either') for c in (first, twin)) or set(own) & MODEL_WORDS == set():
-                if not any(frame.is_score(c) and has_order(frame[c]) for c in (first, twin)): systems = systems or (first, twin)
+                if not any(frame.is_score(c) and has_order(frame[c]) for c in (first,
+                                                                               twin)): systems = systems or (first,
+                                                                                                             twin)
     return systems, texts
 
 # %% ../../nbs/trust/roles.ipynb #score_roles-read
@@ -657,7 +708,7 @@ def read_roles(
     flags:Flags=Flags(), # What the user says
     known:Mapping|None=None, # Role -> column that the form of the file tells
 )->Roles:
-    "Tell what each column is. Raises BadInput, which names the flag, for what could be two things and can't be left out."
+    "Tell what each column is. Raises BadInput, which names the flag, for what could be two things."
     frame, known = Looked(frame), known or {}
     judges, humans, turned = flags.scorers(frame.columns)
     given = dict(judge=bool(judges), human=bool(humans))
@@ -674,7 +725,8 @@ def read_roles(
     roles = _with_the_rest(frame, flags, roles)
     if not all(given.values()):
         names = () if roles.rater else roles.judges
-        notes = say_left(frame, names, {*_used(roles), *(c.column for c in roles.columns), *roles.pair, *roles.texts, *roles.strata})
+        told = {c.column for c in roles.columns}
+        notes = say_left(frame, names, {*_used(roles), *told, *roles.pair, *roles.texts, *roles.strata})
         roles = replace(roles, notes=(*roles.notes, *notes))
     return roles
 
@@ -682,14 +734,16 @@ def _used(roles):
     "Columns that have a role."
     of_scores = {roles.rater, *roles.scores.values()} if roles.rater else set()
     costs = {c for own in roles.costs.values() if isinstance(own, tuple) for c in own}
-    return {*roles.judges, *roles.humans, *of_scores, *roles.beside, *costs, *(c for own in roles.others.values() for c in own)}
+    others = {c for own in roles.others.values() for c in own}
+    return {*roles.judges, *roles.humans, *of_scores, *roles.beside, *costs, *others}
 
 def _by_form(known, frame, judges, humans):
     "Judges and people that the form of the file tells, where the user names none."
     found, columns = dict(judge=list(judges), human=list(humans)), []
     for role, other in (('judge', 'human'), ('human', 'judge')):
         if found[role]: continue
-        found[role] = [c for c in known.get(role, ()) if c in frame.columns and c not in found[other] and frame[c].notna().any()
+        found[role] = [c for c in known.get(role, ()) if c in frame.columns
+                       and c not in found[other] and frame[c].notna().any()
                        and (role == 'human' or names_of(c.split('.')[-1]) != 'human')] # a scorer may be called human
         columns += [ColumnRole(c, role, 'the form of the file', f'--{role}') for c in found[role]]
     return tuple(found['judge']), tuple(found['human']), columns
@@ -700,8 +754,10 @@ def _item_roles(frame, flags, known, given, roles):
     judges, humans, columns = _by_form(known, frame, *given)
     others, more, notes = find_others(frame, flags.others, known, (*judges, *humans))
     taken = {c for own in others.values() for c in own} | {cost for _, cost in cost_parts(flags.cost, frame.columns)}
-    pair, texts = find_sides(frame, taken - {*others.get('system', ()), *others.get('text', ()), *others.get('source', ())})
-    if pair: frame.compared = frozenset(str(x).casefold().strip() for c in pair for x in frame[c].dropna().unique()[:100])
+    pair, texts = find_sides(frame, taken - {*others.get('system', ()), *others.get('text', ()), *others.get('source',
+                                                                                                             ())})
+    if pair: frame.compared = frozenset(str(x).casefold().strip() for c in pair
+                                        for x in frame[c].dropna().unique()[:100])
     for role in [role for role in ('system', 'text', 'source') if others.get(role, ('',))[0] in (*pair, *texts)]:
         others, more = {r: own for r, own in others.items() if r != role}, [c for c in more if c.role != role]
     if not (judges and humans):
@@ -713,7 +769,8 @@ def _item_roles(frame, flags, known, given, roles):
     _check_kept(kept, criteria)
     if criteria:
         left = [c for c in (*judges, *humans) if not any(c in own for pair_ in criteria.values() for own in pair_)]
-        columns = [c if c.column not in left else replace(c, role='left out', why='of none of the criteria') for c in columns]
+        columns = [c if c.column not in left else replace(c, role='left out',
+                                                          why='of none of the criteria') for c in columns]
         criteria = {name: own for name, own in criteria.items() if not kept or name in kept}
         judges = tuple(c for c in judges if any(c in own for own, _ in criteria.values()))
         humans = tuple(c for c in humans if any(c in own for _, own in criteria.values()))
@@ -721,7 +778,8 @@ def _item_roles(frame, flags, known, given, roles):
         notes.append(f'Criteria: {told}; each is decided by itself (--criterion keeps some).')
     many = max(judges, humans, key=len)
     if len(many) > _MOST_JUDGES and not all(given) and not criteria:
-        raise BadInput(f"{len(many):,} columns look like {'judges' if many is judges else 'people'}: name those that matter, as "
+        raise BadInput(f"{len(many):,} columns look like {'judges' if many is judges else 'people'}: name those that "
+                       f"matter, as "
                        f'--judge {judges[0] if judges else "COLUMN"!r} --human {humans[0] if humans else "COLUMN"!r}.')
     return replace(roles, judges=judges, humans=humans, others=others, criteria=criteria, pair=pair, texts=texts,
                    columns=(*columns, *more), notes=tuple(notes))
@@ -729,31 +787,34 @@ def _item_roles(frame, flags, known, given, roles):
 def _check_kept(kept, criteria):
     "Raise BadInput for a criterion that isn't there."
     wrong = [name for name in kept if name not in criteria]
-    if wrong: raise BadInput(f'--criterion: there is no criterion {wrong[0]!r}; there are {some_names(criteria) or "none"}.')
+    if wrong: raise BadInput(f'--criterion: there is no criterion {wrong[0]!r}; there are '
+                             f'{some_names(criteria) or "none"}.')
 
 def _rating_roles(frame, flags, known, ratings, roles):
     "The roles of a table with a row per rating."
     rater, scores, form = ratings
     kept = listed_names(flags.criterion)
-    if kept: 
+    if kept and len(scores) > 1: # else a column may name the criterion of each row
         _check_kept(kept, scores)
         scores = {name: column for name, column in scores.items() if name in kept}
     others, more, notes = find_others(frame, {k: v for k, v in flags.others.items()}, known, (rater, *scores.values()))
-    if others.get('system') == (rater,) or form == 'judge' and flags.others.get('system') is None and 'system' in others and others['system'] == (rater,):
-        del others['system']
+    if others.get('system') == (rater,): del others['system']
     if 'item' not in others:
-        item, could = find_rated_item(frame, rater, {*scores.values(), *(c for own in others.values() for c in own)})
+        named = {*scores.values(), *(c for own in others.values() for c in own)}
+        item, could = find_rated_item(frame, rater, named)
         if item:
             others = others | dict(item=(item,))
             more.append(ColumnRole(item, 'item', 'each rater stands once beside each of its values', '--item'))
         else:
             near = f' ({some_names(could, 6)} could be parts of it)' if could else ''
-            raise BadInput(f"Each row is a rating, but which column names what was rated can't be told: say it, as --item COLUMN{near}.")
+            raise BadInput(f"Each row is a rating, but which column names what was rated can't be told: say it, as "
+                           f"--item COLUMN{near}.")
     unnamed = int(frame[rater].isna().sum())
     if unnamed: raise BadInput(f"{unnamed:,} rows of {rater!r} don't say who rated: fill them, or take them out.")
     names = frame[rater].map(str).unique().tolist()
     given_judges, given_humans, _ = flags.scorers([*frame.columns, *names])
-    for flag, own in dict(judge=given_judges, human=given_humans).items(): need_names(own, [*names, *frame.columns], f'--{flag}')
+    for flag, own in dict(judge=given_judges, human=given_humans).items(): need_names(own, [*names, *frame.columns],
+                                                                                      f'--{flag}')
     judges, humans, columns = sort_raters(names, rater, given_judges, given_humans, form)
     taken = {rater, *scores.values(), *(c for own in others.values() for c in own)}
     judges, humans, told = _by_form(known, frame, judges, humans)
@@ -762,7 +823,8 @@ def _rating_roles(frame, flags, known, ratings, roles):
         judges, humans, columns = found[0], found[1], [*columns, *found[2]]
     shown = ', '.join(map(repr, scores.values()))
     notes.append(f'Each row is a rating: {rater!r} says who rated, {shown} what.')
-    if len(scores) > 1: notes.append(f'Criteria: {", ".join(scores)}; each is decided by itself (--criterion keeps some).')
+    if len(scores) > 1: notes.append(f'Criteria: {", ".join(scores)}; each is decided by itself (--criterion keeps '
+                                     f'some).')
     return replace(roles, rater=rater, scores=scores, judges=tuple(judges), humans=tuple(humans), others=others,
                    columns=(*columns, *told, *more), notes=tuple(notes))
 
@@ -779,7 +841,8 @@ def _with_the_rest(frame, flags, roles):
         found = find_costs([c for c in frame.columns if c not in used], roles.judges) if flags.cost is None else None
         costs = found.costs if found else given_costs(flags.cost, frame.columns, roles.judges) if flags.cost else {}
         why = 'by its name' if found else 'given'
-        columns += [ColumnRole(' + '.join(own), 'cost', f'of {judge}, {why}', '--cost') for judge, own in costs.items() if isinstance(own, tuple)]
+        columns += [ColumnRole(' + '.join(own), 'cost', f'of {judge}, {why}', '--cost') for judge,
+                    own in costs.items() if isinstance(own, tuple)]
         notes += found.notes if found else ()
         roles = replace(roles, costs=costs)
     others, more, dropped = find_texts(frame, roles.others, flags.others, {*_used(roles), *roles.texts})

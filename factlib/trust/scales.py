@@ -23,9 +23,11 @@ def read_scale_flag(
         name, _, ends = part.rpartition('=')
         limits = re.fullmatch(r'\s*([+-]?\d+(?:\.\d+)?)\s*(?:\.\.|…|–)\s*([+-]?\d+(?:\.\d+)?)\s*', ends)
         if not limits and re.fullmatch(r'\s*[+-]?\d+(\.\d+)?\s*', part) and len((text or '').split(',')) == 2:
-            raise BadInput(f"--scale {text!r}: write the two ends with two points between them, as --scale {text.replace(',', '..')}.")
+            raise BadInput(f"--scale {text!r}: write the two ends with two points between them, as --scale "
+                           f"{text.replace(',', '..')}.")
         if not limits or float(limits[1]) >= float(limits[2]):
-            raise BadInput(f"--scale takes a lowest and a highest score, as 0..100, or COLUMN=1..10, not {part.strip()!r}.")
+            raise BadInput(f"--scale takes a lowest and a highest score, as 0..100, or COLUMN=1..10, not "
+                           f"{part.strip()!r}.")
         if name.strip() in found: raise BadInput(f'--scale: duplicate scale of {name.strip() or "all columns"!r}.')
         found[name.strip()] = (float(limits[1]), float(limits[2]))
     return found
@@ -96,7 +98,8 @@ def put_on_steps(
         grades = letter_grades(scale.labels)
         if not grades: continue
         place = {code: float(grades.index(label)) for code, label in enumerate(scale.labels)}
-        codes[name], scales[name] = columns.codes[name].map(place), Scale('ordered', tuple(grades), 0., len(grades) - 1.)
+        codes[name], scales[name] = columns.codes[name].map(place), Scale('ordered', tuple(grades), 0.,
+                                                                          len(grades) - 1.)
         notes.append(f'{name!r}: {", ".join(grades)} are read as grades, {grades[-1]} the best (--order changes it).')
     between = Columns(codes, scales)
     for name in scales:
@@ -137,10 +140,13 @@ def one_scale(
     humans, # Names of people's columns
     given:dict|None=None, # Scales that the user gives, from `read_scale_flag`
 )->Columns:
-    "Give people's columns one scale with its ends, and put columns whose scale is given on it. Raises BadInput if a score lies outside a given scale."
+    """Give people's columns one scale with its ends, and put columns whose scale is given on it.
+
+    Raises BadInput if a score lies outside a given scale."""
     given, codes, scales, notes = dict(given or {}), dict(columns.codes), dict(columns.scales), list(columns.notes)
     for name in given:
-        if name and name not in codes: raise BadInput(f'--scale: there is no column {name!r} of scores; there are {", ".join(map(repr, codes))}.')
+        if name and name not in codes: raise BadInput(f'--scale: there is no column {name!r} of scores; there are '
+                                                      f'{", ".join(map(repr, codes))}.')
     numbers = [name for name in codes if _are_numbers(scales[name])]
     own = {name: given.get(name, given.get('')) for name in numbers}
     for name in [name for name in given if name and name not in numbers]:
@@ -148,13 +154,15 @@ def one_scale(
     for name, ends in own.items():
         seen = _seen(codes[name])
         if ends and seen and not (ends[0] <= seen[0] and seen[1] <= ends[1]):
-            raise BadInput(f'--scale {name}={ends[0]:g}..{ends[1]:g}: the column holds {seen[0] if seen[0] < ends[0] else seen[1]:g}, which lies outside.')
+            raise BadInput(f'--scale {name}={ends[0]:g}..{ends[1]:g}: the column holds '
+                           f'{seen[0] if seen[0] < ends[0] else seen[1]:g}, which lies outside.')
     people = [name for name in humans if name in numbers]
     if not people: return Columns(codes, scales, tuple(notes), _mixed(columns, humans, {}))
     mixed = _mixed(columns, humans, {name for name, ends in own.items() if ends})
     is_count = any(scales[name].kind == 'count' for name in people)
     is_binary = all(scales[name].kind == 'binary' for name in people)
-    wanted = own[people[0]] or (None if is_count or is_binary else _people_ends(codes, scales, people, [n for n in numbers if n not in humans]))
+    judges = [n for n in numbers if n not in humans]
+    wanted = own[people[0]] or (None if is_count or is_binary else _people_ends(codes, scales, people, judges))
     for name, ends in own.items():
         if not ends: continue
         if wanted and ends != wanted and not is_binary:
@@ -192,7 +200,8 @@ def _mixed(columns, humans, known):
     labelled = [name for name in humans if not _are_numbers(kinds[name])]
     if labelled and len(labelled) < len(humans):
         number = next(name for name in humans if name not in labelled)
-        return (f"People are not on one scale: {labelled[0]!r} holds labels ({kinds[labelled[0]]}) and {number!r} numbers. "
+        return (f"People are not on one scale: {labelled[0]!r} holds labels ({kinds[labelled[0]]}) and {number!r} "
+                f"numbers. "
                 f"Name one of them (--human {number!r}), or give the labels' order (--order).")
     for i, a in enumerate(humans):
         for b in humans[i + 1:]:

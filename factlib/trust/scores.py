@@ -25,7 +25,7 @@ from ..core.records import BadInput, DataFrame
 class ScoreFile:
     "Scores of judges and people, a row per item."
     name: str          # Name of the file, or 'frame'
-    frame: DataFrame   # item, row, those that there are of group, system, text, source, time, position, weight, the strata,
+    frame: DataFrame   # item, row, those there are of group, system, text, source, time, position, weight, strata,
                        # then a column of floats for each judge and person, NaN where there is nothing
     judges: tuple      # Names of columns
     humans: tuple      # Names of columns
@@ -70,21 +70,25 @@ def _items(frame, roles):
     lacking = frame[list(own)].isna().any(axis=1)
     items = _joined(frame, own)
     if lacking.any():
-        roles = _noted(roles, f'{int(lacking.sum()):,} rows have no {own[0]!r}: each is an item of its own, named by its row.')
+        roles = _noted(roles, f'{int(lacking.sum()):,} rows have no {own[0]!r}: each is an item of its own, named by '
+                              f'its row.')
         items = items.where(~lacking, 'row ' + rows)
     again = items.duplicated(keep=False)
     if not again.any(): return _Items(items, '', roles)
     systems = frame[system[0]].astype(str) if system else items
     if systems[again].groupby(items[again]).nunique().max() > 1:
-        roles = _noted(roles, f'{own[0]!r} stands beside several systems: an item is {own[0]!r} and {system[0]!r} together.')
+        roles = _noted(roles, f'{own[0]!r} stands beside several systems: an item is {own[0]!r} and {system[0]!r} '
+                              f'together.')
         return _Items(items + '/' + systems, own[0], roles)
     if roles.rater or roles.given('item'): return _Items(items, '', roles)
     other = _differing_text(frame[again], items[again], own)
     if not other: return _Items(items, '', roles)
-    roles = _noted(roles, f'{own[0]!r} comes again with another {other!r}, so it does not name what was judged: each row '
+    roles = _noted(roles, f'{own[0]!r} comes again with another {other!r}, so it does not name what was judged: each '
+                          f'row '
                           f'is an item of its own (--item {own[0]!r} takes equal ones as one).')
     others = {role: names for role, names in roles.others.items() if role != 'item'}
-    return _Items(rows, own[0], replace(roles, others=others, columns=tuple(c for c in roles.columns if c.role != 'item')))
+    return _Items(rows, own[0], replace(roles, others=others, columns=tuple(c for c in roles.columns
+                                                                            if c.role != 'item')))
 
 def _differing_text(frame, items, ids):
     "A column of texts that differ between rows of one id, or ''."
@@ -113,9 +117,11 @@ def criterion_column(
 )->str: # '' if there is none
     "Find the column that names the criterion, where the same raters rated the same items several times."
     item, score = list(roles.others.get('item', ())), set(roles.scores.values())
-    if not roles.rater or not item or not frame.duplicated([*item, roles.rater, *roles.others.get('position', ())]).any(): return ''
+    if not roles.rater or not item or not frame.duplicated([*item, roles.rater, *roles.others.get('position',
+                                                                                                  ())]).any(): return ''
     for name in frame.columns:
-        if name in (*item, roles.rater) or name in score or not set(name_words(name)) & _CRITERIA or frame[name].nunique() < 2: continue
+        if name in (*item, roles.rater) or name in score: continue
+        if not set(name_words(name)) & _CRITERIA or frame[name].nunique() < 2: continue
         if not frame.duplicated([*item, roles.rater, name, *roles.others.get('position', ())]).any(): return name
     return ''
 
@@ -136,9 +142,11 @@ def _with_rating_costs(frame, roles, codes):
     known = frame[list(costs)].notna().all(axis=1)
     several = known.sum() > codes[known].nunique() # does an item have two?
     if several and all(_same_in_all(frame[c][known], codes[known].to_numpy()) is not None for c in costs):
-        return replace(_noted(roles, f'{some_names(costs)}: the same for all raters of an item, so it is not taken for what a '
+        return replace(_noted(roles, f'{some_names(costs)}: the same for all raters of an item, so it is not taken for '
+                                     f'what a '
                                      'rating costs (--cost takes it).'), beside=())
-    return replace(roles, columns=(*roles.columns, ColumnRole(' + '.join(costs), 'cost', 'of each rating, by its name', '--cost')))
+    return replace(roles, columns=(*roles.columns, ColumnRole(' + '.join(costs), 'cost', 'of each rating, by its name',
+                                                              '--cost')))
 
 def _pivot(frame, roles, score):
     "A table with a row per item from one with a row per rating."
@@ -156,7 +164,8 @@ def _pivot(frame, roles, score):
     if said.isna().any(): said = said.astype(object).where(said.notna(), '') # asked, and nothing was said
     who, names = pd.factorize(raters)
     if len(names)*len(first) > _MOST_CELLS:
-        raise BadInput(f'{len(names):,} raters of {len(first):,} items are too many for one table: keep those who rated most.')
+        raise BadInput(f'{len(names):,} raters of {len(first):,} items are too many for one table: keep those who '
+                       f'rated most.')
     dropped = [rater, *roles.scores.values(), *roles.beside]
     columns = dict(frame.drop(columns=dropped).iloc[first].reset_index(drop=True).items())
     used = {name for own in roles.others.values() for name in own}
@@ -167,20 +176,24 @@ def _pivot(frame, roles, score):
             columns[name] = same
             continue
         if name in (*roles.judges, *roles.humans):
-            raise BadInput(f'{name!r} says several things of one item: name the columns that make an item, as --item A,B.')
+            raise BadInput(f'{name!r} says several things of one item: name the columns that make an item, as --item '
+                           f'A,B.')
         del columns[name]
-        roles = replace(roles, columns=(*roles.columns, ColumnRole(name, 'left out', 'it says several things of one item', '--item')))
+        roles = replace(roles, columns=(*roles.columns, ColumnRole(name, 'left out', 'it says several things of one '
+                                                                                     'item', '--item')))
     for name in roles.others.get('weight', ()):
         columns[name] = _same_in_all(frame[name], codes)
         if columns[name] is None:
-            raise BadInput(f'{name!r} differs between ratings of one item, so it is no weight of items: leave it out by --weight "".')
+            raise BadInput(f'{name!r} differs between ratings of one item, so it is no weight of items: leave it out '
+                           f'by --weight "".')
     for i, name in enumerate(names):
         of_rater = {name: said} | {_cost_name(cost, name): frame[cost] for cost in roles.beside}
         for column, cells in of_rater.items():
             rated = pd.Series(cells.to_numpy()[who == i], index=codes[who == i], dtype=cells.dtype)
             columns[column] = rated.reindex(range(len(first)))
     wide = pd.DataFrame(columns)
-    costs = {j: tuple(_cost_name(cost, j) for cost in roles.beside) for j in roles.judges if roles.beside and _cost_name(roles.beside[0], j) in wide}
+    costs = {j: tuple(_cost_name(cost, j) for cost in roles.beside) for j in roles.judges if roles.beside
+             and _cost_name(roles.beside[0], j) in wide}
     roles = replace(roles, costs=costs or roles.costs, rated=(*names, *roles.rated))
     return _Wide(wide, (first + 1).tolist(), items.iloc[first].tolist(), found.repeated, roles)
 
@@ -201,7 +214,8 @@ def _turn(columns, turned, higher):
     for name in names:
         scale = scales[name]
         if scale.kind == 'nominal':
-            raise BadInput(f"{name!r} has labels without an order, which can't be turned: say which are better, as --order 'worse < better'.")
+            raise BadInput(f"{name!r} has labels without an order, which can't be turned: say which are better, as "
+                           f"--order 'worse < better'.")
         alike = [scales[other] for other in names if not scales[other].labels and are_shared(scale, scales[other])]
         ends = [end for s in alike or [scale] for end in (s.low, s.high) if end is not None]
         if not ends: continue
@@ -228,19 +242,22 @@ def apply_good(
         cut, seen = float(number[2]), [x for name in humans for x in columns.codes[name].dropna().unique()]
         if number[1] == '>': cut = min((x for x in seen if x > cut), default=float('nan'))
         if not any(x < cut for x in seen) or not any(x >= cut for x in seen):
-            raise BadInput(f'--good {good!r}: it must leave some texts good and some bad; people give {min(seen):g} to {max(seen):g}.')
+            raise BadInput(f'--good {good!r}: it must leave some texts good and some bad; people give {min(seen):g} to '
+                           f'{max(seen):g}.')
         return columns, cut
     wanted = {part.strip().lower() for part in good.split(',') if part.strip()}
     labels = {label.lower(): i for i, label in enumerate(scale.labels)}
     lacking = sorted(wanted - labels.keys())
-    if lacking: raise BadInput(f'--good: people have no label {lacking[0]!r}; there are {some_names(scale.labels, 12)}.')
+    if lacking:
+        raise BadInput(f'--good: people have no label {lacking[0]!r}; there are {some_names(scale.labels, 12)}.')
     if scale.kind == 'ordered':
         codes = sorted(labels[w] for w in wanted)
         if codes == list(range(codes[0], len(labels))): return columns, float(codes[0])
     if scale.kind == 'binary' and wanted == {scale.labels[1].lower()}: return columns, None
     if len(wanted) == len(labels): raise BadInput(f'--good {good!r} names all labels: it must leave some texts bad.')
     names = ('other', ' or '.join(scale.labels[labels[w]] for w in sorted(wanted)))
-    changed = {name for name, s in columns.scales.items() if s.labels and {label.lower() for label in s.labels} & wanted}
+    changed = {name for name, s in columns.scales.items() if s.labels
+               and {label.lower() for label in s.labels} & wanted}
     codes, scales = dict(columns.codes), dict(columns.scales)
     for name in changed:
         own = [float(label.lower() in wanted) for label in columns.scales[name].labels]
@@ -319,7 +336,8 @@ def _about(wide, comma, labelled):
         if role == 'weight': table[role], more = _weights(column, own[0], comma, labelled)
         else: table[role], more = (_times(column) if role == 'time' else _plain_texts(column)), []
         notes += more
-    for name in wide.roles.strata: table[_stratum_name(name)] = wide.frame[name].map(str, na_action='ignore').astype(object)
+    for name in wide.roles.strata: table[_stratum_name(name)] = wide.frame[name].map(str,
+                                                                                     na_action='ignore').astype(object)
     return pd.DataFrame(table), notes
 
 def _renamed(wide):
@@ -330,8 +348,9 @@ def _renamed(wide):
     if not new: return wide
     frame = frame.assign(**{other: frame[name] for name, other in new.items()})
     notes = [f'{name!r} is called {other!r}, since tables have a column of that name.' for name, other in new.items()]
-    roles = replace(_noted(roles, *notes), judges=tuple(new.get(n, n) for n in roles.judges), humans=tuple(new.get(n, n) for n in roles.humans),
-                    turned=frozenset(new.get(n, n) for n in roles.turned), rated=tuple(new.get(n, n) for n in roles.rated))
+    def names(own): return tuple(new.get(n, n) for n in own)
+    roles = replace(_noted(roles, *notes), judges=names(roles.judges), humans=names(roles.humans),
+                    turned=frozenset(names(roles.turned)), rated=names(roles.rated))
     return replace(wide, frame=frame, roles=roles)
 
 def _without_empty(wide, comma):
@@ -340,7 +359,8 @@ def _without_empty(wide, comma):
     given = {c.column for c in roles.columns if c.why == 'given'}
     for role, own in (('judge', roles.judges), ('human', roles.humans)):
         cells = {name: read_cells(wide.frame[name], name, comma) for name in own}
-        empty = [name for name, c in cells.items() if (c.numbers if c.labels is None else c.labels).isna().all() and not c.problem]
+        empty = [name for name, c in cells.items() if (c.numbers if c.labels is None
+                                                       else c.labels).isna().all() and not c.problem]
         if not empty: continue
         if given & set(empty): raise BadInput(f'{empty[0]!r} holds no score: name another column, as --{role} COLUMN.')
         if len(empty) == len(own):
@@ -362,7 +382,8 @@ def _cluster_note(wide):
     best = next(iter(found))
     others = [f'{name!r} ({n:,})' for name, n in found.items() if name != best][:4]
     more = f'; also {", ".join(others)}' if others else ''
-    return best, [f'Rows are not independent: {best!r} repeats ({found[best]:,} different in {len(wide.frame):,} rows{more}), and no group is given. '
+    return best, [f'Rows are not independent: {best!r} repeats ({found[best]:,} different in {len(wide.frame):,} '
+                  f'rows{more}), and no group is given. '
                   f'--group {best!r} takes rows of one as one.']
 
 @dataclass(frozen=True)
@@ -391,16 +412,24 @@ def _score_file(table, roles, reading, score, criterion=''):
     clustered, notes = _cluster_note(wide)
     repeats = int(pd.Series(wide.items).duplicated().sum())
     if repeats and 'item' in roles.others:
-        notes.append(f'{repeats:,} rows are of an item that has another row: kept, as the same item judged again (--item says another).')
-    labelled = pd.concat([columns.codes[name].reset_index(drop=True) for name in roles.humans], axis=1).notna().any(axis=1)
+        notes.append(f'{repeats:,} rows are of an item that has another row: kept, as the same item judged again '
+                     f'(--item says another).')
+    labelled = pd.concat([columns.codes[name].reset_index(drop=True) for name in roles.humans],
+                         axis=1).notna().any(axis=1)
     about, more = _about(wide, table.comma, labelled)
     costs, told = read_costs(wide.frame, roles.costs, table.comma)
-    frame = pd.concat([about, pd.DataFrame({name: columns.codes[name].reset_index(drop=True) for name in [*roles.judges, *roles.humans]})], axis=1)
+    frame = pd.concat([about,
+                       pd.DataFrame({name: columns.codes[name].reset_index(drop=True) for name in [*roles.judges,
+                                                                                                   *roles.humans]})],
+                      axis=1)
     odd = pd.concat([c.odd for c in cells], ignore_index=True)
-    said = [*roles.lines(), *table.said, *roles.notes, *columns.notes, *notes, *more, *told, *(line for c in cells for line in c.said)]
+    said = [*roles.lines(), *table.said, *roles.notes, *columns.notes, *notes, *more, *told, *(line for c in cells
+                                                                                               for line in c.said)]
     name = f'{table.name}, {criterion}' if criterion else table.name
-    return ScoreFile(name, frame, roles.judges, roles.humans, columns.scales[roles.humans[0]], columns.scales, roles.frame(), odd,
-                     tuple(said), clustered, 'group' in roles.others, costs, tuple(map(_stratum_name, roles.strata)), columns.mixed, cut)
+    return ScoreFile(name, frame, roles.judges, roles.humans, columns.scales[roles.humans[0]], columns.scales,
+                     roles.frame(), odd,
+                     tuple(said), clustered, 'group' in roles.others, costs, tuple(map(_stratum_name, roles.strata)),
+                     columns.mixed, cut)
 
 def _comparisons(table, wide, read, criterion):
     "A table as comparisons."
@@ -408,7 +437,8 @@ def _comparisons(table, wide, read, criterion):
     about, more = _about(wide, table.comma, pd.Series(True, wide.frame.index))
     clustered, notes = _cluster_note(wide)
     name = f'{table.name}, {criterion}' if criterion else table.name
-    return comparisons(name, wide.frame, wide.roles, about, read, clustered, (*wide.roles.lines(), *table.said, *wide.roles.notes, *notes, *more))
+    return comparisons(name, wide.frame, wide.roles, about, read, clustered, (*wide.roles.lines(), *table.said,
+                                                                              *wide.roles.notes, *notes, *more))
 
 def _shared_judges(columns, names):
     "Raters of one column share their scale."
@@ -423,7 +453,8 @@ def _shared_judges(columns, names):
 # %% ../../nbs/trust/scores.ipynb #score_files-read
 def _paths(flags, frame):
     "Columns that are asked for and aren't there, or hold lists."
-    named = [*flags.scorers(frame.columns)[:2], *(own.split(',') if isinstance(own, str) and own not in frame else [own] if isinstance(own, str) else own or ()
+    named = [*flags.scorers(frame.columns)[:2], *(own.split(',') if isinstance(own, str) and own not in frame
+                                                  else [own] if isinstance(own, str) else own or ()
                                                  for own in flags.others.values())]
     wanted = list(dict.fromkeys(name.strip() for own in named for name in own if name.strip()))
     lists = list_columns(frame[[name for name in wanted if name in frame.columns]])
@@ -435,19 +466,28 @@ def _files(table, flags, reading):
     column = criterion_column(table.frame, roles)
     if column:
         values = table.frame[column].dropna().map(str)
-        wanted = [v for v in dict.fromkeys(values) if not flags.criterion or flags.criterion == column or v in str(flags.criterion).split(',')]
-        if not wanted: raise BadInput(f'--criterion: {column!r} has no value {flags.criterion!r}; there are {some_names(dict.fromkeys(values), 12)}.')
-        parts = {v: replace(table, frame=table.frame[table.frame[column].map(str) == v].drop(columns=column).reset_index(drop=True),
-                            said=(*table.said, f'{column!r} names the criterion; each is decided by itself (--criterion keeps some).')) for v in wanted}
+        wanted = [v for v in dict.fromkeys(values) if not flags.criterion or flags.criterion == column
+                  or v in str(flags.criterion).split(',')]
+        if not wanted: raise BadInput(f'--criterion: {column!r} has no value {flags.criterion!r}; there are '
+                                      f'{some_names(dict.fromkeys(values), 12)}.')
+        said = f'{column!r} names the criterion; each is decided by itself (--criterion keeps some).'
+        def part_of(value):
+            rows = table.frame[table.frame[column].map(str) == value].drop(columns=column).reset_index(drop=True)
+            return replace(table, frame=rows, said=(*table.said, said))
+        parts = {v: part_of(v) for v in wanted}
         without = replace(flags, criterion=None)
-        return {v: _score_file(part, read_roles(part.frame, without, part.roles), reading, next(iter(roles.scores.values())), v)
+        return {v: _score_file(part, read_roles(part.frame, without, part.roles), reading,
+                               next(iter(roles.scores.values())), v)
                 for v, part in parts.items()}
     if roles.criteria:
-        only = {c: (j, h) for c, (j, h) in roles.criteria.items()}
-        def of(names): return replace(roles, judges=names[0], humans=names[1], costs={j: c for j, c in roles.costs.items() if j in names[0]},
-                                      columns=tuple(c for c in roles.columns if c.column not in (*roles.judges, *roles.humans) or c.column in (*names[0], *names[1])))
-        return {name: _score_file(table, of(names), reading, '', name) for name, names in only.items()}
-    if roles.rater: return {name: _score_file(table, roles, reading, column, name) for name, column in roles.scores.items()}
+        def of(names):
+            both, kept = (*roles.judges, *roles.humans), (*names[0], *names[1])
+            return replace(roles, judges=names[0], humans=names[1],
+                           costs={judge: cost for judge, cost in roles.costs.items() if judge in names[0]},
+                           columns=tuple(c for c in roles.columns if c.column not in both or c.column in kept))
+        return {name: _score_file(table, of(names), reading, '', name) for name, names in roles.criteria.items()}
+    if roles.rater: return {name: _score_file(table, roles, reading, column, name) for name,
+                            column in roles.scores.items()}
     return {'': _score_file(table, roles, reading, '')}
 
 def read_criteria(
@@ -477,7 +517,8 @@ def read_criteria(
     """Read scores of judges and people from a file that nobody prepared. '' for a role: there is none.
     Raises BadInput, which names the option to use, for what can't be read or could be two things."""
     check_choice(higher, ('better', 'worse'), 'higher')
-    others = dict(group=group, item=item, system=system, text=text, source=source, time=time, position=position, weight=weight)
+    others = dict(group=group, item=item, system=system, text=text, source=source, time=time, position=position,
+                  weight=weight)
     flags, reading = Flags(judge, human, others, rater, score, criterion, cost), Reading(order, scale, good, higher)
     if isinstance(path_or_frame, ScoreTable): table = path_or_frame
     elif isinstance(path_or_frame, (str, Path)): table = read_table(path_or_frame, sheet, header)
@@ -498,4 +539,5 @@ def read_scores(
     "Read a file with one criterion. Raises BadInput where there are several and none is chosen."
     found = read_criteria(path_or_frame, **options)
     if len(found) == 1: return next(iter(found.values()))
-    raise BadInput(f'There are several criteria ({some_names(found, 8)}): take one, as --criterion {next(iter(found))!r}.')
+    raise BadInput(f'There are several criteria ({some_names(found, 8)}): take one, as --criterion '
+                   f'{next(iter(found))!r}.')

@@ -15,7 +15,8 @@ from .formats import excel_frame, is_headless, parallel_lists, platform_rows, sp
 from .names import some_names
 from .logs import eval_samples, inspect_rows, known_columns, log_rows
 from ..benchmarks.own_files import csv_frame, csv_header, json_object
-from ..core.files import (need_cells, numbered_lines, parse_json, read_parquet, read_utf8, reading, whole_characters,
+from ..core.files import (need_cells, numbered_lines, parse_json, read_parquet, read_utf8, reading,
+                                whole_characters,
                                 whole_values)
 from ..core.records import BadInput, DataFrame
 
@@ -90,12 +91,14 @@ def json_objects(
     raise BadInput(f'{name!r} holds no list of objects, so it has no rows: give a list with an object for each row.')
 
 # %% ../../nbs/trust/table.ipynb #score_tables-kind
-_MAGIC = {b'PAR1': 'parquet', b'PK': 'zip', b'\x1f\x8b': 'gzip', b'\xd0\xcf\x11\xe0': 'an old Excel file: save it as CSV in UTF-8',
+_MAGIC = {b'PAR1': 'parquet', b'PK': 'zip', b'\x1f\x8b': 'gzip', b'\xd0\xcf\x11\xe0': 'an old Excel file: save it as '
+                                                                                      'CSV in UTF-8',
           b'%PDF': 'a PDF: give the table it was made from',
           b'SQLite': 'a database: give a table of it as CSV', b'7z': 'compressed (7z): unpack it first',
           b'\xff\xfe': 'in UTF-16: save it as UTF-8', b'\xfe\xff': 'in UTF-16: save it as UTF-8'}
 
-ENDINGS = ('.csv', '.tsv', '.tab', '.txt', '.json', '.jsonl', '.ndjson', '.parquet', '.eval', '.xlsx', '.gz', '.zip') # or none
+ENDINGS = ('.csv', '.tsv', '.tab', '.txt', '.json', '.jsonl', '.ndjson', '.parquet', '.eval', '.xlsx', '.gz',
+           '.zip') # or none
 
 def file_kind(
     path:Path, # Of any file
@@ -138,14 +141,17 @@ def _blank_table(path, header):
     lines = [line.split() for line in read_utf8(path).splitlines() if line.strip()]
     if any(len(line) != width for line in lines): return None
     frame = pd.DataFrame(lines[1:], columns=lines[0], dtype='str') if len(set(lines[0])) == width else pd.DataFrame()
-    if header is not False and len(frame) and not is_headless(frame): return ScoreTable(path.name, frame, 'a table with blanks')
+    if header is not False and len(frame) and not is_headless(frame): return ScoreTable(path.name, frame,
+                                                                                        'a table with blanks')
     return _without_header(ScoreTable(path.name, pd.DataFrame(lines, dtype='str'), 'a table with blanks'), header)
 
 def _without_header(table, header):
     "A table whose first line is data: its columns get numbers as names."
     frame = table.frame.set_axis([f'column {i + 1}' for i in range(table.frame.shape[1])], axis=1)
-    why = 'The first line holds data, so the file has no header' if header is None else 'As asked, the first line is data'
-    return dataclasses.replace(table, frame=frame, said=(*table.said, f"{why}: columns are called 'column 1', 'column 2', ... (--header takes it for names)."))
+    seen, asked = 'The first line holds data, so the file has no header', 'As asked, the first line is data'
+    why = seen if header is None else asked
+    return dataclasses.replace(table, frame=frame, said=(*table.said, f"{why}: columns are called 'column 1', 'column "
+                                                                      f"2', ... (--header takes it for names)."))
 
 def _csv_table(path, header=None):
     "A CSV file as a table."
@@ -155,7 +161,8 @@ def _csv_table(path, header=None):
     if header is False or header is None and is_headless(frame):
         import pandas as pd
         first = pd.DataFrame([list(map(str, names))], columns=frame.columns)
-        return _without_header(ScoreTable(path.name, pd.concat([first, frame.astype(object)], ignore_index=True), 'CSV', comma=separator == ';'), header)
+        return _without_header(ScoreTable(path.name, pd.concat([first, frame.astype(object)], ignore_index=True),
+                                          'CSV', comma=separator == ';'), header)
     unnamed = [name for name in frame.columns if str(name).startswith('Unnamed: ') and name not in names]
     if unnamed == ['Unnamed: 0'] and names[:1] == ['']: frame = frame.drop(columns=unnamed) # the index of a data frame
     form = {',': 'CSV', ';': 'CSV with semicolons', '\t': 'a table with tabs'}[separator]
@@ -166,7 +173,8 @@ def _json_table(path):
     value = parse_json(read_utf8(path))
     found = log_rows(value)
     if found: return _log_table(path, *found)
-    return _platform_table(path, value) or ScoreTable(path.name, flat_frame(json_objects(value, path.name), repr(path.name)), 'JSON')
+    return _platform_table(path, value) or ScoreTable(path.name, flat_frame(json_objects(value, path.name),
+                                                                            repr(path.name)), 'JSON')
 
 def _platform_table(path, value):
     "What an evaluation platform exported, as a table; None if it is none of that."
@@ -188,7 +196,8 @@ def _zip_table(path, sheet=None):
     with zipfile.ZipFile(path) as archive: is_excel = any(name.startswith('xl/') for name in archive.namelist())
     if not is_excel: return _log_table(path, *inspect_rows(eval_samples(path)))
     frame, name = excel_frame(path, sheet)
-    return ScoreTable(path.name, frame, 'an Excel file', said=(f'Sheet {name!r} of an Excel file (--sheet names another).',))
+    return ScoreTable(path.name, frame, 'an Excel file', said=(f'Sheet {name!r} of an Excel file (--sheet names '
+                                                               f'another).',))
 
 def _lines_table(path):
     "A file of JSON lines as a table."
@@ -246,7 +255,10 @@ def join_tables(
     left, *others = tables
     mine, _, theirs = (part.strip() for part in on.partition('='))
     theirs = theirs or mine
-    plain = lambda column: column.map(lambda x: None if x is None or x != x else str(int(x)) if isinstance(x, float) and x == int(x) else str(x).strip().removesuffix('.0'), na_action='ignore')
+    def as_id(x):
+        if isinstance(x, float) and x == int(x): return str(int(x))
+        return str(x).strip().removesuffix('.0')
+    def plain(column): return column.map(as_id, na_action='ignore')
     def key_of(table, name):
         if name in table.frame: return plain(table.frame[name].astype(object))
         raise BadInput(f'--on: {table.name!r} has no column {name!r}; there are {some_names(table.frame.columns)}.')
@@ -255,7 +267,8 @@ def join_tables(
     for table in others:
         own = key_of(table, theirs)
         twice = own[own.duplicated() & own.notna()]
-        if len(twice): raise BadInput(f'--on: {table.name!r} has {theirs!r} {twice.iloc[0]!r} more than once, so it can\'t be told which row belongs to which: keep one of them.')
+        if len(twice): raise BadInput(f'--on: {table.name!r} has {theirs!r} {twice.iloc[0]!r} more than once, so it '
+                                      f'can\'t be told which row belongs to which: keep one of them.')
         places = keys.map(pd.Series(range(len(own)), index=own))
         matched = places.notna()
         other = table.frame.drop(columns=[theirs])
@@ -263,11 +276,17 @@ def join_tables(
         other = other.rename(columns={c: f'{Path(table.name).stem}.{c}' for c in both})
         frame = pd.concat([frame, other.reindex(places).reset_index(drop=True)], axis=1)
         lacking, left_over = int((~matched).sum()), len(own) - int(places[matched].nunique())
-        said += [*table.said, f'{table.name!r} is joined by {on!r}: {int(matched.sum()):,} of {len(matched):,} rows have a match; {lacking:,} have none, and {left_over:,} rows of {table.name!r} belong to none.']
-        if both: said.append(f'In both files: {some_names(both, 6)}; those of {table.name!r} have its name before theirs.')
+        said += [*table.said, f'{table.name!r} is joined by {on!r}: {int(matched.sum()):,} of {len(matched):,} rows '
+                              f'have a match; {lacking:,} have none, and {left_over:,} rows of {table.name!r} belong '
+                              f'to none.']
+        if both: said.append(f'In both files: {some_names(both, 6)}; those of {table.name!r} have its name before '
+                             f'theirs.')
         name = f'{name} + {table.name}'
-        if not matched.any(): raise BadInput(f'--on {on!r}: no row of {left.name!r} has a match in {table.name!r}, such as {keys.dropna().iloc[0] if keys.notna().any() else ""!r} beside {own.dropna().iloc[0] if own.notna().any() else ""!r}.')
-    return dataclasses.replace(left, frame=frame, name=name, said=tuple(said), comma=any(table.comma for table in tables))
+        if not matched.any(): raise BadInput(f'--on {on!r}: no row of {left.name!r} has a match in {table.name!r}, '
+                                             f'such as {keys.dropna().iloc[0] if keys.notna().any() else ""!r} beside '
+                                             f'{own.dropna().iloc[0] if own.notna().any() else ""!r}.')
+    return dataclasses.replace(left, frame=frame, name=name, said=tuple(said), comma=any(table.comma
+                                                                                         for table in tables))
 
 def frame_table(
     table:ScoreTable, # As read, or made of a data frame

@@ -114,8 +114,9 @@ def gate_words(
             name = ', '.join(filter(None, (getattr(d, 'criterion', ''), d.judge, d.use)))
             made = getattr(d, 'made', None) # comparisons say what it takes in their sentence
             more = None if made is None else labels_needed_for(made)
-            open_claim = d.why.removesuffix('.') if made is None else f'about {more:,} more labelled row{"s"*((more or 0) != 1)} needed' if more else \
-                d.made.why.removesuffix('.') if d.made.result is None else 'more labels alone may not settle it'
+            if made is None or made.result is None: open_claim = (d if made is None else made).why.removesuffix('.')
+            elif more: open_claim = f'about {more:,} more labelled row{"s"*(more != 1)} needed'
+            else: open_claim = 'more labels alone may not settle it'
             claims.append(name if decision == NO else f'{name} ({open_claim})')
         if claims: parts.append(f'{title}: {"; ".join(claims)}.')
     return ' '.join(parts) or 'Yes to every use that was asked for.'
@@ -127,7 +128,8 @@ def write_parts(
     up:str='', # Address of a page that links to this one; empty: none
 )->None:
     "Write tables, pictures and page; a folder of its own gets `result.json`, too."
-    for name, table in found.tables.items(): folder.write(f'{where}tables/{name}.csv', to_csv(table.reset_index(drop=True)))
+    for name, table in found.tables.items(): folder.write(f'{where}tables/{name}.csv',
+                                                          to_csv(table.reset_index(drop=True)))
     pictures = found.figures()
     for name, figure, _, _ in pictures:
         for kind in ('svg', 'png'): folder.write(f'{where}figures/{name}.{kind}', figure_bytes(figure, kind))
@@ -305,17 +307,21 @@ def trust(
     cost=None, # Columns of costs of a judgement, or JUDGE=COLUMN, or JUDGE=NUMBER; None: found, '': none
     higher:str='better', # Or 'worse': higher numbers are worse
     order:str|None=None, # Labels such as 'poor < good'; None: numbers, or labels whose order is known
-    use:str=','.join(DEFAULT_USES), # Uses that are asked for; of classes and comparisons agree stands for filter and mean
+    use:str=','.join(DEFAULT_USES),
+          # Uses that are asked for; of classes and comparisons agree stands for filter and mean
     need:str='', # Criteria, such as 'filter=.8,mean=.1'; empty: `trust.uses.NEEDS`
     threshold:float|None=None, # Lowest score that would pass; None: the best one is shown
     by:str|None=None, # Column of few values for each of which it is decided, too; None: none
     on:str|None=None, # Column by which several files are joined, or A=B; None: there is one file
     **options, # `rater`, `score`, `criterion`, `scale`, `good`, `sheet`, `header`: see `trust.scores.read_criteria`
 ): # A `Trust`; of comparisons a `trust.pairs.ComparisonTrust`, of several criteria a `trust.criteria.CriteriaTrust`
-    "Decide what the judges of a file of scores may be used for. Raises BadInput, which names the flag, for what can't be told."
+    """Decide what the judges of a file of scores may be used for.
+
+    Raises BadInput, which names the flag, for what can't be told."""
     uses, needs = read_uses(use), read_needs(need)
     if isinstance(frame_or_path, ScoreFile): return decide_file(frame_or_path, uses, needs, threshold, by)
-    options |= dict(judge=judge, human=human, group=group, item=item, system=system, text=text, source=source, time=time,
+    options |= dict(judge=judge, human=human, group=group, item=item, system=system, text=text, source=source,
+                    time=time,
                     position=position, weight=weight, cost=cost, higher=higher, order=order)
     given = frame_or_path
     if isinstance(given, (list, tuple)): given = _joined_files(given, on, options)
@@ -324,19 +330,22 @@ def trust(
     for name, file in files.items():
         if isinstance(file, ScoreFile): made[name] = decide_file(file, uses, needs, threshold, by)
         else:
-            if threshold is not None or by is not None: raise BadInput('--threshold and --by are for scores of single texts; this file compares two.')
+            if threshold is not None or by is not None: raise BadInput('--threshold and --by are for scores of single '
+                                                                       'texts; this file compares two.')
             made[name] = compare(file, None if use == ','.join(DEFAULT_USES) else uses, needs)
     if len(made) == 1: return next(iter(made.values()))
     if all(isinstance(found, Trust) for found in made.values()):
         from factlib.trust.criteria import join_criteria
         return join_criteria(made)
-    raise BadInput(f'Comparisons by several criteria ({listed(list(made)[:6])}) are decided one at a time: take one, as --criterion {next(iter(made))!r}.')
+    raise BadInput(f'Comparisons by several criteria ({listed(list(made)[:6])}) are decided one at a time: take one, '
+                   f'as --criterion {next(iter(made))!r}.')
 
 def _joined_files(paths, on, options):
     "Several files as one table."
     if len(paths) == 1: return paths[0]
     if not on: raise BadInput(f'{len(paths)} files are joined by a column that all have: name it, as --on id.')
-    return join_tables([read_table(path, options.get('sheet') if Path(path).suffix.lower() == '.xlsx' else None, options.get('header')) for path in paths], on)
+    return join_tables([read_table(path, options.get('sheet') if Path(path).suffix.lower() == '.xlsx' else None,
+                                   options.get('header')) for path in paths], on)
 
 def _stratum_notes(matrix):
     "Which columns of few values are held constant, and which are not."

@@ -53,8 +53,10 @@ _THOUSAND = r'[+-]?[1-9]\d{0,2},\d{3}'
 _SHARE = r'([+-]?\d+(?:[.,]\d+)?)\s*(?:/|out of)\s*(\d+(?:[.,]\d+)?)'
 _PERCENT = r'([+-]?\d+(?:[.,]\d+)?)\s*%'
 
-_DRESS = re.compile(r"""^(?:score|rating|grade|note|punkte)?\s*[:=]?\s*([+-]?\d+(?:[.,]\d+)?(?:\s*(?:/|out\ of)\s*\d+)?)\s*
-                    (?:points?|pts?\.?|stars?|marks?|punkte?|sterne?|étoiles?|puntos?|punti|stelle|estrellas?)?$""", re.I | re.X)
+_DRESS = re.compile(r"""^(?:score|rating|grade|note|punkte)?\s*[:=]?\s*
+                    ([+-]?\d+(?:[.,]\d+)?(?:\s*(?:/|out\ of)\s*\d+)?)\s*
+                    (?:points?|pts?\.?|stars?|marks?|punkte?|sterne?|étoiles?|puntos?|punti|stelle|estrellas?)?$""",
+                    re.I | re.X)
 _BRACKETS = re.compile(r'^[(\[{]{1,2}\s*([+-]?\d+(?:[.,]\d+)?)\s*[)\]}]{1,2}$')
 _LONGEST_NUMBER = 40 # characters; whatever is longer is no score
 
@@ -192,7 +194,8 @@ def read_cells(
     sentences = [f'{name!r}: {said}.'] if said else []
     dressed = forms[forms.form == 'dressed']
     if len(dressed) and not are_labels:
-        sentences.append(f'{name!r}: {dressed.value.iloc[0]!r} is read as {dressed.number.iloc[0]:g}, and others like it.')
+        sentences.append(f'{name!r}: {dressed.value.iloc[0]!r} is read as {dressed.number.iloc[0]:g}, and others like '
+                         f'it.')
     stray, wanted = forms[forms.form == 'stray'], 'label' if are_labels else 'number'
     if len(stray):
         some = f'such as {stray.value.iloc[0]!r}'

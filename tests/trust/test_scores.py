@@ -283,7 +283,7 @@ REFUSED = {
     'sheet.xlsx': (zipped('xl/workbook.xml'), "can't be read"),
     'sheet.csv': (zipped('xl/workbook.xml'), "can't be read"),
     'old.xls': (b'\xd0\xcf\x11\xe0' + b'\0'*99, 'Excel'),
-    'some.zip': (zipped('readme.txt'), 'archive'),
+    'some.zip': (zipped('readme.md'), 'archive'),
     'log.eval': (zipped('samples/1.json'), "can't be read"),
     'cut.eval': (zipped('samples/1.json')[:40], 'archive'),
     'binary.csv': (bytes(range(256)), 'no text'),
