@@ -249,7 +249,7 @@ def test_a_store_is_opened_again_and_by_force(tmp_path):
 READ = {'annotate': ['data'],
         'build': ['folder', 'metadata'], 'build-answers': ['pairs'], 'build-montagelie': ['texts'],
         'evaluate': ['path'], 'import': ['path'], 'narrative': ['texts'], 'sweep': ['grid', 'slurm'],
-        'trust': ['file']}
+        'trust': ['files']}
 WRITTEN = {'annotate': ['store', 'export'],
            'build': ['out'], 'build-answers': ['out'], 'build-montagelie': ['out'], 'evaluate': ['out'],
            'fetch': ['home'], 'gather': ['folder'], 'import': ['out', 'prompts'], 'narrative': ['store'],

@@ -209,7 +209,7 @@ def _fits(role, column):
     if some.map(lambda cell: isinstance(cell, (int, float, bool))).any(): return False
     if is_text(column, role): return True
     codes = role == 'source' and some.map(lambda cell: isinstance(cell, str)).all()
-    if codes and some.astype(str).str.len().max() <= 40 and some.nunique() <= 5: return False
+    if codes and not some.str.contains(r'\s').any() and some.nunique() <= 5: return False
     return not is_score(column, role)
 
 def find_others(
@@ -644,7 +644,8 @@ def find_clusters(
         if cells.dtype == object: cells = cells.map(str, na_action='ignore')
         counts = cells.value_counts()
         n, rows = len(counts), int(counts.sum())
-        if n < 2 or n > .9*rows or n <= _FEW and (not named or core[-1] in STRATUM_WORDS): continue
+        is_code = core[-1] in STRATUM_WORDS and not frame.is_text(name)
+        if n < 2 or n > .9*rows or n <= _FEW and (not named or is_code): continue
         evenly = n <= rows/2 and counts.std() <= .5*counts.mean() and counts.mean() <= 50 and n > _FEW
         whole = named and (not set(core) & STRATUM_WORDS or frame.is_text(name))
         if whole or evenly: found[name] = n
@@ -837,7 +838,7 @@ def _with_the_rest(frame, flags, roles):
         beside = tuple(named) if flags.cost is not None else rating_costs([c for c in frame.columns if c not in used])
         if named: columns.append(ColumnRole(' + '.join(beside), 'cost', 'given', '--cost'))
         roles = replace(roles, beside=beside)
-    else:
+    if not roles.beside:
         found = find_costs([c for c in frame.columns if c not in used], roles.judges) if flags.cost is None else None
         costs = found.costs if found else given_costs(flags.cost, frame.columns, roles.judges) if flags.cost else {}
         why = 'by its name' if found else 'given'

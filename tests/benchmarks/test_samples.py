@@ -196,7 +196,7 @@ def test_files(tmp_path, ending):
     with pytest.raises(BadInput, match='number of groups'): load(path, n=0)
 
 @pytest.mark.parametrize('name, content, says',
-                         [('a.txt', 'x', '.jsonl, .csv, .parquet'), ('a.jsonl', '{"id": 1', 'is no JSON'),
+                         [('a.txt', 'x', '.jsonl, .json, .csv, .parquet'), ('a.jsonl', '{"id": 1', 'is no JSON'),
                           ('a.jsonl', '[1]', 'JSON object'), ('a.jsonl', '', 'no examples'),
 ('a.jsonl', '{"id": "a", "text": "x"}', "'text'"), ('a.jsonl', '{"id": "a"}', "target"),
                           ('a.csv', 'id,text\n1,x\n', "'target'"), ('a.csv', 'id,target\n', 'no examples'),

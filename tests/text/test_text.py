@@ -160,7 +160,7 @@ def test_records_survive_frames_and_json():
 
 def test_write_atomic_leaves_nothing_behind(tmp_path, monkeypatch):
     write_atomic(tmp_path/'new'/'f', b'old')
-    def broken(*_): raise OSError('disk full')
+    def broken(*_, **__): raise OSError('disk full')
     monkeypatch.setattr(os, 'replace', broken)
     with pytest.raises(OSError): write_atomic(tmp_path/'new'/'f', b'new')
     assert [(p.name, p.read_bytes()) for p in (tmp_path/'new').iterdir()] == [('f', b'old')]
