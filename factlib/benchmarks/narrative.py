@@ -439,7 +439,8 @@ def relations_of(
             found.append(text[at:ends[-1].start()])
             at = ends[-1].end()
         else:
-            part = _TO_COMMA.match(text, at)
+            part = _TO_COMMA.match(text, at) # matches anything
+            assert part is not None
             found.append(part[1])
             at = part.end()
     names = [name.strip() for name in found if name.strip()]

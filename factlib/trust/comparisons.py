@@ -41,7 +41,7 @@ def verdict_columns(
     about = (first, second) if first else roles.texts or ('', '')
     names, found = [*roles.humans, *roles.judges], {}
     called = bool(first or roles.texts) or names_winner(names)
-    for name in names: found[name] = verdict_column(frame[name], *sides, *about, name, called)
+    for name in names: found[name] = verdict_column(frame[name], sides[0], sides[1], about[0], about[1], name, called)
     people = [found[name] for name in roles.humans]
     if any(column.verdicts is None for column in people): return None
     numbers_alone = all(column.by <= {'number'} for column in found.values())
@@ -102,8 +102,8 @@ def comparisons(
     order = about['position'] if 'position' in about else None
     ids = about['item'] if 'item' in roles.others else pd.Series('', about.index) if sides else about['item']
     constant = pd.Series('', about.index)
-    orders = None if sides is None and order is None else match_orders(ids, *(about[s] if sides else constant
-                                                                              for s in sides or ('', '')), order)
+    one, other = (about[sides[0]], about[sides[1]]) if sides else (constant, constant)
+    orders = None if sides is None and order is None else match_orders(ids, one, other, order)
     if orders is not None:
         both = {n: orders.together(v) for n, v in judges.items()}
         judges = {n: pair[0] for n, pair in both.items()}

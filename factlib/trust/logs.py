@@ -210,8 +210,8 @@ def judgement_rows(
     metas = metas.reset_index(drop=True)
     people = metas.map(lambda m: m.get('raters') if isinstance(m, dict) and isinstance(m.get('raters'), dict) else None)
     if people.notna().any():
-        names = {str(name) for p in people if p for name in p}
-        need_cells(len(names)*len(rows), repr(str(path)) if path else 'The frame')
+        raters_named = {str(name) for p in people if p for name in p}
+        need_cells(len(raters_named)*len(rows), repr(str(path)) if path else 'The frame')
         raters = pd.DataFrame([p or {} for p in people]).add_prefix('raters.')
         rows, known = pd.concat([rows, raters], axis=1), list(raters)
         said.append("Each person is a column; the truth, which is made of what they said, is left out.")

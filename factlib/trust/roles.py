@@ -687,7 +687,8 @@ def find_sides(
     "Find two columns that name the systems that are compared, and two that hold their texts."
     words = {name: tuple(name_tokens(re.sub(r'(?<=[a-z])(?=[A-Z12]\b|[AB]$|[12]$)', '_',
                                             str(name)))) for name in frame.first_columns if name not in taken}
-    systems, texts = (), ()
+    systems: tuple = ()
+    texts: tuple = ()
     for first, own in words.items():
         for one, other in _SIDES:
             if one not in own: continue
@@ -698,9 +699,8 @@ def find_sides(
             if any(c.empty or not c.map(lambda x: isinstance(x, str)).all() for c in cells): continue
             if all(frame.is_text(c) for c in (first, twin)): texts = texts or (first, twin)
             elif not any(names_of(c) in ('human', 'either') for c in (first, twin)) or set(own) & MODEL_WORDS == set():
-                if not any(frame.is_score(c) and has_order(frame[c]) for c in (first,
-                                                                               twin)): systems = systems or (first,
-                                                                                                             twin)
+                scores = any(frame.is_score(c) and has_order(frame[c]) for c in (first, twin))
+                if not scores: systems = systems or (first, twin)
     return systems, texts
 
 # %% ../../nbs/trust/roles.ipynb #score_roles-read
@@ -726,8 +726,8 @@ def read_roles(
     roles = _with_the_rest(frame, flags, roles)
     if not all(given.values()):
         names = () if roles.rater else roles.judges
-        told = {c.column for c in roles.columns}
-        notes = say_left(frame, names, {*_used(roles), *told, *roles.pair, *roles.texts, *roles.strata})
+        known_columns = {c.column for c in roles.columns}
+        notes = say_left(frame, names, {*_used(roles), *known_columns, *roles.pair, *roles.texts, *roles.strata})
         roles = replace(roles, notes=(*roles.notes, *notes))
     return roles
 
@@ -735,8 +735,8 @@ def _used(roles):
     "Columns that have a role."
     of_scores = {roles.rater, *roles.scores.values()} if roles.rater else set()
     costs = {c for own in roles.costs.values() if isinstance(own, tuple) for c in own}
-    others = {c for own in roles.others.values() for c in own}
-    return {*roles.judges, *roles.humans, *of_scores, *roles.beside, *costs, *others}
+    named = {c for own in roles.others.values() for c in own}
+    return {*roles.judges, *roles.humans, *of_scores, *roles.beside, *costs, *named}
 
 def _by_form(known, frame, judges, humans):
     "Judges and people that the form of the file tells, where the user names none."

@@ -18,13 +18,14 @@ def read_scale_flag(
 )->dict[str, tuple[float, float]]: # Column -> (lowest, highest) possible score; '' stands for all others
     "Read scales that a user gives. Raises BadInput for what is no scale, and for a column named twice."
     found: dict = {}
-    for part in (text or '').split(','):
+    whole = text or ''
+    for part in whole.split(','):
         if not part.strip(): continue
         name, _, ends = part.rpartition('=')
         limits = re.fullmatch(r'\s*([+-]?\d+(?:\.\d+)?)\s*(?:\.\.|…|–)\s*([+-]?\d+(?:\.\d+)?)\s*', ends)
-        if not limits and re.fullmatch(r'\s*[+-]?\d+(\.\d+)?\s*', part) and len((text or '').split(',')) == 2:
+        if not limits and re.fullmatch(r'\s*[+-]?\d+(\.\d+)?\s*', part) and len(whole.split(',')) == 2:
             raise BadInput(f"--scale {text!r}: write the two ends with two points between them, as --scale "
-                           f"{text.replace(',', '..')}.")
+                           f"{whole.replace(',', '..')}.")
         if not limits or float(limits[1]) >= float(limits[2]):
             raise BadInput(f"--scale takes a lowest and a highest score, as 0..100, or COLUMN=1..10, not "
                            f"{part.strip()!r}.")

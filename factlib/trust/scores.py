@@ -251,8 +251,8 @@ def apply_good(
     if lacking:
         raise BadInput(f'--good: people have no label {lacking[0]!r}; there are {some_names(scale.labels, 12)}.')
     if scale.kind == 'ordered':
-        codes = sorted(labels[w] for w in wanted)
-        if codes == list(range(codes[0], len(labels))): return columns, float(codes[0])
+        places = sorted(labels[w] for w in wanted)
+        if places == list(range(places[0], len(labels))): return columns, float(places[0])
     if scale.kind == 'binary' and wanted == {scale.labels[1].lower()}: return columns, None
     if len(wanted) == len(labels): raise BadInput(f'--good {good!r} names all labels: it must leave some texts bad.')
     names = ('other', ' or '.join(scale.labels[labels[w]] for w in sorted(wanted)))

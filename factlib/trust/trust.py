@@ -326,7 +326,7 @@ def trust(
     given = frame_or_path
     if isinstance(given, (list, tuple)): given = _joined_files(given, on, options)
     files = read_criteria(given, **options)
-    made = {}
+    made: dict = {}
     for name, file in files.items():
         if isinstance(file, ScoreFile): made[name] = decide_file(file, uses, needs, threshold, by)
         else:

@@ -80,7 +80,7 @@ def test_a_fault_that_lasts_is_a_typed_absence(fault, transport, tmp_path):
         thinks = fault == 'only reasoning' # what was learnt from one is sent for the others at once
         assert len(server.requests) == chat.stats.requests and chat.stats.absences == {absence: 10}
         # once the schema is told in words, in case the server ignores it; or in two forms, if it says nothing under one
-        words = (absence is Absence.malformed)*cost + 2*(fault == 'rejected') # or the refusal may be of a form of JSON
+        words = (absence is Absence.malformed)*cost + 10*(fault == 'rejected') # or the refusal may be of a form of JSON
         assert (30 < chat.stats.requests <= 20 + 10*cost if thinks
                 else 20 + 10*cost <= chat.stats.requests <= 20 + 10*cost + words)
         kept = len(chat.cache)
