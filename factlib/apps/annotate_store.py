@@ -301,7 +301,8 @@ class Store:
         try:
             if fresh: private_folder(self.path.parent)
             with self.file.writing(make=fresh) as db:
-                if not self.file.is_new: self.check(form, options, items, seed, plan) # another server may have made it
+                made_here = fresh and self.file.is_new
+                if not made_here: self.check(form, options, items, seed, plan) # another server may have made it
                 else:
                     about = dict(more or {}, form=form, options=options, seed=seed,
                                  data=digest(json.dumps(items, sort_keys=True)))

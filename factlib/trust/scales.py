@@ -62,7 +62,7 @@ def letter_grades(
     labels, # Labels of a column
 )->list[str]: # The labels, the worst first; empty if they are no grades
     "Order letter grades: A is the best, and A+ is better than A. Options of a question (two letters) are no grades."
-    plain = {label.strip().upper(): label for label in labels}
+    plain = {label.strip(): label for label in labels}
     if len({p[:1] for p in plain}) < 3 or not all(re.fullmatch(r'[A-F][+-]?', p) for p in plain): return []
     return [plain[p] for p in sorted(plain, key=lambda p: (-ord(p[0]), {'-': 0, '': 1, '+': 2}[p[1:]]))]
 

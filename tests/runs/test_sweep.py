@@ -205,10 +205,10 @@ def test_interrupted_it_goes_on_where_it_was(tmp_path, monkeypatch):
 def test_a_full_disk_in_mid_cell(tmp_path, monkeypatch):
     "The kernel meets ENOSPC where its results are written: that cell failed in one sentence."
     notebook(tmp_path/'own.ipynb', 'x:int = 1\nout:str = "out"',
-             'from factlib.report.results import Experiment\nimport errno, factlib.report.results as results, pandas '
-             'as pd\n'
-             'def full(path, content): raise OSError(errno.ENOSPC, "No space left on device", str(path))\n'
-             'if x == 1: results.write_atomic = full',
+             'from factlib.report.results import Experiment\nimport errno, pandas as pd\n'
+             'from factlib.core.files import OpenFolder\n'
+             'def full(self, path, *_, **__): raise OSError(errno.ENOSPC, "No space left on device", str(path))\n'
+             'if x == 1: OpenFolder.write = full',
              'run = Experiment("own", "t", "q", dict(out=out))\nrun.table(pd.DataFrame(dict(a=[x])), "a", "c", '
              '"i")\nrun.finish()')
     file, out = grid(tmp_path, dict(experiment=str(tmp_path/'own.ipynb'), grid=dict(x=[1]))), tmp_path/'out'
