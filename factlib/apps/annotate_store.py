@@ -62,7 +62,7 @@ def _files_of(path):
     return found
 
 def protect_store(
-    path:str|os.PathLike, # Of an existing SQLite file
+    path:str|os.PathLike, # Path of an existing SQLite file
 )->None:
     """Make a store, and what SQLite keeps beside it, readable for its owner alone; warn if it was not.
 

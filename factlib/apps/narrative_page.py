@@ -309,7 +309,7 @@ def graph_html(
     narrative:StoredText, # That it belongs to
     query:dict, # Of the page's address: about, ...
     form_key:str='', # For the forms in it
-    root:str='/', # Where the site begins
+    root:str='/', # Path at which the site begins
 ): # HTML, escaped
     "The drawing with what is listed below it: the part of the page that the threshold and the person change."
     from markupsafe import Markup

@@ -180,7 +180,7 @@ class Request(NamedTuple):
     form_key: str = ''  # For the forms on the page that is answered
     lists: dict = {}    # Of a form: name -> all texts of this name
     nonce: str = ''     # For the scripts on the page that is answered, if it may be framed
-    root: str = '/'     # Where the site begins; addresses on the page begin with it
+    root: str = '/'     # Path at which the site begins; addresses on the page begin with it
 
 class Response(NamedTuple):
     "What is sent back."
@@ -296,7 +296,7 @@ class Guests:
 
     def come(self,
         stream, # With a method `close`
-        address:str, # Of the other end, without its port
+        address:str, # Address of the other end, without its port
     )->None:
         "Take a connection in."
         self._strangers[stream], self._came[stream] = address, time.monotonic()
@@ -317,7 +317,7 @@ class Guests:
         if address is not None: (self._busy if busy else self._idle)[stream] = address
 
     def make_room(self,
-        address:str, # Of a newcomer
+        address:str, # Address of a newcomer
     )->bool: # Is there a place for it?
         "Close connections until there is a place."
         while (full := self.of(address) >= self.most_of_one) or len(self) >= self.most:

@@ -127,9 +127,9 @@ def _json_list_rows(path):
     raise BadInput(f'{str(path)!r} holds no list of objects: make each row an object, all in one list.')
 
 def holds_rows(
-    path:Path, # Of a .json file
+    path:Path, # Path of a .json file
 )->bool:
-    "Whether a .json file is a list of objects, which can be read as rows."
+    "Tell whether a .json file is a list of objects, which can be read as rows."
     try: return bool(_listed_objects(parse_json(Path(path).read_text(encoding='utf-8-sig'))))
     except (OSError, ValueError, RecursionError): return False
 

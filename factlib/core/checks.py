@@ -41,7 +41,7 @@ def check_optional_count(
 # %% ../../nbs/core/checks.ipynb #checks-key
 def check_key(
     text:str, # As the user gave it
-    what:str='The API key', # What the message calls it
+    what:str='The API key', # Name in the message
 )->str: # Without white space around it
     "Return a key as it is sent. Raise BadInput if it holds what no key can: the message never shows the key."
     key = text.strip()
@@ -56,8 +56,8 @@ def check_key(
 
 # %% ../../nbs/core/checks.ipynb #checks-nearest
 def nearest(
-    name, # What was given and is not there
-    known, # What there is
+    name, # Name that was given and is not there
+    known, # Names that there are
 )->str: # ' Did you mean 'score'?', to go behind a sentence; empty if nothing is near
     "Ask whether the known name that is most like a given one was meant."
     near = get_close_matches(str(name), list(map(str, known)), 1)

@@ -128,7 +128,7 @@ def read_error(
 
 @contextmanager
 def reading(
-    path:str|Path, # Of a file from outside
+    path:str|Path, # Path of a file from outside
 ):
     "Turn any error of the `with` block into a `BadInput` with the file's name and the reason; a `BadInput` stays."
     try: yield
@@ -138,7 +138,7 @@ def reading(
 
 # %% ../../nbs/core/files.ipynb #files-parquet
 MOST_TABLE = 2**31 # Bytes of a table in memory
-MOST_CELLS = 40_000_000 # Of a table, the values inside lists among them
+MOST_CELLS = 40_000_000 # Largest number of a table, the values inside lists among them
 
 def _whole_size(column):
     "Bytes of a column of Arrow's when every cell stands for itself; of texts those of their characters."
@@ -256,14 +256,14 @@ def _utf8(content, nul=False):
     return text
 
 def decoded(
-    content:bytes, # Of a file
+    content:bytes, # Content of a file
 )->str: # With `\r\n` as `\n`, as a checkout under Windows may have it
     "The text in UTF-8. Other encodings and binary data are a `ValueError` that says so."
     return _utf8(content).replace('\r\n', '\n').replace('\r', '\n')
 
 # %% ../../nbs/core/files.ipynb #files-read-utf8
 def read_utf8(
-    path:str|Path, # Of a file that the user names
+    path:str|Path, # Path of a file that the user names
     most:int=MOST_TABLE, # Bytes
     nul:bool=False, # May it hold NUL characters? Then a reader of rows refuses those that have some
 )->str: # Its line ends as they are
@@ -379,9 +379,9 @@ def need_json_size(
         raise ValueError(f'it holds more than the {MOST_TABLE/1e9:,.1f} GB of objects that are read at once: split it')
 
 def parse_json(
-    text:str, # Of a file, or of a line
+    text:str, # Text of a file, or of a line
     **options, # As `json.loads` takes them
-): # What it holds
+): # Its content
     """What a JSON text holds. A key that is twice in one object is a ValueError that names it, as all that is no JSON,
     a number beyond all floats, and what is nested too deeply or too large."""
     need_json_size(text)
@@ -395,7 +395,7 @@ def parse_json(
 
 # %% ../../nbs/core/files.ipynb #files-lines
 def numbered_lines(
-    text:str, # Of a .jsonl file
+    text:str, # Text of a .jsonl file
 )->list[tuple[int, str]]: # In order; the number in the file, from 1, and the line
     """The lines that hold something. Only a line feed ends a line; a carriage return before it is dropped.
     Raise BadInput if there are more than fit into memory."""
@@ -404,7 +404,7 @@ def numbered_lines(
     return [(n, line.removesuffix('\r')) for n, line in enumerate(text.split('\n'), 1) if line.strip()]
 
 def json_lines(
-    text:str, # Of a .jsonl file
+    text:str, # Text of a .jsonl file
 )->list[str]: # In order
     "The same lines without their numbers."
     return [line for _, line in numbered_lines(text)]
@@ -436,7 +436,7 @@ def whole_values(
     return [whole_values(own) for own in value] if isinstance(value, list) else value
 
 def json_text(
-    value, # What JSON can hold
+    value, # A value that JSON can hold
     **options, # As `json.dumps` takes them
 )->str:
     """Return a value as JSON for files and terminals: readable letters of all scripts, control characters and direction
@@ -475,7 +475,7 @@ _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, 'EDQUOT', errno.ENOSPC))
 
 @contextmanager
 def naming(
-    path:str|Path, # Of what is written
+    path:str|Path, # Path of what is written
 ):
     "Within it the OSError of a full disk names this file, which the system doesn't when it is open already."
     try: yield
@@ -554,7 +554,7 @@ PATIENCE = 60. # Seconds to wait for another process's lock on a folder
 class OpenFolder:
     "A folder held open. What is done in it stays in it, whatever becomes of its name, and goes through no link."
     def __init__(self,
-        path:str|os.PathLike, # Of a folder that is there
+        path:str|os.PathLike, # Path of a folder that is there
         links:bool=False, # May this be a link to one? False: then it is a `BadInput`
         **above, # `dir_fd`: from where the path is opened
     ):
@@ -595,7 +595,7 @@ class OpenFolder:
 
     @contextmanager
     def at(self,
-        path:str, # Of a file or folder in it
+        path:str, # Path of a file or folder in it
         make:bool=False, # Are folders on the way made if needed? Who may look into this one may look into those
     ): # Gives `dir_fd` as an option, and the name that goes with it
         "The folder in which a path lies, for functions of `os`."
@@ -616,7 +616,7 @@ class OpenFolder:
             if handle not in (None, self.handle): os.close(handle)
 
     def open(self,
-        name:str, # Of a folder in it
+        name:str, # Name of a folder in it
     )->'OpenFolder':
         "A folder in this one, which is no link."
         if self.handle is None: return OpenFolder(self.path/name)
@@ -625,7 +625,7 @@ class OpenFolder:
     def write(self,
         path:str, # In it; folders are made if needed
         content:str|bytes, # Text is written as UTF-8
-        mode:int=0o666, # Of the new file, less what the process leaves out
+        mode:int=0o666, # Mode of the new file, less what the process leaves out
         durable:bool=False, # Is its content to be on the disk before it has its name?
     )->None:
         "Write a whole file or none."
@@ -646,7 +646,7 @@ class OpenFolder:
 
     def take(self,
         other:'OpenFolder', # On the same disk; may be this one
-        path:str, # Of a file or folder in it
+        path:str, # Path of a file or folder in it
         to:str='', # Path here; empty: the same
     )->None:
         "Move something here. A file that it takes the place of gives it its mode."
@@ -657,7 +657,7 @@ class OpenFolder:
             os.replace(name, new, **_between(there, here))
 
     def remove(self,
-        path:str, # Of a file in it; need not be there
+        path:str, # Path of a file in it; need not be there
     )->None:
         "Remove a file, and the folders on the way that are empty then. What can't be removed stays."
         for n, path in enumerate([path, *map(str, PurePath(path).parents)][:-1]):
@@ -665,7 +665,7 @@ class OpenFolder:
                 (os.rmdir if n else os.unlink)(name, **here)
 
     def remove_folder(self,
-        name:str, # Of a folder in it
+        name:str, # Name of a folder in it
     )->None:
         "Remove a folder with what is in it, as far as it can be."
         with self.at(name) as (here, name): shutil.rmtree(name, ignore_errors=True, **here)

@@ -25,7 +25,7 @@ def _first_bytes(file):
     with open(file, 'rb') as f: return f.read(4)
 
 def foreign_beside(
-    path:Path, # Of a database that is going to be opened; need not be there
+    path:Path, # Path of a database that is going to be opened; need not be there
 )->Path|None:
     "A file that SQLite would write to although it didn't make it."
     if os.path.exists(path): return None
@@ -169,7 +169,7 @@ def _make(folder, private=True):
     raise BadInput(f'Somebody else has just put another folder in the place of {str(folder)!r}: name another place.')
 
 # %% ../../nbs/core/folders.ipynb #folders-exchange
-_WHOLE = ('manifest.json', 'result.json') # What says that a benchmark, or a result, is whole
+_WHOLE = ('manifest.json', 'result.json') # Files that show that a benchmark, or a result, is whole
 
 def _move_in(part, folder, stale):
     "Move the files of a folder into another one, and remove what is stale there and not among them."

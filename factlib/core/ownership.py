@@ -57,7 +57,7 @@ def _listed(said):
     return said if isinstance(said, list) else []
 
 def _is_inside(path):
-    "Whether a path can be that of a file in a folder. Somebody may have sent the folder."
+    "Tell whether a path can be that of a file in a folder. Somebody may have sent the folder."
     try: os.fsencode(path)
     except UnicodeEncodeError: return False
     return bool(path) and not os.path.isabs(path) and '..' not in Path(path).parts and '\0' not in path

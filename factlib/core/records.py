@@ -163,8 +163,8 @@ class Usage(PlainRecord):
     seconds: float = 0.0        # Wall time
     uncounted: int = 0          # Calls of which the server said no tokens: they are missing above
     profile: dict = field(default_factory=dict) # What was sent otherwise than asked (`llm.profile`); empty: nothing
-    prompt_bytes: int = 0       # Of the prompts that were sent whole, as UTF-8
-    unread_bytes: int = 0       # Of these, those that the server left out, at least (`llm.reading`); 0: none is known
+    prompt_bytes: int = 0       # Bytes of the prompts that were sent whole, as UTF-8
+    unread_bytes: int = 0       # Bytes that the server left out, at least (`llm.reading`); 0: none is known
 
     def __add__(self, other:'Usage')->'Usage':
         counts = [f.name for f in dataclasses.fields(self) if f.name != 'profile']

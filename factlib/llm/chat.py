@@ -255,7 +255,7 @@ def _holds_key(query):
                for name, value in pairs for text in (name, value))
 
 def web_address(
-    base_url:str|None=None, # Of an endpoint; None or empty: OPENAI_BASE_URL, then OpenAI's
+    base_url:str|None=None, # Address of an endpoint; None or empty: OPENAI_BASE_URL, then OpenAI's
 )->str: # Without a slash at its end; a query stays
     "Return the address to ask. Raise BadInput if it is none or holds a secret."
     url = base_url or os.environ.get('OPENAI_BASE_URL') or 'https://api.openai.com/v1'

@@ -109,7 +109,7 @@ def _count(of, *names):
 
 def used_tokens(
     usage, # The part of an answer that says it: a dict, or an object of OpenAI's client; may be anything else
-)->tuple: # Of the prompt and of the reply; None for what isn't said
+)->tuple: # Counts of the prompt and of the reply; None for what isn't said
     "Return the tokens that an answer took, thoughts included."
     prompt, total = _count(usage, 'prompt_tokens'), _count(usage, 'total_tokens')
     if prompt is None: # Anthropic's name, which leaves out what a cache has read or written

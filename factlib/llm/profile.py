@@ -374,7 +374,7 @@ class Negotiation:
     async def try_lesson(self,
         drawn:Lesson, # From what came back
         complaint, # What came back, in words that can be compared; None: a reply without the JSON
-        body:dict, # What was sent
+        body:dict, # Body of the request that was sent
     )->bool: # False: that changes nothing, or too much was tried
         "Change what is sent, for a trial."
         learner = self.learner
@@ -427,7 +427,7 @@ class Negotiation:
         return _IGNORED
 
     def empty_form(self,
-        body:dict, # What was sent
+        body:dict, # Body of the request that was sent
         answer:dict, # What came
         fitted:bool, # Does it hold JSON that fits the schema?
     )->Lesson|None: # None: the form isn't in doubt
@@ -442,7 +442,7 @@ class Negotiation:
         return _EMPTY['words' if form == 'json_object' else 'object']
 
     def refused_form(self,
-        body:dict, # What was sent
+        body:dict, # Body of the request that was sent
         failed:Failure, # What came back, which names nothing that could be changed
     )->Lesson|None: # None: the form isn't in doubt
         "The lesson that a bare refusal suggests (\"Request contains an invalid argument.\"), once a chat."
@@ -454,7 +454,7 @@ class Negotiation:
 
     def raise_room(self,
         profile:Profile, # By which the request was sent
-        body:dict, # What was sent
+        body:dict, # Body of the request that was sent
         answer:dict, # What came
     )->bool: # Is it to be sent again, with more?
         "A model that thinks needs more room: all requests have it from now on."

@@ -24,12 +24,12 @@ _ENDS = [int(256*1.25**k) for k in range(60)] # characters of the beginnings tha
 @dataclass(frozen=True)
 class Reading:
     "A prompt, and how many tokens of it the server says it read."
-    key: str       # Of the request
+    key: str       # Key of the request
     tokens: int    # As the server counts them
     limit: int     # Tokens of the reply that was asked for; 0: no limit
     size: int      # Bytes of the prompt
     letters: int   # Characters; white space and runs of one character count little
-    fresh: int     # Of these, those behind the longest beginning that an earlier prompt had
+    fresh: int     # Letters of these, those behind the longest beginning that an earlier prompt had
     script: tuple  # Shares of the kinds of characters
     apart: bool=False # Does the server say that it had a part in store? Then nobody knows what it counts
 
@@ -70,7 +70,7 @@ class Cut(NamedTuple):
     "A prompt that the server cut."
     tokens: int        # That it read
     size: int          # Bytes of the prompt
-    share: float|None  # Of the prompt that it read, at most; None: not known
+    share: float|None  # Share of the prompt that it read, at most; None: not known
     context: int       # Tokens that it reads at most, as far as is known
 
     @property
@@ -130,7 +130,7 @@ def _too_few(r, usual):
     return share < .7 and few or share < .55 and len(usual) > 1 or share < .62 and len(usual) > 3
 
 def cut_prompts(
-    readings:list, # Of `Reading`, of one model at one endpoint
+    readings:list, # Readings of `Reading`, of one model at one endpoint
     known:int|None=None, # Tokens that it reads at most, if that is known beforehand
 )->tuple[dict, dict]: # Key -> `Cut`; limit of the reply -> tokens that are read at most
     "Which prompts the server cut."
@@ -190,7 +190,7 @@ def _described(readings, cut, caps):
 
 # %% ../../nbs/llm/reading.ipynb #reading-readings
 class Readings:
-    "What a server says it read of a chat's prompts."
+    "Prompt tokens that a server reports, by request."
     def __init__(self,
         known:int|None=None, # Tokens that the server reads at most, if that is known beforehand
     ):
@@ -208,7 +208,7 @@ class Readings:
         return max((cut.context for cut in self.cuts.values()), default=None)
 
     def add(self,
-        key:str, # Of the request
+        key:str, # Key of the request
         text:str, # The prompt
         tokens:int, # That the server says it read; 0: it doesn't say
         limit:int=0, # Tokens of the reply that was asked for
@@ -231,7 +231,7 @@ class Readings:
         return self.cuts.get(key)
 
     def was_cut(self,
-        key:str, # Of the request
+        key:str, # Key of the request
         tokens:int, # That the server read of it
     )->None:
         "Take down that a prompt was cut in an earlier run. It is cut still if the server reads no more of it now."
@@ -276,7 +276,7 @@ _FOR: ContextVar = ContextVar('for', default=None)
 class Call(NamedTuple):
     "A request that was made in a `noted_calls` block."
     chat: object       # Has a method `cut`
-    key: str           # Of the request
+    key: str           # Key of the request
     example: str|None  # For whose sake; None: not said, as where one example is judged
 
 @contextmanager
@@ -298,7 +298,7 @@ def calls_for(
 
 def note_call(
     chat, # Has a method `cut`
-    key:str, # Of the request
+    key:str, # Key of the request
 )->None:
     "Note a call, if anybody wants to know."
     if (calls := _CALLS.get()) is not None: calls.append(Call(chat, key, _FOR.get()))

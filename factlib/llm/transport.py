@@ -179,7 +179,7 @@ def _trust(file, folder):
     return context
 
 def route(
-    base_url:str, # Of an endpoint
+    base_url:str, # Address of an endpoint
 )->tuple: # Its proxy, and an SSL context; None for what isn't needed
     "Return how to connect to an endpoint. Raise BadInput if the environment names something that can't be used."
     proxy = _proxy(base_url)
@@ -256,7 +256,7 @@ def _in_one(raw):
     return first | dict(object='chat.completion', choices=[choice], usage=usage)
 
 def parsed_body(
-    raw:bytes, # Of an answer
+    raw:bytes, # Bytes of an answer
 ): # Parsed JSON, or a text
     "Return the JSON of a body, or that which its stream of events makes up; its text if it is neither."
     try: return json.loads(raw)

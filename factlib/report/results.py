@@ -66,7 +66,7 @@ def write_result(
     if own_mark(folder): set_mark(folder)
 
 def write_page(
-    folder:OpenFolder, # Of a result
+    folder:OpenFolder, # Folder of a result
     result:dict, # As for `result_page`
     page:str='', # HTML of another kind of page; empty: `result_page`
 )->dict: # The result with its page among its files
@@ -547,7 +547,7 @@ class Experiment:
         self.display.tell(finding)
 
     def fail(self,
-        name:str, # Of an evaluator, or of a statistic, a table or a figure
+        name:str, # Name of an evaluator, or of a statistic, a table or a figure
         why:str, # One sentence, which says what failed
     )->None:
         "Note that something failed while the rest went on; the page begins with it, the command ends with an error."

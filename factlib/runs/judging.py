@@ -64,7 +64,7 @@ def asked_model(
     return model if any(getattr(part, 'chat', None) is not None for part in parts) else ''
 
 def _without_model(name):
-    "Whether no form of an evaluator asks a model; `name` may have that of an `Entailment` behind a comma."
+    "Tell whether no form of an evaluator asks a model; `name` may have that of an `Entailment` behind a comma."
     known = name.partition(', ')[0]
     return known in EVALUATORS and not asks(known)
 
@@ -158,7 +158,7 @@ def _memo_options(parameters, names):
 
 # %% ../../nbs/runs/judging.ipynb #judges-memo
 def check_some_ask(
-    names:str|list, # Of evaluators, see `names_in`
+    names:str|list, # Names of evaluators, see `names_in`
 )->None:
     "Raise BadInput unless at least one of these evaluators can ask a model."
     listed = names_in(names)
@@ -551,8 +551,8 @@ def given_judgements(
 
 # %% ../../nbs/runs/judging.ipynb #judges-failing
 def failure_line(
-    name:str, # Of an evaluator, as in tables
-    error:Exception, # What it raised
+    name:str, # Name of an evaluator, as in tables
+    error:Exception, # Error that it raised
     asked:int, # Texts that it was to judge
 )->str: # One sentence, or two
     "Say that an evaluator failed, where and why."
@@ -718,8 +718,8 @@ def evaluate_by(
     run, # A `report.results.Experiment`
     model:str, # The one that those ask which can ask one
     concurrency:int=16, # Requests under way at a time
-    part:str='main', # What they are judged for
-)->list: # Of `Asked`
+    part:str='main', # Metric that they are judged for
+)->list: # A list of `Asked`
     """Evaluate by judges of which some ask a model and others may not: only the former bear its name. A judge without a
     model that the run has already is left out, since it would say the same."""
     asked = []
@@ -731,14 +731,14 @@ def evaluate_by(
     return asked
 
 def evaluate_models(
-    names:str|list, # Of evaluators that ask a model; others are judged as well, without its name
+    names:str|list, # Names of evaluators that ask a model; others are judged as well, without its name
     benchmarks:dict, # Name -> `Example`s, or their `Benchmark`
     run, # A `report.results.Experiment`
     concurrency:int=16, # Requests under way at a time
     more:tuple=(), # Of `AskedFor`
     also:Callable|None=None, # Called with the chat before it is closed, to ask for more: see `evaluate_components`
     **options, # For `judges_for`
-)->list: # Of `Asked`
+)->list: # A list of `Asked`
     """Let evaluators ask the model of the experiment's parameters; without one say how it is named. An experiment that
     shows given judgements takes those of all models that were asked there."""
     if run.given:

@@ -61,7 +61,7 @@ def correlation(
     x, # Array, NaN for missing
     y, # As long
     groups, # Codes of the rows
-    null:float=0., # What p tests
+    null:float=0., # Value under the null hypothesis
 )->Result:
     "A correlation of two columns with its interval over groups, as `validity.association` has it, at any size."
     estimate, without = _parts(kind)
@@ -95,7 +95,7 @@ def label_kappa(
     within=None, # As long: values of a stratum, in which chance is reckoned; None: over all rows
     *,
     ordered:bool=False, # Do weights of the squared distance count? False: any other label is as wrong
-    null:float=0., # What p tests
+    null:float=0., # Value under the null hypothesis
 )->Result:
     "Return Cohen's kappa with its interval over groups."
     values = np.zeros(len(x)) if within is None else np.unique(within.astype(str), return_inverse=True)[1].astype(float)
@@ -201,7 +201,7 @@ def filter_auc(
     scores, # Array, NaN for missing
     good, # As long: 1 for a good text, 0 for a bad one, NaN for neither
     groups, # Codes of the rows
-    null:float=.5, # What p tests
+    null:float=.5, # Value under the null hypothesis
 )->Result:
     "How often a good text scores above a bad one, ties half, with its interval over groups."
     without = lambda columns, groups: aucs_without(columns[0], columns[1], groups, groups.max() + 1)

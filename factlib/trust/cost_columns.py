@@ -70,7 +70,7 @@ def _one_cost(names):
     return ()
 
 def rating_costs(
-    columns, # Of a table with a row a rating, without those that are something else
+    columns, # Columns of a table with a row a rating, without those that are something else
 )->tuple: # Those that add up to what a rating cost; () if none do
     "The cost of each rating, by names that speak of nothing else."
     return _one_cost([name for name in columns

@@ -32,7 +32,7 @@ _PORTS = {f'{port}{n}' for port in ('com', 'lpt') for n in range(10)} # names th
 _TAKEN = {'tables', 'figures', 'con', 'prn', 'aux', 'nul'} | _PORTS
 
 def folder_names(
-    names, # Of criteria
+    names, # Names of criteria
 )->dict[str, str]: # Name -> folder
     "Return a folder name for each criterion: letters, digits, - and _ only, none twice, also where capitals are one."
     found: dict[str, str] = {}
@@ -89,7 +89,7 @@ def _shared_lines(parts):
 @dataclass(frozen=True)
 class CriteriaTrust:
     "What may be said of the judges of a rubric, criterion by criterion."
-    name: str # Of the file
+    name: str # Name of the file
     trusts: dict[str, Trust] # Criterion -> its `Trust`, decisions corrected over all
     decisions: DataFrame # One row a criterion, judge and use: `CRITERIA` and made
     claims: int # How many were corrected together
@@ -180,7 +180,7 @@ class CriteriaTrust:
         "Return why the gate is open or shut, with the labels that are still needed."
         return gate_words(gate_rows(self, uses))
 
-    def to_dict(self)->dict: # What JSON can hold
+    def to_dict(self)->dict: # Values that JSON can hold
         "Decisions with their criteria, habits found and sentences."
         plain = lambda rows: [{k: None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
                               for row in rows.to_dict('records')]
@@ -200,7 +200,7 @@ class CriteriaTrust:
         return criteria_html(self, linked)
 
     def html(self,
-        path:str|Path, # Of a page; somebody else's is not replaced
+        path:str|Path, # Path of a page; somebody else's is not replaced
     )->Path: # The path
         "Write the page."
         check_ours([Path(path)])
@@ -232,7 +232,7 @@ class CriteriaTrust:
 
 def join_criteria(
     trusts:dict, # Criterion -> its `Trust`, at least one
-    name:str='', # Of the file; empty: that of the first one
+    name:str='', # Name of the file; empty: that of the first one
 )->CriteriaTrust:
     "Return the decisions of several criteria as one, corrected together. Raises BadInput without any."
     if not trusts: raise BadInput('There is no criterion to decide on.')

@@ -67,7 +67,7 @@ def split_people(
 
 def bias_slope(
     judge, # Scores, NaN for missing
-    people, # Of the same rows
+    people, # Verdicts of the same rows
     x, # What it may favour
     groups, # Codes of the rows
     halves=None, # From `split_people`; None: there is one person
@@ -92,7 +92,7 @@ class _Habit:
     name: str
     found: str = '' # The sentence if it has the habit
     absent: str = '' # The sentence if none is shown
-    needs: str = '' # What the test needs and the file hasn't; empty: it was tested
+    needs: str = '' # Requirement of the test that the file lacks; empty: it was tested
     result: Result|None = None
     p: float|None = None # In the direction of the habit; None: it is no test of significance
     rule: bool = True # Is it large enough to be a habit?
@@ -126,7 +126,7 @@ def _favoured(name, r, direction, unit):
     return _Habit(name, f'{at}.', f'{at}, which is not shown to be a favour.', result=r, p=r.p)
 
 def _judged(matrix, judge, x):
-    "Whether a judge of the matrix favours something."
+    "Tell whether a judge of the matrix favours something."
     if matrix.mixed or not matrix.is_ordered(judge): return Result(None, note=_UNORDERED)
     halves = split_people(matrix.humans.values()) if len(matrix.humans) > 1 else None
     return bias_slope(matrix.judges[judge], matrix.people, x, matrix.groups, halves)
@@ -217,7 +217,7 @@ def _constant(matrix, judge):
                  f'of texts.', result=r, rule=rule)
 
 def _varies(matrix, judge):
-    "Whether a judge is no constant one, so that more can be asked of its scale."
+    "Tell whether a judge is no constant one, so that more can be asked of its scale."
     return not _constant(matrix, judge).rule and not is_constant(matrix.judges[judge][~np.isnan(matrix.judges[judge])])
 
 def _ceiling(matrix, judge):
@@ -306,7 +306,7 @@ def _blind(matrix, judge):
 
 # %% ../../nbs/trust/habits.ipynb #trusthabits-repeats
 def repeated_rows(
-    matrix:ScoreMatrix, # Of a file
+    matrix:ScoreMatrix, # Scores of a file
 )->np.ndarray: # Codes, the same for rows of the same thing
     "Which rows are of the same item: its name, system, text, source and place are the same."
     import pandas as pd
@@ -354,7 +354,7 @@ HABITS = ('judge', 'habit', 'estimate', 'low', 'high', 'p', 'q', 'said')
 
 def habits_table(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
-    level:float=.05, # Of the false discoveries of each judge
+    level:float=.05, # Level of the false discoveries of each judge
 )->DataFrame: # One row a judge and habit
     """What each judge does besides judging.
 

@@ -44,7 +44,7 @@ def _member(path, archive, about):
     return decoded(content)
 
 def eval_samples(
-    path:Path, # Of a zip file
+    path:Path, # Path of a zip file
 )->Iterator: # Objects from JSON, in the order of their names, each read when it is asked for
     "The samples of an Inspect log (`.eval`). Another archive, or one too large, is a `BadInput` that says what it is."
     try: archive = zipfile.ZipFile(path)
@@ -155,7 +155,7 @@ def _count_cells(value):
     return n
 
 def inspect_rows(
-    samples:Iterable, # Of a log
+    samples:Iterable, # Samples of a log
 )->tuple: # (rows, what the file is, role -> column)
     "The rows of a log of Inspect's. What else its samples hold is let go, one sample after the other."
     rows, cells = [], 0
@@ -186,7 +186,7 @@ def _texts_beside(frame, path, said):
 
 def judgement_rows(
     frame:DataFrame, # Of a `judgements.parquet`
-    path:Path|None=None, # Of the file; None: a frame
+    path:Path|None=None, # Path of the file; None: a frame
 )->tuple: # (frame, what the file is, role -> column, sentences)
     "Judgements as ratings. Several benchmarks are a `BadInput`: their truths mean different things."
     import pandas as pd
@@ -254,7 +254,7 @@ _JUDGEMENT = {'example_id', 'evaluator', 'value', 'absence'}
 
 def known_columns(
     frame:DataFrame, # Of a file
-    path:Path|None=None, # Of the file; None: a frame
+    path:Path|None=None, # Path of the file; None: a frame
 )->tuple|None: # (frame, what the file is, role -> column, sentences); None: nothing is known of its columns
     "What is known of a table by its columns."
     columns = set(frame.columns)

@@ -67,7 +67,7 @@ def halving_cut(
 LABELLED = ('binary', 'nominal', 'ordered', 'pair') # Kinds of scales with labels
 
 def score_words(
-    scale:Scale, # Of the score
+    scale:Scale, # Scale of the score
     value:float, # Its code, or a mean of codes; NaN for missing
 )->str: # A label, 'fair–good' between two, or a number; '' for missing
     "Return a score as the file writes it."
@@ -160,13 +160,13 @@ class ScoreMatrix:
         return ~np.isnan(np.array(list(self.humans.values()))).all(axis=0)
 
     def column(self,
-        name:str, # Of a judge, person or floor
+        name:str, # Name of a judge, person or floor
     )->np.ndarray:
         "The scores of anybody."
         return next(of[name] for of in (self.judges, self.floors, self.humans) if name in of)
 
     def own_scale(self,
-        name:str, # Of a judge or person
+        name:str, # Name of a judge or person
     )->Scale:
         "Return the scale that a column is on."
         return self.file.scales.get(name, self.file.scale)

@@ -25,7 +25,7 @@ def side_by_side(
     table:DataFrame, # judge, system, people and `value`, both with _low and _high
     value:str, # The judge's column
     judges:list, # In order
-    title:str, # Of the figure
+    title:str, # Title of the figure
     axis:str, # What is drawn, in words
     null:float, # Where a line is drawn
 ): # A `matplotlib.figure.Figure`
@@ -122,7 +122,7 @@ PAIR_METHODS = (
 
 def against_people(
     trust, # A `trust.pairs.ComparisonTrust`
-)->DataFrame: # Of the table of agreement, with the judge or baseline as its index
+)->DataFrame: # Part of the table of agreement, with the judge or baseline as its index
     "Return how far judges and baselines agree with people's verdict."
     table = trust.tables['agreement']
     whom = PEOPLE if PEOPLE in set(table.human) else next(iter(trust.matrix.humans))

@@ -42,7 +42,7 @@ from ..validity.strengths import bradley_terry
 # %% ../../nbs/trust/pairs.ipynb #trustpairs-matrix
 OUTCOMES = {1.: 'first', .5: 'tie', 0.: 'second'}
 MOST_FREQUENT, ALWAYS_FIRST, LONGER, SHORTER = 'most frequent verdict', 'always first', 'longer text', 'shorter text'
-MOST_VALUES = 20 # Of a column by which pairs are told apart
+MOST_VALUES = 20 # Largest number of a column by which pairs are told apart
 
 def majority(
     columns, # Arrays of verdicts, NaN for missing
@@ -63,7 +63,7 @@ class VerdictMatrix:
     clusters: np.ndarray # Codes of the groups
     groups: np.ndarray # Codes of the groups or, of more than `MOST_GROUPS`, of blocks of them
     first: np.ndarray # Number of the system that wrote the first text, a float; NaN where it is not known
-    second: np.ndarray # Of the second
+    second: np.ndarray # Name of the second
     system_names: tuple # In the order of their numbers
     baselines: dict[str, np.ndarray] # Name -> verdicts
     lengths: np.ndarray|None # log2 of the first text's length over the second's; None: there are no texts
@@ -137,7 +137,7 @@ VALUES = np.array([0., .5, 1.])
 
 def kappa_within(
     judge:np.ndarray, # Verdicts, NaN for missing
-    people:np.ndarray, # Of the same pairs
+    people:np.ndarray, # Verdicts of the same pairs
     codes:np.ndarray, # Which part each pair is in
     groups:np.ndarray, # Codes of the groups
 )->Result: # p of 0
@@ -157,7 +157,7 @@ def kappa_within(
 
 def untied_accuracy(
     judge:np.ndarray, # Verdicts
-    people:np.ndarray, # Of the same pairs
+    people:np.ndarray, # Verdicts of the same pairs
     groups:np.ndarray, # Codes of the groups
 )->Result:
     "Return the share of people's winners that the judge names, on pairs on which people see one."
@@ -310,7 +310,7 @@ MOST_STRENGTHS = 100 # Systems; strengths of more are too many to fit without ea
 
 def strengths_correlation(
     mine, # From `strengths_of`
-    theirs, # Of the same pairs
+    theirs, # Verdicts of the same pairs
 )->Result: # No estimate where fewer than three systems have both
     "Return Pearson's r of two raters' strengths of the systems, with its interval over groups."
     what = "Pearson's r of Bradley-Terry strengths"
@@ -329,7 +329,7 @@ def rank_decision(
     matrix:VerdictMatrix,
     judge:str, # Its name
     need:float, # Share of pairs of systems, 0 to 1
-    near:float=NEEDS['mean'], # Of two systems: how far the win rates may be apart
+    near:float=NEEDS['mean'], # Largest difference of two systems: how far the win rates may be apart
     strengths:dict|None=None, # From `strengths_by_judge`; None: they are not said
 )->Decision:
     "Decide whether a judge may rank systems."
@@ -463,7 +463,7 @@ LEAST_FAVOR = .05 # How much more often a text has to win
 def pair_favour(
     matrix:VerdictMatrix,
     verdicts:np.ndarray, # The judge's
-    x:np.ndarray, # What it may favour in the first text less that in the second
+    x:np.ndarray, # Feature of the first text less that of the second
 )->Result: # How much more often a text wins for one of x at the same verdict of people, and p of a favour
     "Test whether a judge favors something, each pair taken from both sides."
     both_sides = lambda v: np.concatenate([v, 1 - v])
@@ -483,7 +483,7 @@ class _Habit:
     "One habit of one judge, tested or not."
     name: str
     said: str = '' # The sentence, found or not
-    needs: str = '' # What the test needs and the file hasn't; empty: it was tested
+    needs: str = '' # Requirement of the test that the file lacks; empty: it was tested
     result: Result|None = None
     p: float|None = None
     rule: bool = True # Is it large enough to be a habit?
@@ -571,12 +571,12 @@ def _ties(matrix, judge):
     share = interval(np.mean, mine, groups=matrix.groups, limits=(0, 1))
     return _Habit('ties', text, result=share, p=r.p if beyond else 1. if r.p is not None else None, rule=beyond)
 
-FALSE_SHARE = .02 # Of the habits that are found
+FALSE_SHARE = .02 # Share of the habits that are found
 PAIR_HABITS = (_place, _consistency, _own_texts, _length, _ties)
 
 def pair_habits(
     matrix:VerdictMatrix,
-    level:float=FALSE_SHARE, # Of the false discoveries of each judge
+    level:float=FALSE_SHARE, # Level of the false discoveries of each judge
 )->DataFrame: # One row a judge and habit
     """Test what each judge does besides judging.
 
@@ -851,7 +851,7 @@ class ComparisonTrust:
         return comparison_page(self, pictures, linked, more)
 
     def html(self,
-        path:str|Path, # Of a page; somebody else's is not replaced
+        path:str|Path, # Path of a page; somebody else's is not replaced
     )->Path: # The path
         "Write the page."
         check_ours([Path(path)])
@@ -876,7 +876,7 @@ class ComparisonTrust:
         "Return a line for each decision."
         return [f'{d.judge}, {d.use}: {d.decision.upper()}. {d.why}' for d in self.decisions.itertuples()]
 
-    def to_dict(self)->dict: # What JSON can hold
+    def to_dict(self)->dict: # Values that JSON can hold
         "Return decisions, criteria, habits found and sentences."
         plain = lambda rows: [{k: None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
                               for row in rows.to_dict('records')]

@@ -27,7 +27,7 @@ from ..core.records import BadInput, DataFrame, Series
 _SAMPLE, _MOST_LABELS = 2000, 20
 
 def _are_numbers(column):
-    "Whether most cells that hold anything hold a number."
+    "Tell whether most cells that hold anything hold a number."
     some = column.dropna().iloc[:_SAMPLE].astype(str).str.strip()
     some = some[some != '']
     return len(some) > 0 and some.str.fullmatch(r'[+-]?\d+([.,]\d+)?').mean() >= .8
@@ -126,7 +126,7 @@ class Looked:
 # %% ../../nbs/trust/roles.ipynb #score_roles-roles
 @dataclass(frozen=True)
 class ColumnRole:
-    "What one column was taken for."
+    "Role of one column."
     column: str # Name of the column or rater
     role: str # judge, human, item, group, system, text, source, time, position, weight, cost, stratum, left out
     why: str # Such as 'its name and values', or 'given'
@@ -134,7 +134,7 @@ class ColumnRole:
 
 @dataclass(frozen=True)
 class Flags:
-    "What a user says about a file; None where nothing is said."
+    "Flags that a user gives; None where nothing is given."
     judge: object = None # Names of columns or raters
     human: object = None # Names; a minus before a name turns it round
     others: Mapping = field(default_factory=dict) # Role -> names; '': there is none
@@ -161,7 +161,7 @@ class Flags:
 class Roles:
     "What each column of a table is, and why."
     rater: str = '' # Column that names who rated; '': a row is an item
-    scores: Mapping = field(default_factory=dict) # Of ratings: criterion -> column; '' where there is one
+    scores: Mapping = field(default_factory=dict) # Columns of ratings: criterion -> column; '' where there is one
     judges: tuple = () # Names of columns or raters
     humans: tuple = ()
     others: Mapping = field(default_factory=dict) # item, group, system, text, source, time, position, weight -> columns
@@ -201,7 +201,7 @@ class NoScorers(BadInput):
 
 # %% ../../nbs/trust/roles.ipynb #score_roles-other
 def _fits(role, column):
-    "Whether values allow a role: a system has a name, a text is none of a few labels."
+    "Tell whether values allow a role: a system has a name, a text is none of a few labels."
     some = column.dropna().iloc[:_SAMPLE]
     if role == 'weight': return True # what is no weight is refused where weights are read
     if some.empty or role == 'system' and some.astype(str).nunique() < 2: return False
@@ -291,7 +291,7 @@ def _without_means(names):
     return (names, []) if len(means) == len(names) else ([n for n in names if n not in means], means)
 
 def _is_constant(column):
-    "Whether a column holds one value."
+    "Tell whether a column holds one value."
     known = column.dropna()
     return known.iloc[:_SAMPLE].map(str).nunique() <= 1 and known.map(str).nunique() <= 1
 
@@ -382,7 +382,7 @@ def find_scorers(
     return lists['judge'], lists['human'], columns
 
 def _never_varies(frame, name, found):
-    "Whether a column has one value while another of its kind has several: a setting, and no judge."
+    "Tell whether a column has one value while another of its kind has several: a setting, and no judge."
     return _is_constant(frame[name]) and any(not _is_constant(frame[c]) for own in found.values() for c in own
                                              if c != name) and bool(
         set(name_words(name)) - _FILLERS)
@@ -479,7 +479,7 @@ _SCORES = ('score', 'rating', 'value', 'verdict', 'decision', 'grade', 'judgemen
 _MEASURES = frozenset('method metric'.split())
 
 def _is_rater(column, name):
-    "Whether a column names raters: its name says so, and its values are names or numbers of people."
+    "Tell whether a column names raters: its name says so, and its values are names or numbers of people."
     words = name_words(name)
     is_id = len(words) > 1 and words[-1] in ('id', 'idx', 'index', 'name', 'number')
     if not words or words[-2 if is_id else -1] not in _RATERS: return False
@@ -490,7 +490,7 @@ def _is_rater(column, name):
     return not label_order(labels) and not some.str.fullmatch(r'[+-]?[\d.,/]+%?').any()
 
 def _same_within(frame, name, items):
-    "Whether a column says one thing of each item."
+    "Tell whether a column says one thing of each item."
     return bool((frame[name].map(str, na_action='ignore').groupby(items).nunique() <= 1).all())
 
 def _judging_models(frame, others):
@@ -534,7 +534,7 @@ def _score_columns(frame, used):
 def find_ratings(
     frame:Looked, # Table
     known:Mapping, # `rater` and `score`, if the form of the file tells them
-    flags:Flags, # What the user says
+    flags:Flags, # Flags that the user gives
     others:Mapping, # From `find_others`
 )->tuple|None: # (column of raters, criterion -> column of scores, 'judge' or ''); None: a row is an item
     "Find whether each row is a rating, and by which columns."
@@ -602,7 +602,7 @@ def sort_raters(
     column:str, # Column that names them
     judges:tuple, # Names that the user gives
     humans:tuple, # Names that the user gives
-    form:str='', # What the form of the file says that they are: judge; '': nothing
+    form:str='', # Kind that the form of the file tells: judge; '': nothing
 )->tuple: # (judges, people, `ColumnRole`s)
     "Sort raters into judges and people. Raises BadInput for a rater who can't be told."
     lists, columns = dict(judge=list(judges), human=list(humans)), []
@@ -706,7 +706,7 @@ def find_sides(
 # %% ../../nbs/trust/roles.ipynb #score_roles-read
 def read_roles(
     frame:DataFrame, # Table of raw columns
-    flags:Flags=Flags(), # What the user says
+    flags:Flags=Flags(), # Flags that the user gives
     known:Mapping|None=None, # Role -> column that the form of the file tells
 )->Roles:
     "Tell what each column is. Raises BadInput, which names the flag, for what could be two things."

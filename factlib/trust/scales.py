@@ -55,7 +55,7 @@ class Columns:
     "Columns of scores, each with its scale."
     codes: dict # Column -> Series of floats, NaN for missing
     scales: dict # Column -> `Scale`
-    notes: tuple = () # What was done, a sentence each
+    notes: tuple = () # Sentences about what was done
     mixed: str = '' # Why people's columns can't be taken together; empty: they can
 
 def letter_grades(

@@ -36,7 +36,7 @@ class ScoreFile:
     said: tuple        # The same in sentences: a line a role, then what was done, found and proposed
     clustered: str     # '', or the column by which the rows seem to be clustered though no group is given
     group_given: bool  # Is there a group?
-    costs: Costs|None = None # What judgements cost; None: it is not known
+    costs: Costs|None = None # Costs of judgements; None: it is not known
     strata: tuple = () # Columns of few values, in `frame` under these names
     mixed: str = ''    # Why people's columns can't be taken together; empty: they can
     cut: float|None = None # Lowest score of people that is good, as given; None: to be chosen
@@ -44,7 +44,7 @@ class ScoreFile:
 # %% ../../nbs/trust/scores.ipynb #score_files-items
 @dataclass(frozen=True)
 class _Items:
-    "What each row is about."
+    "Name the item of each row."
     names: object # Series of texts
     repeated: str # Column of ids that stand beside several systems or texts, or ''
     roles: Roles # The roles, without an item that names none
@@ -62,7 +62,7 @@ def _joined(frame, names):
 def _noted(roles, *sentences): return replace(roles, notes=(*roles.notes, *sentences))
 
 def _items(frame, roles):
-    "What each row is about."
+    "Name the item of each row."
     import pandas as pd
     own, system = roles.others.get('item'), roles.others.get('system')
     rows = pd.Series((frame.index + 1).astype(str), frame.index)
@@ -104,7 +104,7 @@ class _Wide:
     "A table with a row per item."
     frame: DataFrame # Its columns
     rows: list # For each row its number in the file, from 1
-    items: list # What each row is about
+    items: list # Item of each row
     repeated: str # Column of ids that stand beside several systems, or ''
     roles: Roles
 
@@ -126,7 +126,7 @@ def criterion_column(
     return ''
 
 def _same_in_all(column, codes):
-    "What a column says of each new row; None if it says several things of one."
+    "Give a column's value of each new row; None if a row has several."
     import pandas as pd
     values, _ = pd.factorize(column.map(str, na_action='ignore') if column.dtype == object else column)
     known = pd.Series(values).where(values >= 0)

@@ -24,7 +24,7 @@ from ..core.records import BadInput, DataFrame
 @dataclass(frozen=True)
 class ScoreTable:
     "What a file holds, as a table."
-    name: str        # Of the file, or 'frame'
+    name: str        # Name of the file, or 'frame'
     frame: DataFrame # Texts from CSV, values from JSON and parquet
     form: str        # What the file is, in words
     roles: dict = field(default_factory=dict) # Role -> column (judge, human: columns), as the form of the file says
@@ -72,7 +72,7 @@ def _keyed_rows(value):
 
 def json_objects(
     value, # From JSON
-    name:str, # Of the file
+    name:str, # Name of the file
 )->list: # Objects
     "The rows of a JSON file. One that holds no list of objects, or several, is a `BadInput`."
     if _is_rows(value): return value
@@ -101,7 +101,7 @@ ENDINGS = ('.csv', '.tsv', '.tab', '.txt', '.json', '.jsonl', '.ndjson', '.parqu
            '.zip') # or none
 
 def file_kind(
-    path:Path, # Of any file
+    path:Path, # Path of any file
 )->str: # csv, json, json lines, parquet, zip or gzip
     "What a file is, by its first bytes. What can't be read as a table at all is a `BadInput` that says what it is."
     path = Path(path)
@@ -126,7 +126,7 @@ def file_kind(
     return 'json lines' if ending in ('.jsonl', '.ndjson') or _is_line(text) else 'json'
 
 def _is_line(text):
-    "Whether the first line is an object of its own, and another begins behind it."
+    "Tell whether the first line is an object of its own, and another begins behind it."
     first, _, rest = text.partition('\n')
     if not first.lstrip().startswith('{') or not rest.lstrip().startswith('{'): return False
     try: return isinstance(parse_json(first), dict)
@@ -218,14 +218,14 @@ def _unnested(frame):
     return pd.concat(parts, axis=1) if nested else frame.reset_index(drop=True)
 
 def _holds(column, kind):
-    "Whether what is in a column is of this kind, as far as its first cells tell."
+    "Tell whether what is in a column is of this kind, as far as its first cells tell."
     some = column.dropna().iloc[:20]
     return len(some) > 0 and all(isinstance(cell, kind) for cell in some)
 
 _READERS = {'csv': _csv_table, 'zip': _zip_table, 'json': _json_table, 'json lines': _lines_table,
             'parquet': _parquet_table}
 
-MOST_ROWS = 5_000_000 # Of a table of scores
+MOST_ROWS = 5_000_000 # Largest number of a table of scores
 
 def read_table(
     path:str|Path, # Path of a file
@@ -290,7 +290,7 @@ def join_tables(
 
 def frame_table(
     table:ScoreTable, # As read, or made of a data frame
-    path:Path|None=None, # Of its file
+    path:Path|None=None, # Path of its file
 )->ScoreTable: # With texts as names of its columns, and rows numbered from 0
     "A table that can be worked with. One without rows, or with a column twice, is a `BadInput`."
     frame = table.frame.rename(columns=str).reset_index(drop=True)

@@ -87,7 +87,7 @@ WEIGHTED = ("Rows have weights: people's mean, from labels alone or with a judge
 def gate_rows(
     found, # A `Trust`, or a `trust.criteria.CriteriaTrust`
     uses=None, # Some of its uses, a list or with commas between; None: all of them
-)->DataFrame: # Of its decisions
+)->DataFrame: # Part of its decisions
     "Return the decisions that a gate hangs on. Raises BadInput for a use that was not asked for."
     if uses is None: return found.decisions
     asked = [use.strip() for use in uses.split(',')] if isinstance(uses, str) else list(uses)
@@ -232,7 +232,7 @@ class Trust:
         return page_html(self, pictures, linked, more)
 
     def html(self,
-        path:str|Path, # Of a page; somebody else's is not replaced
+        path:str|Path, # Path of a page; somebody else's is not replaced
     )->Path: # The path
         "Write the page."
         check_ours([Path(path)])
@@ -254,7 +254,7 @@ class Trust:
         "A line for each decision."
         return [f'{d.judge}, {d.use}: {d.decision.upper()}. {d.why}' for d in self.decisions.itertuples()]
 
-    def to_dict(self)->dict: # What JSON can hold
+    def to_dict(self)->dict: # Values that JSON can hold
         "Decisions, criteria, habits found and sentences."
         plain = lambda rows: [{k: None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
                               for row in rows.to_dict('records')]

@@ -74,7 +74,7 @@ YES, NO, NOT_YET = 'yes', 'no', 'not yet'
 
 @dataclass(frozen=True)
 class Decision:
-    "Whether a judge may be used for something."
+    "Tell whether a judge may be used for something."
     judge: str
     use: str # One of `NEEDS`
     decision: str # yes, no or not yet
@@ -236,7 +236,7 @@ def share_in_order(
     people, # People's
     which, # Number of each row's system, NaN for none
     groups, # Codes of the rows
-    null:float=.5, # What p tests
+    null:float=.5, # Value under the null hypothesis
 )->Result: # 0 to 1
     "Which share of pairs of systems a judge puts in people's order; its interval is by balanced halves of the groups."
     both = ~np.isnan(scores) & ~np.isnan(people) & ~np.isnan(which)
@@ -320,7 +320,7 @@ def rank_decision(
 def mean_bias(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
     judge:str, # Its name
-    null:float=0., # What p tests
+    null:float=0., # Value under the null hypothesis
 )->Result: # In points of people's scale
     "The mean of judge minus people, by weights if there are any, with its interval over groups."
     apart = matrix.judges[judge] - matrix.people
@@ -561,7 +561,7 @@ def use_decision(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
     judge:str, # Its name
     use:str, # One of `NEEDS`
-    need:float, # What is asked for
+    need:float, # Criterion to be met
     copy:str='', # From `trust.matrix.copied_people`
 )->Decision:
     "Return whether a judge may be used for something, with all that speaks against a yes."

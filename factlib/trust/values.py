@@ -35,7 +35,7 @@ def _as_text(value):
     return str(value)
 
 def distinct_cells(
-    column:Series, # Of a table
+    column:Series, # Column of a table
 )->tuple: # (for each row the place of its cell, -1 where there is nothing; the cells, as texts; how many rows each has)
     "The different cells of a column."
     import numpy as np, pandas as pd
@@ -133,7 +133,7 @@ def _read_shares(forms):
 @dataclass(frozen=True)
 class Cells:
     "What a column holds: numbers or labels."
-    name: str           # Of the column
+    name: str           # Name of the column
     numbers: Series|None # A float for each row, NaN where there is nothing; None: it holds labels
     labels: Series|None  # A text for each row, NaN where there is nothing; None: it holds numbers
     odd: DataFrame      # column, value, n, taken_for ('missing' or a number): what was no plain number or label
@@ -177,8 +177,8 @@ def _strays(forms):
 _TIES = frozenset({'tie', 'ties', 'equal', 'same', 'draw', 'both', 'neither'})
 
 def read_cells(
-    column:Series, # Of a table
-    name:str, # Of the column
+    column:Series, # Column of a table
+    name:str, # Name of the column
     comma:bool=False, # Does the file have decimal commas? False: "1,500" can't be told
     blank:bool=True, # Are empty cells counted? False: nobody was asked for them
 )->Cells:
@@ -333,7 +333,7 @@ def label_scale(
 def label_order(
     labels, # Texts
 )->bool: # Is one of them better than another, as everybody knows?
-    "Whether labels have a known order, or are verdicts on pairs."
+    "Tell whether labels have a known order, or are verdicts on pairs."
     return _known_scale([{str(label).lower(): str(label) for label in labels}], False) is not None
 
 # %% ../../nbs/trust/values.ipynb #score_values-code
@@ -351,7 +351,7 @@ def _number_scale(cells):
     return Scale('count' if is_count else 'number', (), low, high)
 
 def _is_numbered(name, words):
-    "Whether 1 and 2 in a column are the sides of a pair."
+    "Tell whether 1 and 2 in a column are the sides of a pair."
     named = set(plain_words(name)) & _VERDICT
     return bool(named) and {'1', '2'} <= set(words) <= {'1', '2'} | _TIES
 
@@ -414,7 +414,7 @@ def are_shared(
     a:Scale, # Of a judge
     b:Scale, # Of people
 )->bool: # Can equal codes be taken for equal scores?
-    """Whether two columns are on one scale: the same labels; or numbers, unless the judge's are fractions of 1 and
+    """Tell whether two columns are on one scale: the same labels; or numbers, unless the judge's are fractions of 1 and
     people's are not, or the judge's leave people's range by more than its width."""
     if a.labels or b.labels: return a.kind == b.kind == 'binary' or a == b
     if a.low is None or b.low is None or a.high is None or b.high is None: return True

@@ -22,7 +22,7 @@ COLUMNS = ('item', 'row', 'group', 'first', 'second', 'text_first', 'text_second
 @dataclass(frozen=True)
 class Comparisons:
     "Verdicts of judges and people on pairs of texts, a row a pair."
-    name: str                       # Of the file
+    name: str                       # Name of the file
     frame: DataFrame                # item, row and those that there are of `COLUMNS`; all further columns are strata
     judges: dict[str, np.ndarray]   # Judge -> verdicts: 1 the first text wins, 0 the second, .5 a tie, NaN missing
     humans: dict[str, np.ndarray]   # The same for people
@@ -75,7 +75,7 @@ def _plain(name):
 
 def column_aliases(
     first:str, # Column of the first text or system; '': not known
-    second:str, # Of the second
+    second:str, # Name of the second
 )->tuple: # (names of the first, names of the second), plain: the whole name, and the words that only it has
     "Return the words that name one of two columns."
     if not first or not second: return frozenset(), frozenset()
@@ -130,9 +130,9 @@ _ABOVE = re.compile(r'\s*(>{1,3}|<{1,3}|≫|≪|={1,2}|~|≈|≻|≺)\s*')
 def read_verdict(
     label, # A cell
     first='', # Name of the system that wrote the first text of this row; '': not known
-    second='', # Of the second
+    second='', # Name of the second
     first_column:str='', # Column of the first text or system; '': not known
-    second_column:str='', # Of the second
+    second_column:str='', # Column of the second
     numbered:dict|None=None, # Number as a text -> verdict, as the column has them; None: numbers alone say nothing
 )->tuple|None: # (verdict: 1, 0, .5 or NaN for none; how it was read); None: it was not understood
     """Read one verdict on two texts.
@@ -210,10 +210,10 @@ def _quoted(labels, most=6):
 def verdict_column(
     column, # Cells, one a pair
     first=None, # Names of the systems that wrote the first texts, one a pair; None: not known
-    second=None, # Of the second texts
+    second=None, # Name of the second texts
     first_column:str='', # Column of the first text or system
-    second_column:str='', # Of the second
-    name:str='', # Of the column, for the sentence
+    second_column:str='', # Column of the second
+    name:str='', # Name of the column, for the sentence
     is_verdict:bool=False, # Is the column known to hold verdicts? Then numbers are read, too
 )->VerdictColumn:
     "Read a column of verdicts; one that has a cell of another kind, or no winner, is not understood."
@@ -275,9 +275,9 @@ class PutBack:
     said: str # In a sentence
 
 def put_back(
-    column:VerdictColumn, # Of the order in which the texts were exchanged
+    column:VerdictColumn, # Column of the order in which the texts were exchanged
     people=None, # People's verdicts; None: there are none
-    name:str='', # Of the column
+    name:str='', # Name of the column
 )->PutBack:
     "Put verdicts of the other order back into the file's order."
     called = f'{name!r}' if name else 'The other order'
@@ -315,9 +315,9 @@ class OrderRows:
         return verdicts[self.rows], 1 - theirs if self.exchanged else theirs
 
 def match_orders(
-    item, # What each row is about: the same for both orders
-    first, # What stands first: names of systems, or texts
-    second, # What stands second
+    item, # Item of each row: the same for both orders
+    first, # First texts or systems: names of systems, or texts
+    second, # Second texts or systems
     order=None, # A column of two values that says which order was shown; None: there is none
 )->OrderRows|None: # None: no pair stands there in both orders
     "Find the rows that show the same pair in both orders."

@@ -88,7 +88,7 @@ def bradley_terry(
     second, # Label of the second
     won, # 1 where the first won, 0 where the second did, .5 for a tie, None for missing
     groups=None, # One label a pair; None: pairs independent
-    level:float=.95, # Of the intervals
+    level:float=.95, # Level of the intervals
 )->Strengths:
     "Estimate strengths in Bradley and Terry's model, ties as half a win, with intervals over groups."
     level = check_share(level, 'level')

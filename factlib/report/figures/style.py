@@ -106,7 +106,7 @@ def _say_undrawn():
 def needs_browser(
     fig, # A matplotlib `Figure`
 )->bool:
-    "Whether a figure has letters that only a browser draws rightly: a page shows its SVG, then."
+    "Tell whether a figure has letters that only a browser draws rightly: a page shows its SVG, then."
     texts = _all_texts(fig)
     return any(_JOINED.search(text.get_text()) or _fonts_for(frozenset(undrawn))[1] for text, undrawn in texts)
 
