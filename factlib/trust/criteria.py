@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__
-from ..core.files import OpenFolder, shipped, whole_characters, write_atomic
-from ..core.ownership import GENERATOR, MARK, check_ours
+from ..core.files import OpenFolder, shipped, whole_characters
+from ..core.ownership import GENERATOR, MARK
 from ..core.records import BadInput, DataFrame
 from ..report.page import INDEX
 from ..report.results import digests, write_result
@@ -23,7 +23,8 @@ from ..report.tables import format_p, to_csv
 from ..report.words import listed
 from .habits import HABITS
 from .page import asked_uses, decision_number, table_html
-from .trust import Trust, gate_of, gate_rows, gate_words
+from .gate import Decided
+from .trust import Trust
 from .uses import DECISIONS, NOT_YET, YES, claim_p
 from ..validity.base import holm
 
@@ -87,7 +88,7 @@ def _shared_lines(parts):
     return [line if len(names) == len(parts) else f'{listed(names)}: {line}' for line, names in whose.items()]
 
 @dataclass(frozen=True)
-class CriteriaTrust:
+class CriteriaTrust(Decided):
     "What may be said of the judges of a rubric, criterion by criterion."
     name: str # Name of the file
     trusts: dict[str, Trust] # Criterion -> its `Trust`, decisions corrected over all
@@ -162,24 +163,6 @@ class CriteriaTrust:
         "A sentence for each criterion and judge."
         return [f'{name}: {line}' for name, t in self.trusts.items() for line in t.leads]
 
-    @property
-    def lines(self)->list:
-        "A line for each decision."
-        rows = self.decisions.itertuples()
-        return [f'{d.criterion}: {d.judge}, {d.use}: {d.decision.upper()}. {d.why}' for d in rows]
-
-    def gate(self,
-        uses=None, # Some of the uses that were asked for; None: all of them
-    )->int: # 0: all yes; 1: some no; 3: some not yet and none no. 2 is kept for bad input
-        "Return what a pipeline should do: 0 if every judge may be used for every criterion and use."
-        return gate_of(gate_rows(self, uses))
-
-    def gate_sentence(self,
-        uses=None, # Some of the uses that were asked for; None: all of them
-    )->str:
-        "Return why the gate is open or shut, with the labels that are still needed."
-        return gate_words(gate_rows(self, uses))
-
     def to_dict(self)->dict: # Values that JSON can hold
         "Decisions with their criteria, habits found and sentences."
         plain = lambda rows: [{k: None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
@@ -198,13 +181,6 @@ class CriteriaTrust:
     )->str: # HTML
         "Return the page that joins the criteria."
         return criteria_html(self, linked)
-
-    def html(self,
-        path:str|Path, # Path of a page; somebody else's is not replaced
-    )->Path: # The path
-        "Write the page."
-        check_ours([Path(path)])
-        return write_atomic(path, self.page(), private=True)
 
     def write_into(self,
         folder:OpenFolder, # Folder that is being made

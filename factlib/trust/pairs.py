@@ -19,18 +19,17 @@ from time import perf_counter
 
 import numpy as np
 
-from ..core.files import write_atomic
-from ..core.ownership import check_ours
 from ..core.records import BadInput, DataFrame
 from ..report.tables import format_estimate, format_number, format_p
 from ..report.words import listed
 from .agreement import OTHERS, PEOPLE, agreement_figures
+from .gate import Decided
 from .habits import HABITS, bias_slope, own_system, split_people
 from .matrix import MOST_GROUPS, group_blocks, text_lengths
 from .pair_page import against_people, comparison_figures, comparison_page
 from .page import embedded
 from .uses import DECISIONS, FLOOR_SYSTEMS, MOST_SYSTEMS, NEEDS, NO, NOT_YET, YES
-from .uses import Decision, groups_needed, in_percent, share_in_order
+from .uses import Decision, counted, groups_needed, in_percent, share_in_order
 from .verdicts import BOTH_ORDERS, Comparisons, merge_orders
 from ..validity.base import Result, corrected
 from ..validity.crosstabs import divided, table_kappa, tables_without
@@ -183,7 +182,6 @@ def _hardest(baselines):
 
 def _unit(matrix): return 'group' if 'group' in matrix.file.frame else 'pair'
 
-def _counted(n, word): return f'{n:,} {word}{"s"*(n != 1)}'
 
 def _remedy(result, need, groups, unit, enough=None):
     "How many groups would settle a figure, in words."
@@ -191,7 +189,7 @@ def _remedy(result, need, groups, unit, enough=None):
     n = groups_needed(result, need, groups)
     if n is None: return 'the figure lies too close to that for more pairs to settle it'
     outcome = 'confirm it' if (result.estimate > need if enough is None else enough) else 'show that it falls short'
-    return f'if the estimate holds, about {_counted(n, unit)} (you have {groups:,}) would {outcome}'
+    return f'if the estimate holds, about {counted(n, unit)} (you have {groups:,}) would {outcome}'
 
 def _filled_kappas(judge, people):
     "Kappa if each missing verdict were people's opposite, and if it were people's."
@@ -215,12 +213,12 @@ def agree_decision(
     found = agreement_figures(x, people, matrix.groups, 'nominal')
     accuracy, r = (found.get(name, Result(None)) for name in ('accuracy', 'kappa'))
     if r.estimate is None:
-        why = (f'it and people give one and the same verdict to all of {_counted(about["n"], "pair")}, so agreement '
+        why = (f'it and people give one and the same verdict to all of {counted(about["n"], "pair")}, so agreement '
                'beyond chance is not defined.' if accuracy.estimate == 1 else
                'it needs two pairs or more that both the judge and people judged.')
         return Decision(judge, 'agree', NOT_YET, why, **about)
     bar, hardest = _hardest(baseline_accuracies(matrix, judge))
-    text = (f"It gives people's verdict on {in_percent(accuracy)} of {_counted(about['n'], 'pair')}{hardest}; Cohen's "
+    text = (f"It gives people's verdict on {in_percent(accuracy)} of {counted(about['n'], 'pair')}{hardest}; Cohen's "
             f'kappa is {format_estimate(r.estimate, r.ci, 2)}, above {need:g} was asked for')
     beats = accuracy.low is not None and accuracy.low > bar
     missing = int((np.isnan(x) & ~np.isnan(people)).sum())
@@ -235,7 +233,7 @@ def agree_decision(
     elif tied: text += f'; within {listed(map(repr, tied))} agreement above chance is not shown'
     elif not missing or worst is not None and worst > need: decision = YES
     if missing:
-        text += (f'; with the {_counted(missing, "pair")} on which it gave no verdict, kappa lies anywhere from '
+        text += (f'; with the {counted(missing, "pair")} on which it gave no verdict, kappa lies anywhere from '
                  f'{format_number(worst, 2)} to {format_number(best, 2)}')
     return Decision(judge, 'agree', decision, f'{text}.', r, **about)
 
@@ -279,7 +277,7 @@ def _two_systems(matrix, judge, near):
     name, other = matrix.system_names[system], matrix.system_names[1 - system]
     r = win_rate(matrix, keep(x - y), system, (-1, 1))
     kappa = agreement_figures(keep(x), keep(y), matrix.groups, 'nominal').get('kappa', Result(None))
-    wins = lambda rate: f'{rate.estimate*n:,.12g} of {_counted(n, "pair")}'
+    wins = lambda rate: f'{rate.estimate*n:,.12g} of {counted(n, "pair")}'
     text = (f'People prefer {name} to {other} in {wins(theirs)} (win rate {in_percent(theirs)}, ties half), the '
             f'judge in {mine.estimate*n:,.12g} ({in_percent(mine)}), so its win rate is off by {_points(r)} points; '
             f'within {100*near:g} either way was asked for')
@@ -355,7 +353,7 @@ def rank_decision(
     bar = max(need, hard)
     decision = NOT_YET if r.low is None else YES if r.low > bar else NO if r.high < bar else NOT_YET
     text = (f"Of the pairs of {systems} systems {in_percent(r)} stand in people's order by win rate, over "
-            f"{_counted(about['n'], 'comparison')}; {100*need:g} % was asked for{hardest}")
+            f"{counted(about['n'], 'comparison')}; {100*need:g} % was asked for{hardest}")
     if systems < FLOOR_SYSTEMS:
         text += f'; no baseline is shown, since luck alone may rank fewer than {FLOOR_SYSTEMS} systems'
     if strengths and judge in strengths:
@@ -401,7 +399,7 @@ def replace_decision(
     tested, r = t.annotators[t.annotators.skipped == ''], t.advantage
     text = (f'It wins against {int(tested.wins.sum())} of {len(tested)} people in the Alternative Annotator Test '
             f'({need:g} discount; half was asked for), and agrees with the others as well as a person, or better, on '
-            f'{in_percent(r)} of {_counted(t.scored, "pair")}')
+            f'{in_percent(r)} of {counted(t.scored, "pair")}')
     base = test(as_dict(matrix.baselines[MOST_FREQUENT])) if t.passes else None
     ahead = base is None or not base.passes or r.low is not None and r.low > float(base.advantage)
     decision = NOT_YET
@@ -499,7 +497,7 @@ def _place(matrix, judge):
     x, t = matrix.file.judges[judge], matrix.orders.get(judge)
     if t is not None and t.consistency.n >= 10:
         lost = t.by_first + t.by_second
-        return _Habit('place', f'of {_counted(lost, "pair")} that one place won in both orders, the first place '
+        return _Habit('place', f'of {counted(lost, "pair")} that one place won in both orders, the first place '
                       f'won {t.by_first}.', result=t.first_place, p=t.first_place.p if lost else None, rule=lost > 0)
     both = ~np.isnan(x) & ~np.isnan(matrix.people)
     r = pair_favour(matrix, x, np.where(both, .5, np.nan))
@@ -520,7 +518,7 @@ def _consistency(matrix, judge):
     same = np.where(np.isnan(x) | np.isnan(swapped), np.nan, x == swapped)
     r = interval(np.mean, same, groups=matrix.groups, limits=(0, 1), null=.5)
     p = None if r.p is None else r.p/2 if r.estimate < .5 else 1 - r.p/2
-    return _Habit('consistency', f'the same verdict in both orders on {in_percent(r)} of {_counted(r.n, "pair")}.',
+    return _Habit('consistency', f'the same verdict in both orders on {in_percent(r)} of {counted(r.n, "pair")}.',
                   result=r, p=p)
 
 def _own_texts(matrix, judge):
@@ -538,7 +536,7 @@ def _own_texts(matrix, judge):
     if r.estimate is None: return _Habit('own texts', needs=f'verdicts that vary ({r.note})')
     rates = [win_rate(matrix, np.where(both, v, np.nan), at).estimate for v in (x, matrix.people)]
     shown = apart.p is not None and r.p is not None and apart.estimate*r.estimate > 0
-    return _Habit('own texts', f'its own texts ({own}) win {rates[0]:.0%} of {_counted(int(both.sum()), "pair")} by '
+    return _Habit('own texts', f'its own texts ({own}) win {rates[0]:.0%} of {counted(int(both.sum()), "pair")} by '
                   f'the judge, {rates[1]:.0%} by people.', result=apart, p=max(r.p, apart.p) if shown else 1.,
                   rule=abs(apart.estimate) >= LEAST_FAVOR)
 
@@ -551,7 +549,7 @@ def _length(matrix, judge):
     both = ~np.isnan(x) & ~np.isnan(matrix.people) & ~np.isnan(matrix.lengths) & (matrix.lengths != 0)
     longer = (np.sign(matrix.lengths[both]) + 1)/2
     shares = [np.mean(v[both] == longer) for v in (x, matrix.people)]
-    return _Habit('length', f'it names the longer text on {shares[0]:.0%} of {_counted(int(both.sum()), "pair")}, '
+    return _Habit('length', f'it names the longer text on {shares[0]:.0%} of {counted(int(both.sum()), "pair")}, '
                   f'people on {shares[1]:.0%}; at the same verdict of people a text twice as long wins '
                   f'{100*abs(r.estimate):.0f} points {more} often.', result=r, p=r.p,
                   rule=abs(r.estimate) >= LEAST_FAVOR)
@@ -564,7 +562,7 @@ def _ties(matrix, judge):
     mine, theirs = np.where(both, x == .5, np.nan), np.where(both, ties, np.nan)
     if both.sum() < 10: return _Habit('ties', needs='ten pairs with both verdicts')
     shares = np.nanmean(mine), np.nanmean(theirs)
-    text = f'it says tie on {shares[0]:.0%} of {_counted(int(both.sum()), "pair")}, people on {shares[1]:.0%}.'
+    text = f'it says tie on {shares[0]:.0%} of {counted(int(both.sum()), "pair")}, people on {shares[1]:.0%}.'
     factor = 2. if shares[0] > shares[1] else .5
     r = interval(np.mean, mine - factor*theirs, groups=matrix.groups, limits=(-2, 2), null=0.)
     beyond = r.estimate > 0 if factor == 2 else r.estimate < 0
@@ -770,7 +768,7 @@ def parted_pairs(
 
 # %% ../../nbs/trust/pairs.ipynb #trustpairs-compare
 @dataclass(frozen=True, eq=False)
-class ComparisonTrust:
+class ComparisonTrust(Decided):
     "What may be said of the judges of a file of comparisons."
     file: Comparisons
     matrix: VerdictMatrix
@@ -803,13 +801,13 @@ class ComparisonTrust:
         "Return how much there is, in a sentence."
         matrix, systems = self.matrix, list(self.matrix.system_names)
         some = lambda names: f'{listed(names[:8])}{", ..." if len(names) > 8 else ""}'
-        groups = _counted(int(matrix.clusters.max()) + 1, 'group') if self.file.group_given else 'no groups given'
-        of = f' of {_counted(len(systems), "system")} ({some(systems)})' if systems else ''
+        groups = counted(int(matrix.clusters.max()) + 1, 'group') if self.file.group_given else 'no groups given'
+        of = f' of {counted(len(systems), "system")} ({some(systems)})' if systems else ''
         orders = f', {len(self.file.swapped)} in both orders' if self.file.swapped else ''
-        return (f'{self.file.name}: {_counted(len(self.frame), "comparison")} of two texts{of}, {groups}; '
-                f'{_counted(len(matrix.judges), "judge")} ({some(list(matrix.judges))}){orders}; '
-                f'{_counted(len(matrix.humans), "column")} of people ({some(list(matrix.humans))}) with a verdict on '
-                f'{_counted(int((~np.isnan(matrix.people)).sum()), "pair")}.')
+        return (f'{self.file.name}: {counted(len(self.frame), "comparison")} of two texts{of}, {groups}; '
+                f'{counted(len(matrix.judges), "judge")} ({some(list(matrix.judges))}){orders}; '
+                f'{counted(len(matrix.humans), "column")} of people ({some(list(matrix.humans))}) with a verdict on '
+                f'{counted(int((~np.isnan(matrix.people)).sum()), "pair")}.')
 
     @property
     def warnings(self)->list:
@@ -849,32 +847,6 @@ class ComparisonTrust:
         pictures = [dict(name=name, data=embedded(figure), caption=caption, table=table)
                     for name, figure, caption, table in (self.figures() if figures is None else figures)]
         return comparison_page(self, pictures, linked, more)
-
-    def html(self,
-        path:str|Path, # Path of a page; somebody else's is not replaced
-    )->Path: # The path
-        "Write the page."
-        check_ours([Path(path)])
-        return write_atomic(path, self.page())
-
-    def gate(self,
-        uses=None, # Some of the uses that were asked for; None: all of them
-    )->int: # 0: all yes; 1: some no; 3: some not yet and none no. 2 is kept for bad input
-        "Return what a pipeline should do: 0 if every judge may be used for every use."
-        from factlib.trust.trust import gate_of, gate_rows
-        return gate_of(gate_rows(self, uses))
-
-    def gate_sentence(self,
-        uses=None, # Some of the uses that were asked for; None: all of them
-    )->str:
-        "Return why the gate is open or shut."
-        from factlib.trust.trust import gate_rows, gate_words
-        return gate_words(gate_rows(self, uses))
-
-    @property
-    def lines(self)->list:
-        "Return a line for each decision."
-        return [f'{d.judge}, {d.use}: {d.decision.upper()}. {d.why}' for d in self.decisions.itertuples()]
 
     def to_dict(self)->dict: # Values that JSON can hold
         "Return decisions, criteria, habits found and sentences."

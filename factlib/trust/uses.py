@@ -5,10 +5,11 @@
 # %% auto #0
 __all__ = ['NEEDS', 'DEFAULT_USES', 'YES', 'NO', 'NOT_YET', 'HALVES', 'FLOOR_SYSTEMS', 'MOST_SYSTEMS', 'WITHIN', 'DECISIONS',
            'STRATA', 'BIAS', 'ALL_SYSTEMS', 'ALL_ROWS', 'BANDS', 'THRESHOLDS', 'MEANS', 'read_needs', 'read_uses',
-           'uses_for', 'Decision', 'in_percent', 'groups_needed', 'labels_needed_for', 'floor_aucs', 'filter_decision',
-           'system_means', 'share_in_order', 'rank_figures', 'rank_decision', 'mean_bias', 'mean_decision',
-           'replace_decision', 'agree_decision', 'within_results', 'held_within', 'use_decision', 'decide', 'claim_p',
-           'within_table', 'strata_table', 'bias_table', 'band_table', 'threshold_table', 'mean_table']
+           'uses_for', 'Decision', 'counted', 'in_percent', 'groups_needed', 'labels_needed_for', 'floor_aucs',
+           'filter_decision', 'system_means', 'share_in_order', 'rank_figures', 'rank_decision', 'mean_bias',
+           'mean_decision', 'replace_decision', 'agree_decision', 'within_results', 'held_within', 'use_decision',
+           'decide', 'claim_p', 'within_table', 'strata_table', 'bias_table', 'band_table', 'threshold_table',
+           'mean_table']
 
 # %% ../../nbs/trust/uses.ipynb #trustuses-imports
 import math
@@ -86,7 +87,12 @@ class Decision:
     p: float = 0. # The largest p of the other conditions of a yes
     open_figure: Result|None = None # The figure that is not settled, if it is not `result`
 
-def _counted(n, word='group'): return f'{n:,} {word}{"s"*(n != 1)}'
+def counted(
+    n:int, # Number of things
+    word:str='group', # Singular of their name
+)->str: # Such as '1 group' or '1,200 groups'
+    "Write a number of things."
+    return f'{n:,} {word}{"s"*(n != 1)}'
 
 def in_percent(
     result:Result, # A share, 0 to 1
@@ -128,7 +134,7 @@ def _what_it_takes(result, need, groups, unit, enough=None):
     n = groups_needed(result, need, groups)
     if n is None: return 'it stands too close to that for more of the like to settle it'
     way = 'is' if (result.estimate > need if enough is None else enough) else 'is not'
-    return f'if it stays so, some {_counted(n, unit)} ({groups:,} here) would show that it {way} enough'
+    return f'if it stays so, some {counted(n, unit)} ({groups:,} here) would show that it {way} enough'
 
 # %% ../../nbs/trust/uses.ipynb #trustuses-floors
 def _rows(matrix, *columns):
@@ -170,7 +176,7 @@ def _unit(matrix): return 'group' if 'group' in matrix.file.frame else 'row'
 def _missing_note(missing, low, high, unit=''):
     if not missing: return ''
     ends = f'{format_number(low, 2)} to {format_number(high, 2)}{unit}'
-    return f'; with the {_counted(missing, "text")} that it did not score it lies anywhere from {ends}'
+    return f'; with the {counted(missing, "text")} that it did not score it lies anywhere from {ends}'
 
 def filter_decision(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
@@ -191,7 +197,7 @@ def filter_decision(
     text = (f'A good text scores above a bad one in {in_percent(r)} of pairs; '
             f'{_asked(need, floors)}')
     pairs, won = pairs_within(scores[both], good[both], matrix.clusters[both]) if matrix.file.group_given else (0, 0)
-    if pairs: text += f'; within a group in {won:,.12g} of {_counted(pairs, "pair")}'
+    if pairs: text += f'; within a group in {won:,.12g} of {counted(pairs, "pair")}'
     if decision == YES and missing and bounds[0] <= bar: decision = NOT_YET
     elif decision == NOT_YET: text += f'; {_what_it_takes(r, bar, groups, _unit(matrix))}'
     text += _missing_note(missing, 100*bounds[0], 100*bounds[1], ' %') if missing else ''
@@ -489,7 +495,7 @@ def agree_decision(
         share = both.sum()/(both.sum() + missing.sum())
         ends = accuracy.estimate*share, accuracy.estimate*share + 1 - share
         n = len(np.unique(rows[missing]))
-        text += (f'; with the {_counted(n, "text")} that it did not label accuracy lies anywhere from '
+        text += (f'; with the {counted(n, "text")} that it did not label accuracy lies anywhere from '
                  f'{100*ends[0]:.0f} to {100*ends[1]:.0f} %')
     return Decision(judge, 'agree', decision, f'{text}.', r, bar=bar, p=1. if lead.p is None else lead.p, **about)
 
