@@ -8114,6 +8114,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'factlib.runs.judging._but_for_seeds': ( 'runs/judging.html#_but_for_seeds',
                                                                                'factlib/runs/judging.py'),
                                       'factlib.runs.judging._called': ('runs/judging.html#_called', 'factlib/runs/judging.py'),
+                                      'factlib.runs.judging._chats_in': ('runs/judging.html#_chats_in', 'factlib/runs/judging.py'),
                                       'factlib.runs.judging._columns': ('runs/judging.html#_columns', 'factlib/runs/judging.py'),
                                       'factlib.runs.judging._differing': ('runs/judging.html#_differing', 'factlib/runs/judging.py'),
                                       'factlib.runs.judging._draw_names': ('runs/judging.html#_draw_names', 'factlib/runs/judging.py'),

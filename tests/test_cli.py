@@ -25,8 +25,11 @@ def test_a_folder_may_have_any_name(folder, tmp_path):
     assert [p.name for p in (tmp_path/'o').iterdir()] == [Path(folder).name]
 
 def kernels(pid):
-    "Processes that this one has started and that run as kernels."
-    return [p for p in psutil.Process(pid).children() if p.is_running() and 'ipykernel_launcher' in p.cmdline()]
+    "Processes that this one has started and that run as kernels; those that have ended meanwhile are left out."
+    def is_kernel(process):
+        try: return process.is_running() and 'ipykernel_launcher' in process.cmdline()
+        except psutil.NoSuchProcess: return False # or a zombie, which is one
+    return [p for p in psutil.Process(pid).children() if is_kernel(p)]
 
 @pytest.mark.slow
 @pytest.mark.parametrize('sign', ['', '"status": "completed"'], ids=['a kernel starts', 'cells are run'])

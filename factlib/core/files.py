@@ -165,17 +165,22 @@ def _need_small(path, columns, most):
     with open(path, 'rb') as opened: schema = pq.read_schema(opened)
     if columns is not None: need_columns(pd.DataFrame(columns=schema.names), columns, f'{str(path)!r}')
     wanted = set(schema.names if columns is None else columns)
-    texts = [own.name for own in schema if own.name in wanted and own.type in (pa.string(), pa.large_string())]
-    # each text once: a hundred may be larger than the memory
-    with open(path, 'rb') as opened, pq.ParquetFile(opened, read_dictionary=texts) as file:
+    with open(path, 'rb') as opened, pq.ParquetFile(opened) as file:
         about = file.metadata
         groups = [about.row_group(i) for i in range(about.num_row_groups)]
         parts = [group.column(i) for group in groups for i in range(group.num_columns)]
         parts = [part for part in parts if part.path_in_schema.split('.')[0] in wanted]
         need_cells(max(sum(part.num_values for part in parts), about.num_rows*len(wanted)), repr(str(path)))
-        if sum(part.total_uncompressed_size for part in parts) > most: raise too_large
-        size = 0
-        for batch in file.iter_batches(100, columns=columns):
+        sizes = [part.total_uncompressed_size for part in parts]
+    if sum(sizes) > most: raise too_large
+    # A part stores a text once, and a hundred rows that have it may be larger than the memory: so few rows at a time,
+    # or, where that takes too long, each text once, which takes twice the memory of other files.
+    rows = max(1, min(100, 2**28 // max([*sizes, 1])))
+    texts = [own.name for own in schema if own.name in wanted and own.type in (pa.string(), pa.large_string())]
+    once, rows = (texts, 100) if about.num_rows/rows > 50_000 else (None, rows)
+    size = 0
+    with open(path, 'rb') as opened, pq.ParquetFile(opened, read_dictionary=once) as file:
+        for batch in file.iter_batches(rows, columns=columns):
             size += sum(map(_whole_size, batch.columns))
             if size > most: raise too_large
 

@@ -55,13 +55,19 @@ SAMPLING = ('max_tokens', 'temperature') # What an evaluator with `**sampling` p
 
 BY_RULES = ', by rules' # behind the name of an evaluator that could ask a model and asks none
 
+def _chats_in(part, depth=4):
+    "The chats that an evaluator or a component asks, itself or by its components and theirs; they may point back."
+    own = getattr(part, 'chat', None)
+    parts = [value for value in getattr(part, '__dict__', {}).values()
+             if hasattr(value, 'chat') or hasattr(value, 'signature')] if depth else []
+    return ([] if own is None else [own]) + [chat for inner in parts for chat in _chats_in(inner, depth - 1)]
+
 def asked_model(
     judge, # An `Evaluator`
     model:str, # The one that the run can ask; empty: none
 )->str: # The model; empty if this evaluator asks none
     "Return the model that an evaluator asks, itself or by one of its components."
-    parts = [judge, *getattr(judge, '__dict__', {}).values()]
-    return model if any(getattr(part, 'chat', None) is not None for part in parts) else ''
+    return model if _chats_in(judge) else ''
 
 def _without_model(name):
     "Tell whether no form of an evaluator asks a model; `name` may have that of an `Entailment` behind a comma."
@@ -669,9 +675,8 @@ def _with_texts(benchmarks):
 # %% ../../nbs/runs/judging.ipynb #judges-components
 def _main_model(judge, model):
     "The model that a DoveScore's components ask: this one, unless all that ask have others."
-    chats = [getattr(getattr(judge, part), 'chat', None) for part in ('decomposer', 'checker', 'sorter')]
-    models = [chat.model for chat in chats if chat is not None]
-    return model if model in models else models[0]
+    asked = [chat.model for part in (judge.decomposer, judge.checker, judge.sorter) for chat in _chats_in(part)]
+    return model if model in asked or not asked else asked[0]
 
 def evaluate_components(
     told:str, # DoveScores, with semicolons between: 'checker=MODEL; sorter=hybrid, sort=supported'; empty: none

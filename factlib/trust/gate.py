@@ -21,9 +21,10 @@ def gate_rows(
     "Return the decisions that a gate hangs on. Raises BadInput for a use that was not asked for."
     if uses is None: return found.decisions
     asked = [use.strip() for use in uses.split(',')] if isinstance(uses, str) else list(uses)
-    wrong = [use for use in asked if use not in found.uses]
+    known = list(dict.fromkeys(found.decisions.use))
+    wrong = [use for use in asked if use not in known]
     if wrong or not asked:
-        raise BadInput(f'The gate takes uses that are decided here ({", ".join(found.uses)}), not '
+        raise BadInput(f'The gate takes uses that are decided here ({", ".join(known)}), not '
                        f'{(wrong or [""])[0]!r}.')
     return found.decisions[found.decisions.use.isin(asked)]
 
@@ -53,9 +54,8 @@ def gate_words(
 
 # %% ../../nbs/trust/gate.ipynb #gate-class
 class Decided:
-    "A file whose judges were decided on: `decisions`, `uses` and `page` come from the class that inherits."
+    "A file whose judges were decided on: `decisions` and `page` come from the class that inherits."
     decisions: DataFrame
-    uses: tuple
 
     def page(self)->str: # HTML
         "Return the page, which opens alone."

@@ -7,7 +7,7 @@ from factlib.apps.annotate_forms import make_form
 from factlib.apps.annotate_forms import read_rows as annotate_rows
 from factlib.benchmarks.base import load
 from factlib.benchmarks.own_files import read_examples, read_rows
-from factlib.benchmarks.score_tables import ScoreTable, read_table
+from factlib.trust.table import ScoreTable, read_table
 from factlib.core.files import MOST_CELLS, need_json_size, parse_json, printable, reading
 from factlib.core.records import BadInput
 from factlib.runs.judging import GivenJudgements
@@ -199,7 +199,7 @@ import json, resource, sys, zipfile
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 from pathlib import Path
 from factlib.benchmarks.own_files import read_rows
-from factlib.benchmarks.score_tables import read_table
+from factlib.trust.table import read_table
 folder = Path(sys.argv[1])
 n = 41_000_000
 lists = pa.ListArray.from_arrays(pa.array([0, n], pa.int32()), pa.nulls(n))

@@ -372,14 +372,15 @@ def test_a_cache_without_a_disk_in_common(tmp_path):
         assert len(server.requests) == 5 == len(cache)
 
 def test_a_rate_is_never_exceeded_in_any_stretch():
-    "200 at once through a gate of 20 in .2 s: any 21 in a row take at least that."
+    """100 at once through a gate of 20 in half a second: any 21 in a row take at least .4 s, for the time is taken here
+    after the gate has taken its own, and a busy machine may do something else between."""
     gate, begun = Gate(50, per_minute=20), []
-    gate.minute = .2
+    gate.minute = .5
     async def work():
         async with gate: begun.append(asyncio.get_running_loop().time())
     async def all(): await asyncio.gather(*[work() for _ in range(100)])
     run_sync(all())
-    assert len(begun) == 100 and min(b - a for a, b in zip(begun, begun[20:])) >= .2 and gate.inside == 0
+    assert len(begun) == 100 and min(b - a for a, b in zip(begun, begun[20:])) >= .4 and gate.inside == 0
 
 def test_who_is_cancelled_while_it_waits_for_the_rate_gives_its_place_back():
     async def all():

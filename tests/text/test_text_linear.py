@@ -3,7 +3,7 @@ import time
 
 import pandas as pd, pytest
 
-from factlib.benchmarks import gutenberg, narrative, score_roles, score_values
+from factlib.benchmarks import gutenberg, narrative
 from factlib.benchmarks.answer_writer import marks_for
 from factlib.benchmarks.dialogue_files import example_index
 from factlib.core import files
@@ -15,6 +15,7 @@ from factlib.evaluators.vista import presuppositions, rules
 from factlib.perturb.controls import number_otherwise
 from factlib.report import prose, tables
 from factlib.text import details, edits, spans, words
+from factlib.trust import names, scales, values, verdicts
 
 READERS = {
     'paragraphs': spans.paragraphs, 'sections': lambda text: spans.sections(text, 1000), 'chapters': spans.chapters,
@@ -23,9 +24,10 @@ READERS = {
     'name_stems': details.name_stems, 'edits_between': lambda text: edits.edits_between(text, text[1:]),
     'break_sentences': gutenberg.break_sentences, 'drop_brackets': gutenberg.drop_brackets, 'clean': gutenberg.clean,
     'header_fields': gutenberg.header_fields, 'scenes_in': narrative.scenes_in,
-    'relations_of': lambda text: narrative.relations_of('Ann', text), 'name_words': score_roles.name_words,
-    'plain_words': score_values.plain_words, 'parse_order': score_values.parse_order,
-    'read_cells': lambda text: score_values.read_cells(pd.Series([text, '1'], dtype=object), 'x'),
+    'relations_of': lambda text: narrative.relations_of('Ann', text), 'name_words': names.name_words,
+    'plain_words': values.plain_words, 'read_scale_flag': lambda text: scales.read_scale_flag(text),
+    'read_verdict': lambda text: verdicts.read_verdict(text, ('a', 'b')), 'parse_order': values.parse_order,
+    'read_cells': lambda text: values.read_cells(pd.Series([text, '1'], dtype=object), 'x'),
     'example_index': example_index, 'marks_for': marks_for, 'measured': prose.measured, 'parse_table': tables.parse_table,
     'to_html': lambda text: tables.to_html(pd.DataFrame(dict(a=[text]))),
     'wrapper_fault': lambda text: asking.wrapper_fault(text, 'x'),

@@ -1,6 +1,7 @@
 "factlib.report.figures: what is drawn is what the data say; nothing global changes; hostile labels are harmless."
 import math, subprocess, sys, warnings
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -430,8 +431,14 @@ def test_names_in_other_scripts_are_legible_where_a_browser_draws(name, recwarn)
     assert not needs_browser(violins(rows.assign(texts='rouge1'), x='texts', y='value', title='Scores'))
 
 def test_letters_come_from_another_installed_font(monkeypatch):
-    "A sign that STIX has (it comes with matplotlib) and DejaVu Sans lacks."
+    """A sign that STIX has (it comes with matplotlib) and DejaVu Sans lacks. Both are listed here, since matplotlib's own
+    list may be an older one, of fonts that were installed then."""
+    from matplotlib import font_manager, get_data_path
     from factlib.report.figures import style
+    monkeypatch.setattr(font_manager.fontManager, 'ttflist', list(font_manager.fontManager.ttflist))
+    for name in ('STIXGeneral', 'DejaVuSans'):
+        font_manager.fontManager.addfont(Path(get_data_path())/f'fonts/ttf/{name}.ttf')
+    style._characters.cache_clear()
     extra = min(style._characters('STIXGeneral') - style._characters('DejaVu Sans') - set(range(0x300)))
     monkeypatch.setattr(style, '_FONTS', ('No such font', 'STIXGeneral'))
     style._fonts_for.cache_clear()
