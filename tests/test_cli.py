@@ -10,10 +10,10 @@ from factlib.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
 
-def start(*arguments, cwd):
+def start(*arguments, cwd, **env):
     return subprocess.Popen([sys.executable, '-c', 'from factlib.cli import main\nmain()', *arguments],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True, cwd=cwd, env=os.environ | dict(PYTHONPATH=str(ROOT)), start_new_session=True)
+                            text=True, cwd=cwd, env=os.environ | dict(PYTHONPATH=str(ROOT)) | env, start_new_session=True)
 
 @pytest.mark.slow
 @pytest.mark.parametrize('folder', ['o/{x}', 'o/{{%s}} {'])
@@ -36,11 +36,13 @@ def kernels(pid):
 def test_an_interrupted_run_ends_with_130_and_leaves_nothing_half(sign, tmp_path):
     """nbclient leaves a kernel to itself that hasn't answered yet, and without the folder of its sockets it waits for
     ever."""
-    child = start('run', 'quick_sweep', '--out', 'o/a', '--no-page', cwd=tmp_path)
+    aside = tmp_path/'aside' # where the notebook is while it runs
+    aside.mkdir()
+    child = start('run', 'quick_sweep', '--out', 'o/a', '--no-page', cwd=tmp_path, TMPDIR=str(aside))
     end = time.monotonic() + 120
     while time.monotonic() < end and child.poll() is None:
         ours = kernels(child.pid)
-        if ours and any(sign in part.read_text() for part in tmp_path.glob('o/.a-*.part/notebook.ipynb')): break
+        if ours and any(sign in part.read_text() for part in aside.glob('factlib-*/.a-*.part/notebook.ipynb')): break
         time.sleep(.02)
     assert ours and child.poll() is None
     os.killpg(child.pid, signal.SIGINT) # as a terminal does it: to all of them
@@ -48,7 +50,7 @@ def test_an_interrupted_run_ends_with_130_and_leaves_nothing_half(sign, tmp_path
     said = [line for line in err.replace('\r', '\n').splitlines() if line and not line.startswith('Executing:')]
     assert child.returncode == 130 and 'Interrupted.' in said and str(ROOT/'factlib') not in err, err
     assert sign or said == ['Interrupted.'], err # a kernel that runs may complain of its own
-    assert not list(tmp_path.glob('o/.a-*.part'))
+    assert not list(tmp_path.glob('o/.a-*.part')) and not list(aside.glob('factlib-*'))
     assert not [kernel for kernel in ours if kernel.is_running()]
 
 def test_a_price_table_in_another_encoding_is_a_sentence(tmp_path):
