@@ -6,7 +6,7 @@
 __all__ = ['LEDGER', 'Spent', 'read_spent', 'Ledger', 'process_ledger', 'spent_here']
 
 # %% ../../nbs/core/ledger.ipynb #ledger-imports
-import json, os, threading
+import errno, json, os, threading
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
@@ -126,7 +126,8 @@ class Ledger:
         if self.file is not None:
             if self._handle is None:
                 private_folder(self.file.parent)
-                self._handle = open_own(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 'a ledger')
+                try: self._handle = open_own(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 'a ledger')
+                except BadInput as e: raise PermissionError(errno.EPERM, str(e), str(self.file)) from None
             line = json.dumps([name, change]).encode()
             with naming(self.file): os.write(self._handle, b'\n' + line + b'\n') # the first one ends a torn line
         for sums in map(vars, (self.sums.setdefault(name, Spent()), self._sum)):
