@@ -10,9 +10,9 @@ __all__ = ['FLAGS', 'MARKS', 'question_pairs', 'complete_answers', 'AnswerLevels
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-writer-imports
 import json, re
-from collections import Counter
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +30,7 @@ from ..perturb.base import Refusal
 from ..perturb.facts import (bracketed, check_share, factual_spans, question_overlap, retained, snake_groups,
                                    too_few)
 from ..text.details import name_stems, number_values
+from ..text.edits import differing_stretches
 from ..text.parse import parse
 from ..text.spans import sentences
 from ..text.words import content_stems, stem, stems, word_list, words
@@ -142,10 +143,10 @@ def changed_words(
     "What a change took out of a text and put in, word by word."
     a, b = _tokens(before), _tokens(after)
     gone, come = [], []
-    for what, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if what == 'equal': continue
-        gone += [w for w in a[i:j] if w not in b[k:m]]
-        come += [w for w in b[k:m] if w not in a[i:j]]
+    for i, i_end, j, j_end in differing_stretches(a, b):
+        in_a, in_b = set(a[i:i_end]), set(b[j:j_end])
+        gone += [w for w in a[i:i_end] if w not in in_b]
+        come += [w for w in b[j:j_end] if w not in in_a]
     return gone, come
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-flags-places
@@ -188,12 +189,14 @@ def standing_elsewhere(
 )->list[str]: # Names and numbers as they stood, in order; empty if there is no contradiction to be seen
     "Names and numbers that the level changed in one place and left in another (trutheval, section 6)."
     a, b = _tokens(before), _tokens(after)
-    blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
-    lost = set(range(len(a))) - {i for start, _, n in blocks for i in range(start, start + n)}
+    lost = {i for start, end, *_ in differing_stretches(a, b) for i in range(start, end)}
     terms = _terms(before, name_stems(before))
-    changed = [t for t in terms if lost & set(range(t[0], t[1] + 1))]
-    whole = [t for t in terms if t not in changed]
-    found = [' '.join(a[t[0]:t[1] + 1]) for t in changed if any(_same_term(a, t, other, lost) for other in whole)]
+    changed = dict.fromkeys(t for t in terms if any(i in lost for i in range(t[0], t[1] + 1)))
+    whole = defaultdict(dict) # last word -> term and the word behind it -> one place where they stand
+    for first, last in terms:
+        if (first, last) not in changed: whole[a[last]][tuple(a[first:last + 2])] = first, last
+    found = [' '.join(a[t[0]:t[1] + 1]) for t in changed
+             if any(_same_term(a, t, other, lost) for other in whole[a[t[1]]].values())]
     return list(dict.fromkeys(found))
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-flags-sentence
@@ -323,10 +326,16 @@ def _words_at(text): return [(m.group().lower(), m.start(), m.end()) for m in re
 def _untouched(before, after, places):
     "Which of some places (id -> (start, end) in `before`) stand in `after` as they were, with nothing put in between."
     a, b = _words_at(before), _words_at(after)
-    matcher = SequenceMatcher(None, [w for w, *_ in a], [w for w, *_ in b], autojunk=False)
-    runs = [range(i, i + n) for i, _, n in matcher.get_matching_blocks()]
-    inside = {i: [n for n, (_, s, e) in enumerate(a) if s < end and e > start] for i, (start, end) in places.items()}
-    return [i for i, words in inside.items() if words and any(words[0] in run and words[-1] in run for run in runs)]
+    starts, ends = [s for _, s, _ in a], [e for *_, e in a]
+    run, here, number = {}, 0, 0 # word -> the run of words in which it stands unchanged
+    for i, i_end, *_ in [*differing_stretches([w for w, *_ in a], [w for w, *_ in b]), (len(a), len(a))]:
+        run |= dict.fromkeys(range(here, i), number)
+        here, number = i_end, number + 1
+    found = []
+    for place, (start, end) in places.items():
+        first, last = bisect_right(ends, start), bisect_left(starts, end) - 1 # words that stand there
+        if first <= last and run.get(first) is not None and run.get(first) == run.get(last): found.append(place)
+    return found
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-marks-gaps
 def _gaps(marked):

@@ -278,7 +278,7 @@ def fade(
     return dialogue_benchmark('fade', results, _FADE_CARD.format(file=path.name, users=users), n, seed)
 
 # %% ../../nbs/benchmarks/dialogue_files.ipynb #dialogue_ais-index
-_INDEX = re.compile(r'\s*(\d{1,9})\s*:\s*(\d{1,9})\s*')
+_INDEX = re.compile(r'(?<!\s)\s*+(\d{1,9}+)\s*+:\s*+(\d{1,9}+)\s*+')
 
 def example_index(
     text:str, # Such as "150:1"

@@ -8,7 +8,8 @@ __all__ = ['JOURNAL', 'MOST_TABLE', 'MOST_CELLS', 'MOST_DEPTH', 'PATIENCE', 'shi
            'escape_formula', 'unescape_formula', 'decoded', 'read_utf8', 'regular_bytes', 'read_regular', 'real_inside',
            'read_inside', 'text_files', 'read_text_file', 'need_json_size', 'parse_json', 'numbered_lines',
            'json_lines', 'digest', 'whole_characters', 'whole_values', 'json_text', 'sync_to_disk', 'private_folder',
-           'naming', 'atomic_path', 'open_lock', 'OpenFolder', 'write_atomic']
+           'naming', 'atomic_path', 'of_this_account', 'need_own', 'open_own', 'open_lock', 'OpenFolder',
+           'write_atomic']
 
 # %% ../../nbs/core/files.ipynb #files-imports
 import csv, errno, hashlib, json, math, os, re, secrets, shutil, stat, struct, time, weakref, zipfile, zlib
@@ -517,22 +518,53 @@ def atomic_path(
             raise
 
 # %% ../../nbs/core/files.ipynb #files-lock
-def open_lock(
-    path:Path, # In a folder that is there
-): # An open file, to be locked by `fcntl.flock`; new ones are the user's alone. Close it
-    "Open a lock file. A link, a file with a second name, somebody else's, or what is no regular file is a `BadInput`."
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, 'O_NOFOLLOW', 0) | getattr(os, 'O_NONBLOCK', 0) # 0 on Windows
-    try: number = os.open(path, flags, 0o600)
-    except OSError as e:
-        if not os.path.islink(path) and not os.path.isdir(path): raise
-        why = 'a link' if os.path.islink(path) else 'a folder'
-        raise BadInput(f'{str(path)!r} is {why} where a lock of ours belongs: remove it.') from e
-    about = os.fstat(number)
-    own = about.st_uid == getattr(os, 'geteuid', lambda: about.st_uid)() and about.st_nlink < 2 # 0: just removed
-    if stat.S_ISREG(about.st_mode) and own: return os.fdopen(number, 'r+')
+def of_this_account(
+    about:os.stat_result, # Status of a file or folder
+)->bool: # True where there are no accounts of this kind (Windows)
+    "Return whether a file or folder belongs to the account that runs this process."
+    return about.st_uid == getattr(os, 'geteuid', lambda: about.st_uid)()
+
+def _foreign(about, folder=False):
+    "Why a file, or a folder, of this status can't be taken for ours; empty if it can."
+    if stat.S_ISLNK(about.st_mode): return 'a link'
+    if stat.S_ISDIR(about.st_mode) != folder: return 'no folder' if folder else 'a folder'
+    if not folder and not stat.S_ISREG(about.st_mode): return 'no file'
+    if not of_this_account(about): return f'a {"folder" if folder else "file"} of another account'
+    return 'a file that has another name besides,' if not folder and about.st_nlink > 1 else '' # 0: just removed
+
+def _not_own(path, why, what):
+    "The sentence for something that lies where a file of ours belongs."
+    return BadInput(f'{str(path)!r} is {why} where {what} of ours belongs: see who made it, then remove it.')
+
+def need_own(
+    path:str|os.PathLike, # Path of a file that is believed; need not be there
+    what:str, # What it is for us, such as 'a ledger'
+    folder:bool=False, # Is it to be a folder?
+)->None:
+    "Raise BadInput if something lies there that is no regular file, or folder, of this account with a single name."
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+        if why := _foreign(os.lstat(path), folder): raise _not_own(path, why, what)
+
+def open_own(
+    path:str|os.PathLike, # Path in a folder that is there
+    flags:int, # As `os.open` takes them
+    what:str, # As for `need_own`
+)->int: # Descriptor of the file; a new one is the user's alone. Close it
+    "Open a file, through no link. Raise BadInput as `need_own` does."
+    names = ('O_NOFOLLOW', 'O_NONBLOCK') # not on Windows; the second: no waiting for a pipe
+    try: number = os.open(path, flags | sum(getattr(os, name, 0) for name in names), 0o600)
+    except OSError:
+        need_own(path, what)
+        raise
+    if not (why := _foreign(os.fstat(number))): return number
     os.close(number)
-    why = 'a file of another account, or has another name besides,' if stat.S_ISREG(about.st_mode) else 'no file'
-    raise BadInput(f'{str(path)!r} is {why} where a lock of ours belongs: remove it.')
+    raise _not_own(path, why, what)
+
+def open_lock(
+    path:str|os.PathLike, # Path in a folder that is there
+): # An open file, to be locked by `fcntl.flock`; new ones are the user's alone. Close it
+    "Open a lock file. Raise BadInput as `need_own` does."
+    return os.fdopen(open_own(path, os.O_RDWR | os.O_CREAT, 'a lock'), 'r+')
 
 # %% ../../nbs/core/files.ipynb #files-open
 _BY_HANDLE = {os.open, os.mkdir, os.rename, os.unlink, os.rmdir} <= os.supports_dir_fd # not on Windows

@@ -6,11 +6,11 @@
 __all__ = ['LEDGER', 'Spent', 'read_spent', 'Ledger', 'process_ledger', 'spent_here']
 
 # %% ../../nbs/core/ledger.ipynb #ledger-imports
-import json, os, threading
+import errno, json, os, threading
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
-from .files import naming, write_atomic
+from .files import naming, need_own, open_own, write_atomic
 from .folders import private_folder
 from .records import BadInput
 
@@ -67,6 +67,7 @@ _LONG = 2**26 # bytes; beyond, whoever has the file alone makes it short
 
 def _read(file):
     "The sums of a file, by whose they are; and how many of its bytes are whole lines."
+    need_own(file, 'a ledger')
     try: raw = Path(file).read_bytes()
     except FileNotFoundError: return {}, 0
     whole, sums = raw.rfind(b'\n') + 1, {}
@@ -125,8 +126,8 @@ class Ledger:
         if self.file is not None:
             if self._handle is None:
                 private_folder(self.file.parent)
-                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, 'O_NOFOLLOW', 0)
-                self._handle = os.open(self.file, flags, 0o600)
+                try: self._handle = open_own(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 'a ledger')
+                except BadInput as e: raise PermissionError(errno.EPERM, str(e), str(self.file)) from None
             line = json.dumps([name, change]).encode()
             with naming(self.file): os.write(self._handle, b'\n' + line + b'\n') # the first one ends a torn line
         for sums in map(vars, (self.sums.setdefault(name, Spent()), self._sum)):

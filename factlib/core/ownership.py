@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Callable, Iterable
 
 from .. import __version__
-from .files import JOURNAL, PATIENCE, OpenFolder, read_regular, regular_bytes, write_atomic
+from .files import JOURNAL, PATIENCE, OpenFolder, need_own, read_regular, regular_bytes, write_atomic
 from .records import BadInput
 
 # %% ../../nbs/core/ownership.ipynb #ownership-force
@@ -77,6 +77,8 @@ def made_files(
         made |= dict.fromkeys(['manifest.json', *_BUILT], []) # the manifest is the same whatever form the examples have
         made |= {path: [digest] for path, digest in benchmark['sha256'].items()}
     for name in (RECORD, JOURNAL): # the latter knows the files before and after
+        try: need_own(Path(folder)/name, 'a record')
+        except BadInput: continue # another account may say of our own files that factlib made them
         record = _object(Path(folder)/name)
         if 'factlib' in record: made |= {name: []} | _entries(record, 'files')
     return {path: _listed(digests) for path, digests in made.items() if _is_inside(path)}

@@ -14,6 +14,7 @@ from typing import Iterator, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from ..core.files import atomic_path, in_project, need_columns
+from ..core.folders import need_own_database
 from ..core.records import BadInput
 from .cache_file import CacheFile, is_damage
 from .transport import MOST_BODY, connect
@@ -525,9 +526,11 @@ def cache_place(
 def default_cache(
     fallback:str|os.PathLike|None=None, # Where, if the variable is not set
 )->Cache|None: # None if neither says where
-    "The cache that the environment variable `FACTLIB_CACHE` names, else the one at `fallback`."
+    """The cache that the environment variable `FACTLIB_CACHE` names, else the one at `fallback`, which has to be of this
+    account: nobody named it, and its answers are believed."""
     path = cache_place(fallback)
     if path is None: return None
+    if path == fallback: need_own_database(Path(path, 'replies.sqlite') if os.path.isdir(path) else path, links=True)
     return SharedCache(str(path)) if str(path).startswith(('http://', 'https://')) else Cache(path)
 
 # %% ../../nbs/llm/cache.ipynb #keeping-class

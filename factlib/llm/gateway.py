@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ..core.files import digest
-from ..core.folders import private_folder
+from ..core.files import digest, open_own
+from ..core.folders import need_own_database, private_folder
 from ..core.ledger import Ledger, Spent, process_ledger
 from ..core.loop import run_sync
 from ..core.records import BadInput
@@ -219,12 +219,18 @@ class Arrived:
         path:Path, # Made if need be; for one process
     ):
         private_folder(Path(path).parent)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, 'O_NOFOLLOW', 0), 0o600))
+        need_own_database(path) # another account's would be believed, and copied into our caches
+        made = open_own(path, os.O_RDWR | os.O_CREAT, 'a file of answers')
+        about = os.fstat(made)
+        os.close(made)
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._db.execute('PRAGMA journal_mode = WAL')
         self._db.execute('PRAGMA synchronous = OFF')
         self._db.execute('CREATE TABLE IF NOT EXISTS arrived (key TEXT, life TEXT, answer BLOB)')
         self._db.execute('CREATE INDEX IF NOT EXISTS of_key ON arrived (key)')
+        if not os.path.samestat(os.lstat(path), about):
+            self._db.close()
+            raise BadInput(f'Somebody else has just put another file in the place of {str(path)!r}: name another place.')
         self._lives = {life for life, in self._db.execute('SELECT DISTINCT life FROM arrived')}
         self._new, self._lock = [], threading.RLock()
 

@@ -11,7 +11,7 @@ from collections import deque
 from pathlib import Path
 
 from ..core.checks import check_optional_count
-from ..core.folders import private_folder
+from ..core.files import open_own, private_folder
 
 # %% ../../nbs/llm/limits.ipynb #limits-wait
 def wait_for(
@@ -40,8 +40,7 @@ class _Times:
 
     def _open(self):
         "The file, for reading and writing; its owner's alone."
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, 'O_NOFOLLOW', 0)
-        return open(os.open(self.file, flags, 0o600), 'r+b', buffering=0)
+        return open(open_own(self.file, os.O_RDWR | os.O_CREAT, 'a list of times'), 'r+b', buffering=0)
 
     def ago(self):
         "Seconds since each request of an earlier process, the oldest first. A clock that was set back lengthens none."

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
-from ..core.files import data_home, digest, read_regular, write_atomic
+from ..core.files import data_home, digest, need_own, read_regular, write_atomic
 from ..core.modules import LOADED, RECORDING, changed_modules, forget_bytecode, recorded_modules
 from ..core.ownership import check_ours, put_aside
 from ..report.results import NOTEBOOKS, digests
@@ -170,6 +170,8 @@ def run_if_changed(
     """Run an experiment, unless its result is whole and of the present parameters, notebook, data and code. Any file in
     the user's data folder counts: an experiment may read all of them."""
     file = out.absolute().parent/HIDDEN/f'{out.absolute().name}.json'
+    need_own(file.parent, 'a folder of records', folder=True)
+    need_own(file, 'a record')
     known = Provenance.read(file)
     check_ours([file], known=lambda path: known is not None)
     now, begun = provenance(notebook, values, all_data=True), time.monotonic()

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Callable, Iterable, NamedTuple
 from urllib.parse import quote
 
-from ..core.files import escape_formula, read_regular, shipped, write_atomic
-from ..core.folders import at_work, check_place, drop_failed, private_folder, tidy
+from ..core.files import escape_formula, need_own, read_regular, shipped, write_atomic
+from ..core.folders import at_work, check_place, drop_failed, need_own_database, private_folder, tidy
 from ..core.ledger import Spent
 from ..core.loop import progress_bar
 from ..core.modules import forget_bytecode
@@ -104,12 +104,21 @@ def _just_begun(out):
     empty = not (out/HIDDEN/'lock').exists() or not (out/HIDDEN/'lock').stat().st_size
     return set(os.listdir(out)) <= {HIDDEN} and hidden <= begun and empty
 
+def _check_records(out):
+    "A `BadInput` if another account made what says there what was done, spent and answered."
+    need_own(out/HIDDEN, 'a folder of records', folder=True)
+    for folder, folders, files in os.walk(out/HIDDEN):
+        for name in folders: need_own(os.path.join(folder, name), 'a folder of records', folder=True)
+        for name in files: need_own(os.path.join(folder, name), 'a record')
+    if cache_place() is None: need_own_database(out/'answers.sqlite', links=True)
+
 def check_owner(
     out:Path, # For a sweep; need not be there
     grid:Grid,
 )->Path: # The same
     "A `BadInput` unless the folder is new, empty, or this sweep's own."
     out = check_place(out)
+    _check_records(out)
     check_table(out)
     if forced() or not out.exists() or _owner(out) is None and _just_begun(out): return out
     owner, names = _owner(out), {cell.name for cell in grid.cells}

@@ -130,7 +130,7 @@ def test_a_lock_is_never_opened_through_a_link(tmp_path):
     for name, make in dict(link=lambda p: p.symlink_to(tmp_path/'precious'),
                            broken=lambda p: p.symlink_to(tmp_path/'new'), folder=Path.mkdir, pipe=os.mkfifo).items():
         make(tmp_path/name)
-        with pytest.raises(BadInput, match='where a lock of ours belongs|a lock of ours belongs there'):
+        with pytest.raises(BadInput, match='where a lock of ours belongs'):
             open_lock(tmp_path/name)
     assert (tmp_path/'precious').read_text() == 'mine' and not (tmp_path/'new').exists()
     open_lock(tmp_path/'lock').close()

@@ -66,17 +66,17 @@ def test_a_long_one_is_made_short_and_means_the_same(tmp_path, monkeypatch):
     short = Ledger(file, alone=True)
     assert file.stat().st_size < size/5 and read_spent(file) == before == short.total and short.of('0').requests == 34
 
-def test_a_full_disk_is_said_and_counts_nothing(tmp_path):
+def test_a_full_disk_is_said_and_counts_nothing(tmp_path, monkeypatch):
     "What can't be entered isn't counted, so it isn't sent."
+    monkeypatch.setattr('factlib.core.ledger.open_own', lambda *_: os.open('/dev/full', os.O_WRONLY))
     ledger = Ledger(tmp_path/'new')
-    ledger.file = Path('/dev/full')
     with pytest.raises(OSError): ledger.enter('m', requests=1)
     assert ledger.total == Spent()
 
 def test_it_is_its_owners_alone_and_no_link_is_followed(tmp_path):
     (tmp_path/'precious').write_text('mine')
     (tmp_path/'link').symlink_to(tmp_path/'precious')
-    with pytest.raises(OSError): Ledger.enter(_unread(tmp_path/'link'), 'm', requests=1)
+    with pytest.raises(OSError, match='is a link'): Ledger.enter(_unread(tmp_path/'link'), 'm', requests=1)
     assert (tmp_path/'precious').read_text() == 'mine'
     Ledger(tmp_path/'spent.jsonl').enter('m', requests=1)
     assert os.stat(tmp_path/'spent.jsonl').st_mode & 0o777 == 0o600

@@ -4,6 +4,7 @@ import time
 import pandas as pd, pytest
 
 from factlib.benchmarks import gutenberg, narrative
+from factlib.benchmarks import answer_writer, dialogue_files
 from factlib.benchmarks.answer_writer import marks_for
 from factlib.benchmarks.dialogue_files import example_index
 from factlib.core import files
@@ -32,6 +33,10 @@ READERS = {
     'to_html': lambda text: tables.to_html(pd.DataFrame(dict(a=[text]))),
     'wrapper_fault': lambda text: asking.wrapper_fault(text, 'x'),
     'hidden_fault': lambda text: asking.hidden_fault(text, 'x'),
+    'label': lambda text: [*asking._LABEL.finditer(text)], 'sorry': lambda text: [*asking._SORRY.finditer(text)],
+    'index': lambda text: [*dialogue_files._INDEX.finditer(text)],
+    'changed_words': lambda text: answer_writer.changed_words(text, text[len(text)//2:] + ' b ' + text),
+    'standing_elsewhere': lambda text: answer_writer.standing_elsewhere(f'Foster {text}', text.replace('A', 'B')),
     'headings': scenes.headings, 'plain_name': people.plain_name, 'take_apart': people.take_apart,
     'read_evidence': rules.read_evidence, 'plain': presuppositions.plain, 'advises': presuppositions.advises,
     'personal': presuppositions.personal, 'remark': presuppositions.remark, 'finished': presuppositions.finished,
@@ -39,7 +44,8 @@ READERS = {
     'printable': files.printable, 'parse_json': files.parse_json, 'escape_formula': files.escape_formula,
     'numbered_lines': files.numbered_lines, 'json_weight': lambda text: files.need_json_size(text*2)}
 
-RUNS = (' ', '\n', '1', 'A', '-', '"', "'", '[', '<', '.', ',', '\u4e2d', '\\', ' \n', '1,', 'a.', 'a ', '](', '<a ')
+RUNS = (' ', '\n', '1', 'A', '-', '"', "'", '[', '<', '.', ',', '\u4e2d', '\\', ' \n', '1,', 'a.', 'a ', '](', '<a ', 'A ', 'the ',
+        'here is ')
 
 def seconds(read, text):
     "Processor time of a call; what is refused has been read."

@@ -290,13 +290,15 @@ def script_fault(
     return f'it has letters of another script ({", ".join(new).lower()}).' if new and _scripts(given) else ''
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-label
-_LABEL = re.compile(r"""\W*(?:(?:sure|certainly|of\s+course)\b[,!.:]
-    |here(?:'s|’s|\s+(?:it\s+)?is|\s+are|\s+comes)\b[^.:\n]{0,80}:
-    |(?:the\s+)?(?:next|text|answer|event|paraphrase|output|result|rewritten|edited|revised|told[ _]again)
-     (?:\s+(?:text|answer|version))?\W{0,3}:)""", re.IGNORECASE | re.VERBOSE)
+# A run of signs or spaces is read once, wherever the search begins: hence the looks behind, and `+` that give nothing
+# back.
+_LABEL = re.compile(r"""(?<!\W)\W*+(?:(?:sure|certainly|of\s++course)\b[,!.:]
+    |here(?:'s|’s|\s++(?:(?:it\s++)?is|are|comes))\b[^.:\n]{0,80}:
+    |(?:the\s++)?(?:next|text|answer|event|paraphrase|output|result|rewritten|edited|revised|told[ _]again)
+     (?:\s++(?:text|answer|version))?\W{0,3}:)""", re.IGNORECASE | re.VERBOSE)
 
 # %% ../../../nbs/evaluators/claims/asking.ipynb #asking-sorry
-_SORRY = re.compile(r"""\W*(?:(?:i['’]m|i\s+am)\s+(?:very\s+)?(?:sorry|unable)\b|sorry,|i\s+apologi[sz]e\b
+_SORRY = re.compile(r"""(?<!\W)\W*+(?:(?:i['’]m|i\s++am)\s++(?:very\s++)?(?:sorry|unable)\b|sorry,|i\s+apologi[sz]e\b
     |as\s+an\s+ai\b|i\s+(?:can\s*not|can['’]t|won['’]t|will\s+not)\s+(?:\w+\s+)?
      (?:help|assist|do|provide|paraphrase|rewrite|edit)\b)""", re.IGNORECASE | re.VERBOSE)
 

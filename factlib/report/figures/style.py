@@ -75,15 +75,39 @@ def _undrawn(text):
     "The characters that matplotlib's own font lacks."
     return {c for c in text if ord(c) > 0x2ff and not c.isspace() and ord(c) not in _characters(_OWN_FONT)}
 
-@functools.cache
-def _fonts_for(characters):
-    "(installed fonts that have some of these characters, what none of them has)"
+@functools.cache # once a process
+def _look_for_new_fonts():
+    "Tell matplotlib of fonts that were installed since it made its list, which it keeps in the user's cache for good."
+    from matplotlib import font_manager
+    known = {font.fname for font in font_manager.fontManager.ttflist}
+    for path in sorted(set(font_manager.findSystemFonts()) - known):
+        with contextlib.suppress(OSError, RuntimeError, ValueError): font_manager.fontManager.addfont(path)
+    _characters.cache_clear()
+
+def _more_fonts():
+    "Installed fonts of Noto for scripts that few need."
+    from matplotlib import font_manager
+    names = {font.name for font in font_manager.fontManager.ttflist if font.name.startswith('Noto S')}
+    return sorted(name for name in names - set(_FONTS) if 'CJK' not in name) # those have large tables, and are above
+
+def _chosen(characters):
+    "Return fonts that have some of these characters, and the characters that none has."
     left, fonts = set(characters), []
-    for font in _FONTS if left else ():
+    for font in (*_FONTS, *_more_fonts()):
+        if not left: break
         found = {c for c in left if ord(c) in _characters(font)}
         if found: fonts.append(font)
         left -= found
     return tuple(fonts), ''.join(sorted(left))
+
+@functools.cache
+def _fonts_for(characters):
+    "(installed fonts that have some of these characters, what none of them has)"
+    if not characters: return (), ''
+    chosen = _chosen(characters)
+    if not chosen[1]: return chosen
+    _look_for_new_fonts()
+    return _chosen(characters)
 
 def _all_texts(fig):
     from matplotlib.text import Text

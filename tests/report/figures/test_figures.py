@@ -446,6 +446,30 @@ def test_letters_come_from_another_installed_font(monkeypatch):
     style._fonts_for.cache_clear()
     assert fig.texts[0].get_fontfamily() == ['DejaVu Sans', 'STIXGeneral']
 
+def test_a_font_that_was_installed_since_is_found(monkeypatch, recwarn):
+    """matplotlib lists the fonts once and keeps the list. Before, who installed what the sentence names saw boxes and the
+    same sentence again."""
+    from matplotlib import font_manager, get_data_path
+    from factlib.report.figures import style
+    fonts = Path(get_data_path())/'fonts'/'ttf'
+    monkeypatch.setattr(font_manager.fontManager, 'ttflist', [])
+    font_manager.fontManager.addfont(fonts/'DejaVuSans.ttf')
+    found = [str(fonts/'STIXGeneral.ttf'), str(fonts/'no such font.ttf')]
+    monkeypatch.setattr(font_manager, 'findSystemFonts', lambda *_, **__: found)
+    monkeypatch.setattr(style, '_FONTS', ('STIXGeneral',))
+    monkeypatch.setattr(style, '_OWN_FONT', 'DejaVu Sans')
+    clear = lambda: [f.cache_clear() for f in (style._characters, style._fonts_for, style._look_for_new_fonts,
+                                               style._say_undrawn)]
+    clear()
+    stix = frozenset(font_manager.get_font(found[0]).get_charmap())
+    extra = chr(min(stix - style._characters('DejaVu Sans') - set(range(0x300))))
+    draw = style.styled(lambda frame, title=None: figure_with(frame))
+    try:
+        assert draw(pd.DataFrame(dict(x=[extra]))).texts[0].get_fontfamily() == ['DejaVu Sans', 'STIXGeneral']
+        assert not recwarn.list
+        with pytest.warns(UserWarning, match='install one'): draw(pd.DataFrame(dict(x=['\U0001f9ff' + extra])))
+    finally: clear()
+
 def figure_with(frame):
     from matplotlib.figure import Figure
     fig = Figure()
