@@ -190,8 +190,8 @@ KNOWN_COLUMNS = dict(
     source=('document', 'article', 'context', 'contexts', 'retrieved_contexts', 'passage', 'story'),
     reference=('ground_truth', 'reference_answer', 'highlights', 'gold'),
     question=('user_input', 'query', 'prompt', 'instruction'),
-    truth=('label', 'labels', 'gold_label', 'true_label', 'gt_label', 'ground_truth_label', 'human_label', 'label_human',
-           'is_correct'),
+    truth=('label', 'labels', 'gold_label', 'true_label', 'gt_label', 'ground_truth_label', 'human_label',
+           'label_human', 'is_correct'),
 ) # Field of an `Example` -> what others call it
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-known-column
