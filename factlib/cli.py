@@ -265,8 +265,10 @@ def _evaluate(path, names, out, at_least, page, prices, **options):
                    'probabilities that the endpoint gives), on whole points.')
 @click.option('--columns', default='', metavar='FIELD=COLUMN,...',
               help='Which column is which field: target, source, reference, question, id, group, truth.')
-@click.option('--labels', default='', metavar='VALUE=MEANING,...', help='What the values of the column label mean.')
-@click.option('--good', help='The label that deserves the higher score: then an AUC is computed.')
+@click.option('--labels', default='', metavar='VALUE=MEANING,...',
+              help='Meanings of the values of the column label; 0 and 1, and words such as supported, need none.')
+@click.option('--good', metavar="LABEL|'>=4'",
+              help='Labels or scores that are good; by default 1, or the label whose word is the better one.')
 @click.option('--at-least', default=0., show_default=True,
               help='End with exit code 4 if an evaluator scores a smaller share of the texts than this, or none.')
 @click.option('--language', default='',

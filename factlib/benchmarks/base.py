@@ -18,6 +18,7 @@ from ..core.checks import check_count
 from ..core.files import digest, printable, reading
 from ..core.records import BadInput, Example
 from ..core.registry import Registry
+from .values import Scale
 from .own_files import NoTarget, first_objects, holds_rows, read_examples
 
 # %% ../../nbs/benchmarks/base.ipynb #base-benchmark
@@ -33,6 +34,9 @@ class Benchmark:
     question: str = '' # What it asks of an evaluator: facts, order, fluency, coherence, levels, quality, damage
     path: str = '' # The user's file or folder that it was read from; empty: its name alone brings it
     caution: str = '' # What every table about it has to say, without a full stop; empty: nothing
+    scale: Scale|None = None # What numbers as truth stand for; None: they are scores, or there are none
+    said: tuple = () # How a file's truth was read, a sentence each
+    unclear: str = '' # Why its labels can't be held against scores; empty: they can
 
     def __iter__(self)->Iterator[Example]: return iter(self.examples)
     def __len__(self)->int: return len(self.examples)
@@ -83,21 +87,22 @@ def _truth_kind(examples):
 
 # %% ../../nbs/benchmarks/base.ipynb #base-split
 def _of_split(path, split, **meanings):
-    "The examples of a file that belong to a split; all when None."
-    examples, splits = read_examples(path, **meanings)
+    "The examples of a file that belong to a split, and what their truths are; all when None."
+    examples, splits, truths = read_examples(path, **meanings)
     names = sorted({str(s) for s in splits if s is not None})
     if split is not None and split not in names:
         raise BadInput(f'{str(path)!r} has no split {split!r}; it has {", ".join(names) or "none"}.')
-    return [e for e, s in zip(examples, splits) if split is None or s == split]
+    return [e for e, s in zip(examples, splits) if split is None or s == split], truths
 
 # %% ../../nbs/benchmarks/base.ipynb #base-from-file
 def _from_file(path, split, **meanings):
     "A benchmark from a file of examples."
-    examples = _of_split(path, split, **meanings)
+    examples, truths = _of_split(path, split, **meanings)
     twice = [i for i, n in Counter(e.id for e in examples).items() if n > 1]
     if twice: raise BadInput(f'{str(path)!r} has the id {twice[0]!r} twice: make the ids different.')
     card = f'{len(examples)} examples of the user\'s file {path.name}.'
-    return Benchmark(path.stem, examples, _truth_kind(examples), card)
+    return Benchmark(path.stem, examples, _truth_kind(examples), card, good=truths.good, scale=truths.scale,
+                     said=truths.said, unclear=truths.unclear)
 
 # %% ../../nbs/benchmarks/base.ipynb #base-sample
 def sample_groups(

@@ -453,7 +453,7 @@ def _labelled_texts(file, columns, labels):
     "The texts of a file with a text a row, and refusals."
     if file.suffix == '.json':
         raise BadInput(f'{str(file)!r} has labels, one text a row: save it as JSON lines (.jsonl), CSV or parquet.')
-    examples, _ = read_examples(file, columns, labels)
+    examples = read_examples(file, columns, labels, known=False).examples
     unknown = [e.truth for e in examples if e.truth is not None and e.truth not in _MEANINGS]
     if unknown: raise BadInput(f'In {str(file)!r} a text is marked {unknown[0]!r}: say which labels mean what, as '
                                f"labels={{'0': 'lie', '1': 'true'}}; a label means {', '.join(_MEANINGS)}.")

@@ -4,14 +4,16 @@
 
 # %% auto #0
 __all__ = ['KNOWN_COLUMNS', 'json_object', 'csv_header', 'csv_frame', 'holds_rows', 'read_rows', 'first_objects', 'NoTarget',
-           'find_columns', 'read_examples']
+           'find_columns', 'Truths', 'read_truths', 'mark_good', 'OwnExamples', 'read_examples']
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-imports
-import csv, dataclasses, re
+import csv, dataclasses, math, re
 from collections import Counter
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
+from .values import Scale, code_columns, good_cut, good_labels, label_order, letter_grades, read_cells
 from ..core.checks import nearest
 from ..core.files import (MOST_TABLE, long_cells, need_cells, numbered_lines, parse_json, printable, read_error,
                                 read_parquet, read_utf8, reading, whole_values)
@@ -188,16 +190,20 @@ KNOWN_COLUMNS = dict(
     source=('document', 'article', 'context', 'contexts', 'retrieved_contexts', 'passage', 'story'),
     reference=('ground_truth', 'reference_answer', 'highlights', 'gold'),
     question=('user_input', 'query', 'prompt', 'instruction'),
-    truth=('label',),
+    truth=('label', 'labels', 'gold_label', 'true_label', 'gt_label', 'ground_truth_label', 'human_label',
+           'label_human', 'is_correct'),
 ) # Field of an `Example` -> what others call it
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-known-column
 _FIELDS = tuple(f.name for f in dataclasses.fields(Example))
 
 def _known_column(field, names):
-    "What a file calls a field; None if it has no such column."
+    "What a file calls a field; None if it has no such column. Capitals and blanks make no difference."
     if field in names: return field
-    fitting = [name for name in KNOWN_COLUMNS.get(field, ()) if name in names]
+    plain = {'_'.join(re.findall(r'[^\W_]+', str(name).lower())): name for name in reversed(names)}
+    if field in plain: return plain[field]
+    known = KNOWN_COLUMNS.get(field, ())
+    fitting = [name for name in known if name in names] or [plain[name] for name in known if name in plain]
     if len(fitting) < 2: return next(iter(fitting), None)
     raise BadInput(f'Both {fitting[0]!r} and {fitting[1]!r} could be the {field}: say which, as '
                    f'columns={{{field!r}: {fitting[0]!r}}} (on the command line --columns {field}={fitting[0]}).')
@@ -229,49 +235,107 @@ def find_columns(
     raise NoTarget(f'None of the columns {", ".join(map(repr, names))} is known as the text to be judged: say which '
                    "one is, as columns={'target': NAME} (on the command line --columns target=NAME).")
 
-# %% ../../nbs/benchmarks/own_files.ipynb #own-ask
-def _ask_meaning(path, values, shown):
-    "Say how to say what labels mean."
-    example = ','.join(f'{v}=MEANING' for v in values[:2])
-    raise BadInput(f'The column \'label\' of {str(path)!r} holds {shown}: say what they mean '
-                   f'(labels={{{values[0]!r}: ...}}; on the command line --labels {example}), that they are '
-                   "scores (--columns truth=label), or that they don't matter (--columns truth=).")
-
-
 # %% ../../nbs/benchmarks/own_files.ipynb #own-labels
-def _check_labels(path, values, labels):
-    "Whether every label has a meaning, and every meaning a label."
-    shown = ', '.join(values[:6]) + (', ...' if len(values) > 6 else '')
-    if not labels: _ask_meaning(path, values, shown)
-    unused = [v for v in labels if v not in values]
-    if unused:
-        raise BadInput(f'No row of {str(path)!r} has the label {unused[0]!r}; there are {shown}.'
-                       f'{nearest(unused[0], values)}')
-    unknown = [v for v in values if v not in labels]
-    if unknown: raise BadInput(f'The label {unknown[0]!r} of {str(path)!r} has no meaning; given are {labels}.')
-
-# %% ../../nbs/benchmarks/own_files.ipynb #own-label
 def _label(value):
     "A label as it is written in `labels`: 1.0 is 1."
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
-def _as_numbers(values):
-    "Texts as numbers, if all of them are; missing ones stay."
-    try: return [v if v is None else float(v) for v in values]
-    except (TypeError, ValueError): return values
+def _meanings(path, column, values, labels):
+    "Labels by their meanings. Raises BadInput unless every label has a meaning, and every meaning a label."
+    named = [None if v is None else _label(v) for v in values]
+    known = list(dict.fromkeys(v for v in named if v is not None))
+    shown = ', '.join(known[:6]) + (', ...' if len(known) > 6 else '')
+    if not labels:
+        example = ','.join(f'{v}=MEANING' for v in known[:2])
+        raise BadInput(f'The column {column!r} of {str(path)!r} holds {shown}: say what they mean '
+                       f'(labels={{{known[0]!r}: ...}}; on the command line --labels {example}), that they are '
+                       f"scores (--columns truth={column}), or that they don't matter (--columns truth=).")
+    unused = [v for v in labels if v not in known]
+    if unused:
+        raise BadInput(f'No row of {str(path)!r} has the label {unused[0]!r}; there are {shown}.'
+                       f'{nearest(unused[0], known)}')
+    unknown = [v for v in known if v not in labels]
+    if unknown: raise BadInput(f'The label {unknown[0]!r} of {str(path)!r} has no meaning; given are {labels}.')
+    return [None if v is None else labels[v] for v in named]
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-truths
-def _truths(path, rows, found, labels, columns):
-    "The truth of each row, or None."
-    column, given = found.get('truth'), labels or {}
-    if given and not column: raise BadInput(f'{str(path)!r} has no column \'label\' whose values could mean anything.')
-    if not column: return [None]*len(rows)
+@dataclasses.dataclass(frozen=True)
+class Truths:
+    "What a column says of the texts."
+    values: list           # A label as the file writes it, a number, or None
+    good: str|None = None  # Better one of two labels; None: numbers, or not known
+    scale: Scale|None = None # What numbers stand for; None: there are none
+    said: tuple = ()       # What was read, a sentence each
+    unclear: str = ''      # Why labels can't be held against scores; empty: they can
+
+def read_truths(
+    values:list, # A label or number for each text; None where there is none
+    name:str, # Name of the column
+    scores:bool=False, # Is it given as the truth? Then 0 and 1 are scores, and labels may be unclear
+)->Truths:
+    "Read labels or scores of texts. Raises BadInput if numbers and words are mixed."
+    import pandas as pd
+    cells = read_cells(pd.Series(values, dtype=object), name)
+    if cells.problem: raise BadInput(f'The column {name!r} {cells.problem}.')
+    said = list(cells.said)
+    empty = cells.odd[(cells.odd.taken_for == 'missing') & cells.odd.value.map(bool)]
+    if len(empty) and not said:
+        said.append(f'{name!r}: {int(empty.n.sum()):,} of {len(values):,} cells ({empty.value.iloc[0]!r}) hold '
+                    'nothing.')
+    words = [] if cells.labels is None else list(dict.fromkeys(cells.labels.dropna()))
+    grades = letter_grades(words)
+    if words and not grades and not label_order(words):
+        known = cells.labels.astype(object).where(cells.labels.notna(), None)
+        shown = ', '.join(map(repr, words[:6])) + (', ...' if len(words) > 6 else '')
+        unclear = (f"The column {name!r} holds {shown}, and which is better can't be told: name the better ones as "
+                   f"--good {words[0]!r}, or say that they don't matter (--columns truth=).")
+        return Truths(list(known), None, None, tuple(said), '' if scores else unclear)
+    codes, scales = code_columns([cells], ' < '.join(grades) or None)
+    scale, x = scales[name], codes[name]
+    numbers = [None if math.isnan(code) else float(code) for code in x]
+    if set(numbers) <= {0, 1, None} and cells.labels is None: scale = Scale('binary', ('0', '1'), 0., 1.)
+    if all(code is None for code in numbers): return Truths(numbers, None, None, tuple(said))
+    if scale.kind == 'binary' and not (scores and cells.labels is None):
+        low, high = scale.labels
+        said.append(f'{name!r}: {high!r} is good and {low!r} is bad (--good {low} turns it round).')
+        return Truths([None if code is None else scale.labels[int(code)] for code in numbers], high, None, tuple(said))
+    if scale.labels and not scores: said.append(f'{name!r}: {" < ".join(scale.labels)}, the last is the best (--good '
+                                                'says which are good).')
+    return Truths(numbers, None, scale, tuple(said))
+
+def mark_good(
+    truths:Truths, # From `read_truths`
+    good:str, # Labels that are good, with commas between them; of scores '>=4'
+)->Truths: # With two labels
+    "Make two labels of labels or scores. Raises BadInput if these are not there, or leave no text bad."
+    known = list(dict.fromkeys(value for value in truths.values if value is not None))
+    cut = good_cut(good, truths.scale, known) if truths.scale else None
+    if cut is not None: names, is_good = (f'below {cut:g}', f'{cut:g} or more'), {x: x >= cut for x in known}
+    else:
+        labels = truths.scale.labels if truths.scale else tuple(known)
+        codes = good_labels(good, Scale('nominal', labels, 0., len(labels) - 1.))
+        kept = [label for code, label in enumerate(labels) if code not in codes]
+        names = kept[0] if len(kept) == 1 else 'other', ' or '.join(labels[code] for code in codes)
+        is_good = {x: (x if truths.scale else labels.index(x)) in codes for x in known}
+    values = [None if x is None else names[is_good[x]] for x in truths.values]
+    return Truths(values, names[1], None, (f'{names[1]} is good, {names[0]} is bad, as given.',))
+
+# %% ../../nbs/benchmarks/own_files.ipynb #own-column-truths
+def _truths(path, rows, found, labels, columns, known):
+    "The truth of each row."
+    column = found.get('truth')
+    if labels and not column: raise BadInput(f'{str(path)!r} has no column \'label\' whose values could mean anything.')
+    if not column: return Truths([None]*len(rows))
     values = [row.get(column) for row in rows]
-    if not given and (column == 'truth' or 'truth' in (columns or {})):
-        return _as_numbers(values) if path.suffix == '.csv' else values
-    named = [None if v is None else _label(v) for v in values]
-    _check_labels(path, list(dict.fromkeys(v for v in named if v is not None)), given)
-    return [None if v is None else given[v] for v in named]
+    is_truth = column == 'truth' or 'truth' in (columns or {})
+    if labels or not known and not is_truth: values = _meanings(path, column, values, labels)
+    truths = read_truths(values, column, scores=is_truth and not labels)
+    return truths if known else dataclasses.replace(truths, good=None)
+
+def _holds_truth(rows, column):
+    "Tell whether a column that may hold texts holds labels or scores."
+    truths = read_truths([value for row in rows if not isinstance(value := row.get(column), (list, dict))], column)
+    return truths.good is not None or truths.scale is not None
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-fields
 _TEXTS = ('id', 'source', 'target', 'reference', 'question', 'group', 'variant', 'level')
@@ -301,15 +365,27 @@ def _example(path, number, fields, truth):
     except BadInput as e: raise BadInput(f'Row {number} of {str(path)!r}: {e}') from None
 
 # %% ../../nbs/benchmarks/own_files.ipynb #own-examples
+class OwnExamples(NamedTuple):
+    "Examples of a file."
+    examples: list # `Example`s in the order of the file
+    splits: list   # For each the value of its column `split`, or None
+    truths: Truths # For each its truth, and what was read
+
 def read_examples(
-    path:Path, # Of a .jsonl, .csv or .parquet file
+    path:Path, # Path of a .jsonl, .csv or .parquet file
     columns:dict|None=None, # Field of an `Example` -> the file's column; '': it has none
     labels:dict|None=None, # What the values of the column `label` mean: {'0': 'false', '1': 'true'}
-)->tuple: # `Example`s in the order of the file; for each the value of its column `split`, or None
-    """The examples of a file. Rows without an id get their number, from 1.
-    What is wrong with the file, or can't be told without its owner, is a `BadInput`."""
+    known:bool=True, # May labels whose meaning everybody knows do without `labels`?
+)->OwnExamples:
+    """Read the examples of a file. Rows without an id get their number, from 1.
+
+    Raises BadInput for what is wrong with the file, or can't be told without its owner."""
     path, rows = Path(path), read_rows(path)
     found = find_columns(list(dict.fromkeys(name for row in rows for name in row)), columns)
-    truths = enumerate(_truths(path, rows, found, labels, columns), 1)
-    examples = [_example(path, i, _fields(path, i, row, found), t) for row, (i, t) in zip(rows, truths)]
-    return examples, [row.get('split') for row in rows]
+    reference = found.get('reference')
+    is_open = known and reference and not {'truth', 'reference'} & {*(columns or {})} and 'truth' not in found
+    if is_open and _holds_truth(rows, reference): found['truth'] = found.pop('reference') # "gold" may be either
+    truths = _truths(path, rows, found, labels, columns, known)
+    examples = [_example(path, i, _fields(path, i, row, found), t)
+                for i, (row, t) in enumerate(zip(rows, truths.values), 1)]
+    return OwnExamples(examples, [row.get('split') for row in rows], truths)

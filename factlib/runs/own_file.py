@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..benchmarks.base import Benchmark, load
-from ..core.checks import nearest
+from ..benchmarks.own_files import Truths, mark_good
+from ..benchmarks.values import Scale
 from ..core.records import BadInput, DataFrame
 from ..evaluators.base import check_examples, judgements_frame, summary
 from ..report.results import Experiment
@@ -27,16 +28,22 @@ def own_benchmark(
     path:Path, # A .jsonl, .csv or .parquet file, or a chat log
     columns:dict|None=None, # Field of an `Example` -> the file's column
     labels:dict|None=None, # What the values of the column `label` mean
-    good:str|None=None, # The label that deserves the higher score; has to be one of the file's
+    good:str|None=None, # Good labels, with commas between them, or '>=4'; None: as their words tell
 )->Benchmark:
-    "A file's examples."
+    """Read a file's examples.
+
+    Raises BadInput for labels that only their owner understands."""
     given: dict = dict(columns=columns, labels=labels)
     benchmark = load(path, **{name: meant for name, meant in given.items() if meant})
-    if good is None: return benchmark
-    known = list(dict.fromkeys(str(e.truth) for e in benchmark if e.truth is not None))
-    if good in known: return replace(benchmark, good=good)
-    raise BadInput(f'No text of {Path(path).name} has the label {good!r}; there are {", ".join(known) or "none"}.'
-                   f'{nearest(good, known)}')
+    if good is None:
+        if benchmark.unclear and not labels: raise BadInput(benchmark.unclear)
+        return benchmark
+    if benchmark.truth_kind == 'none': raise BadInput(f'--good {good!r}: no text of {Path(path).name} has a label.')
+    numbers = benchmark.truth_kind == 'score'
+    values = [e.truth if e.truth is None or numbers else str(e.truth) for e in benchmark]
+    marked = mark_good(Truths(values, None, benchmark.scale or (Scale('number') if numbers else None)), good)
+    return replace(benchmark, examples=[replace(e, truth=t) for e, t in zip(benchmark, marked.values)],
+                   truth_kind='label', good=marked.good, scale=None, said=marked.said)
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-scores
 def scores_table(
@@ -214,6 +221,7 @@ def evaluate_file(
     run = Experiment('evaluate', f'{Path(path).name}, judged', f'Scores of {", ".join(listed)}', asked)
     texts = {benchmark.name: benchmark.examples}
     say_languages(run, texts, asked['language'], always=True)
+    for sentence in benchmark.said: run.finding(sentence, cell='')
     check_examples(benchmark.examples)
     frames, unmade = [], {} # the latter: evaluators that can't be made
     with chat_for(asked, api_key=api_key) if model else nullcontext() as chat:

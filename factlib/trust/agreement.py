@@ -143,7 +143,7 @@ def scale_level(
 )->str: # 'nominal', 'ordinal' or 'interval'
     "Which alpha suits."
     if kind in ('binary', 'nominal'): return 'nominal'
-    return 'ordinal' if kind in ('ordered', 'pair') or levels <= 7 else 'interval'
+    return 'ordinal' if kind == 'ordered' or levels <= 7 else 'interval'
 
 def _by_table(figure, x, y, groups, values, low, null, what):
     "A figure of tables of two columns on one scale, with its interval."

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .names import cost_owner, cost_unit, cost_words, listed_names, name_words, need_names, some_names
-from .values import read_cells
+from ..benchmarks.values import read_cells
 from ..core.records import BadInput, DataFrame
 
 # %% ../../nbs/trust/cost_columns.ipynb #score_costs-given

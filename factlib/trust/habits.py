@@ -16,7 +16,6 @@ from .matrix import LENGTH, ScoreMatrix, score_words, text_lengths
 from .agreement import correlation, label_kappa
 from ..validity.base import Result, corrected, is_constant
 from ..validity.intervals import interval
-from ..validity.paired import position_test
 
 # %% ../../nbs/trust/habits.ipynb #trusthabits-slope
 def _solved(crossed, target):
@@ -149,26 +148,9 @@ def _ordered(values):
     codes[known] = np.unique(series[known].astype(str), return_inverse=True)[1]
     return codes
 
-def _both_orders(matrix, judge):
-    "Place of each pair's verdict, for pairs that were shown in both orders."
-    import pandas as pd
-    rows = pd.DataFrame(dict(item=matrix.items, place=_ordered(matrix.file.frame.position), x=matrix.judges[judge],
-                             group=matrix.groups)).dropna(subset='place').drop_duplicates(['item', 'place'])
-    rows = rows[rows.groupby('item').place.transform('size') == 2].sort_values(['item', 'place'])
-    first, swapped = rows.iloc[::2], rows.iloc[1::2]
-    if len(first) < 10: return _untested('position', 'ten pairs that it judged in both orders')
-    told = lambda part: [None if np.isnan(x) else x for x in part.x]
-    t = position_test(told(first), told(swapped), groups=first.group.to_numpy())
-    lost = t.by_first + t.by_second
-    at = (f'the same winner in both orders in {t.consistency.estimate:.0%} of {t.consistency.n} pairs; '
-          f'of {lost} that one place won twice the first won {t.by_first}')
-    p = t.first_place.p if lost else None
-    return _Habit('position', f'{at}.', f'{at}.', result=t.first_place, p=p, rule=lost > 0)
-
 def _position(matrix, judge):
     if 'position' not in matrix.file.frame:
         return _untested('position', 'a column with the place of a text (--position)')
-    if matrix.file.scales.get(judge, matrix.file.scale).kind == 'pair': return _both_orders(matrix, judge)
     place = _ordered(matrix.file.frame.position)
     first = np.where(np.isnan(place), np.nan, place == np.nanmin(place)) if not np.isnan(place).all() else place
     return _favoured('position', _judged(matrix, judge, first), 'places', 'in the first place')

@@ -64,7 +64,7 @@ def halving_cut(
     return float(levels[1:][np.abs(above - .5).argmin()])
 
 # %% ../../nbs/trust/matrix.ipynb #trustsheet-words
-LABELLED = ('binary', 'nominal', 'ordered', 'pair') # Kinds of scales with labels
+LABELLED = ('binary', 'nominal', 'ordered') # Kinds of scales with labels
 
 def score_words(
     scale:Scale, # Scale of the score
@@ -73,8 +73,7 @@ def score_words(
     "Return a score as the file writes it."
     if is_missing(value): return ''
     if not scale.labels or scale.labels == ('0', '1'): return f'{value:.3g}'
-    place = value*(len(scale.labels) - 1) if scale.kind == 'pair' else value
-    low, high = (min(max(int(f(round(place, 9))), 0), len(scale.labels) - 1) for f in (np.floor, np.ceil))
+    low, high = (min(max(int(f(round(value, 9))), 0), len(scale.labels) - 1) for f in (np.floor, np.ceil))
     return scale.labels[low] if low == high else f'{scale.labels[low]}–{scale.labels[high]}'
 
 # %% ../../nbs/trust/matrix.ipynb #trustsheet-strata
@@ -184,8 +183,8 @@ class ScoreMatrix:
         own, theirs = self.own_scale(judge), self.scale
         if own == theirs or own.labels and own.labels == theirs.labels: return True
         kinds = {own.kind, theirs.kind}
-        if len(kinds) == 1 and own.kind in ('pair', 'binary'): return True
-        if kinds & {'nominal', 'ordered', 'pair'}: return False # steps in words are at no known distance
+        if len(kinds) == 1 and own.kind == 'binary': return True
+        if kinds & {'nominal', 'ordered'}: return False # steps in words are at no known distance
         if own.kind == 'binary' and self.ends != (0, 1): return False
         known = self.judges[judge][~np.isnan(self.judges[judge])]
         (low, high), wide = self.ends, self.ends[1] - self.ends[0]
@@ -222,7 +221,7 @@ class ScoreMatrix:
 
 def _ends(scale, scales, columns):
     "The least and greatest score of people's scale: of its labels, as told of any of them, or as seen."
-    if scale.kind == 'pair' or scale.kind == 'binary': return 0., 1.
+    if scale.kind == 'binary': return 0., 1.
     if scale.labels: return 0., len(scale.labels) - 1.
     seen = np.concatenate(columns)
     seen = seen[~np.isnan(seen)]
@@ -239,7 +238,7 @@ def _good(scale, people, given=None):
         return 1., good, f'people say {label(1)}' if scale.labels else 'people say 1'
     cut = halving_cut(people) if given is None else given
     if cut is None: return None, np.full(len(people), np.nan), 'people gave all texts the same score'
-    at = f'{cut:.3g}' if scale.kind == 'pair' or cut != int(cut) or not scale.labels else label(cut)
+    at = f'{cut:.3g}' if cut != int(cut) or not scale.labels else label(cut)
     share = np.mean(people[known] >= cut)
     good = np.where(known, (people >= cut).astype(float), np.nan)
     return cut, good, f'people give {at} or more ({share:.0%} of texts)'
@@ -298,7 +297,7 @@ def score_matrix(
 # %% ../../nbs/trust/matrix.ipynb #trustsheet-notes
 def _scale_shown(scale, low=None, high=None):
     "A scale in words."
-    if scale.labels: return (', ' if scale.kind in ('nominal', 'pair') else ' < ').join(scale.labels)
+    if scale.labels: return (', ' if scale.kind == 'nominal' else ' < ').join(scale.labels)
     ends = (scale.low, scale.high) if scale.low is not None else (low, high)
     return f'{ends[0]:.4g} to {ends[1]:.4g}' if ends[0] is not None else 'numbers'
 

@@ -20,7 +20,8 @@ from .names import (DOCUMENT_WORDS, ID_WORDS, MODEL_WORDS, NO_SCORERS, NOTE_WORD
                                  find_named, is_beside, is_truth, listed_names, name_tokens, name_words, names_of,
                                  need_names,
                                  plain_name, rawest_columns, some_names, spoken_words)
-from .values import ABSENT, cell_forms, distinct_cells, label_order
+from ..benchmarks.values import ABSENT, cell_forms, distinct_cells, label_order
+from .verdicts import verdict_column
 from ..core.records import BadInput, DataFrame, Series
 
 # %% ../../nbs/trust/roles.ipynb #score_roles-values
@@ -31,6 +32,10 @@ def _are_numbers(column):
     some = column.dropna().iloc[:_SAMPLE].astype(str).str.strip()
     some = some[some != '']
     return len(some) > 0 and some.str.fullmatch(r'[+-]?\d+([.,]\d+)?').mean() >= .8
+
+def _have_order(labels):
+    "Known order of labels, or verdicts on two texts among them."
+    return label_order(labels) or verdict_column(labels).verdicts is not None
 
 def is_score(
     column:Series, # Column of a table
@@ -55,7 +60,7 @@ def is_score(
     if is_number.any() and forms.n[is_number].sum() >= 4*others: return True
     labels = forms.value.str.strip().str.lower().unique().tolist()
     if max(map(len, labels)) > 40: return False
-    if label_order(labels): return True
+    if _have_order(labels): return True
     is_text_name = bool({*name_words(name)[-1:]} & {'text', 'response', 'answer', 'output', 'summary', 'source',
                                                     'input', 'question',
                                                     'query', 'context', 'story', 'target'})
@@ -69,7 +74,7 @@ def has_order(
     "Tell whether a column's values have an order."
     forms = cell_forms(distinct_cells(column.dropna().iloc[:_SAMPLE])[1])
     labels = forms.value[(forms.form == 'label') & ~forms.value.str.strip().str.lower().isin(ABSENT)]
-    return bool(labels.empty or label_order(labels.str.strip().str.lower().unique().tolist()))
+    return bool(labels.empty or _have_order(labels.str.strip().str.lower().unique().tolist()))
 
 def is_text(
     column:Series, # Column of a table
@@ -487,7 +492,7 @@ def _is_rater(column, name):
     if some.empty or some.str.len().max() > 200: return False
     if is_id: return True
     labels = some.str.lower().unique()
-    return not label_order(labels) and not some.str.fullmatch(r'[+-]?[\d.,/]+%?').any()
+    return not _have_order(labels) and not some.str.fullmatch(r'[+-]?[\d.,/]+%?').any()
 
 def _same_within(frame, name, items):
     "Tell whether a column says one thing of each item."

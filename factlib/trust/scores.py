@@ -16,7 +16,7 @@ from .names import is_beside, name_words, names_of, some_names
 from .roles import ColumnRole, Flags, NoScorers, Roles, is_score, is_text, read_roles
 from .scales import Columns, one_scale, put_on_steps, read_scale_flag
 from .table import ScoreTable, frame_table, list_columns, one_row_each, read_table
-from .values import Scale, are_shared, code_columns, read_cells
+from ..benchmarks.values import Scale, code_columns, good_cut, good_labels, read_cells
 from ..core.checks import check_choice
 from ..core.records import BadInput, DataFrame
 
@@ -207,6 +207,14 @@ def _rows_of_items(frame, roles, score):
 _WORSE = frozenset('hallucination hallucinations hallucinated error errors toxicity toxic harm harmful unsafe '
                    'violation violations mistakes issues bias incoherence contradiction contradictions'.split())
 
+def _same_range(a, b):
+    """Same scale of two columns of numbers: neither holds shares of 1 beside larger numbers, and the first leaves the
+    range of the second by no more than its width."""
+    if a.labels or b.labels or None in (a.low, a.high, b.low, b.high): return not a.labels
+    if 0 <= a.low < 1 and a.high <= 1 and b.high > 1.5: return False
+    slack = max(b.high - b.low, abs(b.high)/2)
+    return b.low - slack <= a.low and a.high <= b.high + slack
+
 def _turn(columns, turned, higher):
     "The columns with those turned round in which more is worse."
     codes, scales, notes = dict(columns.codes), dict(columns.scales), []
@@ -216,11 +224,11 @@ def _turn(columns, turned, higher):
         if scale.kind == 'nominal':
             raise BadInput(f"{name!r} has labels without an order, which can't be turned: say which are better, as "
                            f"--order 'worse < better'.")
-        alike = [scales[other] for other in names if not scales[other].labels and are_shared(scale, scales[other])]
+        alike = [scales[other] for other in names if not scales[other].labels and _same_range(scale, scales[other])]
         ends = [end for s in alike or [scale] for end in (s.low, s.high) if end is not None]
         if not ends: continue
         codes[name] = min(ends) + max(ends) - codes[name]
-        if scale.kind != 'pair': scales[name] = replace(scale, labels=tuple(reversed(scale.labels)))
+        scales[name] = replace(scale, labels=tuple(reversed(scale.labels)))
     if names: notes.append(f'Turned round, so that more is better: {some_names(names, 6)} (--higher changes it).')
     for name in codes:
         if set(name_words(name)) & _WORSE and higher == 'better' and name not in turned:
@@ -237,25 +245,13 @@ def apply_good(
     "Read which human scores are good. Raises BadInput for a label that doesn't occur."
     if not good: return columns, None
     scale = columns.scales[humans[0]]
-    number = re.fullmatch(r'\s*(>=|=>|≥|>)?\s*([+-]?\d+(?:\.\d+)?)\s*', good)
-    if number and not scale.labels or number and scale.labels == ('0', '1'):
-        cut, seen = float(number[2]), [x for name in humans for x in columns.codes[name].dropna().unique()]
-        if number[1] == '>': cut = min((x for x in seen if x > cut), default=float('nan'))
-        if not any(x < cut for x in seen) or not any(x >= cut for x in seen):
-            raise BadInput(f'--good {good!r}: it must leave some texts good and some bad; people give {min(seen):g} to '
-                           f'{max(seen):g}.')
-        return columns, cut
-    wanted = {part.strip().lower() for part in good.split(',') if part.strip()}
-    labels = {label.lower(): i for i, label in enumerate(scale.labels)}
-    lacking = sorted(wanted - labels.keys())
-    if lacking:
-        raise BadInput(f'--good: people have no label {lacking[0]!r}; there are {some_names(scale.labels, 12)}.')
-    if scale.kind == 'ordered':
-        places = sorted(labels[w] for w in wanted)
-        if places == list(range(places[0], len(labels))): return columns, float(places[0])
-    if scale.kind == 'binary' and wanted == {scale.labels[1].lower()}: return columns, None
-    if len(wanted) == len(labels): raise BadInput(f'--good {good!r} names all labels: it must leave some texts bad.')
-    names = ('other', ' or '.join(scale.labels[labels[w]] for w in sorted(wanted)))
+    cut = good_cut(good, scale, [x for name in humans for x in columns.codes[name].dropna().unique()])
+    if cut is not None: return columns, cut
+    places = good_labels(good, scale)
+    if scale.kind == 'ordered' and places == list(range(places[0], len(scale.labels))): return columns, float(places[0])
+    if scale.kind == 'binary' and places == [1]: return columns, None
+    wanted = {scale.labels[place].lower() for place in places}
+    names = ('other', ' or '.join(scale.labels[place] for place in places))
     changed = {name for name, s in columns.scales.items() if s.labels
                and {label.lower() for label in s.labels} & wanted}
     codes, scales = dict(columns.codes), dict(columns.scales)

@@ -130,7 +130,7 @@ def within_strata(
     found, x = {}, matrix.judges[judge]
     for name, values in matrix.strata.items():
         if len(np.unique(values.astype(str))) < 2: continue
-        if matrix.scale.kind in ('nominal', 'pair'):
+        if matrix.scale.kind == 'nominal':
             y, rows = pooled_labels(matrix)
             found[name] = label_kappa(x[rows], y, matrix.groups[rows], values[rows])
         else: found[name] = within_auc(x, matrix.good, values, matrix.groups)

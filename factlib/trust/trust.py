@@ -378,10 +378,14 @@ def judged_scores(
     "Judgements beside the truth of their examples, as a file of scores."
     import pandas as pd
     known = [e for e in benchmark.examples if e.truth is not None]
-    if benchmark.good is None: truth, scale = [float(e.truth) for e in known], None
+    if benchmark.good is None:
+        truth = [float(e.truth) for e in known]
+        kind = benchmark.scale or Scale('number', (), min(truth), max(truth))
     else:
         truth = [float(str(e.truth) == benchmark.good) for e in known]
-        scale = f'not {benchmark.good}', benchmark.good
+        others = {str(e.truth) for e in known} - {benchmark.good}
+        bad = others.pop() if len(others) == 1 else f'not {benchmark.good}'
+        kind = Scale('binary', (bad, benchmark.good), 0., 1.)
     about, said = dict(item=[e.id for e in known], row=range(1, len(known) + 1)), []
     groups, questions = ([getattr(e, name) for e in known] for name in ('group', 'question'))
     repeats = lambda values: len({v for v in values if v is not None}) < sum(v is not None for v in values)
@@ -400,7 +404,6 @@ def judged_scores(
     costs = _judged_costs(judged, frame['item'], list(scores), price)
     renamed = {name: f'{name} (scores)' for name in scores if name in (*about, 'time', 'position', 'people')}
     scores = scores.rename(columns=renamed).reset_index(drop=True).astype(float)
-    kind = Scale('binary', scale, 0., 1.) if scale else Scale('number', (), min(truth), max(truth))
     ends = {name: Scale('number', (), float(x.min()), float(x.max())) for name, x in scores.items()}
     roles = pd.DataFrame([(name, 'judge', 'an evaluator', '--with') for name in scores]
                          + [('people', 'human', 'the truth of the examples', '--labels, --good')],

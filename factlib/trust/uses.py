@@ -66,7 +66,7 @@ def uses_for(
     uses:tuple, # Asked for
 )->tuple: # In the order of `NEEDS`
     "Return the uses that people's scale allows: classes and verdicts on pairs can be agreed with, not ranked."
-    if matrix.scale.kind not in ('nominal', 'pair'): return uses
+    if matrix.scale.kind != 'nominal': return uses
     return tuple(use for use in NEEDS if use == 'replace' and use in uses
                  or use == 'agree' and set(uses) - {'replace'})
 
@@ -460,7 +460,7 @@ def agree_decision(
     why = (f"its labels are not people's: {scale_remedy(matrix, judge)}" if not matrix.comparable(judge) else
            '' if few else f'it needs labels, or at most {FEW} different scores')
     if why: return Decision(judge, 'agree', NOT_YET, f'{why}.', **about)
-    ordered = matrix.scale.kind not in ('nominal', 'binary', 'pair')
+    ordered = matrix.scale.kind not in ('nominal', 'binary')
     r = label_kappa(x, y, of_groups, ordered=ordered)
     if r.estimate is None:
         why = 'judge and people use one and the same label, so nothing is known of others.'
@@ -517,7 +517,7 @@ def within_results(
 )->dict: # Stratum -> (`Result`, the value of it that chance gives)
     "Return what a judge tells within the values of each stratum."
     if use != 'rank':
-        null = 0. if matrix.scale.kind in ('nominal', 'pair') else .5
+        null = 0. if matrix.scale.kind == 'nominal' else .5
         return {name: (r, null) for name, r in within_strata(matrix, judge).items()}
     found, which = {}, matrix.systems
     for name, values in matrix.strata.items():
@@ -533,7 +533,7 @@ def within_results(
 def _within_clause(use, kind, r, null):
     "What is reached within the values of one stratum."
     if r.estimate is None: return 'there is nothing to compare'
-    classes = kind in ('nominal', 'pair')
+    classes = kind == 'nominal'
     reached = (f"Cohen's kappa is {format_estimate(r.estimate, r.ci, 2)}" if classes and use != 'rank' else
                f'{in_percent(r)} of pairs of systems stand in order' if use == 'rank' else
                f'a good text scores above a bad one in {in_percent(r)} of pairs')
@@ -621,7 +621,7 @@ def claim_p(
     elif decision.use == 'filter': r = filter_auc(x, matrix.good, matrix.groups, null=bar)
     elif decision.use == 'agree':
         y, rows = pooled_labels(matrix)
-        ordered = matrix.scale.kind not in ('nominal', 'binary', 'pair')
+        ordered = matrix.scale.kind not in ('nominal', 'binary')
         r = label_kappa(x[rows], y, matrix.groups[rows], ordered=ordered, null=bar)
     else: r = mean_bias(matrix, decision.judge, null=bar) # the nearer end
     return max(decision.p, 1. if r.p is None else r.p)

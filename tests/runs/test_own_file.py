@@ -5,8 +5,10 @@ import json
 import pandas as pd
 import pytest
 from command import factlib_inside
+from factlib.core.records import BadInput
 from factlib.evaluators.base import EVALUATORS, Evaluator
 from factlib.llm.stub import StubServer
+from factlib.runs.own_file import own_benchmark
 
 RAGAS = [dict(user_input='Who ran?', response='The fox ran home.', retrieved_contexts=['A fox ran home.', 'A hen hid.'],
               reference='The fox.'),
@@ -64,7 +66,10 @@ def test_labels_mean_what_their_owner_says(tmp_path, labels, good, auc):
 
 @pytest.mark.parametrize('text, more, told', [
     ('{"response": "a"}\n{"response": \n', [], 'Line 2 of'),
-    ('{"response": "a", "label": 0}\n', [], '--labels 0=MEANING'),
+    ('{"response": "a", "label": "cat"}\n{"response": "b", "label": "dog"}\n', [], "--good 'cat'"),
+    ('{"response": "a", "label": "cat"}\n{"response": "b", "label": "dog"}\n', ['--good', 'cat,dog'], 'names all labels'),
+    ('{"response": "a", "label": 1}\n{"response": "b", "label": 5}\n', ['--good', '>=9'], 'people give 1 to 5'),
+    ('{"response": "a"}\n', ['--good', 'yes'], 'has a label'),
     ('{"response": "a", "answer": "b"}\n', [], '--columns target=response'),
     ('{"text": "a"}\n', [], '--columns target=NAME'),
     ('{"response": "a"}\n', ['--columns', 'target=reply'], "no column 'reply'"),
@@ -173,9 +178,83 @@ def test_a_list_in_a_json_file_is_rows(tmp_path, wrapped):
 
 @pytest.mark.parametrize('more, said', [
     (['--labels', 'godo=true,bad=false'], "has the label 'godo'; there are good, bad. Did you mean 'good'?"),
-    (['--labels', 'good=true,bad=false', '--good', 'treu'], "has the label 'treu'; there are true, false. Did you mean"),
+    (['--labels', 'good=true,bad=false', '--good', 'treu'], "no label 'treu'; there are 'true', 'false'. Did you mean"),
     (['--columns', 'target=tarqet'], "There is no column 'tarqet'; there are 'id', 'source', 'target', 'label'. Did you mean")])
 def test_what_is_not_there_is_answered_with_the_nearest(tmp_path, more, said):
     write_lines(tmp_path/'foxes.jsonl', FOXES)
     done = factlib_inside('evaluate', 'foxes.jsonl', '--with', 'rouge1', '--out', 'o/f', *more, cwd=tmp_path)
     assert done.returncode == 2 and said in done.stderr and not (tmp_path/'o/f').exists()
+
+# --- Labels that `factlib trust` reads, too: kind 15
+
+LABELS = dict( # name -> (column, its cells: bad, good, bad, good; what is said)
+    zero_and_one=('label', ['0', '1', '0', '1'], "'1' is good and '0' is bad"),
+    capital=('Label', ['0', '1', '0', '1'], "'1' is good and '0' is bad"),
+    floats=('LABELS', ['0.0', '1.0', '0.0', '1.0'], "'1' is good and '0' is bad"),
+    booleans=('Gold label', ['False', 'True', 'False', 'True'], "'True' is good and 'False' is bad"),
+    supported=('label', ['hallucinated', 'supported', 'hallucinated', 'supported'], "'supported' is good"),
+    yes_no=('human_label', ['no', 'yes', 'No', 'YES'], "'yes' is good"),
+    good_bad=('ground_truth', ['bad', 'good', 'bad', 'good'], "'good' is good and 'bad' is bad"),
+    grades=('label', ['F', 'A', 'C', 'B'], 'F < C < B < A'),
+    steps=('gold', ['poor', 'excellent', 'poor', 'fair'], 'poor < fair < excellent'),
+    stars=('label', ['1', '5', '2', '4'], ''),
+    missing=('label', ['0', '1', 'N/A', '1'], "1 of 4 cells ('N/A')"))
+ANSWERS = ['Nine owls sang.', 'The fox ran over the hill.', 'Grey hens swim.', 'The fox ran.']
+
+def labelled_answers(path, column, cells):
+    rows = [dict(zip(('Context', 'Answer', column), ('The fox ran over the hill.', answer, cell)))
+            for answer, cell in zip(ANSWERS, cells)]
+    if path.suffix == '.csv': pd.DataFrame(rows).to_csv(path, index=False)
+    else: write_lines(path, [row | {column: json.loads(row[column].lower())} if row[column].lower() in ('true', 'false', '0', '1')
+                             else row for row in rows])
+    return path
+
+@pytest.mark.parametrize('ending', ['.csv', '.jsonl'])
+@pytest.mark.parametrize('column, cells, said', LABELS.values(), ids=LABELS)
+def test_labels_are_read_as_trust_reads_them(tmp_path, column, cells, said, ending):
+    "The better label of evaluate's benchmark is the one that `trust` gives the higher code."
+    from factlib.benchmarks.values import code_columns, read_cells
+    benchmark = own_benchmark(labelled_answers(tmp_path/f'x{ending}', column, cells))
+    assert said in ' '.join(benchmark.said)
+    truths = [e.truth for e in benchmark]
+    known = [i for i, cell in enumerate(cells) if cell != 'N/A']
+    assert [i for i, t in enumerate(truths) if t is not None] == known
+    if benchmark.good is None: up = [float(truths[i]) for i in known]
+    else: up = [float(truths[i] == benchmark.good) for i in known]
+    if column == 'label' and cells[0] == 'F': theirs = dict(F=0, C=1, B=2, A=3)
+    else:
+        codes, _ = code_columns([read_cells(pd.Series(cells, dtype=object), column)])
+        theirs = dict(zip(cells, codes[column]))
+    assert up == [theirs[cells[i]] for i in known]
+
+@pytest.mark.parametrize('cells, good, truths, best', [
+    (['0', '1', '0', '1'], '0', ['0', '1', '0', '1'], '0'),
+    (['1', '5', '2', '4'], '>=4', ['below 4', '4 or more', 'below 4', '4 or more'], '4 or more'),
+    (['1', '5', '2', '4'], '>4', ['below 5', '5 or more', 'below 5', 'below 5'], '5 or more'),
+    (['neutral', 'entailment', 'contradiction', 'entailment'], 'Entailment', ['other', 'entailment', 'other', 'entailment'],
+     'entailment'),
+    (['poor', 'excellent', 'poor', 'fair'], 'fair,excellent', ['poor', 'fair or excellent', 'poor', 'fair or excellent'],
+     'fair or excellent')])
+def test_good_is_said_as_for_trust(tmp_path, cells, good, truths, best):
+    benchmark = own_benchmark(labelled_answers(tmp_path/'x.csv', 'label', cells), good=good)
+    assert [e.truth for e in benchmark] == truths and (benchmark.good, benchmark.truth_kind) == (best, 'label')
+
+def test_labels_without_an_order_are_asked_about(tmp_path):
+    for cells in (['cat', 'dog', 'cat', 'dog'], ['neutral', 'entailment', 'contradiction', 'entailment']):
+        with pytest.raises(BadInput, match='which is better can\'t be told: name the better ones as --good'):
+            own_benchmark(labelled_answers(tmp_path/'x.csv', 'label', cells))
+        assert own_benchmark(tmp_path/'x.csv', columns=dict(truth='')).truth_kind == 'none'
+    with pytest.raises(BadInput, match='mixes 2 numbers with 2 words'):
+        own_benchmark(labelled_answers(tmp_path/'x.csv', 'label', ['1', 'cat', '2', 'dog']))
+
+def test_a_reference_is_no_label(tmp_path):
+    path = labelled_answers(tmp_path/'x.csv', 'gold', ['A fox ran.', 'The fox ran over it.', 'One fox.', 'Foxes run.'])
+    benchmark = own_benchmark(path)
+    assert [e.reference for e in benchmark][0] == 'A fox ran.' and benchmark.truth_kind == 'none'
+
+def test_zero_and_one_are_compared_with_scores(tmp_path):
+    "By hand: both good answers share all their words with the page, the bad ones fewer."
+    labelled_answers(tmp_path/'x.csv', 'Label', ['0', '1', '0', '1'])
+    done = factlib_inside('evaluate', 'x.csv', '--with', 'rouge1', '--out', 'o/x', cwd=tmp_path)
+    assert done.returncode == 0 and "'Label': '1' is good and '0' is bad" in done.stdout, done.stderr
+    assert list(pd.read_csv(tmp_path/'o/x/tables/truth.csv').estimate) == [1.]

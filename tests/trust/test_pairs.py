@@ -201,6 +201,7 @@ def test_with_one_person_a_length_that_goes_with_quality_is_no_proof_and_with_tw
 
 def test_no_word_of_single_texts_is_said(planted, tmp_path):
     page = planted.page()
+    assert 'table.matrix' in page.split('</style>')[0] # it is not bare
     seen = html.unescape(re.sub(r'<style>.*?</style>|<[^>]+>', ' ', page, flags=re.S))
     for wrong in ('good text', 'bad text', 'its mean', 'people give', 'stopping all', '--system'):
         assert wrong not in seen.lower(), wrong

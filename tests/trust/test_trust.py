@@ -229,21 +229,6 @@ def test_repeats_are_found_and_a_judge_that_contradicts_itself_too():
     habits = habits_table(score_matrix(score_file(twice, given))).query('habit == "repeats"').set_index('judge')
     assert habits.found.to_dict() == dict(steady=False, wild=True) and habits.estimate['steady'] == 1
 
-def test_pairs_in_both_orders():
-    rng = np.random.default_rng(0)
-    n = 100
-    people = np.repeat(rng.integers(0, 2, n).astype(float), 2)
-    place = np.tile([0., 1.], n) # A stands first, then B
-    lost = np.repeat(rng.random(n) < .3, 2) # there the first place wins
-    file = score_file(texts(rng, 1, 2), {})
-    frame = pd.DataFrame(dict(item=np.repeat([f'{i}' for i in range(n)], 2), row=range(2*n), position=place,
-                              people=people, fair=people, first=np.where(lost, 1 - place, people)))
-    scale = replace(file.scale, kind='pair', labels=('B', 'tie', 'A'), low=0., high=1.)
-    habits = habits_table(score_matrix(replace(file, frame=frame, judges=('fair', 'first'), humans=('people',), scale=scale)))
-    found = habits[habits.habit == 'position'].set_index('judge')
-    assert found.found.to_dict() == dict(fair=False, first=True)
-    assert found.said['first'].endswith(f'the first won {int(lost.sum()/2)}.')
-
 # --- SummHay: the card's six correlations and six bias figures
 
 @pytest.fixture(scope='module')
