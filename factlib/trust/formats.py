@@ -170,8 +170,8 @@ def _promptfoo(value):
             kind = _part(part, 'assertion', 'metric') or _part(part, 'assertion', 'type') or f'assertion {n}'
             name = kind if kind not in scores or kind in (r.get('namedScores') or {}) else f'{kind} {n}'
             scores.setdefault(str(name), part.get('score') if isinstance(part, dict) else None)
-        if not scores and not r.get('error'): scores = dict(score=_part(r, 'gradingResult', 'score') if r.get('score') is None
-                                     else r.get('score'))
+        whole = _part(r, 'gradingResult', 'score') if r.get('score') is None else r.get('score')
+        if not scores and not r.get('error'): scores = dict(score=whole)
         rows.append(row | dict(scores=scores))
     return rows, "results of promptfoo's", dict(item='item', system='system', text='output')
 

@@ -101,7 +101,8 @@ _NO_SCORE = frozenset('''time seconds ms minutes latency duration token length l
     url path file start end span name names place confidence threshold year age gender
     created updated at explanation reason reasoning rationale comment comments note notes
     feedback justification critique evidence completion type split zeit begründung
-    kommentar dauer durée duree cout logprob logprobs qid sid pid tid docid segid'''.split()) | _SETTINGS | COST_UNITS.keys()
+    kommentar dauer durée duree cout logprob logprobs qid sid pid tid docid
+    segid'''.split()) | _SETTINGS | COST_UNITS.keys()
 _MEASURED = frozenset('tokens latency elapsed runtime duration retry retries turns timestamp laufzeit'.split())
 FLAG_WORDS = frozenset('''refused refusal error errors failed failure fail success valid invalid parse parsed json ok
     flag flagged empty missing skipped timeout count num n number has is was'''.split()) # of how a judgement went

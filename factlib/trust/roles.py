@@ -54,7 +54,8 @@ def is_score(
     labels = forms.value.str.strip().str.lower().unique().tolist()
     if max(map(len, labels)) > 40: return False
     if label_order(labels): return True
-    is_text_name = not (named and max(map(len, labels)) <= 20) and bool({*name_words(name)[-1:]} & {'text', 'response', 'answer', 'output', 'summary', 'source',
+    is_short = named and max(map(len, labels)) <= 20 # such as the letter of an answer
+    is_text_name = not is_short and bool({*name_words(name)[-1:]} & {'text', 'response', 'answer', 'output', 'summary', 'source',
                                                     'input', 'question',
                                                     'query', 'context', 'story', 'target'})
     if is_text_name or sum(map(bool, map(names_of, labels))) > len(labels)/2: return False

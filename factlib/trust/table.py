@@ -75,7 +75,8 @@ def _keyed_rows(value):
 
 def _listed_rows(value):
     "Rows of lists below their names, as `DataFrame.to_json(orient='split')` writes them, or with the names first."
-    if isinstance(value, dict) and isinstance(value.get('columns'), list): names, rows = value['columns'], value.get('data')
+    if isinstance(value, dict) and isinstance(value.get('columns'), list):
+        names, rows = value['columns'], value.get('data')
     elif isinstance(value, list) and len(value) > 1: names, rows = value[0], value[1:]
     else: return None
     are_names = isinstance(names, list) and len(names) > 1 and all(isinstance(name, str) for name in names)
