@@ -266,7 +266,7 @@ def _holds(column, kind):
     some = column.dropna().iloc[:20]
     return len(some) > 0 and all(isinstance(cell, kind) for cell in some)
 
-_READERS = {'csv': _csv_table, 'zip': _zip_table, 'json': _json_table, 'json lines': _lines_table,
+_READERS: dict = {'csv': _csv_table, 'zip': _zip_table, 'json': _json_table, 'json lines': _lines_table,
             'parquet': _parquet_table}
 
 MOST_ROWS = 5_000_000 # Largest number of a table of scores
