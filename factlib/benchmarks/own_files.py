@@ -284,7 +284,7 @@ def read_truths(
                     'nothing.')
     words = [] if cells.labels is None else list(dict.fromkeys(cells.labels.dropna()))
     grades = letter_grades(words)
-    if words and not grades and not label_order(words):
+    if cells.labels is not None and words and not grades and not label_order(words):
         known = cells.labels.astype(object).where(cells.labels.notna(), None)
         shown = ', '.join(map(repr, words[:6])) + (', ...' if len(words) > 6 else '')
         unclear = (f"The column {name!r} holds {shown}, and which is better can't be told: name the better ones as "

@@ -7,12 +7,13 @@ __all__ = ['ENDINGS', 'MOST_ROWS', 'ScoreTable', 'flat_frame', 'json_objects', '
            'frame_table', 'list_columns', 'one_row_each']
 
 # %% ../../nbs/trust/table.ipynb #score_tables-imports
-import dataclasses, tempfile, zipfile
+import csv, dataclasses, re, shutil, tempfile, zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .formats import excel_frame, is_headless, parallel_lists, platform_rows, split_by_blanks, unpack
-from .names import some_names
+from .formats import (excel_frame, is_headless, is_platform_table, parallel_lists, platform_rows,
+                                   split_by_blanks, unpack)
+from .names import WEAK_HUMANS, WEAK_JUDGES, names_of, plain_name, some_names
 from .logs import eval_samples, inspect_rows, known_columns, log_rows
 from ..benchmarks.own_files import csv_frame, csv_header, json_object
 from ..core.files import (need_cells, numbered_lines, parse_json, read_parquet, read_utf8, reading,
@@ -67,8 +68,21 @@ def _keyed_rows(value):
     if len(parts) < 2 or not all(isinstance(part, dict) and part for part in parts): return None
     names = list(parts[0])
     if any(list(part) != names for part in parts): return None
+    are_columns = any(map(names_of, value)) and not any(map(names_of, names)) # {'human': {'doc-1': 3, ...}, ...}
+    if are_columns: return [dict(key=name) | {column: part[name] for column, part in value.items()} for name in names]
     if not all(name.isdigit() for name in names): return [dict(key=key) | part for key, part in value.items()]
     return [{column: part[name] for column, part in value.items()} for name in names]
+
+def _listed_rows(value):
+    "Rows of lists below their names, as `DataFrame.to_json(orient='split')` writes them, or with the names first."
+    if isinstance(value, dict) and isinstance(value.get('columns'), list):
+        names, rows = value['columns'], value.get('data')
+    elif isinstance(value, list) and len(value) > 1: names, rows = value[0], value[1:]
+    else: return None
+    are_names = isinstance(names, list) and len(names) > 1 and all(isinstance(name, str) for name in names)
+    if not are_names or len(set(names)) < len(names) or not isinstance(rows, list): return None
+    if not all(isinstance(row, list) and len(row) == len(names) for row in rows): return None
+    return [dict(zip(names, row)) for row in rows]
 
 def json_objects(
     value, # From JSON
@@ -76,6 +90,7 @@ def json_objects(
 )->list: # Objects
     "The rows of a JSON file. One that holds no list of objects, or several, is a `BadInput`."
     if _is_rows(value): return value
+    if rows := _listed_rows(value): return rows
     if isinstance(value, dict):
         lists = {key: part for key, part in value.items() if _is_rows(part)}
         if len(lists) > 1: raise BadInput(f'{name!r} holds several lists ({", ".join(map(repr, lists))}): '
@@ -153,16 +168,37 @@ def _without_header(table, header):
     return dataclasses.replace(table, frame=frame, said=(*table.said, f"{why}: columns are called 'column 1', 'column "
                                                                       f"2', ... (--header takes it for names)."))
 
+def _first_cells(path):
+    "(the mark between cells, the cells of the first line) of a CSV file."
+    with reading(path), open(path, encoding='utf-8-sig', newline='') as file: line = file.readline(2**20)
+    marks = {mark: next(csv.reader([line], delimiter=mark), []) for mark in ',;\t'}
+    return max(marks.items(), key=lambda part: len(part[1]))
+
+def _repeats_numbers(path):
+    "Tell whether the first line holds a number twice, as no names of columns do."
+    cells = [cell.strip() for cell in _first_cells(path)[1]]
+    return any(cells.count(cell) > 1 and re.fullmatch(r'[+-]?\d+([.,]\d+)?', cell) for cell in cells)
+
+def _headless_csv(path, header):
+    "A CSV file whose first line is data, as a table: read again with names above it."
+    mark, cells = _first_cells(path)
+    names = mark.join(f'column {i + 1}' for i in range(len(cells)))
+    with tempfile.TemporaryDirectory(prefix='factlib') as folder:
+        whole = Path(folder)/f'{path.stem}.csv'
+        with reading(path), open(path, encoding='utf-8-sig', newline='') as old, \
+                open(whole, 'w', encoding='utf-8', newline='') as new:
+            new.write(names + '\n')
+            shutil.copyfileobj(old, new)
+        return _without_header(ScoreTable(path.name, csv_frame(whole), 'CSV', comma=mark == ';'), header)
+
 def _csv_table(path, header=None):
     "A CSV file as a table."
     if path.suffix.lower() not in ('.csv', '.tsv', '.tab') and (blanks := _blank_table(path, header)): return blanks
+    if header is False or header is None and _repeats_numbers(path): return _headless_csv(path, header)
     separator, names = csv_header(path)
     frame = csv_frame(path)
-    if header is False or header is None and is_headless(frame):
-        import pandas as pd
-        first = pd.DataFrame([list(map(str, names))], columns=frame.columns)
-        return _without_header(ScoreTable(path.name, pd.concat([first, frame.astype(object)], ignore_index=True),
-                                          'CSV', comma=separator == ';'), header)
+    if header is None and is_headless(frame): return _headless_csv(path, header)
+    if is_platform_table(frame) and (found := _platform_table(path, frame.to_dict('records'))): return found
     unnamed = [name for name in frame.columns if str(name).startswith('Unnamed: ') and name not in names]
     if unnamed == ['Unnamed: 0'] and names[:1] == ['']: frame = frame.drop(columns=unnamed) # the index of a data frame
     form = {',': 'CSV', ';': 'CSV with semicolons', '\t': 'a table with tabs'}[separator]
@@ -191,13 +227,19 @@ def _log_table(path, rows, form, roles):
     if not scorers: raise BadInput(f'{path.name!r} is {form}, and holds no scores: run its scorers first.')
     return ScoreTable(path.name, frame, form, roles | dict(judge=scorers))
 
-def _zip_table(path, sheet=None):
+def _zip_table(path, sheet=None, header=None):
     "An Excel file, or a log of Inspect, as a table."
     with zipfile.ZipFile(path) as archive: is_excel = any(name.startswith('xl/') for name in archive.namelist())
     if not is_excel: return _log_table(path, *inspect_rows(eval_samples(path)))
     frame, name = excel_frame(path, sheet)
-    return ScoreTable(path.name, frame, 'an Excel file', said=(f'Sheet {name!r} of an Excel file (--sheet names '
-                                                               f'another).',))
+    table = ScoreTable(path.name, frame, 'an Excel file', said=(f'Sheet {name!r} of an Excel file (--sheet names '
+                                                                f'another).',))
+    if header is False or header is None and is_headless(frame):
+        import pandas as pd
+        rows = [list(frame.columns), *frame.to_numpy(dtype=object).tolist()]
+        return _without_header(dataclasses.replace(table, frame=pd.DataFrame(rows, dtype=object)), header)
+    found = _platform_table(path, frame.to_dict('records')) if is_platform_table(frame) else None
+    return found or table
 
 def _lines_table(path):
     "A file of JSON lines as a table."
@@ -207,7 +249,9 @@ def _lines_table(path):
 
 def _parquet_table(path):
     "A parquet file as a table; structs get paths."
-    return ScoreTable(path.name, _unnested(read_parquet(path)), 'parquet')
+    frame = _unnested(read_parquet(path))
+    found = _platform_table(path, frame.to_dict('records')) if is_platform_table(frame) else None
+    return found or ScoreTable(path.name, frame, 'parquet')
 
 def _unnested(frame):
     "A frame without dicts in its columns, each path a column."
@@ -222,7 +266,7 @@ def _holds(column, kind):
     some = column.dropna().iloc[:20]
     return len(some) > 0 and all(isinstance(cell, kind) for cell in some)
 
-_READERS = {'csv': _csv_table, 'zip': _zip_table, 'json': _json_table, 'json lines': _lines_table,
+_READERS: dict = {'csv': _csv_table, 'zip': _zip_table, 'json': _json_table, 'json lines': _lines_table,
             'parquet': _parquet_table}
 
 MOST_ROWS = 5_000_000 # Largest number of a table of scores
@@ -238,40 +282,76 @@ def read_table(
     with tempfile.TemporaryDirectory(prefix='factlib') as folder, reading(path):
         if kind in ('zip', 'gzip'): inner = unpack(path, Path(folder))
         kind = file_kind(inner)
-        options = dict(sheet=sheet) if kind == 'zip' else dict(header=header) if kind == 'csv' else {}
+        if inner != path and kind == 'gzip': raise BadInput(f'{str(path)!r} is packed twice: unpack it first.')
+        known = dict(sheet=sheet, header=header)
+        options = known if kind == 'zip' else dict(header=header) if kind == 'csv' else {}
         table = _READERS[kind](inner, **options)
         if len(table.frame) > MOST_ROWS:
             raise BadInput(f'{str(path)!r} has {len(table.frame):,} rows, and at most {MOST_ROWS:,} are read at once: '
                            'split it into several files.')
         return frame_table(dataclasses.replace(table, name=path.name), path)
 
+def _as_id(x):
+    "An id as a text: 1, '1' and 1.0 are one."
+    if isinstance(x, float) and x.is_integer(): return str(int(x))
+    return re.sub(r'\.0+$', '', str(x).strip())
+
+def _keys(table, names):
+    "The ids of a table's rows, None where one is missing. Raises BadInput for a column that isn't there."
+    import pandas as pd
+    for name in names:
+        if name in table.frame: continue
+        raise BadInput(f'--on: {table.name!r} has no column {name!r}; there are {some_names(table.frame.columns)}.')
+    parts = [table.frame[name].astype(object).map(_as_id, na_action='ignore') for name in names]
+    if len(parts) == 1: return parts[0].where(parts[0].notna(), None)
+    whole = pd.concat(parts, axis=1)
+    return whole.agg('/'.join, axis=1).where(whole.notna().all(axis=1), None) if len(whole) else parts[0]
+
+def _named_by_file(table, keys):
+    "A table whose only scores are called as anybody's, with the name of its file before theirs if that says whose."
+    stem = Path(table.name.removesuffix('.gz')).stem
+    names = [c for c in table.frame if c not in keys]
+    plain = [c for c in names if plain_name(c) in (*WEAK_JUDGES, *WEAK_HUMANS)]
+    if len(plain) != 1 or names_of(stem) not in ('judge', 'human') or any(map(names_of, names)): return table
+    new = f'{stem}.{plain[0]}'
+    said = f'{plain[0]!r} of {table.name!r} is called {new!r}, since the name of the file says whose scores it holds.'
+    return dataclasses.replace(table, frame=table.frame.rename(columns={plain[0]: new}), said=(*table.said, said))
+
+def _one_id_two_ways(ours, theirs, ids):
+    "A sentence where an id is written in two ways; None where none is."
+    import pandas as pd
+    written: dict = {}
+    for cells, own in ((ours, ids[0]), (theirs, ids[1])):
+        for cell, key in zip(cells, own): written.setdefault(key, cell)
+    for cell, key in zip(theirs, ids[1]):
+        first = written[key]
+        if key is None or type(first) is type(cell) and first == cell or pd.isna(first): continue
+        return f'Ids written in two ways are one, such as {first!r} and {cell!r}.'
+    return None
+
 def join_tables(
     tables, # `ScoreTable`s, the first of which keeps its rows
-    on:str, # Column that both have, or A=B where it has two names
+    on:str, # Columns that both have, with commas between, or A=B where one has two names
 )->ScoreTable:
     """Put tables side by side by a key, such as a judge's file and people's. Ids such as 1, "1" and 1.0 are one.
     Raises BadInput if the key isn't there, or comes twice in a table that is joined."""
     import pandas as pd
-    left, *others = tables
-    mine, _, theirs = (part.strip() for part in on.partition('='))
-    theirs = theirs or mine
-    def as_id(x):
-        if isinstance(x, float) and x == int(x): return str(int(x))
-        return str(x).strip().removesuffix('.0')
-    def plain(column): return column.map(as_id, na_action='ignore')
-    def key_of(table, name):
-        if name in table.frame: return plain(table.frame[name].astype(object))
-        raise BadInput(f'--on: {table.name!r} has no column {name!r}; there are {some_names(table.frame.columns)}.')
+    pairs = [on] if all(on in table.frame for table in tables) else on.split(',')
+    halves = [[half.strip() for half in pair.split('=', 1)] for pair in pairs]
+    mine, theirs = [pair[0] for pair in halves], [pair[-1] for pair in halves]
+    left, *others = [_named_by_file(table, {*mine, *theirs}) for table in tables]
     frame, said, name = left.frame, list(left.said), left.name
-    keys = key_of(left, mine)
+    keys = _keys(left, mine)
     for table in others:
-        own = key_of(table, theirs)
+        own = _keys(table, theirs)
         twice = own[own.duplicated() & own.notna()]
-        if len(twice): raise BadInput(f'--on: {table.name!r} has {theirs!r} {twice.iloc[0]!r} more than once, so it '
-                                      f'can\'t be told which row belongs to which: keep one of them.')
-        places = keys.map(pd.Series(range(len(own)), index=own))
+        if len(twice): raise BadInput(f'--on: {table.name!r} has {", ".join(theirs)!r} {twice.iloc[0]!r} more than '
+                                      f'once, so it can\'t be told which row belongs to which: keep one of them, or '
+                                      f'name this file first, whose rows are all kept.')
+        known = own[own.notna()]
+        places = keys.map(pd.Series(known.index, index=known))
         matched = places.notna()
-        other = table.frame.drop(columns=[theirs])
+        other = table.frame.drop(columns=theirs)
         both = [c for c in other if c in frame]
         other = other.rename(columns={c: f'{Path(table.name).stem}.{c}' for c in both})
         frame = pd.concat([frame, other.reindex(places).reset_index(drop=True)], axis=1)
@@ -279,12 +359,15 @@ def join_tables(
         said += [*table.said, f'{table.name!r} is joined by {on!r}: {int(matched.sum()):,} of {len(matched):,} rows '
                               f'have a match; {lacking:,} have none, and {left_over:,} rows of {table.name!r} belong '
                               f'to none.']
+        if len(mine) == 1: said += filter(None, [_one_id_two_ways(left.frame[mine[0]], table.frame[theirs[0]],
+                                                                  (keys, own))])
         if both: said.append(f'In both files: {some_names(both, 6)}; those of {table.name!r} have its name before '
                              f'theirs.')
         name = f'{name} + {table.name}'
         if not matched.any(): raise BadInput(f'--on {on!r}: no row of {left.name!r} has a match in {table.name!r}, '
                                              f'such as {keys.dropna().iloc[0] if keys.notna().any() else ""!r} beside '
-                                             f'{own.dropna().iloc[0] if own.notna().any() else ""!r}.')
+                                             f'{own.dropna().iloc[0] if own.notna().any() else ""!r}: write ids in '
+                                             f'both files alike.')
     return dataclasses.replace(left, frame=frame, name=name, said=tuple(said), comma=any(table.comma
                                                                                          for table in tables))
 

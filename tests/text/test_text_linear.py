@@ -16,7 +16,8 @@ from factlib.evaluators.vista import presuppositions, rules
 from factlib.perturb.controls import number_otherwise
 from factlib.report import prose, tables
 from factlib.text import details, edits, spans, words
-from factlib.trust import names, scales, values, verdicts
+from factlib.benchmarks import values
+from factlib.trust import names, scales, verdicts
 
 READERS = {
     'paragraphs': spans.paragraphs, 'sections': lambda text: spans.sections(text, 1000), 'chapters': spans.chapters,
