@@ -468,10 +468,9 @@ def find_criteria(
     def own_words(split): # of names without those of judges and people
         return {name: [w for w in split(name) if w not in _FILLERS and not w.isdigit()
                        and not any(part in MODEL_WORDS for part in spoken_words(w))] for name in (*judges, *humans)}
-    of = lambda names: {w for name in names for w in words[name]}
-    words = own_words(name_tokens)
-    if not of(judges) & of(humans): words = own_words(name_words) # `gptClarity` beside `expertClarity`
-    shared = of(judges) & of(humans)
+    words, of = own_words(name_tokens), lambda names, words: {w for name in names for w in words[name]}
+    if not of(judges, words) & of(humans, words): words = own_words(name_words) # `gptClarity` beside `expertClarity`
+    shared = of(judges, words) & of(humans, words)
     shared -= {w for w in shared if all(w in words[name] for name in words)}
     found: dict = {}
     for side, names in enumerate((judges, humans)):
@@ -517,7 +516,7 @@ def _judging_models(frame, others):
     def names_model(c):
         words = name_words(c)
         if {*words[-2:]} & _MODELS: return is_beside(c) == bool(words[-1] in ('name', 'id'))
-        return names_of(c) == 'judge' and words[-1] in _VARIANTS # `judge_prompt`: which variant judged
+        return names_of(c) in ('judge', 'either') and words[-1] in _VARIANTS # `judge_prompt`: which variant judged
     named = [c for c in frame.columns if names_model(c) and not _is_constant(frame[c])
              and not (frame.is_score(c) and has_order(frame[c]))]
     if len(named) != 1: return None
@@ -637,7 +636,7 @@ def _may_name_items(frame, name):
     if names_of(name) in ('human', 'judge') or cells.dtype == bool or pd.api.types.is_float_dtype(cells): return False
     if cells.map(lambda cell: isinstance(cell, (list, dict, float))).any(): return False
     words = name_words(name)
-    if is_beside(name) or words[-1:] and words[-1] in _SCORES: return False
+    if is_beside(name) or words[-1:] and words[-1] in _SCORES and not frame.is_text(name): return False
     return not (frame.is_score(name) and has_order(cells)) or cells.nunique() > _MOST_LABELS
 
 _ROUNDS = frozenset('turn round order'.split())
@@ -915,7 +914,7 @@ def _rating_roles(frame, flags, known, ratings, roles):
         others, more = others | dict(item=compared), [c for c in more if c.role != 'item']
         more.append(ColumnRole(', '.join(compared), 'item', 'each rater stands once beside each', '--item'))
     if 'item' not in others:
-        named = {*scores.values(), *(c for own in others.values() for c in own)}
+        named = {*scores.values(), *(c for role, own in others.items() if role != 'text' for c in own)}
         item, could = find_rated_item(frame, rater, named)
         if item:
             others = others | dict(item=(item,))

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from command import factlib
 
 from factlib.cli import app
 
@@ -28,5 +29,5 @@ def test_the_exit_code_of_a_gate(kind, code, tmp_path):
 
 def test_bad_input_is_2(tmp_path):
     (tmp_path/'scores.csv').write_text('id,colour\n1,red\n2,blue\n')
-    found = CliRunner().invoke(app, ['trust', str(tmp_path/'scores.csv'), '--gate', '--out', str(tmp_path/'out')])
-    assert found.exit_code == 2 and not (tmp_path/'out').exists()
+    found = factlib('trust', 'scores.csv', '--gate', '--out', 'out', cwd=tmp_path)
+    assert found.returncode == 2 and '--judge COLUMN' in found.stderr and not (tmp_path/'out').exists()

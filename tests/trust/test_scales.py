@@ -55,9 +55,9 @@ def test_people_on_two_scales_decide_nothing_and_the_remedy_is_named(other, firs
     assert all('--scale' in why for why in found.decisions.why)
 
 def test_given_scales_put_people_on_one():
-    frame = pd.DataFrame(dict(human_ann=PEOPLE, human_bob=[2*x for x in JUDGE], gpt4=JUDGE))
+    frame = pd.DataFrame(dict(human_ann=PEOPLE, human_bob=[2*x for x in PEOPLE], gpt4=JUDGE))
     found = read_scores(frame, scale='human_ann=1..5,human_bob=2..10')
-    assert not found.mixed and found.frame['human_bob'].tolist() == JUDGE
+    assert not found.mixed and found.frame['human_bob'].tolist() == PEOPLE
     assert trust(frame, scale='human_ann=1..5,human_bob=2..10', use='filter').decisions.decision[0] == YES
 
 def test_people_with_words_and_people_with_numbers_decide_nothing():
@@ -68,7 +68,7 @@ def test_people_with_words_and_people_with_numbers_decide_nothing():
 
 @pytest.mark.parametrize('a, b, apart', [
     ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5], True), ([0, 1, 2, 3], [1, 2, 3, 4], True), ([1, 2, 3], [1, 2, 4], False),
-    ([0, 2, 4], [0, 1, 5], False), ([0, 1], [1, 2], False), ([1, 3, 5], [2, 3, 4], False), 
+    ([0, 2, 4], [0, 1, 5], False), ([0, 1], [1, 2], True), ([1, 3, 5], [2, 3, 4], False), 
     ([2, 6, 10], [1, 3, 5], True)])
 def test_two_people_apart(a, b, apart):
     a, b = pd.Series(a*10, dtype=float), pd.Series(b*10, dtype=float)

@@ -39,7 +39,7 @@ def test_decisions_for_each_value():
     frame = pd.DataFrame(dict(gpt=judge, region=np.where(part == 1, 'nord', 'süd'), human=people))
     found = trust(frame, use='filter', by='region')
     table = found.tables['strata']
-    assert set(table.value) == {'nord', 'süd'} and set(table['column']) == {'region'}
+    assert set(table.value) == {'nord', 'süd'} and set(table.stratum) == {'region'}
     nord, south = (table[table.value == v].iloc[0] for v in ('nord', 'süd'))
     assert nord.estimate == 1 and nord.n == south.n == N//2
     assert south.estimate < .7
