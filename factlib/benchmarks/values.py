@@ -213,10 +213,10 @@ def read_cells(
 _GOOD = frozenset('''yes y gold true pass passed passes correct right good supported support supports faithful
     consistent accept accepted acceptable relevant valid safe factual entailed entailment
     entails grounded success successful ok covered better accurate coherent fluent helpful
-    harmless attributable agree'''.split())
+    harmless attributable agree ja oui sí si richtig korrekt wahr vrai correcto verdadero vero bestanden'''.split())
 _BAD = frozenset('''n false fail failed fails wrong bad reject rejected refuted contradicted contradiction
     hallucinated hallucination hallucinations lie manipulated worse error errors inaccurate
-    harmful unfaithful disagree toxic'''.split())
+    harmful unfaithful disagree toxic nein falsch faux falso incorrecto'''.split())
 _NEGATIONS = frozenset('no not non none never zero without'.split())
 _HALF = frozenset('partial partially partly somewhat mixed borderline'.split())
 _WHOLE = frozenset('full fully complete completely entirely all'.split())
@@ -310,7 +310,8 @@ def label_scale(
     if known: return known
     if len(words) == 2:
         low, high = words.values()
-        raise BadInput(f'{where} holds {low!r} and {high!r}, and which is better can\'t be told: say it, '
+        holds = 'hold' if len(columns) > 1 else 'holds'
+        raise BadInput(f'{where} {holds} {low!r} and {high!r}, and which is better can\'t be told: say it, '
                        f"as --order '{low} < {high}' (the better one last).")
     codes = {w: float(i) for i, w in enumerate(words)}
     return codes, Scale('nominal', tuple(words.values()), 0., float(max(len(words) - 1, 0)))

@@ -230,7 +230,7 @@ class Arrived:
         self._db.execute('CREATE INDEX IF NOT EXISTS of_key ON arrived (key)')
         if not os.path.samestat(os.lstat(path), about):
             self._db.close()
-            raise BadInput(f'Somebody else has just put another file in the place of {str(path)!r}: name another place.')
+            raise BadInput(f'Somebody has just put another file in the place of {str(path)!r}: name another place.')
         self._lives = {life for life, in self._db.execute('SELECT DISTINCT life FROM arrived')}
         self._new, self._lock = [], threading.RLock()
 

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['PEOPLE_WORDS', 'MODEL_WORDS', 'COST_UNITS', 'FLAG_WORDS', 'NOTE_WORDS', 'ID_WORDS', 'OTHER_ROLES', 'WEAK_HUMANS',
-           'WEAK_JUDGES', 'NO_SCORERS', 'DOCUMENT_WORDS', 'STRATUM_WORDS', 'TEXT_WORDS', 'SOURCE_WORDS', 'TRUTH_WORDS',
-           'SPREAD_WORDS', 'SCORE_FILLERS', 'name_words', 'name_tokens', 'name_parts', 'spoken_words', 'names_of',
-           'is_beside', 'plain_name', 'is_truth', 'find_named', 'rawest_columns', 'listed_names', 'some_names',
-           'need_names', 'cost_words', 'cost_unit', 'cost_owner']
+           'WEAK_JUDGES', 'NO_SCORERS', 'DOCUMENT_WORDS', 'STRATUM_WORDS', 'TEXT_WORDS', 'SOURCE_WORDS',
+           'CRITERION_WORDS', 'TRUTH_WORDS', 'SPREAD_WORDS', 'SCORE_FILLERS', 'name_words', 'name_tokens', 'name_parts',
+           'spoken_words', 'names_of', 'is_beside', 'plain_name', 'is_truth', 'find_named', 'rawest_columns',
+           'listed_names', 'some_names', 'need_names', 'cost_words', 'cost_unit', 'cost_owner']
 
 # %% ../../nbs/trust/names.ipynb #names-imports
 import re
@@ -39,9 +39,10 @@ def name_parts(
 PEOPLE_WORDS = frozenset('''human humans hum annotator annotators annotation annotations annotated annot person people
     persons expert experts worker workers mturk turker turkers gold golden manual crowd reviewer reviewers
     labeler labeller majority layperson rater raters participant participants user volunteer volunteers
-    mensch menschen prüfer prüferin gutachter
-    gutachterin experte expertin experten humain humains humaine humaines annotateur annotatrice humano humana humanos
-    anotador anotadora experto experta umano umana umani annotatore esperto'''.split()) # also de, fr, es, it
+    mensch menschen prüfer prüferin gutachter bewerter bewerterin
+    gutachterin experte expertin experten humain humains humaine humaines annotateur annotatrice évaluateur évaluatrice
+    humano humana humanos anotador anotadora evaluador evaluadora experto experta umano umana umani
+    annotatore valutatore esperto'''.split()) # also de, fr, es, it
 _PROFESSIONS = frozenset('''physician physicians clinician clinicians doctor doctors nurse nurses teacher teachers
     instructor instructors professor lawyer lawyers attorney translator translators editor editors sme smes linguist
     linguists radiologist radiologists pharmacist therapist journalist coder coders arzt ärztin lehrer
@@ -107,6 +108,7 @@ _MEASURED = frozenset('tokens latency elapsed runtime duration retry retries tur
 FLAG_WORDS = frozenset('''refused refusal error errors failed failure fail success valid invalid parse parsed json ok
     flag flagged empty missing skipped timeout count num n number has is was'''.split()) # of how a judgement went
 NOTE_WORDS = frozenset(('note', 'notes', 'feedback')) # of texts remarks; of numbers marks
+_BETTER = frozenset('better safer preferred winner chosen'.split())
 ID_WORDS = frozenset('id ids idx index key uid uuid nr nummer number qid sid pid tid docid segid'.split())
 
 def is_beside(
@@ -114,6 +116,8 @@ def is_beside(
 )->bool:
     "Tell whether a name speaks of something beside scores and texts: a cost, an id, a setting, a reason."
     words = name_words(name)
+    if words[-1:] == ['type'] and len(words) > 2 and names_of(name) in ('human', 'judge'): return False # an error type
+    if words[-1:] == ['id'] and set(words) & _BETTER: return False # "better_response_id" is 0 or 1
     if _MEASURED & set(words) and not set(words) & _SCORED or words[:1] == ['time'] and names_of(name): return True
     if len(words) > 1 and words[-1].isdigit(): return words[-2] in _NO_SCORE - {'time'} # "time 1" may be a score
     return bool(words) and words[-1] in _NO_SCORE
@@ -133,7 +137,9 @@ OTHER_ROLES = dict(
     position=('position', 'order', 'swap', 'swapped', 'presentation_order', 'is_swapped'),
     weight=('weight', 'weights', 'sampling_weight', 'sample_weight', 'chance', 'inclusion_probability'),
 ) # Role -> what it may be called
-WEAK_HUMANS = ('truth', 'ground_truth', 'label', 'labels', 'target', 'expected', 'is_correct', 'label_human')
+WEAK_HUMANS = ('truth', 'ground_truth', 'label', 'labels', 'target', 'expected', 'is_correct', 'label_human', 'winner',
+               'preference', 'preferred', 'preferred_model', 'preferred_response', 'better_response',
+               'better_response_id')
 WEAK_JUDGES = ('score', 'verdict', 'decision', 'prediction', 'value', 'scores', 'output', 'rating', 'grade',
                'judgement',
                'judgment')
@@ -149,6 +155,8 @@ TEXT_WORDS = frozenset('''text response answer output summary translation comple
 SOURCE_WORDS = frozenset('''source prompt question query instruction input reference context contexts document article
     passage gold expected ground truth explanation reason reasoning rationale comment feedback src ref
     system user'''.split()) # words of texts that were not judged
+CRITERION_WORDS = frozenset('''criterion criteria dimension aspect attribute quality metric test rubric kriterium
+    critère criterio'''.split())
 _TRUTHS = frozenset('gold gt truth true actual correct'.split())
 TRUTH_WORDS = _TRUTHS | {'ground'}
 SPREAD_WORDS = frozenset('std stdev sd var variance stderr sem'.split())

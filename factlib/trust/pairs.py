@@ -8,8 +8,9 @@ __all__ = ['OUTCOMES', 'MOST_FREQUENT', 'ALWAYS_FIRST', 'LONGER', 'SHORTER', 'MO
            'CONFUSION', 'STRATA', 'ORDERS', 'PARTED', 'majority', 'VerdictMatrix', 'verdict_matrix', 'kappa_within',
            'untied_accuracy', 'baseline_accuracies', 'agree_decision', 'by_text', 'win_rate', 'strengths_of',
            'strengths_correlation', 'rank_decision', 'strengths_by_judge', 'replace_decision', 'pair_needs',
-           'pair_uses', 'decide_pairs', 'pair_favour', 'pair_habits', 'pair_agreement', 'win_rates', 'strength_table',
-           'confusion', 'agreement_by_stratum', 'order_table', 'parted_pairs', 'ComparisonTrust', 'compare']
+           'pair_uses', 'copied_verdicts', 'decide_pairs', 'pair_favour', 'pair_habits', 'pair_agreement', 'win_rates',
+           'strength_table', 'confusion', 'agreement_by_stratum', 'order_table', 'parted_pairs', 'ComparisonTrust',
+           'compare']
 
 # %% ../../nbs/trust/pairs.ipynb #trustpairs-imports
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from ..report.words import listed
 from .agreement import OTHERS, PEOPLE, agreement_figures
 from .gate import Decided
 from .habits import HABITS, bias_slope, own_system, split_people
-from .matrix import MOST_GROUPS, group_blocks, text_lengths
+from .matrix import COPY_ROWS, MOST_GROUPS, group_blocks, text_lengths
 from .pair_page import against_people, comparison_figures, comparison_page
 from .page import embedded
 from .uses import DECISIONS, FLOOR_SYSTEMS, MOST_SYSTEMS, NEEDS, NO, NOT_YET, YES
@@ -427,6 +428,19 @@ def pair_uses(
     if wanted & {'filter', 'mean'}: wanted.add('agree')
     return tuple(use for use in PAIR_USES if use in wanted)
 
+def copied_verdicts(
+    matrix:VerdictMatrix,
+    judge:str, # Its name
+)->str: # A sentence; empty if it is no copy
+    "Return the question whether a judge is a copy of a person, where it never differs from one."
+    x = matrix.judges[judge]
+    for name, y in matrix.humans.items():
+        both = ~np.isnan(x) & ~np.isnan(y)
+        n = int(both.sum())
+        if n < COPY_ROWS or np.ptp(x[both]) == 0 or not np.array_equal(x[both], y[both]): continue
+        return f'{judge!r} is identical to {name!r} on {n:,} of {n:,} pairs: is it a copy?'
+    return ''
+
 def decide_pairs(
     matrix:VerdictMatrix,
     uses:tuple=PAIR_USES,
@@ -449,6 +463,8 @@ def decide_pairs(
     for judge in matrix.judges:
         for use in uses:
             d = steps[use](matrix, judge, needs[use])
+            copy = copied_verdicts(matrix, judge) if d.decision == YES else ''
+            if copy: d = replace(d, decision=NOT_YET, why=f'{copy} {d.why[:1].upper()}{d.why[1:]}')
             r, why = d.result or Result(None), d.why[:1].upper() + d.why[1:]
             if file.clustered and not file.group_given and d.decision != NOT_YET:
                 why = f'If rows were independent, but they share {file.clustered!r}: give --group. {why}'
@@ -812,7 +828,7 @@ class ComparisonTrust(Decided):
     @property
     def warnings(self)->list:
         "Return what has to be known before anything else."
-        found = []
+        found = [note for judge in self.matrix.judges if (note := copied_verdicts(self.matrix, judge))]
         if self.file.clustered and not self.file.group_given:
             found.append(f'Rows share the column {self.file.clustered}, and no group was given: rows are taken as '
                          f'independent, so intervals are too narrow. Give --group {self.file.clustered}.')

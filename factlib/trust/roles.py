@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['is_score', 'are_codes', 'has_order', 'is_text', 'Looked', 'ColumnRole', 'Flags', 'Roles', 'NoScorers', 'find_others',
            'find_texts', 'find_scorers', 'need_both', 'say_left', 'find_criteria', 'find_ratings', 'is_id_like',
-           'find_rated_item', 'sort_raters', 'find_clusters', 'find_strata', 'find_sides', 'read_roles']
+           'find_rated_item', 'find_compared_item', 'sort_raters', 'find_clusters', 'find_strata', 'find_sides',
+           'read_roles']
 
 # %% ../../nbs/trust/roles.ipynb #score_roles-imports
 import re
@@ -13,11 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from .cost_columns import cost_parts, find_costs, given_costs, rating_costs
-from .names import (DOCUMENT_WORDS, FLAG_WORDS, ID_WORDS, MODEL_WORDS, NO_SCORERS, NOTE_WORDS,
-                                 OTHER_ROLES, PEOPLE_WORDS, SCORE_FILLERS, SOURCE_WORDS, SPREAD_WORDS, STRATUM_WORDS,
-                                 TEXT_WORDS, TRUTH_WORDS, WEAK_HUMANS, WEAK_JUDGES, cost_owner, cost_words, find_named,
-                                 is_beside, is_truth, listed_names, name_parts, name_tokens, name_words, names_of,
-                                 need_names, plain_name, rawest_columns, some_names, spoken_words)
+from .names import (CRITERION_WORDS, DOCUMENT_WORDS, FLAG_WORDS, ID_WORDS, MODEL_WORDS, NO_SCORERS,
+                                 NOTE_WORDS, OTHER_ROLES, PEOPLE_WORDS, SCORE_FILLERS, SOURCE_WORDS, SPREAD_WORDS,
+                                 STRATUM_WORDS, TEXT_WORDS, TRUTH_WORDS, WEAK_HUMANS, WEAK_JUDGES, cost_owner,
+                                 cost_words, find_named, is_beside, is_truth, listed_names, name_parts, name_tokens,
+                                 name_words, names_of, need_names, plain_name, rawest_columns, some_names,
+                                 spoken_words)
 from ..benchmarks.values import ABSENT, cell_forms, distinct_cells, label_order
 from .verdicts import verdict_column
 from ..core.records import BadInput, DataFrame, Series
@@ -425,12 +427,19 @@ def need_both(
 )->None:
     "Raise NoScorers if judges or people are lacking, with what could be done."
     if judges and humans: return
-    empty = [c for c in frame.columns if names_of(c) == 'human' and frame[c].isna().all()]
+    def is_empty(c): return bool((cell_forms(distinct_cells(frame[c])[1]).form == 'empty').all())
+    def for_people(c): return names_of(c) == 'human' or is_truth(c) or plain_name(c, last=True) in WEAK_HUMANS
+    empty = [c for c in frame.columns if for_people(c) and is_empty(c)]
     if judges and not humans and empty:
         raise NoScorers(f"Nobody has rated yet: {some_names(empty, 4)} {'holds' if len(empty) == 1 else 'hold'} no "
                         f"score in any of {len(frame):,} rows. "
                         'Fill in some rows (`factlib annotate` shows texts to people), or name another column by '
                         '--human.')
+    unscored = [c for c in frame.columns if names_of(c) == 'judge' and not is_beside(c) and is_empty(c)]
+    if humans and not judges and unscored:
+        raise NoScorers(f"No judge has scored yet: {some_names(unscored, 4)} "
+                        f"{'holds' if len(unscored) == 1 else 'hold'} no score in any of {len(frame):,} rows. "
+                        'Fill in its scores, or name another column by --judge.')
     left = _could_hold(frame, {*used, *judges, *humans})
     could = f' ({some_names(left, 6)} could be)' if left else ''
     there = f'there are {some_names(frame.columns)}'
@@ -495,10 +504,12 @@ def find_criteria(
     humans, # Names of columns
 )->dict: # Criterion -> (judges, people); empty: there is one
     "Group columns of judges and people by the words that their names share."
-    words = {name: [w for w in name_tokens(name) if w not in _FILLERS and not w.isdigit()
-                    and not any(part in MODEL_WORDS for part in spoken_words(w))] for name in (*judges, *humans)}
-    of = lambda names: {w for name in names for w in words[name]}
-    shared = of(judges) & of(humans)
+    def own_words(split): # of names without those of judges and people
+        return {name: [w for w in split(name) if w not in _FILLERS and not w.isdigit()
+                       and not any(part in MODEL_WORDS for part in spoken_words(w))] for name in (*judges, *humans)}
+    words, of = own_words(name_tokens), lambda names, words: {w for name in names for w in words[name]}
+    if not of(judges, words) & of(humans, words): words = own_words(name_words) # `gptClarity` beside `expertClarity`
+    shared = of(judges, words) & of(humans, words)
     shared -= {w for w in shared if all(w in words[name] for name in words)}
     found: dict = {}
     for side, names in enumerate((judges, humans)):
@@ -506,21 +517,26 @@ def find_criteria(
             key = '_'.join(w for w in words[name] if w in shared)
             if key: found.setdefault(key, ([], []))[side].append(name)
     found = {key: (tuple(a), tuple(b)) for key, (a, b) in found.items() if a and b}
-    return found if len(found) > 1 else {}
+    return found if len(found) > 1 and not all(len(key) == 1 for key in found) else {} # `human_a` is a person
 
 # %% ../../nbs/trust/roles.ipynb #score_roles-raters
 _RATERS = frozenset('''rater annotator worker judge evaluator grader labeler labeller assessor scorer reviewer
-    expert method metric participant'''.split())
+    expert method metric participant bewerter bewerterin prüfer gutachter annotateur évaluateur anotador evaluador
+    annotatore valutatore'''.split())
 _MODELS = frozenset('model llm engine deployment'.split())
 _SCORES = ('score', 'rating', 'value', 'verdict', 'decision', 'grade', 'judgement', 'judgment', 'mark', 'vote', 'stars',
-           'answer', 'label')
+           'answer', 'label', 'winner', 'preference', 'note', 'bewertung', 'urteil', 'punkte', 'puntuacion',
+           'puntuación', 'punteggio', 'valoración')
 _MEASURES = frozenset('method metric'.split())
+_VARIANTS = frozenset('prompt version config template variant setting model name run'.split())
 
 def _is_rater(column, name):
     "Tell whether a column names raters: its name says so, and its values are names or numbers of people."
     words = name_words(name)
     is_id = len(words) > 1 and words[-1] in ('id', 'idx', 'index', 'name', 'number')
-    if not words or words[-2 if is_id else -1] not in _RATERS: return False
+    by = words[-1:] == ['by'] and words[0] in ('scored', 'rated', 'judged', 'annotated', 'labeled',
+                                                     'labelled', 'graded')
+    if not words or words[-2 if is_id else -1] not in _RATERS and not by: return False
     some = column.dropna().iloc[:_SAMPLE].astype(str).str.strip()
     if some.empty or some.str.len().max() > 200: return False
     if is_id: return True
@@ -536,9 +552,12 @@ def _judging_models(frame, others):
 
     Raises BadInput where both fit."""
     items = others.get('item', ())
-    named = [c for c in frame.columns if {*name_words(c)[-2:]} & _MODELS
-             and not frame.is_score(c) and not _is_constant(frame[c])
-             and is_beside(c) == bool(name_words(c)[-1] in ('name', 'id'))]
+    def names_model(c):
+        words = name_words(c)
+        if {*words[-2:]} & _MODELS: return is_beside(c) == bool(words[-1] in ('name', 'id'))
+        return names_of(c) in ('judge', 'either') and words[-1] in _VARIANTS # `judge_prompt`: which variant judged
+    named = [c for c in frame.columns if names_model(c) and not _is_constant(frame[c])
+             and not (frame.is_score(c) and has_order(frame[c]))]
     if len(named) != 1: return None
     model = named[0]
     if not items:
@@ -582,7 +601,8 @@ def find_ratings(
     if {'rater',
         'score'} <= known.keys() and not flags.rater: return known['rater'], {'': known['score']}, known.get('raters',
                                                                                                              '')
-    raters = [flags.rater] if flags.rater else [name for name in frame.columns if _is_rater(frame[name], name)]
+    raters = [flags.rater] if flags.rater else [name for name in frame.columns if _is_rater(frame[name], name)
+                                                      and not (frame.compared and _is_constant(frame[name]))]
     models = None if raters or flags.others.get('system') else _judging_models(frame, others)
     if models and not wanted: return models[0], {'': models[1]}, 'judge'
     if models: raters = [models[0]]
@@ -628,12 +648,50 @@ def find_rated_item(
     rater:str, # Column that names who rated
     used, # Columns that are something else
 )->tuple: # (name of the column that says what was rated, or '', names that could be)
-    "Find what was rated in a table of ratings: the one column of ids in which each rater stands at most once."
-    could = [c for c in frame.columns if c not in used and c != rater and is_id_like(frame, c)]
-    pairs = lambda c: frame[c].map(str) + '\0' + frame[rater].map(str)
-    once = [c for c in could
-            if frame[c].notna().all() and frame[c].map(str).duplicated().any() and not pairs(c).duplicated().any()]
-    return (once[0] if len(once) == 1 else ''), could
+    """Find what was rated in a table of ratings: the one column of ids in which each rater stands at most once, or once
+    beside each criterion. Without ids, another column will do, if there is one that fits."""
+    import pandas as pd
+    free = [c for c in frame.columns if c not in used and c != rater]
+    could = [c for c in free if is_id_like(frame, c)]
+    criteria = [c for c in free if set(name_words(c)) & CRITERION_WORDS and c not in could
+                and 2 <= frame[c].map(str).nunique() <= _MOST_LABELS]
+    codes = {c: pd.factorize(frame[c].map(str))[0] for c in (*free, rater)}
+    def once(name, beside):
+        keys = pd.DataFrame({c: codes[c] for c in (name, rater, *beside)})
+        return frame[name].notna().all() and keys[name].duplicated().any() and not keys.duplicated().any()
+    for beside in ((), *((c,) for c in criteria)):
+        found = [c for c in could if once(c, beside)]
+        if found: return (found[0] if len(found) == 1 else ''), could
+        if could: continue
+        others = [c for c in free if c not in beside and _may_name_items(frame, c) and once(c, beside)]
+        same = [c for c in others if (codes[c] == codes[others[0]]).all()] # codes are by first appearance
+        if others and len(same) == len(others): return min(others, key=frame.is_text), could
+    return '', could
+
+def _may_name_items(frame, name):
+    "Tell whether a column that is not called an id could name what was rated: texts, names or many whole numbers."
+    import pandas as pd
+    cells = frame[name]
+    if names_of(name) in ('human', 'judge') or cells.dtype == bool or pd.api.types.is_float_dtype(cells): return False
+    if cells.map(lambda cell: isinstance(cell, (list, dict, float))).any(): return False
+    words = name_words(name)
+    if is_beside(name) or words[-1:] and words[-1] in _SCORES and not frame.is_text(name): return False
+    return not (frame.is_score(name) and has_order(cells)) or cells.nunique() > _MOST_LABELS
+
+_ROUNDS = frozenset('turn round order'.split())
+
+def find_compared_item(
+    frame:Looked, # Table with a row per rating of a pair
+    rater:str, # Column that names who rated
+    pair, # Two columns of systems
+)->tuple: # Names of columns, none if nothing fits
+    "Find which columns together name a comparison, where one question stands beside several pairs of systems."
+    rounds = [c for c in frame.columns if {*name_words(c)[-1:]} & _ROUNDS and frame[c].notna().all()]
+    for name in frame.columns:
+        if name in (*pair, rater) or not is_id_like(frame, name) or frame[name].isna().any(): continue
+        for own in ((name, *pair), (name, *pair, *rounds)):
+            if not frame[[*own, rater]].astype(str).duplicated().any(): return own
+    return ()
 
 def sort_raters(
     names, # Names of raters
@@ -673,6 +731,7 @@ def find_clusters(
     for name in frame.first_columns:
         words = name_words(name.split('.')[-1])
         if name in taken or not words or frame[name].dtype == bool: continue
+        if names_of(name) == 'judge' and words[-1] in _VARIANTS: continue
         cells = frame[name]
         if pd.api.types.is_float_dtype(cells) or names_of(name) and frame.is_score(name): continue
         core = words[:-1] if len(words) > 1 and words[-1] in ID_WORDS | {'name'} else words
@@ -726,7 +785,7 @@ def find_strata(
 
 # %% ../../nbs/trust/roles.ipynb #score_roles-pairs
 _SIDES = tuple(tuple(pair.split()) for pair in '''a b|1 2|first second|left right|x y|model baseline|chosen rejected|
-    one two|i j|candidate reference|new old|treatment control'''.split('|'))
+    one two|0 1|i j|candidate reference|new old|treatment control'''.split('|'))
 
 def find_sides(
     frame:Looked, # Table
@@ -746,10 +805,34 @@ def find_sides(
             cells = [frame[c].dropna() for c in (first, twin)]
             if any(c.empty or not c.map(lambda x: isinstance(x, str)).all() for c in cells): continue
             if all(frame.is_text(c) for c in (first, twin)): texts = texts or (first, twin)
-            elif not any(names_of(c) in ('human', 'either') for c in (first, twin)) or set(own) & MODEL_WORDS == set():
+            elif not systems and not any(names_of(c) == 'human' for c in (first, twin)):
                 scores = any(frame.is_score(c) and has_order(frame[c]) for c in (first, twin))
-                if not scores: systems = systems or (first, twin)
-    return systems, texts
+                alike = (frame[first] == frame[twin]).mean() > .5 # two raters agree, two systems are others
+                if not scores and not alike: systems = (first, twin)
+    return systems, texts or _against_baseline(frame, words) or _sides_by_labels(frame, words)
+
+def _against_baseline(frame, words):
+    "Two columns of texts such as `output` and `baseline_output`."
+    for first, own in words.items():
+        for name, other in words.items():
+            if sorted(other) != sorted((*own, 'baseline')): continue
+            if frame.is_text(first) and frame.is_text(name): return first, name
+    return ()
+
+def _sides_by_labels(frame, words):
+    "Two columns of texts such as `output_mint` and `output_sage`, where some column holds both 'mint' and 'sage'."
+    texts = [name for name in words if frame.is_text(name)][:20]
+    twins = [(a, b) for i, a in enumerate(texts) for b in texts[i + 1:]
+             if len(words[a]) == len(words[b]) and sum(x != y for x, y in zip(words[a], words[b])) == 1]
+    if not twins: return ()
+    for name in words:
+        if name in texts: continue
+        labels = [name_tokens(x) for x in frame[name].iloc[:_SAMPLE].dropna().map(str).unique()[:_FEW + 1]]
+        if len(labels) > _FEW: continue
+        said = {word for label in labels for word in label}
+        for a, b in twins:
+            if all(set(words[x]) - set(words[y]) <= said for x, y in ((a, b), (b, a))): return a, b
+    return ()
 
 # %% ../../nbs/trust/roles.ipynb #score_roles-read
 def read_roles(
@@ -759,6 +842,7 @@ def read_roles(
 )->Roles:
     "Tell what each column is. Raises BadInput, which names the flag, for what could be two things."
     frame, known = Looked(frame), known or {}
+    _see_compared(frame, find_sides(frame)[0])
     judges, humans, turned = flags.scorers(frame.columns)
     given = dict(judge=bool(judges), human=bool(humans))
     in_columns = all(given.values()) and all(name in frame.columns for name in (*judges, *humans))
@@ -770,7 +854,8 @@ def read_roles(
     for flag, own in dict(judge=judges, human=humans).items():
         told = tuple(ColumnRole(name, flag, 'given', f'--{flag}') for name in own)
         roles = replace(roles, columns=(*roles.columns, *told))
-    if not (roles.judges and roles.humans): need_both(frame, roles.judges, roles.humans, _used(roles))
+    if not (roles.judges and roles.humans): need_both(frame, roles.judges, roles.humans,
+                                                       {*_used(roles), *roles.pair, *roles.texts})
     roles = _with_the_rest(frame, flags, roles)
     if not all(given.values()):
         names = () if roles.rater else roles.judges
@@ -798,6 +883,10 @@ def _by_form(known, frame, judges, humans):
         columns += [ColumnRole(c, role, 'the form of the file', f'--{role}') for c in found[role]]
     return tuple(found['judge']), tuple(found['human']), columns
 
+def _see_compared(frame, pair):
+    "Lets names of systems that are compared count as verdicts."
+    frame.compared = frozenset(str(x).casefold().strip() for c in pair for x in frame[c].dropna().unique()[:100])
+
 def _item_roles(frame, flags, known, given, roles):
     "The roles of a table with a row per item."
     for flag, own in zip(('judge', 'human'), given): need_names(own, frame.columns, f'--{flag}')
@@ -806,14 +895,14 @@ def _item_roles(frame, flags, known, given, roles):
     taken = {c for own in others.values() for c in own} | {cost for _, cost in cost_parts(flags.cost, frame.columns)}
     pair, texts = find_sides(frame, taken - {*others.get('system', ()), *others.get('text', ()), *others.get('source',
                                                                                                              ())})
-    if pair: frame.compared = frozenset(str(x).casefold().strip() for c in pair
-                                        for x in frame[c].dropna().unique()[:100])
+    _see_compared(frame, pair)
     for role in [role for role in ('system', 'text', 'source') if others.get(role, ('',))[0] in (*pair, *texts)]:
         others, more = {r: own for r, own in others.items() if r != role}, [c for c in more if c.role != role]
     if not (judges and humans):
         found = find_scorers(frame, judges, humans, {*taken, *pair, *texts})
         judges, humans, columns = tuple(found[0]), tuple(found[1]), [*columns, *found[2]]
     criteria = {} if all(given) else find_criteria(judges, humans)
+    _refuse_scores_of_sides(judges, humans, pair or texts, all(given))
     kept = listed_names(flags.criterion)
     if kept and not criteria: criteria = find_criteria(judges, humans)
     _check_kept(kept, criteria)
@@ -834,6 +923,22 @@ def _item_roles(frame, flags, known, given, roles):
     return replace(roles, judges=judges, humans=humans, others=others, criteria=criteria, pair=pair, texts=texts,
                    columns=(*columns, *more), notes=tuple(notes))
 
+def _refuse_scores_of_sides(judges, humans, compared, given):
+    "Raise BadInput where a row holds scores of two texts, a column each."
+    if not compared or given: return
+    for names in (judges, humans):
+        sides = {name: set(name_tokens(name)) for name in names}
+        for one, other in _SIDES[:5]:
+            first = next((n for n, w in sides.items() if one in w and not {*name_tokens(n)} & _WINS), '')
+            second = next((n for n, w in sides.items() if other in w and w - {other} == sides.get(first,
+                                                                                             set()) - {one}), '')
+            if not (first and second and all(set(sides[n]) & {'score', 'rating', 'grade', 'points'} for n in
+                                             (first, second))): continue
+            raise BadInput(f'{first!r} and {second!r} are scores of two texts in one row: write a row for each text, '
+                           f'or one column that says which text is better, and name it by --judge or --human.')
+
+_WINS = frozenset('winner wins won prefers preferred'.split())
+
 def _check_kept(kept, criteria):
     "Raise BadInput for a criterion that isn't there."
     wrong = [name for name in kept if name not in criteria]
@@ -849,8 +954,17 @@ def _rating_roles(frame, flags, known, ratings, roles):
         scores = {name: column for name, column in scores.items() if name in kept}
     others, more, notes = find_others(frame, {k: v for k, v in flags.others.items()}, known, (rater, *scores.values()))
     if others.get('system') == (rater,): del others['system']
+    pair, texts = find_sides(frame, {rater, *scores.values()})
+    for role in [r for r in ('system', 'text', 'source') if others.get(r, ('',))[0] in (*pair, *texts)]:
+        others, more = {r: own for r, own in others.items() if r != role}, [c for c in more if c.role != role]
+    compared = find_compared_item(frame, rater, pair) if pair else ()
+    known_item = others.get('item', ())
+    if compared and (not known_item or known_item == compared[:1]) and frame[[compared[0],
+                                                                            rater]].astype(str).duplicated().any():
+        others, more = others | dict(item=compared), [c for c in more if c.role != 'item']
+        more.append(ColumnRole(', '.join(compared), 'item', 'each rater stands once beside each', '--item'))
     if 'item' not in others:
-        named = {*scores.values(), *(c for own in others.values() for c in own)}
+        named = {*scores.values(), *(c for role, own in others.items() if role != 'text' for c in own)}
         item, could = find_rated_item(frame, rater, named)
         if item:
             others = others | dict(item=(item,))
@@ -865,8 +979,13 @@ def _rating_roles(frame, flags, known, ratings, roles):
     given_judges, given_humans, _ = flags.scorers([*frame.columns, *names])
     for flag, own in dict(judge=given_judges, human=given_humans).items(): need_names(own, [*names, *frame.columns],
                                                                                       f'--{flag}')
-    judges, humans, columns = sort_raters(names, rater, given_judges, given_humans, form)
-    taken = {rater, *scores.values(), *(c for own in others.values() for c in own)}
+    kinds = {} if given_judges or given_humans or form else _rater_kinds(frame, rater)
+    if kinds:
+        told, judges, humans = kinds['column'], kinds['judge'], kinds['human']
+        columns = [ColumnRole(name, role, f'the column {told!r}', f'--{role}') for role in ('judge', 'human')
+                   for name in kinds[role]]
+    else: judges, humans, columns = sort_raters(names, rater, given_judges, given_humans, form)
+    taken = {rater, *scores.values(), *pair, *texts, *(c for own in others.values() for c in own)}
     judges, humans, told = _by_form(known, frame, judges, humans)
     if not (judges and humans):
         found = find_scorers(frame, tuple(judges), tuple(humans), taken)
@@ -876,7 +995,25 @@ def _rating_roles(frame, flags, known, ratings, roles):
     if len(scores) > 1: notes.append(f'Criteria: {", ".join(scores)}; each is decided by itself (--criterion keeps '
                                      f'some).')
     return replace(roles, rater=rater, scores=scores, judges=tuple(judges), humans=tuple(humans), others=others,
-                   columns=(*columns, *told, *more), notes=tuple(notes))
+                   pair=pair, texts=texts, columns=(*columns, *told, *more), notes=tuple(notes))
+
+_MACHINES = frozenset('model machine ai llm automatic system bot'.split())
+
+def _rater_kinds(frame, rater):
+    "Raters as judges and people by a column that says so of each ('human', 'llm'); empty if there is none."
+    names = frame[rater].map(str)
+    for column in frame.columns:
+        if column == rater or {*name_words(column)[-1:]} & {'type', 'kind'} == set(): continue
+        kinds = frame[column].map(str, na_action='ignore')
+        if kinds.isna().any() or kinds.nunique() < 2 or kinds.groupby(names).nunique().max() > 1: continue
+        def kind_of(label):
+            return 'judge' if set(name_words(label)) & _MACHINES else names_of(label)
+        told = {label: kind_of(label) for label in kinds.unique()}
+        if not set(told.values()) == {'judge', 'human'}: continue
+        of = kinds.groupby(names, sort=False).first().map(told)
+        return dict(column=column, **{role: [name for name in of.index if of[name] == role] for role in
+                                      ('judge', 'human')})
+    return {}
 
 def _with_the_rest(frame, flags, roles):
     "The roles with texts by content, costs, clusters and strata."

@@ -119,6 +119,8 @@ def are_apart(
         low, high = other.min(), other.max()
         beyond = ((one > high) | (one < low)).mean()
         if beyond >= _APART and max(abs(one.max()), 1e-9) >= 1.5*max(abs(high), 1e-9): return True
+        shifted = one.min() == 0 and low == 1 and high == one.max() + 1 and (other % 1 == 0).all() # 0-4 beside 1-5
+        if shifted and (one.min(), one.max()) in COMMON_SCALES and (low, high) in COMMON_SCALES: return True
     return False
 
 def _rescaled(codes, own, wanted):

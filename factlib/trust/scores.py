@@ -10,9 +10,9 @@ import ast, re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .comparisons import comparisons, names_winner, verdict_columns
+from .comparisons import comparisons, names_winner, one_winner, verdict_columns
 from .cost_columns import Costs, read_costs
-from .names import is_beside, name_words, names_of, some_names
+from .names import CRITERION_WORDS, is_beside, name_words, names_of, some_names
 from .roles import ColumnRole, Flags, NoScorers, Roles, is_score, is_text, read_roles
 from .scales import Columns, one_scale, put_on_steps, read_scale_flag
 from .table import ScoreTable, frame_table, list_columns, one_row_each, read_table
@@ -108,7 +108,6 @@ class _Wide:
     repeated: str # Column of ids that stand beside several systems, or ''
     roles: Roles
 
-_CRITERIA = frozenset('criterion criteria dimension aspect attribute quality metric test rubric'.split())
 _MOST_CELLS = 200_000_000
 
 def criterion_column(
@@ -117,12 +116,13 @@ def criterion_column(
 )->str: # '' if there is none
     "Find the column that names the criterion, where the same raters rated the same items several times."
     item, score = list(roles.others.get('item', ())), set(roles.scores.values())
-    if not roles.rater or not item or not frame.duplicated([*item, roles.rater, *roles.others.get('position',
-                                                                                                  ())]).any(): return ''
+    keys = [*item, *((roles.rater,) if roles.rater else ()), *roles.others.get('position', ()),
+            *roles.others.get('system', ())]
+    if not item or not frame.duplicated(keys).any(): return ''
     for name in frame.columns:
-        if name in (*item, roles.rater) or name in score: continue
-        if not set(name_words(name)) & _CRITERIA or frame[name].nunique() < 2: continue
-        if not frame.duplicated([*item, roles.rater, name, *roles.others.get('position', ())]).any(): return name
+        if name in keys or name in score or name in (*roles.judges, *roles.humans): continue
+        if not set(name_words(name)) & CRITERION_WORDS or frame[name].nunique() < 2: continue
+        if not frame.duplicated([*keys, name]).any(): return name
     return ''
 
 def _same_in_all(column, codes):
@@ -360,7 +360,9 @@ def _without_empty(wide, comma):
         if not empty: continue
         if given & set(empty): raise BadInput(f'{empty[0]!r} holds no score: name another column, as --{role} COLUMN.')
         if len(empty) == len(own):
-            raise BadInput(f'No {role} has a score ({some_names(own, 6)} hold none): name others, as --{role} COLUMN.')
+            who = 'Nobody has rated yet' if role == 'human' else 'No judge has scored yet'
+            raise BadInput(f"{who}: {some_names(own, 6)} {'holds' if len(own) == 1 else 'hold'} no score. Fill in "
+                           f'some, or name others, as --{role} COLUMN.')
         left = [ColumnRole(name, 'left out', 'it holds no score', f'--{role}') for name in empty]
         kept = [c for c in roles.columns if c.role != role or c.column not in empty]
         roles = replace(roles, columns=(*kept, *left), **{f'{role}s': tuple(name for name in own if name not in empty)})
@@ -390,6 +392,18 @@ class Reading:
     good: str|None = None # '>=4', or labels
     higher: str = 'better' # 'worse': turns all scores round
 
+_CLASSES = frozenset('''category categories topic intent emotion cluster kategorie klasse thema emoción
+    categoría'''.split())
+
+def _classes_in_numbers(cells, given):
+    "Columns called classes, such as `human_category`, with their numbers as labels, and a sentence about it."
+    seen = {x for c in cells if c.numbers is not None for x in c.numbers.dropna().unique()}
+    named = all(c.numbers is not None and set(name_words(c.name)) & _CLASSES for c in cells)
+    if given or not named or len(seen) < 3 or any(x % 1 for x in seen): return cells, []
+    as_labels = [replace(c, numbers=None, labels=c.numbers.map('{:g}'.format, na_action='ignore').astype('str'))
+                 for c in cells]
+    return as_labels, [f'{cells[0].name!r}: numbers of classes, which have no order (--scale reads them as scores).']
+
 def _score_file(table, roles, reading, score, criterion=''):
     "The scores of a table by its roles."
     import pandas as pd
@@ -397,8 +411,9 @@ def _score_file(table, roles, reading, score, criterion=''):
     roles = wide.roles
     names = [*roles.humans, *roles.judges] # a scale has the labels as people write them
     cells = [read_cells(wide.frame[name], name, table.comma, blank=name not in roles.rated) for name in names]
+    cells, classes = _classes_in_numbers(cells, reading.order or reading.scale or reading.good)
     if all(c.numbers is None for c in cells[:len(roles.humans)]) or roles.pair or roles.texts or names_winner(names):
-        if read := verdict_columns(wide.frame, roles): return _comparisons(table, wide, read, criterion)
+        if read := verdict_columns(wide.frame, roles, reading.order): return _comparisons(table, wide, read, criterion)
     codes, scales = code_columns(cells, reading.order)
     columns = one_scale(Columns(codes, scales), roles.humans, read_scale_flag(reading.scale))
     columns = put_on_steps(columns, roles.humans[0])
@@ -419,7 +434,8 @@ def _score_file(table, roles, reading, score, criterion=''):
                                                                                                    *roles.humans]})],
                       axis=1)
     odd = pd.concat([c.odd for c in cells], ignore_index=True)
-    said = [*roles.lines(), *table.said, *roles.notes, *columns.notes, *notes, *more, *told, *(line for c in cells
+    said = [*roles.lines(), *table.said, *roles.notes, *classes, *columns.notes, *notes, *more, *told,
+            *(line for c in cells
                                                                                                for line in c.said)]
     name = f'{table.name}, {criterion}' if criterion else table.name
     return ScoreFile(name, frame, roles.judges, roles.humans, columns.scales[roles.humans[0]], columns.scales,
@@ -456,8 +472,18 @@ def _paths(flags, frame):
     lists = list_columns(frame[[name for name in wanted if name in frame.columns]])
     return tuple(name for name in wanted if name not in frame.columns or name in lists)
 
+def _folded(table):
+    "The table with winners in one column, and raters that are lists of names as texts."
+    frame, said = one_winner(table.frame)
+    lists = [name for name in frame.columns if frame[name].dtype == object and names_of(name) and frame[name].map(
+        lambda cell: isinstance(cell, list) and cell != [] and all(isinstance(part, str) for part in cell)).any()]
+    if lists: frame = frame.assign(**{name: frame[name].map(
+        lambda cell: ', '.join(map(str, cell)) if isinstance(cell, list) else cell) for name in lists})
+    return replace(table, frame=frame, said=(*table.said, said) if said else table.said)
+
 def _files(table, flags, reading):
     "Criterion -> `ScoreFile` of a table; '' where there is one."
+    table = _folded(table)
     roles = read_roles(table.frame, flags, table.roles)
     column = criterion_column(table.frame, roles)
     if column:
@@ -473,7 +499,7 @@ def _files(table, flags, reading):
         parts = {v: part_of(v) for v in wanted}
         without = replace(flags, criterion=None)
         return {v: _score_file(part, read_roles(part.frame, without, part.roles), reading,
-                               next(iter(roles.scores.values())), v)
+                               next(iter(roles.scores.values()), ''), v)
                 for v, part in parts.items()}
     if roles.criteria:
         def of(names):

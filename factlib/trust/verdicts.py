@@ -48,7 +48,9 @@ class Comparisons:
         return tuple(c for c in self.frame if c not in COLUMNS)
 
 # %% ../../nbs/trust/verdicts.ipynb #verdicts-word
-_TIE = frozenset('tie ties tied draw drawn equal equals equally same both neither even bothbad bothgood'.split())
+_TIE = frozenset('''tie ties tied draw drawn equal equals equally same both neither even bothbad bothgood unentschieden
+    gleichstand gleich gleichwertig beide keine keiner égalité égal empate empatado ambos ninguno pareggio
+    nessuno'''.split())
 _TIE_MORE = frozenset('''bad good great fine poor are is about the roughly approximately nearly almost almostequal on in
     a b or nor of them two texts answers responses models win wins preferred better quality and all by to
     much an it its similar similarly'''.split()) | _TIE
@@ -115,7 +117,8 @@ def _side(text, names, aliases):
     if by_name is not None: # "A" alone may be a place, "system A" is then the name that it is
         other = by_column if by_column is not None else by_place if whole in _FIRST | _SECOND else None
         return None if other is not None and other != by_name else (by_name, 'name')
-    if by_column is not None: return by_column, 'column'
+    if by_column is not None: # a bare "A" beside `model_a` may be its place as well
+        return by_column, 'place' if whole in _FIRST | _SECOND and by_place == by_column else 'column'
     return None if by_place is None else (by_place, 'place')
 
 def _peeled(text):
@@ -237,8 +240,9 @@ def verdict_column(
         why = f'{called} holds {_quoted(list(strange), 3)}, which names neither of two texts and no tie.'
         if plain_numbers == {'0', '1'} and is_verdict and set(strange) <= {'0', '1'}:
             why = (f'{called} holds 0 and 1 only: is 1 a win of the first text, or the number of the second? '
-                   "Write 'first' and 'second' instead.")
-        return VerdictColumn(None, strange, why)
+                   "Write 'first' and 'second' instead, or say it, as --order '0 < 1' (1: the first wins) or "
+                   "--order '1 < 0'.")
+        return VerdictColumn(None, strange, why, frozenset(f[1] for f in found if f is not None) - {'absent', 'tie'})
     understood = [f for f in found if f is not None] # all of them
     how = frozenset(f[1] for f in understood) - {'absent', 'tie'}
     if not how: return VerdictColumn(None, (), f'{called} never names a winner.')
