@@ -8642,6 +8642,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                    'factlib/trust/comparisons.py'),
                                            'factlib.trust.comparisons._as_ordered': ( 'trust/comparisons.html#_as_ordered',
                                                                                       'factlib/trust/comparisons.py'),
+                                           'factlib.trust.comparisons._only_ties': ( 'trust/comparisons.html#_only_ties',
+                                                                                     'factlib/trust/comparisons.py'),
                                            'factlib.trust.comparisons.comparisons': ( 'trust/comparisons.html#comparisons',
                                                                                       'factlib/trust/comparisons.py'),
                                            'factlib.trust.comparisons.names_winner': ( 'trust/comparisons.html#names_winner',

@@ -526,7 +526,7 @@ def cache_place(
 def default_cache(
     fallback:str|os.PathLike|None=None, # Where, if the variable is not set
 )->Cache|None: # None if neither says where
-    """The cache that the environment variable `FACTLIB_CACHE` names, else the one at `fallback`, which has to be this
+    """The cache that the environment variable `FACTLIB_CACHE` names, else that at `fallback`, which has to be of this
     account: nobody named it, and its answers are believed."""
     path = cache_place(fallback)
     if path is None: return None

@@ -14,7 +14,7 @@ from .names import name_words
 from .roles import Roles
 from ..benchmarks.values import parse_order
 from .verdicts import (Comparisons, VerdictColumn, column_aliases, match_orders, put_back,
-                                    verdict_column)
+                                    read_verdict, verdict_column)
 from ..core.records import BadInput, DataFrame, is_missing
 
 # %% ../../nbs/trust/comparisons.ipynb #comparisons-read
@@ -32,6 +32,11 @@ def names_winner(
 )->bool:
     "Tell whether a column is called a winner or a preference."
     return any(set(name_words(name)) & _WINNERS for name in names)
+
+def _only_ties(column, name):
+    "A column that calls every pair a tie, as far as it says anything."
+    verdicts = np.array([read_verdict(cell)[0] for cell in column])
+    return VerdictColumn(verdicts, (), f'Verdicts of {name!r}: ties only.', frozenset({'tie'}))
 
 def verdict_columns(
     frame:DataFrame, # Table with a row per pair
@@ -59,6 +64,9 @@ def verdict_columns(
     if any(column.verdicts is None for column in people): return None
     numbers_alone = all(column.by <= {'number'} for column in found.values())
     if numbers_alone and not called: return None
+    if not numbers_alone: # beside people's winners a judge may say nothing but ties
+        found |= {name: _only_ties(frame[name], name) for name, column in found.items()
+                  if column.verdicts is None and not column.strange}
     strange = next((c for c in found.values() if c.verdicts is None), None)
     if strange is None: return found
     if numbers_alone or not (first or roles.texts): return None
