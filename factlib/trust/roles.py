@@ -744,7 +744,8 @@ def find_clusters(
         counts = cells.value_counts()
         n, rows = len(counts), int(counts.sum())
         is_code = core[-1] in STRATUM_WORDS and not frame.is_text(name)
-        if n < 2 or n > .9*rows or n <= _FEW and (not named or is_code or rows >= 2*_ENOUGH): continue
+        few = n <= _FEW and not (named and frame.is_text(name)) # five source texts are groups, five languages aren't
+        if n < 2 or n > .9*rows or few and (not named or is_code or rows >= 2*_ENOUGH): continue
         evenly = n <= rows/2 and counts.std() <= .5*counts.mean() and counts.mean() <= 50 and n > _FEW
         whole = named and (not set(core) & STRATUM_WORDS or frame.is_text(name))
         if whole or evenly: found[name] = n

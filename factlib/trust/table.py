@@ -16,9 +16,8 @@ from .formats import (excel_frame, is_headless, is_platform_table, parallel_list
 from .names import WEAK_HUMANS, WEAK_JUDGES, names_of, plain_name, some_names
 from .logs import eval_samples, inspect_rows, known_columns, log_rows
 from ..benchmarks.own_files import csv_frame, csv_header, json_object
-from ..core.files import (need_cells, numbered_lines, parse_json, read_parquet, read_utf8, reading,
-                                whole_characters,
-                                whole_values)
+from ..core.files import (long_cells, need_cells, numbered_lines, parse_json, read_parquet, read_utf8, reading,
+                                whole_characters, whole_values)
 from ..core.records import BadInput, DataFrame
 
 # %% ../../nbs/trust/table.ipynb #score_tables-table
@@ -171,7 +170,7 @@ def _without_header(table, header):
 def _first_cells(path):
     "(the mark between cells, the cells of the first line) of a CSV file."
     with reading(path), open(path, encoding='utf-8-sig', newline='') as file: line = file.readline(2**20)
-    marks = {mark: next(csv.reader([line], delimiter=mark), []) for mark in ',;\t'}
+    with long_cells(): marks = {mark: next(csv.reader([line], delimiter=mark), []) for mark in ',;\t'}
     return max(marks.items(), key=lambda part: len(part[1]))
 
 def _repeats_numbers(path):

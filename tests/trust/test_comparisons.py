@@ -166,3 +166,10 @@ def test_words_of_single_texts_are_not_said_of_pairs():
     mint = [v if a == 'mint' else 1 - v for v, a in zip(PEOPLE, SYSTEMS[0])]
     rates = found.tables['win_rates'].set_index('system')
     assert rates.people['mint'] == pytest.approx(np.mean(mint))
+
+@pytest.mark.parametrize('words', [('A', 'B', 'tie'), ('first', 'second', 'draw')])
+def test_a_judge_that_only_says_tie_is_read_beside_people_who_name_winners(words):
+    made = read_scores(pd.DataFrame(dict(gpt=[words[2]]*N, human=said(PEOPLE, *words))))
+    assert isinstance(made, Comparisons)
+    assert list(made.judges['gpt']) == [.5]*N and list(made.humans['human']) == PEOPLE
+    assert "Verdicts of 'gpt': ties only." in made.said

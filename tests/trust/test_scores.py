@@ -329,7 +329,6 @@ ODD = {
     'no overlap': ('id,rater,score\n' + ''.join(f'{i},{"gpt" if i % 2 else "ann"},{i}\n' for i in range(N)),
                    dict(rows=N)),
     'one group': ('group,gpt,human\n' + ''.join(f'g,{i},{i}\n' for i in range(N)), dict(rows=N, groups=1)),
-    'all ties': ('gpt,human\n' + 'tie,A\n'*6 + 'tie,B\n'*6, dict(rows=N)),
     'constant judge': ('gpt,human\n' + ''.join(f'3,{i % 5}\n' for i in range(N)), dict(rows=N)),
     'two rows': ('gpt,human\n1,2\n2,1\n', dict(rows=2)),
     'one row': ('gpt,human\n1,2\n', dict(rows=1)),
