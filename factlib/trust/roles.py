@@ -906,8 +906,8 @@ def _item_roles(frame, flags, known, given, roles):
     _refuse_scores_of_sides(judges, humans, pair or texts, all(given))
     kept = listed_names(flags.criterion)
     if kept and not criteria: criteria = find_criteria(judges, humans)
-    _check_kept(kept, criteria)
-    if criteria:
+    if criteria: # else a column may name the criterion of each row
+        _check_kept(kept, criteria)
         left = [c for c in (*judges, *humans) if not any(c in own for pair_ in criteria.values() for own in pair_)]
         columns = [c if c.column not in left else replace(c, role='left out',
                                                           why='of none of the criteria') for c in columns]

@@ -113,11 +113,14 @@ _MOST_CELLS = 200_000_000
 def criterion_column(
     frame:DataFrame, # Table of ratings
     roles:Roles, # Its roles
+    given:str='', # Criteria to keep, or the column that names them, as the user gives them
 )->str: # '' if there is none
     "Find the column that names the criterion, where the same raters rated the same items several times."
     item, score = list(roles.others.get('item', ())), set(roles.scores.values())
     keys = [*item, *((roles.rater,) if roles.rater else ()), *roles.others.get('position', ()),
             *roles.others.get('system', ())]
+    other = (*keys, *roles.judges, *roles.humans, *roles.scores.values())
+    if isinstance(given, str) and given in frame.columns and given not in other: return given
     if not item or not frame.duplicated(keys).any(): return ''
     for name in frame.columns:
         if name in keys or name in score or name in (*roles.judges, *roles.humans): continue
@@ -485,7 +488,7 @@ def _files(table, flags, reading):
     "Criterion -> `ScoreFile` of a table; '' where there is one."
     table = _folded(table)
     roles = read_roles(table.frame, flags, table.roles)
-    column = criterion_column(table.frame, roles)
+    column = criterion_column(table.frame, roles, flags.criterion or '')
     if column:
         values = table.frame[column].dropna().map(str)
         wanted = [v for v in dict.fromkeys(values) if not flags.criterion or flags.criterion == column
@@ -501,6 +504,9 @@ def _files(table, flags, reading):
         return {v: _score_file(part, read_roles(part.frame, without, part.roles), reading,
                                next(iter(roles.scores.values()), ''), v)
                 for v, part in parts.items()}
+    if flags.criterion and not roles.criteria and len(roles.scores) < 2:
+        raise BadInput(f'--criterion: no column names criteria, and there is one only, so {str(flags.criterion)!r} can '
+                       'be no choice: leave it out.')
     if roles.criteria:
         def of(names):
             both, kept = (*roles.judges, *roles.humans), (*names[0], *names[1])

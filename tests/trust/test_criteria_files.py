@@ -53,3 +53,11 @@ def test_a_column_that_names_the_criterion_beside_both_scores(name):
 def test_annotators_a_and_b_are_two_people():
     found = read_criteria(pd.DataFrame(dict(human_a=A, human_b=B, gpt_a=C, gpt_b=D)))
     assert list(found) == [''] and found[''].humans == ('human_a', 'human_b')
+
+def test_the_column_of_criteria_may_be_given_and_no_choice_is_ignored():
+    rows = [dict(merkmal=c, item_id=f's{i}', judge_score=j[i], human_score=h[i])
+            for c, j, h in (('stil', A, B), ('fakten', C, D)) for i in range(N)]
+    frame = pd.DataFrame(rows)
+    found = read_criteria(frame, criterion='merkmal')
+    assert list(found) == ['stil', 'fakten'] and found['fakten'].frame['judge_score'].tolist() == C
+    with pytest.raises(BadInput, match="--criterion.*'tone'"): read_criteria(frame, criterion='tone')
