@@ -12,6 +12,7 @@ __all__ = ['is_score', 'are_codes', 'has_order', 'is_text', 'Looked', 'ColumnRol
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from .cost_columns import cost_parts, find_costs, given_costs, rating_costs
 from .names import (CRITERION_WORDS, DOCUMENT_WORDS, FLAG_WORDS, ID_WORDS, MODEL_WORDS, NO_SCORERS,
@@ -654,17 +655,20 @@ def find_rated_item(
     free = [c for c in frame.columns if c not in used and c != rater]
     could = [c for c in free if is_id_like(frame, c)]
     criteria = [c for c in free if set(name_words(c)) & CRITERION_WORDS and c not in could
-                and 2 <= frame[c].map(str).nunique() <= _MOST_LABELS]
-    codes = {c: pd.factorize(frame[c].map(str))[0] for c in (*free, rater)}
+                and 2 <= frame[c].iloc[:_SAMPLE].map(str).nunique() <= _MOST_LABELS]
+    @cache
+    def codes(c): return pd.factorize(frame[c].map(str))[0] # by first appearance
     def once(name, beside):
-        keys = pd.DataFrame({c: codes[c] for c in (name, rater, *beside)})
-        return frame[name].notna().all() and keys[name].duplicated().any() and not keys.duplicated().any()
+        own = [name, rater, *beside]
+        if frame[name].isna().any() or frame[own].iloc[:_SAMPLE].astype(str).duplicated().any(): return False
+        keys = pd.DataFrame({c: codes(c) for c in own})
+        return bool(keys[name].duplicated().any() and not keys.duplicated().any())
     for beside in ((), *((c,) for c in criteria)):
         found = [c for c in could if once(c, beside)]
         if found: return (found[0] if len(found) == 1 else ''), could
         if could: continue
         others = [c for c in free if c not in beside and _may_name_items(frame, c) and once(c, beside)]
-        same = [c for c in others if (codes[c] == codes[others[0]]).all()] # codes are by first appearance
+        same = [c for c in others if (codes(c) == codes(others[0])).all()]
         if others and len(same) == len(others): return min(others, key=frame.is_text), could
     return '', could
 
@@ -673,7 +677,7 @@ def _may_name_items(frame, name):
     import pandas as pd
     cells = frame[name]
     if names_of(name) in ('human', 'judge') or cells.dtype == bool or pd.api.types.is_float_dtype(cells): return False
-    if cells.map(lambda cell: isinstance(cell, (list, dict, float))).any(): return False
+    if cells.iloc[:_SAMPLE].map(lambda cell: isinstance(cell, (list, dict, float))).any(): return False
     words = name_words(name)
     if is_beside(name) or words[-1:] and words[-1] in _SCORES and not frame.is_text(name): return False
     return not (frame.is_score(name) and has_order(cells)) or cells.nunique() > _MOST_LABELS
@@ -964,6 +968,12 @@ def _rating_roles(frame, flags, known, ratings, roles):
                                                                             rater]].astype(str).duplicated().any():
         others, more = others | dict(item=compared), [c for c in more if c.role != 'item']
         more.append(ColumnRole(', '.join(compared), 'item', 'each rater stands once beside each', '--item'))
+        own = frame[list(compared)].astype(str).drop_duplicates()
+        turned = own.rename(columns=dict(zip(pair, reversed(pair))))[list(own)]
+        both = len(own.merge(turned))//2
+        if both: notes.append(f'{both:,} comparisons stand in both orders of {pair[0]!r} and {pair[1]!r}: each order is '
+                              'a pair of its own, so write a comparison in one order to hold raters of both against '
+                              'each other.')
     if 'item' not in others:
         named = {*scores.values(), *(c for role, own in others.items() if role != 'text' for c in own)}
         item, could = find_rated_item(frame, rater, named)

@@ -149,6 +149,11 @@ def test_raters_of_pairs_and_their_systems_in_a_long_file():
     found = read_scores(pd.DataFrame(rows), human='expert_7,author_2')
     assert isinstance(found, Comparisons) and list(found.humans) == ['expert_7', 'author_2']
     assert found.judges['gpt-4, pair-v2'].tolist() == JUDGE[:16] and found.frame['first'].tolist() == SYSTEMS[0][:16]
+    turned = pd.DataFrame(rows)
+    other = turned.judge.map(str) == 'author_2'
+    turned.loc[other, ['model_a', 'model_b']] = turned.loc[other, ['model_b', 'model_a']].to_numpy()
+    said_so = read_scores(turned, human='expert_7,author_2').said
+    assert any('16 comparisons stand in both orders' in line for line in said_so)
 
 def test_a_judge_that_always_says_what_people_say_is_asked_about():
     frame = pd.DataFrame(sides('model_a', 'model_b') | dict(human_winner=said(PEOPLE*3, 'A', 'B', 'tie')[:N],
