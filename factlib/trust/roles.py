@@ -971,7 +971,7 @@ def _rating_roles(frame, flags, known, ratings, roles):
         own = frame[list(compared)].astype(str).drop_duplicates()
         turned = own.rename(columns=dict(zip(pair, reversed(pair))))[list(own)]
         both = len(own.merge(turned))//2
-        if both: notes.append(f'{both:,} comparisons stand in both orders of {pair[0]!r} and {pair[1]!r}: each order is '
+        if both: notes.append(f'{both:,} comparisons stand in both orders of {pair[0]!r}, {pair[1]!r}: each order is '
                               'a pair of its own, so write a comparison in one order to hold raters of both against '
                               'each other.')
     if 'item' not in others:
