@@ -212,7 +212,8 @@ def join_criteria(
 )->CriteriaTrust:
     "Return the decisions of several criteria as one, corrected together. Raises BadInput without any."
     if not trusts: raise BadInput('There is no criterion to decide on.')
-    whole = name or next(iter(trusts.values())).file.name
+    first, trust = next(iter(trusts.items()))
+    whole = name or trust.file.name.removesuffix(f', {first}') # as a reader of several criteria calls each
     named = {str(criterion): replace(t, file=replace(t.file, name=f'{whole}, {criterion}'))
              for criterion, t in trusts.items()}
     return CriteriaTrust(whole, *corrected_claims(named))

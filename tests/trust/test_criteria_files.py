@@ -4,6 +4,7 @@ import pytest
 
 from factlib.core.records import BadInput
 from factlib.trust.scores import read_criteria
+from factlib.trust.trust import trust
 
 N = 30
 A, B, C, D = ([(i*k) % 5 + 1 for i in range(N)] for k in (1, 2, 3, 4))
@@ -61,3 +62,12 @@ def test_the_column_of_criteria_may_be_given_and_no_choice_is_ignored():
     found = read_criteria(frame, criterion='merkmal')
     assert list(found) == ['stil', 'fakten'] and found['fakten'].frame['judge_score'].tolist() == C
     with pytest.raises(BadInput, match="--criterion.*'tone'"): read_criteria(frame, criterion='tone')
+
+@pytest.mark.parametrize('names', [('consistency', 'fluency'), ('Klarheit', 'Tiefe', 'Ton')])
+def test_the_page_of_several_criteria_is_called_as_the_file(names, tmp_path):
+    rows = [dict(id=i, rater=who, **{name: 1 + (i*(k + 2) + len(who)) % 5 for k, name in enumerate(names)})
+            for i in range(8) for who in ('gpt-4o', 'human_ann', 'human_bob')]
+    pd.DataFrame(rows).to_csv(tmp_path/'mine.csv', index=False)
+    found = trust(tmp_path/'mine.csv')
+    assert found.counts.startswith(f'mine.csv: 8 rows, {len(names)} criteria')
+    assert [t.file.name for t in found.trusts.values()] == [f'mine.csv, {name}' for name in found.criteria]
