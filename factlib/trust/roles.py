@@ -413,10 +413,12 @@ def _flags_of_judges(found):
     return flags if len(flags) < len(found['judge']) else []
 
 def _never_varies(frame, name, found):
-    "Tell whether a column has one value while another of its kind has several: a setting, and no judge."
-    return _is_constant(frame[name]) and any(not _is_constant(frame[c]) for own in found.values() for c in own
-                                             if c != name) and bool(
-        set(name_words(name)) - _FILLERS)
+    """Tell whether a column has one value while others have several: a setting, and no judge. People who all say the
+    same are people, unless one of them says something else."""
+    people = found.get('human', [])
+    others = people if name in people else [c for own in found.values() for c in own]
+    is_alone = all(_is_constant(frame[c]) for c in others) or not set(name_words(name)) - _FILLERS
+    return _is_constant(frame[name]) and not is_alone
 
 _FEW_ROWS = 6 # of so few a score may count upwards by chance
 

@@ -204,3 +204,13 @@ def test_a_story_beside_a_prompt_is_the_text_and_one_that_is_shared_the_source()
     shared = [texts(40)[i//3] for i in PLACES]
     beside = read(dict(article=shared, headline=texts(6, 1), system=['a', 'b', 'c']*10, humans=marks(1), gpt4=marks(2)))
     assert beside.frame.source.tolist() == shared and beside.frame.text.tolist() == texts(6, 1)
+
+@pytest.mark.parametrize('same', [4, 5, 'good'])
+def test_people_who_all_say_the_same_are_people(same):
+    judge = [1 + i*7 % 5 for i in range(40)] if same != 'good' else ['good', 'bad']*20
+    found = read_scores(pd.DataFrame(dict(gpt4=judge, human_ann=[same]*40, human_bob=[same]*40)))
+    assert list(found.humans) == ['human_ann', 'human_bob'] and list(found.judges) == ['gpt4']
+
+def test_a_setting_of_the_labels_is_no_person_beside_people_who_differ():
+    found = read_scores(pd.DataFrame(dict(gpt4=[1, 2, 3, 4]*10, human_ann=[4, 3, 2, 1]*10, human_version=[2]*40)))
+    assert list(found.humans) == ['human_ann']
