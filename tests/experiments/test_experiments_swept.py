@@ -143,7 +143,8 @@ def test_storysumm_of_twelve_cells(tmp_path):
         swept('rule', 'shy')
         before = len(server.requests)
         swept('rule', 'shy', 'blind') # joins, and nobody else is asked again
-        assert {request['model'] for request in server.requests[before:]} == {'blind'}
+        again = [request['model'] for request in server.requests[before:]]
+        assert set(again) == {'blind'}, (again, statuses(tmp_path/'swept'))
     assert [*statuses(tmp_path/'swept').values()].count('done') == 4 and len(statuses(tmp_path/'swept')) == 12
     together = json.loads((tmp_path/'swept/all/result.json').read_text(encoding='utf-8'))
     assert {f'factscore, {model}' for model in ('rule', 'shy', 'blind')} <= set(together['evaluators'])
