@@ -34,7 +34,7 @@ class Benchmark:
     question: str = '' # What it asks of an evaluator: facts, order, fluency, coherence, levels, quality, damage
     path: str = '' # The user's file or folder that it was read from; empty: its name alone brings it
     caution: str = '' # What every table about it has to say, without a full stop; empty: nothing
-    scale: Scale|None = None # What numbers as truth stand for; None: they are scores, or there are none
+    scale: Scale|None = None # Scale of a truth in numbers; None: they are scores, or there are none
     said: tuple = () # How a file's truth was read, a sentence each
     unclear: str = '' # Why its labels can't be held against scores; empty: they can
 

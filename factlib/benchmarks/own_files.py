@@ -198,7 +198,7 @@ KNOWN_COLUMNS = dict(
 _FIELDS = tuple(f.name for f in dataclasses.fields(Example))
 
 def _known_column(field, names):
-    "What a file calls a field; None if it has no such column. Capitals and blanks make no difference."
+    "Return a file's name for a field; None if it has no such column. Capitals and blanks make no difference."
     if field in names: return field
     plain = {'_'.join(re.findall(r'[^\W_]+', str(name).lower())): name for name in reversed(names)}
     if field in plain: return plain[field]
@@ -261,11 +261,11 @@ def _meanings(path, column, values, labels):
 # %% ../../nbs/benchmarks/own_files.ipynb #own-truths
 @dataclasses.dataclass(frozen=True)
 class Truths:
-    "What a column says of the texts."
+    "Truths of the texts, as a column says them."
     values: list           # A label as the file writes it, a number, or None
     good: str|None = None  # Better one of two labels; None: numbers, or not known
-    scale: Scale|None = None # What numbers stand for; None: there are none
-    said: tuple = ()       # What was read, a sentence each
+    scale: Scale|None = None # Scale of the numbers; None: there are none
+    said: tuple = ()       # Sentences about how it was read
     unclear: str = ''      # Why labels can't be held against scores; empty: they can
 
 def read_truths(

@@ -538,7 +538,7 @@ def _not_own(path, why, what):
 
 def need_own(
     path:str|os.PathLike, # Path of a file that is believed; need not be there
-    what:str, # What it is for us, such as 'a ledger'
+    what:str, # Its kind for the sentence, such as 'a ledger'
     folder:bool=False, # Is it to be a folder?
 )->None:
     "Raise BadInput if something lies there that is no regular file, or folder, of this account with a single name."

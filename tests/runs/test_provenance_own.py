@@ -70,14 +70,19 @@ READERS = dict( # the file, what makes it, what reads it
     spent_of_a_sweep=('out/.sweep/spent.jsonl', lambda path: path.write_text(''),
                       lambda path: swept(path.parents[1])))
 
+def made_state(reader, folder, monkeypatch):
+    "A file of state as we make it, and the function that reads it."
+    monkeypatch.delenv('FACTLIB_CACHE', raising=False)
+    name, make, read = READERS[reader]
+    path = folder/name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    make(path)
+    return path, read
+
 @pytest.mark.parametrize('kind', KINDS)
 @pytest.mark.parametrize('reader', READERS)
 def test_state_from_outside_is_named(reader, kind, tmp_path, monkeypatch):
-    monkeypatch.delenv('FACTLIB_CACHE', raising=False)
-    name, make, read = READERS[reader]
-    path = tmp_path/name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    make(path)
+    path, read = made_state(reader, tmp_path, monkeypatch)
     plant(path, kind)
     before = path.read_bytes()
     if reader == 'cache' and kind == 'a link': # one may have it on another disk
@@ -89,11 +94,7 @@ def test_state_from_outside_is_named(reader, kind, tmp_path, monkeypatch):
 @pytest.mark.parametrize('end', ['-wal', '-shm', '-journal'])
 @pytest.mark.parametrize('reader', ['arrived', 'beside_a_result', 'cache'])
 def test_so_is_what_lies_beside_a_database(reader, end, tmp_path, monkeypatch):
-    monkeypatch.delenv('FACTLIB_CACHE', raising=False)
-    name, make, read = READERS[reader]
-    path = tmp_path/name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    make(path)
+    path, read = made_state(reader, tmp_path, monkeypatch)
     for kind in KINDS:
         if kind == 'another account' and not ROOT: continue
         beside = Path(f'{path}{end}')
