@@ -9404,6 +9404,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                          'factlib/validity/calibration.py'),
                                               'factlib.validity.calibration._named': ( 'validity/calibration.html#_named',
                                                                                        'factlib/validity/calibration.py'),
+                                              'factlib.validity.calibration._of_these': ( 'validity/calibration.html#_of_these',
+                                                                                          'factlib/validity/calibration.py'),
                                               'factlib.validity.calibration._outside': ( 'validity/calibration.html#_outside',
                                                                                          'factlib/validity/calibration.py'),
                                               'factlib.validity.calibration._parts': ( 'validity/calibration.html#_parts',
