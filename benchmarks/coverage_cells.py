@@ -86,18 +86,17 @@ def mean_grid(draws):
 
 def ranks_grid(draws):
     "Nine judges whose true means are equal, in three classes, or in steps; 24 groups score each."
+    first, second = map(list, zip(*itertools.combinations(range(9), 2)))
     for true in ('equal', 'three classes', 'steps'):
         means = dict(equal=np.zeros(9), steps=np.arange(9)*.25)[true] if true != 'three classes' else \
             np.repeat([0, .6, 1.2], 3)
         rng, joint, shown, names = seeded('ranks', true), np.zeros(2), np.zeros(2), [f'judge {i}' for i in range(9)]
         best, last = (means > means[:, None]).sum(1) + 1, (means >= means[:, None]).sum(1)
         for _ in range(draws):
-            x, rows = means + rng.normal(size=(24, 9)), []
-            for i, j in itertools.combinations(range(9), 2):
-                d = x[:, i] - x[:, j]
-                rows.append(dict(first=names[i], second=names[j], difference=d.mean(),
-                                 p=scipy.stats.ttest_1samp(d, 0).pvalue))
-            tests = pd.DataFrame(rows)
+            x = means + rng.normal(size=(24, 9))
+            d = x[:, first] - x[:, second]
+            tests = pd.DataFrame(dict(first=[names[i] for i in first], second=[names[i] for i in second],
+                                      difference=d.mean(0), p=scipy.stats.ttest_1samp(d, 0).pvalue))
             false_rate = benjamini_hochberg(tests.p.tolist())
             for k, used in enumerate((tests.assign(p=np.where(np.array(false_rate) < .05, 0., 1.)), tests)):
                 found = rank_intervals(used, dict(zip(names, x.mean(0)))).set_index('evaluator').loc[names]
@@ -119,7 +118,7 @@ GRIDS = dict(auc=auc_grid, kappa=kappa_grid, mean=mean_grid, ranks=ranks_grid)
 
 if __name__ == '__main__':
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('grids', nargs='*', default=list(GRIDS), choices=[*GRIDS, []], help='all by default')
+    parser.add_argument('grids', nargs='*', default=list(GRIDS), help='all by default')
     parser.add_argument('--draws', type=int, default=1000, help='Number of data sets a cell.')
     args = parser.parse_args()
     warnings.simplefilter('ignore')
