@@ -9192,6 +9192,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                    'factlib/validity/agreement.py'),
                                             'factlib.validity.agreement._asymptotic': ( 'validity/agreement.html#_asymptotic',
                                                                                         'factlib/validity/agreement.py'),
+                                            'factlib.validity.agreement._at_least_chance': ( 'validity/agreement.html#_at_least_chance',
+                                                                                             'factlib/validity/agreement.py'),
                                             'factlib.validity.agreement._cells': ( 'validity/agreement.html#_cells',
                                                                                    'factlib/validity/agreement.py'),
                                             'factlib.validity.agreement._coded': ( 'validity/agreement.html#_coded',

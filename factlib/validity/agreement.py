@@ -214,6 +214,17 @@ def _independent_kappa(x, y, k, weights, level, name):
     return Result(None, note=ONE_CATEGORY if len(x) else 'no items', **about)
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-kappa
+def _at_least_chance(without, value, table, weights):
+    """Kappa without each item, moved apart until its error is at least that of two people who agree by chance.
+
+    Where hardly anything is labelled yes, and never by both, all of these values are nearly the same."""
+    from statsmodels.stats.inter_rater import cohens_kappa
+    moves, items = without - value, len(without)
+    with np.errstate(all='ignore'): by_chance = cohens_kappa(table, wt=weights).var_kappa0
+    by_chance *= (1 - value**2)**2 # away from 0 as that of a correlation
+    variance = np.nansum(moves**2)*(items - 1)/items
+    return value + moves*math.sqrt(max(1., by_chance/variance)) if variance > 1e-20 and by_chance > 0 else without
+
 def kappa(
     a, # One annotator's labels, None for missing
     b, # Another's, on the same items
@@ -227,7 +238,8 @@ def kappa(
 )->Result: # estimate: at most 1, 0 is chance; ci; p of kappa = 0; t, or z if asymptotic
     """Cohen's (1960, weighted 1968) kappa. Interval and p of the engine in `intervals`.
 
-    asymptotic: errors by Fleiss, Cohen & Everitt (1969). Weights count categories: 2 and 5 are one step apart unless `labels` lists 3 and 4."""
+    asymptotic: errors by Fleiss, Cohen & Everitt (1969). Weights count categories: 2 and 5 are one step apart
+    unless `labels` lists 3 and 4."""
     if weights not in WEIGHTS: raise BadInput(f'weights is {weights!r}; it can be None, "linear" or "quadratic".')
     check_choice(method, ('cluster', 'asymptotic'), 'method')
     level, (a, b, order) = check_share(level, 'level'), _labelled(a, b, weights, labels)
@@ -236,9 +248,14 @@ def kappa(
     if method == 'asymptotic':
         if groups is None: return _independent_kappa(x, y, len(order), weights, level, name)
         raise BadInput('The asymptotic errors take items as independent; leave out method="asymptotic".')
-    stat = lambda x, y: _kappa(_cells(x, y, len(order)), weights)
+    k = len(order)
+    stat = lambda x, y: _kappa(_cells(x, y, k), weights)
+    without = partial(_kappas_without, k=k, weights=weights)
+    def items(columns, codes):
+        return _at_least_chance(without(columns, codes), stat(*columns), _cells(*columns, k), weights)
+
     r = interval(stat, x, y, groups=groups, level=level, definition=name, limits=(-1, 1), null=0,
-                 without=partial(_kappas_without, k=len(order), weights=weights))
+                 without=without if groups is not None else items)
     return r if r.estimate is not None or not r.n else replace(r, note=ONE_CATEGORY)
 
 # %% ../../nbs/validity/agreement.ipynb #agreement-ac1

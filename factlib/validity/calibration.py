@@ -230,7 +230,7 @@ def _fitted(rows, method):
     return score, parts, own, np.clip(own + without[:, 0] - c[0], 0, 1)
 
 def _of_these(rows, score, c, estimate):
-    """Return the estimate without each group that has labels, for the mean of these very items; and these groups' shares.
+    """Return the estimate without each group that has labels, for the mean of these items; and the groups' shares.
 
     Only the draw of the labels is chance, so it is off by the mean of label - c judge over them, times the root of the
     share of items without a label. That is exact for items, and for groups drawn whole; else the error is too large."""
@@ -266,8 +266,8 @@ def calibrated_mean(
     of the share of items without a label; not with weights or rogan_gladen."""
     check_choice(method, METHODS, 'method')
     if these_items and (weights is not None or method == 'rogan_gladen'):
-        raise BadInput('these_items is for labels drawn with equal chances, by "ppi", "isotonic" or "labels": leave out '
-                       + ('weights.' if weights is not None else 'method="rogan_gladen".'))
+        raise BadInput('these_items is for labels drawn with equal chances, by "ppi", "isotonic" or "labels": leave '
+                       'out ' + ('weights.' if weights is not None else 'method="rogan_gladen".'))
     level, rows = check_share(level, 'level'), _rows(judge, labels, groups, weights)
     why = _unlabelled(rows, method)
     if why: return Result(None, note=join_notes(rows.note(), why), **rows.about(method))

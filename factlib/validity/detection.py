@@ -34,8 +34,8 @@ def _as_scores(x, what):
     "Scores as numbers; booleans are refused, since they are mostly labels or a mask."
     x = flat(x, what)
     if any(isinstance(v, (bool, np.bool_)) for v in x):
-        raise BadInput(f'{what[0].upper()}{what[1:]} are booleans. Give the scores of good texts, then those of bad ones: '
-                       'auc_ci(scores[is_good], scores[~is_good]). If the evaluator says yes or no, give 1.0 and 0.0.')
+        raise BadInput(f'{what[0].upper()}{what[1:]} are booleans. Give the scores of good texts, then those of '
+                       'bad ones: auc_ci(scores[is_good], scores[~is_good]). If the evaluator says yes or no, give 1.0 and 0.0.')
     return numbers(x, what)
 
 def _are_labels(x, scores):
@@ -171,9 +171,12 @@ def auc_variance(
 )->float: # Of items that are independent
     "The variance that an AUC of this size has if scores are exponentially distributed (Newcombe 2006, method 5)."
     m, area = np.count_nonzero(is_pos > .5), level_auc(levels, is_pos)
+    if area is None: raise BadInput('The variance of an AUC needs items of both sides.')
     n, area = len(levels) - m, max(area, 1 - area) # the same from either end
     alike = (1 - area)/(2 - area) + area/(1 + area)
-    return area*(1 - area)*(1 + ((m + n)/2 - 1)*alike)/(m*n)
+    size, tied = m + n, np.bincount(levels.astype(int)).astype(float)
+    ties = np.sum(tied**3 - tied)/(size**3 - size) # as Mann and Whitney's test is corrected for them
+    return (1 - ties)*area*(1 - area)*(1 + (size/2 - 1)*alike)/(m*n)
 
 def auc_ci(
     pos, # Scores of the positives
