@@ -35,7 +35,8 @@ def _as_scores(x, what):
     x = flat(x, what)
     if any(isinstance(v, (bool, np.bool_)) for v in x):
         raise BadInput(f'{what[0].upper()}{what[1:]} are booleans. Give the scores of good texts, then those of '
-                       'bad ones: auc_ci(scores[is_good], scores[~is_good]). If the evaluator says yes or no, give 1.0 and 0.0.')
+                       'bad ones: auc_ci(scores[is_good], scores[~is_good]). '
+                       'If the evaluator says yes or no, give 1.0 and 0.0.')
     return numbers(x, what)
 
 def _are_labels(x, scores):
