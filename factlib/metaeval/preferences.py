@@ -135,7 +135,7 @@ def preference_statistics(
     pairs, groups = _checked(pairs), list(pairs.group)
     scores = [composite(*row) for row in zip(pairs['first'], pairs.second)]
     results = _noninferiorities(scores, groups, margin, n_resamples, seed)
-    results |= {'kappa': kappa(pairs['first'], pairs.second),
+    results |= {'kappa': kappa(pairs['first'], pairs.second, method='asymptotic'), # as in the paper
                 'kappa, questions': kappa(pairs['first'], pairs.second, groups=groups, seed=seed)}
     results |= _powers(scores, groups, margin, .05)
     return pd.DataFrame([_row(name, r) for name, r in results.items()]).astype(_FLOATS)

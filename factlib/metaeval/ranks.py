@@ -13,26 +13,27 @@ import scipy
 
 from ..core.files import need_columns
 from ..core.records import BadInput, DataFrame
-from ..validity.base import corrected, no_value
+from ..validity.base import corrected, holm, no_value
 
 # %% ../../nbs/metaeval/ranks.ipynb #ranks-intervals
 def rank_intervals(
-    tests:DataFrame, # Each two evaluators: first, second, difference, q
+    tests:DataFrame, # Each two evaluators: first, second, difference, p (not corrected)
     scores:dict, # Evaluator -> what the list is sorted by, such as its share; evaluators without any test count too
-    level:float=.05, # A pair counts if its q is below
+    level:float=.05, # Chance that any true rank is not in its interval, at most
 )->DataFrame: # One row an evaluator; first those that nobody is shown to be better than, by their score
-    """Between which ranks each lies, as far as it is shown.
+    """Between which ranks each lies, all of them together, by Holm's (1979) correction of the pairs.
 
     - evaluator, score
     - rank_low, rank_high, of: 1 + how many are shown to be better; all - how many are shown to be worse; all
     - place: the class, 1 for the first"""
     import pandas as pd
-    need_columns(tests, ['first', 'second', 'difference', 'q'], 'The table of tests')
+    need_columns(tests, ['first', 'second', 'difference', 'p'], 'The table of tests')
     unknown = [name for name in [*tests['first'], *tests.second] if name not in scores]
     if unknown: raise BadInput(f'{unknown[0]!r} was tested, but has no score.')
     names = sorted(scores, key=lambda name: -scores[name]) # equal scores keep their order
     better: dict = {name: set() for name in names}
-    for row in tests[tests.q < level].itertuples():
+    is_shown = [p is not None and p < level for p in holm(list(tests.p))]
+    for row in tests[is_shown].itertuples():
         up, down = (row.first, row.second) if row.difference > 0 else (row.second, row.first)
         better[down].add(up)
     rows, place, begun = [], 1, 0

@@ -19,7 +19,7 @@ from ..validity.association import COEFFICIENTS, NAMES, pearsons_without
 from ..validity.base import Result
 from ..validity.crosstabs import divided, table_accuracy, table_alpha, table_kappa, table_kendall, table_spearman
 from ..validity.crosstabs import tables_without
-from ..validity.detection import AUC, as_levels, aucs_without, level_auc
+from ..validity.detection import AUC, as_levels, auc_variance, aucs_without, level_auc
 from ..validity.intervals import interval, left_out
 
 # %% ../../nbs/trust/agreement.ipynb #trustagree-tables
@@ -206,7 +206,7 @@ def filter_auc(
     "How often a good text scores above a bad one, ties half, with its interval over groups."
     without = lambda columns, groups: aucs_without(columns[0], columns[1], groups, groups.max() + 1)
     return interval(level_auc, as_levels(scores), good, groups=groups, limits=(0, 1), null=null, definition=AUC,
-                    without=without, sides=1)
+                    without=without, sides=1, model=auc_variance)
 
 # %% ../../nbs/trust/agreement.ipynb #trustagree-table
 OTHERS, PEOPLE = 'the others', 'all people' # whom a person, and whom a judge, is held against besides single persons

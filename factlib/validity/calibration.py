@@ -197,7 +197,7 @@ def _limited(rows, limits):
     if len(ends) == 2 and ends[0] < ends[1]: return tuple(ends)
     raise BadInput(f'limits is {limits!r}; it is the least and the greatest value, as in (1, 5).')
 
-def _with_interval(rows, estimate, without, gap, trust, limits, level, definition):
+def _with_interval(rows, estimate, without, gap, trust, limits, level, definition, shares=None):
     "The estimate with its interval, cut to the scale. gap: label - judge, of which a share `trust` rests on the judge."
     notes = join_notes(rows.note(), _outside(rows))
     about = rows.about(f'{definition}; {percent(level)} CI by t, each {rows.unit} left out in turn')
@@ -206,7 +206,8 @@ def _with_interval(rows, estimate, without, gap, trust, limits, level, definitio
         only = f'only one {rows.unit} has labels, so the error is unknown'
         return Result(cut(estimate), note=join_notes(notes, only), **about)
     inside = limits if limits and limits[0] <= estimate <= limits[1] else None
-    found = jackknife_interval(estimate, without, rows.shares(), inside, None, level, rows.unit)
+    shares = rows.shares() if shares is None else shares
+    found = jackknife_interval(estimate, without, shares, inside, None, level, rows.unit)
     wider, why = _unseen(rows, gap, limits, level) if trust else (0., '')
     if found['ci'] is not None:
         low, high = found['ci']
@@ -228,6 +229,17 @@ def _fitted(rows, method):
     if rows.grouped: return score, parts, float(c[0]), without[:, 0]
     return score, parts, own, np.clip(own + without[:, 0] - c[0], 0, 1)
 
+def _of_these(rows, score, c, estimate):
+    """Return the estimate without each group that has labels, for the mean of these items; and the groups' shares.
+
+    Only the draw of the labels is chance, so it is off by the mean of label - c judge over them, times the root of the
+    share of items without a label. That is exact for items, and for groups drawn whole; else the error is too large."""
+    n, items = int(rows.labelled.sum()), len(score)
+    if not rows.grouped: c *= items/(items - n) # there the judge's mean is that of the other items
+    mean, without = rows.mean(rows.label - c*score, rows.labelled)
+    held = np.bincount(rows.codes, rows.labelled, minlength=rows.groups)
+    return (estimate + (without - mean)*math.sqrt(1 - n/items))[held > 0], held[held > 0]/n
+
 def _unlabelled(rows, method):
     "Why there is no estimate; '' if there is one."
     if not rows.labelled.any(): return 'no labels'
@@ -243,14 +255,19 @@ def calibrated_mean(
     weights=None, # How much each item counts, above 0; None: all alike
     level:float=.95, # Of the interval
     limits:tuple|None=None, # (least, greatest) value of the scale; None: 0 and 1 for two labels, else none
+    these_items:bool=False, # Is the interval for the mean of these items alone? False: of all items like these
 )->Result: # estimate: the mean people would give; ci; n: items with a score; `note` says how many labels
     """The mean of people's scores over all items, from labels of some of them, taken at random.
 
     ppi: c mean(judge) + mean(label - c judge), c in 0..1 of least variance (Angelopoulos, Duchi & Zrnic 2024);
     isotonic: the same with a rising curve of the judge's scores, fitted without the group it predicts;
     rogan_gladen: Rogan & Gladen (1978). The interval is over groups, and takes the curve as given. Items without
-    a score are left out and counted."""
+    a score are left out and counted. With `these_items` the estimate is the same and the interval shorter by the root
+    of the share of items without a label; not with weights or rogan_gladen."""
     check_choice(method, METHODS, 'method')
+    if these_items and (weights is not None or method == 'rogan_gladen'):
+        raise BadInput('these_items is for labels drawn with equal chances, by "ppi", "isotonic" or "labels": leave '
+                       'out ' + ('weights.' if weights is not None else 'method="rogan_gladen".'))
     level, rows = check_share(level, 'level'), _rows(judge, labels, groups, weights)
     why = _unlabelled(rows, method)
     if why: return Result(None, note=join_notes(rows.note(), why), **rows.about(method))
@@ -263,8 +280,15 @@ def calibrated_mean(
     score, parts, c, c_without = _fitted(rows, method)
     curve = 'a rising curve of judge, fitted without the group' if method == 'isotonic' else 'judge'
     name = 'mean of labels' if method == 'labels' else f'c mean(f) + mean(label - c f), f = {curve}, c = {c:.3g}'
-    return _with_interval(rows, parts.label + c*parts.shift, parts.label_without + c_without*parts.shift_without,
-                          rows.label - score, c, limits, level, name)
+    estimate, without = parts.label + c*parts.shift, parts.label_without + c_without*parts.shift_without
+    shares = None
+    if these_items:
+        name = f'{name}; of these {len(score)} items'
+        if rows.labelled.all():
+            known = 'every item has its label, so their mean is known'
+            return Result(estimate, ci=(estimate, estimate), note=join_notes(rows.note(), known), **rows.about(name))
+        without, shares = _of_these(rows, score, c, estimate)
+    return _with_interval(rows, estimate, without, rows.label - score, c, limits, level, name, shares)
 
 # %% ../../nbs/validity/calibration.ipynb #calibration-difference
 def _both(judge_a, labels_a, judge_b, labels_b, groups, weights):

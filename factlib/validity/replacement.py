@@ -86,6 +86,7 @@ def _marks(judge, people, h, score):
 # %% ../../nbs/validity/replacement.ipynb #replacement-tests
 def _lower_p(d, codes, epsilon):
     "(t, df, one-sided p of mean d >= epsilon); p is None where a single group says nothing of others."
+    if codes is not None and len(np.unique(codes)) < 2: return None, None, None
     if np.ptp(d) == 0: return None, None, 0. if d[0] < epsilon else 1.
     r = interval(np.mean, d, groups=codes, null=epsilon)
     if r.p is None: return None, None, None
@@ -137,7 +138,9 @@ class AltTest:
 
     def __repr__(self)->str:
         "Winning rate, advantage and verdict: one line."
-        if self.winning_rate is None: return f'nobody could be tested ({self.note or "no annotators"})'
+        if self.winning_rate is None:
+            why = '; '.join(dict.fromkeys(self.annotators['skipped'])) or 'no annotators'
+            return f'nobody could be tested ({why})'
         tested = int((self.annotators['skipped'] == '').sum())
         verdict = 'passes' if self.passes else 'does not pass'
         return f'{verdict}: winning rate {self.winning_rate:.3g} over {tested} annotators, advantage {self.advantage}'

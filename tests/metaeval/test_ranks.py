@@ -10,20 +10,20 @@ from factlib.metaeval.ranks import against_floors, over_benchmarks, rank_interva
 from factlib.validity.base import corrected
 
 def made(*rows):
-    return pd.DataFrame(rows, columns=['first', 'second', 'difference', 'q'])
+    return pd.DataFrame(rows, columns=['first', 'second', 'difference', 'p'])
 
 def test_rank_intervals_by_hand():
     """Five in a row; a beats c, d and e, b beats e, c beats e. So a: nobody above, three below; b: none, one; c: one,
     one; d: one, none; e: three, none."""
-    tests = made(('a', 'b', .1, .5), ('a', 'c', .2, .01), ('a', 'd', .3, .02), ('e', 'a', -.5, .001),
-                 ('b', 'c', .1, .3), ('b', 'd', .2, .06), ('b', 'e', .4, .04), ('c', 'd', .1, .2), ('c', 'e', .3, .03),
-                 ('d', 'e', .2, .05))
+    tests = made(('a', 'b', .1, .5), ('a', 'c', .2, .002), ('a', 'd', .3, .003), ('e', 'a', -.5, .001),
+                 ('b', 'c', .1, .3), ('b', 'd', .2, .011), ('b', 'e', .4, .005), ('c', 'd', .1, .2), ('c', 'e', .3, .004),
+                 ('d', 'e', .2, .012)) # by Holm 10, 9, 8, 7, 6 times the five smallest are below .05, 5 times .011 is not
     table = rank_intervals(tests, dict(e=.2, a=.9, b=.8, c=.7, d=.6)).set_index('evaluator')
     assert table[['rank_low', 'rank_high']].T.to_dict('list') == dict(a=[1, 2], b=[1, 4], c=[2, 4], d=[2, 5], e=[4, 5])
     assert set(table.of) == {5}
     # down the list: c begins a class, as a is shown to be better; then e, as c is
     assert table.place.to_dict() == dict(a=1, b=1, c=2, d=2, e=3)
-    assert rank_intervals(tests, dict(e=.2, a=.9, b=.8, c=.7, d=.6), level=.01).rank_high.tolist() == [4, 5, 5, 5, 5]
+    assert rank_intervals(tests, dict(e=.2, a=.9, b=.8, c=.7, d=.6), level=.015).rank_high.tolist() == [4, 5, 5, 5, 5]
 
 def test_who_nobody_is_shown_to_be_better_than_comes_first():
     "b has the lower score, from few texts, and nobody beats it; c has the higher and is beaten by a."

@@ -85,24 +85,35 @@ def test_kappa_is_sklearns(weights, seed):
     a, b = zip(*table(seed, 60, 2, .15, 4))
     pairs = [(x, y) for x, y in zip(a, b) if x is not None and y is not None]
     x, y = zip(*pairs)
-    r = kappa(a, b, weights)
+    r = kappa(a, b, weights, method='asymptotic')
     assert close(r.estimate, cohen_kappa_score(x, y, weights=weights)) and (r.n, r.asked) == (len(pairs), 60)
     order = sorted(set(x + y))
     cells = np.array([[pairs.count((i, j)) for j in order] for i in order])
     s = cohens_kappa(cells, wt=weights)
     assert np.allclose(r.ci, (s.kappa_low, min(1, s.kappa_upp)), atol=1e-9) and close(r.p, s.pvalue_two_sided)
     grouped = kappa(a, b, weights, groups=range(60))
+    assert np.allclose(kappa(a, b, weights).ci, grouped.ci, atol=.03)
     assert close(grouped.estimate, r.estimate) and np.allclose(grouped.ci, r.ci, atol=.08)
     words = lambda v: [None if i is None else 'dcba'[int(i)] for i in v]
     assert close(kappa(words(a), words(b), weights, labels='d c b a'.split()).estimate,
                  cohen_kappa_score(x, y, weights=weights, labels=[0, 1, 2, 3]))
 
 
+def test_kappa_of_a_rare_label_is_not_worse_than_chance():
+    "Six items of 60 are labelled by each, never the same: kappa is -1/9, as happens by chance in half of such tables."
+    a, b = [1]*6 + [0]*54, [0]*6 + [1]*6 + [0]*48
+    r = kappa(a, b)
+    assert close(r.estimate, (48/60 - .82)/.18) and r.low < 0 < r.high and r.p > .05
+
+
 def test_kappa_edges():
     assert kappa([], []).estimate is None and kappa([None], [1]).estimate is None
     assert kappa(['a'], ['a']).estimate is None
-    r = kappa([1, 2, 2], [1, 2, 2])
+    r = kappa([1, 2, 2], [1, 2, 2], method='asymptotic')
     assert r.estimate == 1 and r.ci is None and r.note
+    r = kappa([1, 2, 2, 1], [1, 2, 2, 1])
+    assert r.kind == 'bound' and r.high == 1 and close(r.low, 2*.05**(1/4) - 1) # on a scale two wide
+    assert 'one and the same' in kappa(['a', 'a'], ['a', 'a']).note
     assert kappa([1, 2], [2, 1]).estimate == -1
     # 5 is one category from 2, unless the categories between them are named.
     assert kappa([1, 2, 5], [1, 5, 5], 'linear').estimate != kappa([1, 2, 5],

@@ -55,7 +55,7 @@ def test_delong_by_definition(seed):
     pos, neg = ties_and_gaps(rng, 15), ties_and_gaps(rng, 25)
     v10, v01 = components(known(pos), known(neg))
     se = math.sqrt(np.var(v10, ddof=1)/len(v10) + np.var(v01, ddof=1)/len(v01))
-    r = auc_ci(pos, neg, level=.9)
+    r = auc_ci(pos, neg, 'delong', level=.9)
     assert close(r.statistic, (v10.mean() - .5)/se) and close(r.p, 2*scipy.stats.norm.sf(abs(r.statistic)))
     assert close(r.ci[0], max(0, v10.mean() - scipy.stats.norm.ppf(.95)*se))
     assert close(r.ci[1], min(1, v10.mean() + scipy.stats.norm.ppf(.95)*se))
@@ -178,13 +178,15 @@ def test_mean_auc_test_bad_input():
 def test_auc_undefined():
     for r in (auc([], [1]), auc([None], [1]), auc_ci([], []), auc_ci([1], [None]), auc_test([1], [None], [1], [2])):
         assert r.estimate is None and r.note
-    assert auc_ci([1], [2, 3]).ci is None and auc_ci([4, 5], [1, 2]).note.startswith('no spread')
+    assert auc_ci([1], [2, 3], 'delong').ci is None
+    assert auc_ci([4, 5], [1, 2], 'delong').note.startswith('no spread')
+    assert auc_ci([1], [2, 3]).note.startswith('undefined without 1 of the 3 items')
     assert auc_ci([4, 5], [1, 2], 'cluster', [1, 2, 3, 4]).note
     assert auc_test([3, 2], [1, 2], [3, 2], [1, 2]).p is None
 
 
-@pytest.mark.parametrize('bad', [lambda: auc_ci([1], [2], 'cluster'),
-                                 lambda: auc_ci([1], [2], groups=['a', 'b']), lambda: auc_ci([1], [2], 'bootstrap'),
+@pytest.mark.parametrize('bad', [lambda: auc_ci([1], [2], 'delong', ['a', 'b']),
+                                 lambda: auc_ci([1], [2], groups=['a']), lambda: auc_ci([1], [2], 'bootstrap'),
                                  lambda: auc_ci([1, 2], [2], 'cluster', ['a', 'b']),
                                  lambda: auc_ci([1, 2], [2], 'cluster', (['a', 'b'], ['a', 'b'])),
                                  lambda: auc_test([1], [2], [1, 2], [2]),

@@ -120,7 +120,10 @@ def test_auc_by_hand():
     levels, is_pos = np.array([3., 2, 4, 1, 2, 0]), np.array([1, 1, 1, 0, 0, 0])
     assert np.allclose(aucs_without(levels, is_pos, np.array([0, 1, 2]*2), 3), without)
     u, t = 17/18, 4.302652729911275                            # t of any table for two degrees of freedom
-    n = u*(1 - u)/(2/3*np.sum((without - u)**2))
+    # Newcombe's variance of 3 and 3 with a tie of two; the groups are off by -5/72, 4/72 and -5/72, and 30*(2u - 1)^2 of them are asked for
+    model = (1 - 6/210)*u*(1 - u)*(1 + 2*((1 - u)/(2 - u) + u/(1 + u)))/9
+    weight = 1 - (25 + 16 + 25)**2/(25**2 + 16**2 + 25**2)/(30*(2*u - 1)**2)
+    n = u*(1 - u)/((1 - weight)*2/3*np.sum((without - u)**2) + weight*model)
     middle, half = (u + t*t/(2*n))/(1 + t*t/n), t*math.sqrt(u*(1 - u)/n + t*t/(4*n*n))/(1 + t*t/n)
     assert r.estimate == u and np.allclose(r.ci, (middle - half, middle + half))
 
