@@ -23,8 +23,8 @@ from ..text.vectors import SPACY_MODEL, load_spacy
 from ..text.words import languages_of, porter, stem, stems, word_list, words
 
 # %% ../../nbs/evaluators/detail_support.ipynb #detail-source
-_COMMON = 200
-_CAPITALS = re.compile(r'[A-Z]\w+(?:\s+(?:(?:of|the|and|for)\s+)*[A-Z]\w+){1,6}')
+_COMMON, _SAME = 200, 20
+_CAPITALS = re.compile(r'\b(?!The\b|An?\b)[A-Z]\w+(?:\s+(?:(?:of|the|and|for)\s+)*[A-Z]\w+){1,6}')
 
 class _Source(NamedTuple):
     "A source as texts are held against it."
@@ -53,7 +53,7 @@ def _read_source(text, language):
     for i, found in enumerate(read):
         for q in found:
             same = equal.setdefault((q.kind, q.value), [])
-            if len(same) < _COMMON: same.append((i, q))
+            if len(same) < _SAME: same.append((i, q))
     return _Source(sentences, where, frozenset(known), read, equal, frozenset(initials))
 
 def _closest(sentence, source, most):
@@ -148,7 +148,7 @@ def _check_clause(t, clauses):
     same, kind = [(i, s) for i, s in clauses if s.verb == t.verb], 'negation' if t.negated else 'role'
     agreed = [(i, s) for i, s in same if s.negated == t.negated]
     for i, s in agreed:
-        if _is_same_event(t, s): return kind, FOUND, i
+        if _is_same_event(t, s) and not _is_swapped(t, s): return kind, FOUND, i
     for i, s in agreed:
         if _is_swapped(t, s): return 'role', CONTRADICTED, i
     for i, s in same:
@@ -303,6 +303,6 @@ def words_and_details(
     by_words:float|None, # Score of `word_support`, None for none
     by_details:float|None, # Score of `detail_support`, None for none
 )->float|None: # 0 to 1; None without both
-    "Multiply the two scores; one alone stands for itself."
-    if by_words is None or by_details is None: return by_details if by_words is None else by_words
-    return by_words*by_details
+    "Multiply the details by the mean of 1 and the words: details * (1 + words)/2. A missing one counts as 1."
+    if by_words is None and by_details is None: return None
+    return (1 if by_details is None else by_details)*(1 + (1 if by_words is None else by_words))/2
