@@ -287,13 +287,14 @@ class DetailSupport(Evaluator):
         found = check_details(example.target, example.source, self.close, self.model) # type: ignore[arg-type]
         counted = Counter(d.state for d in found if d.counts)
         rows = sorted(found, key=lambda d: (not d.counts, [CONTRADICTED, NOT_FOUND, FOUND].index(d.state)))
-        evidence = dict(rows=[d._asdict() for d in rows[:self.shown]], left_out=max(0, len(rows) - self.shown))
+        shown, left_out = [d._asdict() for d in rows[:self.shown]], max(0, len(rows) - self.shown)
+        evidence: dict = dict(rows=shown, left_out=left_out)
         language, full = _languages(example.target, example.source)
         if not full: evidence['read'] = 'digits only' if language == 'de' else 'digits and names only'
         n, wrong = counted.total(), counted[CONTRADICTED]
         if not n:
             why = 'the target has no number, date, name or relation, and no role that the source speaks of'
-            return self.absent(example, Absence.inapplicable, why=why, **evidence)
+            return self.absent(example, Absence.inapplicable, None, why=why, **evidence)
         score = counted[FOUND]/n/(2 if wrong else 1)
         parts = dict(details=n, contradicted=wrong, not_found=counted[NOT_FOUND])
         return self.judgement(example, score, parts, **evidence)

@@ -1,8 +1,8 @@
 """A file such as a new user brings: 60 answers of a support bot, each with the context that was retrieved for it and a
 label. `python tests/evaluators/rag_file.py answers.csv` writes it. Shops, products and people are invented.
 
-A right answer comes twice, once in the words of its context and once in others; 20 answers contradict their context in a
-number, in who did what to whom, in a negation or in a name, and keep all other words."""
+A right answer comes twice, once in the words of its context and once in others; 20 answers contradict their context
+in a number, in who did what to whom, in a negation or in a name, and keep all other words."""
 import csv
 import sys
 
@@ -18,10 +18,14 @@ FAMILIES = [
       '{boss} reports to {lead}, who leads the support team of {shop}.',
       'The refund is paid by bank transfer. {stranger} leads the support team.'],
      [dict(shop='Nordlicht', item='lamp', days=14, weeks='two', more=30, lead='Ines', boss='Oskar', stranger='Bettina'),
-      dict(shop='Velora', item='kettle', days=21, weeks='three', more=12, lead='Priya', boss='Dario', stranger='Helena'),
-      dict(shop='Quillmart', item='tent', days=28, weeks='four', more=82, lead='Tomas', boss='Greta', stranger='Ulrich'),
-      dict(shop='Brightly', item='rug', days=35, weeks='five', more=53, lead='Amara', boss='Felix', stranger='Sergio')]),
-    ('The {device} weighs {grams} grams and runs for {hours} hours on one charge. The {device} is waterproof. It does not '
+      dict(shop='Velora', item='kettle', days=21, weeks='three', more=12, lead='Priya', boss='Dario',
+           stranger='Helena'),
+      dict(shop='Quillmart', item='tent', days=28, weeks='four', more=82, lead='Tomas', boss='Greta',
+           stranger='Ulrich'),
+      dict(shop='Brightly', item='rug', days=35, weeks='five', more=53, lead='Amara', boss='Felix',
+           stranger='Sergio')]),
+    ('The {device} weighs {grams} grams and runs for {hours} hours on one charge. The {device} is waterproof. It '
+     'does not '
      'support {radio}. {maker} designed the {device} and trained {pupil}.',
      'The {device} weighs {grams} grams and runs for {hours} hours on one charge.',
      'Great question: a full battery keeps it alive for {minutes} minutes, so a long flight should be fine, and rain '
@@ -47,7 +51,8 @@ FAMILIES = [
       'The firm employs {staff} people. It has closed a plant.',
       '{founder} bought the firm from {buyer} in {later}.',
       "{founder}'s sister is {stranger}. {founder} founded {firm} in {year}."],
-     [dict(firm='Harrowell', founder='Edda', buyer='Konrad', sister='Ruth', year=1931, later=1988, wrong=1913, staff=450,
+     [dict(firm='Harrowell', founder='Edda', buyer='Konrad', sister='Ruth', year=1931, later=1988, wrong=1913,
+           staff=450,
            stranger='Beatrix'),
       dict(firm='Solvanta', founder='Miguel', buyer='Astrid', sister='Pilar', year=1974, later=2003, wrong=1957,
            staff='1,200', stranger='Ingrid'),
@@ -55,7 +60,8 @@ FAMILIES = [
            stranger='Wilma'),
       dict(firm='Bluefen', founder='Kofi', buyer='Teresa', sister='Adjoa', year=2001, later=2019, wrong=2010, staff=60,
            stranger='Francine')]),
-    ('The {plan} plan costs {price} euros a month. The trial lasts {trial} days and the notice period {notice} days. The '
+    ('The {plan} plan costs {price} euros a month. The trial lasts {trial} days and the notice period {notice} '
+     'days. The '
      'plan includes phone support. {owner} pays {worker} for the hotline.',
      'The {plan} plan costs {price} euros a month and includes phone support.',
      "You'd be charged {price} € every month. Before that, you can test things at no charge for {weeks} weeks, and "
@@ -65,10 +71,14 @@ FAMILIES = [
       '{worker} pays {owner} for the hotline. The plan includes phone support.',
       'The plan includes phone support. {owner} pays {stranger} for the hotline.'],
      [dict(plan='Basic', price=12, trial=14, notice=60, weeks='two', owner='Lorenz', worker='Maja', stranger='Quentin'),
-      dict(plan='Silver', price=25, trial=21, notice=90, weeks='three', owner='Vera', worker='Stefan', stranger='Ottilie'),
-      dict(plan='Harbour', price=8, trial=7, notice=30, weeks='one', owner='Igor', worker='Louise', stranger='Thaddeus'),
-      dict(plan='Studio', price=49, trial=28, notice=45, weeks='four', owner='Naomi', worker='Bruno', stranger='Casimir')]),
-    ('{passed} of {pupils} pupils passed the {exam} exam in {town}. {winner} defeated {loser} in the final. The largest '
+      dict(plan='Silver', price=25, trial=21, notice=90, weeks='three', owner='Vera', worker='Stefan',
+           stranger='Ottilie'),
+      dict(plan='Harbour', price=8, trial=7, notice=30, weeks='one', owner='Igor', worker='Louise',
+           stranger='Thaddeus'),
+      dict(plan='Studio', price=49, trial=28, notice=45, weeks='four', owner='Naomi', worker='Bruno',
+           stranger='Casimir')]),
+    ('{passed} of {pupils} pupils passed the {exam} exam in {town}. {winner} defeated {loser} in the final. The '
+     'largest '
      'school is {school}. The hall is not open on {closed}.',
      '{passed} of {pupils} pupils passed the {exam} exam, and {winner} defeated {loser} in the final.',
      'Nearly everybody made it: just a handful out of {pupils} youngsters missed the mark. As for the title, {winner} '
@@ -79,9 +89,11 @@ FAMILIES = [
       '{passed} of {pupils} pupils passed the {exam} exam. The largest school is {stranger}.'],
      [dict(passed=38, fewer=28, pupils=40, exam='chemistry', town='Lund', winner='Alva', loser='Nils', school='Birkeby',
            closed='Mondays', stranger='Solheim'),
-      dict(passed=19, fewer=9, pupils=20, exam='history', town='Graz', winner='Jakob', loser='Leonie', school='Marienhof',
+      dict(passed=19, fewer=9, pupils=20, exam='history', town='Graz', winner='Jakob', loser='Leonie',
+           school='Marienhof',
            closed='Fridays', stranger='Rosental'),
-      dict(passed=57, fewer=47, pupils=60, exam='sailing', town='Cork', winner='Niamh', loser='Declan', school='Ashgrove',
+      dict(passed=57, fewer=47, pupils=60, exam='sailing', town='Cork', winner='Niamh', loser='Declan',
+           school='Ashgrove',
            closed='Sundays', stranger='Thornbury'),
       dict(passed=96, fewer=69, pupils=99, exam='music', town='Porto', winner='Rita', loser='Duarte', school='Belmonte',
            closed='Tuesdays', stranger='Valverde')])]
