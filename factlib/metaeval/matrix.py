@@ -137,7 +137,7 @@ def made_there(
     return MADE_ON.get(evaluator.split(', ')[0], {}).get(benchmark.split(': ')[0], '')
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-pairs
-FLOORS = ('length', 'random', 'rouge1', 'rouge2', 'rougeL', 'word_support')
+FLOORS = ('length', 'random', 'rouge1', 'rouge2', 'rougeL', 'word_support', 'detail_support')
 
 def _is_rival(made, scored, asked, lost):
     "With `lost` who scored little has lost much, and may be compared."

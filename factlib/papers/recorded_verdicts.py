@@ -33,7 +33,7 @@ def recorded_verdicts(
     return said if 'absence' in said else said.assign(absence=None) # a file of labels has none
 
 # %% ../../nbs/papers/recorded_verdicts.ipynb #recorded-verdicts-beside
-WORDS = tuple(name for name in FLOORS if name != 'random')
+WORDS = tuple(name for name in FLOORS if name not in ('random', 'detail_support')) # parsing books takes minutes
 
 def _with_words(judgements, benchmark, floors):
     "The judged texts, and the judgements with those of the floors that have what they need."

@@ -211,8 +211,9 @@ def _wide(scores):
         wide = part.groupby(['group', 'variant'], sort=False).x.mean().unstack('variant')
         yield key, wide[[name for name in order if name in wide]]
 
-_SHARES = (*READINGS, 'rouge1', 'rouge2', 'rougeL', 'bertscore', 'word_support', 'factscore', 'factscore_single',
-           'factscore_characters', *(f'narrativefactscore{form}' for form in ('', '_single', '_text')))
+_SHARES = (*READINGS, 'rouge1', 'rouge2', 'rougeL', 'bertscore', 'word_support', 'detail_support',
+           'factscore', 'factscore_single', 'factscore_characters',
+           *(f'narrativefactscore{form}' for form in ('', '_single', '_text')))
 
 def _film_mean(x, measure, null=None):
     "A mean with its interval; that of a share stays within 0 to 100, or of a change (with `null`) within -100 to 100."

@@ -24,7 +24,7 @@ TABLES = ('1', '2', '4', 'sections 4 and 5', 'fig1', 'fig2', 'fig3a', 'fig3b')
 # %% ../../../nbs/papers/trutheval/printed.ipynb #trutheval-printed-who
 METHODS = dict(rubric='LLM-as-judge', factual_correctness='RAGAS', factual_correctness_nli='LLM + NLI')
 RULES, FLOORS = 'by rules', 'floor' # In the column of methods
-_SHARES = ('rouge', 'random', 'word_support', 'alignscore', 'fact', 'dovescore') # Beginnings of names: from 0 to 1
+_SHARES = ('rouge', 'random', 'word_support', 'detail_support', 'alignscore', 'fact', 'dovescore') # How names begin
 _FLOORS, _MARKS = ('length', 'random', 'rouge1'), r'(it|instruct|chat|qat|q\d\w*|fp16|20\d{6}|\d{4})*'
 
 class Who(NamedTuple):
