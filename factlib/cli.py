@@ -346,10 +346,14 @@ def _say_trust(found, page):
 @click.option('--use', default='rank,filter,mean,replace', show_default=True, help='Uses that the judge is wanted for; '
                                                                                    'agree, too.')
 @click.option('--need', default='', metavar='USE=NUMBER,...',
-              help='Criteria: rank=.8 (share of pairs of systems in order), filter=.75 (AUC), mean=.05 (of '
-                   'the scale), replace=.2 (discount for the judge), agree=.6 (Cohen\'s kappa).')
+              help='Criteria: rank=.8 (share in order of the pairs of systems that people separate), '
+                   'filter=caught:.7,passed:.7 (shares of bad and of good texts), mean=.05 (of the scale), failures=.2 '
+                   '(error of a failure rate, as a share of it), replace=.2 (discount for the judge), agree=.6 '
+                   '(Cohen\'s kappa).')
 @click.option('--threshold', type=float,
-              help="Judge's score below which texts would be stopped: what would that catch?")
+              help="Judge's score below which texts are stopped; by default the one that does best on other groups.")
+@click.option('--labelled-by', type=click.Choice(['expert', 'trained', 'crowd']),
+              help='Who the people are: a discount of .2, .15 or .1 for replace; by default .2.')
 @click.option('--sheet', help='Sheet of an Excel file.')
 @click.option('--header/--no-header', default=None, help='Does the first line hold names? By default as it seems.')
 @click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder for the page.')
@@ -369,13 +373,13 @@ def trust_file(files, out, no_texts, as_json, gate, **options):
 
     \b
     factlib trust scores.csv --out outputs/trust
-    factlib trust scores.csv --judge gpt_score --human ann,bob --group document --need filter=.8 --out outputs/trust
+    factlib trust scores.csv --judge gpt_score --human ann,bob --group document --need mean=.1 --out outputs/trust
     factlib trust judge.csv people.xlsx --on id --out outputs/trust
 
     As a step of GitHub Actions that stops a release unless the judge may filter:
 
     \b
-    - run: factlib trust scores.csv --use filter --need filter=.8 --gate --json --out outputs/trust
+    - run: factlib trust scores.csv --use filter --need filter=caught:.8,passed:.8 --gate --json --out outputs/trust
     """
     from factlib.trust.trust import trust, write_trust
     from factlib.report.results import check_results

@@ -25,7 +25,7 @@ from .habits import HABITS
 from .page import asked_uses, decision_number, table_html
 from .gate import Decided
 from .trust import Trust
-from .uses import DECISIONS, NOT_YET, YES, claim_p
+from .uses import DECISIONS, NOT_YET, YES, need_text, used_needs
 from ..validity.base import holm
 
 # %% ../../nbs/trust/criteria.ipynb #trustcriteria-names
@@ -57,7 +57,7 @@ def corrected_claims(
     parts = [t.decisions.assign(criterion=name) for name, t in trusts.items()]
     whole = pd.concat(parts, ignore_index=True)
     tested = [d.made.result is not None and d.made.result.low is not None for d in whole.itertuples()]
-    own = [claim_p(trusts[d.criterion].matrix, d.made) if d.decision == YES else 1. if known else None
+    own = [d.made.p if d.decision == YES else 1. if known else None
            for d, known in zip(whole.itertuples(), tested)]
     corrected = holm(own)
     whole = whole.assign(p=[p if d == YES else None for p, d in zip(own, whole.decision)],
@@ -68,7 +68,7 @@ def corrected_claims(
         why = (f'{row.why.removesuffix(".")}; by itself a yes (p = {format_p(row.p)}), but not after the correction '
                f'over the {claims} claims of all criteria, judges and uses (p = {format_p(row.p_holm)}, Holm).')
         whole.loc[at, 'decision'], whole.loc[at, 'why'] = NOT_YET, why
-        whole.at[at, 'made'] = replace(row.made, decision=NOT_YET, why=why, bar=None)
+        whole.at[at, 'made'] = replace(row.made, decision=NOT_YET, why=why)
     whole = whole.astype(dict(p=float, p_holm=float))
     joined = {}
     for name, t in trusts.items():
@@ -170,7 +170,7 @@ class CriteriaTrust(Decided):
         found = self.habits[self.habits.found == True]
         parts = {name: t.to_dict() for name, t in self.trusts.items()}
         return dict(file=self.name, criteria=self.criteria, rows=max(part['rows'] for part in parts.values()),
-                    need={use: self.needs[use] for use in self.uses}, decisions=plain(self.decisions[list(CRITERIA)]),
+                    need=used_needs(self.needs, self.uses), decisions=plain(self.decisions[list(CRITERIA)]),
                     habits=plain(found[['criterion', *HABITS]]),
                     costs=[dict(criterion=name) | row for name, part in parts.items() for row in part['costs']],
                     prices=self.prices, said=self.said, warnings=self.warnings, gate=self.gate(),
@@ -199,7 +199,7 @@ class CriteriaTrust(Decided):
         files = [path for path in folder.paths() if path != MARK]
         shown = [dict(kind='table', file='tables/decisions.csv', caption='What each judge may be used for.', cell='',
                       columns=None, digits=3, lead=0)]
-        needs = ','.join(f'{use}={self.needs[use]:g}' for use in self.uses)
+        needs = need_text(self.needs, self.uses)
         write_result(folder, dict(
             name='trust', title=f'{self.name}: may its judges be used?', question=self.counts,
             parameters=dict(use=','.join(self.uses), need=needs), evaluators=asked,

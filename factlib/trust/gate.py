@@ -76,7 +76,9 @@ class Decided:
     @property
     def lines(self)->list:
         "A line for each decision."
-        def line(d): return f'{d.judge}, {d.use}: {d.decision.upper()}. {d.why}'
+        def line(d):
+            why = f', b{d.why[1:]}' if d.why.startswith('Because ') else f'. {d.why}'
+            return f'{d.judge}, {d.use}: {d.decision.upper()}{why}'
         rows = self.decisions.itertuples()
         return [f'{d.criterion}: {line(d)}' if hasattr(d, 'criterion') else line(d) for d in rows]
 

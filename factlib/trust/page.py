@@ -19,7 +19,7 @@ from .agreement import OTHERS, PEOPLE, filter_auc
 from .costs import MOST_PRICED, cost_figure
 from .matrix import CONSTANT
 from .strata import auc_alone
-from .uses import ALL_ROWS, ALL_SYSTEMS
+from .uses import ALL_ROWS, ALL_SYSTEMS, need_text
 from ..report.figures.style import INK, MUTED, category_ticks, compose, figure_bytes, needs_browser, palette
 from ..report.figures.style import panel_grid, shown_label, styled
 from ..report.tables import format_estimate, format_number, format_p, to_html
@@ -174,15 +174,16 @@ def bias_figure(
 # %% ../../nbs/trust/page.ipynb #trustpage-html
 TITLES = dict(rank='rank systems', filter='filter texts', mean='state a mean', agree='label like people',
               replace='replace a person')
-_ASKED = dict(rank='{:g} of pairs in order', filter='AUC above {:g}', mean='off by less than {:g} of the scale',
-              agree='kappa above {:g}', replace='discount {:g}')
+_ASKED = dict(rank='{rank:g} of the separated pairs in order', filter='{caught:g} caught, {passed:g} passed',
+              mean='off by less than {mean:g} of the scale, a failure rate by {failures:g} of itself',
+              agree='kappa above {agree:g}', replace='discount {replace:g}')
 _BEHIND = dict(rank='bias', filter='thresholds', mean='means', agree='classes', replace='agreement')
 MOST_ROWS, MOST_TEXT, ON_PAPER = 200, 600, 25 # the last stands in the template, too
 
 CAPTIONS = dict(
-    decisions='Each judge and use: the figure (rank: share of pairs of systems in order; filter: AUC; mean: bias in '
-              "points; agree: Cohen's kappa; replace: advantage in the Alternative Annotator Test) with its 95 % "
-              'interval by groups.',
+    decisions='Each judge and use: the figure (rank: share in order of the pairs of systems that people separate; '
+              'filter: AUC; mean: bias in points, of two labels the relative error of the failure rate; agree: '
+              "Cohen's kappa; replace: advantage in the Alternative Annotator Test) with its 95 % interval by groups.",
     strata='The decisions for each value of a column of few values, by the same rules.',
     within='Columns of few values. alone: AUC (filter) or accuracy (agree) of the column by itself, each row judged by '
            'other groups; then what the judge reaches within its values: pairs of systems in order (rank), kappa '
@@ -230,14 +231,17 @@ def _stated(row):
     return '; '.join(filter(None, (told, needed)))
 
 def _among_people(trust, judge):
-    "How far a judge agrees with people, and people with each other."
-    table, (column, words) = trust.tables['agreement'], shown_figure(trust.matrix.scale.kind)
-    own = table[(table.judge == judge) & (table.human == PEOPLE)][column].dropna()
-    theirs = table[table.human == OTHERS][column].dropna()
-    if not len(own) or not len(theirs): return ''
-    ends = ' to '.join(dict.fromkeys(format_number(x, 2) for x in (theirs.min(), theirs.max())))
-    mine = f'{words.split(":")[0]} with the mean of all people: {format_number(own.iloc[0], 2)}'
-    return f'{mine}; each person with the others: {ends}'
+    "How far a judge agrees with people, and people with each other: kappa, or a rank correlation of many scores."
+    table = trust.tables['agreement']
+    own, others = table[table.judge == judge], table[table.human == OTHERS]
+    whole = own[own.human == PEOPLE] if PEOPLE in set(own.human) else own
+    column, words = next(((c, w) for c, w in (('kappa', 'kappa'), ('spearman', "Spearman's correlation"))
+                          if len(whole) and whole[c].notna().any()), ('', ''))
+    if not column: return ''
+    theirs = others[column].dropna()
+    ends = ' to '.join(dict.fromkeys(format_number(x, 2) for x in (theirs.min(), theirs.max()))) if len(theirs) else ''
+    mine = f'{words} with people: {format_number(whole[column].dropna().iloc[0], 2)}'
+    return f'{mine}; of each person with the others: {ends}' if ends else mine
 
 def _by_class(trust, judge):
     "The classes that are caught worst, and those most often given wrongly."
@@ -263,7 +267,7 @@ def _besides(trust, judge, use):
     elif use == 'mean':
         rows = tables['means'][tables['means'].judge == judge]
         told = _stated(rows.iloc[0]) if len(rows) else ''
-    elif use == 'replace': told = _among_people(trust, judge)
+    elif use == 'replace': told = ''
     elif use == 'agree': told = _by_class(trust, judge)
     else:
         rows = tables['bias'][(tables['bias'].judge == judge) & tables['bias'].bias.notna()]
@@ -271,6 +275,7 @@ def _besides(trust, judge, use):
         told = '' if not len(own) or not len(whole) else (
             f'to its own texts ({own.system.iloc[0]}) it gives {format_number(own.bias.iloc[0], 2)} points more than '
             f'people, to those of all systems {format_number(whole.bias.iloc[0], 2)}')
+    told = '; '.join(filter(None, (told, _among_people(trust, judge))))
     return f'{told[:1].upper()}{told[1:]}.' if told else ''
 
 def decision_number(
@@ -378,10 +383,10 @@ def table_html(
 
 def asked_uses(
     uses, # Names
-    needs:dict, # Use -> what is asked for
+    needs:dict, # Criterion -> what is asked for
 )->list: # Dicts: use, title, asked
     "Return the heads of the table of decisions."
-    return [dict(use=use, title=TITLES[use], asked=_ASKED[use].format(needs[use])) for use in uses]
+    return [dict(use=use, title=TITLES[use], asked=_ASKED[use].format(**needs)) for use in uses]
 
 def _tables(trust):
     "All tables as HTML, the longest cut."
@@ -401,8 +406,12 @@ METHODS = (
     'Intervals and tests leave out each group in turn (jackknife, Student\'s t; Wilson\'s form for shares; an exact '
     'bound where every group says the same). Pairs of systems: 64 balanced halves of the groups; '
     'noise turns pairs of close systems round, so the share is rather too low than too high.',
-    'Yes: the whole interval meets the criterion, and lies above every floor on the same rows. No: the whole interval '
-    'misses it. Not yet: neither is shown.',
+    'Yes: every interval meets its criterion, and so does the lead over every baseline (cut into the judge\'s steps, '
+    'on the same rows, in pairs). No: one interval misses it. Not yet: neither is shown. Numbers of rows are planned for '
+    'a power of 80 %, if the estimates hold.',
+    'Filter: each text is judged by the threshold that did best on nine tenths of the groups, without its own. Rank: '
+    'pairs of systems whose means people\'s scores tell apart (t by groups, Holm). Copies of a row count once in '
+    'intervals.',
     'Classes: Cohen\'s kappa, each label of a person against the judge\'s; yes also asks that accuracy is shown to be '
     'above that of the most frequent class.',
     'Columns of few values: a row is judged by the rows of its value in other groups; within values only pairs of one '
@@ -410,10 +419,11 @@ METHODS = (
     'pooled.',
     'A favour (length, place, own texts, time): the slope of the judge with people\'s score held constant, of which '
     'one person is the other\'s instrument; with one person, shown only if people\'s slope with the judge\'s score '
-    'held constant goes the other way.',
-    'All tests of one judge are corrected together (Benjamini & Hochberg 1995, 5 %).',
+    'held constant goes the other way, else its interval reaches to 0. No habit rests on fewer than ten cases.',
+    'All tests of one judge are corrected together (Benjamini & Hochberg 1995, 2 %).',
     'Missing scores: figures are of complete cases; the worst and best case is said beside them.',
-    'Sources: Calderon et al. 2025 (replace), Angelopoulos et al. 2024 (calibrated means), Krippendorff 2004 (alpha), '
+    'Sources: Thompson et al. 2024 (soft pairwise accuracy), Calderon et al. 2025 (replace), '
+    'Angelopoulos et al. 2024 (calibrated means), Krippendorff 2004 (alpha), '
     'McCarthy 1969 (balanced halves).')
 
 def page_html(
@@ -430,7 +440,7 @@ def page_html(
     besides = dict(alarms=[], lines=[], tables={}, up='') | (more or {})
     besides['tables'] = [_shown(name, table.head(MOST_ROWS), len(table), caption)
                          for name, (table, caption) in besides['tables'].items()]
-    given = ', '.join(f'{use}={trust.needs[use]:g}' for use in trust.uses)
+    given = need_text(trust.needs, trust.uses).replace(',', ', ')
     return whole_characters(jinja2.Environment(autoescape=True, trim_blocks=False).from_string(template).render(
         css=shipped('data/trust.css').read_text(encoding='utf-8'),
         version=__version__, generator=GENERATOR, file=trust.file.name, counts=trust.counts, warnings=trust.warnings,

@@ -184,10 +184,10 @@ def _hardest(baselines):
 def _unit(matrix): return 'group' if 'group' in matrix.file.frame else 'pair'
 
 
-def _remedy(result, need, groups, unit, enough=None):
+def _remedy(result, need, groups, unit, enough=None, limits=(0, 1)):
     "How many groups would settle a figure, in words."
     if groups < 2: return f'it rests on one {unit}, which says nothing of others'
-    n = groups_needed(result, need, groups)
+    n = groups_needed(result, need, groups, limits)
     if n is None: return 'the figure lies too close to that for more pairs to settle it'
     outcome = 'confirm it' if (result.estimate > need if enough is None else enough) else 'show that it falls short'
     return f'if the estimate holds, about {counted(n, unit)} (you have {groups:,}) would {outcome}'
@@ -289,7 +289,7 @@ def _two_systems(matrix, judge, near):
     elif not (-near < r.low and r.high < near):
         end = min((near, -near), key=lambda end: abs(r.estimate - end))
         inside = r.estimate < end if end > 0 else r.estimate > end
-        decision, more = NOT_YET, _remedy(r, end, groups, _unit(matrix), inside)
+        decision, more = NOT_YET, _remedy(r, end, groups, _unit(matrix), inside, (-1, 1))
     elif kappa.low is None or kappa.low <= 0:
         decision, more = NOT_YET, "but it is not shown to follow people's verdicts, as a coin would not"
     else: decision, more = YES, ''

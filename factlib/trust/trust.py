@@ -31,8 +31,8 @@ from .page import embedded, page_html, trust_figures
 from .pairs import ComparisonTrust, compare
 from .table import join_tables, read_table
 from .matrix import ScoreMatrix, copy_notes, scale_notes, score_matrix, score_words
-from .uses import (DECISIONS, DEFAULT_USES, band_table, bias_table, decide, in_percent,
-                                mean_table, read_needs, read_uses, strata_table, threshold_table,
+from .uses import (DECISIONS, DEFAULT_USES, band_table, bias_table, decide, in_percent, mean_table,
+                                need_text, read_needs, read_uses, strata_table, threshold_table, used_needs,
                                 uses_for, within_table)
 from ..report.figures.style import figure_bytes
 from ..report.page import INDEX
@@ -106,7 +106,7 @@ class Trust(Decided):
     file: ScoreFile
     matrix: ScoreMatrix
     uses: tuple # Asked for, in order
-    needs: dict # Use -> criterion
+    needs: dict # Criterion -> what is asked for, from `trust.uses.read_needs`
     decisions: DataFrame # One row a judge and use, see `trust.uses.decide`
     habits: DataFrame # With the column `found`, see `trust.habits.habits_table`
     tables: dict # Name -> frame: decisions, agreement, bias, habits, roles and more
@@ -200,7 +200,7 @@ class Trust(Decided):
                               for row in rows.to_dict('records')]
         found = self.habits[self.habits.found == True]
         costs = plain(self.tables['costs']) if 'costs' in self.tables else []
-        return dict(file=self.file.name, rows=len(self.frame), need={use: self.needs[use] for use in self.uses},
+        return dict(file=self.file.name, rows=len(self.frame), need=used_needs(self.needs, self.uses),
                     decisions=plain(self.decisions[list(DECISIONS)]), habits=plain(found[list(HABITS)]), costs=costs,
                     prices=self.prices, said=list(self.said), warnings=self.warnings, gate=self.gate(),
                     gate_said=self.gate_sentence())
@@ -208,8 +208,8 @@ class Trust(Decided):
 def decide_file(
     file:ScoreFile, # File with one criterion
     uses:tuple, # Uses that are asked for
-    needs:dict, # Use -> criterion
-    threshold:float|None=None, # Lowest score that would pass; None: the best one is shown
+    needs:dict, # From `trust.uses.read_needs`
+    threshold:float|None=None, # Lowest score that passes as a filter; None: the best one on other groups
     by:str|None=None, # Column of few values for each of which it is decided, too; None: none
 )->Trust:
     "Decide what the judges of a file may be used for."
@@ -220,14 +220,14 @@ def decide_file(
         said.append('Labels have no order: agreement (accuracy and Cohen\'s kappa) is decided instead of rank, filter '
                     'and mean.')
     if whole.cut is not None and 'filter' in uses: said.append(f'Good texts: {whole.good_means}.')
-    decisions, habits = decide(whole, uses, needs), habits_table(whole)
+    decisions, habits = decide(whole, uses, needs, threshold), habits_table(whole)
     tables = dict(decisions=decisions[list(DECISIONS)], agreement=agreement_table(whole), bias=bias_table(whole),
                   habits=habits[list(HABITS)], bands=band_table(whole), thresholds=threshold_table(whole, threshold),
                   means=mean_table(whole), disagreements=disagreement_table(whole))
     more = dict(costs=cost_table(whole), within=within_table(whole, uses) if whole.strata else (),
                 classes=class_table(whole) if 'agree' in uses else (),
                 confusion=confusion_table(whole) if 'agree' in uses else (),
-                strata=strata_table(whole, by, uses, needs) if by else ())
+                strata=strata_table(whole, by, uses, needs, threshold) if by else ())
     tables |= {name: table for name, table in more.items() if len(table)}
     tables |= {name: table for name, table in (('roles', file.roles), ('odd', file.odd)) if table is not None}
     return Trust(file, whole, uses, needs, decisions, habits, tables, said, perf_counter() - begun)
@@ -249,16 +249,17 @@ def trust(
     order:str|None=None, # Labels such as 'poor < good'; None: numbers, or labels whose order is known
     use:str=','.join(DEFAULT_USES),
           # Uses that are asked for; of classes and comparisons agree stands for filter and mean
-    need:str='', # Criteria, such as 'filter=.8,mean=.1'; empty: `trust.uses.NEEDS`
-    threshold:float|None=None, # Lowest score that would pass; None: the best one is shown
+    need:str='', # Criteria, such as 'filter=caught:.8,passed:.8,mean=.1'; empty: `trust.uses.NEEDS`
+    threshold:float|None=None, # Lowest score that passes as a filter; None: the best one on other groups
     by:str|None=None, # Column of few values for each of which it is decided, too; None: none
+    labelled_by:str|None=None, # 'expert', 'trained' or 'crowd': who the people are; sets the discount of replace
     on:str|None=None, # Column by which several files are joined, or A=B; None: there is one file
     **options, # `rater`, `score`, `criterion`, `scale`, `good`, `sheet`, `header`: see `trust.scores.read_criteria`
 ): # A `Trust`; of comparisons a `trust.pairs.ComparisonTrust`, of several criteria a `trust.criteria.CriteriaTrust`
     """Decide what the judges of a file of scores may be used for.
 
     Raises BadInput, which names the flag, for what can't be told."""
-    uses, needs = read_uses(use), read_needs(need)
+    uses, needs = read_uses(use), read_needs(need, labelled_by)
     if isinstance(frame_or_path, ScoreFile): return decide_file(frame_or_path, uses, needs, threshold, by)
     options |= dict(judge=judge, human=human, group=group, item=item, system=system, text=text, source=source,
                     time=time,
@@ -345,8 +346,7 @@ def _result(found, pictures, folder):
                          columns=None, digits=3, lead=0))
     files = [path for path in folder.paths() if path != MARK]
     return dict(name='trust', title=f'{found.file.name}: may its judges be used?', question=found.counts,
-                parameters=dict(use=','.join(found.uses),
-                                need=','.join(f'{use}={found.needs[use]:g}' for use in found.uses)),
+                parameters=dict(use=','.join(found.uses), need=need_text(found.needs, found.uses)),
                 evaluators=asked, findings=findings, shown=shown, seconds=round(found.seconds, 1), factlib=__version__,
                 files=files, sha256=digests(folder.path, files))
 

@@ -10,31 +10,30 @@ from planted_judges import file_of, points
 from factlib.core.records import BadInput
 from factlib.trust.criteria import folder_names, join_criteria
 from factlib.trust.trust import trust, write_trust
-from factlib.trust.uses import NOT_YET, YES, claim_p
+from factlib.trust.uses import NOT_YET, YES
 
-def criterion(seed, n, noise=.5, use='filter'):
+def criterion(seed, n, noise=.5, use='filter', need='filter=.6'):
     rng = np.random.default_rng(seed)
     quality = rng.normal(3, 1, n)
     rate = lambda sd: points(quality + rng.normal(0, sd, n))
     columns = dict(gpt=rate(noise), ann=rate(.4), text=[f'text {i}' for i in range(n)])
-    return trust(file_of(columns, judges=('gpt',)), use=use)
+    return trust(file_of(columns, judges=('gpt',)), use=use, need=need)
 
 @pytest.fixture(scope='module')
 def rubric():
-    parts = {name: criterion(seed, 200) for seed, name in enumerate(('clarity', 'tone & style', 'facts', 'depth'))}
+    parts = {name: criterion(seed, 200, need='filter=.5') for seed, name in enumerate(('clarity', 'tone & style', 'facts', 'depth'))}
     return join_criteria(parts, 'rubric.csv')
 
 def test_p_of_a_yes_is_below_five_percent_exactly_where_its_interval_is_above():
     for seed in range(8):
         found = criterion(seed, 60, .6, 'filter,mean')
         for made in found.decisions.made:
-            if made.decision == YES: assert claim_p(found.matrix, made) < .05
-            elif made.bar is not None and made.use == 'filter': assert claim_p(found.matrix, made) >= .05
+            assert (made.decision == YES) == (made.p < .05)
 
 def test_holm_over_criteria_judges_and_uses():
     parts = {f'c{k}': criterion(k, 70, .6, 'filter') for k in range(10)}
     alone = {name: t.decisions.iloc[0] for name, t in parts.items()}
-    yes = {name: claim_p(parts[name].matrix, d.made) for name, d in alone.items() if d.decision == YES}
+    yes = {name: d.made.p for name, d in alone.items() if d.decision == YES}
     found = join_criteria(parts)
     assert found.claims == 10
     steps = sorted(yes.values()) # step down: the k-th smallest times (10 - k), no smaller than those before it
@@ -74,10 +73,10 @@ def test_the_folder_has_a_page_for_each(rubric, tmp_path):
 def test_json_gate_and_page_alone(rubric, tmp_path):
     found = json.loads(json.dumps(rubric.to_dict(), allow_nan=False))
     assert found['criteria'] == rubric.criteria and {d['criterion'] for d in found['decisions']} == set(rubric.criteria)
-    assert rubric.gate() == 0 == found['gate'] and rubric.uses == ('filter',) and rubric.needs['filter'] == .75
+    assert rubric.gate() == 0 == found['gate'] and rubric.uses == ('filter',) and rubric.needs['caught'] == .5
     html = rubric.html(tmp_path/'page.html').read_text('utf-8')
     assert 'tables/' not in html and '../' not in html and html.count('class="chip yes"') == 8
-    worse = join_criteria({'a': criterion(0, 200), 'b': criterion(1, 300, 9.)})
+    worse = join_criteria({'a': criterion(0, 200), 'b': criterion(1, 300, 9., need='filter=.75')})
     assert worse.gate() == 1 and 'b, gpt, filter' in worse.gate_sentence()
 
 def test_names_of_criteria_are_text_and_safe_folders():

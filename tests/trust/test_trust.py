@@ -1,11 +1,13 @@
 "From a file of scores to decisions: planted judges, honest ones, SummHay's print, the page and the command."
 import json
+import math
 import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy
 from planted_judges import FAULTS, judges, noisy, points, score_file, texts
 from summhay_rows import JUDGES, summhay_frame
 
@@ -20,12 +22,13 @@ from factlib.trust.uses import (NO, NOT_YET, YES, decide, groups_needed, mean_ta
 from factlib.report.tables import read_table
 from factlib.validity.base import Result
 from factlib.validity.detection import auc_ci
+from factlib.validity.intervals import interval
 
 @pytest.fixture(scope='module', params=[1, 2], ids=['one person', 'two people'])
 def planted(request):
     rng = np.random.default_rng(7)
     frame = texts(rng, request.param)
-    return trust(score_file(frame, judges(frame, rng)))
+    return trust(score_file(frame, judges(frame, rng)), need='filter=.6')
 
 # --- planted judges
 
@@ -39,8 +42,9 @@ def decision(found, judge, use): return found.decisions.set_index(['judge', 'use
 def test_decisions_of_planted_judges(planted):
     for judge in ('perfect', 'shifted', 'first', 'drifting', 'gamma-judge'):
         assert decision(planted, judge, 'filter') == YES
-    for judge in ('constant', 'random', 'blind'): assert decision(planted, judge, 'filter') == NO
-    assert decision(planted, 'refusing', 'filter') == NOT_YET # it may be anything on what it refused
+    for judge in ('constant', 'random'): assert decision(planted, judge, 'filter') == NO
+    assert decision(planted, 'blind', 'filter') != YES # of a tenth of the documents it sees all
+    assert decision(planted, 'refusing', 'filter') != YES # it may be anything on what it refused
     assert decision(planted, 'shifted', 'mean') == NO and decision(planted, 'perfect', 'mean') == YES
     for judge in ('constant', 'random', 'refusing'): assert decision(planted, judge, 'mean') != YES
     assert NO not in set(planted.decisions[planted.decisions.judge == 'perfect'].decision)
@@ -106,10 +110,25 @@ def test_halving_cut_takes_the_most_even_one():
     assert halving_cut(np.array([1., 1, 1, 2, 3, 4])) == 2
     assert halving_cut(np.array([0., 0, 0, 0, 1])) == 1
 
-def test_groups_needed_by_hand():
-    assert groups_needed(Result(.9, ci=(.7, .95)), .8, 10) == 42 # four times as many, and a twentieth more
-    assert groups_needed(Result(.7, ci=(.6, .9)), .8, 10) == 42 # the upper end counts
-    assert groups_needed(Result(.8001, ci=(.6, .9)), .8, 10) is None
+@pytest.mark.parametrize('right,of,need', [(45, 50, .8), (60, 80, .65), (33, 60, .7), (12, 120, .2)])
+def test_groups_needed_is_the_textbooks_size_of_a_sample(right, of, need):
+    r = interval(np.mean, np.arange(of) < right, limits=(0, 1))
+    p, z = right/of, scipy.stats.norm.isf([.025, .2])
+    textbook = ((z[0]*math.sqrt(need*(1 - need)) + z[1]*math.sqrt(p*(1 - p)))/(p - need))**2
+    n = groups_needed(r, need, of)
+    assert textbook <= n <= 1.06*textbook + 3 if textbook > of else n == of + 1
+    assert groups_needed(r, p, of) is None
+
+@pytest.mark.parametrize('kinds,need,rows', [(3, .75, 22), (3, .92, 72), (5, .5, 10), (4, .8, 28)])
+def test_where_all_say_the_same_the_exact_bound_is_planned_for(kinds, need, rows):
+    r = Result(1., ci=(.05**(1/kinds), 1.), kind='bound')
+    assert groups_needed(r, need, 2*kinds) == max(rows, 2*kinds + 1)
+    enough = rows//2 # of the rarer kind
+    assert .05**(1/enough) > need >= .05**(1/(enough - 1)) or kinds >= enough
+
+def test_a_number_without_limits_is_planned_for_by_hand():
+    r = Result(1., ci=(-1., 3.)) # an error of 2/1.96
+    assert groups_needed(r, 0., 10, None) == pytest.approx(10*((1.96 + .8416)*2/1.96)**2, rel=.06)
 
 def test_the_auc_is_the_librarys_own(planted):
     whole, row = planted.matrix, planted.decisions.set_index(['judge', 'use']).loc[('wordy', 'filter')]
@@ -127,7 +146,8 @@ def test_own_system_by_name(judge, systems, own): assert own_system(judge, syste
 
 # --- flags
 
-@pytest.mark.parametrize('text', ['filter', 'filter=2', 'filter=x', 'speed=.5', 'filter=.5,filter=.6'])
+@pytest.mark.parametrize('text', ['filter', 'filter=2', 'filter=x', 'speed=.5', 'filter=.5,filter=.6', 'filter=caught:2', 'filter=seen:.5',
+                                  'filter=caught:.5,caught:.6', 'caught='])
 def test_criteria_that_cannot_be_read(text):
     with pytest.raises(BadInput, match='--need'): read_needs(text)
 
@@ -191,7 +211,7 @@ def test_rows_that_cluster_are_said_at_the_top(tmp_path):
     assert page.index('Give --group question') < page.index('class="matrix"')
 
 def test_a_decision_over_rows_that_cluster_says_what_it_supposes():
-    alone, shared = trust(small()), trust(replace(small(), clustered='a question'))
+    alone, shared = (trust(f, need='filter=.6') for f in (small(), replace(small(), clustered='a question')))
     assert YES in set(alone.decisions.decision) and not alone.decisions.why.str.contains('independent').any()
     for d in shared.decisions.itertuples():
         assert d.why.startswith("If rows were independent") == (d.decision != NOT_YET)
@@ -203,12 +223,12 @@ def ranked(systems):
     people = np.clip(np.rint(3 + rng.normal(0, 1, 200) + .8*(system - (systems - 1)/2)), 1, 5)
     judge = np.where(np.arange(200) == 100, people % 5 + 1, people) # all but a copy
     frame = pd.DataFrame(dict(system=[f's{k}' for k in system], judge=judge, human=people,
-                              text=['word '*(5 + k) for k in system]))
+                              text=['word '*(4 + k) + f'{i}' for i, k in enumerate(system)]))
     return decide(score_matrix(read_scores(frame, judge='judge', human='human')), ('rank',)).iloc[0]
 
 def test_luck_is_no_floor_where_systems_are_few():
     assert ranked(2).decision == YES # length tells two systems apart whatever it is worth
-    assert ranked(5).decision == NOT_YET and 'length, has 100 %' in ranked(5).why
+    assert ranked(5).decision == NOT_YET and 'length puts in order 100 %' in ranked(5).why
 
 def test_one_group_accuses_nobody():
     rng = np.random.default_rng(0)
@@ -307,7 +327,7 @@ def test_a_foreign_file_is_never_replaced(planted, tmp_path):
 
 def test_json_is_plain(planted):
     found = json.loads(json.dumps(planted.to_dict(), allow_nan=False))
-    assert {d['decision'] for d in found['decisions']} <= {YES, NO, NOT_YET} and found['need']['filter'] == .75
+    assert {d['decision'] for d in found['decisions']} <= {YES, NO, NOT_YET} and found['need']['caught'] == .6
 
 def test_missing_labels_are_filled_by_the_judge():
     frame = texts(np.random.default_rng(0), 1)
