@@ -8,6 +8,7 @@ __all__ = ['has_rule_form', 'rule_form', 'score_rows', 'keep', 'scores']
 # %% ../../nbs/evaluators/kept.ipynb #kept-imports
 import json
 from pathlib import Path
+from typing import Any
 
 from ..core.files import digest, shipped
 from ..core.records import DataFrame
@@ -34,7 +35,7 @@ def rule_form(
     if name == 'vista_fitted':
         from factlib.evaluators.vista.fitted import VistaFitted
         return VistaFitted()
-    family = _family(name)
+    family, parts = _family(name), dict[str, Any]()
     if family == 'vista':
         from factlib.evaluators.vista import rules
         parts = dict(decomposer=rules.rule_decomposer(), verifier=rules.rule_verifier(),
