@@ -220,7 +220,7 @@ BAD = [(dict(mode='g'), 'mode'), (dict(beta=0), 'beta'), (dict(beta='x'), 'beta'
 
 @pytest.mark.parametrize('options, word', BAD, ids=[str(o) for o, _ in BAD])
 def test_bad_input(options, word):
-    with pytest.raises(BadInput, match=word) as error: FactualCorrectness(**options)
+    with pytest.raises(BadInput, match=word) as error: FactualCorrectness(**DEGREES | options)
     assert str(error.value).count('\n') == 0 and len(str(error.value)) < 250
 
 def test_prompts_differ_by_grain():
