@@ -96,7 +96,8 @@ def _line(what, row):
     if what == 'experiments': return f"{row['name']:32} {row['about']}"
     absent = '' if row.get('here') else ' (its data are not here)'
     if what == 'benchmarks': return f"{row['name']:20} {row['about']}{absent}"
-    how = 'asks a model; ' if row['asks'] else 'by rules, where no model is given; ' if row['rules'] else ''
+    entails = 'needs a model of language inference, named by FACTLIB_NLI; ' if row['entails'] else ''
+    how = 'asks a model; ' if row['asks'] else entails or ('baseline; ' if row['here'] else '')
     return f"{row['name']:33} {row['about']} [{how}needs {', '.join(row['needs'])}]"
 
 def _show_parameters(name):
@@ -255,7 +256,7 @@ def _evaluate(path, names, out, at_least, page, prices, **options):
 @click.option('--with', 'names', required=True, metavar='NAME,NAME',
               help='The evaluators (`factlib list evaluators`); "offline": all that need no model.')
 @click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder for the results.')
-@click.option('--model', default='', help='Is asked by the evaluators that can ask one; else they work by rules.')
+@click.option('--model', default='', help='Model for the evaluators that ask one; baselines need none.')
 @click.option('--base-url', default='',
               help='Of an OpenAI-compatible endpoint; by default OpenAI\'s. Its key goes into the environment variable '
                    'OPENAI_API_KEY.')
@@ -289,7 +290,7 @@ def evaluate_own(path, names, out, model, base_url, request, weighted, columns, 
     document, context, ...), a good answer in reference. The same command again asks a model nothing twice.
 
     \b
-    factlib evaluate replies.jsonl --with rouge1,factscore --out outputs/replies
+    factlib evaluate replies.jsonl --with rouge1,word_support --out outputs/replies
     factlib evaluate mine.csv --with faithfulness --model NAME --base-url https://HOST/v1 --out outputs/mine --cost
     factlib evaluate mine.csv --with faithfulness --model NAME --out outputs/mine --request '{"temperature": null}'
     factlib evaluate mine.csv --with offline --columns target=reply,source=page --labels 1=true,0=false --good true \\

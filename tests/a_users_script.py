@@ -55,7 +55,7 @@ ids: list[str] = [e.id for e in benchmark.examples]
 chat = Chat('NAME', 'http://localhost:8000/v1', cache='answers.sqlite')
 for judge in judges_for('fluency_coherence judgememo', chat): evaluate(judge, benchmark.examples)
 judges = [JudgeMemo(chat, size=1000, metrics=('fluency',)), Vista(chat, memory=20, knowledge=['Paris is in France.']),
-          Vista(), DoveScore(chat), NarrativeFactScore(chat)]
+          DoveScore(chat), NarrativeFactScore(chat)]
 for each in judges: evaluate(each, benchmark.examples, concurrency=4)
 print(dry_run(judges, benchmark.examples).table())
 

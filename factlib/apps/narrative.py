@@ -27,7 +27,7 @@ class NarrativeApp:
     "What all pages lean on: the store, the steps that can be done to its texts, and the jobs that do them."
     def __init__(self,
         store:Store,
-        settings:ModelSettings|None=None, # The model, if there is one; None: everything by rules
+        settings:ModelSettings|None=None, # Settings of the model, if there is one
     ):
         self.store, self.steps = store, NarrativeSteps(store, settings or ModelSettings())
         self.jobs = PageJobs(store, self.steps.works())
@@ -288,7 +288,7 @@ def narrative_server(
     folder:Path, # The store; made if need be
     texts:list|tuple=(), # Paths of texts to be added, or of files of films (MovieSum, MENSA: .jsonl, .csv, .parquet)
     port:int=0, # 0: any that is free
-    settings:ModelSettings|None=None, # The model, if there is one; None: everything by rules
+    settings:ModelSettings|None=None, # Settings of the model, if there is one
 ): # Gives a running `Server`
     "The page on 127.0.0.1, for a `with` block."
     with Store(folder) as store:

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['SAMPLING', 'BY_RULES', 'COMPARED', 'SMOKE', 'names_in', 'asked_model', 'label_of', 'weighting', 'judges_for',
-           'check_some_ask', 'memo_judges', 'check_comparable', 'note_counts', 'text_languages', 'say_languages',
-           'judged_files', 'benchmark_name', 'Draw', 'GivenJudgements', 'given_judgements', 'failure_line',
-           'evaluate_in', 'evaluate_components', 'Asked', 'AskedFor', 'evaluate_by', 'evaluate_models', 'add_expected',
-           'open_judges', 'precompute', 'load_precomputed']
+           'rule_judges', 'check_some_ask', 'memo_judges', 'check_comparable', 'note_counts', 'text_languages',
+           'say_languages', 'judged_files', 'benchmark_name', 'Draw', 'GivenJudgements', 'given_judgements',
+           'failure_line', 'evaluate_in', 'evaluate_components', 'Asked', 'AskedFor', 'evaluate_by', 'evaluate_models',
+           'add_expected', 'open_judges', 'precompute', 'load_precomputed']
 
 # %% ../../nbs/runs/judging.ipynb #judges-imports
 import inspect, json, re, time, warnings
@@ -25,6 +25,7 @@ from ..evaluators.base import EVALUATORS, EvaluationError, asks, evaluate, get, 
 from ..evaluators.base import offline_evaluators
 from ..evaluators.claims.dovescore import named_dovescore
 from ..evaluators.expected import expected_judgements
+from ..evaluators.kept import has_rule_form, rule_form
 from ..evaluators.memo.judgememo import MODES, SECTIONS
 from ..evaluators.prompt_family import VERSIONS, Generation, generation
 from ..llm.chat import Chat
@@ -53,7 +54,7 @@ def names_in(
 # %% ../../nbs/runs/judging.ipynb #judges-takes
 SAMPLING = ('max_tokens', 'temperature') # What an evaluator with `**sampling` passes on to the chat
 
-BY_RULES = ', by rules' # behind the name of an evaluator that could ask a model and asks none
+BY_RULES = ', by rules' # behind the name of an evaluator of which an experiment still shows a form without a model
 
 def _chats_in(part, depth=4):
     "The chats that an evaluator or a component asks, itself or by its components and theirs; they may point back."
@@ -70,16 +71,15 @@ def asked_model(
     return model if _chats_in(judge) else ''
 
 def _without_model(name):
-    "Tell whether no form of an evaluator asks a model; `name` may have that of an `Entailment` behind a comma."
+    "Tell whether no form of an evaluator asks a chat; `name` may have that of an `Entailment` behind a comma."
     known = name.partition(', ')[0]
     return known in EVALUATORS and not asks(known)
 
 def label_of(
     judge, # An `Evaluator`
     model:str='', # The one that the run can ask
-)->str: # 'vista, by rules'; 'vista, some-model'; 'word_support'
-    """Return what an evaluator is called in tables: with the model that it asks. A form by rules says so, so that
-    nobody takes it for the paper's."""
+)->str: # 'vista, some-model'; 'word_support'
+    "Return what an evaluator is called in tables: with the model that it asks, if it asks one."
     if asked_model(judge, model): return f'{judge.name}, {model}'
     name, comma, entails = judge.name.partition(', rules') # that of an `Entailment`: 'rules', 'rules, words only'
     if comma and name in EVALUATORS: return f'{name} (words){BY_RULES}' if entails else name + BY_RULES
@@ -108,12 +108,12 @@ def _of_background(make):
 # %% ../../nbs/runs/judging.ipynb #judges-for
 def judges_for(
     names:str|list, # See `names_in`
-    chat=None, # A `Chat`, for the judges that ask a model; those that can do without one work by rules if there is none
+    chat=None, # A `Chat`, for the judges that ask a model; None: only baselines are named
     slow:bool=False, # With 'offline': also the slow ones
     failed:dict|None=None, # Gets name -> error of each that can't be made; None: the first error is raised
     **options, # Each goes to the judges that take it
 )->list: # Evaluators, in the order of their names
-    "The judges of these names, ready to use."
+    "Return the judges of these names, ready to use. Raises BadInput if one asks a model and there is no chat."
     judges, nobodys = [], set(options)
     for name in names_in(names, slow):
         taken = _taken(name, options)
@@ -127,6 +127,17 @@ def judges_for(
     if nobodys:
         raise BadInput(f'None of the judges {", ".join(names_in(names, slow))} takes the option {min(nobodys)!r}.')
     return judges
+
+# %% ../../nbs/runs/judging.ipynb #judges-rule-forms
+def rule_judges(
+    names:list, # Of baselines, and of the evaluators that `evaluators.kept.rule_form` makes
+    **options, # Each goes to the judges that take it
+)->list: # Evaluators, in the order of their names
+    """Return judges for the experiments that still show what counting words finds in the place of a paper's model.
+    Nobody else gets these: `judges_for` refuses them."""
+    baselines = [name for name in names if not has_rule_form(name)]
+    made = {judge.name: judge for judge in judges_for(baselines)} if baselines else {}
+    return [rule_form(name, **options) if has_rule_form(name) else made[name] for name in names]
 
 # %% ../../nbs/runs/judging.ipynb #judges-compared
 COMPARED = dict(modes=('vanilla', *MODES), sections=SECTIONS,
@@ -587,7 +598,7 @@ def evaluate_in(
     evaluators, # An `Evaluator`, or several with different names
     benchmarks:dict, # Name -> `Example`s, or their `Benchmark`
     run, # A `report.results.Experiment`
-    label:str='', # What one evaluator is called in the experiment's tables; empty: its name, and that it works by rules
+    label:str='', # What one evaluator is called in the experiment's tables; empty: its name
     model:str='', # The one that is asked; empty: none is
     concurrency:int=16, # Examples under way at a time
     progress:bool|None=None, # Show a bar; None: in JupyterLab
@@ -788,8 +799,8 @@ def open_judges(
     except ValueError as e:
         raise BadInput(f'The parameter options must be JSON, such as \'{{"min_words": 30}}\': {e}.') from None
     if 'random' in names: options = dict(seed=parameters['seed']) | options
-    by_rule = lambda name: getattr(EVALUATORS[name], 'offline', False) and not parameters['model']
-    asked = [name for name in names if asks(name) and not by_rule(name)]
+    asked = [name for name in names if asks(name)]
+    if asked and not (parameters['model'] or parameters['base_url']): judges_for(asked[:1]) # says what is missing
     with chat_for(parameters) if asked else nullcontext() as chat: yield judges_for(names, chat, **options)
     if current_plan(): raise PlanMade
 

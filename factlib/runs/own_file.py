@@ -14,12 +14,11 @@ from ..benchmarks.base import Benchmark, load
 from ..benchmarks.own_files import Truths, mark_good
 from ..benchmarks.values import Scale
 from ..core.records import BadInput, DataFrame
-from ..evaluators.base import check_examples, judgements_frame, summary
+from ..evaluators.base import asks, check_examples, judgements_frame, summary
 from ..report.results import Experiment
 from .costs import absence_lines, absences
 from .judging import add_expected, asked_model, evaluate_in, failure_line, judges_for, label_of, names_in
 from .judging import say_languages, weighting
-from .catalogue import needs_model
 from .parameters import chat_for, request_fields
 from ..text.words import language_code
 
@@ -195,7 +194,7 @@ def evaluate_file(
     names:str|list, # Of evaluators, or 'offline'
     out:Path, # Folder
     *,
-    model:str='', # Empty: rules
+    model:str='', # Name of the model to ask; empty: only baselines can be named
     base_url:str='', # Of its endpoint
     concurrency:int=16, # Requests under way
     request:str='', # JSON: fields of every request, see `runs.parameters.request_fields`
@@ -209,10 +208,8 @@ def evaluate_file(
     "Judge a file; what was judged is kept even if an evaluator fails."
     import pandas as pd
     listed = names_in(names)
-    lacking = [name for name in listed if needs_model(name) and not model]
-    if lacking:
-        raise BadInput(f'{lacking[0]!r} asks a model: name one as --model NAME --base-url URL (its key goes into the '
-                       'environment variable OPENAI_API_KEY).')
+    lacking = [name for name in listed if asks(name) and not model]
+    if lacking: judges_for(lacking[:1]) # raises, with what is missing and what can be had without
     benchmark = own_benchmark(path, **meanings)
     asked: dict = dict(model=model, base_url=base_url, dataset=str(path), out=str(out), concurrency=concurrency,
                        language=language_code(language) if language else '', request=request, weighted=weighted)

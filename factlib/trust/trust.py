@@ -356,7 +356,7 @@ def _judged_costs(judged, items, names, price):
     import pandas as pd
     if 'requests' not in judged: return None
     # what runs here may count the tokens of a small model of its own
-    known = {name: name.partition(', ')[0] for name in judged.evaluator.unique()} # 'summac_zs, by rules'
+    known = {name: name.partition(', ')[0] for name in judged.evaluator.unique()} # 'rubric, some-model'
     local = [name for name, key in known.items() if key in EVALUATORS and not asks(key)]
     requests = judged.requests.fillna(0).where(~judged.evaluator.isin(local), 0)
     if not requests.any(): return None

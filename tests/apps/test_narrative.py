@@ -1,4 +1,4 @@
-"""The narrative page over HTTP: the whole path by rules and by a stand-in for a model, with hand-worked results; and
+"""The narrative page over HTTP: the whole path by a stand-in for a model, what there is without one, with hand-worked results; and
 whatever people paste, click and break."""
 import errno
 import json
@@ -192,7 +192,7 @@ def test_a_reload_in_mid_job_and_cancel(tmp_path):
         job = re.search(r'data-job="(\w+)"', page)[1]
         assert 'max="6" value="2"' in v.get(v.here).text
         assert json.loads(v.get(f'/jobs/{job}').text)['state'] == 'running'
-        assert v.post(f'{v.here}/summary', how='offline', n=1).status_code == 400 # one thing at a time
+        assert v.post(f'{v.here}/summary', how='baseline', n=1).status_code == 400 # one thing at a time
         begun = time.monotonic()
         page = v.post(f'/jobs/{job}/cancel').text
         assert 'cancelled' in page and 'data-job' not in page and time.monotonic() - begun < 10
@@ -258,21 +258,28 @@ def test_sigterm_leaves_it_to_go_on(tmp_path):
         assert v.process.wait(60) == 0 # it may be importing spaCy
     with visit(tmp_path) as other: assert 'interrupted' in other.get(v.here).text
 
-# By rules
+# Without a model
 
-def test_the_path_by_rules(tmp_path):
-    "Without a model: central sentences, verdicts by words, unsupported sentences left out; nothing mentions money."
+def test_the_path_without_a_model(tmp_path):
+    """Central sentences, a graph by a parser; facts are not judged, which is said with the command and a baseline; what
+    an earlier release called a verdict is not shown."""
     with visit(tmp_path) as v:
         v.paste()
-        assert 'by rules' in v.get('/').text.lower()
-        page = v.do('summary', how='offline', n=2)
-        assert '2 central sentences' in page
-        v.post(f'{v.here}/summary/paste', text='Dora slept. A comet of green iron exploded over Paris.')
-        page = v.do('score', how='offline', version=v.version(), graph='none')
-        assert '1 of 2 facts supported' in page and '0.50' in page
-        v.do('refine', how='offline', version=v.version(), rounds=3)
-        assert v.versions()[-1]['text'].strip() == 'Dora slept.'
+        assert 'no model is named' in v.get('/').text.lower()
+        assert '2 central sentences' in v.do('summary', how='baseline', n=2)
+        page = v.get(v.here).text
+        assert 'Scoring asks a model' in page and '-p model NAME' in page and 'word_support' in page
+        for form in (dict(graph='none'), dict(graph='none', how='baseline'), dict(graph='none', how='model')):
+            refused = v.post(f'{v.here}/score', version=v.version(), **form)
+            assert refused.status_code == 400 and 'none is named' in refused.text and 'word_support' in refused.text
         assert v.post(f'{v.here}/summary', how='model', merge='concatenate').status_code == 400
+    kept, = tmp_path.rglob('summaries.json')
+    versions = json.loads(kept.read_text())
+    facts = [dict(id='F1', text='Dora slept.', verdict='supported', feedback='', scene=0, triples=[])]
+    listed = versions if isinstance(versions, list) else next(x for x in versions.values() if isinstance(x, list))
+    listed[0] |= dict(by='rules, by the scenes alone', judged=dict(value=1, absence=None, evidence=dict(facts=facts)))
+    kept.write_text(json.dumps(versions))
+    with visit(tmp_path) as other: assert 'supported' not in other.get(v.here).text.split('id="versions"')[0]
 
 # Texts
 
@@ -348,11 +355,10 @@ def test_bad_input_says_what_to_do(tmp_path):
         v.paste()
         for path, form, said in [('graph', dict(how='model'), 'No model is named'),
                                  ('graph', dict(how='magic'), 'how'),
-                                 ('summary', dict(how='offline', n='0'), 'whole number'),
-                                 ('summary', dict(how='offline', n='x'), 'whole number'),
-                                 ('score', dict(how='offline', version='none', graph='none'), 'no such summary'),
-                                 ('score', dict(how='offline', version='none'), 'build one first'),
-                                 ('refine', dict(how='offline', version='x'), 'no such summary'),
+                                 ('summary', dict(how='baseline', n='0'), 'whole number'),
+                                 ('summary', dict(how='baseline', n='x'), 'whole number'),
+                                 ('score', dict(version='none', graph='none'), 'none is named'),
+                                 ('refine', dict(how='baseline', version='x'), 'no such summary'),
                                  ('summary/paste', dict(text=' '), 'no text'),
                                  ('again', {}, 'Nothing has been started'), ('tau', dict(tau='2'), 'build one first')]:
             refused = v.post(f'{v.here}/{path}', **form)

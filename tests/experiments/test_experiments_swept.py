@@ -154,7 +154,6 @@ def test_storysumm_of_twelve_cells(tmp_path):
     judged = pd.concat([pd.read_parquet(tmp_path/'swept'/cell/'judgements.parquet')
                         for cell in statuses(tmp_path/'swept')])
     judged = judged.assign(dataset=[f'{b}, seed {s}' for b, s in zip(judged.benchmark, judged.seed)],
-                           evaluator=judged.evaluator.replace('factscore', 'factscore, by rules'),
                            truth=judged.truth.map(json.loads)).drop_duplicates(['dataset', 'evaluator', 'example_id'])
     check_storysumm(tmp_path/'shown', {key: rows for key, rows in judged.groupby(['dataset', 'evaluator'])})
 
@@ -173,7 +172,7 @@ def check_storysumm(folder, judged):
         scored.add((*key, len(known)))
     draws = [f'storysumm, seed {seed}' for seed in (0, 1)]
     assert {e for d, e, _ in scored if d == draws[0]} == {e for d, e, _ in scored if d == draws[1]} > {
-        'factscore, rule', 'factscore, shy', 'factscore, blind', 'factscore, by rules', 'length', 'Claude-3 (recorded)'}
+        'factscore, rule', 'factscore, shy', 'factscore, blind', 'word_support', 'length', 'Claude-3 (recorded)'}
     assert {n < 8 for _, e, n in scored if e == 'factscore, shy'} == {True}
     results = read('results')
     for draw in draws:

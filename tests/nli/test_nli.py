@@ -15,6 +15,7 @@ from factlib.evaluators.claims.factscore import FActScore
 from factlib.evaluators.entailment.alignscore import AlignScoreLike
 from factlib.evaluators.entailment.summac import ConvWeights, SummaCConv, SummaCZS
 from factlib.evaluators.claims.check import NliChecker
+from factlib.evaluators.claims.decompose import SentenceDecomposer
 from factlib.evaluators.entailment.base import CATEGORIES
 from factlib.evaluators.entailment.models import TransformersEntailment
 
@@ -137,7 +138,7 @@ def test_as_a_checker_of_facts(model):
     entailment = TransformersEntailment(model, device='cpu')
     best = [direct(model, SOURCE, t)[1] for t in TARGET.replace('. ', '.|').split('|')]
     threshold = float(np.mean(best))
-    row = evaluate(FActScore(checker=NliChecker(entailment, threshold)),
+    row = evaluate(FActScore(decomposer=SentenceDecomposer(), checker=NliChecker(entailment, threshold)),
                    [Example('x', source=SOURCE, target=TARGET)], progress=False).iloc[0]
     assert row.value == .5 and row.evidence['scores'] == pytest.approx({'F1': best[0], 'F2': best[1]}, abs=1e-6)
 

@@ -9,6 +9,7 @@ from factlib.core.records import Absence, BadInput, Example, Judgement, signatur
 from factlib.evaluators.base import get
 from factlib.report.results import Experiment, text_hash
 from factlib.runs.judging import GivenJudgements, evaluate_in, evaluate_models, given_judgements, judged_files
+from factlib.runs.judging import judges_for, rule_judges
 
 class Words:
     "Counts words, with a prompt that somebody may change; gives nothing for a text with a question mark."
@@ -239,14 +240,16 @@ def test_a_seed_in_a_method_that_is_its_draws_tells_nothing_apart(tmp_path):
     assert sorted(told) == ['words, m [seed:7]', 'words, m [seed]']
 
 def test_a_form_by_rules_is_called_so(tmp_path):
-    "Whoever could ask a model and asks none is not called as in the paper; without texts there are no rows."
+    "What an experiment still shows of counting words is not called as in the paper; without texts there are no rows."
     one = [Example('a', source='Ann left. Bob slept.', target='Ann left.', truth='true', group='a')]
     run = Experiment('x', '', '', dict(out=str(tmp_path), seed=0, n=0))
-    frame = evaluate_in([get('factscore_single'), get('factual_correctness_words'), get('length')],
+    frame = evaluate_in(rule_judges(['factscore_single', 'dovescore', 'length']),
                         dict(mine=[one[0], Example('b', source='Ann.', target='Ann.', reference='Ann.')]), run)
     assert list(dict.fromkeys(frame.evaluator)) == [
-        'factscore_single, by rules', 'factual_correctness_words, by rules', 'length']
+        'factscore_single, by rules', 'dovescore, by rules', 'length']
     assert evaluate_in(get('length'), {}, run).empty
+    for name in ('factscore_single', 'dovescore', 'vista'): # nobody gets them by name
+        with pytest.raises(BadInput, match='none is given'): judges_for([name, 'length'])
 
 @pytest.mark.parametrize('name', ['length', 'rouge1', 'order_path'])
 def test_files_that_credit_a_model_with_rules_are_shown_without_it(tmp_path, name):

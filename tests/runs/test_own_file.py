@@ -21,11 +21,11 @@ def write_lines(path, rows):
 
 def test_ragas_rows_need_no_mapping(tmp_path):
     write_lines(tmp_path/'replies.jsonl', RAGAS)
-    done = factlib_inside('evaluate', 'replies.jsonl', '--with', 'rouge1,factscore',
+    done = factlib_inside('evaluate', 'replies.jsonl', '--with', 'rouge1,word_support',
                           '--out', 'outputs/replies', cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     judged = pd.read_parquet(tmp_path/'outputs/replies/judgements.parquet')
-    assert list(judged[judged.evaluator == 'factscore, by rules'].absence.fillna('')) == ['', '', 'inapplicable']
+    assert list(judged[judged.evaluator == 'word_support'].absence.fillna('')) == ['', '', 'inapplicable']
     scores = pd.read_csv(tmp_path/'outputs/replies/tables/scores.csv')
     assert list(scores.example_id) == [1, 2, 3] and scores.rouge1_absence.iloc[2] == 'inapplicable'
     page = (tmp_path/'outputs/index.html').read_text(encoding='utf-8')
@@ -136,11 +136,22 @@ def test_one_evaluator_that_fails_costs_no_other_its_results(tmp_path, monkeypat
     assert result['evaluators']['failing']['asked'] == 4 and why in result['evaluators']['failing']['why']
     assert 'failing failed' in (tmp_path/'o/f/index.html').read_text(encoding='utf-8')
 
-@pytest.mark.parametrize('names', ['rouge1,summac_zs', 'alignscore', 'alignscore,vista,length'])
-def test_evaluators_of_inference_work_by_rules_without_a_model(tmp_path, names):
+@pytest.mark.parametrize('names, code, missing, others', [
+    ('rouge1,summac_zs', 1, 'summac_zs', ['rouge1']), # what can be judged is judged
+    ('alignscore', 2, 'alignscore', None), ('rouge1,factscore,length', 2, 'factscore', None), ('vista', 2, 'vista', None),
+    ('dovescore_pairs', 2, 'dovescore_pairs', None), ('narrativefactscore_text', 2, 'narrativefactscore', None),
+    ('faithfulness', 2, 'faithfulness', None), ('factual_correctness', 2, 'factual_correctness', None)])
+def test_without_a_model_a_papers_evaluator_is_refused_in_a_sentence(tmp_path, monkeypatch, names, code, missing, others):
+    "What is missing, the command, and the baselines; nothing is counted in the place of a model."
+    monkeypatch.delenv('FACTLIB_NLI', raising=False)
     write_lines(tmp_path/'foxes.jsonl', FOXES)
     done = factlib_inside('evaluate', 'foxes.jsonl', '--with', names, '--columns', 'truth=', '--out', 'o/f', cwd=tmp_path)
-    assert 'Traceback' not in done.stderr and (tmp_path/'o/f/tables/scores.csv').is_file(), done.stderr
+    assert done.returncode == code and 'Traceback' not in done.stderr, done.stderr
+    told = done.stderr.strip().splitlines()[-1]
+    assert f"'{missing}' asks a model, and none is given" in told and 'Baselines that need none: ' in told
+    assert ('--model NAME' in told) != ('FACTLIB_NLI' in told)
+    if others is None: assert not (tmp_path/'o/f').exists()
+    else: assert set(pd.read_parquet(tmp_path/'o/f/judgements.parquet').evaluator) == set(others)
 
 def test_one_statistic_or_figure_that_fails_costs_nothing_else(tmp_path):
     "A statistic that can't be computed of one evaluator is computed of the others; the rest is written and named."
@@ -163,11 +174,11 @@ def test_one_statistic_or_figure_that_fails_costs_nothing_else(tmp_path):
 def test_baselines_beside_a_model_do_not_bear_its_name(tmp_path):
     write_lines(tmp_path/'foxes.jsonl', FOXES[:2])
     with StubServer(lambda request: 'Verdict: faithful') as server:
-        factlib_inside('evaluate', 'foxes.jsonl', '--with', 'order_path,rouge1,summac_zs,faithfulness', '--model', 'alpha',
+        factlib_inside('evaluate', 'foxes.jsonl', '--with', 'order_path,rouge1,word_support,faithfulness', '--model', 'alpha',
                        '--base-url', server.base_url, '--columns', 'truth=', '--out', 'o/f', cwd=tmp_path)
     judged = pd.read_parquet(tmp_path/'o/f/judgements.parquet')
     assert set(judged.evaluator[judged.model == 'alpha']) == {'faithfulness'}
-    assert set(judged.evaluator[judged.model == '']) == {'order_path', 'rouge1', 'summac_zs, by rules'}
+    assert set(judged.evaluator[judged.model == '']) == {'order_path', 'rouge1', 'word_support'}
 
 @pytest.mark.parametrize('wrapped', [lambda rows: rows, lambda rows: dict(data=rows, version=1)])
 def test_a_list_in_a_json_file_is_rows(tmp_path, wrapped):

@@ -38,7 +38,7 @@ def test_a_chat_log_can_be_judged(tmp_path):
     turns = [dict(role='user', content='Where is the fox?'),
              dict(role='assistant', content='It is in the wood.', reference='The fox is in the wood.')]
     path = file(tmp_path/'chats.jsonl', json.dumps(dict(messages=turns)))
-    done = started('evaluate', path, '--with', 'vista', '--out', tmp_path/'o', '--no-page')
+    done = started('evaluate', path, '--with', 'word_support', '--out', tmp_path/'o', '--no-page')
     assert done.exit_code == 0, done.output
     assert '1 of 1 texts have a score' in done.stdout
 

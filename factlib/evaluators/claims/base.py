@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterable
 
 from ...core.loop import together
 from ...core.records import Absence, BadInput, Example, Judgement, Usage
-from ..base import Evaluator, common_languages, missing_field
+from ..base import Evaluator, common_languages, missing_field, model_missing
 
 # %% ../../../nbs/evaluators/claims/base.ipynb #parts-fact
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def component_for(
     method:str, # That it must have: 'decompose', 'check' or 'sort'
     chat, # The evaluator's `Chat`, or None
     asked:Callable, # Makes the component that asks the chat
-    ruled:Callable, # Makes the one by rule
+    ruled:Callable, # Makes the one for no chat, or raises what is wrong
 ): # A component
     "The component that was given, if it can be used; if none was, one that fits the chat."
     if given is None: return ruled() if chat is None else asked()
@@ -136,11 +136,10 @@ class ClaimEvaluator(Evaluator):
     """Base class: a subclass sets `name`, `decomposer`, `checker` and `signature`, and defines `put_together`.
     The evidence holds the `facts` with their verdicts, what `put_together` adds, and the notes of all components."""
     requires = ('source', 'target')
-    offline = True # by rules, if made without a chat
     decomposer: Any
     checker: Any
 
-    def __init__(self, chat, options:dict): # A `Chat`, or None: rules; options of its requests, which rules don't have
+    def __init__(self, chat, options:dict): # A `Chat`, or None: all components are given; options of its requests
         check_rules(self.name, chat, options)
         self.chat, self.options = chat, options
 
@@ -149,9 +148,10 @@ class ClaimEvaluator(Evaluator):
         "Those that all of its components know."
         return common_languages(vars(self).values())
 
-    def component(self, given, method:str, asked:Callable, ruled:Callable):
-        "The component that was given; if none was, `asked(chat, **options)`, or without a chat `ruled()`."
-        return component_for(given, method, self.chat, lambda: asked(self.chat, **self.options), ruled)
+    def component(self, given, method:str, asked:Callable):
+        "Return the component that was given, else `asked(chat, **options)`. Raises BadInput without a chat."
+        def missing(): raise model_missing(self.name, self.baselines, 'a `chat`, or each of its components')
+        return component_for(given, method, self.chat, lambda: asked(self.chat, **self.options), missing)
 
     def put_together(self, facts:list, verdicts:dict, **beside)->tuple: # Value or Absence, parts, more evidence
         "The score. It gets the facts, the verdict on each id, and the values of what `check` has beside the verdicts."

@@ -21,7 +21,6 @@ from ..vista.presuppositions import spelled_out
 from ..vista.rules import FAR, closest, read_evidence
 from ..entailment.alignscore import word_chunks
 from ..entailment.base import Entailment, Scored
-from ..entailment.rules import RuleEntailment
 from ...text.details import details
 from ...text.vectors import minilm, nearest
 from ...text.words import content_stems, stem, words
@@ -84,7 +83,7 @@ word_support.version = 2 # type: ignore[attr-defined] # a function's own; 1 had 
 def word_checker(
     least:float=.75, # So large a share of a fact's content words must be in the source
 )->ScoreChecker:
-    "The checker of evaluators without a chat."
+    "Return a checker that counts shared words."
     return ScoreChecker(word_support, least)
 
 # %% ../../../nbs/evaluators/claims/check.ipynb #check-floor
@@ -108,11 +107,11 @@ class WordSupport(Evaluator):
 class NliChecker(Component):
     "A fact is supported if a window of the source entails it: by a threshold, or because nothing is likelier."
     def __init__(self,
-        entailment:Entailment|None=None, # None: rules
+        entailment:Entailment, # Model of language inference
         threshold:float|None=.5, # Supported from this entailment on; None: if it is the likeliest
         words:int|None=100, # Of a window of whole sentences, at most; None: all of the source
     ):
-        self.entailment, self.words = entailment or RuleEntailment(), check_optional_count(words, 'words', 1)
+        self.entailment, self.words = entailment, check_optional_count(words, 'words', 1)
         self.languages = getattr(self.entailment, 'languages', None)
         self.threshold = None if threshold is None else check_score(threshold, 'threshold')
         how = dict(threshold='argmax' if threshold is None else threshold, words='all' if words is None else words)

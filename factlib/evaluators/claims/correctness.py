@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from ...core.checks import check_choice
 from ...core.records import Absence, BadInput, Example, Judgement, check_score, signature
-from ..base import missing_field, register, register_variant
+from ..base import missing_field, register
 from .base import ClaimEvaluator, fact_rows, first_detail, together, total_usage
-from .check import DegreeChecker, ModelChecker, NliChecker
-from .decompose import GRAINS, ClaimDecomposer, SentenceDecomposer
+from .check import ModelChecker, NliChecker
+from .decompose import GRAINS, ClaimDecomposer
 from ..entailment.base import Entailment
 from ..entailment.models import TransformersEntailment
 from ..pretrained import named_model
@@ -66,12 +66,13 @@ class FactualCorrectness(ClaimEvaluator):
     """How far an answer says what the reference says: 0 to 1 (RAGAS; trutheval, section 2); parts as in `Correctness`.
     A reference without claims is inapplicable; a target without claims scores 0.
     The evidence holds the `facts` of the target and the `reference_facts`, with their verdicts."""
-    name, requires, slow = 'factual_correctness', ('target', 'reference'), True # MiniLM reads all sentences
+    name, requires = 'factual_correctness', ('target', 'reference')
+    baselines = ('rouge1', 'rougeL', 'length')
 
     def __init__(self,
-        chat=None, # A `Chat`, which takes apart and checks; None: rules
-        decomposer=None, # What takes texts apart, in place of the chat or the rule
-        checker=None, # What checks claims, in place of the chat or the rule, such as `NliChecker()`
+        chat=None, # A `Chat`, which takes apart and checks; None only if decomposer and checker are given
+        decomposer=None, # Component that takes texts apart, in place of the chat
+        checker=None, # Component that checks claims, in place of the chat, such as `NliChecker(entailment)`
         mode:str='f', # Which part is the value: "f", "precision" or "recall"
         beta:float=1, # Weight of recall in F
         atomicity:str='high', # How fine a model's claims are, as `ClaimDecomposer` takes it
@@ -91,8 +92,8 @@ class FactualCorrectness(ClaimEvaluator):
         if unused and (chat is None or decomposer is not None):
             raise BadInput(f'{unused[0]!r} is for the model that takes texts apart, and none does: leave it out.')
         asked = partial(ClaimDecomposer, **grain)
-        self.decomposer = self.component(decomposer, 'decompose', asked, SentenceDecomposer)
-        self.checker = self.component(checker, 'check', partial(ModelChecker, batch=batch), DegreeChecker)
+        self.decomposer = self.component(decomposer, 'decompose', asked)
+        self.checker = self.component(checker, 'check', partial(ModelChecker, batch=batch))
         about = dict(decomposer=self.decomposer.signature, checker=self.checker.signature)
         self.signature = signature(self.name, 1, **about, mode=self.mode, beta=f'{self.beta:g}')
 
@@ -137,9 +138,6 @@ class FactualCorrectness(ClaimEvaluator):
             planned += self.checker.plan(facts, other, note)
         return planned
 
-# %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-words
-register_variant('factual_correctness_words', FactualCorrectness, checker=DegreeChecker(by_meaning=False))
-
 # %% ../../../nbs/evaluators/claims/correctness.ipynb #correctness-nli
 NLI = 'cross-encoder/nli-deberta-v3-large' # The paper's; the variable FACTLIB_NLI names another one
 
@@ -150,7 +148,7 @@ def _inference(model): return TransformersEntailment(model, truncate=True)
 class EntailedCorrectness(FactualCorrectness):
     """Factual correctness with claims of a chat, checked by a model of language inference: 0 to 1 (trutheval's
     "LLM + NLI"); parts and evidence as in `FactualCorrectness`."""
-    name, offline, packages = 'factual_correctness_nli', False, ('torch', 'transformers')
+    name, packages = 'factual_correctness_nli', ('torch', 'transformers')
 
     def __init__(self,
         chat, # A `Chat`, which takes apart

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LEAST', 'inverted_pairs', 'order_score', 'count_inversions', 'inversions', 'dove_score', 'score_bounds', 'DoveScore',
-           'named_dovescore']
+           'rule_components', 'named_dovescore']
 
 # %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-imports
 import math
@@ -203,15 +203,16 @@ class DoveScore(ClaimEvaluator):
     The evidence holds the `facts` with their verdicts, `alpha`, the number of `pairs`, the `inverted` ones (earlier
     event first; at most 1,000 of the `inversions`), how many are `open` (and count half), what each sorter said and,
     where the score is missing, its `bounds`.
-    With a `chat` a model takes apart, checks and sorts; without one, rules that know no flashbacks and no negation."""
+    A model takes apart, checks and sorts, unless a component is given that does."""
     name, parts = 'dovescore', ('S_E', 'S_EO', 'S_D')
+    baselines = ('word_support', 'order_path', 'order_share', 'length')
 
     def __init__(
         self,
-        chat=None, # A `Chat`; None: rules
-        decomposer=None, # In place of the chat's or the rule; it must give events and descriptions
-        checker=None, # In place of the chat's or the rule, such as NliChecker()
-        sorter=None, # In place of the chat's or the rule, such as PairSorter(chat)
+        chat=None, # A `Chat`; None only if all components are given
+        decomposer=None, # In place of the chat's; it must give events and descriptions
+        checker=None, # In place of the chat's, such as NliChecker(entailment)
+        sorter=None, # In place of the chat's, such as PairSorter(chat)
         batch:int=20, # Facts in a request of the chat's checker; 1: singly, as in the paper
         sort:str='all', # 'all' events, while they are checked; 'supported' ones, afterwards, as in the paper
         target_order:str='sorter', # Whose order of the text's events counts: 'sorter' (as in the paper) or 'decomposer'
@@ -221,11 +222,9 @@ class DoveScore(ClaimEvaluator):
         self.which = check_choice(sort, ('all', 'supported'), 'sort')
         self.target_order = check_choice(target_order, ('sorter', 'decomposer'), 'target_order')
         super(DoveScore, self).__init__(chat, sampling | (dict(pack=pack) if pack else {}))
-        by_rule = partial(SentenceDecomposer, event_or_description)
-        self.decomposer = self.component(decomposer, 'decompose', EventDecomposer, by_rule)
-        by_model, by_words = partial(ModelChecker, batch=batch), partial(word_checker, LEAST)
-        self.checker = self.component(checker, 'check', by_model, by_words)
-        self.sorter = self.component(sorter, 'sort', ModelSorter, PathSorter)
+        self.decomposer = self.component(decomposer, 'decompose', EventDecomposer)
+        self.checker = self.component(checker, 'check', partial(ModelChecker, batch=batch))
+        self.sorter = self.component(sorter, 'sort', ModelSorter)
         made_of = {part: getattr(self, part).signature for part in ('decomposer', 'checker', 'sorter')}
         self.signature = signature(self.name, 3, **made_of, sort=sort, target_order=target_order)
 
@@ -279,6 +278,12 @@ class DoveScore(ClaimEvaluator):
         texts = [example.source] + ([example.target] if self.target_order == 'sorter' else [])
         return checks + [planned for text in texts for planned in self.sorter.plan(events, text, note)]
 
+# %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-rule-components
+def rule_components()->dict: # Part -> component: decomposer, checker, sorter
+    """Return components that ask no model, for tests and for `DoveScore(**rule_components())` in place of some of
+    the chat's. They know no flashbacks and no negation, so all three together are no DoveScore."""
+    return dict(decomposer=SentenceDecomposer(event_or_description), checker=word_checker(LEAST), sorter=PathSorter())
+
 # %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-variants-more
 register_variant('dovescore_single', DoveScore, batch=1)
 
@@ -286,13 +291,12 @@ register_variant('dovescore_supported', DoveScore, sort='supported')
 
 # %% ../../../nbs/evaluators/claims/dovescore.ipynb #dovescore-named
 _SORTERS = dict(list=ModelSorter, pairs=PairSorter, hybrid=HybridSorter)
-_BY_RULE = dict(decomposer=lambda: SentenceDecomposer(event_or_description), checker=lambda: word_checker(LEAST),
-                sorter=PathSorter)
+_PARTS = ('decomposer', 'checker', 'sorter')
 _ASKED = dict(decomposer=EventDecomposer, checker=ModelChecker)
 
 def _component(part, how, chat_of):
     "The component of a part: by rule, or of a model; a sorter in its way, with its model behind a colon."
-    if how == 'rule': return _BY_RULE[part]()
+    if how == 'rule': return rule_components()[part]
     way, _, model = how.partition(':')
     if part == 'sorter': return _SORTERS[way](chat_of(model)) if way in _SORTERS else ModelSorter(chat_of(how))
     return _ASKED[part](chat_of(how))
@@ -305,13 +309,13 @@ def named_dovescore(
     `list`, `pairs`, `hybrid`, which may have a model behind a colon); sort and target_order as in `DoveScore`."""
     pairs = [part.partition('=')[::2] for part in told.split(',')]
     parts = {key.strip(): how.strip() for key, how in pairs}
-    known = (*_BY_RULE, 'sort', 'target_order')
+    known = (*_PARTS, 'sort', 'target_order')
     wrong = next((key for key, how in parts.items() if key not in known or not how), None)
     if wrong is not None:
         raise BadInput(f'A DoveScore is told as "checker=MODEL, sorter=pairs": {wrong!r} is not one of '
                        f'{", ".join(known)} with something behind "=".')
-    if all(parts.get(part) == 'rule' for part in _BY_RULE):
+    if all(parts.get(part) == 'rule' for part in _PARTS):
         raise BadInput(f'{told!r} asks no model: leave out a part, and the model does it.')
-    made = {part: _component(part, how, chat_of) for part, how in parts.items() if part in _BY_RULE}
-    settings: dict = {key: how for key, how in parts.items() if key not in _BY_RULE}
+    made = {part: _component(part, how, chat_of) for part, how in parts.items() if part in _PARTS}
+    settings: dict = {key: how for key, how in parts.items() if key not in _PARTS}
     return DoveScore(chat_of(''), **made, **settings)

@@ -11,8 +11,8 @@ from functools import partial
 from ...core.records import signature
 from ..base import register, register_variant
 from .base import ClaimEvaluator, share_bounds, supported_share
-from .check import ModelChecker, word_checker
-from .decompose import FactDecomposer, SentenceDecomposer
+from .check import ModelChecker
+from .decompose import FactDecomposer
 
 # %% ../../../nbs/evaluators/claims/factscore.ipynb #factscore-factscore
 @register
@@ -23,16 +23,16 @@ class FActScore(ClaimEvaluator):
     name = 'factscore'
 
     def __init__(self,
-        chat=None, # A `Chat`; None: rules
-        decomposer=None, # What takes the target apart, in place of the chat or the rule
-        checker=None, # What checks the facts, in place of the chat or the rule, such as `NliChecker()`
+        chat=None, # A `Chat`; None only if decomposer and checker are given
+        decomposer=None, # Component that takes the target apart, in place of the chat
+        checker=None, # Component that checks the facts, in place of the chat, such as `NliChecker(entailment)`
         batch:int=20, # Facts in a request of the chat; 1: singly, as in the papers
         pack:str|None=None, # Folder of your own prompts: decompose_facts, check_facts
         **sampling, # temperature (0 if not given), seed, ...
     ):
         super().__init__(chat, sampling | (dict(pack=pack) if pack else {}))
-        self.decomposer = self.component(decomposer, 'decompose', FactDecomposer, SentenceDecomposer)
-        self.checker = self.component(checker, 'check', partial(ModelChecker, batch=batch), word_checker)
+        self.decomposer = self.component(decomposer, 'decompose', FactDecomposer)
+        self.checker = self.component(checker, 'check', partial(ModelChecker, batch=batch))
         self.signature = signature(self.name, 2, decomposer=self.decomposer.signature, checker=self.checker.signature)
 
     def put_together(self, facts, verdicts):

@@ -53,7 +53,7 @@ class AlignScoreLike(SentenceEntailment):
     name = 'alignscore'
 
     def __init__(self,
-        entailment:Entailment|None=None, # Such as TransformersEntailment(model); None: rules
+        entailment:Entailment|None=None, # Such as TransformersEntailment(model); None: the one that `FACTLIB_NLI` names
         words:int=350, # About so many in a chunk of the source
         caps:Caps|None=None, # None: nothing is dropped
         shown:int=3, # So many sentences go into the evidence

@@ -30,7 +30,7 @@ class SummaCZS(SentenceEntailment):
     name, original_caps = 'summac_zs', Caps(min_chars=11, max_chunks=100)
 
     def __init__(self,
-        entailment:Entailment|None=None, # Such as TransformersEntailment(model); None: rules, `RuleEntailment()`
+        entailment:Entailment|None=None, # Such as TransformersEntailment(model); None: the one that `FACTLIB_NLI` names
         contradiction:str='anywhere', # Taken away: the highest 'anywhere' in the source, by the 'same' sentence, 'none'
         caps:Caps|None=None, # None: nothing is dropped; the published ones are `SummaCZS.original_caps`
         shown:int=3, # So many sentences go into the evidence
@@ -118,12 +118,12 @@ def _by_group(weights):
 @register
 class SummaCConv(SentenceEntailment):
     "SummaC-Conv: 0 to 1, higher is more faithful. Evidence and absences as in `SummaCZS`. Needs weights."
-    name, offline = 'summac_conv', False # because it needs weights
+    name = 'summac_conv'
     original_caps = Caps(min_chars=11, max_chunks=100, max_sentences=10)
 
     def __init__(self,
         weights:ConvWeights|dict|str|None=None, # Weights, a file, or group -> weights, as from `fit_conv`; needed
-        entailment:Entailment|None=None, # The one that the weights were made with; None: rules
+        entailment:Entailment|None=None, # The one that the weights were made with; None: as for `SummaCZS`
         caps:Caps|None=None, # None: nothing is dropped; the published ones are `SummaCConv.original_caps`
         shown:int=3, # So many sentences go into the evidence
     ):
@@ -171,7 +171,7 @@ def _loss(w, x, y, penalty):
 # %% ../../../nbs/evaluators/entailment/summac.ipynb #summac-groups
 class _Histogram(SentenceEntailment):
     "A text's mean histogram, in place of a score."
-    name = 'histogram'
+    name = 'summac_conv'
 
     def __init__(self, edges, entailment, caps):
         self.weights = ConvWeights(edges, (0,)*(len(edges) - 1), shares=True)
@@ -192,7 +192,7 @@ async def _histograms(evaluator, examples):
 def fit_conv(
     examples:list, # Labelled `Example`s of several groups
     good, # The truth of the better ones, such as 'true'; all others are worse
-    entailment:Entailment|None=None, # None: rules
+    entailment:Entailment|None=None, # None: the one that `FACTLIB_NLI` names
     bins:int=50, # Of equal width
     penalty:float=.01, # See `conv_weights`
     caps:Caps|None=None, # None: nothing is dropped

@@ -13,13 +13,14 @@ from functools import partial
 
 from ...core.checks import check_choice, check_count
 from ...core.records import Absence, BadInput, Example, Judgement, Usage, signature
-from ..base import missing_field, register, register_variant
+from ..base import missing_field, model_missing, register, register_variant
 from ..claims.asking import STRING, BatchAsker, batches, verdict_schema, verdicts_by_id
 from ..claims.base import (ClaimEvaluator, Component, Fact, ComponentResult, fact_rows, first_detail,
                                             share_bounds, supported_share, together, total_usage, visible)
 from ..claims.check import word_support
-from ..claims.decompose import FactDecomposer, SentenceDecomposer
-from .reading import Shared, StoryIndex, StoryReader, by_request, graph_reader
+from ..claims.decompose import FactDecomposer
+from .graph import GraphReader
+from .reading import GRAPHS, Shared, StoryIndex, StoryReader, by_request, graph_reader
 from .scenes import chunks
 from .summarise import TextAsker
 from ...llm.prompts import load_prompt
@@ -235,12 +236,13 @@ class NarrativeFactScore(ClaimEvaluator):
     the spans of the `scenes`, the `graph` in figures and, if verdicts are absent, the `bounds` of the share.
     If more scenes than `least` lets lack could not be read for the graph, the score is absent."""
     name = 'narrativefactscore'
-    slow = True # by rules it parses each story, a second for 40,000 characters
 
     def __init__(
         self,
-        chat=None, # A `Chat`; None: rules
-        *, graph:str|None='consistent', # None: scenes alone
+        chat=None, # A `Chat`; None only if decomposer and checker are given, and graph is a `GraphReader` or None
+        *, graph:str|GraphReader|None='consistent', # 'consistent', 'single', a reader; None: scenes alone
+        decomposer=None, # Component that takes the summary apart, in place of the chat
+        checker=None, # Component that checks facts, like `FeedbackChecker`, in place of the chat
         scene:str='narrative', # As `SummaryParts` takes it
         triples:int=3, # Lines of the graph a fact
         average:str='micro', # As `SummaryParts` takes it
@@ -255,14 +257,17 @@ class NarrativeFactScore(ClaimEvaluator):
         pack:str|None=None, # Folder of your own prompts; None: ours
         **sampling, # Of decomposer and checker: seed, ...
     ):
+        if isinstance(graph, str): check_choice(graph, GRAPHS, '`graph`')
+        if chat is None and isinstance(graph, str): # a graph by rules is given as such, never made unasked
+            raise model_missing(self.name, self.baselines, 'a `chat`, or `graph`, `decomposer` and `checker`')
         made = graph_reader(graph, chat, samples, pack, by=by, size=size, tau=tau, count=count)
         self.reader = StoryReader(made, scene == 'whole', by, size, retriever, triples, least)
         self.parts = SummaryParts(scene, average)
         ClaimEvaluator.__init__(self, chat, sampling | (dict(pack=pack) if pack else {}))
         self.batch = 1 if self.chat is None else check_count(batch, '`batch`', 1)
         asked = partial(feedback_checker, batch=self.batch)
-        self.decomposer = self.component(None, 'decompose', FactDecomposer, SentenceDecomposer)
-        self.checker, self.stories = self.component(None, 'check', asked, WordFeedback), Shared()
+        self.decomposer = self.component(decomposer, 'decompose', FactDecomposer)
+        self.checker, self.stories = self.component(checker, 'check', asked), Shared()
         made_of = dict(decomposer=self.decomposer.signature, checker=self.checker.signature)
         self.signature = signature(self.name, 1, scene=scene, average=average, **self.reader.described, **made_of)
 

@@ -196,14 +196,14 @@ class Shared:
 GRAPHS = ('consistent', 'single')
 
 def graph_reader(
-    kind:str|None, # 'consistent', 'single', or None: no graph
+    kind:str|GraphReader|None, # 'consistent', 'single', a reader that is made already, or None: no graph
     chat=None, # A `Chat`; None: rules
     samples:int=3, # Readings of a scene
     pack:str|None=None, # Folder of your own prompts: read_scene; None: ours
     **options, # by, size, tau, count: as `GraphReader` takes them
 )->GraphReader|None:
     "What makes the graph; one reading is taken at temperature 0."
-    if kind is None: return None
+    if kind is None or isinstance(kind, GraphReader): return kind
     check_choice(kind, GRAPHS, '`graph`')
     if kind == 'single': options, samples = dict(by='windows', size=10**9, tau=1), 1
     if samples == 1: options = options | dict(temperature=0)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.files import digest, shipped
 from ...core.records import Absence, BadInput, Example, Judgement, signature
-from ..base import Evaluator, missing_field, register
+from ..base import Evaluator, missing_field
 from .presuppositions import abstains, opinion_words, personal, spelled_out
 from .history import Background, knowledge_texts
 from .rules import (closest, gaps, kind_of_word, read_evidence, rule_categoriser,
@@ -214,12 +214,11 @@ def card()->str:
 def _parts(): return ' + '.join(make().signature for make in (rule_decomposer, rule_verifier, rule_categoriser))
 
 # %% ../../../nbs/evaluators/vista/fitted.ipynb #vista-fitted-class
-@register
 class VistaFitted(Evaluator):
     """The probability that annotators call a turn supported by its reference: 0 to 1, from `vista`'s evidence without
     a model, by a fit on BEGIN's dev sets. Part: supported (1 from .5 on). The evidence holds the `claims`, all
     `features`, and the largest `weight`s (log-odds)."""
-    name, requires, offline, slow = 'vista_fitted', ('source', 'target'), True, True # as `vista`
+    name, requires, offline, slow = 'vista_fitted', ('source', 'target'), True, True
     languages = ('en',)
 
     def __init__(self,

@@ -13,7 +13,8 @@ from typing import Any
 from ...core.checks import check_choice, check_optional_count
 from ...core.files import digest
 from ...core.records import Absence, BadInput, Example, Judgement, Usage, signature
-from ..base import Evaluator, common_languages, missing_field, register, register_variant
+from ..base import (Evaluator, common_languages, missing_field, model_missing, register,
+                                     register_variant)
 from ..claims.base import (ComponentResult, check_rules, component_for, first_detail, share_bounds,
                                             together, total_usage)
 from .history import Background, Turn, check_carry, knowledge_texts, linked, read_turn
@@ -112,15 +113,15 @@ class Vista(Evaluator):
     """The share of a turn's claims that its reference, or what was known before it, bears out: 0 to 1.
 
     Parts: supported (1 if all are), factual (1 if none is contradicted or lacks evidence), the share of each of
-    `CATEGORIES`, drift (claims that contradict an earlier verified one: a count); without a chat also support and
-    factual_support, degrees of our own (0 to 1). After VISTA Score (sections 3 and 7, appendix A).
+    `CATEGORIES`, drift (claims that contradict an earlier verified one: a count); from a verifier that knows degrees
+    also support and factual_support (0 to 1). After VISTA Score (sections 3 and 7, appendix A).
 
     The evidence holds the `claims`, what `joined` the memory, the ids shown of the `memory` and those
     `dropped`, the items that were `cited`, and what is `unknown_before` the turn."""
-    name, offline, slow = 'vista', True, True
+    name = 'vista'
 
     def __init__(self,
-        chat=None, # A `Chat`, which is asked in steps 1 to 3; None: they go by rule
+        chat=None, # A `Chat`, which is asked in steps 1 to 3; None only if all three components are given
         *, knowledge=(), # A text or texts that the speaker may be expected to know from the start
         background:bool=True, # Are earlier turns and `knowledge` evidence for a claim? False: only its reference is
         history:bool|int=True, # Earlier messages that step 1 is shown: True for all, False for none, or how many
@@ -130,7 +131,7 @@ class Vista(Evaluator):
         memory:int|None=None, # Items of the background, and of the latest messages, in a prompt, at most; None: all
         carry:tuple=('verified', 'out_of_scope'), # Categories of claims that later turns may lean on (step 4)
         claimless:str='absent', # What a turn without claims counts as: a key of `CLAIMLESS`
-        decomposer=None, # What takes a turn apart, like `TurnDecomposer`; None: one that asks the chat, or a rule
+        decomposer=None, # What takes a turn apart, like `TurnDecomposer`; None: one that asks the chat
         verifier=None, # What holds claims against the evidence, like `TurnVerifier`; None: as `decomposer`'s
         categoriser=None, # What says why a claim isn't verified, like `Categoriser`; None: as `decomposer`'s
         pack:str|None=None, # Folder of your own prompts; None: ours
@@ -143,16 +144,14 @@ class Vista(Evaluator):
         carry, most = check_carry(carry), memory if history is True else most_messages(history)
         self.chat = chat
         check_rules(self.name, chat, sampling if pack is None else sampling | dict(pack=pack))
-        def fit(given, method, rule, asking, **more):
-            def by_rule():
-                from factlib.evaluators.vista import rules # which is heavy: loaded when it is needed
-                return getattr(rules, rule)()
+        def fit(given, method, asking, **more):
             def by_chat(): return asking(chat, examples=examples, pack=pack, **more, **sampling)
-            return component_for(given, method, chat, by_chat, by_rule)
+            def missing(): raise model_missing(self.name, self.baselines, 'a `chat`, or each of its components')
+            return component_for(given, method, chat, by_chat, missing)
         shown = True if most is None else most
-        self.decomposer = fit(decomposer, 'decompose', 'rule_decomposer', TurnDecomposer, history=shown)
-        self.verifier = fit(verifier, 'verify', 'rule_verifier', TurnVerifier, batch=batch)
-        self.categoriser = fit(categoriser, 'categorise', 'rule_categoriser', Categoriser, batch=batch)
+        self.decomposer = fit(decomposer, 'decompose', TurnDecomposer, history=shown)
+        self.verifier = fit(verifier, 'verify', TurnVerifier, batch=batch)
+        self.categoriser = fit(categoriser, 'categorise', Categoriser, batch=batch)
         made_of = dict(decomposer=self.decomposer, verifier=self.verifier, categoriser=self.categoriser)
         self.languages = common_languages(made_of.values())
         self.turn_judge = TurnJudge(**made_of, background=bool(background), most=most, memory=memory, carry=carry)

@@ -16,6 +16,7 @@ from ...benchmarks.montagelie import summary
 from ...benchmarks.narrative import PerturbedSummary, conan, films_in
 from ...benchmarks.samples import stories
 from ...core.records import BadInput, DataFrame, Example
+from ...evaluators.kept import rule_form
 from ...evaluators.narrative.narrativefactscore import NarrativeFactScore
 from ...evaluators.narrative.network import Character, Edge
 from ...evaluators.narrative.reading import Shared
@@ -203,7 +204,7 @@ def scorer(
     n:int=32, # So many stories are kept
 ):
     "A `NarrativeFactScore` that keeps all graphs of an experiment."
-    judge = NarrativeFactScore(chat)
+    judge = rule_form('narrativefactscore') if chat is None else NarrativeFactScore(chat)
     judge.stories = Shared(max(n, 32))
     return judge
 

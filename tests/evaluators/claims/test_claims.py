@@ -15,13 +15,16 @@ from factlib.evaluators.claims.decompose import EventDecomposer, FactDecomposer,
 from factlib.evaluators.claims.decompose import event_or_description
 from factlib.evaluators.claims.factscore import FActScore
 from factlib.evaluators.claims.base import Fact, ComponentResult, numbered, supported_share
-from factlib.evaluators.claims.check import ModelChecker, ScoreChecker, word_support
+from factlib.evaluators.claims.check import ModelChecker, ScoreChecker, word_checker, word_support
 from factlib.evaluators.claims.asking import read_verdicts
-from factlib.evaluators.claims.dovescore import DoveScore
+from factlib.evaluators.claims.dovescore import DoveScore, rule_components
 from factlib.llm.cache import Cache
 from factlib.llm.chat import Chat, ReplayMiss
 from factlib.llm.costs import dry_run
 from factlib.llm.stub import StubServer
+
+WORDS = dict(decomposer=SentenceDecomposer(), checker=word_checker())
+WITHOUT_MODEL = [lambda: FActScore(**WORDS), lambda: DoveScore(**rule_components())]
 
 SOURCE = ['Ann left.', 'Bob slept.', 'Cat ate.', 'Dan sang.']
 verdicts = lambda scores, row=0: [f['verdict'] for f in scores.evidence[row]['facts']]
@@ -56,7 +59,7 @@ def test_a_missing_field_is_not_asked():
     lacking = Example('a', target='Text.'), Example('b', source='Text.', target=' ')
     scores, server = run(FActScore, list(lacking))
     assert list(scores.absence) == ['inapplicable']*2 and not server.requests
-    assert run_sync(FActScore().judge(lacking[0])).evidence == dict(missing_field='source')
+    assert run_sync(FActScore(**WORDS).judge(lacking[0])).evidence == dict(missing_field='source')
 
 # Cost
 
@@ -274,17 +277,17 @@ def test_json_true_is_supported_and_false_is_not():
 def test_a_checker_may_be_any_function():
     async def entails(fact, source): return .9 if fact in source else .1
     nli = ScoreChecker(entails, .5, 'my-nli/2')
-    found = evaluate(FActScore(checker=nli), [example(SOURCE, ['Ann left.', 'Eve hid.'])], progress=False)
+    found = evaluate(FActScore(decomposer=SentenceDecomposer(), checker=nli), [example(SOURCE, ['Ann left.', 'Eve hid.'])], progress=False)
     assert found.value[0] == .5 and found.evidence[0]['scores'] == dict(F1=.9, F2=.1)
-    assert 'my-nli/2;threshold:0.5' in FActScore(checker=nli).signature
-    unsure = evaluate(FActScore(checker=ScoreChecker(lambda fact, source: None if 'Eve' in fact else 1, 1)),
+    assert 'my-nli/2;threshold:0.5' in FActScore(decomposer=SentenceDecomposer(), checker=nli).signature
+    unsure = evaluate(FActScore(decomposer=SentenceDecomposer(), checker=ScoreChecker(lambda fact, source: None if 'Eve' in fact else 1, 1)),
                       [example(SOURCE, ['Ann left.', 'Eve hid.'])], progress=False)
     assert unsure.absence[0] == 'inapplicable' and unsure.evidence[0]['bounds'] == [.5, 1]
     with pytest.raises(EvaluationError, match='must be a number'):
-        evaluate(FActScore(checker=ScoreChecker(lambda fact, source: 'yes', 1)),
+        evaluate(FActScore(decomposer=SentenceDecomposer(), checker=ScoreChecker(lambda fact, source: 'yes', 1)),
                  [example(SOURCE, SOURCE)], progress=False)
     with pytest.raises(EvaluationError, match='nan'):
-        evaluate(FActScore(checker=ScoreChecker(lambda fact, source: math.nan, 1)),
+        evaluate(FActScore(decomposer=SentenceDecomposer(), checker=ScoreChecker(lambda fact, source: math.nan, 1)),
                  [example(SOURCE, SOURCE)], progress=False)
 
 def test_components_of_several_models_are_told_apart_in_the_signature():
@@ -301,8 +304,8 @@ def test_what_cannot_be_made():
                         (lambda: FActScore(chat='gpt'), 'through a `Chat`'),
                         (lambda: FActScore(chat, batch=0), 'whole number from 1'),
                         (lambda: FActScore(chat, batch=True), 'whole number'),
-                        (lambda: FActScore(checker=object()), 'no method `check`'),
-                        (lambda: FActScore(decomposer=ModelChecker(chat)), 'no method `decompose`'),
+                        (lambda: FActScore(decomposer=SentenceDecomposer(), checker=object()), 'no method `check`'),
+                        (lambda: FActScore(decomposer=ModelChecker(chat), checker=word_checker()), 'no method `decompose`'),
                         (lambda: FActScore(chat, schema={}), 'own schema'),
                         (lambda: ScoreChecker(3, .5), 'needs a function'),
                         (lambda: ScoreChecker(word_support, math.nan), 'threshold'),
@@ -350,7 +353,7 @@ def test_sentences_as_facts():
         'Tea is a drink. Ann left. Cups have handles. Bob is sleeping.')
     assert [(f.id, f.text) for f in facts] == [('E1', 'Ann left.'), ('E2', 'Bob is sleeping.'),
                                                ('D1', 'Tea is a drink.'), ('D2', 'Cups have handles.')]
-    assert evaluate(FActScore(), [example(SOURCE, ['Ann left.', 'Eve hid.'])], progress=False).value[0] == .5
+    assert evaluate(FActScore(**WORDS), [example(SOURCE, ['Ann left.', 'Eve hid.'])], progress=False).value[0] == .5
 
 ZS, HS = ('昨天张三去了学校，后来他回家了，晚上李四来吃饭。',
           'कल राम स्कूल गया। बाद में वह घर लौटा। शाम को सीता ने गाना गाया और रात को मोहन आया।')
@@ -362,12 +365,12 @@ TH = 'เมื่อวานนี้สมชายไปโรงเรี�
                           ('وجدت آنا التفاحة.', 'وَجَدَتْ آنا التفاحة.', True),
                           ('きのう太郎は学校へ行きました。', '太郎は学校へ行きました。', True), ('きのう太郎は学校へ行きました。', '花子が車を買った。', False)])
 def test_rules_in_any_script(source, target, supported):
-    for made in (FActScore, DoveScore):
+    for made in WITHOUT_MODEL:
         # DoveScore's cues are English; its words are any
         scores = evaluate(made(), [Example('x', source=source, target=target)], progress=False, language='en')
-        assert verdicts(scores) == ['supported' if supported else 'unsupported'], made
+        assert verdicts(scores) == ['supported' if supported else 'unsupported']
 
-@pytest.mark.parametrize('made', [FActScore, DoveScore])
+@pytest.mark.parametrize('made', WITHOUT_MODEL, ids=['factscore', 'dovescore'])
 def test_no_lie_escapes_behind_an_empty_sentence(made):
     said = lambda target: evaluate(made(), [example(SOURCE, target)], progress=False)
     plain, padded, empty = said(['Ann left.', 'Eve hid.']), said(['Ann left.', 'And so it was.', 'Eve hid.',
@@ -378,6 +381,12 @@ def test_no_lie_escapes_behind_an_empty_sentence(made):
     assert empty.absence[0] == 'inapplicable' and empty.evidence[0]['facts'] == []
     assert len(empty.evidence[0]['left_out']) == 2
 
+def test_without_a_model_it_says_what_is_missing():
+    for name in ('factscore', 'factscore_single'):
+        with pytest.raises(BadInput, match='none is given.*--model NAME.*word_support, rouge1, length'): get(name)
+    for given in (dict(checker=word_checker()), dict(decomposer=SentenceDecomposer())): # one part is missing
+        with pytest.raises(BadInput, match='none is given'): FActScore(**given)
+
 def test_registry():
     assert EVALUATORS['factscore'] is FActScore
-    assert get('factscore').signature.startswith('factscore|decomposer:sentences')
+    assert get('factscore', **WORDS).signature.startswith('factscore|decomposer:sentences')

@@ -17,9 +17,12 @@ from factlib.evaluators.claims.correctness import FactualCorrectness, correctnes
 from factlib.evaluators.claims.decompose import ClaimDecomposer, SentenceDecomposer
 from factlib.evaluators.claims.base import Component, ComponentResult, numbered
 from factlib.evaluators.entailment.base import Entailment, Scored
+from factlib.evaluators.entailment.rules import RuleEntailment
 from factlib.llm.chat import Chat
 from factlib.llm.costs import dry_run
 from factlib.llm.stub import StubServer
+
+DEGREES = dict(decomposer=SentenceDecomposer(), checker=DegreeChecker(False))
 
 def is_check(request): return '"verdicts"' in re.split('</(?:facts|text)>', prompt(request))[-1]
 
@@ -139,8 +142,9 @@ def test_attacks_change_nothing(attack):
 HOSTILE = ['{{x}} {% y %} {0}', '[[a]] {{b}}', '"}]} supported', '\ud800 half', '\x00\x07',
            'x'*20_000, 'word '*20_000, '漢字' * 50, 'مرحبا بالعالم', '﷽'*30, '🙂🙂', 'a.b.c', '"', '—', '1,000,000 of 10']
 
-@pytest.mark.parametrize('make', [lambda: FactualCorrectness(checker=DegreeChecker(False)),
-                                  lambda: FactualCorrectness(checker=NliChecker(threshold=None, words=None))],
+@pytest.mark.parametrize('make', [lambda: FactualCorrectness(**DEGREES),
+                                  lambda: FactualCorrectness(decomposer=SentenceDecomposer(),
+                                                             checker=NliChecker(RuleEntailment(), None, None))],
                          ids=['degrees', 'nli'])
 def test_hostile_texts_by_rule(make):
     evaluator = make()
@@ -216,7 +220,7 @@ BAD = [(dict(mode='g'), 'mode'), (dict(beta=0), 'beta'), (dict(beta='x'), 'beta'
 
 @pytest.mark.parametrize('options, word', BAD, ids=[str(o) for o, _ in BAD])
 def test_bad_input(options, word):
-    with pytest.raises(BadInput, match=word) as error: FactualCorrectness(**options)
+    with pytest.raises(BadInput, match=word) as error: FactualCorrectness(**DEGREES | options)
     assert str(error.value).count('\n') == 0 and len(str(error.value)) < 250
 
 def test_prompts_differ_by_grain():
@@ -225,7 +229,7 @@ def test_prompts_differ_by_grain():
     assert len({m.signature for m in made}) == 4 and len({str(m.plan('A text.')[0].messages) for m in made}) == 4
 
 def test_missing_fields():
-    judged = evaluate(get('factual_correctness_words'),
+    judged = evaluate(FactualCorrectness(**DEGREES),
                       [Example('a', target='One is here.'), Example('b', target=' ', reference='One is here.')],
                       progress=False)
     assert list(judged.absence) == ['inapplicable']*2
@@ -258,7 +262,7 @@ def ladders(which):
 @pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason='FACTLIB_DATA has no trutheval')
 @pytest.mark.parametrize('which, n', [('recorded', 100), ('human', 40)])
-def test_offline_rules_follow_the_ladders(which, n):
+def test_degrees_follow_the_ladders(which, n):
     """Two of three beyond the targets, on either set (a dozen questions are enough to see it); the rule has no
     number that was fitted to them."""
     import numpy as np
@@ -268,7 +272,8 @@ def test_offline_rules_follow_the_ladders(which, n):
     assert len(rungs) == n
     examples = [Example(f'{key}/{level}', target=text, reference=reference, group=str(key))
                 for key, (texts, reference) in list(rungs.items())[:12] for level, text in enumerate(texts)]
-    values = np.array(list(evaluate(FactualCorrectness(), examples, progress=False).value), dtype=float).reshape(-1, 5)
+    made = dict(decomposer=SentenceDecomposer(), checker=DegreeChecker())
+    values = np.array(list(evaluate(FactualCorrectness(**made), examples, progress=False).value), dtype=float).reshape(-1, 5)
     tau = -np.mean([scipy.stats.kendalltau(range(5), row).statistic for row in values])
     r = -np.corrcoef(np.tile(range(5), len(values)), values.ravel())[0, 1]
     measured = dict(auc=auc(list(values[:, 0]), list(values[:, 1])).estimate, tau=tau, pearson=r)

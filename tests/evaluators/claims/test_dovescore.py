@@ -18,6 +18,7 @@ from factlib.evaluators.claims.base import Fact, ComponentResult, numbered
 from factlib.evaluators.claims.decompose import FactDecomposer, SentenceDecomposer
 from factlib.evaluators.claims.check import ModelChecker, ScoreChecker, word_support
 from factlib.evaluators.claims.dovescore import LEAST, DoveScore, dove_score, inversions, inverted_pairs, order_score
+from factlib.evaluators.claims.dovescore import rule_components
 from factlib.evaluators.claims.dovescore import score_bounds
 from factlib.evaluators.claims.sort import HybridSorter, ModelSorter, PairSorter, PathSorter, PlaceSorter, Places
 from factlib.evaluators.claims.sort import order_fault
@@ -174,7 +175,7 @@ def test_long_texts_by_rule():
                 await asyncio.sleep(.01)
                 turns.append(1)
         ticking = asyncio.ensure_future(tick())
-        j = await DoveScore().judge(Example('x', source=source, target=target))
+        j = await DoveScore(**rule_components()).judge(Example('x', source=source, target=target))
         done.set()
         await ticking
         return j, len(turns)
@@ -185,7 +186,7 @@ def test_long_texts_by_rule():
 
 def test_too_many_sentences_for_places():
     source = ' '.join(f'Name{i} ran.' for i in range(5000))
-    scores = evaluate(DoveScore(), [Example('x', source=source, target=source)], progress=False)
+    scores = evaluate(DoveScore(**rule_components()), [Example('x', source=source, target=source)], progress=False)
     assert scores.absence[0] == 'too_long' and parts(scores) == (1, 'too_long', 'inapplicable')
     assert scores.evidence[0]['by_source']['too_long'] == 25_000_000
 
@@ -419,13 +420,14 @@ def test_components_may_be_any():
 
 def test_a_decomposer_of_plain_facts_will_not_do():
     with pytest.raises(EvaluationError, match='tells events from descriptions'):
-        evaluate(DoveScore(decomposer=SentenceDecomposer()), [example(SOURCE, [A, B])], progress=False)
+        evaluate(DoveScore(**rule_components() | dict(decomposer=SentenceDecomposer())), [example(SOURCE, [A, B])], progress=False)
 
 def test_what_cannot_be_made():
     chat = Chat('stub', 'http://127.0.0.1:9/v1', api_key='none')
     for make, match in ((lambda: DoveScore(sort='some'), 'all, supported'),
                         (lambda: DoveScore(target_order='x'), 'sorter, decomposer'),
-                        (lambda: DoveScore(sorter=ModelChecker(chat)), 'no method `sort`'),
+                        (lambda: DoveScore(**rule_components() | dict(sorter=ModelChecker(chat))), 'no method `sort`'),
+                        (DoveScore, 'none is given.*order_path'), (lambda: DoveScore(sorter=PathSorter()), 'none is given'),
                         (lambda: DoveScore(seed=1), 'has no chat'), (lambda: PairSorter(chat, batch=0), 'whole number'),
                         (lambda: PlaceSorter(3), 'needs a function'), (lambda: ModelSorter(None), 'through a `Chat`')):
         with pytest.raises(BadInput, match=match): make()
@@ -471,7 +473,7 @@ def test_bounds_hold_the_score_of_every_filling_and_touch_it(known, order):
     missing, scores = [i for i in ids if isinstance(verdicts[i], Absence)], []
     for bits in range(2**len(missing)):
         filled = verdicts | {i: bool(bits >> k & 1) for k, i in enumerate(missing)}
-        scores.append(DoveScore().put_together(facts, filled, by_source, by_target)[0])
+        scores.append(DoveScore(**rule_components()).put_together(facts, filled, by_source, by_target)[0])
     assert score_bounds(facts, verdicts, by_source, by_target) == pytest.approx([min(scores), max(scores)])
 
 @pytest.mark.parametrize('yes, no', [('supported.', 'unsupported.'), ('"Supported"', "'Unsupported'"),
@@ -537,13 +539,13 @@ def test_open_pairs_count_half():
     verdicts = dict.fromkeys(['E1', 'E2', 'E3'], True)
     for by_source, s_eo in ((dict(E1=0, E2=0, E3=1), 1 - .5/3), (dict(E1=None, E2=0, E3=1), 1 - 1/3),
                             (dict.fromkeys(verdicts), .5), (dict(E1=2, E2=2, E3=1), 1 - 2.5/3)):
-        score, parts, evidence = DoveScore().put_together(facts, verdicts,
+        score, parts, evidence = DoveScore(**rule_components()).put_together(facts, verdicts,
                                                           Places(by_source), Places(dict(E1=0, E2=1, E3=2)))
         assert parts['S_EO'] == score == pytest.approx(s_eo)
 
-def test_offline():
+def test_components_without_a_model():
     source = 'Ann packed her suitcase. Bob made coffee. The train arrived late. Ann kissed Bob on the platform.'
-    scores = evaluate(get('dovescore'),
+    scores = evaluate(get('dovescore', **rule_components()),
                       [Example('t', source=source,
                                target='Ann packed. Bob made coffee. The train arrived. Ann kissed Bob. Trains are '
                                       'late.'),
@@ -552,7 +554,7 @@ def test_offline():
                                       'stripes.')], progress=False)
     assert parts(scores, 0) == (1, 1, 1) and parts(scores, 1) == (1, 0, 0) and list(scores.value) == [1, 0]
     assert EVALUATORS['dovescore'] is DoveScore
-    assert dry_run(get('dovescore'), [Example('t', source=source, target=source)]).total.requests == 0
+    assert dry_run(get('dovescore', **rule_components()), [Example('t', source=source, target=source)]).total.requests == 0
 
 def test_the_sentence_of_an_event():
     text = 'The hare slept. The tortoise walked. The hare lost.'
@@ -563,4 +565,4 @@ def test_fields():
     lacking = [Example('a', target='Text.'), Example('b', source='Text.', target=' ')]
     scores, server = run(DoveScore, lacking)
     assert list(scores.absence) == ['inapplicable']*2 and not server.requests
-    assert run_sync(DoveScore().judge(lacking[0])).evidence == dict(missing_field='source')
+    assert run_sync(DoveScore(**rule_components()).judge(lacking[0])).evidence == dict(missing_field='source')

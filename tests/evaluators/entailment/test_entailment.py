@@ -18,6 +18,7 @@ from factlib.evaluators.entailment.alignscore import AlignScoreLike, sentence_ch
 from factlib.evaluators.entailment.sentences import Caps
 from factlib.evaluators.entailment.summac import ConvWeights, SummaCConv, SummaCZS, conv_weights, fit_conv
 from factlib.evaluators.claims.check import NliChecker
+from factlib.evaluators.claims.decompose import SentenceDecomposer
 from factlib.evaluators.entailment.base import CATEGORIES, Entailment, Scored
 from factlib.evaluators.entailment.rules import RuleEntailment
 from factlib.evaluators.entailment.models import TransformersEntailment, label_columns
@@ -501,7 +502,7 @@ def test_a_checker_takes_the_best_window():
 
 def test_a_checker_inside_factscore_and_dovescore():
     checker = NliChecker(Table(lambda p, h: (.9, .1, 0) if 'Delta' in h else (.1, .9, 0)))
-    assert judge(FActScore(checker=checker), TARGET, SOURCE).value == .5
+    assert judge(FActScore(decomposer=SentenceDecomposer(), checker=checker), TARGET, SOURCE).value == .5
     assert judge(DoveScore(checker=checker), TARGET, SOURCE).parts['S_E'] == .5
-    assert 'checker:nli;' in FActScore(checker=checker).signature
-    assert judge(FActScore(checker=NliChecker(table(too_long=1))), TARGET, SOURCE).absence is Absence.too_long
+    assert 'checker:nli;' in FActScore(decomposer=SentenceDecomposer(), checker=checker).signature
+    assert judge(FActScore(decomposer=SentenceDecomposer(), checker=NliChecker(table(too_long=1))), TARGET, SOURCE).absence is Absence.too_long

@@ -13,7 +13,9 @@ from factlib.core.loop import run_sync
 from factlib.core.records import BadInput, Example
 from factlib.evaluators.base import EVALUATORS, evaluate, get
 from factlib.evaluators.narrative.graph import scenes
-from factlib.evaluators.narrative.narrativefactscore import NarrativeFactScore, read_feedback
+from factlib.evaluators.claims.decompose import SentenceDecomposer
+from factlib.evaluators.narrative.graph import GraphReader
+from factlib.evaluators.narrative.narrativefactscore import NarrativeFactScore, WordFeedback, read_feedback
 from factlib.llm.chat import Chat
 from factlib.llm.costs import dry_run
 from factlib.llm.stub import StubServer
@@ -24,6 +26,8 @@ TALE = ("Bob, Ann's brother, has a ship. They live in Hull, and nobody else does
         'At the harbour Ann met Cy. Bob was late. Ann was glad to see Bob.\n\nIt rained.')
 FIRST = Example('first', source=TALE, target='At the harbour Ann met Cy. Bob is the brother of Ann.', group='tale')
 SECOND = Example('second', source=TALE, target='Bob is the brother of Ann. Cy met Bob. A dragon came.', group='tale')
+
+WORDS = dict(decomposer=SentenceDecomposer(), checker=WordFeedback())
 
 def run(examples, answer=rule, name='narrativefactscore', concurrency=16, delay=0., chat_options={}, **options):
     "The table, the server, and what the dry run said before."
@@ -178,17 +182,21 @@ def test_bad_input():
     with pytest.raises(BadInput, match='least'): NarrativeFactScore(chat, least=2)
     with pytest.raises(BadInput, match='no retriever'): NarrativeFactScore(chat, retriever='bge')
     with pytest.raises(BadInput, match='no chat'): NarrativeFactScore(pack='x')
-    assert run_sync(NarrativeFactScore(graph=None).judge(Example('e', source=' ',
+    assert run_sync(NarrativeFactScore(graph=None, **WORDS).judge(Example('e', source=' ',
                                                                  target='x'))).absence == 'inapplicable'
 
-def test_offline_is_by_words_and_by_names():
+def test_components_of_words_and_names():
     tale = 'Sherlock Holmes met Irene Adler at the opera. Holmes was her enemy.\n\nIt rained in London for a week.'
-    judged = run_sync(NarrativeFactScore().judge(Example('e', source=tale,
+    judged = run_sync(NarrativeFactScore(graph=GraphReader(), **WORDS).judge(Example('e', source=tale,
                                                          target='Holmes met Irene Adler at the opera. A dragon ate the '
                                                                 'moon.')))
     assert judged.value == .5 and judged.usage.requests == 0
     assert judged.evidence['facts'][1]['verdict'] == 'unsupported'
-    assert 'narrativefactscore' in EVALUATORS and dry_run(NarrativeFactScore(), [FIRST]).total.requests == 0
+    assert 'narrativefactscore' in EVALUATORS
+    assert dry_run(NarrativeFactScore(graph=GraphReader(), **WORDS), [FIRST]).total.requests == 0
+    for name, given in (('narrativefactscore', {}), ('narrativefactscore_text', {}), ('factscore_characters', {}),
+                        ('narrativefactscore', WORDS), ('narrativefactscore_text', dict(checker=WordFeedback()))):
+        with pytest.raises(BadInput, match='none is given.*word_support'): get(name, **given)
 
 def test_retrievers():
     class Last:
@@ -197,8 +205,8 @@ def test_retrievers():
         def scores(self, queries): return [[float(i + 1) for i in range(len(self.texts))] for _ in queries]
     frame, _, _ = run([FIRST], graph=None, retriever=Last)
     assert [r['scene'] for r in frame.evidence[0]['facts']] == [2, 2]
-    assert 'retriever:last/1' in NarrativeFactScore(retriever=Last).signature
-    assert 'retriever:bm25/1' in NarrativeFactScore().signature
+    assert 'retriever:last/1' in NarrativeFactScore(retriever=Last, graph=None, **WORDS).signature
+    assert 'retriever:bm25/1' in NarrativeFactScore(graph=None, **WORDS).signature
 
 def test_pickled_and_made_again():
     import pickle

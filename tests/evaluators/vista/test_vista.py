@@ -4,7 +4,6 @@ import json
 import os
 import re
 import sys
-from types import ModuleType
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -544,6 +543,8 @@ def test_options():
                          (dict(decomposer=3), 'decompose'), (dict(verifier=Lines()), 'verify')):
         with pytest.raises(BadInput, match=match): Vista(off(), **wrong)
     with pytest.raises(BadInput, match="no chat, so 'seed' has no effect"): Vista(seed=1)
+    for given in ({}, dict(verifier=Degrees()), dict(decomposer=Lines(), categoriser=Degrees())):
+        with pytest.raises(BadInput, match='none is given.*-p model NAME.*word_support'): Vista(**given)
     assert {'vista', 'vista_single', 'vista_no_background', 'vista_no_history',
             'vista_no_context', 'vista_no_knowledge', 'vista_zero_shot'} <= set(EVALUATORS)
     with pytest.raises(BadInput, match='no effect with initial=False'): Vista(off(), knowledge='So.', initial=False)
@@ -556,7 +557,7 @@ def test_step_0_can_be_left_empty():
     whole, empty = (run(talk, initial=initial)[0] for initial in (True, False))
     assert whole.value.tolist() == [1, 1] and empty.value.tolist() == [0, 0]
     assert [e['memory'] for e in empty.evidence] == [[], []]
-    assert Vista.offline and Vista.requires == ('target',)
+    assert not Vista.offline and Vista.requires == ('target',)
 
 # Without a chat
 
@@ -572,20 +573,17 @@ class Degrees:
         category = lambda c: Category('out_of_scope' if 'like' in c.text else 'lacking_evidence')
         return ComponentResult({c.id: category(c) for c in claims})
 
-def test_degrees_without_a_chat(monkeypatch):
-    rules = ModuleType('turn_rules')
-    rules.rule_decomposer, rules.rule_verifier, rules.rule_categoriser = Lines, Degrees, Degrees
-    monkeypatch.setitem(sys.modules, 'factlib.evaluators.vista.rules', rules)
-    monkeypatch.setattr('factlib.evaluators.vista.rules', rules, raising=False)
+def test_degrees_of_components_without_a_chat():
+    parts = dict(decomposer=Lines(), verifier=Degrees(), categoriser=Degrees())
     examples = [Example('a', source='Lot is red', target='Lot is red\nI like Lot is'),
                 Example('b', source='Lot is', target='Lot is red\nLot is'), Example('c', source='Lot', target='\n')]
-    frame = evaluate(Vista(), examples, progress=False)
+    frame = evaluate(Vista(**parts), examples, progress=False)
     assert frame.support.tolist()[:2] == [1/2, 2/3] and frame.factual_support.tolist()[:2] == [1, 2/3]
     assert frame.factual.tolist()[:2] == [1, 0] and frame.requests.tolist() == [0, 0, 0]
-    assert dry_run(Vista(), examples).total.requests == 0 and frame.evidence[0]['claims'][1]['support'] == 1/2
+    assert dry_run(Vista(**parts), examples).total.requests == 0 and frame.evidence[0]['claims'][1]['support'] == 1/2
     class Mean(Degrees):
         def graded(self, target, rows, source, background): return sum(r['support'] for r in rows)/len(rows), 1.
-    assert evaluate(Vista(verifier=Mean()), examples[:1], progress=False).support[0] == 3/4
+    assert evaluate(Vista(**parts | dict(verifier=Mean())), examples[:1], progress=False).support[0] == 3/4
 
 def test_an_error_in_a_component_is_an_error():
     class Broken(Lines):

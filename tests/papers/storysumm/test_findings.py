@@ -7,7 +7,7 @@ from sentences import says
 
 def held(*intervals):
     "The finding from partial correlations with these intervals."
-    names = ['rouge1', 'factscore, by rules', 'FABLES (recorded)']
+    names = ['rouge1', 'word_support', 'FABLES (recorded)']
     table = pd.DataFrame([dict(evaluator=e, partial=(low + high)/2, ci_low=low, ci_high=high)
                           for e, (low, high) in zip(names, intervals)])
     return held_finding(table)
