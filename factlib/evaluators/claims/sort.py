@@ -4,27 +4,23 @@
 
 # %% auto #0
 __all__ = ['ORDER_SCHEMA', 'Places', 'shown_order', 'read_order', 'order_fault', 'relations', 'ModelSorter', 'PairSorter',
-           'HybridSorter', 'sentence_of', 'PlaceSorter', 'PathSorter']
+           'HybridSorter', 'PathSorter']
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-imports
-import asyncio, hashlib, math, threading
+import hashlib, math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from itertools import combinations, pairwise
-from typing import Callable
 
 import numpy as np
 from ...core.checks import check_count
 from ...core.files import digest
-from ...core.records import Absence, BadInput, Example, signature
+from ...core.records import Absence, Example
 from .asking import Asker, BatchAsker, printed_id, verdicts_by_id
 from .base import Component, ComponentResult, total_usage
 from ..offline.order import OrderPath, steps_back
 from ...llm.replies import answer, json_values, reason
-from ...text.spans import sentences
-from ...text.words import content_stems
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-places
 class Places(Mapping):
@@ -222,56 +218,6 @@ class HybridSorter(Component):
         why = next((a.detail for a in asked if a.detail), '')
         notes = listed.notes | dict(order=order, listed=listed.notes['order'], pairs=len(earlier)//2)
         return ComponentResult(value, total_usage(asked), detail=why, notes=notes)
-
-# %% ../../../nbs/evaluators/claims/sort.ipynb #sort-place
-@lru_cache(maxsize=32)
-def _sentence_stems(text):
-    "How many sentences; stem -> the numbers of those that have it; stem -> how much it tells."
-    stems, where = [content_stems(s.of(text)) for s in sentences(text)], {}
-    for i, stems_here in enumerate(stems):
-        for w in stems_here: where.setdefault(w, []).append(i)
-    weights = {w: math.log((len(stems) + 1)/len(at)) for w, at in where.items()}
-    return len(stems), {w: np.array(at) for w, at in where.items()}, weights
-
-def sentence_of(
-    event:str,
-    text:str,
-)->int|None: # Counted from 0; None if no sentence shares a content word
-    "The sentence of the text that is most like the event; of several, the first."
-    n, where, weights = _sentence_stems(text)
-    shared = np.zeros(n)
-    for w in sorted(content_stems(event) & where.keys()): shared[where[w]] += weights[w] # sums depend on the order
-    return int(shared.argmax()) if shared.any() else None
-
-sentence_of.version = 2 # type: ignore[attr-defined] # a function's own; 1 had another list of words without content
-
-# %% ../../../nbs/evaluators/claims/sort.ipynb #sort-place-sorter
-_MOST_CELLS, _LOCK = 20_000_000, threading.Lock() # one thread at a time, so that a text is read once
-
-class PlaceSorter(Component):
-    """Events by where the text tells them, without a model.
-    More than 20 million pairs of an event and a sentence are too long for the default."""
-    def __init__(self,
-        place:Callable=sentence_of, # (event's text, text) -> a number, or None; may have a `version`
-    ):
-        if not callable(place):
-            raise BadInput('A sorter needs a function from an event and a text to a place, '
-                           f'not a {type(place).__name__}.')
-        name, version = getattr(place, '__name__', type(place).__name__), getattr(place, 'version', 1)
-        self.place, self.signature = place, signature('place', version, of=name).replace('|', ';')
-
-    def _sorted(self, events, text):
-        with _LOCK:
-            cells = len(events)*_sentence_stems(text)[0] if self.place is sentence_of else 0
-            if cells > _MOST_CELLS:
-                nowhere = dict.fromkeys(e.id for e in events)
-                return ComponentResult(Places(nowhere, Absence.too_long), notes=dict(too_long=cells))
-            at = {e.id: self.place(e.text, text) for e in events}
-        return ComponentResult(Places(at), notes=dict(places=at))
-
-    async def sort(self, events:list, text:str)->ComponentResult: # `Places`: (a, b) -> 1, -1 or 0; too_long
-        "Look for all events, beside the event loop: it takes seconds, for a book."
-        return await asyncio.to_thread(self._sorted, events, text)
 
 # %% ../../../nbs/evaluators/claims/sort.ipynb #sort-path-places
 def _by_path(at, ids):

@@ -39,7 +39,7 @@ def _is_model(row, model):
     return _words(row) <= _words(model) and all(x == 'instruct' or x.isdigit() for x in more)
 
 def who_is(
-    label:str, # Of an evaluator in an experiment's tables, such as 'factscore, by rules'
+    label:str, # Of an evaluator in an experiment's tables, such as 'factscore, some-model'
     models:dict|None=None, # Label -> (the evaluator's name, its model), of those that asked one
 )->Who:
     "What an evaluator is called, whom it asked, and where the paper has it."
@@ -202,14 +202,14 @@ def table_4_here(
     models:dict|None=None, # Label -> (the evaluator's name, its model), of those that asked one
     scores:DataFrame|None=None, # As for `table_3_here`
 )->DataFrame: # Columns as in `table_3_here`
-    "Table 4: the best of either half of Table 3 at each difficulty, and each DoveScore, also the one by rules."
+    "Table 4: the best of either half of Table 3 at each difficulty, and each DoveScore."
     rows, judged, unscored = [], _judged_rows(aucs, models), _unscored_rows(scores, models)
     for benchmark in dict.fromkeys(row['benchmark'] for row in judged + unscored):
         own, silent = ([row for row in part if row['benchmark'] == benchmark] for part in (judged, unscored))
         best = [_best_row(benchmark, group, own) for group in ('coarse', 'fine')]
         dove = [row for row in own + silent if row['evaluator'].startswith('dovescore')]
         rows += [row | dict(printed_as=row['group'], texts=_texts_of(benchmark)) for row in best if row]
-        rows += [row | dict(printed_as='DoveScore' if row['model'] else '', texts=_texts_of(benchmark)) for row in dove]
+        rows += [row | dict(printed_as='DoveScore', texts=_texts_of(benchmark)) for row in dove]
     known = {row['printed_as'] for row in rows}
     for name in ('coarse', 'fine', 'DoveScore'):
         if name in known: continue

@@ -20,9 +20,9 @@ from factlib.evaluators.claims.check import ModelChecker, ScoreChecker, word_sup
 from factlib.evaluators.claims.dovescore import LEAST, DoveScore, dove_score, inversions, inverted_pairs, order_score
 from factlib.evaluators.claims.dovescore import rule_components
 from factlib.evaluators.claims.dovescore import score_bounds
-from factlib.evaluators.claims.sort import HybridSorter, ModelSorter, PairSorter, PathSorter, PlaceSorter, Places
+from factlib.evaluators.claims.sort import HybridSorter, ModelSorter, PairSorter, PathSorter, Places
 from factlib.evaluators.claims.sort import order_fault
-from factlib.evaluators.claims.sort import read_order, relations, sentence_of
+from factlib.evaluators.claims.sort import read_order, relations
 from factlib.llm.chat import Chat
 from factlib.llm.costs import dry_run
 from factlib.llm.prompts import load_prompt, neutralise
@@ -145,22 +145,6 @@ def test_of_very_many_inverted_pairs_a_thousand_are_listed():
     count, still_open, listed = inversions(forward, backward, ids)
     assert (count, still_open, listed) == (math.comb(3000, 2), 0, [(ids[0], i) for i in ids[1:1001]])
     assert inversions(forward, forward, ids) == (0, 0, []) and order_score(count, 3000) == 0
-
-def by_all_sentences(event, text):
-    "The definition of `sentence_of`, without an index."
-    from factlib.text.spans import sentences
-    from factlib.text.words import content_stems
-    found = [content_stems(s.of(text)) for s in sentences(text)]
-    weight = lambda w: math.log((len(found) + 1)/sum(w in stems for stems in found))
-    shared = [sum(weight(w) for w in sorted(content_stems(event) & stems)) for stems in found]
-    return shared.index(max(shared)) if any(shared) else None
-
-def test_the_sentence_of_an_event_by_brute_force():
-    rng, names = random.Random(5), ['fox', 'hen', 'oak', 'mill', 'sail', 'ring', 'bell']
-    line = lambda n: ' '.join(rng.choice(names) for _ in range(n)).capitalize() + '.'
-    for _ in range(60):
-        text, event = ' '.join(line(rng.randint(1, 4)) for _ in range(rng.randint(1, 8))), line(2)
-        assert sentence_of(event, text) == by_all_sentences(event, text), (event, text)
 
 def test_long_texts_by_rule():
     "Two thousand sentences took minutes; twice as many take about twice as long, and others have their turn meanwhile."
@@ -429,7 +413,7 @@ def test_what_cannot_be_made():
                         (lambda: DoveScore(**rule_components() | dict(sorter=ModelChecker(chat))), 'no method `sort`'),
                         (DoveScore, 'none is given.*order_path'), (lambda: DoveScore(sorter=PathSorter()), 'none is given'),
                         (lambda: DoveScore(seed=1), 'has no chat'), (lambda: PairSorter(chat, batch=0), 'whole number'),
-                        (lambda: PlaceSorter(3), 'needs a function'), (lambda: ModelSorter(None), 'through a `Chat`')):
+                        (lambda: ModelSorter(None), 'through a `Chat`')):
         with pytest.raises(BadInput, match=match): make()
 
 # A missing verdict leaves bounds, and other forms of a verdict are verdicts
@@ -555,11 +539,6 @@ def test_components_without_a_model():
     assert parts(scores, 0) == (1, 1, 1) and parts(scores, 1) == (1, 0, 0) and list(scores.value) == [1, 0]
     assert EVALUATORS['dovescore'] is DoveScore
     assert dry_run(get('dovescore', **rule_components()), [Example('t', source=source, target=source)]).total.requests == 0
-
-def test_the_sentence_of_an_event():
-    text = 'The hare slept. The tortoise walked. The hare lost.'
-    assert [sentence_of(e, text) for e in ('A tortoise was walking.', 'The hare slept.',
-                                           'The hare.', 'Hares lost.', 'It rained.', '')] == [1, 0, 0, 2, None, None]
 
 def test_fields():
     lacking = [Example('a', target='Text.'), Example('b', source='Text.', target=' ')]
