@@ -350,7 +350,7 @@ def verdict_strips(
     "Figure 1: judge (its name and score), fact (its number), supported (1, 0, or missing where there is no verdict)."
     import pandas as pd
     columns = ['judge', 'fact', 'supported']
-    judgements = judgements[[bool((e or {}).get('facts')) for e in judgements.evidence]]
+    judgements = judgements[judgements.evidence.map(lambda e: bool((e or {}).get('facts'))).astype(bool)]
     spread = judgements.assign(x=_numbers(judgements.value)).groupby('example_id', sort=False).x.agg(
         lambda x: x.max() - x.min())
     if not spread.notna().any(): return pd.DataFrame(columns=columns)

@@ -243,4 +243,4 @@ def test_figure_1_is_of_a_summary_whose_facts_are_there():
     judged = pd.DataFrame(rows, columns=['example_id', 'evaluator', 'value', 'evidence'])
     strips = verdict_strips(judged)
     assert strips.judge.tolist() == ['FActScore, m: 60\N{NO-BREAK SPACE}%', 'NFS, m: 50\N{NO-BREAK SPACE}%']
-    assert verdict_strips(judged[:2]).empty
+    assert verdict_strips(judged[:2]).empty and verdict_strips(judged[:0]).empty
