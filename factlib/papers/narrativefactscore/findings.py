@@ -177,7 +177,7 @@ def people_findings(
         if own.empty: continue
         told.append(f'{graph}: relations match those of their own story with an F1 of {_mean_f1(own)} (by embeddings)'
                     + ('.' if floor.empty else
-                       f', and those of another story with {_mean_f1(floor)}, the floor under Table 5.'))
+                       f', and those of another story with {_mean_f1(floor)}, the baseline of Table 5.'))
     return told + [_graphs_finding(kind, people[kinds == kind], relations) for kind in many]
 
 def gain_findings(
