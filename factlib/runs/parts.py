@@ -30,6 +30,6 @@ def evaluate_part(
     frames = [evaluate_in(judge, shown, run, label, model, concurrency, progress, part=part)
               for label, judge in judges.items() if shown]
     frames = [frame for frame in frames if len(frame)]
-    if not frames: return judgements_frame([], []).assign(benchmark=[], asked_model=[])
+    if not frames: return judgements_frame([], []).assign(benchmark='', asked_model='')
     whole = pd.concat(frames, ignore_index=True)
     return whole.assign(asked_model=[label.partition(', ')[2] for label in whole.evaluator])

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['falsehood_finding', 'own_falsehood_finding', 'graph_findings', 'gap_findings', 'correlation_finding',
-           'people_findings', 'gain_findings', 'refinement_finding', 'correction_findings', 'last_words']
+           'people_findings', 'gain_findings', 'correction_findings']
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-imports
 import numpy as np
@@ -115,17 +115,19 @@ def gap_findings(
     return found
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-correlation
+_BESIDE = ('length', 'word_support', 'detail_support') # Baselines that a sentence names; tables have them all
+
 def correlation_finding(
     table:DataFrame, # From `papers.narrativefactscore.tables.correlation_table`, of one set
 )->str:
-    """How far the forms of NarrativeFactScore agree with people, and the number of words beside them.
+    """Say how far the forms of NarrativeFactScore agree with people, and beside them three baselines.
 
     - dataset, evaluator, scored
     - spearman, spearman_low, spearman_high: no ends where there is no interval"""
     mine = table[(table.scored > 0) & (table.evaluator.str.startswith('narrativefactscore')
-                                       | (table.evaluator == 'length'))]
+                                       | table.evaluator.isin(_BESIDE))]
     ends = lambda r: None if is_missing(r.spearman_low) else (r.spearman_low, r.spearman_high)
-    asked = mine.evaluator.str.contains(', ') & ~mine.evaluator.str.endswith('by rules')
+    asked = mine.evaluator.str.contains(', ')
     many = asked.sum() > 2*FEW # of models the range is told then
     said = [f'{format_estimate(r.spearman, ends(r), 2, (-1, 1))} ({r.evaluator})'
             for r in mine[~(asked & many)].itertuples()]
@@ -163,20 +165,19 @@ def people_findings(
     """Are the characters people, and do their relations match?
 
     `people`: graph, people, found, characters, joined; `relations`: graph, story, own, f1"""
-    told, kinds = [], people.graph.str.split(', ').str[0].where(~people.graph.str.endswith('by rules'), '')
-    many = [kind for kind, graphs in people.graph.groupby(kinds) if kind and graphs.nunique() > FEW]
+    told, kinds = [], people.graph.str.split(', ').str[0]
+    many = [kind for kind, graphs in people.graph.groupby(kinds) if graphs.nunique() > FEW]
     for graph, found in people[~kinds.isin(many)].groupby('graph', sort=False):
-        mended = ' (the rules were mended on these stories)' if graph.endswith('by rules') else ''
         n = len(found)
         told.append(f'{graph}: {found.found.sum()} of {found.people.sum()} people of {n} '
                     f'stor{"y" if n == 1 else "ies"} are found, and {found.joined.sum()} of {found.characters.sum()} '
-                    f'characters hold two people{mended}.')
+                    f'characters hold two people.')
         near = relations[(relations.graph == graph) & relations.f1.notna()]
         own, floor = near[near.own], near[~near.own]
         if own.empty: continue
         told.append(f'{graph}: relations match those of their own story with an F1 of {_mean_f1(own)} (by embeddings)'
                     + ('.' if floor.empty else
-                       f', and those of another story with {_mean_f1(floor)}, the floor under Table 5.'))
+                       f', and those of another story with {_mean_f1(floor)}, the baseline of Table 5.'))
     return told + [_graphs_finding(kind, people[kinds == kind], relations) for kind in many]
 
 def gain_findings(
@@ -203,50 +204,22 @@ def gain_findings(
     return told
 
 # %% ../../../nbs/papers/narrativefactscore/findings.ipynb #findings-refinement
-def refinement_finding(
-    gone:int, # So many false edits are left out at the end
-    edits:int, # Of so many
-    versions:DataFrame, # From `papers.narrativefactscore.tables.versions_table`
-)->str:
-    """Is more of what is false left out than of the rest?
-
-    - version, words: only these columns are read"""
-    words = versions.groupby('version', sort=False).words.mean()
-    removed, shorter = gone/edits, 1 - words.iloc[-1]/words.iloc[0]
-    return (f'Leaving out what is called unsupported removes {gone} of {edits} false edits ({100*removed:.0f} %) and '
-            f'{100*shorter:.0f} % of all words: {"a larger" if removed > shorter else "no larger"} share of the false '
-            f'than of the rest.')
 def correction_findings(
     made:DataFrame, # From `evaluators.narrative.versions.SummaryVersions`, of summaries that were made false
     spoilt:dict, # Name -> these `Example`s; their meta has the edits
-    versions:DataFrame, # From `papers.narrativefactscore.tables.drafts_table`
-)->list[str]: # One for each model, and one for the rules
-    "Is more of what was made false gone than of the rest?"
+)->list[str]: # One for each model; of many models one for all
+    "Say how many of the false edits are gone after correction."
     edits = {(name, e.id): e.meta['edits'] for name, examples in spoilt.items() for e in examples}
-    told, rows = [], []
+    rows = []
     for model, own in made.groupby('asked_model', sort=False):
         known = [(r, r.evidence['drafts'][-1]['text']) for r in own.itertuples() if (r.evidence or {}).get('drafts')
                  and (r.benchmark, r.example_id) in edits]
         faults = [(edit['after'], text) for r, text in known for edit in edits[r.benchmark, r.example_id]]
         if not faults: continue
         gone = sum(after not in text for after, text in faults)
-        if not model:
-            ends = last_words(versions[versions.corrected_by == 'by rules'])
-            told.append(refinement_finding(gone, len(faults), ends))
-            continue
         rows.append(dict(model=model, edits=len(faults), summaries=len(known), gone=gone, share=100*gone/len(faults)))
     if len(rows) > FEW:
         ends = [f'{row["share"]:.0f} %' for row in sorted(rows, key=lambda row: row['share'])[::len(rows) - 1]]
-        return [*told, f'Of false edits {" to ".join(dict.fromkeys(ends))} are gone after correction by {len(rows)} '
-                'models.']
-    told += [f'{row["model"]}: of {row["edits"]} false edits in {row["summaries"]} summaries {row["gone"]} are gone '
-             f'after correction ({row["share"]:.0f} %).' for row in rows]
-    return told
-
-def last_words(
-    versions:DataFrame, # From `papers.narrativefactscore.tables.drafts_table`
-)->DataFrame: # version, words: the first and the last of each summary
-    "A summary that was right after one round is as long as it was then, not gone."
-    import pandas as pd
-    ends = versions.groupby(['benchmark', 'example_id'], sort=False).words.agg(['first', 'last'])
-    return pd.DataFrame(dict(version=['initial']*len(ends) + ['last']*len(ends), words=[*ends['first'], *ends['last']]))
+        return [f'Of false edits {" to ".join(dict.fromkeys(ends))} are gone after correction by {len(rows)} models.']
+    return [f'{row["model"]}: of {row["edits"]} false edits in {row["summaries"]} summaries {row["gone"]} are gone '
+            f'after correction ({row["share"]:.0f} %).' for row in rows]

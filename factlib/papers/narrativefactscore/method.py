@@ -16,7 +16,6 @@ from ...benchmarks.montagelie import summary
 from ...benchmarks.narrative import PerturbedSummary, conan, films_in
 from ...benchmarks.samples import stories
 from ...core.records import BadInput, DataFrame, Example
-from ...evaluators.kept import rule_form
 from ...evaluators.narrative.narrativefactscore import NarrativeFactScore
 from ...evaluators.narrative.network import Character, Edge
 from ...evaluators.narrative.reading import Shared
@@ -109,7 +108,7 @@ def who_is_who(
     import pandas as pd
     gold, tables = annotated(), ([], [], [])
     for label, rows in made[made.absence.isna()].groupby('evaluator', sort=False):
-        by = dict(graph=label if ',' in label else f'{label}, by rules')
+        by = dict(graph=label)
         graphs = {r.example_id: graph_in(r.evidence) for r in rows.drop_duplicates('example_id').itertuples()}
         names = {story: [c.names for c in g.characters] for story, g in graphs.items()}
         tables[0].append(people_table(graphs).assign(**by))
@@ -174,7 +173,7 @@ def corrected_examples(
         e = next((e for e in spoilt.get(r.benchmark, ()) if e.id == r.example_id), None)
         rounds = len((r.evidence or {}).get('drafts', ())) - 1
         if e is not None and rounds >= 0:
-            found.setdefault(r.benchmark, []).extend(versions_of(e, r.evidence, rounds, r.asked_model or 'by rules'))
+            found.setdefault(r.benchmark, []).extend(versions_of(e, r.evidence, rounds, r.asked_model))
     return found
 
 def against_references(
@@ -193,18 +192,18 @@ def against_references(
 PARTS = ('graph', 'summary', 'refined', 'perturbed', 'sensitivity', 'extract') # In this order
 
 def labelled(
-    name:str, # 'graph'
-    model:str='', # Empty: rules
+    name:str, # Name of a step, such as 'graph'
+    model:str, # Name of the model
 )->str: # 'graph, some-model'
-    "The label of what a model does."
-    return f'{name}, {model}' if model else name
+    "Return the label of what a model does."
+    return f'{name}, {model}'
 
 def scorer(
-    chat=None, # A `Chat`; None: rules
-    n:int=32, # So many stories are kept
-):
-    "A `NarrativeFactScore` that keeps all graphs of an experiment."
-    judge = rule_form('narrativefactscore') if chat is None else NarrativeFactScore(chat)
+    chat, # A `Chat`
+    n:int=32, # Number of stories whose graphs are kept, at least 32
+)->NarrativeFactScore:
+    "Return a `NarrativeFactScore` that keeps all graphs of an experiment."
+    judge = NarrativeFactScore(chat)
     judge.stories = Shared(max(n, 32))
     return judge
 
@@ -212,25 +211,23 @@ def method_steps(
     judge, # From `scorer`
     texts:dict, # graphs, told, spoilt, extracts: name -> `Example`s
     made:dict, # Part -> list of frames; what a step made is looked for at the end of its list
-    chat=None, # The `Chat` that the judge asks; None: rules, which write no summaries
-    rounds:int=3, # Of correction
-    seed:int=0, # Of the rules that make false
+    chat, # The `Chat` that the judge asks
+    rounds:int=3, # Rounds of correction
     size:int=1024, # Tokens of a chunk that is summed up
     planned:bool=False, # Is it only counted?
 ): # Yields (part, {label: evaluator}, {name: `Example`s}), each to be judged and put into `made` before the next
-    "The steps of the paper's method, by one model or by rules."
-    model = getattr(chat, 'model', '') or ''
+    "Yield the steps of the paper's method, by one model."
+    model = chat.model
     nfs = {labelled('narrativefactscore', model): judge}
     graphs = {labelled('graph', model): GraphOfStory(judge)}
     yield 'graph', graphs, texts['graphs']
-    if chat is not None:
-        annotated_ones = {k: listed for k, listed in texts['graphs'].items() if k in ('holmes_people', 'conan')}
-        naive = GraphOfStory(NarrativeFactScore(chat, graph='single'))
-        yield 'graph', {labelled('naive graph', model): naive}, annotated_ones
-        written = SummaryVersions(judge, chat, Summariser(chat, size), rounds)
-        yield 'summary', {labelled('summary', model): written}, texts['told']
+    annotated_ones = {k: listed for k, listed in texts['graphs'].items() if k in ('holmes_people', 'conan')}
+    naive = GraphOfStory(NarrativeFactScore(chat, graph='single'))
+    yield 'graph', {labelled('naive graph', model): naive}, annotated_ones
+    written = SummaryVersions(judge, chat, Summariser(chat, size), rounds)
+    yield 'summary', {labelled('summary', model): written}, texts['told']
     corrected = SummaryVersions(judge, chat, rounds=rounds)
     yield 'refined', {labelled('refined', model): corrected}, texts['spoilt']
-    yield 'perturbed', {labelled('perturbed', model): PerturbedSummary(chat, seed)}, texts['told']
+    yield 'perturbed', {labelled('perturbed', model): PerturbedSummary(chat)}, texts['told']
     yield 'sensitivity', nfs, perturbed_examples(made['perturbed'][-1], texts['told'], planned)
     yield 'extract', nfs, texts['extracts']

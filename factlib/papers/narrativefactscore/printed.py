@@ -54,7 +54,6 @@ _MEASURES = {'rouge1 (stems)': 'ROUGE-1', 'rouge2 (stems)': 'ROUGE-2', 'rougeL (
              'bertscore': 'BERTScore', 'bartscore': 'BARTScore', 'longdocfactscore': 'LongDocFACTScore',
              'factscore': 'FActScore', 'narrativefactscore': 'NFS'}
 _FORMS = dict(narrativefactscore='A', narrativefactscore_single='B', narrativefactscore_text='C')
-_ASK = ('factscore', 'factscore_single', 'factscore_characters', *_FORMS) # and have rules to fall back on
 
 def set_name(
     name:str, # Of a benchmark, perhaps with its seed: 'storysumm, seed 1'
@@ -64,13 +63,12 @@ def set_name(
     return _SETS.get(plain, plain) + comma + drawn
 
 def measure_name(
-    label:str, # Of an evaluator: 'factscore, by rules', 'factscore, some-model'
+    label:str, # Label of an evaluator: 'length', 'factscore, some-model'
     names:dict|None=None, # Name of an evaluator -> what it is called; None: as in Table 1
 )->tuple: # What the paper calls it, and the model that was asked or ''
-    "A measure, and who was asked."
-    plain, _, model = label.removesuffix(', by rules').partition(', ')
-    called = (_MEASURES if names is None else names).get(plain, plain)
-    return (f'{called}, by rules' if plain in _ASK and not model else called), model
+    "Return the measure that a label names, and the model that was asked."
+    plain, _, model = label.partition(', ')
+    return (_MEASURES if names is None else names).get(plain, plain), model
 
 # %% ../../../nbs/papers/narrativefactscore/printed.ipynb #printed-correlations
 _NEEDS = {'BERTScore': 'needs a model of vectors: -p bert NAME, and pip install factlib[nli]',
@@ -157,11 +155,11 @@ def quality_scores(
     surface:DataFrame, # Evaluators against reference summaries: the version is the variant, the writer the level
     sentences:DataFrame, # NFS of sentences of the story, the way of picking them as variant
     versions:DataFrame, # From `SummaryVersions`: initial, iteration 1, ...
-    model:str='', # Whose; empty: the rules'
+    model:str='', # Name of the model; empty: of no model
 )->DataFrame: # dataset, variant, group, example_id, measure, x (percent): for `tables.quality_table`
     "What one model wrote, and what it thinks of it and of sentences of the story. All three have `benchmark`."
     import pandas as pd
-    parts, nfs = [], 'NFS' if model else 'NFS, by rules'
+    parts, nfs = [], 'NFS'
     own = surface[[not level or level == model for level in surface.level]]
     for measure, (evaluator, column) in _QUALITY.items():
         rows = own[own.evaluator == evaluator]
@@ -202,14 +200,14 @@ def _quality(name, scores_of, seed):
     return joined(blocks)
 
 def table_3(
-    scores:dict, # Model, or '' for the rules -> from `quality_scores`
+    scores:dict, # Model, or '' for none -> from `quality_scores`
     seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # As from `block`: model, method, dataset, measure, published, here, ...
     "Table 3: seven kinds of summaries of films."
     return _quality('3', scores, seed)
 
 def table_6(
-    scores:dict, # Model, or '' for the rules -> the rows of `quality_scores` of films newer than the model
+    scores:dict, # Model, or '' for none -> the rows of `quality_scores` of films newer than the model
     seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # As `table_3`
     "Table 6: the same of films that are newer than the model."
@@ -220,13 +218,12 @@ def table_5(
     likeness:DataFrame, # Of graphs to annotated relations: variant 'naive' or 'ours', with precision, recall, value
 )->DataFrame: # As from `block`: data, model, by (whose vectors), method, measure, published, here, ...
     "Table 5: the graph of one reading, and the one of several, against annotated relations."
-    def found(own, rules):
+    def found(own):
         for variant, rows in own.groupby('variant', sort=False):
-            name = f'{variant}, by rules' if rules else variant
             for measure, column in dict(BS_p='precision', BS_r='recall', BS_f1='value').items():
                 known = [None if is_missing(x) else 100*float(x) for x in rows[column]]
                 r = interval(np.mean, known, limits=(0, 100)) # of a graph, and of a story
-                yield dict(key=f'{name}|{measure}', asked=len(rows), scored=r.n, here=r.estimate, ci_low=r.low,
+                yield dict(key=f'{variant}|{measure}', asked=len(rows), scored=r.n, here=r.estimate, ci_low=r.low,
                            ci_high=r.high, why='' if r.ci else r.note)
     blocks, data = [], dict.fromkeys(['conan', *likeness.benchmark])
     for name in data:
@@ -234,10 +231,9 @@ def table_5(
         models = [m for m in dict.fromkeys(rows.level) if m] or ['']
         for by in dict.fromkeys(rows.evaluator) if len(rows) else ['']:
             why = lambda key, rows=rows: _MODEL if len(rows) else 'needs data: -p conan LABELS[,TEXTS]'
-            for m in dict.fromkeys(['', *models]):
-                own = list(found(rows[(rows.evaluator == by) & (rows.level == m)], not m))
-                keys = None if m or models == [''] else lambda key: False
-                blocks.append(block('5', own, why, keys, compared=name == 'conan', data=set_name(name), model=m, by=by))
+            for m in models:
+                own = list(found(rows[(rows.evaluator == by) & (rows.level == m)]))
+                blocks.append(block('5', own, why, compared=name == 'conan', data=set_name(name), model=m, by=by))
     return joined(blocks)
 
 _COSTS = {'requests': 'requests', 'prompt_tokens': 'prompt tokens'}
@@ -291,14 +287,13 @@ def table_7(
 def perturbed_scores(
     nfs:DataFrame, # NFS of references and of what was made of them
     surface:DataFrame, # Evaluators against the references
-    model:str='', # Whose; empty: the rules'
+    model:str='', # Name of the model; empty: a rule made them false, and no model scored them
 )->DataFrame: # dataset, variant, group, example_id, measure, x (percent)
-    "What one model, or the rules, made false, and how it is scored. Variants are Reference and Perturbed."
+    "What one model, or a rule, made false, and how it is scored. Variants are Reference and Perturbed."
     import pandas as pd
     ours = lambda f: f[(f.variant == 'Reference') | (f.variant == 'Perturbed') & (f.level == (model or 'by rules'))]
     own, parts = nfs[nfs.asked_model == model], []
-    if len(own): parts.append(_scores(ours(own), list(ours(own).variant), 'NFS' if model else 'NFS, by rules',
-                                      ours(own).value))
+    if len(own): parts.append(_scores(ours(own), list(ours(own).variant), 'NFS', ours(own).value))
     for evaluator, measure in {'rougeL (stems)': 'ROUGE-L', 'bertscore': 'BERTScore'}.items():
         rows = ours(surface[surface.evaluator == evaluator])
         if len(rows): parts.append(_scores(rows, list(rows.variant), measure, rows.value))
@@ -306,7 +301,7 @@ def perturbed_scores(
     return pd.concat(parts, ignore_index=True)
 
 def table_8(
-    scores:dict, # Model, or '' for the rules -> from `perturbed_scores`
+    scores:dict, # Model, or '' for none -> from `perturbed_scores`
     seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # As from `block`: data, model, summary, measure, published, here, ...
     "Table 8: scores of reference summaries, and of the same with every sentence false."
@@ -349,7 +344,7 @@ def table_9(
         if not known: continue
         shown = next((r for r in known if r.evidence['drafts'][0]['false']), known[0])
         drafts = shown.evidence['drafts']
-        about = dict(data=set_name(shown.benchmark), model=shown.asked_model or 'by rules', example_id=shown.example_id)
+        about = dict(data=set_name(shown.benchmark), model=shown.asked_model, example_id=shown.example_id)
         rows.append(about | dict(row='initial summary', text=drafts[0]['text']))
         rows += [about | dict(row=f'fact {i}', text=f['text'], verdict=f['verdict'], scene=f.get('scene'),
                               feedback=f.get('feedback') or '', triples='; '.join(map(str, f.get('triples') or ())))

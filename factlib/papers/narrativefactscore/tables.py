@@ -279,7 +279,7 @@ def changes_table(
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-graph-effects
 def graph_effects(
     scores:DataFrame, # From `measured`, with narrativefactscore and narrativefactscore_text
-)->DataFrame: # As `scores`; `measure` says who judged ("by rules", a model), `x` is missing if either is
+)->DataFrame: # As `scores`; `measure` is the model that judged, `x` is missing if either is
     "Scores with the graph minus those without it, summary by summary."
     names, who = scores.measure.str.partition(', ')[0], scores.measure.str.partition(', ')[2]
     each = scores.assign(measure=who)
@@ -350,7 +350,7 @@ def verdict_strips(
     "Figure 1: judge (its name and score), fact (its number), supported (1, 0, or missing where there is no verdict)."
     import pandas as pd
     columns = ['judge', 'fact', 'supported']
-    judgements = judgements[[bool((e or {}).get('facts')) for e in judgements.evidence]]
+    judgements = judgements[judgements.evidence.map(lambda e: bool((e or {}).get('facts'))).astype(bool)]
     spread = judgements.assign(x=_numbers(judgements.value)).groupby('example_id', sort=False).x.agg(
         lambda x: x.max() - x.min())
     if not spread.notna().any(): return pd.DataFrame(columns=columns)
@@ -358,7 +358,7 @@ def verdict_strips(
     for j in shown.itertuples():
         score = 'no score' if no_value(j.value) else f'{100*j.value:.0f}\N{NO-BREAK SPACE}%'
         plain, _, model = j.evaluator.partition(', ')
-        name = f"{_JUDGES.get(plain, plain)}, {model or 'by rules'}: {score}"
+        name = f"{', '.join(filter(None, (_JUDGES.get(plain, plain), model)))}: {score}"
         facts = facts_table(shown[shown.evaluator == j.evaluator])[:most]
         rows += [(name, f'{i}', {'supported': 1., 'unsupported': 0.}.get(v)) for i, v in enumerate(facts.verdict, 1)]
     return pd.DataFrame(rows, columns=columns).drop_duplicates(['judge', 'fact']).astype(dict(supported=float))
@@ -386,10 +386,10 @@ def drafts_table(
 )->DataFrame: # One row for each summary and version that was made
     """What became of each summary.
 
-    - corrected_by: the model, or "by rules"; benchmark, example_id, version
+    - corrected_by: the model; benchmark, example_id, version
     - value: its score; false: facts that are called false; edits: changes to the version before; words: of the text"""
     import pandas as pd
-    rows = [dict(corrected_by=r.asked_model or 'by rules', benchmark=r.benchmark, example_id=r.example_id,
+    rows = [dict(corrected_by=r.asked_model, benchmark=r.benchmark, example_id=r.example_id,
                  version=version_name(i), value=d['value'], false=d['false'], edits=d['edits'],
                  words=len(d['text'].split()))
             for r in made.itertuples() for i, d in enumerate((r.evidence or {}).get('drafts', ()))]
@@ -443,9 +443,9 @@ def edges_table(
     import pandas as pd
     rows = []
     for r in made.itertuples():
-        graph, evidence = r.evaluator if ',' in r.evaluator else f'{r.evaluator}, by rules', r.evidence or {}
+        evidence = r.evidence or {}
         names = {label: ' / '.join(listed[:2]) for label, listed, _ in evidence.get('characters', ())}
-        rows += [(graph, r.example_id, names.get(s, s), p, names.get(o, o), ', '.join(map(str, scenes)), count)
+        rows += [(r.evaluator, r.example_id, names.get(s, s), p, names.get(o, o), ', '.join(map(str, scenes)), count)
                  for s, p, o, scenes, count in evidence.get('edges', ())]
     return pd.DataFrame(rows, columns=['graph', 'story', 'subject', 'predicate', 'object', 'scenes', 'count'])
 

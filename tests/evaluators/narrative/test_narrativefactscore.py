@@ -181,7 +181,7 @@ def test_bad_input():
     with pytest.raises(BadInput, match='batch'): NarrativeFactScore(chat, batch=0)
     with pytest.raises(BadInput, match='least'): NarrativeFactScore(chat, least=2)
     with pytest.raises(BadInput, match='no retriever'): NarrativeFactScore(chat, retriever='bge')
-    with pytest.raises(BadInput, match='no chat'): NarrativeFactScore(pack='x')
+    with pytest.raises(BadInput, match='asks a model, and none is given'): NarrativeFactScore(pack='x')
     assert run_sync(NarrativeFactScore(graph=None, **WORDS).judge(Example('e', source=' ',
                                                                  target='x'))).absence == 'inapplicable'
 

@@ -18,7 +18,7 @@ def test_minutes_requests_and_tokens_of_two_draws():
         cost('narrativefactscore, shy', first, 1, 0, 300, 600, 'refused'),
         cost('narrativefactscore, shy', second, 9, 0, 900, 60),
         cost('factscore, shy', second, 1, 0, 300, 60, 'refused'),
-        cost('factscore, by rules', first, 0, 0, 0, 6)])
+        cost('longdocfactscore', first, 0, 0, 0, 6)])
     graphs = pd.DataFrame([
         cost('graph, shy', first, 10, 0, 5000, 240), cost('graph, shy', first, 2, 0, 800, 12, 'refused'),
         cost('graph, shy', second, 20, 20, 7000, 0), cost('graph', first, 0, 0, 0, 30)])
@@ -39,4 +39,4 @@ def test_minutes_requests_and_tokens_of_two_draws():
     assert row(1, *nfs, 'graph, requests') == [20, 1, 1]
     assert row(1, 'shy', 'FActScore', 'factuality') == [None, 1, 0]
     assert ('StorySumm, seed 1', 'shy', 'FActScore', 'factuality, requests') not in table.index
-    assert row(0, '', 'FActScore, by rules', 'factuality') == [pytest.approx(.1), 1, 1]
+    assert row(0, '', 'LongDocFACTScore', 'factuality') == [pytest.approx(.1), 1, 1]

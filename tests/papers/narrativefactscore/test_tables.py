@@ -102,7 +102,7 @@ def test_changes_by_hand():
     assert change.p == pytest.approx(2*scipy.stats.t.sf(.1/(.25/n_star)**.5, 3))
     assert change.dz == pytest.approx(-20/np.std([20, 30, 10, 20], ddof=1)) and change.falls == 4
 
-@pytest.mark.parametrize('measure, ends', [('factscore, by rules', True), ('factscore, some-model', True),
+@pytest.mark.parametrize('measure, ends', [('factscore', True), ('factscore, some-model', True),
                                            ('bartscore', False)])
 def test_films_that_all_say_the_same_have_a_bound_where_the_scale_is_known(measure, ends):
     both = [version_frame(measure, v, [1.]*4) for v in ('reference', 'perturbed')]
@@ -238,9 +238,9 @@ def test_figure_1_is_of_a_summary_whose_facts_are_there():
     "On x the judges are furthest apart, but there are no facts to show; so it is y's."
     from factlib.papers.narrativefactscore.tables import verdict_strips
     facts = dict(facts=[dict(id='F1', text='A.', verdict=True, feedback='', scene=0, triples=[])])
-    rows = [('x', 'factscore', 1., None), ('x', 'narrativefactscore', 0., None), ('y', 'factscore', .6, facts),
-            ('y', 'narrativefactscore', .5, facts)]
+    rows = [('x', 'factscore, m', 1., None), ('x', 'narrativefactscore, m', 0., None),
+            ('y', 'factscore, m', .6, facts), ('y', 'narrativefactscore, m', .5, facts)]
     judged = pd.DataFrame(rows, columns=['example_id', 'evaluator', 'value', 'evidence'])
     strips = verdict_strips(judged)
-    assert strips.judge.tolist() == ['FActScore, by rules: 60\N{NO-BREAK SPACE}%', 'NFS, by rules: 50\N{NO-BREAK SPACE}%']
-    assert verdict_strips(judged[:2]).empty
+    assert strips.judge.tolist() == ['FActScore, m: 60\N{NO-BREAK SPACE}%', 'NFS, m: 50\N{NO-BREAK SPACE}%']
+    assert verdict_strips(judged[:2]).empty and verdict_strips(judged[:0]).empty
