@@ -15,12 +15,11 @@ NAMES = r'(?:factscore|dovescore|vista|narrativefactscore|alignscore|summac\w*|f
 RULED = re.compile(rf'\b{NAMES}(?:_\w+)?\W{{0,3}}(?:(?:,| \(words\),)\W?)? ?(?:works? )?by rules\b|\b{NAMES} \(words\)', re.I)
 
 # What still shows forms without a model, to be changed experiment by experiment: this list may only become shorter.
-STILL = {'nbs/book/can_it_see_order.ipynb', 'nbs/book/who_is_who.ipynb', 'nbs/evaluators/vista/rules.ipynb',
-         *(f'nbs/experiments/{name}.ipynb' for name in ('montagelie', 'narrativefactscore', 'vista', 'small_matrix',
+STILL = {'nbs/book/can_it_see_order.ipynb', 'nbs/book/who_is_who.ipynb',
+         *(f'nbs/experiments/{name}.ipynb' for name in ('montagelie', 'narrativefactscore', 'small_matrix',
                                                         'trust_matrix')),
-         'nbs/metaeval/matrix.ipynb', 'nbs/papers/montagelie/printed.ipynb',
-         *(f'nbs/papers/narrativefactscore/{name}.ipynb' for name in ('findings', 'printed', 'tables')),
-         *(f'nbs/papers/vista/{name}.ipynb' for name in ('findings', 'printed', 'tables')), 'data/fits/vista_fitted.md'}
+         'nbs/papers/montagelie/printed.ipynb',
+         *(f'nbs/papers/narrativefactscore/{name}.ipynb' for name in ('findings', 'printed', 'tables'))}
 
 def shown():
     "Texts that a reader meets, by path: notebooks with their outputs, pages, data, README. The changelog tells history."

@@ -26,22 +26,11 @@ def of_people(kind): return load('holmes_false', kinds=(kind,), levels=(None,)).
 def test_people_are_kept(monkeypatch, kind):
     assert not judged_anew(monkeypatch, 'narrativefactscore', of_people(kind), 'people')
 
-def test_written_turns_are_kept(monkeypatch):
-    assert not judged_anew(monkeypatch, 'vista', load('written_dialogues').examples, 'turns', ('support',))
-
 @with_data
 @pytest.mark.parametrize('evaluator,name,n,table,parts', [
-    ('vista', 'begin_wow', 100, 'turns', ('support',)), ('vista', 'begin_cmu', 100, 'turns', ('support',)),
-    ('vista', 'begin_tc', 100, 'turns', ('support',)), ('vista', 'faithdial_audit', 80, 'turns', ('support',)),
     ('narrativefactscore', 'storysumm', None, 'people', ())])
 def test_all_of_a_draw_is_kept(monkeypatch, evaluator, name, n, table, parts):
     assert not judged_anew(monkeypatch, evaluator, load(name, n=n).examples, table, parts)
-
-@pytest.mark.slow
-def test_kept_turns_are_those_of_now():
-    turns = load('written_dialogues').examples
-    now, then = score_rows('vista', turns, ('support',)), scores(['vista'], turns, 'turns', ('support',))
-    for column in ('value', 'support'): assert np.allclose(now[column], then[column], equal_nan=True, atol=1e-9)
 
 @pytest.mark.slow
 def test_kept_people_are_those_of_now():
