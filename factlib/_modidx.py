@@ -2823,6 +2823,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                                 'factlib/evaluators/detail_support.py'),
                                                    'factlib.evaluators.detail_support.check_details': ( 'evaluators/detail_support.html#check_details',
                                                                                                         'factlib/evaluators/detail_support.py'),
+                                                   'factlib.evaluators.detail_support.judge_words_and_details': ( 'evaluators/detail_support.html#judge_words_and_details',
+                                                                                                                  'factlib/evaluators/detail_support.py'),
                                                    'factlib.evaluators.detail_support.words_and_details': ( 'evaluators/detail_support.html#words_and_details',
                                                                                                             'factlib/evaluators/detail_support.py')},
             'factlib.evaluators.entailment.alignscore': { 'factlib.evaluators.entailment.alignscore.AlignScoreLike': ( 'evaluators/entailment/alignscore.html#alignscorelike',

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FOUND', 'CONTRADICTED', 'NOT_FOUND', 'BOTH', 'Detail', 'check_details', 'DetailSupport', 'words_and_details',
-           'add_words_and_details']
+           'add_words_and_details', 'judge_words_and_details']
 
 # %% ../../nbs/evaluators/detail_support.ipynb #detail-imports
 import re, unicodedata
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..core.checks import check_count
 from ..core.files import whole_characters
 from ..core.records import Absence, DataFrame, Example, Judgement, is_missing, signature
-from .base import Evaluator, missing_field, register
+from .base import Evaluator, evaluate, get, missing_field, register
 from ..text.clauses import KIN, Parsed, parse_clauses
 from ..text.details import details, name_places
 from ..text.quantities import CALENDAR, quantities
@@ -327,3 +327,15 @@ def add_words_and_details(
     absences = [None if x is not None else absence for x, absence in zip(values, rows.absence)]
     rows = rows.assign(evaluator=BOTH, value=pd.Series(values, rows.index, dtype=float), absence=absences)
     return pd.concat([frame, rows], ignore_index=True)
+
+def judge_words_and_details(
+    examples:list, # `Example`s
+)->DataFrame: # evaluator, example_id, group, truth, value (missing where there is no score), and the parts
+    "Judge texts by both baselines, and put these together."
+    import pandas as pd
+    examples = list(examples)
+    frames = [evaluate(get(name), examples, progress=False) for name in ('word_support', 'detail_support')]
+    frame = add_words_and_details(pd.concat(frames, ignore_index=True))
+    about = {e.id: e for e in examples}
+    group, truth = ([getattr(about[i], field) for i in frame.example_id] for field in ('group', 'truth'))
+    return frame.assign(group=group, truth=truth, value=frame.value.astype(float))

@@ -124,9 +124,8 @@ def matrix_columns(
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-made
 _ORDER = dict.fromkeys(UNSEEN, f'settings chosen among some {SETTINGS_TRIED} on these stories')
-_DETAILS = dict(begin_tc='rules developed on these turns')
 MADE_ON = dict( # Evaluator -> benchmark -> what was chosen there
-    order_path=_ORDER, order_path_minilm=_ORDER, detail_support=_DETAILS, words_and_details=_DETAILS)
+    order_path=_ORDER, order_path_minilm=_ORDER, detail_support=dict(begin_tc='rules developed on these turns'))
 
 def made_there(
     evaluator:str, # Its name, perhaps with a model behind a comma

@@ -7,6 +7,7 @@ __all__ = ['support_findings', 'model_findings', 'ablation_findings', 'claim_fin
 
 # %% ../../../nbs/papers/vista/findings.ipynb #findings-imports
 from ...core.records import DataFrame, is_missing
+from ...evaluators.detail_support import BOTH
 from ...metaeval.matrix import made_there
 from ...report.tables import format_estimate
 from ...report.words import FEW, by_interval, corrected_over, listed, span
@@ -22,7 +23,8 @@ def _name(evaluator): return f'{evaluator} ({_WHAT[evaluator]})' if evaluator in
 
 def _against_words(name, rows):
     "Tell on how many sets an evaluator is shown to be better than shared words, or worse; '' without a fair set."
-    made = [bool(made_there(name, dataset.split(', ')[0])) for dataset in rows.dataset]
+    rules = 'detail_support' if name == BOTH else name
+    made = [bool(made_there(rules, dataset.split(', ')[0])) for dataset in rows.dataset]
     own, unfair = rows[[not x for x in made]], rows.dataset[made]
     if not len(own): return ''
     sure, sets = own[own.q < .05], f'{len(own)} set' + 's'*(len(own) > 1)

@@ -33,8 +33,8 @@ def test_each_sentence_says_whose_it_is():
     assert len(beats) == 2
 
 def test_a_set_that_an_evaluator_was_made_on_is_no_fair_test():
-    details = aucs(.1, evaluator='detail_support')
-    for dataset in ('begin_tc', 'begin_tc, seed 1'):
+    for name, dataset in (('detail_support', 'begin_tc'), ('words_and_details', 'begin_tc, seed 1')):
+        details = aucs(.1, evaluator=name)
         made = details.assign(dataset=dataset)
         says(found(details, made), 'shown on 1 of 1 set', f'Not counted: {dataset}, where it was made.')
         assert 'beats' not in found(made)
