@@ -15,9 +15,7 @@ NAMES = r'(?:factscore|dovescore|vista|narrativefactscore|alignscore|summac\w*|f
 RULED = re.compile(rf'\b{NAMES}(?:_\w+)?\W{{0,3}}(?:(?:,| \(words\),)\W?)? ?(?:works? )?by rules\b|\b{NAMES} \(words\)', re.I)
 
 # What still shows forms without a model, to be changed experiment by experiment: this list may only become shorter.
-STILL = {'nbs/evaluators/vista/rules.ipynb', 'nbs/metaeval/matrix.ipynb',
-         *(f'nbs/experiments/{name}.ipynb' for name in ('vista', 'small_matrix', 'trust_matrix')),
-         *(f'nbs/papers/vista/{name}.ipynb' for name in ('findings', 'printed', 'tables')), 'data/fits/vista_fitted.md'}
+STILL = {f'nbs/experiments/{name}.ipynb' for name in ('small_matrix', 'trust_matrix')}
 
 def shown():
     "Texts that a reader meets, by path: notebooks with their outputs, pages, data, README. The changelog tells history."

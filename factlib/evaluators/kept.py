@@ -15,7 +15,7 @@ from ..core.records import DataFrame
 from .base import evaluate, get
 
 # %% ../../nbs/evaluators/kept.ipynb #kept-rule-forms
-_FAMILIES = ('factscore', 'dovescore', 'narrativefactscore', 'vista') # beginnings of names
+_FAMILIES = ('factscore', 'dovescore', 'narrativefactscore') # beginnings of names
 
 def _family(name):
     if name == 'factscore_characters': return 'narrativefactscore'
@@ -32,15 +32,8 @@ def rule_form(
     **options, # Of it; a component that is given takes the place of the rule
 ): # An `Evaluator`
     "Return an evaluator of a paper with components by rule, which count words. It is not the paper's evaluator."
-    if name == 'vista_fitted':
-        from factlib.evaluators.vista.fitted import VistaFitted
-        return VistaFitted()
     family, parts = _family(name), dict[str, Any]()
-    if family == 'vista':
-        from factlib.evaluators.vista import rules
-        parts = dict(decomposer=rules.rule_decomposer(), verifier=rules.rule_verifier(),
-                     categoriser=rules.rule_categoriser())
-    elif family == 'dovescore':
+    if family == 'dovescore':
         from factlib.evaluators.claims.dovescore import rule_components
         parts = rule_components()
     else:

@@ -124,13 +124,11 @@ def matrix_columns(
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-made
 _ORDER = dict.fromkeys(UNSEEN, f'settings chosen among some {SETTINGS_TRIED} on these stories')
-_TURNS = dict(written_dialogues='rules made on these dialogues')
-_FITTED = dict.fromkeys(('begin_cmu', 'begin_tc'), 'fitted on these turns')
 MADE_ON = dict( # Evaluator -> benchmark -> what was chosen there
-    order_path=_ORDER, order_path_minilm=_ORDER, vista=_TURNS, vista_fitted=_FITTED | _TURNS)
+    order_path=_ORDER, order_path_minilm=_ORDER, detail_support=dict(begin_tc='rules developed on these turns'))
 
 def made_there(
-    evaluator:str, # Its name, perhaps with ", by rules"
+    evaluator:str, # Its name, perhaps with a model behind a comma
     benchmark:str, # Its name, or "NAME: QUESTION"
 )->str: # '' if nothing was
     "What of the evaluator was chosen on this benchmark."

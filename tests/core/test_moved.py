@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import factlib
-from factlib.core.moved import MOVED, STILL_PUBLIC
+from factlib.core.moved import GONE, MOVED, STILL_PUBLIC
 
 PACKAGE = Path(factlib.__file__).parent
 
@@ -36,8 +36,14 @@ def test_an_old_name_that_is_used_first_gives_the_same_class():
 def test_an_old_name_is_no_room_and_leads_straight_to_one():
     "A file would hide the entry; and who follows an entry to another old name is warned of a name that is gone, too."
     files = {path.relative_to(PACKAGE).with_suffix('').as_posix().replace('/', '.') for path in PACKAGE.rglob('*.py')}
-    assert not files & MOVED.keys()
+    assert not files & (MOVED.keys() | GONE.keys())
     assert set(MOVED.values()) <= files
+
+@pytest.mark.parametrize('old', sorted(GONE))
+def test_a_room_that_is_gone_says_why_and_names_what_can_be_had(old):
+    with pytest.raises(ModuleNotFoundError, match=f'factlib.{old} is gone. .*asks a model.*word_support'):
+        importlib.import_module(f'factlib.{old}')
+    assert f'factlib.{old}' not in sys.modules and old not in MOVED
 
 def test_a_name_that_never_was_is_not_found():
     with pytest.raises(ModuleNotFoundError, match='factlib.runs.nothing'): importlib.import_module('factlib.runs.nothing')

@@ -48,12 +48,3 @@ def test_a_later_step_that_fails_says_so_too(name):
     for row in frame.to_dict('records'):
         lacking = [row[c] for c in absent if row[c] not in (None, 'inapplicable') and row[c] == row[c]]
         if lacking: assert 'no system role' in row['evidence']['detail'], (name, row)
-
-@pytest.mark.parametrize('name', ['factscore', 'dovescore', 'narrativefactscore_text', 'vista'])
-def test_rules_see_words_and_not_relations(name):
-    "As the pages of the papers say. If one of these is found out one day, they have to say so, too."
-    source = 'The largest of the planets is Jupiter, and the smallest is Mercury. Jupiter was seen by Galileo in Padua.'
-    told = ['The smallest is Jupiter.', 'Galileo was seen by Jupiter in Padua.', 'The largest is Saturn.']
-    texts = [Example(f'{i}', source=source, target=text, group=f'{i}', meta=dict(conversation=f'{i}', turn=1))
-             for i, text in enumerate(told)]
-    assert evaluate(get(name), texts, progress=False).value.tolist() == [1, 1, 0]

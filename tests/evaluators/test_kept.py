@@ -20,22 +20,6 @@ def judged_anew(monkeypatch, name, examples, table, parts=()):
     scores([name], examples, table, parts)
     return made
 
-def test_written_turns_are_kept(monkeypatch):
-    assert not judged_anew(monkeypatch, 'vista', load('written_dialogues').examples, 'turns', ('support',))
-
-@with_data
-@pytest.mark.parametrize('evaluator,name,n,table,parts', [
-    ('vista', 'begin_wow', 100, 'turns', ('support',)), ('vista', 'begin_cmu', 100, 'turns', ('support',)),
-    ('vista', 'begin_tc', 100, 'turns', ('support',)), ('vista', 'faithdial_audit', 80, 'turns', ('support',))])
-def test_all_of_a_draw_is_kept(monkeypatch, evaluator, name, n, table, parts):
-    assert not judged_anew(monkeypatch, evaluator, load(name, n=n).examples, table, parts)
-
-@pytest.mark.slow
-def test_kept_turns_are_those_of_now():
-    turns = load('written_dialogues').examples
-    now, then = score_rows('vista', turns, ('support',)), scores(['vista'], turns, 'turns', ('support',))
-    for column in ('value', 'support'): assert np.allclose(now[column], then[column], equal_nan=True, atol=1e-9)
-
 @pytest.fixture
 def race(tmp_path):
     "A table with a score that no evaluator gave, so that it shows where a score is from; and its texts."

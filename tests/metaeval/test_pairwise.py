@@ -291,16 +291,18 @@ def test_what_an_evaluator_was_made_on_is_nobodys_best_and_no_advice():
     assert ', use share: ' in said['order'] and made_findings(other) == []
     assert which_evaluator(matrix, judging_costs(frame)).evaluator.tolist() == ['length']
 
-def test_a_benchmark_it_was_made_on_is_taken_from_both_counts():
+def test_a_benchmark_it_was_made_on_is_taken_from_both_counts(monkeypatch):
+    turns = dict.fromkeys(('begin_cmu', 'begin_tc'), 'fitted on these turns')
+    monkeypatch.setitem(MADE_ON, 'a_fit', turns)
     three = [Benchmark(name, TEN.examples, 'label', '', good='true', question='facts')
              for name in ('begin_cmu', 'begin_tc', 'faithdial_audit')]
-    frame = pd.concat([judged(b, vista_fitted=right if b.name != 'faithdial_audit' else flat, length=flat)
+    frame = pd.concat([judged(b, a_fit=right if b.name != 'faithdial_audit' else flat, length=flat)
                        for b in three], ignore_index=True)
     matrix, said = advised(frame, three)
-    row = which_evaluator(matrix, judging_costs(frame)).set_index('evaluator').loc['vista_fitted']
+    row = which_evaluator(matrix, judging_costs(frame)).set_index('evaluator').loc['a_fit']
     assert (row['mean'], row.tested, row['of'], row.beats, row.beats_all) == (.5, 1, 1, 0, False)
     assert 'begin' not in row.reason
-    assert made_findings(matrix) == ['Facts: Higher, but not counted: vista_fitted on begin_cmu (100%) and begin_tc '
+    assert made_findings(matrix) == ['Facts: Higher, but not counted: a_fit on begin_cmu (100%) and begin_tc '
                                      '(100%): fitted on these turns.']
 
 PAIRS = pd.DataFrame(columns=['benchmark', 'first', 'second', 'difference', 'q', 'family'])

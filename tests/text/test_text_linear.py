@@ -9,10 +9,9 @@ from factlib.benchmarks.answer_writer import marks_for
 from factlib.benchmarks.dialogue_files import example_index
 from factlib.core import files
 from factlib.core.records import BadInput
-from factlib.evaluators.claims import asking
+from factlib.evaluators.claims import asking, check
 from factlib.evaluators.narrative import people, scenes
 from factlib.evaluators.overlap import rouge
-from factlib.evaluators.vista import presuppositions, rules
 from factlib.perturb.controls import number_otherwise
 from factlib.report import prose, tables
 from factlib.text import details, edits, spans, words
@@ -39,8 +38,7 @@ READERS = {
     'changed_words': lambda text: answer_writer.changed_words(text, text[len(text)//2:] + ' b ' + text),
     'standing_elsewhere': lambda text: answer_writer.standing_elsewhere(f'Foster {text}', text.replace('A', 'B')),
     'headings': scenes.headings, 'plain_name': people.plain_name, 'take_apart': people.take_apart,
-    'read_evidence': rules.read_evidence, 'plain': presuppositions.plain, 'advises': presuppositions.advises,
-    'personal': presuppositions.personal, 'remark': presuppositions.remark, 'finished': presuppositions.finished,
+    'read_evidence': check.read_evidence, 'plain': check.plain, 'spelled_out': check.spelled_out,
     'number_otherwise': number_otherwise, 'rouge': lambda text: rouge(text, 'a fox ran'),
     'printable': files.printable, 'parse_json': files.parse_json, 'escape_formula': files.escape_formula,
     'numbered_lines': files.numbered_lines, 'json_weight': lambda text: files.need_json_size(text*2)}
