@@ -8,7 +8,6 @@ import pandas as pd
 from factlib.core.records import is_missing
 from factlib.metaeval.truth import together
 from factlib.report.tables import read_table
-from factlib.runs.judging import BY_RULES
 
 # number -> columns of which one says what it estimates; none: its name does
 NUMBERS = dict(auc=['estimand'], higher=['estimand'], estimate=['estimand', 'definition'], own=['statistic'],
@@ -50,7 +49,7 @@ def numbers(table, where):
             key = {name: '' if is_missing(row.get(name)) else str(row[name]) for name in ('part', *PARTS)}
             if key['part'] == 'value': key['part'] = ''
             if key['model'] in NO_MODEL: key['model'] = ''
-            key |= dict(evaluator=row['evaluator'].removesuffix(BY_RULES), benchmark=row['benchmark'], draw=row['draw'],
+            key |= dict(evaluator=row['evaluator'], benchmark=row['benchmark'], draw=row['draw'],
                         scored=int(row['scored']), metric=_metric(column, row[says] if says else ''))
             rows.append(key | dict(number=row[column]/(100 if percent else 1), where=f'{where}: {column}'))
     return pd.DataFrame(rows, columns=[*KEY, 'number', 'where'])

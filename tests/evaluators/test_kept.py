@@ -1,25 +1,12 @@
 "Kept scores are those of now: every row counts, a changed text or evaluator is judged anew, and no score stays none."
-import os
-
-import numpy as np
 import pandas as pd
 import pytest
-from factlib.benchmarks.base import load
 from factlib.core.records import Example
 from factlib.evaluators import kept
-from factlib.evaluators.kept import keep, score_rows, scores
+from factlib.evaluators.kept import keep, scores
 
 RACE = ('The hare mocked the tortoise. They ran. The hare lay down. He slept under the oak. '
         'The tortoise crawled past. She won.')
-with_data = pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='needs real data: set FACTLIB_DATA')
-
-def judged_anew(monkeypatch, name, examples, table, parts=()):
-    "Ids of what had no row."
-    made, judge = [], kept.score_rows
-    monkeypatch.setattr(kept, 'score_rows', lambda n, new, p: made.extend(e.id for e in new) or judge(n, new, p))
-    scores([name], examples, table, parts)
-    return made
-
 @pytest.fixture
 def race(tmp_path):
     "A table with a score that no evaluator gave, so that it shows where a score is from; and its texts."

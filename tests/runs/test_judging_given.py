@@ -9,7 +9,7 @@ from factlib.core.records import Absence, BadInput, Example, Judgement, signatur
 from factlib.evaluators.base import get
 from factlib.report.results import Experiment, text_hash
 from factlib.runs.judging import GivenJudgements, evaluate_in, evaluate_models, given_judgements, judged_files
-from factlib.runs.judging import judges_for, rule_judges
+from factlib.runs.judging import judges_for
 
 class Words:
     "Counts words, with a prompt that somebody may change; gives nothing for a text with a question mark."
@@ -239,17 +239,27 @@ def test_a_seed_in_a_method_that_is_its_draws_tells_nothing_apart(tmp_path):
     told = [called for called, *_ in GivenJudgements([*folders, judged('seven', 7, 1)]).labels()]
     assert sorted(told) == ['words, m [seed:7]', 'words, m [seed]']
 
-def test_a_form_by_rules_is_called_so(tmp_path):
-    "What an experiment still shows of counting words is not called as in the paper; without texts there are no rows."
+def test_components_that_ask_nobody_do_not_bear_a_papers_name_alone(tmp_path):
+    "Whoever puts an evaluator together from rules reads so behind its name; by its name nobody gets it."
+    from factlib.evaluators.claims.dovescore import rule_components
     one = [Example('a', source='Ann left. Bob slept.', target='Ann left.', truth='true', group='a')]
     run = Experiment('x', '', '', dict(out=str(tmp_path), seed=0, n=0))
-    frame = evaluate_in(rule_judges(['factscore_single', 'dovescore', 'length']),
-                        dict(mine=[one[0], Example('b', source='Ann.', target='Ann.', reference='Ann.')]), run)
-    assert list(dict.fromkeys(frame.evaluator)) == [
-        'factscore_single, by rules', 'dovescore, by rules', 'length']
+    frame = evaluate_in([get('dovescore', **rule_components()), get('length')], dict(mine=one), run)
+    assert list(dict.fromkeys(frame.evaluator)) == ['dovescore, no model', 'length']
     assert evaluate_in(get('length'), {}, run).empty
-    for name in ('factscore_single', 'dovescore', 'vista'): # nobody gets them by name
+    for name in ('factscore_single', 'dovescore', 'vista'):
         with pytest.raises(BadInput, match='none is given'): judges_for([name, 'length'])
+
+@pytest.mark.parametrize('label', ['dovescore, by rules', 'dovescore', 'alignscore (words), by rules', 'summac_zs, rules'])
+def test_words_under_a_papers_name_are_not_shown_from_earlier_folders(tmp_path, label):
+    run(tmp_path/'old', [Words(), get('length')], label='{}')
+    judged = pd.read_parquet(tmp_path/'old/judgements.parquet')
+    counted = judged.evaluator == 'words'
+    judged.loc[counted, ['evaluator', 'evaluator_name']] = label, label.partition(',')[0].removesuffix(' (words)')
+    judged.to_parquet(tmp_path/'old/judgements.parquet')
+    given = GivenJudgements([tmp_path/'old'])
+    assert [called for called, *_ in given.labels()] == ['length'] and len(given.said) == 1
+    assert label in given.said[0] and "under a paper's name" in given.said[0]
 
 @pytest.mark.parametrize('name', ['length', 'rouge1', 'order_path'])
 def test_files_that_credit_a_model_with_rules_are_shown_without_it(tmp_path, name):
