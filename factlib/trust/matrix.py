@@ -363,7 +363,7 @@ def copied_people(
 )->str: # A sentence; empty if it is no copy
     "Return the question whether a judge is a copy of people's scores, where it never differs from them."
     x, same = matrix.judges[judge], matrix.comparable(judge)
-    if not same and not matrix.is_ordered(judge): return ''
+    if matrix.file.computed or not same and not matrix.is_ordered(judge): return ''
     others = dict(matrix.humans)
     if len(others) > 1 and not np.isnan(matrix.people).all(): others['the mean of people'] = matrix.people
     for name, y in others.items():
@@ -393,6 +393,6 @@ def copy_notes(
     twice = len(codes) - len(np.unique(codes))
     if twice:
         rows = '1 row is an exact copy' if twice == 1 else f'{twice:,} rows are exact copies'
-        notes.append(f'{rows} of an earlier one (in all that is read here): {len(codes) - twice:,} of {len(codes):,} rows '
-                     'are distinct, and intervals count these. Are the copies in the file by mistake?')
+        notes.append(f'{rows} of an earlier one (in all that is read here): {len(codes) - twice:,} of {len(codes):,} '
+                     'rows are distinct, and intervals count these. Are the copies in the file by mistake?')
     return notes

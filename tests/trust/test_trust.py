@@ -228,7 +228,7 @@ def ranked(systems):
 
 def test_luck_is_no_floor_where_systems_are_few():
     assert ranked(2).decision == YES # length tells two systems apart whatever it is worth
-    assert ranked(5).decision == NOT_YET and 'length puts in order 100 %' in ranked(5).why
+    assert ranked(5).decision == NOT_YET and 'length, puts in order 100 %' in ranked(5).why
 
 def test_one_group_accuses_nobody():
     rng = np.random.default_rng(0)
