@@ -365,9 +365,8 @@ def habits_table(
     - judge, habit
     - estimate, low, high: points at the same score of people (length: for twice the length; position: in the first
       place; drift: from first to last), the difference from people on its own texts and others', a share (constant,
-      ceiling, favourite numbers, blind groups), kappa or the correlation of two answers (repeats), a ratio of spreads (narrow scale), people's
-      points on texts
-      without a score less those on others (absences)
+      ceiling, favourite numbers, blind groups), kappa or the correlation of two answers (repeats), a ratio of spreads
+      (narrow scale), people's points on texts without a score less those on others (absences)
     - p, q: of having the habit, p below .05 exactly where the interval shows it; q by Benjamini and Hochberg over the
       tests of the judge
     - said: begins with "found", "not found" or "not tested"

@@ -407,8 +407,8 @@ METHODS = (
     'bound where every group says the same). Pairs of systems: 64 balanced halves of the groups; '
     'noise turns pairs of close systems round, so the share is rather too low than too high.',
     'Yes: every interval meets its criterion, and so does the lead over every baseline (cut into the judge\'s steps, '
-    'on the same rows, in pairs). No: one interval misses it. Not yet: neither is shown. Numbers of rows are planned for '
-    'a power of 80 %, if the estimates hold.',
+    'on the same rows, in pairs). No: one interval misses it. Not yet: neither is shown. Numbers of rows are planned '
+    'for a power of 80 %, if the estimates hold.',
     'Filter: each text is judged by the threshold that did best on nine tenths of the groups, without its own. Rank: '
     'pairs of systems whose means people\'s scores tell apart (t by groups, Holm). Copies of a row count once in '
     'intervals.',

@@ -6,7 +6,7 @@
 __all__ = ['CRITERIA_OF', 'NEEDS', 'DEFAULT_USES', 'DISCOUNTS', 'YES', 'NO', 'NOT_YET', 'POWER', 'SURE', 'FEWEST_TEXTS', 'FOLDS',
            'HALVES', 'FLOOR_SYSTEMS', 'MOST_SYSTEMS', 'WITHIN', 'DECISIONS', 'STRATA', 'BIAS', 'ALL_SYSTEMS',
            'ALL_ROWS', 'BANDS', 'THRESHOLDS', 'MEANS', 'read_needs', 'need_text', 'used_needs', 'read_uses', 'uses_for',
-           'Decision', 'Condition', 'counted', 'in_percent', 'groups_needed', 'labels_needed_for', 'settle',
+           'Decision', 'Condition', 'counted', 'remedy', 'in_percent', 'groups_needed', 'labels_needed_for', 'settle',
            'equal_steps', 'filter_leads', 'stratum_aucs', 'best_threshold', 'passed_texts', 'filter_rates',
            'filter_decision', 'system_means', 'share_in_order', 'pair_tests', 'rank_figures', 'rank_decision',
            'mean_bias', 'failure_error', 'mean_decision', 'equal_judge_needs', 'replace_decision', 'agree_decision',
@@ -88,7 +88,8 @@ def read_uses(
     "The uses that are asked for."
     asked = [part.strip() for part in text.split(',') if part.strip()]
     wrong = [use for use in asked if use not in CRITERIA_OF]
-    if wrong or not asked: raise BadInput(f'--use takes some of {", ".join(CRITERIA_OF)}, not {(wrong or [text])[0]!r}.')
+    if wrong or not asked:
+        raise BadInput(f'--use takes some of {", ".join(CRITERIA_OF)}, not {(wrong or [text])[0]!r}.')
     return tuple(use for use in CRITERIA_OF if use in asked)
 
 def uses_for(
@@ -116,7 +117,7 @@ class Decision:
     result: Result|None = None # The figure; None: there is none
     n: int = 0 # Rows behind it
     groups: int = 0 # Their groups
-    p: float = 1. # The largest p of all that a yes claims
+    p: float = 1. # The largest p of all that a yes claims: 1 where the figure is on the wrong side
     needed: int|None = None # Groups in all that would settle a not yet; None: none are known to
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ class Condition:
     limits: tuple|None = (0., 1.) # Least and greatest value of the figure
     above: bool = True # Has the figure to lie above it?
     worst: float|None = None # The figure with every missing score counted against the judge; None: none is missing
+    best: Result|None = None # The figure with every missing score counted for the judge; None: none is missing
     first: str = '' # What has to be shown before any number of groups is named; empty: nothing
 
     def side(self, x)->bool: # Of a number
@@ -142,9 +144,20 @@ class Condition:
 
     @property
     def missed(self)->bool:
-        "Whether the whole interval is on the wrong side."
-        end = self.figure.high if self.above else self.figure.low
+        "Whether the whole interval is on the wrong side, whatever the missing scores are."
+        end = self.hopeful.high if self.above else self.hopeful.low
         return end is not None and end != self.need and not self.side(end)
+
+    @property
+    def hopeful(self)->Result:
+        "The figure, with missing scores counted for the judge."
+        return self.figure if self.best is None else self.best
+
+    @property
+    def p(self)->float:
+        "The p of a yes: that of the figure if it is on the right side, else 1."
+        p, estimate = self.figure.p, self.figure.estimate
+        return p if p is not None and estimate is not None and self.side(estimate) else 1.
 
 def counted(
     n:int, # Number of things
@@ -152,6 +165,18 @@ def counted(
 )->str: # Such as '1 group' or '1,200 groups'
     "Write a number of things."
     return f'{n:,} {word}{"s"*(n != 1)}'
+
+def remedy(
+    n:int|None, # Groups in all that would settle a figure; None: no number would
+    groups:int, # Groups there are
+    unit:str, # In words
+    confirms:bool=True, # Would it be a yes?
+)->str: # A clause
+    "Write how many groups would settle a decision."
+    if groups < 2: return f'it rests on one {unit}, which says nothing of others'
+    if n is None: return f'more {unit}s like these may not settle it'
+    outcome = 'confirm it' if confirms else 'show that it falls short'
+    return f'if the estimate holds, about {counted(n, unit)} (you have {groups:,}) would {outcome}'
 
 def in_percent(
     result:Result, # A share, 0 to 1
@@ -224,31 +249,30 @@ def settle(
     least:int=0, # Groups without which nothing is decided; 0: any will do
 )->tuple: # (decision, the reason of a no or what a not yet lacks, groups in all that would settle it or None)
     "Decide by several conditions at a time."
+    enough = groups >= least
     missed = [c for c in conditions if c.missed and c.reason]
-    if missed and groups >= least: return NO, missed[0].reason, None
+    if missed and enough: return NO, missed[0].reason, None
     untold = [c for c in conditions if c.worst is not None and not c.side(c.worst)]
     open_ones = [c for c in conditions if not c.met]
-    if not open_ones and not untold and groups >= least: return YES, '', None
-    if groups < 2: return NOT_YET, f'it rests on one {unit}, which says nothing of others', None
-    few = f'nothing is decided on fewer than {counted(least, unit)} (you have {groups:,})' if groups < least else ''
-    first = next((c.first for c in open_ones if c.first), '')
-    unsure = any(c.first and (c.figure.p is None or c.figure.p > SURE) for c in conditions)
+    if not open_ones and not untold and enough: return YES, '', None
     wrong = [c for c in open_ones if c.figure.estimate is None or not c.side(c.figure.estimate)]
-    if first and not wrong or untold and not wrong:
-        more = first or 'no number of such rows would settle it while scores are missing'
-        return NOT_YET, '; '.join(filter(None, (few, more))), None
-    needed = lambda c, power: groups_needed(c.figure, c.need, groups, c.limits, power)
+    first = next((c.first for c in open_ones if c.first), '')
+    def needed(some, power):
+        found = [groups_needed(c.hopeful, c.need, groups, c.limits, power) for c in some]
+        return [n for n in found if n is not None]
     if wrong:
-        numbers = [n for c in wrong if c.reason and (n := needed(c, POWER)) is not None]
-        n, way = min(numbers, default=None), 'show that it falls short'
+        n = min(needed([c for c in wrong if c.reason and not c.side(c.hopeful.estimate)], POWER), default=None)
+    elif first or untold or any(c.first and c.p > SURE for c in conditions): n = None
     else: # all of them at a time
-        numbers = [needed(c, 1 - (1 - POWER)/len(open_ones)) for c in open_ones]
-        n, way = None if None in numbers else max(numbers, default=least), 'confirm it'
-    if n is None or unsure and not wrong: return NOT_YET, '; '.join(filter(None, (few, 'more rows like these may not settle it'))), None
-    n = max(n, least)
-    return NOT_YET, few or f'if the estimate holds, about {counted(n, unit)} (you have {groups:,}) would {way}', n
+        numbers = needed(open_ones, 1 - (1 - POWER)/max(len(open_ones), 1))
+        n = max(numbers, default=least) if len(numbers) == len(open_ones) else None
+    if n is not None: n = max(n, least)
+    if not enough: return NOT_YET, f'nothing is decided on fewer than {counted(least, unit)} (you have {groups:,})', n
+    if groups > 1 and not wrong and (first or untold):
+        return NOT_YET, first or 'no number of such rows would settle it while scores are missing', None
+    return NOT_YET, remedy(n, groups, unit, not wrong), n if groups > 1 else None
 
-def _largest_p(conditions): return max((1. if c.figure.p is None else c.figure.p for c in conditions), default=1.)
+def _largest_p(conditions): return max((c.p for c in conditions), default=1.)
 
 # %% ../../nbs/trust/uses.ipynb #trustuses-floors
 def _rows(matrix, *columns):
@@ -359,19 +383,23 @@ def filter_rates(
     judge:str, # Its name
     needs:dict, # From `read_needs`
     threshold:float|None=None, # Lowest score that passes; None: chosen on other groups
-)->dict: # 'caught', 'passed' -> (`Result`, the rate with every missing score on the wrong side, on the right one)
+)->dict: # 'caught', 'passed' -> (`Result`, the rate with missing scores on the wrong side or None, on the right one)
     "Return the shares of bad texts that a threshold catches and of good texts that pass."
     scores, good = matrix.judges[judge], matrix.good
-    both, _ = _rows(matrix, scores, good)
-    passes = np.full(len(good), np.nan)
-    passes[both] = passed_texts(scores[both], good[both], matrix.groups[both], needs, threshold)
-    found = {}
-    for name, side in (('caught', 0), ('passed', 1)):
-        own = good == side
-        right = passes[own] if side else 1 - passes[own]
-        r = interval(np.mean, right, groups=matrix.groups[own], limits=(0, 1), null=needs[name])
-        found[name] = r, *(float(np.where(np.isnan(right), end, right).mean()) for end in (0., 1.))
-    return found
+    missing = np.isnan(scores) & ~np.isnan(good)
+    def rates(scores):
+        both, _ = _rows(matrix, scores, good)
+        right = np.full(len(good), np.nan)
+        passes = passed_texts(scores[both], good[both], matrix.groups[both], needs, threshold)
+        right[both] = passes == (good[both] == 1)
+        return {name: (right[good == side], interval(np.mean, right[good == side], groups=matrix.groups[good == side],
+                                                     limits=(0, 1), null=needs[name]))
+                for name, side in (('caught', 0), ('passed', 1))}
+    found = rates(scores)
+    if not missing.any(): return {name: (r, None, None) for name, (_, r) in found.items()}
+    known = np.append(scores[~np.isnan(scores)], [] if threshold is None else threshold)
+    best = rates(np.where(missing, np.where(good == 1, known.max() + 1, known.min() - 1), scores))
+    return {name: (r, float(np.nan_to_num(right).mean()), best[name][1]) for name, (right, r) in found.items()}
 
 def _turned(matrix, judge, auc):
     "What a judge whose scores run the other way is told."
@@ -398,7 +426,7 @@ def filter_decision(
                          filter_rates(matrix, judge, needs, threshold))
     missing = int((np.isnan(scores) & ~np.isnan(good)).sum())
     short = dict(caught='it catches too few of the bad texts', passed='it passes too few of the good texts')
-    conditions = [Condition(r, needs[name], short[name] if best < needs[name] else '', worst=worst if missing else None)
+    conditions = [Condition(r, needs[name], short[name], worst=worst, best=best)
                   for name, (r, worst, best) in rates.items()] + _lead_conditions(leads)
     for name, alone in stratum_aucs(matrix, judge).items():
         r = filter_auc(scores, good, matrix.groups, null=alone)
@@ -409,8 +437,8 @@ def filter_decision(
     caught, passed = (rates[name][0] for name in ('caught', 'passed'))
     at = f'below {threshold:.3g}' if threshold is not None else 'at the best threshold of other groups'
     text = (f'Of {counted(n, "text")} ({bad:,} bad), {at}, it catches {in_percent(caught)} of the bad ones and passes '
-            f'{in_percent(passed)} of the good ones; {100*needs["caught"]:g} % and {100*needs["passed"]:g} % were asked '
-            f'for; a good text scores above a bad one in {in_percent(auc)} of pairs (AUC)')
+            f'{in_percent(passed)} of the good ones; {100*needs["caught"]:g} % and {100*needs["passed"]:g} % were '
+            f'asked for; a good text scores above a bad one in {in_percent(auc)} of pairs (AUC)')
     pairs, won = pairs_within(scores[both], good[both], matrix.clusters[both]) if matrix.file.group_given else (0, 0)
     if pairs: text += f'; within a group in {won:,.12g} of {counted(pairs, "pair")}'
     text += _hardest(leads, 'reaches')
@@ -485,7 +513,7 @@ def share_in_order(
     which, # Number of each row's system, NaN for none
     groups, # Codes of the rows
     null:float=.5, # Value under the null hypothesis
-    signs=None, # One a pair of systems: 1 if the first is better, -1, or 0 for a pair that doesn't count; None: people's
+    signs=None, # One a pair of systems: 1 if the first is better, -1, or 0 if the pair doesn't count; None: people's
     less=None, # Scores whose share is taken off; None: nothing is
 )->Result: # 0 to 1; -1 to 1 for a difference
     "Which share of pairs of systems a judge puts in people's order; its interval is by balanced halves of the groups."
@@ -578,15 +606,15 @@ def rank_decision(
     if why: return Decision(judge, 'rank', NOT_YET, f'{why}.', **about)
     found, need = rank_figures(matrix, judge, needs['rank']), needs['rank']
     if not found['separated']:
-        why = (f"people don't separate these systems: of {counted(found['pairs'], 'pair')} of {found['systems']} systems "
-               f'none is shown to differ in their scores of {counted(about["n"], "text")}.')
+        why = (f"people don't separate these systems: of {counted(found['pairs'], 'pair')} of {found['systems']} "
+               f'systems none is shown to differ in their scores of {counted(about["n"], "text")}.')
         return Decision(judge, 'rank', NOT_YET, why, **about)
     r, leads = found['share'], found['leads']
     conditions = [Condition(r, need, 'too few pairs of systems stand in people\'s order'), *_lead_conditions(leads)]
     decision, more, needed = settle(conditions, groups, _unit(matrix))
     text = (f'Of these {found["systems"]} systems people separate {found["separated"]} of '
-            f'{counted(found["pairs"], "pair")} in {counted(about["n"], "text")}; {in_percent(r)} of them stand in their '
-            f'order; {100*need:g} % was asked for; soft pairwise accuracy is {100*found["soft"]:.0f} %')
+            f'{counted(found["pairs"], "pair")} in {counted(about["n"], "text")}; {in_percent(r)} of them stand in '
+            f'their order; {100*need:g} % was asked for; soft pairwise accuracy is {100*found["soft"]:.0f} %')
     text += _hardest(leads, 'puts in order')
     if found['systems'] < FLOOR_SYSTEMS:
         text += f'; no baseline is shown, since luck alone may rank fewer than {FLOOR_SYSTEMS} systems'
@@ -660,8 +688,9 @@ def _mean_parts(matrix, judge, needs):
         own, theirs = (100*(1 - v[both].mean()) for v in (matrix.judges[judge], matrix.people))
         worst = (-high/rate, -low/rate) if missing and rate > 0 else (-math.inf, math.inf) if missing else None
         off = '' if r.estimate is None else format_estimate(100*r.estimate, r.ci and tuple(100*x for x in r.ci), 0)
-        text = (f'{own:.1f} % of {counted(int(both.sum()), "text")} fail by its labels and {theirs:.1f} % by people\'s, '
-                f'an error of {off or "no known share"} % of the rate; {100*limit:g} % either way was asked for')
+        text = (f'{own:.1f} % of {counted(int(both.sum()), "text")} fail by its labels and {theirs:.1f} % by '
+                f'people\'s, an error of {off or "no known share"} % of the rate; {100*limit:g} % either way was '
+                'asked for')
         note = _missing_note(missing, *(100*x for x in worst), ' %') if missing and rate > 0 else ''
         return r, of, limit, None, worst, text, note
     wide, most = matrix.ends[1] - matrix.ends[0], _most_bias(matrix, judge)
@@ -686,12 +715,16 @@ def mean_decision(
         return Decision(judge, 'mean', NOT_YET, f'{why}.', **about)
     r, of, limit, limits, worst, text, note = _mean_parts(matrix, judge, needs)
     if r.estimate is None:
-        return Decision(judge, 'mean', NOT_YET, f'of {counted(about["n"], "text")} people call none a failure.', **about)
+        why = f'of {counted(about["n"], "text")} people call none a failure.'
+        return Decision(judge, 'mean', NOT_YET, why, **about)
     follows = correlation('pearson', matrix.judges[judge], matrix.people, matrix.groups)
     what = 'its failure rate' if matrix.scale.kind == 'binary' else 'its mean'
     ends = ((limit, False, 'too high'), (-limit, True, 'too low'))
-    conditions = [Condition(of(end), end, f'{what} is {way}', limits, above,
-                            worst and worst[0 if above else 1]) for end, above, way in ends]
+    def bias_condition(end, above, way):
+        bounds = worst and (worst if above else worst[::-1]) # against the judge, for it
+        is_open = bounds is not None and (bounds[1] > end if above else bounds[1] < end)
+        return Condition(of(end), end, '' if is_open else f'{what} is {way}', limits, above, bounds and bounds[0])
+    conditions = [bias_condition(*end) for end in ends]
     conditions.append(Condition(follows, 0., '', (-1., 1.), first='it is not shown to follow people\'s scores, as one '
                                                                   'constant score would not'))
     decision, more, needed = settle(conditions, groups, _unit(matrix))
@@ -758,9 +791,9 @@ def replace_decision(
     people = int((t.annotators.skipped == '').sum())
     wins = round(t.winning_rate*people)
     about = dict(n=t.scored, groups=groups)
-    text = (f'It wins against {wins} of {people} people in the Alternative Annotator Test on {counted(t.scored, "text")} '
-            f'({need:g} discount; half was asked for), and is as near to the others as a person, or nearer, on '
-            f'{in_percent(r)} of texts')
+    text = (f'It wins against {wins} of {people} people in the Alternative Annotator Test on '
+            f'{counted(t.scored, "text")} ({need:g} discount; half was asked for), and is as near to the others as a '
+            f'person, or nearer, on {in_percent(r)} of texts')
     is_ahead = lambda floor: not floor.passes or r.low is not None and r.low > floor.advantage.estimate
     ahead = is_ahead(floor)
     column = next((name for name in matrix.strata if t.passes and not is_ahead(_alt_test(
@@ -777,8 +810,8 @@ def replace_decision(
         more = 'more texts, or people, would settle it'
         if times is not None and times > 1:
             some = math.ceil(groups*times)
-            more = ('people agree too little for this test: a judge as good as a person would mostly not pass here, and '
-                    f'takes about {counted(some, _unit(matrix))} (you have {groups:,})')
+            more = ('people agree too little for this test: a judge as good as a person would mostly not pass here, '
+                    f'and takes about {counted(some, _unit(matrix))} (you have {groups:,})')
     corrected = sorted(t.annotators.q[t.annotators.skipped == ''].astype(float))
     return Decision(judge, 'replace', decision, _reasoned(decision, text, more), r, needed=needed,
                     p=corrected[math.ceil(len(corrected)/2) - 1], **about)
@@ -795,12 +828,14 @@ def _usual_labels(matrix, y, rows, groups, both):
         found[f'the most frequent class of each `{name}`'] = alone == y
     return found
 
-def _worst_kappa(matrix, x, y, groups, ordered):
-    "Kappa with each missing label as far off as can be, or one that nobody uses."
+def _kappa_bounds(matrix, x, y, groups, ordered, need):
+    "(kappa with each missing label as far off as can be, or one that nobody uses; that with people's own, a `Result`)."
     ends = matrix.ends if ordered else (np.nanmax(y) + 1,)*2
     wrong = np.where(np.abs(y - ends[0]) > np.abs(y - ends[1]), ends[0], ends[1])
-    r = label_kappa(np.where(np.isnan(x) & ~np.isnan(y), wrong, x), y, groups, ordered=ordered)
-    return -1. if r.estimate is None else r.estimate
+    missing = np.isnan(x) & ~np.isnan(y)
+    worst, best = (label_kappa(np.where(missing, fill, x), y, groups, ordered=ordered, null=need)
+                   for fill in (wrong, y))
+    return -1. if worst.estimate is None else worst.estimate, best
 
 def agree_decision(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
@@ -828,13 +863,14 @@ def agree_decision(
     lead = interval(np.mean, hits - baselines[hardest], groups=of_groups, limits=(-1, 1), null=0.)
     people = f'{len(matrix.humans)} people (each label counts)' if len(matrix.humans) > 1 else 'people'
     text = (f"Cohen's kappa{' (squared weights)' if ordered else ''} with {people} is "
-            f'{format_estimate(r.estimate, r.ci, 2)} on {counted(about["n"], "text")}; {need:g} was asked for; accuracy is '
-            f'{in_percent(accuracy)}, that of {hardest}, {100*baselines[hardest][both].mean():.0f} %')
+            f'{format_estimate(r.estimate, r.ci, 2)} on {counted(about["n"], "text")}; {need:g} was asked for; '
+            f'accuracy is {in_percent(accuracy)}, that of {hardest}, {100*baselines[hardest][both].mean():.0f} %')
     if not ordered: text += f'; macro-F1 is {macro_f1_of(x[both], y[both]):.2f}'
     missing = np.isnan(x) & ~np.isnan(y)
-    conditions = [Condition(r, need, 'its kappa is below what was asked for', (-1., 1.),
-                            worst=_worst_kappa(matrix, x, y, of_groups, ordered) if missing.any() else None),
-                  Condition(lead, 0., '', (-1., 1.), first=f'that its accuracy is above that of {hardest} is not shown')]
+    worst, best = _kappa_bounds(matrix, x, y, of_groups, ordered, need) if missing.any() else (None, None)
+    conditions = [Condition(r, need, 'its kappa is below what was asked for', (-1., 1.), worst=worst, best=best),
+                  Condition(lead, 0., '', (-1., 1.),
+                            first=f'that its accuracy is above that of {hardest} is not shown')]
     decision, more, needed = settle(conditions, about['groups'], _unit(matrix))
     if missing.any():
         share = both.sum()/(both.sum() + missing.sum())
