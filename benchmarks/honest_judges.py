@@ -9,8 +9,8 @@ in truth the judge catches and passes some 78 % (70 % is asked for), its mean is
 they do, and it is as good as a person. Every habit found is wrong, too.
 
 Power: a pilot file of a good judge says "about N rows would confirm it". Then judges of the same quality are drawn
-anew on N rows. The yes should come in about 80 % of them, if N rests on the true figures; N of a small pilot is itself
-uncertain, so the median N of many pilots is used."""
+anew on N rows. The yes should come in about 80 % of them. N of one small pilot is itself uncertain, and pilots with a
+yes name none: the median over many pilots is used, a yes counted as the pilot's own rows."""
 import argparse
 import re
 import time
@@ -71,19 +71,26 @@ def promised_number(why):
     m = m or re.search(r'as good as a person .* takes about ([\d,]+)', why)
     return int(m[1].replace(',', '')) if m else None
 
-def power(use, draws, pilots=40, pilot=40, scale=0, most=4000, seed=1, **about):
-    "(median of the promised numbers, share of judges on as many rows that get a yes)."
-    def decision(n, rng):
-        needs = dict(caught=.6, passed=.6, mean=.1, rank=.8)
-        return decide(score_matrix(honest_file(rng, n, scale, **about)), (use,), needs).iloc[0]
-    promised = [promised_number(decision(pilot, np.random.default_rng([seed, k])).why) for k in range(pilots)]
-    known = [n for n in promised if n is not None]
-    if not known: return None, None, 0
-    n = int(min(np.median(known), most))
-    yes = [decision(n, np.random.default_rng([seed, 1000 + k])).decision == YES for k in range(draws)]
-    return n, float(np.mean(yes)), len(known)
+def power(use, draws, need, pilots=60, pilot=40, scale=0, most=4000, seed=1, **about):
+    "(median of the numbers of rows that settle it, share of judges on so many rows that get a yes)."
+    def decided(n, *stream):
+        matrix = score_matrix(honest_file(np.random.default_rng([seed, *stream]), n, scale, **about))
+        return decide(matrix, (use,), need).iloc[0]
+    promised = []
+    for k in range(pilots): # a pilot with a yes takes no more rows; one that promises nothing takes no number of them
+        d = decided(pilot, 0, k)
+        promised.append(pilot if d.decision == YES else promised_number(d.why) or np.inf)
+    n = float(np.median(promised))
+    if n > most: return n, None
+    return n, float(np.mean([decided(int(n), 1, k).decision == YES for k in range(draws)]))
 
-POWERED = dict(filter=dict(pilot=60), mean=dict(pilot=60), rank=dict(pilot=60, apart=1.2), replace=dict(pilot=40, people=3))
+POWERED = ( # Use, scale, criteria, and how the files are made; what is asked for lies close to what is true
+    ('filter', 0, dict(caught=.65, passed=.65), dict(people=1)),
+    ('filter', 1, dict(caught=.7, passed=.7), dict(people=1)),
+    ('filter', 2, dict(caught=.7, passed=.7), dict(people=1)),
+    ('mean', 0, dict(mean=.05), {}), ('mean', 2, dict(mean=.05), {}), ('mean', 1, dict(failures=.2), {}),
+    ('rank', 0, {}, dict(apart=1.2)), ('rank', 1, {}, dict(apart=1.2)), ('rank', 2, {}, dict(apart=1.2)),
+    ('replace', 0, {}, dict(people=3)), ('replace', 1, {}, dict(people=3)), ('replace', 2, {}, dict(people=3)))
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -97,11 +104,10 @@ def main():
         start, found = time.process_time(), wronged(options.judges, n, options.seed, options.show)
         print(f'n {n:4}: {found["any"]} of {options.judges} wronged ({100*found["any"]/options.judges:.1f} %), '
               f'{(time.process_time() - start)/options.judges:.2f} s each; {dict(found)}', flush=True)
-    for use, about in POWERED.items() if options.power else ():
-        for scale in range(3):
-            n, share, known = power(use, options.power, scale=scale, **about)
-            said = 'no number promised' if n is None else f'{known} of 40 pilots promise a yes, at a median of {n}: {share:.2f} get it'
-            print(f'{use:8} scale {scale}: {said}', flush=True)
+    for use, scale, need, about in POWERED if options.power else ():
+        n, share = power(use, options.power, need, scale=scale, **about)
+        print(f'{use:8} scale {scale} {need}: settled by {n:.0f} rows (median of pilots)'
+              + ('' if share is None else f', where {share:.2f} get a yes'), flush=True)
 
 
 if __name__ == '__main__': main()
