@@ -8,9 +8,8 @@ quality correlates with length and yet favors nothing. Scales are 1 to 5, two la
 in truth the judge catches and passes some 78 % (70 % is asked for), its mean is people's, it ranks the systems as
 they do, and it is as good as a person. Every habit found is wrong, too.
 
-Power: a pilot file of a good judge says "about N rows would confirm it". Then judges of the same quality are drawn
-anew on N rows. The yes should come in about 80 % of them. N of one small pilot is itself uncertain, and pilots with a
-yes name none: the median over many pilots is used, a yes counted as the pilot's own rows."""
+Power: a pilot file of a good judge says "about N rows would confirm it". Another file of the same judge, with N rows,
+should give the yes in some 80 % of cases. Files that promise nothing, or have their yes, don't count."""
 import argparse
 import re
 import time
@@ -71,32 +70,29 @@ def promised_number(why):
     m = m or re.search(r'as good as a person .* takes about ([\d,]+)', why)
     return int(m[1].replace(',', '')) if m else None
 
-def power(use, draws, need, pilots=60, pilot=40, scale=0, most=4000, seed=1, **about):
-    "(median of the numbers of rows that settle it, share of judges on so many rows that get a yes)."
+def power(use, draws, need, pilot=60, scale=0, most=3000, seed=1, **about):
+    "(promises that were made, their median number of rows, share that is kept by another file of so many rows)."
     def decided(n, *stream):
         matrix = score_matrix(honest_file(np.random.default_rng([seed, *stream]), n, scale, **about))
         return decide(matrix, (use,), need).iloc[0]
-    promised = []
-    for k in range(pilots): # a pilot with a yes takes no more rows; one that promises nothing takes no number of them
-        d = decided(pilot, 0, k)
-        promised.append(pilot if d.decision == YES else promised_number(d.why) or np.inf)
-    n = float(np.median(promised))
-    if n > most: return n, None
-    return n, float(np.mean([decided(int(n), 1, k).decision == YES for k in range(draws)]))
+    promised = [promised_number(decided(pilot, 0, k).why) for k in range(draws)]
+    promised = [n for n in promised if n is not None and n <= most]
+    kept = [decided(n, 1, k).decision == YES for k, n in enumerate(promised)]
+    return len(promised), np.median(promised), np.mean(kept)
 
 POWERED = ( # Use, scale, criteria, and how the files are made; what is asked for lies close to what is true
     ('filter', 0, dict(caught=.65, passed=.65), dict(people=1)),
     ('filter', 1, dict(caught=.7, passed=.7), dict(people=1)),
     ('filter', 2, dict(caught=.7, passed=.7), dict(people=1)),
     ('mean', 0, dict(mean=.05), {}), ('mean', 2, dict(mean=.05), {}), ('mean', 1, dict(failures=.2), {}),
-    ('rank', 0, {}, dict(apart=1.2)), ('rank', 1, {}, dict(apart=1.2)), ('rank', 2, {}, dict(apart=1.2)),
+    ('rank', 0, {}, dict(apart=1.)), ('rank', 1, {}, dict(apart=1.)), ('rank', 2, {}, dict(apart=1.)),
     ('replace', 0, {}, dict(people=3)), ('replace', 1, {}, dict(people=3)), ('replace', 2, {}, dict(people=3)))
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--judges', type=int, default=200, help='honest judges for each number of rows')
     parser.add_argument('--sizes', type=int, nargs='*', default=[30, 60, 200], help='numbers of rows')
-    parser.add_argument('--power', type=int, default=100, help='draws for each use; 0: none')
+    parser.add_argument('--power', type=int, default=100, help='pilot files for each use; 0: none')
     parser.add_argument('--show', action='store_true', help='print what was said wrongly')
     parser.add_argument('--seed', type=int, default=0)
     options = parser.parse_args()
@@ -105,9 +101,9 @@ def main():
         print(f'n {n:4}: {found["any"]} of {options.judges} wronged ({100*found["any"]/options.judges:.1f} %), '
               f'{(time.process_time() - start)/options.judges:.2f} s each; {dict(found)}', flush=True)
     for use, scale, need, about in POWERED if options.power else ():
-        n, share = power(use, options.power, need, scale=scale, **about)
-        print(f'{use:8} scale {scale} {need}: settled by {n:.0f} rows (median of pilots)'
-              + ('' if share is None else f', where {share:.2f} get a yes'), flush=True)
+        made, n, kept = power(use, options.power, need, scale=scale, **about)
+        print(f'{use:8} scale {scale} {need}: {made} of {options.power} pilots promise a yes, at a median of {n:.0f} '
+              f'rows; {100*kept:.0f} % of the promises are kept', flush=True)
 
 
 if __name__ == '__main__': main()

@@ -1,5 +1,8 @@
 "Planted files and what a statistician would sign of each: one test a kind, with further sizes, scales and names."
+import importlib.util
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +14,10 @@ from factlib.trust.matrix import distinct_rows, score_matrix
 from factlib.trust.scores import Scale
 from factlib.trust.trust import trust
 from factlib.trust.uses import NO, NOT_YET, YES, decide, filter_leads, labels_needed_for, read_needs
+
+spec = importlib.util.spec_from_file_location('honest_judges', Path(__file__).parents[2]/'benchmarks'/'honest_judges.py')
+honest = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(honest)
 
 TWO, FIVE, HUNDRED = Scale('binary', ('bad', 'good'), 0, 1), Scale('number', (), 1, 5), Scale('number', (), 0, 100)
 SCALES = [(TWO, lambda x: (x > 0)*1.), (FIVE, lambda x: points(3 + x)), (HUNDRED, lambda x: np.clip(50 + 18*x, 0, 100))]
@@ -90,7 +97,6 @@ def test_exact_duplicates_are_said_and_intervals_are_by_distinct_rows(times, tex
     once = made(quality + rng.normal(0, .7, n), [quality], scale, **columns)
     frame = pd.concat([once.frame]*times, ignore_index=True)
     frame['item'] = [f'n{i}' for i in range(len(frame))] # with identifiers of their own
-    from dataclasses import replace
     whole = replace(once, frame=frame)
     alone, many = trust(once, use='filter,mean'), trust(whole, use='filter,mean')
     assert many.matrix.clusters.max() + 1 == alone.matrix.clusters.max() + 1
@@ -222,19 +228,21 @@ def test_p_and_interval_of_a_habit_agree():
 
 # --- honest judges
 
-@pytest.mark.parametrize('n', [30, 60, 200])
-def test_honest_noisy_judges_are_neither_accused_nor_refused(n):
-    "Judges that meet what is asked for (caught and passed are .84 in truth); over 200 of them at most 2 %."
-    wrong = 0
-    for seed in range(60 if n < 200 else 40):
-        rng = np.random.default_rng(1000*n + seed)
-        quality = rng.normal(size=n)
-        file = made(quality + rng.normal(0, .35, n), [quality + rng.normal(0, .35, n)], SCALES[seed % 3],
-                    text=[' '.join(['w']*k) for k in rng.integers(5, 90, n)], time=rng.permutation(n)*1.)
-        matrix = score_matrix(file)
-        refused = NO in set(decide(matrix, ('filter', 'mean'), dict(mean=.08, failures=.35)).decision)
-        wrong += refused or bool((habits_table(matrix).found == True).any())
-    assert wrong <= 2
+def test_honest_noisy_judges_are_neither_accused_nor_refused():
+    "All uses at the usual criteria; `benchmarks/honest_judges.py` asks 200 judges of each size."
+    wrong = {n: honest.wronged(60, n, seed=7) for n in (30, 60, 200)}
+    assert sum(found['any'] for found in wrong.values()) <= .02*180, wrong
+
+def test_of_honest_judges_a_biased_or_a_weaker_one_is_still_seen():
+    "The planted faults that the test above must not hide."
+    rng = np.random.default_rng(0)
+    file = honest.honest_file(rng, 200)
+    frame = file.frame
+    shifted = replace(file, frame=frame.assign(judge=np.clip(frame.judge + 1, 1, 5)))
+    assert decided(shifted).decision['mean'] == NO
+    lengths = frame.text.str.split().str.len()
+    wordy = replace(file, frame=frame.assign(judge=frame.judge + np.log2(lengths) - 6.5))
+    assert habits_table(score_matrix(wordy)).set_index('habit').found['length']
 
 def test_the_number_that_is_promised_gives_its_yes_in_four_of_five():
     "Planned from the true rates, with a judge's errors drawn anew."
