@@ -149,7 +149,7 @@ def _judged(matrix, judge, x):
     return bias_slope(matrix.judges[judge], matrix.people, x, matrix.groups, halves)
 
 def _length(matrix, judge):
-    lengths = matrix.floors.get(LENGTH)
+    lengths = matrix.baselines.get(LENGTH)
     if lengths is None: return _untested('length', 'a column with the texts (--text)')
     doubled = np.log2(np.where(lengths > 0, lengths, np.nan))
     return _favoured('length', _judged(matrix, judge, doubled), 'lengths', 'for twice the length')

@@ -29,7 +29,7 @@ from .habits import HABITS, bias_slope, own_system, split_people
 from .matrix import COPY_ROWS, MOST_GROUPS, group_blocks, text_lengths
 from .pair_page import against_people, comparison_figures, comparison_page
 from .page import embedded
-from .uses import DECISIONS, FLOOR_SYSTEMS, MOST_SYSTEMS, NEEDS, NO, NOT_YET, YES
+from .uses import DECISIONS, BASELINE_SYSTEMS, MOST_SYSTEMS, NEEDS, NO, NOT_YET, YES
 from .uses import Decision, counted, groups_needed, in_percent, remedy, share_in_order
 from .verdicts import BOTH_ORDERS, Comparisons, merge_orders
 from ..validity.base import Result, corrected
@@ -343,7 +343,7 @@ def rank_decision(
     if r.estimate is None:
         return Decision(judge, 'rank', NOT_YET, "no two systems differ in people's win rates.", **about)
     baselines = {}
-    for name, verdicts in matrix.baselines.items() if systems >= FLOOR_SYSTEMS else ():
+    for name, verdicts in matrix.baselines.items() if systems >= BASELINE_SYSTEMS else ():
         own = share(np.where(np.isnan(verdicts), .5, verdicts)).estimate
         if own is not None: baselines[name] = max(own, 1 - own)
     hard, hardest = _hardest(baselines)
@@ -352,8 +352,8 @@ def rank_decision(
     decision = NOT_YET if r.low is None else YES if r.low > bar else NO if r.high < bar else NOT_YET
     text = (f"Of the pairs of {systems} systems {in_percent(r)} stand in people's order by win rate, over "
             f"{counted(about['n'], 'comparison')}; {100*need:g} % was asked for{hardest}")
-    if systems < FLOOR_SYSTEMS:
-        text += f'; no baseline is shown, since luck alone may rank fewer than {FLOOR_SYSTEMS} systems'
+    if systems < BASELINE_SYSTEMS:
+        text += f'; no baseline is shown, since luck alone may rank fewer than {BASELINE_SYSTEMS} systems'
     if strengths and judge in strengths:
         alike = strengths_correlation(*strengths[judge])
         if alike.estimate is not None:

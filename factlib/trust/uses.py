@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['CRITERIA_OF', 'NEEDS', 'DEFAULT_USES', 'DISCOUNTS', 'YES', 'NO', 'NOT_YET', 'POWER', 'SURE', 'FEWEST_TEXTS', 'FOLDS',
-           'HALVES', 'FLOOR_SYSTEMS', 'MOST_SYSTEMS', 'WITHIN', 'DECISIONS', 'STRATA', 'BIAS', 'ALL_SYSTEMS',
+           'HALVES', 'BASELINE_SYSTEMS', 'MOST_SYSTEMS', 'WITHIN', 'DECISIONS', 'STRATA', 'BIAS', 'ALL_SYSTEMS',
            'ALL_ROWS', 'BANDS', 'THRESHOLDS', 'MEANS', 'read_needs', 'need_text', 'used_needs', 'read_uses', 'uses_for',
            'Decision', 'Condition', 'counted', 'remedy', 'in_percent', 'groups_needed', 'labels_needed_for', 'settle',
            'equal_steps', 'filter_leads', 'stratum_aucs', 'best_threshold', 'passed_texts', 'filter_rates',
@@ -105,7 +105,7 @@ def uses_for(
 YES, NO, NOT_YET = 'yes', 'no', 'not yet'
 POWER = .8 # Of the numbers of groups that are named
 SURE = .001 # Level at which a judge has to follow people before a number of groups is promised
-FEWEST_TEXTS = 30 # Of which a judge is shown to be a filter, or not
+FEWEST_TEXTS = 30 # Without which nothing is decided
 
 @dataclass(frozen=True)
 class Decision:
@@ -246,9 +246,10 @@ def settle(
     conditions:list, # All that is asked for
     groups:int, # Behind the figures
     unit:str='group', # In words
-    least:int=0, # Groups without which nothing is decided; 0: any will do
+    n:int=0, # Texts behind them, of which `FEWEST_TEXTS` are needed; 0: any number will do
 )->tuple: # (decision, the reason of a no or what a not yet lacks, groups in all that would settle it or None)
     "Decide by several conditions at a time."
+    least = math.ceil(FEWEST_TEXTS*groups/n) if 0 < n < FEWEST_TEXTS or groups == n else 0
     enough = groups >= least
     missed = [c for c in conditions if c.missed and c.reason]
     if missed and enough: return NO, missed[0].reason, None
@@ -261,16 +262,18 @@ def settle(
         found = [groups_needed(c.hopeful, c.need, groups, c.limits, power) for c in some]
         return [n for n in found if n is not None]
     if wrong:
-        n = min(needed([c for c in wrong if c.reason and not c.side(c.hopeful.estimate)], POWER), default=None)
-    elif first or untold or any(c.first and c.p > SURE for c in conditions): n = None
+        short = [c for c in wrong if c.reason and c.hopeful.estimate is not None and not c.side(c.hopeful.estimate)]
+        more = min(needed(short, POWER), default=None)
+    elif first or untold or any(c.first and c.p > SURE for c in conditions): more = None
     else: # all of them at a time
         numbers = needed(open_ones, 1 - (1 - POWER)/max(len(open_ones), 1))
-        n = max(numbers, default=least) if len(numbers) == len(open_ones) else None
-    if n is not None: n = max(n, least)
-    if not enough: return NOT_YET, f'nothing is decided on fewer than {counted(least, unit)} (you have {groups:,})', n
+        more = max(numbers, default=least) if len(numbers) == len(open_ones) else None
+    if more is not None: more = max(more, least)
+    if not enough:
+        return NOT_YET, f'nothing is decided on fewer than {counted(least, unit)} (you have {groups:,})', more
     if groups > 1 and not wrong and (first or untold):
         return NOT_YET, first or 'no number of such rows would settle it while scores are missing', None
-    return NOT_YET, remedy(n, groups, unit, not wrong), n if groups > 1 else None
+    return NOT_YET, remedy(more, groups, unit, not wrong), more if groups > 1 else None
 
 def _largest_p(conditions): return max((c.p for c in conditions), default=1.)
 
@@ -289,10 +292,10 @@ def equal_steps(
     steps[np.argsort(x, kind='stable')] = np.sort(like)
     return (np.bincount(codes, steps)/np.bincount(codes))[codes]
 
-def _steps_of(floor, scores):
+def _steps_of(baseline, scores):
     "A baseline in the steps of a judge on the rows that both have, NaN on others."
-    found, both = np.full(len(floor), np.nan), ~np.isnan(floor) & ~np.isnan(scores)
-    found[both] = equal_steps(floor[both], scores[both])
+    found, both = np.full(len(baseline), np.nan), ~np.isnan(baseline) & ~np.isnan(scores)
+    found[both] = equal_steps(baseline[both], scores[both])
     return found
 
 def filter_leads(
@@ -301,8 +304,8 @@ def filter_leads(
 )->dict: # Baseline -> (its AUC in the judge's steps, at least .5; the judge's AUC less it, a `Result`)
     "Compare a judge as a filter with the baselines, in equal steps on the same rows."
     found, scores = {}, matrix.judges[judge]
-    for name, floor in matrix.floors.items():
-        own = _steps_of(floor, np.where(np.isnan(matrix.good), np.nan, scores))
+    for name, baseline in matrix.baselines.items():
+        own = _steps_of(baseline, np.where(np.isnan(matrix.good), np.nan, scores))
         known = ~np.isnan(own)
         auc = level_auc(as_levels(own[known]), matrix.good[known])
         if auc is None: continue
@@ -324,7 +327,7 @@ def stratum_aucs(
 
 _RULES = {CONSTANT: 'one constant score', LENGTH: 'length', SHARED: 'counting shared words'}
 
-def _rule(name): return _RULES.get(name.removesuffix(' (floor)'), name)
+def _rule(name): return _RULES.get(name.removesuffix(' (baseline)'), name)
 
 def _hardest(leads, what):
     "The baseline that is hardest to beat, in words."
@@ -431,8 +434,7 @@ def filter_decision(
     for name, alone in stratum_aucs(matrix, judge).items():
         r = filter_auc(scores, good, matrix.groups, null=alone)
         conditions.append(Condition(r, alone, f'the column `{name}` alone does better'))
-    least = math.ceil(FEWEST_TEXTS*groups/n) if n < FEWEST_TEXTS or groups == n else 0
-    decision, more, needed = settle(conditions, groups, _unit(matrix), least)
+    decision, more, needed = settle(conditions, groups, _unit(matrix), n)
     if decision == NO and auc.high is not None and auc.high < .5: more = _turned(matrix, judge, auc)
     caught, passed = (rates[name][0] for name in ('caught', 'passed'))
     at = f'below {threshold:.3g}' if threshold is not None else 'at the best threshold of other groups'
@@ -553,14 +555,14 @@ def pair_tests(
     p = np.where(error > 1e-9*max(np.abs(apart).max(initial=0), 1e-300), p, np.where(apart == 0, .5, same))
     return apart, np.where(sure[above[0]] & sure[above[1]] & ~np.isnan(p), p, .5)
 
-FLOOR_SYSTEMS = 5 # Of k systems a baseline has all in order, or all the wrong way round, by luck in 2 of k! cases
+BASELINE_SYSTEMS = 5 # Of k systems a baseline has all in order, or all the wrong way round, by luck in 2 of k! cases
 
 def rank_figures(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`, with systems
     judge:str, # Its name
     need:float=.5, # Share that is tested
 )->dict: # 'share', 'correlation': `Result`s; 'soft'; 'leads' as of `filter_leads`; 'systems', 'pairs', 'separated'
-    "How well a judge ranks systems. Baselines are compared from `FLOOR_SYSTEMS` on."
+    "How well a judge ranks systems. Baselines are compared from `BASELINE_SYSTEMS` on."
     people, groups = matrix.people, matrix.groups
     rows = ~np.isnan(np.array([matrix.judges[judge], people, matrix.systems])).any(0)
     which, scores = np.where(rows, matrix.systems, np.nan), matrix.judges[judge]
@@ -572,8 +574,8 @@ def rank_figures(
     signs = np.where(shown, np.sign(apart), 0.)
     share = lambda x, **more: share_in_order(x, people, which, groups, signs=signs, **more)
     leads = {}
-    for name, floor in matrix.floors.items() if len(names) >= FLOOR_SYSTEMS else ():
-        own = _steps_of(floor, np.where(rows, scores, np.nan))
+    for name, baseline in matrix.baselines.items() if len(names) >= BASELINE_SYSTEMS else ():
+        own = _steps_of(baseline, np.where(rows, scores, np.nan))
         at = share(own).estimate
         if at is None: continue
         leads[name] = max(at, 1 - at), share(scores, less=own if at >= .5 else -own, null=0.)
@@ -611,13 +613,13 @@ def rank_decision(
         return Decision(judge, 'rank', NOT_YET, why, **about)
     r, leads = found['share'], found['leads']
     conditions = [Condition(r, need, 'too few pairs of systems stand in people\'s order'), *_lead_conditions(leads)]
-    decision, more, needed = settle(conditions, groups, _unit(matrix))
+    decision, more, needed = settle(conditions, groups, _unit(matrix), about['n'])
     text = (f'Of these {found["systems"]} systems people separate {found["separated"]} of '
             f'{counted(found["pairs"], "pair")} in {counted(about["n"], "text")}; {in_percent(r)} of them stand in '
             f'their order; {100*need:g} % was asked for; soft pairwise accuracy is {100*found["soft"]:.0f} %')
     text += _hardest(leads, 'puts in order')
-    if found['systems'] < FLOOR_SYSTEMS:
-        text += f'; no baseline is shown, since luck alone may rank fewer than {FLOOR_SYSTEMS} systems'
+    if found['systems'] < BASELINE_SYSTEMS:
+        text += f'; no baseline is shown, since luck alone may rank fewer than {BASELINE_SYSTEMS} systems'
     alike = found['correlation']
     if alike.estimate is not None:
         text += f'; their means correlate with {format_estimate(alike.estimate, alike.ci, 2)}'
@@ -725,9 +727,10 @@ def mean_decision(
         is_open = bounds is not None and (bounds[1] > end if above else bounds[1] < end)
         return Condition(of(end), end, '' if is_open else f'{what} is {way}', limits, above, bounds and bounds[0])
     conditions = [bias_condition(*end) for end in ends]
-    conditions.append(Condition(follows, 0., '', (-1., 1.), first='it is not shown to follow people\'s scores, as one '
-                                                                  'constant score would not'))
-    decision, more, needed = settle(conditions, groups, _unit(matrix))
+    turned = 'its scores run the other way (--higher worse turns them round)'
+    conditions.append(Condition(follows, 0., turned, (-1., 1.),
+                                first='it is not shown to follow people\'s scores, as one constant score would not'))
+    decision, more, needed = settle(conditions, groups, _unit(matrix), about['n'])
     if follows.estimate is not None:
         text += f'; its scores correlate with people\'s ({format_estimate(follows.estimate, follows.ci, 2)})'
     return Decision(judge, 'mean', decision, _reasoned(decision, text + note, more), r, p=_largest_p(conditions),
@@ -787,15 +790,16 @@ def replace_decision(
     if t.winning_rate is None:
         why = 'it needs 30 texts that the judge and two people scored, in two groups.'
         return Decision(judge, 'replace', NOT_YET, why, **about)
-    floor, r = _alt_test(matrix, next(iter(matrix.floors.values())), need), t.advantage # the first is the constant one
+    constant = next(iter(matrix.baselines.values())) # the first
+    baseline, r = _alt_test(matrix, constant, need), t.advantage
     people = int((t.annotators.skipped == '').sum())
     wins = round(t.winning_rate*people)
     about = dict(n=t.scored, groups=groups)
     text = (f'It wins against {wins} of {people} people in the Alternative Annotator Test on '
             f'{counted(t.scored, "text")} ({need:g} discount; half was asked for), and is as near to the others as a '
             f'person, or nearer, on {in_percent(r)} of texts')
-    is_ahead = lambda floor: not floor.passes or r.low is not None and r.low > floor.advantage.estimate
-    ahead = is_ahead(floor)
+    is_ahead = lambda baseline: not baseline.passes or r.low is not None and r.low > baseline.advantage.estimate
+    ahead = is_ahead(baseline)
     column = next((name for name in matrix.strata if t.passes and not is_ahead(_alt_test(
         matrix, _stratum_scores(matrix, name), need))), '')
     decision, more, needed = NOT_YET, '', None
@@ -871,7 +875,7 @@ def agree_decision(
     conditions = [Condition(r, need, 'its kappa is below what was asked for', (-1., 1.), worst=worst, best=best),
                   Condition(lead, 0., '', (-1., 1.),
                             first=f'that its accuracy is above that of {hardest} is not shown')]
-    decision, more, needed = settle(conditions, about['groups'], _unit(matrix))
+    decision, more, needed = settle(conditions, about['groups'], _unit(matrix), about['n'])
     if missing.any():
         share = both.sum()/(both.sum() + missing.sum())
         ends = accuracy.estimate*share, accuracy.estimate*share + 1 - share

@@ -229,7 +229,7 @@ def ranked(systems):
                               text=['word '*(4 + k) + f'{i}' for i, k in enumerate(system)]))
     return decide(score_matrix(read_scores(frame, judge='judge', human='human')), ('rank',)).iloc[0]
 
-def test_luck_is_no_floor_where_systems_are_few():
+def test_luck_is_no_baseline_where_systems_are_few():
     assert ranked(2).decision == YES # length tells two systems apart whatever it is worth
     assert ranked(5).decision == NOT_YET and 'length, puts in order 100 %' in ranked(5).why
 

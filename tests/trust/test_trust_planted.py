@@ -47,7 +47,9 @@ def test_a_copy_of_the_human_column_is_asked_about_and_nothing_else_is_said(n, s
 def test_a_reversed_judge_is_told_what_turning_it_round_gives(n, scale, name):
     rng = np.random.default_rng(n)
     quality = rng.normal(size=n)
-    row = decided(made(-quality + rng.normal(0, .3, n), [quality], scale, name)).loc['filter']
+    found = decided(made(-quality + rng.normal(0, .3, n), [quality], scale, name))
+    row, mean = found.loc['filter'], found.loc['mean']
+    assert mean.decision == NO and '--higher worse' in mean.why
     assert row.decision == NO and '--higher worse' in row.why and f'--judge=-{name}' in row.why
     told = float(re.search(r'would score above a bad one in (\d+) %', row.why)[1])
     assert told == pytest.approx(100 - 100*row.estimate, abs=.51)
@@ -125,12 +127,17 @@ def test_people_who_separate_no_systems_say_so(systems, n):
 
 @pytest.mark.parametrize('n', [4, 12, 29])
 @pytest.mark.parametrize('scale', SCALES)
-def test_a_filter_is_not_decided_on_fewer_than_thirty_texts(n, scale):
+def test_nothing_is_decided_on_fewer_than_thirty_texts(n, scale):
     rng = np.random.default_rng(n)
     people = np.tile([-1., 1.], n)[:n]
+    systems = [f's{i % 2}' for i in range(n)]
     for judge in (rng.permutation(people), people + rng.normal(0, .2, n), -people):
-        row = decided(made(judge + rng.normal(0, .05, n), [people + .01*np.arange(n)], scale)).loc['filter']
-        assert row.decision == NOT_YET and (f'{n} texts' in row.why and 'fewer than 30' in row.why or 'a copy' in row.why)
+        file = made(judge + rng.normal(0, .05, n), [people + .01*np.arange(n)], scale, system=systems)
+        for row in decided(file, ('rank', 'filter', 'mean', 'agree')).itertuples():
+            assert row.decision == NOT_YET, row.why
+            assert any(part in row.why for part in ('fewer than 30', 'a copy', 'it needs labels', 'It needs labels',
+                                                    "eople don't separate", 'one and the same label')), row.why
+            if row.Index == 'filter' and 'a copy' not in row.why: assert f'{n} texts' in row.why and 'fewer than 30' in row.why
 
 @pytest.mark.parametrize('n,missing', [(60, 2), (200, 9), (25, 3)])
 def test_there_is_no_habit_of_fewer_than_ten_cases(n, missing):

@@ -335,11 +335,11 @@ def test_the_gate():
     assert one.gate_sentence('filter') == 'Yes to every use that was asked for.' and '--system' in one.gate_sentence()
     two = trust(file_of(dict(judge=good, bad=bad, ann=y), judges=('judge', 'bad')))
     assert two.gate('filter') == 1 and two.gate_sentence('filter').startswith('No: bad, filter')
-    few = trust(file_of(dict(judge=points(y + rng.normal(0, 1.5, 300))[:24], ann=y[:24])), use='mean')
+    few = trust(file_of(dict(judge=points(y + rng.normal(0, 1.5, 300))[:60], ann=y[:60])), use='mean')
     assert few.gate() == 3
     made = few.decisions.made.iloc[0]
     assert f'about {labels_needed_for(made):,} more labelled rows needed' in few.gate_sentence()
-    assert f'about {24 + labels_needed_for(made):,} rows (you have 24)' in made.why
+    assert f'about {60 + labels_needed_for(made):,} rows (you have 60)' in made.why
     with pytest.raises(BadInput, match='rank'): few.gate('rank')
     assert json.loads(json.dumps(few.to_dict(), allow_nan=False))['gate'] == 3
 
