@@ -78,10 +78,10 @@ def power(use, draws, need, pilot=60, scale=0, most=3000, seed=1, **about):
     promised = [promised_number(decided(pilot, 0, k).why) for k in range(draws)]
     promised = [n for n in promised if n is not None and n <= most]
     kept = [decided(n, 1, k).decision == YES for k, n in enumerate(promised)]
-    return len(promised), np.median(promised), np.mean(kept)
+    return len(promised), *(float(x) for x in (np.median(promised or [np.nan]), np.mean(kept or [np.nan])))
 
 POWERED = ( # Use, scale, criteria, and how the files are made; what is asked for lies close to what is true
-    ('filter', 0, dict(caught=.65, passed=.65), dict(people=1)),
+    ('filter', 0, dict(caught=.55, passed=.55), dict(people=1)),
     ('filter', 1, dict(caught=.7, passed=.7), dict(people=1)),
     ('filter', 2, dict(caught=.7, passed=.7), dict(people=1)),
     ('mean', 0, dict(mean=.05), {}), ('mean', 2, dict(mean=.05), {}), ('mean', 1, dict(failures=.2), {}),

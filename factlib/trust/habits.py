@@ -360,7 +360,7 @@ def habits_table(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
     level:float=.02, # Level of the false discoveries of each judge
 )->DataFrame: # One row a judge and habit
-    """What each judge does besides judging.
+    """Test each judge for habits.
 
     - judge, habit
     - estimate, low, high: points at the same score of people (length: for twice the length; position: in the first

@@ -286,7 +286,7 @@ def decision_number(
     return format_estimate(d.estimate, None if is_missing(d.low) else (d.low, d.high), 2)
 
 def _baselines(trust):
-    "What baselines reach as filters and in ranking: rows of the first table, the hardest first."
+    "Return what baselines reach as filters and in ranking: rows of the first table, the hardest first."
     matrix, rows = trust.matrix, []
     if 'filter' not in trust.uses: return rows
     for name, values in matrix.strata.items():

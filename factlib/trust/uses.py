@@ -38,7 +38,7 @@ from ..validity.replacement import alt_test
 # %% ../../nbs/trust/uses.ipynb #trustuses-needs
 CRITERIA_OF = dict(rank=('rank',), filter=('caught', 'passed'), mean=('mean', 'failures'), agree=('agree',),
                    replace=('replace',)) # Use -> names of its criteria; the uses in order
-NEEDS = dict(rank=.8, caught=.7, passed=.7, mean=.05, failures=.2, agree=.6, replace=.2) # What is asked for
+NEEDS = dict(rank=.8, caught=.7, passed=.7, mean=.05, failures=.2, agree=.6, replace=.2) # Criterion -> its usual number
 DEFAULT_USES = ('rank', 'filter', 'mean', 'replace')
 DISCOUNTS = dict(expert=.2, trained=.15, crowd=.1) # Who labelled -> discount of the Alternative Annotator Test
 
@@ -85,7 +85,7 @@ def used_needs(
 def read_uses(
     text:str, # Such as 'rank,filter'
 )->tuple: # In the order of `CRITERIA_OF`
-    "The uses that are asked for."
+    "Return the uses that are asked for. Raises BadInput for an unknown one."
     asked = [part.strip() for part in text.split(',') if part.strip()]
     wrong = [use for use in asked if use not in CRITERIA_OF]
     if wrong or not asked:
@@ -103,7 +103,7 @@ def uses_for(
 
 # %% ../../nbs/trust/uses.ipynb #trustuses-decision
 YES, NO, NOT_YET = 'yes', 'no', 'not yet'
-POWER = .8 # Of the numbers of groups that are named
+POWER = .8 # Chance that the number of groups that is named settles a decision
 SURE = .001 # Level at which a judge has to follow people before a number of groups is promised
 FEWEST_TEXTS = 30 # Without which nothing is decided
 
@@ -130,9 +130,9 @@ class Condition:
     above: bool = True # Has the figure to lie above it?
     worst: float|None = None # The figure with every missing score counted against the judge; None: none is missing
     best: Result|None = None # The figure with every missing score counted for the judge; None: none is missing
-    first: str = '' # What has to be shown before any number of groups is named; empty: nothing
+    first: str = '' # Requirement without which no number of groups is named, in words; empty: none
 
-    def side(self, x)->bool: # Of a number
+    def side(self, x)->bool:
         "Return whether a number is on the right side."
         return x > self.need if self.above else x < self.need
 
@@ -181,7 +181,7 @@ def remedy(
 def in_percent(
     result:Result, # A share, 0 to 1
 )->str: # Such as '93 % [91, 94]'
-    "A share and its interval as people read them."
+    "Write a share and its interval as people read them."
     if result.estimate is None: return 'no share'
     whole = lambda x: f'{100*x:.0f}'
     if result.ci is None: return f'{whole(result.estimate)} % (no interval)'
@@ -201,15 +201,15 @@ def _bound_needed(result, need, groups, limits):
     return math.ceil(groups*(math.floor(level/math.log(wanted) + 1e-9) + 1)/(level/math.log(now)) - 1e-9)
 
 def _size_behind(u, low, high, t):
-    "How many independent things a share rests on, by the ends of its Wilson interval, t errors wide."
+    "Return the number of independent things that a share rests on, by the ends of its Wilson interval, t errors wide."
     width, spread = high - low, u*(1 - u)
     a, b, c = width**2 - 1, 2*width**2 - 4*spread, width**2
     return t*t*2*a/(-b - math.sqrt(b*b - 4*a*c)) # the positive root is t^2/size
 
 def groups_needed(
     result:Result, # The figure, with an interval
-    need:float, # What it is held against
-    groups:int, # That it rests on
+    need:float, # Criterion that it is held against
+    groups:int, # Groups that it rests on
     limits:tuple|None=(0., 1.), # Least and greatest value of the figure; None: it has none
     power:float=POWER, # With which the interval is to lie on one side, if the figure stays as it is
 )->int|None: # None where no number that can be had would do
@@ -339,7 +339,7 @@ def _hardest(leads, what):
     return f'; the hardest baseline, {_rule(name)}, {what} {100*at:.0f} % in equal steps (lead {by} points)'
 
 def _lead_conditions(leads):
-    "What is asked of the leads over baselines."
+    "Ask that no baseline does as well."
     return [Condition(lead, 0., f'{_rule(name)} does better', (-1., 1.)) for name, (_, lead) in leads.items()]
 
 # %% ../../nbs/trust/uses.ipynb #trustuses-filter
@@ -405,7 +405,7 @@ def filter_rates(
     return {name: (r, float(np.nan_to_num(right).mean()), best[name][1]) for name, (right, r) in found.items()}
 
 def _turned(matrix, judge, auc):
-    "What a judge whose scores run the other way is told."
+    "Say that the scores of a judge run the other way, and what turning them round would give."
     scores = matrix.judges[judge]
     back = filter_auc(-scores, matrix.good, matrix.groups)
     return (f'its scores run the other way: with --higher worse (of this judge alone, --judge=-{judge}) a good text '
@@ -417,7 +417,7 @@ def filter_decision(
     needs:dict=NEEDS, # From `read_needs`
     threshold:float|None=None, # Lowest score that passes; None: chosen on other groups
 )->Decision:
-    "May the judge tell good texts from bad ones, text by text?"
+    "Decide whether the judge may tell good texts from bad ones, text by text."
     scores, good = matrix.judges[judge], matrix.good
     both, groups = _rows(matrix, scores, good)
     n, bad = int(both.sum()), int(np.sum(good[both] == 0))
@@ -472,7 +472,7 @@ def system_means(
     groups, # Codes of the rows
     parts, # A matrix (parts, groups): 1 where a part holds a group
 )->np.ndarray: # (parts, systems); NaN for a system without a row
-    "The mean of each system in each part of the groups."
+    "Return the mean of each system in each part of the groups."
     size, n = int(which.max()) + 1, groups.max() + 1
     cell = groups*size + which.astype(int)
     each = (np.bincount(cell, x, minlength=n*size).reshape(n, size) for x in (scores, np.ones(len(cell))))
@@ -480,12 +480,12 @@ def system_means(
     return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
 
 def _apart(means):
-    "Of each row of means: the difference of each pair of systems, the first less the second."
+    "Subtract in each row of means the second system of each pair from the first."
     above = np.triu_indices(means.shape[1], 1)
     return np.array([(m[:, None] - m)[above] for m in means])
 
 def _shares_in_order(mine, theirs):
-    "Of each row of differences: the share of pairs in the same order, ties of the former half."
+    "Return for each row of differences the share of pairs in the same order, ties of the former half."
     shares = []
     for x, y in zip(mine, theirs):
         known = ~np.isnan(x) & ~np.isnan(y) & (np.abs(y) > 1e-12)
@@ -518,7 +518,7 @@ def share_in_order(
     signs=None, # One a pair of systems: 1 if the first is better, -1, or 0 if the pair doesn't count; None: people's
     less=None, # Scores whose share is taken off; None: nothing is
 )->Result: # 0 to 1; -1 to 1 for a difference
-    "Which share of pairs of systems a judge puts in people's order; its interval is by balanced halves of the groups."
+    "Return the share of pairs of systems that a judge puts in people's order, its interval by balanced halves."
     columns = [scores, people, which] + ([] if less is None else [less])
     both = ~np.isnan(np.array(columns)).any(0)
     groups = np.unique(groups[both], return_inverse=True)[1]
@@ -555,14 +555,14 @@ def pair_tests(
     p = np.where(error > 1e-9*max(np.abs(apart).max(initial=0), 1e-300), p, np.where(apart == 0, .5, same))
     return apart, np.where(sure[above[0]] & sure[above[1]] & ~np.isnan(p), p, .5)
 
-BASELINE_SYSTEMS = 5 # Of k systems a baseline has all in order, or all the wrong way round, by luck in 2 of k! cases
+BASELINE_SYSTEMS = 5 # A baseline has k systems all in order, or all the wrong way round, by luck in 2 of k! cases
 
 def rank_figures(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`, with systems
     judge:str, # Its name
     need:float=.5, # Share that is tested
 )->dict: # 'share', 'correlation': `Result`s; 'soft'; 'leads' as of `filter_leads`; 'systems', 'pairs', 'separated'
-    "How well a judge ranks systems. Baselines are compared from `BASELINE_SYSTEMS` on."
+    "Compare a judge's ranking of systems with people's. Baselines are compared from `BASELINE_SYSTEMS` on."
     people, groups = matrix.people, matrix.groups
     rows = ~np.isnan(np.array([matrix.judges[judge], people, matrix.systems])).any(0)
     which, scores = np.where(rows, matrix.systems, np.nan), matrix.judges[judge]
@@ -599,7 +599,7 @@ def rank_decision(
     judge:str, # Its name
     needs:dict=NEEDS, # From `read_needs`
 )->Decision:
-    "May the judge rank systems or versions?"
+    "Decide whether the judge may rank systems or versions."
     both, groups = _rows(matrix, matrix.judges[judge], matrix.people)
     about: dict = dict(n=int(both.sum()), groups=groups)
     why = ('it needs a column that says which system wrote a text (--system)' if len(matrix.system_names) < 2 else
@@ -632,7 +632,7 @@ def mean_bias(
     judge:str, # Its name
     null:float=0., # Value under the null hypothesis
 )->Result: # In points of people's scale
-    "The mean of judge minus people, by weights if there are any, with its interval over groups."
+    "Return the mean of judge minus people, by weights if there are any, with its interval over groups."
     apart = matrix.judges[judge] - matrix.people
     most = _most_bias(matrix, judge)
     about: dict = dict(groups=matrix.groups, limits=(-most, most), null=null, definition='mean of judge minus people')
@@ -650,7 +650,7 @@ def failure_error(
     judge:str, # Its name
     null:float=0., # Value under the null hypothesis
 )->Result: # .2: its failure rate is a fifth too high
-    "The judge's failure rate less people's, as a share of people's, with its interval over groups."
+    "Return the judge's failure rate less people's, as a share of people's, with its interval over groups."
     def error(x, y, w):
         rate = [np.average(1 - v, weights=w) for v in (x, y)]
         return (rate[0] - rate[1])/rate[1] if rate[1] > 0 else None
@@ -708,7 +708,7 @@ def mean_decision(
     judge:str, # Its name
     needs:dict=NEEDS, # From `read_needs`
 )->Decision:
-    "May the judge's mean, or its failure rate, stand for people's?"
+    "Decide whether the judge's mean, or its failure rate, may stand for people's."
     both, groups = _rows(matrix, matrix.judges[judge], matrix.people)
     about: dict = dict(n=int(both.sum()), groups=groups)
     if not matrix.comparable(judge):
@@ -764,7 +764,7 @@ def equal_judge_needs(
     return float(np.median((reach*errors/epsilon)**2))
 
 def _stratum_scores(matrix, name):
-    "What people give to the value of a row in other groups: a mean, or of labels the most frequent one."
+    "Return people's mean, or their most frequent label, for the value of each row in other groups."
     if matrix.scale.kind in ('binary', 'nominal'):
         y, rows = pooled_labels(matrix)
         found = labels_alone(matrix.strata[name][rows], y, matrix.groups[rows]).reshape(len(matrix.humans), -1)
@@ -776,7 +776,7 @@ def replace_decision(
     judge:str, # Its name
     needs:dict=NEEDS, # From `read_needs`: 'replace' is the discount, epsilon
 )->Decision:
-    "May the judge replace a person?"
+    "Decide whether the judge may replace a person."
     need, both = needs['replace'], ~np.isnan(matrix.judges[judge]) & matrix.labelled
     groups = int(np.count_nonzero(np.bincount(matrix.clusters[both])))
     about: dict = dict(n=int(both.sum()), groups=groups)
@@ -822,7 +822,7 @@ def replace_decision(
 
 # %% ../../nbs/trust/uses.ipynb #trustuses-agree
 def _usual_labels(matrix, y, rows, groups, both):
-    "What needs no judge: the most frequent label, and that of each stratum. Name -> whether it is right."
+    "Return where the most frequent label is right, and that of each stratum: name -> booleans."
     values, counts = np.unique(y[both], return_counts=True)
     usual = values[counts.argmax()]
     found = {f'the most frequent class, {score_words(matrix.scale, usual)!r}': y == usual}
@@ -846,7 +846,7 @@ def agree_decision(
     judge:str, # Its name
     needs:dict=NEEDS, # From `read_needs`: 'agree' is Cohen's kappa, 0 to 1
 )->Decision:
-    "May the judge's labels stand for people's?"
+    "Decide whether the judge's labels may stand for people's."
     y, rows = pooled_labels(matrix)
     x, of_groups, need = matrix.judges[judge][rows], matrix.groups[rows], needs['agree']
     both = ~np.isnan(x) & ~np.isnan(y)
@@ -917,7 +917,7 @@ def within_results(
     return found
 
 def _within_clause(use, kind, r, null):
-    "What is reached within the values of one stratum."
+    "Say what is reached within the values of one stratum."
     if r.estimate is None: return 'there is nothing to compare'
     classes = kind == 'nominal'
     reached = (f"Cohen's kappa is {format_estimate(r.estimate, r.ci, 2)}" if classes and use != 'rank' else
@@ -975,7 +975,7 @@ def decide(
     needs:dict|None=None, # From `read_needs`; None: `NEEDS`
     threshold:float|None=None, # Lowest score that passes a filter; None: chosen on other groups
 )->DataFrame: # One row a judge and use
-    """What each judge may be used for.
+    """Decide what each judge may be used for.
 
     - judge, use: rank, filter, mean, agree or replace; for classes agree stands for rank, filter and mean
     - decision: yes, no or not yet
@@ -1082,7 +1082,7 @@ def _bias_row(judge, system, own, part, result):
 def bias_table(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
 )->DataFrame: # One row a judge and system, and one for all
-    """Where each judge is too high or too low, in points of people's scale.
+    """Return each judge's bias by system, in points of people's scale.
 
     - judge, system; own: is the system the judge, by its name?
     - items, n, groups: with both scores
@@ -1131,7 +1131,7 @@ THRESHOLDS = ('judge', 'threshold', 'which', 'bad', 'caught', 'caught_low', 'cau
               'stopped_low', 'stopped_high')
 
 def _band_codes(x, most=6):
-    "Which band each score is in: each score its own, or classes of about equal size."
+    "Sort scores into bands: each score its own, or classes of about equal size."
     values, codes = np.unique(x, return_inverse=True)
     if len(values) <= most: return codes
     edges = np.unique(np.quantile(x, np.arange(1, 5)/5))
@@ -1145,7 +1145,7 @@ def _shown(matrix, judge):
 def band_table(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
 )->DataFrame: # One row a judge and band of its scores, the lowest first
-    """What a judge's scores mean, by bands of them.
+    """Return what a judge's scores mean, by bands of them.
 
     - judge, band; from, to: its scores, labels in words; n, groups: with people's scores
     - judge_mean; human_mean, human_low, human_high: means there, 95 % by groups
@@ -1172,7 +1172,7 @@ def threshold_table(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
     threshold:float|None=None, # The least score that passes; None: the best is shown alone
 )->DataFrame: # One row a judge and threshold
-    """What a threshold does: texts that score below it are stopped.
+    """Return what a threshold does: texts that score below it are stopped.
 
     - judge, threshold; which: "best" (most caught less stopped, on these rows) or "given"
     - bad, caught, caught_low, caught_high: bad texts, and the share of them that is stopped, 95 % by groups
@@ -1205,7 +1205,7 @@ MEANS = ('judge', 'texts', 'labels', 'judge_mean', 'calibrated', 'calibrated_low
 def mean_table(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
 )->DataFrame: # One row a judge
-    """What people's mean is over all texts that a judge scored.
+    """Return people's mean over all texts that a judge scored.
 
     - judge, texts, labels: scored, and those of them that people scored
     - judge_mean; calibrated, labels_mean, each with _low and _high: from judge and labels, and from labels alone; by
