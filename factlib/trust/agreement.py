@@ -236,9 +236,9 @@ def _agreement_row(matrix, judge, human, x, y, same_scale, cut, rows=slice(None)
 def agreement_table(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
 )->DataFrame: # One row a pair of columns
-    """How far judges, floors and people agree with people, pooled over rows.
+    """How far judges, baselines and people agree with people, pooled over rows.
 
-    - judge: a judge, a floor or, against `OTHERS`, a person; human: a person, or `PEOPLE`, their mean (of classes:
+    - judge: a judge, a baseline or, against `OTHERS`, a person; human: a person, or `PEOPLE`, their mean (of classes:
       each of their labels)
     - n, missing, groups: rows with both scores; rows with the human's only; groups, or blocks, of the former
     - accuracy, kappa, alpha, pearson, spearman, kendall, auc, each with _low and _high: where they apply"""
@@ -247,7 +247,7 @@ def agreement_table(
     rows, cut, is_classes = [], 1. if kind == 'binary' else matrix.cut, kind == 'nominal'
     whole = matrix.people
     if kind in LABELLED: whole = np.where(whole == .5, np.nan, np.round(whole)) if kind == 'binary' else np.round(whole)
-    for name, x in (matrix.judges | matrix.floors).items():
+    for name, x in (matrix.judges | matrix.baselines).items():
         same = matrix.comparable(name) if name in matrix.judges else name.startswith(CONSTANT)
         for human, y in matrix.humans.items():
             rows.append(_agreement_row(matrix, name, human, x, y, same and matrix.own_scale(human) == matrix.scale

@@ -149,7 +149,7 @@ def _judged(matrix, judge, x):
     return bias_slope(matrix.judges[judge], matrix.people, x, matrix.groups, halves)
 
 def _length(matrix, judge):
-    lengths = matrix.floors.get(LENGTH)
+    lengths = matrix.baselines.get(LENGTH)
     if lengths is None: return _untested('length', 'a column with the texts (--text)')
     doubled = np.log2(np.where(lengths > 0, lengths, np.nan))
     return _favoured('length', _judged(matrix, judge, doubled), 'lengths', 'for twice the length')
@@ -360,14 +360,13 @@ def habits_table(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
     level:float=.02, # Level of the false discoveries of each judge
 )->DataFrame: # One row a judge and habit
-    """What each judge does besides judging.
+    """Test each judge for habits.
 
     - judge, habit
     - estimate, low, high: points at the same score of people (length: for twice the length; position: in the first
       place; drift: from first to last), the difference from people on its own texts and others', a share (constant,
-      ceiling, favourite numbers, blind groups), kappa or the correlation of two answers (repeats), a ratio of spreads (narrow scale), people's
-      points on texts
-      without a score less those on others (absences)
+      ceiling, favourite numbers, blind groups), kappa or the correlation of two answers (repeats), a ratio of spreads
+      (narrow scale), people's points on texts without a score less those on others (absences)
     - p, q: of having the habit, p below .05 exactly where the interval shows it; q by Benjamini and Hochberg over the
       tests of the judge
     - said: begins with "found", "not found" or "not tested"

@@ -40,16 +40,16 @@ def shown_figure(
 def agreement_figure(
     table:DataFrame, # From `trust.agreement.agreement_table`
     judges:list, # In order
-    floors:list, # Names
+    baselines:list, # Names
     figure:tuple, # From `shown_figure`
 ): # A `matplotlib.figure.Figure`
-    "Judges and floors with intervals; the band is what people reach against the others, with their intervals."
+    "Judges and baselines with intervals; the band is what people reach against the others, with their intervals."
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
     column, words = figure
     people = [h for h in dict.fromkeys(table.human) if h != OTHERS]
     whom = PEOPLE if PEOPLE in people else people[0]
-    names = [*judges[:MOST_DRAWN], *floors]
+    names = [*judges[:MOST_DRAWN], *baselines]
     own = table[(table.human == whom) & table.judge.isin(names)].drop_duplicates('judge').set_index('judge')
     theirs = table[(table.human == OTHERS) & table[column].notna()]
     ceiling = [theirs[column + end].fillna(theirs[column]) for end in ('_low', '_high')]
@@ -60,10 +60,10 @@ def agreement_figure(
         if row is None or np.isnan(row[column]):
             ax.text(null, at, ' not defined', va='center', fontsize=8, color=MUTED)
             continue
-        colour = MUTED if name in floors else palette(judges)[name] if len(judges) <= 8 else '#0072B2'
+        colour = MUTED if name in baselines else palette(judges)[name] if len(judges) <= 8 else '#0072B2'
         if not np.isnan(row[f'{column}_low']):
             ax.hlines(at, row[f'{column}_low'], row[f'{column}_high'], color=colour, linewidth=2.2)
-        marker = 's' if name in floors else 'o'
+        marker = 's' if name in baselines else 'o'
         ax.plot([row[column]], [at], marker, color=colour, markersize=6.5, markeredgecolor='white')
     ax.axvline(null, color=INK, linewidth=.9)
     entries: list = []
@@ -71,9 +71,9 @@ def agreement_figure(
         low, high = ceiling[0].min(), ceiling[1].max()
         ax.axvspan(low, max(high, low + .004), color='#F3DFA2', zorder=.1, linewidth=0)
         entries.append((Patch(color='#F3DFA2'), 'each person against the others (the ceiling)'))
-    if floors:
+    if baselines:
         square = Line2D([], [], marker='s', color=MUTED, linestyle='', markersize=6)
-        entries.append((square, 'floors, which read nothing'))
+        entries.append((square, 'baselines, which read nothing'))
     category_ticks(ax.yaxis, names)
     ax.set_ylim(len(names) - .4, -.6)
     ax.xaxis.grid(True)
@@ -192,7 +192,7 @@ CAPTIONS = dict(
             'false alarms: of the texts that the judge calls so, the share that people call otherwise (1 - precision); '
             '95 % intervals by groups; each label of a person counts.',
     confusion="What the judge calls the texts of each class, the most frequent pair first.",
-    agreement='Each judge, floor and person against people, pooled over rows, with 95 % intervals by groups. '
+    agreement='Each judge, baseline and person against people, pooled over rows, with 95 % intervals by groups. '
               '"the others": a person against the mean of the other people, which is the ceiling.',
     costs='What judges cost and how far they agree with people, the cheapest first; lead: over the '
           'one that is hardest to beat, of the cheaper ones (or, where worth is no, of those of its own price, too); '
@@ -285,21 +285,21 @@ def decision_number(
     if is_missing(d.estimate) or d.use == 'replace': return ''
     return format_estimate(d.estimate, None if is_missing(d.low) else (d.low, d.high), 2)
 
-def _floors(trust):
-    "What floors reach as filters and in ranking: rows of the first table, the hardest first."
+def _baselines(trust):
+    "Return what baselines reach as filters and in ranking: rows of the first table, the hardest first."
     matrix, rows = trust.matrix, []
     if 'filter' not in trust.uses: return rows
     for name, values in matrix.strata.items():
         at = auc_alone(values, matrix.good, matrix.groups)
         if at is None: continue
         rows.append(dict(name=f'{name} alone', at=max(at, .5), number=format_estimate(max(at, .5), None, 2)))
-    for name, floor in matrix.floors.items():
-        r = filter_auc(floor, matrix.good, matrix.groups)
+    for name, baseline in matrix.baselines.items():
+        r = filter_auc(baseline, matrix.good, matrix.groups)
         if r.estimate is None: continue
-        turned = r.estimate < .5 # a floor may be read either way round
+        turned = r.estimate < .5 # a baseline may be read either way round
         estimate, ends = (1 - r.estimate, (1 - r.high, 1 - r.low)) if turned and r.ci else (r.estimate, r.ci)
         ends = None if name.startswith(CONSTANT) else ends # which it has without an error
-        rows.append(dict(name=name.removesuffix(' (floor)'), at=estimate, number=format_estimate(estimate, ends, 2)))
+        rows.append(dict(name=name.removesuffix(' (baseline)'), at=estimate, number=format_estimate(estimate, ends, 2)))
     return sorted(rows, key=lambda row: -row['at'])
 
 def _by_values(trust):
@@ -407,8 +407,8 @@ METHODS = (
     'bound where every group says the same). Pairs of systems: 64 balanced halves of the groups; '
     'noise turns pairs of close systems round, so the share is rather too low than too high.',
     'Yes: every interval meets its criterion, and so does the lead over every baseline (cut into the judge\'s steps, '
-    'on the same rows, in pairs). No: one interval misses it. Not yet: neither is shown. Numbers of rows are planned for '
-    'a power of 80 %, if the estimates hold.',
+    'on the same rows, in pairs). No: one interval misses it. Not yet: neither is shown. Numbers of rows are planned '
+    'for a power of 80 %, if the estimates hold.',
     'Filter: each text is judged by the threshold that did best on nine tenths of the groups, without its own. Rank: '
     'pairs of systems whose means people\'s scores tell apart (t by groups, Holm). Copies of a row count once in '
     'intervals.',
@@ -445,7 +445,7 @@ def page_html(
         css=shipped('data/trust.css').read_text(encoding='utf-8'),
         version=__version__, generator=GENERATOR, file=trust.file.name, counts=trust.counts, warnings=trust.warnings,
         uses=uses, judges=_decisions(trust), by=_by_values(trust), prices=trust.prices,
-        criteria=f'Asked for: {given}; --need sets it.', figures=figures, floors=_floors(trust),
+        criteria=f'Asked for: {given}; --need sets it.', figures=figures, baselines=_baselines(trust),
         more=besides,
         disagreements=_items(trust), said=trust.said, untested=_untested(trust), tables=_tables(trust), methods=METHODS,
         linked=linked))
@@ -456,9 +456,9 @@ def trust_figures(
     "The pictures that the tables allow."
     matrix, tables, judges = trust.matrix, trust.tables, list(trust.judges)
     same = [j for j in judges if matrix.comparable(j) and j in set(tables['bands'].judge)]
-    floors = [name for name in matrix.floors if matrix.scale.kind != 'nominal' or name.startswith(CONSTANT)]
+    baselines = [name for name in matrix.baselines if matrix.scale.kind != 'nominal' or name.startswith(CONSTANT)]
     more = lambda n, most: f' The first {most} of {n} judges.' if n > most else ''
-    figure = agreement_figure(tables['agreement'], judges, floors, shown_figure(matrix.scale.kind))
+    figure = agreement_figure(tables['agreement'], judges, baselines, shown_figure(matrix.scale.kind))
     band = ('A judge inside the band agrees with people as people do with each other.' if len(matrix.humans) > 1 else
             'With one person\'s scores it is unknown how far people agree, so no ceiling is drawn.')
     found = [('agreement', figure,

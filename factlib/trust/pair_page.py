@@ -253,6 +253,6 @@ def comparison_page(
     return whole_characters(jinja2.Environment(autoescape=True, trim_blocks=False).from_string(template).render(
         css=shipped('data/trust.css').read_text(encoding='utf-8'),
         version=__version__, generator=GENERATOR, file=trust.file.name, counts=trust.counts, warnings=trust.warnings,
-        uses=uses, judges=_judges(trust), prices=trust.prices, criteria=criteria, figures=figures, floors=baselines,
+        uses=uses, judges=_judges(trust), prices=trust.prices, criteria=criteria, figures=figures, baselines=baselines,
         more=besides, disagreements=_pairs_shown(trust), said=trust.said, untested=_untested(trust),
         tables=_tables(trust), methods=PAIR_METHODS, linked=linked))

@@ -29,8 +29,8 @@ from .habits import HABITS, bias_slope, own_system, split_people
 from .matrix import COPY_ROWS, MOST_GROUPS, group_blocks, text_lengths
 from .pair_page import against_people, comparison_figures, comparison_page
 from .page import embedded
-from .uses import DECISIONS, FLOOR_SYSTEMS, MOST_SYSTEMS, NEEDS, NO, NOT_YET, YES
-from .uses import Decision, counted, groups_needed, in_percent, share_in_order
+from .uses import DECISIONS, BASELINE_SYSTEMS, MOST_SYSTEMS, NEEDS, NO, NOT_YET, YES
+from .uses import Decision, counted, groups_needed, in_percent, remedy, share_in_order
 from .verdicts import BOTH_ORDERS, Comparisons, merge_orders
 from ..validity.base import Result, corrected
 from ..validity.crosstabs import divided, table_kappa, tables_without
@@ -184,14 +184,6 @@ def _hardest(baselines):
 def _unit(matrix): return 'group' if 'group' in matrix.file.frame else 'pair'
 
 
-def _remedy(result, need, groups, unit, enough=None, limits=(0, 1)):
-    "How many groups would settle a figure, in words."
-    if groups < 2: return f'it rests on one {unit}, which says nothing of others'
-    n = groups_needed(result, need, groups, limits)
-    if n is None: return 'the figure lies too close to that for more pairs to settle it'
-    outcome = 'confirm it' if (result.estimate > need if enough is None else enough) else 'show that it falls short'
-    return f'if the estimate holds, about {counted(n, unit)} (you have {groups:,}) would {outcome}'
-
 def _filled_kappas(judge, people):
     "Kappa if each missing verdict were people's opposite, and if it were people's."
     asked = ~np.isnan(people)
@@ -227,10 +219,14 @@ def agree_decision(
     tied = [name for name, codes in matrix.strata.items()
             if not ((k := kappa_within(x, people, codes, matrix.groups)).low is not None and k.low > 0)]
     decision = NOT_YET
-    if r.high is not None and r.high < need: decision = NO
-    elif r.low is None or r.low <= need: text += f'; {_remedy(r, need, groups, _unit(matrix))}'
+    if r.high is not None and r.high < need and best is not None and best < need: decision = NO
+    elif r.low is None or r.low <= need:
+        n = groups_needed(r, need, groups)
+        text += f'; {remedy(n, groups, _unit(matrix), r.estimate > need)}'
     elif not beats:
-        text += f'; that it beats this baseline is not shown: {_remedy(accuracy, bar, groups, _unit(matrix))}'
+        n = groups_needed(accuracy, bar, groups)
+        more = remedy(n, groups, _unit(matrix), accuracy.estimate > bar)
+        text += f'; that it beats this baseline is not shown: {more}'
     elif tied: text += f'; within {listed(map(repr, tied))} agreement above chance is not shown'
     elif not missing or worst is not None and worst > need: decision = YES
     if missing:
@@ -289,7 +285,8 @@ def _two_systems(matrix, judge, near):
     elif not (-near < r.low and r.high < near):
         end = min((near, -near), key=lambda end: abs(r.estimate - end))
         inside = r.estimate < end if end > 0 else r.estimate > end
-        decision, more = NOT_YET, _remedy(r, end, groups, _unit(matrix), inside, (-1, 1))
+        n = groups_needed(r, end, groups, (-1, 1))
+        decision, more = NOT_YET, remedy(n, groups, _unit(matrix), inside)
     elif kappa.low is None or kappa.low <= 0:
         decision, more = NOT_YET, "but it is not shown to follow people's verdicts, as a coin would not"
     else: decision, more = YES, ''
@@ -346,7 +343,7 @@ def rank_decision(
     if r.estimate is None:
         return Decision(judge, 'rank', NOT_YET, "no two systems differ in people's win rates.", **about)
     baselines = {}
-    for name, verdicts in matrix.baselines.items() if systems >= FLOOR_SYSTEMS else ():
+    for name, verdicts in matrix.baselines.items() if systems >= BASELINE_SYSTEMS else ():
         own = share(np.where(np.isnan(verdicts), .5, verdicts)).estimate
         if own is not None: baselines[name] = max(own, 1 - own)
     hard, hardest = _hardest(baselines)
@@ -355,13 +352,15 @@ def rank_decision(
     decision = NOT_YET if r.low is None else YES if r.low > bar else NO if r.high < bar else NOT_YET
     text = (f"Of the pairs of {systems} systems {in_percent(r)} stand in people's order by win rate, over "
             f"{counted(about['n'], 'comparison')}; {100*need:g} % was asked for{hardest}")
-    if systems < FLOOR_SYSTEMS:
-        text += f'; no baseline is shown, since luck alone may rank fewer than {FLOOR_SYSTEMS} systems'
+    if systems < BASELINE_SYSTEMS:
+        text += f'; no baseline is shown, since luck alone may rank fewer than {BASELINE_SYSTEMS} systems'
     if strengths and judge in strengths:
         alike = strengths_correlation(*strengths[judge])
         if alike.estimate is not None:
             text += f'; Bradley-Terry strengths correlate with {format_estimate(alike.estimate, alike.ci, 2)}'
-    if decision == NOT_YET and hard < 1: text += f'; {_remedy(r, bar, groups, _unit(matrix))}'
+    if decision == NOT_YET and hard < 1:
+        n = groups_needed(r, bar, groups)
+        text += f'; {remedy(n, groups, _unit(matrix), r.estimate > bar)}'
     return Decision(judge, 'rank', decision, f'{text}.', r, **about)
 
 def strengths_by_judge(

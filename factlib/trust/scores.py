@@ -40,6 +40,7 @@ class ScoreFile:
     strata: tuple = () # Columns of few values, in `frame` under these names
     mixed: str = ''    # Why people's columns can't be taken together; empty: they can
     cut: float|None = None # Lowest score of people that is good, as given; None: to be chosen
+    computed: bool = False # Were judges' scores computed from the texts in this run, so that none is a copied column?
 
 # %% ../../nbs/trust/scores.ipynb #score_files-items
 @dataclass(frozen=True)

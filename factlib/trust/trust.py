@@ -412,7 +412,7 @@ def judged_scores(
     whole = pd.concat([frame, scores, pd.DataFrame(dict(people=truth))], axis=1)
     if costs is not None: costs = Costs(costs.frame.rename(columns=renamed), costs.unit)
     return ScoreFile(benchmark.name, whole, tuple(scores), ('people',), kind, {'people': kind, **ends}, roles, odd,
-                     tuple(said), '', 'group' in about, costs)
+                     tuple(said), '', 'group' in about, costs, computed=True)
 
 def trust_judged(
     judged:DataFrame, # From `evaluate`, of all evaluators

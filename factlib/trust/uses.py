@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['CRITERIA_OF', 'NEEDS', 'DEFAULT_USES', 'DISCOUNTS', 'YES', 'NO', 'NOT_YET', 'POWER', 'SURE', 'FEWEST_TEXTS', 'FOLDS',
-           'HALVES', 'FLOOR_SYSTEMS', 'MOST_SYSTEMS', 'WITHIN', 'DECISIONS', 'STRATA', 'BIAS', 'ALL_SYSTEMS',
+           'HALVES', 'BASELINE_SYSTEMS', 'MOST_SYSTEMS', 'WITHIN', 'DECISIONS', 'STRATA', 'BIAS', 'ALL_SYSTEMS',
            'ALL_ROWS', 'BANDS', 'THRESHOLDS', 'MEANS', 'read_needs', 'need_text', 'used_needs', 'read_uses', 'uses_for',
-           'Decision', 'Condition', 'counted', 'in_percent', 'groups_needed', 'labels_needed_for', 'settle',
+           'Decision', 'Condition', 'counted', 'remedy', 'in_percent', 'groups_needed', 'labels_needed_for', 'settle',
            'equal_steps', 'filter_leads', 'stratum_aucs', 'best_threshold', 'passed_texts', 'filter_rates',
            'filter_decision', 'system_means', 'share_in_order', 'pair_tests', 'rank_figures', 'rank_decision',
            'mean_bias', 'failure_error', 'mean_decision', 'equal_judge_needs', 'replace_decision', 'agree_decision',
@@ -38,7 +38,7 @@ from ..validity.replacement import alt_test
 # %% ../../nbs/trust/uses.ipynb #trustuses-needs
 CRITERIA_OF = dict(rank=('rank',), filter=('caught', 'passed'), mean=('mean', 'failures'), agree=('agree',),
                    replace=('replace',)) # Use -> names of its criteria; the uses in order
-NEEDS = dict(rank=.8, caught=.7, passed=.7, mean=.05, failures=.2, agree=.6, replace=.2) # What is asked for
+NEEDS = dict(rank=.8, caught=.7, passed=.7, mean=.05, failures=.2, agree=.6, replace=.2) # Criterion -> its usual number
 DEFAULT_USES = ('rank', 'filter', 'mean', 'replace')
 DISCOUNTS = dict(expert=.2, trained=.15, crowd=.1) # Who labelled -> discount of the Alternative Annotator Test
 
@@ -85,10 +85,11 @@ def used_needs(
 def read_uses(
     text:str, # Such as 'rank,filter'
 )->tuple: # In the order of `CRITERIA_OF`
-    "The uses that are asked for."
+    "Return the uses that are asked for. Raises BadInput for an unknown one."
     asked = [part.strip() for part in text.split(',') if part.strip()]
     wrong = [use for use in asked if use not in CRITERIA_OF]
-    if wrong or not asked: raise BadInput(f'--use takes some of {", ".join(CRITERIA_OF)}, not {(wrong or [text])[0]!r}.')
+    if wrong or not asked:
+        raise BadInput(f'--use takes some of {", ".join(CRITERIA_OF)}, not {(wrong or [text])[0]!r}.')
     return tuple(use for use in CRITERIA_OF if use in asked)
 
 def uses_for(
@@ -102,9 +103,9 @@ def uses_for(
 
 # %% ../../nbs/trust/uses.ipynb #trustuses-decision
 YES, NO, NOT_YET = 'yes', 'no', 'not yet'
-POWER = .8 # Of the numbers of groups that are named
+POWER = .8 # Chance that the number of groups that is named settles a decision
 SURE = .001 # Level at which a judge has to follow people before a number of groups is promised
-FEWEST_TEXTS = 30 # Of which a judge is shown to be a filter, or not
+FEWEST_TEXTS = 30 # Without which nothing is decided
 
 @dataclass(frozen=True)
 class Decision:
@@ -116,7 +117,7 @@ class Decision:
     result: Result|None = None # The figure; None: there is none
     n: int = 0 # Rows behind it
     groups: int = 0 # Their groups
-    p: float = 1. # The largest p of all that a yes claims
+    p: float = 1. # The largest p of all that a yes claims: 1 where the figure is on the wrong side
     needed: int|None = None # Groups in all that would settle a not yet; None: none are known to
 
 @dataclass(frozen=True)
@@ -128,9 +129,10 @@ class Condition:
     limits: tuple|None = (0., 1.) # Least and greatest value of the figure
     above: bool = True # Has the figure to lie above it?
     worst: float|None = None # The figure with every missing score counted against the judge; None: none is missing
-    first: str = '' # What has to be shown before any number of groups is named; empty: nothing
+    best: Result|None = None # The figure with every missing score counted for the judge; None: none is missing
+    first: str = '' # Requirement without which no number of groups is named, in words; empty: none
 
-    def side(self, x)->bool: # Of a number
+    def side(self, x)->bool:
         "Return whether a number is on the right side."
         return x > self.need if self.above else x < self.need
 
@@ -142,9 +144,20 @@ class Condition:
 
     @property
     def missed(self)->bool:
-        "Whether the whole interval is on the wrong side."
-        end = self.figure.high if self.above else self.figure.low
+        "Whether the whole interval is on the wrong side, whatever the missing scores are."
+        end = self.hopeful.high if self.above else self.hopeful.low
         return end is not None and end != self.need and not self.side(end)
+
+    @property
+    def hopeful(self)->Result:
+        "The figure, with missing scores counted for the judge."
+        return self.figure if self.best is None else self.best
+
+    @property
+    def p(self)->float:
+        "The p of a yes: that of the figure if it is on the right side, else 1."
+        p, estimate = self.figure.p, self.figure.estimate
+        return p if p is not None and estimate is not None and self.side(estimate) else 1.
 
 def counted(
     n:int, # Number of things
@@ -153,10 +166,22 @@ def counted(
     "Write a number of things."
     return f'{n:,} {word}{"s"*(n != 1)}'
 
+def remedy(
+    n:int|None, # Groups in all that would settle a figure; None: no number would
+    groups:int, # Groups there are
+    unit:str, # In words
+    confirms:bool=True, # Would it be a yes?
+)->str: # A clause
+    "Write how many groups would settle a decision."
+    if groups < 2: return f'it rests on one {unit}, which says nothing of others'
+    if n is None: return f'more {unit}s like these may not settle it'
+    outcome = 'confirm it' if confirms else 'show that it falls short'
+    return f'if the estimate holds, about {counted(n, unit)} (you have {groups:,}) would {outcome}'
+
 def in_percent(
     result:Result, # A share, 0 to 1
 )->str: # Such as '93 % [91, 94]'
-    "A share and its interval as people read them."
+    "Write a share and its interval as people read them."
     if result.estimate is None: return 'no share'
     whole = lambda x: f'{100*x:.0f}'
     if result.ci is None: return f'{whole(result.estimate)} % (no interval)'
@@ -176,15 +201,15 @@ def _bound_needed(result, need, groups, limits):
     return math.ceil(groups*(math.floor(level/math.log(wanted) + 1e-9) + 1)/(level/math.log(now)) - 1e-9)
 
 def _size_behind(u, low, high, t):
-    "How many independent things a share rests on, by the ends of its Wilson interval, t errors wide."
+    "Return the number of independent things that a share rests on, by the ends of its Wilson interval, t errors wide."
     width, spread = high - low, u*(1 - u)
     a, b, c = width**2 - 1, 2*width**2 - 4*spread, width**2
     return t*t*2*a/(-b - math.sqrt(b*b - 4*a*c)) # the positive root is t^2/size
 
 def groups_needed(
     result:Result, # The figure, with an interval
-    need:float, # What it is held against
-    groups:int, # That it rests on
+    need:float, # Criterion that it is held against
+    groups:int, # Groups that it rests on
     limits:tuple|None=(0., 1.), # Least and greatest value of the figure; None: it has none
     power:float=POWER, # With which the interval is to lie on one side, if the figure stays as it is
 )->int|None: # None where no number that can be had would do
@@ -221,34 +246,36 @@ def settle(
     conditions:list, # All that is asked for
     groups:int, # Behind the figures
     unit:str='group', # In words
-    least:int=0, # Groups without which nothing is decided; 0: any will do
+    n:int=0, # Texts behind them, of which `FEWEST_TEXTS` are needed; 0: any number will do
 )->tuple: # (decision, the reason of a no or what a not yet lacks, groups in all that would settle it or None)
     "Decide by several conditions at a time."
+    least = math.ceil(FEWEST_TEXTS*groups/n) if 0 < n < FEWEST_TEXTS or groups == n else 0
+    enough = groups >= least
     missed = [c for c in conditions if c.missed and c.reason]
-    if missed and groups >= least: return NO, missed[0].reason, None
+    if missed and enough: return NO, missed[0].reason, None
     untold = [c for c in conditions if c.worst is not None and not c.side(c.worst)]
     open_ones = [c for c in conditions if not c.met]
-    if not open_ones and not untold and groups >= least: return YES, '', None
-    if groups < 2: return NOT_YET, f'it rests on one {unit}, which says nothing of others', None
-    few = f'nothing is decided on fewer than {counted(least, unit)} (you have {groups:,})' if groups < least else ''
-    first = next((c.first for c in open_ones if c.first), '')
-    unsure = any(c.first and (c.figure.p is None or c.figure.p > SURE) for c in conditions)
+    if not open_ones and not untold and enough: return YES, '', None
     wrong = [c for c in open_ones if c.figure.estimate is None or not c.side(c.figure.estimate)]
-    if first and not wrong or untold and not wrong:
-        more = first or 'no number of such rows would settle it while scores are missing'
-        return NOT_YET, '; '.join(filter(None, (few, more))), None
-    needed = lambda c, power: groups_needed(c.figure, c.need, groups, c.limits, power)
+    first = next((c.first for c in open_ones if c.first), '')
+    def needed(some, power):
+        found = [groups_needed(c.hopeful, c.need, groups, c.limits, power) for c in some]
+        return [n for n in found if n is not None]
     if wrong:
-        numbers = [n for c in wrong if c.reason and (n := needed(c, POWER)) is not None]
-        n, way = min(numbers, default=None), 'show that it falls short'
+        short = [c for c in wrong if c.reason and c.hopeful.estimate is not None and not c.side(c.hopeful.estimate)]
+        more = min(needed(short, POWER), default=None)
+    elif first or untold or any(c.first and c.p > SURE for c in conditions): more = None
     else: # all of them at a time
-        numbers = [needed(c, 1 - (1 - POWER)/len(open_ones)) for c in open_ones]
-        n, way = None if None in numbers else max(numbers, default=least), 'confirm it'
-    if n is None or unsure and not wrong: return NOT_YET, '; '.join(filter(None, (few, 'more rows like these may not settle it'))), None
-    n = max(n, least)
-    return NOT_YET, few or f'if the estimate holds, about {counted(n, unit)} (you have {groups:,}) would {way}', n
+        numbers = needed(open_ones, 1 - (1 - POWER)/max(len(open_ones), 1))
+        more = max(numbers, default=least) if len(numbers) == len(open_ones) else None
+    if more is not None: more = max(more, least)
+    if not enough:
+        return NOT_YET, f'nothing is decided on fewer than {counted(least, unit)} (you have {groups:,})', more
+    if groups > 1 and not wrong and (first or untold):
+        return NOT_YET, first or 'no number of such rows would settle it while scores are missing', None
+    return NOT_YET, remedy(more, groups, unit, not wrong), more if groups > 1 else None
 
-def _largest_p(conditions): return max((1. if c.figure.p is None else c.figure.p for c in conditions), default=1.)
+def _largest_p(conditions): return max((c.p for c in conditions), default=1.)
 
 # %% ../../nbs/trust/uses.ipynb #trustuses-floors
 def _rows(matrix, *columns):
@@ -265,10 +292,10 @@ def equal_steps(
     steps[np.argsort(x, kind='stable')] = np.sort(like)
     return (np.bincount(codes, steps)/np.bincount(codes))[codes]
 
-def _steps_of(floor, scores):
+def _steps_of(baseline, scores):
     "A baseline in the steps of a judge on the rows that both have, NaN on others."
-    found, both = np.full(len(floor), np.nan), ~np.isnan(floor) & ~np.isnan(scores)
-    found[both] = equal_steps(floor[both], scores[both])
+    found, both = np.full(len(baseline), np.nan), ~np.isnan(baseline) & ~np.isnan(scores)
+    found[both] = equal_steps(baseline[both], scores[both])
     return found
 
 def filter_leads(
@@ -277,8 +304,8 @@ def filter_leads(
 )->dict: # Baseline -> (its AUC in the judge's steps, at least .5; the judge's AUC less it, a `Result`)
     "Compare a judge as a filter with the baselines, in equal steps on the same rows."
     found, scores = {}, matrix.judges[judge]
-    for name, floor in matrix.floors.items():
-        own = _steps_of(floor, np.where(np.isnan(matrix.good), np.nan, scores))
+    for name, baseline in matrix.baselines.items():
+        own = _steps_of(baseline, np.where(np.isnan(matrix.good), np.nan, scores))
         known = ~np.isnan(own)
         auc = level_auc(as_levels(own[known]), matrix.good[known])
         if auc is None: continue
@@ -300,7 +327,7 @@ def stratum_aucs(
 
 _RULES = {CONSTANT: 'one constant score', LENGTH: 'length', SHARED: 'counting shared words'}
 
-def _rule(name): return _RULES.get(name.removesuffix(' (floor)'), name)
+def _rule(name): return _RULES.get(name.removesuffix(' (baseline)'), name)
 
 def _hardest(leads, what):
     "The baseline that is hardest to beat, in words."
@@ -312,7 +339,7 @@ def _hardest(leads, what):
     return f'; the hardest baseline, {_rule(name)}, {what} {100*at:.0f} % in equal steps (lead {by} points)'
 
 def _lead_conditions(leads):
-    "What is asked of the leads over baselines."
+    "Ask that no baseline does as well."
     return [Condition(lead, 0., f'{_rule(name)} does better', (-1., 1.)) for name, (_, lead) in leads.items()]
 
 # %% ../../nbs/trust/uses.ipynb #trustuses-filter
@@ -359,22 +386,26 @@ def filter_rates(
     judge:str, # Its name
     needs:dict, # From `read_needs`
     threshold:float|None=None, # Lowest score that passes; None: chosen on other groups
-)->dict: # 'caught', 'passed' -> (`Result`, the rate with every missing score on the wrong side, on the right one)
+)->dict: # 'caught', 'passed' -> (`Result`, the rate with missing scores on the wrong side or None, on the right one)
     "Return the shares of bad texts that a threshold catches and of good texts that pass."
     scores, good = matrix.judges[judge], matrix.good
-    both, _ = _rows(matrix, scores, good)
-    passes = np.full(len(good), np.nan)
-    passes[both] = passed_texts(scores[both], good[both], matrix.groups[both], needs, threshold)
-    found = {}
-    for name, side in (('caught', 0), ('passed', 1)):
-        own = good == side
-        right = passes[own] if side else 1 - passes[own]
-        r = interval(np.mean, right, groups=matrix.groups[own], limits=(0, 1), null=needs[name])
-        found[name] = r, *(float(np.where(np.isnan(right), end, right).mean()) for end in (0., 1.))
-    return found
+    missing = np.isnan(scores) & ~np.isnan(good)
+    def rates(scores):
+        both, _ = _rows(matrix, scores, good)
+        right = np.full(len(good), np.nan)
+        passes = passed_texts(scores[both], good[both], matrix.groups[both], needs, threshold)
+        right[both] = passes == (good[both] == 1)
+        return {name: (right[good == side], interval(np.mean, right[good == side], groups=matrix.groups[good == side],
+                                                     limits=(0, 1), null=needs[name]))
+                for name, side in (('caught', 0), ('passed', 1))}
+    found = rates(scores)
+    if not missing.any(): return {name: (r, None, None) for name, (_, r) in found.items()}
+    known = np.append(scores[~np.isnan(scores)], [] if threshold is None else threshold)
+    best = rates(np.where(missing, np.where(good == 1, known.max() + 1, known.min() - 1), scores))
+    return {name: (r, float(np.nan_to_num(right).mean()), best[name][1]) for name, (right, r) in found.items()}
 
 def _turned(matrix, judge, auc):
-    "What a judge whose scores run the other way is told."
+    "Say that the scores of a judge run the other way, and what turning them round would give."
     scores = matrix.judges[judge]
     back = filter_auc(-scores, matrix.good, matrix.groups)
     return (f'its scores run the other way: with --higher worse (of this judge alone, --judge=-{judge}) a good text '
@@ -386,7 +417,7 @@ def filter_decision(
     needs:dict=NEEDS, # From `read_needs`
     threshold:float|None=None, # Lowest score that passes; None: chosen on other groups
 )->Decision:
-    "May the judge tell good texts from bad ones, text by text?"
+    "Decide whether the judge may tell good texts from bad ones, text by text."
     scores, good = matrix.judges[judge], matrix.good
     both, groups = _rows(matrix, scores, good)
     n, bad = int(both.sum()), int(np.sum(good[both] == 0))
@@ -398,19 +429,18 @@ def filter_decision(
                          filter_rates(matrix, judge, needs, threshold))
     missing = int((np.isnan(scores) & ~np.isnan(good)).sum())
     short = dict(caught='it catches too few of the bad texts', passed='it passes too few of the good texts')
-    conditions = [Condition(r, needs[name], short[name] if best < needs[name] else '', worst=worst if missing else None)
+    conditions = [Condition(r, needs[name], short[name], worst=worst, best=best)
                   for name, (r, worst, best) in rates.items()] + _lead_conditions(leads)
     for name, alone in stratum_aucs(matrix, judge).items():
         r = filter_auc(scores, good, matrix.groups, null=alone)
         conditions.append(Condition(r, alone, f'the column `{name}` alone does better'))
-    least = math.ceil(FEWEST_TEXTS*groups/n) if n < FEWEST_TEXTS or groups == n else 0
-    decision, more, needed = settle(conditions, groups, _unit(matrix), least)
+    decision, more, needed = settle(conditions, groups, _unit(matrix), n)
     if decision == NO and auc.high is not None and auc.high < .5: more = _turned(matrix, judge, auc)
     caught, passed = (rates[name][0] for name in ('caught', 'passed'))
     at = f'below {threshold:.3g}' if threshold is not None else 'at the best threshold of other groups'
     text = (f'Of {counted(n, "text")} ({bad:,} bad), {at}, it catches {in_percent(caught)} of the bad ones and passes '
-            f'{in_percent(passed)} of the good ones; {100*needs["caught"]:g} % and {100*needs["passed"]:g} % were asked '
-            f'for; a good text scores above a bad one in {in_percent(auc)} of pairs (AUC)')
+            f'{in_percent(passed)} of the good ones; {100*needs["caught"]:g} % and {100*needs["passed"]:g} % were '
+            f'asked for; a good text scores above a bad one in {in_percent(auc)} of pairs (AUC)')
     pairs, won = pairs_within(scores[both], good[both], matrix.clusters[both]) if matrix.file.group_given else (0, 0)
     if pairs: text += f'; within a group in {won:,.12g} of {counted(pairs, "pair")}'
     text += _hardest(leads, 'reaches')
@@ -442,7 +472,7 @@ def system_means(
     groups, # Codes of the rows
     parts, # A matrix (parts, groups): 1 where a part holds a group
 )->np.ndarray: # (parts, systems); NaN for a system without a row
-    "The mean of each system in each part of the groups."
+    "Return the mean of each system in each part of the groups."
     size, n = int(which.max()) + 1, groups.max() + 1
     cell = groups*size + which.astype(int)
     each = (np.bincount(cell, x, minlength=n*size).reshape(n, size) for x in (scores, np.ones(len(cell))))
@@ -450,12 +480,12 @@ def system_means(
     return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
 
 def _apart(means):
-    "Of each row of means: the difference of each pair of systems, the first less the second."
+    "Subtract in each row of means the second system of each pair from the first."
     above = np.triu_indices(means.shape[1], 1)
     return np.array([(m[:, None] - m)[above] for m in means])
 
 def _shares_in_order(mine, theirs):
-    "Of each row of differences: the share of pairs in the same order, ties of the former half."
+    "Return for each row of differences the share of pairs in the same order, ties of the former half."
     shares = []
     for x, y in zip(mine, theirs):
         known = ~np.isnan(x) & ~np.isnan(y) & (np.abs(y) > 1e-12)
@@ -485,10 +515,10 @@ def share_in_order(
     which, # Number of each row's system, NaN for none
     groups, # Codes of the rows
     null:float=.5, # Value under the null hypothesis
-    signs=None, # One a pair of systems: 1 if the first is better, -1, or 0 for a pair that doesn't count; None: people's
+    signs=None, # One a pair of systems: 1 if the first is better, -1, or 0 if the pair doesn't count; None: people's
     less=None, # Scores whose share is taken off; None: nothing is
 )->Result: # 0 to 1; -1 to 1 for a difference
-    "Which share of pairs of systems a judge puts in people's order; its interval is by balanced halves of the groups."
+    "Return the share of pairs of systems that a judge puts in people's order, its interval by balanced halves."
     columns = [scores, people, which] + ([] if less is None else [less])
     both = ~np.isnan(np.array(columns)).any(0)
     groups = np.unique(groups[both], return_inverse=True)[1]
@@ -525,14 +555,14 @@ def pair_tests(
     p = np.where(error > 1e-9*max(np.abs(apart).max(initial=0), 1e-300), p, np.where(apart == 0, .5, same))
     return apart, np.where(sure[above[0]] & sure[above[1]] & ~np.isnan(p), p, .5)
 
-FLOOR_SYSTEMS = 5 # Of k systems a baseline has all in order, or all the wrong way round, by luck in 2 of k! cases
+BASELINE_SYSTEMS = 5 # A baseline has k systems all in order, or all the wrong way round, by luck in 2 of k! cases
 
 def rank_figures(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`, with systems
     judge:str, # Its name
     need:float=.5, # Share that is tested
 )->dict: # 'share', 'correlation': `Result`s; 'soft'; 'leads' as of `filter_leads`; 'systems', 'pairs', 'separated'
-    "How well a judge ranks systems. Baselines are compared from `FLOOR_SYSTEMS` on."
+    "Compare a judge's ranking of systems with people's. Baselines are compared from `BASELINE_SYSTEMS` on."
     people, groups = matrix.people, matrix.groups
     rows = ~np.isnan(np.array([matrix.judges[judge], people, matrix.systems])).any(0)
     which, scores = np.where(rows, matrix.systems, np.nan), matrix.judges[judge]
@@ -544,8 +574,8 @@ def rank_figures(
     signs = np.where(shown, np.sign(apart), 0.)
     share = lambda x, **more: share_in_order(x, people, which, groups, signs=signs, **more)
     leads = {}
-    for name, floor in matrix.floors.items() if len(names) >= FLOOR_SYSTEMS else ():
-        own = _steps_of(floor, np.where(rows, scores, np.nan))
+    for name, baseline in matrix.baselines.items() if len(names) >= BASELINE_SYSTEMS else ():
+        own = _steps_of(baseline, np.where(rows, scores, np.nan))
         at = share(own).estimate
         if at is None: continue
         leads[name] = max(at, 1 - at), share(scores, less=own if at >= .5 else -own, null=0.)
@@ -569,7 +599,7 @@ def rank_decision(
     judge:str, # Its name
     needs:dict=NEEDS, # From `read_needs`
 )->Decision:
-    "May the judge rank systems or versions?"
+    "Decide whether the judge may rank systems or versions."
     both, groups = _rows(matrix, matrix.judges[judge], matrix.people)
     about: dict = dict(n=int(both.sum()), groups=groups)
     why = ('it needs a column that says which system wrote a text (--system)' if len(matrix.system_names) < 2 else
@@ -578,18 +608,18 @@ def rank_decision(
     if why: return Decision(judge, 'rank', NOT_YET, f'{why}.', **about)
     found, need = rank_figures(matrix, judge, needs['rank']), needs['rank']
     if not found['separated']:
-        why = (f"people don't separate these systems: of {counted(found['pairs'], 'pair')} of {found['systems']} systems "
-               f'none is shown to differ in their scores of {counted(about["n"], "text")}.')
+        why = (f"people don't separate these systems: of {counted(found['pairs'], 'pair')} of {found['systems']} "
+               f'systems none is shown to differ in their scores of {counted(about["n"], "text")}.')
         return Decision(judge, 'rank', NOT_YET, why, **about)
     r, leads = found['share'], found['leads']
     conditions = [Condition(r, need, 'too few pairs of systems stand in people\'s order'), *_lead_conditions(leads)]
-    decision, more, needed = settle(conditions, groups, _unit(matrix))
+    decision, more, needed = settle(conditions, groups, _unit(matrix), about['n'])
     text = (f'Of these {found["systems"]} systems people separate {found["separated"]} of '
-            f'{counted(found["pairs"], "pair")} in {counted(about["n"], "text")}; {in_percent(r)} of them stand in their '
-            f'order; {100*need:g} % was asked for; soft pairwise accuracy is {100*found["soft"]:.0f} %')
+            f'{counted(found["pairs"], "pair")} in {counted(about["n"], "text")}; {in_percent(r)} of them stand in '
+            f'their order; {100*need:g} % was asked for; soft pairwise accuracy is {100*found["soft"]:.0f} %')
     text += _hardest(leads, 'puts in order')
-    if found['systems'] < FLOOR_SYSTEMS:
-        text += f'; no baseline is shown, since luck alone may rank fewer than {FLOOR_SYSTEMS} systems'
+    if found['systems'] < BASELINE_SYSTEMS:
+        text += f'; no baseline is shown, since luck alone may rank fewer than {BASELINE_SYSTEMS} systems'
     alike = found['correlation']
     if alike.estimate is not None:
         text += f'; their means correlate with {format_estimate(alike.estimate, alike.ci, 2)}'
@@ -602,7 +632,7 @@ def mean_bias(
     judge:str, # Its name
     null:float=0., # Value under the null hypothesis
 )->Result: # In points of people's scale
-    "The mean of judge minus people, by weights if there are any, with its interval over groups."
+    "Return the mean of judge minus people, by weights if there are any, with its interval over groups."
     apart = matrix.judges[judge] - matrix.people
     most = _most_bias(matrix, judge)
     about: dict = dict(groups=matrix.groups, limits=(-most, most), null=null, definition='mean of judge minus people')
@@ -620,7 +650,7 @@ def failure_error(
     judge:str, # Its name
     null:float=0., # Value under the null hypothesis
 )->Result: # .2: its failure rate is a fifth too high
-    "The judge's failure rate less people's, as a share of people's, with its interval over groups."
+    "Return the judge's failure rate less people's, as a share of people's, with its interval over groups."
     def error(x, y, w):
         rate = [np.average(1 - v, weights=w) for v in (x, y)]
         return (rate[0] - rate[1])/rate[1] if rate[1] > 0 else None
@@ -660,8 +690,9 @@ def _mean_parts(matrix, judge, needs):
         own, theirs = (100*(1 - v[both].mean()) for v in (matrix.judges[judge], matrix.people))
         worst = (-high/rate, -low/rate) if missing and rate > 0 else (-math.inf, math.inf) if missing else None
         off = '' if r.estimate is None else format_estimate(100*r.estimate, r.ci and tuple(100*x for x in r.ci), 0)
-        text = (f'{own:.1f} % of {counted(int(both.sum()), "text")} fail by its labels and {theirs:.1f} % by people\'s, '
-                f'an error of {off or "no known share"} % of the rate; {100*limit:g} % either way was asked for')
+        text = (f'{own:.1f} % of {counted(int(both.sum()), "text")} fail by its labels and {theirs:.1f} % by '
+                f'people\'s, an error of {off or "no known share"} % of the rate; {100*limit:g} % either way was '
+                'asked for')
         note = _missing_note(missing, *(100*x for x in worst), ' %') if missing and rate > 0 else ''
         return r, of, limit, None, worst, text, note
     wide, most = matrix.ends[1] - matrix.ends[0], _most_bias(matrix, judge)
@@ -677,7 +708,7 @@ def mean_decision(
     judge:str, # Its name
     needs:dict=NEEDS, # From `read_needs`
 )->Decision:
-    "May the judge's mean, or its failure rate, stand for people's?"
+    "Decide whether the judge's mean, or its failure rate, may stand for people's."
     both, groups = _rows(matrix, matrix.judges[judge], matrix.people)
     about: dict = dict(n=int(both.sum()), groups=groups)
     if not matrix.comparable(judge):
@@ -686,15 +717,20 @@ def mean_decision(
         return Decision(judge, 'mean', NOT_YET, f'{why}.', **about)
     r, of, limit, limits, worst, text, note = _mean_parts(matrix, judge, needs)
     if r.estimate is None:
-        return Decision(judge, 'mean', NOT_YET, f'of {counted(about["n"], "text")} people call none a failure.', **about)
+        why = f'of {counted(about["n"], "text")} people call none a failure.'
+        return Decision(judge, 'mean', NOT_YET, why, **about)
     follows = correlation('pearson', matrix.judges[judge], matrix.people, matrix.groups)
     what = 'its failure rate' if matrix.scale.kind == 'binary' else 'its mean'
     ends = ((limit, False, 'too high'), (-limit, True, 'too low'))
-    conditions = [Condition(of(end), end, f'{what} is {way}', limits, above,
-                            worst and worst[0 if above else 1]) for end, above, way in ends]
-    conditions.append(Condition(follows, 0., '', (-1., 1.), first='it is not shown to follow people\'s scores, as one '
-                                                                  'constant score would not'))
-    decision, more, needed = settle(conditions, groups, _unit(matrix))
+    def bias_condition(end, above, way):
+        bounds = worst and (worst if above else worst[::-1]) # against the judge, for it
+        is_open = bounds is not None and (bounds[1] > end if above else bounds[1] < end)
+        return Condition(of(end), end, '' if is_open else f'{what} is {way}', limits, above, bounds and bounds[0])
+    conditions = [bias_condition(*end) for end in ends]
+    turned = 'its scores run the other way (--higher worse turns them round)'
+    conditions.append(Condition(follows, 0., turned, (-1., 1.),
+                                first='it is not shown to follow people\'s scores, as one constant score would not'))
+    decision, more, needed = settle(conditions, groups, _unit(matrix), about['n'])
     if follows.estimate is not None:
         text += f'; its scores correlate with people\'s ({format_estimate(follows.estimate, follows.ci, 2)})'
     return Decision(judge, 'mean', decision, _reasoned(decision, text + note, more), r, p=_largest_p(conditions),
@@ -728,7 +764,7 @@ def equal_judge_needs(
     return float(np.median((reach*errors/epsilon)**2))
 
 def _stratum_scores(matrix, name):
-    "What people give to the value of a row in other groups: a mean, or of labels the most frequent one."
+    "Return people's mean, or their most frequent label, for the value of each row in other groups."
     if matrix.scale.kind in ('binary', 'nominal'):
         y, rows = pooled_labels(matrix)
         found = labels_alone(matrix.strata[name][rows], y, matrix.groups[rows]).reshape(len(matrix.humans), -1)
@@ -740,7 +776,7 @@ def replace_decision(
     judge:str, # Its name
     needs:dict=NEEDS, # From `read_needs`: 'replace' is the discount, epsilon
 )->Decision:
-    "May the judge replace a person?"
+    "Decide whether the judge may replace a person."
     need, both = needs['replace'], ~np.isnan(matrix.judges[judge]) & matrix.labelled
     groups = int(np.count_nonzero(np.bincount(matrix.clusters[both])))
     about: dict = dict(n=int(both.sum()), groups=groups)
@@ -754,15 +790,16 @@ def replace_decision(
     if t.winning_rate is None:
         why = 'it needs 30 texts that the judge and two people scored, in two groups.'
         return Decision(judge, 'replace', NOT_YET, why, **about)
-    floor, r = _alt_test(matrix, next(iter(matrix.floors.values())), need), t.advantage # the first is the constant one
+    constant = next(iter(matrix.baselines.values())) # the first
+    baseline, r = _alt_test(matrix, constant, need), t.advantage
     people = int((t.annotators.skipped == '').sum())
     wins = round(t.winning_rate*people)
     about = dict(n=t.scored, groups=groups)
-    text = (f'It wins against {wins} of {people} people in the Alternative Annotator Test on {counted(t.scored, "text")} '
-            f'({need:g} discount; half was asked for), and is as near to the others as a person, or nearer, on '
-            f'{in_percent(r)} of texts')
-    is_ahead = lambda floor: not floor.passes or r.low is not None and r.low > floor.advantage.estimate
-    ahead = is_ahead(floor)
+    text = (f'It wins against {wins} of {people} people in the Alternative Annotator Test on '
+            f'{counted(t.scored, "text")} ({need:g} discount; half was asked for), and is as near to the others as a '
+            f'person, or nearer, on {in_percent(r)} of texts')
+    is_ahead = lambda baseline: not baseline.passes or r.low is not None and r.low > baseline.advantage.estimate
+    ahead = is_ahead(baseline)
     column = next((name for name in matrix.strata if t.passes and not is_ahead(_alt_test(
         matrix, _stratum_scores(matrix, name), need))), '')
     decision, more, needed = NOT_YET, '', None
@@ -777,15 +814,15 @@ def replace_decision(
         more = 'more texts, or people, would settle it'
         if times is not None and times > 1:
             some = math.ceil(groups*times)
-            more = ('people agree too little for this test: a judge as good as a person would mostly not pass here, and '
-                    f'takes about {counted(some, _unit(matrix))} (you have {groups:,})')
+            more = ('people agree too little for this test: a judge as good as a person would mostly not pass here, '
+                    f'and takes about {counted(some, _unit(matrix))} (you have {groups:,})')
     corrected = sorted(t.annotators.q[t.annotators.skipped == ''].astype(float))
     return Decision(judge, 'replace', decision, _reasoned(decision, text, more), r, needed=needed,
                     p=corrected[math.ceil(len(corrected)/2) - 1], **about)
 
 # %% ../../nbs/trust/uses.ipynb #trustuses-agree
 def _usual_labels(matrix, y, rows, groups, both):
-    "What needs no judge: the most frequent label, and that of each stratum. Name -> whether it is right."
+    "Return where the most frequent label is right, and that of each stratum: name -> booleans."
     values, counts = np.unique(y[both], return_counts=True)
     usual = values[counts.argmax()]
     found = {f'the most frequent class, {score_words(matrix.scale, usual)!r}': y == usual}
@@ -795,19 +832,21 @@ def _usual_labels(matrix, y, rows, groups, both):
         found[f'the most frequent class of each `{name}`'] = alone == y
     return found
 
-def _worst_kappa(matrix, x, y, groups, ordered):
-    "Kappa with each missing label as far off as can be, or one that nobody uses."
+def _kappa_bounds(matrix, x, y, groups, ordered, need):
+    "(kappa with each missing label as far off as can be, or one that nobody uses; that with people's own, a `Result`)."
     ends = matrix.ends if ordered else (np.nanmax(y) + 1,)*2
     wrong = np.where(np.abs(y - ends[0]) > np.abs(y - ends[1]), ends[0], ends[1])
-    r = label_kappa(np.where(np.isnan(x) & ~np.isnan(y), wrong, x), y, groups, ordered=ordered)
-    return -1. if r.estimate is None else r.estimate
+    missing = np.isnan(x) & ~np.isnan(y)
+    worst, best = (label_kappa(np.where(missing, fill, x), y, groups, ordered=ordered, null=need)
+                   for fill in (wrong, y))
+    return -1. if worst.estimate is None else worst.estimate, best
 
 def agree_decision(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
     judge:str, # Its name
     needs:dict=NEEDS, # From `read_needs`: 'agree' is Cohen's kappa, 0 to 1
 )->Decision:
-    "May the judge's labels stand for people's?"
+    "Decide whether the judge's labels may stand for people's."
     y, rows = pooled_labels(matrix)
     x, of_groups, need = matrix.judges[judge][rows], matrix.groups[rows], needs['agree']
     both = ~np.isnan(x) & ~np.isnan(y)
@@ -828,14 +867,15 @@ def agree_decision(
     lead = interval(np.mean, hits - baselines[hardest], groups=of_groups, limits=(-1, 1), null=0.)
     people = f'{len(matrix.humans)} people (each label counts)' if len(matrix.humans) > 1 else 'people'
     text = (f"Cohen's kappa{' (squared weights)' if ordered else ''} with {people} is "
-            f'{format_estimate(r.estimate, r.ci, 2)} on {counted(about["n"], "text")}; {need:g} was asked for; accuracy is '
-            f'{in_percent(accuracy)}, that of {hardest}, {100*baselines[hardest][both].mean():.0f} %')
+            f'{format_estimate(r.estimate, r.ci, 2)} on {counted(about["n"], "text")}; {need:g} was asked for; '
+            f'accuracy is {in_percent(accuracy)}, that of {hardest}, {100*baselines[hardest][both].mean():.0f} %')
     if not ordered: text += f'; macro-F1 is {macro_f1_of(x[both], y[both]):.2f}'
     missing = np.isnan(x) & ~np.isnan(y)
-    conditions = [Condition(r, need, 'its kappa is below what was asked for', (-1., 1.),
-                            worst=_worst_kappa(matrix, x, y, of_groups, ordered) if missing.any() else None),
-                  Condition(lead, 0., '', (-1., 1.), first=f'that its accuracy is above that of {hardest} is not shown')]
-    decision, more, needed = settle(conditions, about['groups'], _unit(matrix))
+    worst, best = _kappa_bounds(matrix, x, y, of_groups, ordered, need) if missing.any() else (None, None)
+    conditions = [Condition(r, need, 'its kappa is below what was asked for', (-1., 1.), worst=worst, best=best),
+                  Condition(lead, 0., '', (-1., 1.),
+                            first=f'that its accuracy is above that of {hardest} is not shown')]
+    decision, more, needed = settle(conditions, about['groups'], _unit(matrix), about['n'])
     if missing.any():
         share = both.sum()/(both.sum() + missing.sum())
         ends = accuracy.estimate*share, accuracy.estimate*share + 1 - share
@@ -877,7 +917,7 @@ def within_results(
     return found
 
 def _within_clause(use, kind, r, null):
-    "What is reached within the values of one stratum."
+    "Say what is reached within the values of one stratum."
     if r.estimate is None: return 'there is nothing to compare'
     classes = kind == 'nominal'
     reached = (f"Cohen's kappa is {format_estimate(r.estimate, r.ci, 2)}" if classes and use != 'rank' else
@@ -935,7 +975,7 @@ def decide(
     needs:dict|None=None, # From `read_needs`; None: `NEEDS`
     threshold:float|None=None, # Lowest score that passes a filter; None: chosen on other groups
 )->DataFrame: # One row a judge and use
-    """What each judge may be used for.
+    """Decide what each judge may be used for.
 
     - judge, use: rank, filter, mean, agree or replace; for classes agree stands for rank, filter and mean
     - decision: yes, no or not yet
@@ -1042,7 +1082,7 @@ def _bias_row(judge, system, own, part, result):
 def bias_table(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
 )->DataFrame: # One row a judge and system, and one for all
-    """Where each judge is too high or too low, in points of people's scale.
+    """Return each judge's bias by system, in points of people's scale.
 
     - judge, system; own: is the system the judge, by its name?
     - items, n, groups: with both scores
@@ -1091,7 +1131,7 @@ THRESHOLDS = ('judge', 'threshold', 'which', 'bad', 'caught', 'caught_low', 'cau
               'stopped_low', 'stopped_high')
 
 def _band_codes(x, most=6):
-    "Which band each score is in: each score its own, or classes of about equal size."
+    "Sort scores into bands: each score its own, or classes of about equal size."
     values, codes = np.unique(x, return_inverse=True)
     if len(values) <= most: return codes
     edges = np.unique(np.quantile(x, np.arange(1, 5)/5))
@@ -1105,7 +1145,7 @@ def _shown(matrix, judge):
 def band_table(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
 )->DataFrame: # One row a judge and band of its scores, the lowest first
-    """What a judge's scores mean, by bands of them.
+    """Return what a judge's scores mean, by bands of them.
 
     - judge, band; from, to: its scores, labels in words; n, groups: with people's scores
     - judge_mean; human_mean, human_low, human_high: means there, 95 % by groups
@@ -1132,7 +1172,7 @@ def threshold_table(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
     threshold:float|None=None, # The least score that passes; None: the best is shown alone
 )->DataFrame: # One row a judge and threshold
-    """What a threshold does: texts that score below it are stopped.
+    """Return what a threshold does: texts that score below it are stopped.
 
     - judge, threshold; which: "best" (most caught less stopped, on these rows) or "given"
     - bad, caught, caught_low, caught_high: bad texts, and the share of them that is stopped, 95 % by groups
@@ -1165,7 +1205,7 @@ MEANS = ('judge', 'texts', 'labels', 'judge_mean', 'calibrated', 'calibrated_low
 def mean_table(
     matrix:ScoreMatrix, # From `trust.matrix.score_matrix`
 )->DataFrame: # One row a judge
-    """What people's mean is over all texts that a judge scored.
+    """Return people's mean over all texts that a judge scored.
 
     - judge, texts, labels: scored, and those of them that people scored
     - judge_mean; calibrated, labels_mean, each with _low and _high: from judge and labels, and from labels alone; by

@@ -6,6 +6,7 @@
 __all__ = ['FOLDS', 'METHODS', 'calibrated_mean', 'calibrated_difference', 'labels_needed', 'judge_bias', 'drift']
 
 # %% ../../nbs/validity/calibration.ipynb #calibration-imports
+import bisect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -353,16 +354,18 @@ def labels_needed(
     method:str='ppi', # Or "isotonic", "labels" (the judge is not used)
     level:float=.95, # Of the interval
     weights=None, # As for `calibrated_mean`: 1/chance of labelled texts, 1/(1 - chance) of others; None: all alike
+    power:float=.8, # Chance that the interval of the next labels is so narrow; .5: it is on average
 )->Result: # estimate: labels in all, those at hand among them; groups: how many groups (without groups None)
     """How many labels, drawn at random, make the interval of `calibrated_mean` so narrow.
 
-    With weights they are drawn as those at hand: each item's chance rises by the same factor.
+    With weights they are drawn as those at hand: each item's chance rises by the same factor. The variance of the next
+    labels may be larger than that of the labels at hand: a quantile of F, the ratio of the two, is planned for.
 
     If these items can't, even all labelled, because they or their groups are too few, `estimate` is how many items
     like these it takes, all labelled, `groups` how many groups they are, and `asked` equals the estimate instead of
     the number of items given; `note` says so."""
     check_choice(method, ('ppi', 'isotonic', 'labels'), 'method')
-    level, (width,) = check_share(level, 'level'), numbers([width], 'width')
+    level, (width,), power = check_share(level, 'level'), numbers([width], 'width'), check_share(power, 'power')
     rows = _rows(judge, labels, groups, weights)
     if not width > 0: raise BadInput(f'width is {width:g}; it must be positive.')
     n, items, own = int(rows.labelled.sum()), len(rows.score), len(np.unique(rows.codes[rows.labelled]))
@@ -381,11 +384,15 @@ def labels_needed(
     drawn, spread = drawn*n/(n - 1), spread*n/(n - 1)
     t = critical_t(t_df(group_shares(rows.codes)), 1 - level)
     wanted, whole = (width/(2*t))**2, least + spread/items
-    if whole <= wanted:
-        enough = math.ceil(drawn/(wanted - least) - 1e-9) if wanted > least else items
-        return Result(min(items, max(3, enough)), n=n, asked=items, groups=rows.groups if rows.grouped else None,
+    def reserve(n): # times as large as here the variance of n other labels may be
+        reached = rows.groups*(1 - (1 - n/items)**(items/rows.groups)) # groups
+        return float(scipy.stats.f.ppf(power, max(reached - 1, 1), own - 1))
+    if whole*reserve(items) <= wanted:
+        sizes = range(3, items)
+        enough = 3 + bisect.bisect_left(sizes, True, key=lambda n: (least + drawn/n)*reserve(n) <= wanted)
+        return Result(min(items, enough), n=n, asked=items, groups=rows.groups if rows.grouped else None,
                       definition=what, note='more labels than that are at hand' if enough < n else '')
-    more = whole/wanted # times as many items or groups as there are
+    more = whole*reserve(items)/wanted # times as many items or groups as there are
     size, of = math.ceil(items*more), math.ceil(rows.groups*more) if rows.grouped else None
     reach = f'with all {items} of these labelled it would be {2*t*math.sqrt(whole):.3g} wide'
     takes = f'it takes about {of} such groups' if rows.grouped else f'it takes about {size} such items'

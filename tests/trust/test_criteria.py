@@ -10,7 +10,7 @@ from planted_judges import file_of, points
 from factlib.core.records import BadInput
 from factlib.trust.criteria import folder_names, join_criteria
 from factlib.trust.trust import trust, write_trust
-from factlib.trust.uses import NOT_YET, YES
+from factlib.trust.uses import NO, NOT_YET, YES, filter_leads, filter_rates
 
 def criterion(seed, n, noise=.5, use='filter', need='filter=.6'):
     rng = np.random.default_rng(seed)
@@ -21,14 +21,29 @@ def criterion(seed, n, noise=.5, use='filter', need='filter=.6'):
 
 @pytest.fixture(scope='module')
 def rubric():
-    parts = {name: criterion(seed, 200, need='filter=.5') for seed, name in enumerate(('clarity', 'tone & style', 'facts', 'depth'))}
+    parts = {name: criterion(seed, 200, .2) for seed, name in enumerate(('clarity', 'tone & style', 'facts', 'depth'))}
     return join_criteria(parts, 'rubric.csv')
 
 def test_p_of_a_yes_is_below_five_percent_exactly_where_its_interval_is_above():
+    seen = []
     for seed in range(8):
-        found = criterion(seed, 60, .6, 'filter,mean')
-        for made in found.decisions.made:
-            assert (made.decision == YES) == (made.p < .05)
+        for noise in (.2, .6, 9.): # the last is refused: far on the wrong side is no p of a yes
+            found = criterion(seed, 60, noise, 'filter,mean')
+            for made in found.decisions.made:
+                assert (made.decision == YES) == (made.p < .05), made.why
+                seen.append(made.decision)
+    assert {YES, NO, NOT_YET} == set(seen)
+
+def test_p_is_that_of_the_criterion_that_was_asked_for():
+    "The same rates held against other criteria: p rises with what is asked for, and is that of the weaker rate."
+    made = {need: criterion(3, 200, .2, need=f'filter={need}').decisions.made[0] for need in (.5, .6, .7, .75)}
+    assert sorted(d.p for d in made.values()) == [d.p for d in made.values()] and made[.5].p < .001 < made[.75].p
+    whole = criterion(3, 200, .2).matrix
+    for need, d in made.items():
+        rates = filter_rates(whole, 'gpt', dict(caught=need, passed=need)).values()
+        weaker = max(r.p if r.estimate > need else 1. for r, *_ in rates)
+        leads = [lead.p for _, lead in filter_leads(whole, 'gpt').values()]
+        assert d.p == pytest.approx(max(weaker, *leads))
 
 def test_holm_over_criteria_judges_and_uses():
     parts = {f'c{k}': criterion(k, 70, .6, 'filter') for k in range(10)}
@@ -73,7 +88,7 @@ def test_the_folder_has_a_page_for_each(rubric, tmp_path):
 def test_json_gate_and_page_alone(rubric, tmp_path):
     found = json.loads(json.dumps(rubric.to_dict(), allow_nan=False))
     assert found['criteria'] == rubric.criteria and {d['criterion'] for d in found['decisions']} == set(rubric.criteria)
-    assert rubric.gate() == 0 == found['gate'] and rubric.uses == ('filter',) and rubric.needs['caught'] == .5
+    assert rubric.gate() == 0 == found['gate'] and rubric.uses == ('filter',) and rubric.needs['caught'] == .6
     html = rubric.html(tmp_path/'page.html').read_text('utf-8')
     assert 'tables/' not in html and '../' not in html and html.count('class="chip yes"') == 8
     worse = join_criteria({'a': criterion(0, 200), 'b': criterion(1, 300, 9., need='filter=.75')})

@@ -82,7 +82,7 @@ def test_a_judge_on_another_scale_has_an_order_and_no_mean(judge):
 
 def test_a_scale_is_known_from_what_judge_and_people_use():
     people = [55.1, 62.5, 70.3, 81., 66.]*12
-    judge = [15, 60, 75, 90, 65]*12
+    judge = [15, 60, 75, 90, 65]*11 + [15, 65, 75, 90, 60] # in people's order but for one text: no copy
     found = trust(pd.DataFrame(dict(human_clarity=people, gpt4_score=judge)), use='mean')
     assert found.matrix.ends == (0, 100) and "not on people's scale" not in found.decisions.why[0]
     assert found.decisions.why[0].count('5 either way') == 1 # .05 of 0 to 100

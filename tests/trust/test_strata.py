@@ -35,7 +35,8 @@ def test_a_judge_that_knows_the_column_alone_gets_no_yes(name):
 def test_decisions_for_each_value():
     people = points(1)
     part = np.arange(N) % 2
-    judge = np.where(part == 1, people, points(2)) # knows the texts of the one part alone
+    swapped = np.array([0, 1, 2, 3, 5, 4])[people] # knows good from bad, and is no copy
+    judge = np.where(part == 1, swapped, points(2)) # of the one part alone
     frame = pd.DataFrame(dict(gpt=judge, region=np.where(part == 1, 'nord', 'süd'), human=people))
     found = trust(frame, use='filter', by='region')
     table = found.tables['strata']

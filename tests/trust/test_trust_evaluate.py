@@ -1,4 +1,4 @@
-"What `evaluate` judged ends in decisions, too: the best evaluator first, questions as groups, floors beside."
+"What `evaluate` judged ends in decisions, too: the best evaluator first, questions as groups, baselines beside."
 import json
 import re
 
@@ -75,7 +75,7 @@ def test_the_folder_has_one_page_and_one_answer(tmp_path):
     first = page.split('<table class="matrix">')[1].split('</table>')[0]
     order = [first.index(f'>{name}') for name in ('rouge1', 'length')]
     assert page.index('class="matrix"') < page.index('<h2') and order == sorted(order)
-    assert first.count('class="floor"') == 3 and '1.00' in first # constant, length of the text, shared words
+    assert first.count('class="baseline"') == 3 and '1.00' in first # constant, length of the text, shared words
     for path in re.findall(r'(?:href|src)="((?:tables|figures)/[^"]+)"', page): assert (out/path).is_file(), path
     for anchor in re.findall(r'href="#([^"]+)"', page): assert f'id="{anchor}"' in page, anchor
     assert 'figures/scores.svg' in page and 'No model was asked' not in page

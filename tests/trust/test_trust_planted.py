@@ -1,5 +1,8 @@
 "Planted files and what a statistician would sign of each: one test a kind, with further sizes, scales and names."
+import importlib.util
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +14,10 @@ from factlib.trust.matrix import distinct_rows, score_matrix
 from factlib.trust.scores import Scale
 from factlib.trust.trust import trust
 from factlib.trust.uses import NO, NOT_YET, YES, decide, filter_leads, labels_needed_for, read_needs
+
+spec = importlib.util.spec_from_file_location('honest_judges', Path(__file__).parents[2]/'benchmarks'/'honest_judges.py')
+honest = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(honest)
 
 TWO, FIVE, HUNDRED = Scale('binary', ('bad', 'good'), 0, 1), Scale('number', (), 1, 5), Scale('number', (), 0, 100)
 SCALES = [(TWO, lambda x: (x > 0)*1.), (FIVE, lambda x: points(3 + x)), (HUNDRED, lambda x: np.clip(50 + 18*x, 0, 100))]
@@ -40,7 +47,9 @@ def test_a_copy_of_the_human_column_is_asked_about_and_nothing_else_is_said(n, s
 def test_a_reversed_judge_is_told_what_turning_it_round_gives(n, scale, name):
     rng = np.random.default_rng(n)
     quality = rng.normal(size=n)
-    row = decided(made(-quality + rng.normal(0, .3, n), [quality], scale, name)).loc['filter']
+    found = decided(made(-quality + rng.normal(0, .3, n), [quality], scale, name))
+    row, mean = found.loc['filter'], found.loc['mean']
+    assert mean.decision == NO and '--higher worse' in mean.why
     assert row.decision == NO and '--higher worse' in row.why and f'--judge=-{name}' in row.why
     told = float(re.search(r'would score above a bad one in (\d+) %', row.why)[1])
     assert told == pytest.approx(100 - 100*row.estimate, abs=.51)
@@ -65,7 +74,7 @@ def test_a_judge_that_is_silent_on_bad_texts_is_promised_nothing(n, share, scale
     assert YES not in set(found.decision) and not found.why.str.contains('would confirm it').any()
     caught = re.search(r'counted against it, it catches (\d+) %', found.why['filter'])
     assert float(caught[1]) < 60 # its worst case is said
-    assert found.made['filter'].needed is None or found.decision['filter'] == NO
+    assert found.made['filter'].needed is None
 
 @pytest.mark.parametrize('n,people,scale', [(40, 2, SCALES[1]), (60, 3, SCALES[0]), (50, 2, SCALES[2])])
 def test_as_good_as_a_person_among_noisy_ones_it_is_the_people_who_agree_too_little(n, people, scale):
@@ -90,7 +99,6 @@ def test_exact_duplicates_are_said_and_intervals_are_by_distinct_rows(times, tex
     once = made(quality + rng.normal(0, .7, n), [quality], scale, **columns)
     frame = pd.concat([once.frame]*times, ignore_index=True)
     frame['item'] = [f'n{i}' for i in range(len(frame))] # with identifiers of their own
-    from dataclasses import replace
     whole = replace(once, frame=frame)
     alone, many = trust(once, use='filter,mean'), trust(whole, use='filter,mean')
     assert many.matrix.clusters.max() + 1 == alone.matrix.clusters.max() + 1
@@ -119,12 +127,17 @@ def test_people_who_separate_no_systems_say_so(systems, n):
 
 @pytest.mark.parametrize('n', [4, 12, 29])
 @pytest.mark.parametrize('scale', SCALES)
-def test_a_filter_is_not_decided_on_fewer_than_thirty_texts(n, scale):
+def test_nothing_is_decided_on_fewer_than_thirty_texts(n, scale):
     rng = np.random.default_rng(n)
     people = np.tile([-1., 1.], n)[:n]
+    systems = [f's{i % 2}' for i in range(n)]
     for judge in (rng.permutation(people), people + rng.normal(0, .2, n), -people):
-        row = decided(made(judge + rng.normal(0, .05, n), [people + .01*np.arange(n)], scale)).loc['filter']
-        assert row.decision == NOT_YET and (f'{n} texts' in row.why and 'fewer than 30' in row.why or 'a copy' in row.why)
+        file = made(judge + rng.normal(0, .05, n), [people + .01*np.arange(n)], scale, system=systems)
+        for row in decided(file, ('rank', 'filter', 'mean', 'agree')).itertuples():
+            assert row.decision == NOT_YET, row.why
+            assert any(part in row.why for part in ('fewer than 30', 'a copy', 'it needs labels', 'It needs labels',
+                                                    "eople don't separate", 'one and the same label')), row.why
+            if row.Index == 'filter' and 'a copy' not in row.why: assert f'{n} texts' in row.why and 'fewer than 30' in row.why
 
 @pytest.mark.parametrize('n,missing', [(60, 2), (200, 9), (25, 3)])
 def test_there_is_no_habit_of_fewer_than_ten_cases(n, missing):
@@ -144,7 +157,10 @@ def test_every_sentence_says_how_many_texts(scale):
     file = made(quality + rng.normal(0, .5, 90), [quality + rng.normal(0, .4, 90) for _ in range(2)], scale,
                 system=[f's{i % 3}' for i in range(90)])
     found = decided(file, ('rank', 'filter', 'mean', 'replace'))
-    assert found.why.str.contains('90 texts').sum() == 4 or found.why[~found.why.str.contains('texts')].empty
+    frame = file.frame # of two labels, those on which both people agree are good or bad
+    filtered = int((frame.ann_0 == frame.ann_1).sum()) if scale[0] == TWO else 90
+    for use, n in dict(rank=90, filter=filtered, mean=90, replace=90).items():
+        assert f'{n} texts' in found.why[use] and found.n[use] == n, found.why[use]
 
 # --- like with like
 
@@ -219,19 +235,21 @@ def test_p_and_interval_of_a_habit_agree():
 
 # --- honest judges
 
-@pytest.mark.parametrize('n', [30, 60, 200])
-def test_honest_noisy_judges_are_neither_accused_nor_refused(n):
-    "Judges that meet what is asked for (caught and passed are .84 in truth); over 200 of them at most 2 %."
-    wrong = 0
-    for seed in range(60 if n < 200 else 40):
-        rng = np.random.default_rng(1000*n + seed)
-        quality = rng.normal(size=n)
-        file = made(quality + rng.normal(0, .35, n), [quality + rng.normal(0, .35, n)], SCALES[seed % 3],
-                    text=[' '.join(['w']*k) for k in rng.integers(5, 90, n)], time=rng.permutation(n)*1.)
-        matrix = score_matrix(file)
-        refused = NO in set(decide(matrix, ('filter', 'mean'), dict(mean=.08, failures=.35)).decision)
-        wrong += refused or bool((habits_table(matrix).found == True).any())
-    assert wrong <= 2
+def test_honest_noisy_judges_are_neither_accused_nor_refused():
+    "All uses at the usual criteria; `benchmarks/honest_judges.py` asks 200 judges of each size."
+    wrong = {n: honest.wronged(60, n, seed=7) for n in (30, 60, 200)}
+    assert sum(found['any'] for found in wrong.values()) <= .02*180, wrong
+
+def test_of_honest_judges_a_biased_or_a_weaker_one_is_still_seen():
+    "The planted faults that the test above must not hide."
+    rng = np.random.default_rng(0)
+    file = honest.honest_file(rng, 200)
+    frame = file.frame
+    shifted = replace(file, frame=frame.assign(judge=np.clip(frame.judge + 1, 1, 5)))
+    assert decided(shifted).decision['mean'] == NO
+    lengths = frame.text.str.split().str.len()
+    wordy = replace(file, frame=frame.assign(judge=frame.judge + np.log2(lengths) - 6.5))
+    assert habits_table(score_matrix(wordy)).set_index('habit').found['length']
 
 def test_the_number_that_is_promised_gives_its_yes_in_four_of_five():
     "Planned from the true rates, with a judge's errors drawn anew."

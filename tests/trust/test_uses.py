@@ -284,7 +284,8 @@ def test_what_is_on_another_scale_has_an_order_only_and_it_is_said(own, scale, v
     y = np.rint(rng.uniform(scale.low, high, 200))
     x = np.array(values, float)[np.clip((y/high*len(values)).astype(int), 0, len(values) - 1)]
     x[:4] = values[0]
-    found = trust(file_of(dict(judge=x, ann=y), scale=scale, scales=dict(judge=own, ann=scale)), need='filter=.5')
+    file = file_of(dict(judge=x, ann=y), scale=scale, scales=dict(judge=own, ann=scale))
+    found = trust(replace(file, cut=high/2), need='filter=.6') # a text is good from the middle on, as a yes is
     why = found.decisions.set_index('use')
     assert why.decision['filter'] == YES and why.decision['mean'] == NOT_YET and np.isnan(why.estimate['mean'])
     assert found.tables['bias'].bias.isna().all() and np.isnan(found.tables['agreement'].accuracy[0])
@@ -334,11 +335,11 @@ def test_the_gate():
     assert one.gate_sentence('filter') == 'Yes to every use that was asked for.' and '--system' in one.gate_sentence()
     two = trust(file_of(dict(judge=good, bad=bad, ann=y), judges=('judge', 'bad')))
     assert two.gate('filter') == 1 and two.gate_sentence('filter').startswith('No: bad, filter')
-    few = trust(file_of(dict(judge=points(y + rng.normal(0, 1.5, 300))[:24], ann=y[:24])), use='mean')
+    few = trust(file_of(dict(judge=points(y + rng.normal(0, 1.5, 300))[:60], ann=y[:60])), use='mean')
     assert few.gate() == 3
     made = few.decisions.made.iloc[0]
     assert f'about {labels_needed_for(made):,} more labelled rows needed' in few.gate_sentence()
-    assert f'about {24 + labels_needed_for(made):,} rows (you have 24)' in made.why
+    assert f'about {60 + labels_needed_for(made):,} rows (you have 60)' in made.why
     with pytest.raises(BadInput, match='rank'): few.gate('rank')
     assert json.loads(json.dumps(few.to_dict(), allow_nan=False))['gate'] == 3
 
