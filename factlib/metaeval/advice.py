@@ -54,9 +54,9 @@ def _reason(f):
     said = [f'nobody is shown to be better over {where} '
             f'({rank_words(f["overall_low"], f["overall_high"], f["overall_of"])})']
     alone = f', alone on {", ".join(f["beats"])}' if f['beats'] else ', on none alone'
-    if f['floor']: said.append('a floor itself')
-    elif f['beats_all']: said.append(f'beats every floor over them{alone}')
-    else: said.append(f'not shown to beat every floor over them{alone if f["beats"] else ""}')
+    if f['floor']: said.append('a baseline itself')
+    elif f['beats_all']: said.append(f'beats every baseline over them{alone}')
+    else: said.append(f'not shown to beat every baseline over them{alone if f["beats"] else ""}')
     return '; '.join(said)
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-table
@@ -84,7 +84,7 @@ def which_evaluator(
     - question, evaluator, reason
     - mean: of shares; tested, of: benchmarks not made on
     - rank_low, rank_high, rank_of, rank_tests: over these benchmarks, of so many, over so many pairs of evaluators
-    - beats_all, floor_tests: does it beat every floor over all of them? tested over so many evaluators
+    - beats_all, floor_tests: does it beat every baseline over all of them? tested over so many evaluators
     - beats: on how many of them alone
     - floor: it is one
     - requests, seconds: each"""
@@ -104,7 +104,7 @@ def _standings(usable):
     return sorted(ranked, key=lambda f: (f['overall_low'], f['overall_high'], -f['mean'], f['evaluator']))
 
 def _best(standings):
-    "The first of those that beat every floor; if nobody does, the first of all; None without any."
+    "The first of those that beat every baseline; if nobody does, the first of all; None without any."
     sure = [f for f in standings if f['beats_all'] and not f['floor']]
     return next(iter(sure or standings), None)
 
@@ -116,7 +116,7 @@ def _over(sizes, what='test'):
     return corrected_over(pd.DataFrame(dict(q=0., family=list(sizes))), what=what)
 
 def _over_floors(standings):
-    "How the tests against the floors were corrected."
+    "How the tests against the baselines were corrected."
     return _over(f['overall_floor_tests'] for f in standings if not is_missing(f['overall_q_floor']))
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-first
@@ -131,20 +131,20 @@ def _where(f):
             f'{_rank(f)}')
 
 def _first(best, standings):
-    "What to use, and whether it beats the floors."
+    "What to use, and whether it beats the baselines."
     name, mean = best['evaluator'], f'{best["mean"]:.0%}'
     floors, real = ([f for f in standings if f['floor'] == is_floor] for is_floor in (True, False))
     beaten = f'{listed(f["evaluator"] for f in floors)}; {_over_floors(real)}'
     first = f'{name} comes first ({mean}, {_where(best)})' + (', no more than chance' if best['mean'] <= .5 else '')
     if best['beats_all'] and not best['floor']:
         return (f'use {name}: it scores the better text higher in {mean} of pairs ({_where(best)}), and beats every '
-                f'floor ({beaten}).')
-    if not floors: return f'{first}; no floor could be compared, so counting words may do as well.'
-    if not real: return f'only floors could be compared; {first}.'
-    if best['floor']: first = f'the floor {first}'
+                f'baseline ({beaten}).')
+    if not floors: return f'{first}; no baseline could be compared, so counting words may do as well.'
+    if not real: return f'only baselines could be compared; {first}.'
+    if best['floor']: first = f'the baseline {first}'
     if all(is_missing(f['overall_q_floor']) for f in real):
-        return f'nothing could be tested against the floors ({listed(f["evaluator"] for f in floors)}); {first}.'
-    return f'nothing that can be run here is shown to beat every floor ({beaten}); {first}.'
+        return f'nothing could be tested against the baselines ({listed(f["evaluator"] for f in floors)}); {first}.'
+    return f'nothing that can be run here is shown to beat every baseline ({beaten}); {first}.'
 
 # %% ../../nbs/metaeval/advice.ipynb #advice-others
 def _others(best, standings):
@@ -175,7 +175,7 @@ def _compared(judge, name, tests):
         return f'shown to be {points} point{"s" if points != "1" else ""} {"above" if d > 0 else "below"} {name}'
     return f'not compared with {name}'
 
-_OVER = dict(yes='beats every floor', untested='there was no floor to compare with')
+_OVER = dict(yes='beats every baseline', untested='there was no baseline to compare with')
 
 def _on_record(matrix, pairs, question, best):
     "Of each benchmark of a question the first judge on record."
@@ -185,7 +185,7 @@ def _on_record(matrix, pairs, question, best):
         r = part.sort_values(['rank_low', 'rank_high', 'higher'], ascending=[True, True, False]).iloc[0]
         tests = pairs[pairs.benchmark == name]
         facts = [f'{r.higher:.0%}', rank_words(r.rank_low, r.rank_high, r.rank_of),
-                 _OVER.get(r.beats_floors, 'not shown to beat every floor')]
+                 _OVER.get(r.beats_floors, 'not shown to beat every baseline')]
         if best: facts.append(_compared(r.evaluator, best['evaluator'], tests))
         if (caution := r.get('caution')) and isinstance(caution, str): facts.append(f'but {caution}')
         said.append(f'{r.evaluator.removesuffix(" (recorded)")} on {name} ({", ".join(facts)})')
@@ -219,7 +219,7 @@ def advice_sentences(
 def advice_in_short(
     matrix:DataFrame, # From `metaeval.matrix.trust_matrix`
 )->str: # At most three sentences; empty without a question
-    "What to use for each question; or what comes first where nothing is shown to beat every floor."
+    "What to use for each question; or what comes first where nothing is shown to beat every baseline."
     use, first, none, all_standings = [], [], [], []
     for question in (q for q in QUESTIONS if (matrix.question == q).any()):
         standings = _standings(_usable(matrix, question))
@@ -228,12 +228,12 @@ def advice_in_short(
         if not best: none.append(question)
         elif best['beats_all'] and not best['floor']:
             use.append(f'{best["evaluator"]} for {question} ({best["mean"]:.0%}, {_rank(best)})')
-        else: first.append(f'{question} ({"the floor " if best["floor"] else ""}{best["evaluator"]} comes first, '
+        else: first.append(f'{question} ({"the baseline " if best["floor"] else ""}{best["evaluator"]} comes first, '
                            f'{best["mean"]:.0%}, {_rank(best)})')
     said = []
-    if use: said.append(f'Use {listed(use)}: shown to beat every floor ({_over_floors(all_standings)}); the share is '
+    if use: said.append(f'Use {listed(use)}: shown to beat every baseline ({_over_floors(all_standings)}); the share is '
                         'that of pairs in which the better text scores higher, 50% being chance.')
-    if first: said.append(f'Nothing that can be run here is shown to beat every floor for {listed(first)}.')
+    if first: said.append(f'Nothing that can be run here is shown to beat every baseline for {listed(first)}.')
     if none: said.append(f'Nothing can be told of {listed(none)}.')
     return ' '.join(said)
 
@@ -259,8 +259,8 @@ def made_findings(
 # %% ../../nbs/metaeval/advice.ipynb #advice-floors
 def floor_findings(
     matrix:DataFrame, # From `metaeval.matrix.trust_matrix`
-)->list[str]: # How many beat the floors, over a question who does, what is left out, and whose raters hardly agree
-    """What is shown of evaluators against the floors; recorded ones are counted apart, the floors themselves not.
+)->list[str]: # How many beat the baselines, over a question who does, what is left out, and whose raters hardly agree
+    """What is shown of evaluators against the baselines; recorded ones are counted apart, the baselines themselves not.
 
     - question, benchmark, evaluator, recorded, floor, made_on, higher, scored, alpha: as in the matrix
     - beats_floors, q_floor, floor_tests, overall_q_floor, overall_floor_tests: likewise"""
@@ -269,7 +269,7 @@ def floor_findings(
     over = corrected_over(fair.assign(q=fair.q_floor, family=fair.floor_tests.fillna(0)))
     shown = [f'{int((part.beats_floors == "yes").sum())} of {len(part)} {what}' for what, part in
              (('that can be run', fair[~fair.recorded.astype(bool)]), ('on record', fair[fair.recorded.astype(bool)]))]
-    found = [f'Of the pairs of an evaluator and a benchmark {shown[0]} and {shown[1]} are shown to beat every floor '
+    found = [f'Of the pairs of an evaluator and a benchmark {shown[0]} and {shown[1]} are shown to beat every baseline '
              f'({over}, those of a benchmark\'s question).']
     run = fair[~fair.recorded.astype(bool)].drop_duplicates(['question', 'evaluator'])
     known = run[run.overall_q_floor.notna()]

@@ -320,9 +320,9 @@ _AT = {'2000': 'in 2,000 tokens', 'full': 'whole'}
 
 def floors_finding(
     tests:DataFrame, # Of all judges; columns see below
-    floors, # Names of those that are floors
+    floors, # Names of those that are baselines
 )->str: # '' if none of them was tested
-    """Which faults at least one floor notices.
+    """Which faults at least one baseline notices.
 
     - evaluator, manipulation, level, mean
     - p_holm, family: corrected; None or NaN where there was no test"""
@@ -333,7 +333,7 @@ def floors_finding(
     where = [f'{fault} ({", ".join(_AT[level] for level in sorted(part.level.unique()))})'
              for fault, part in seen.groupby('manipulation', sort=False)]
     missed = [fault for fault in of_floors.manipulation.unique() if fault not in set(seen.manipulation)]
-    return (f'At least one floor, which understands nothing, notices {listed(where, "nothing")}'
+    return (f'At least one baseline, which understands nothing, notices {listed(where, "nothing")}'
             + (f'; not shown for {listed(missed)}' if missed else '')
             + f' (the score falls, {corrected_over(known, "p_holm")}).')
 

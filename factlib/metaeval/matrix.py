@@ -199,13 +199,13 @@ _TESTED = dict(hardest_floor='hardest_floor', over_floor='over_floor', p_floor='
 _RANKS = ('rank_low', 'rank_high', 'rank_of', 'place', 'rank_tests')
 
 def _verdicts(table, level):
-    "What the corrected p of each cell says about the floors."
+    "What the corrected p of each cell says about the baselines."
     said = ['untested' if no_value(q) else 'yes' if q < level else 'not shown' for q in table.q_floor]
     said = ['made there' if made else x for made, x in zip(table.made_on, said)]
-    return ['a floor' if floor else x for floor, x in zip(table.floor, said)]
+    return ['a baseline' if floor else x for floor, x in zip(table.floor, said)]
 
 def _column_tests(table, pairs, floors, level):
-    "Of each cell: the hardest floor, and the rank interval."
+    "Of each cell: the hardest baseline, and the rank interval."
     import pandas as pd
     parts = []
     for name, here in table[table.rival & table.higher.notna()].groupby('benchmark', sort=False):
@@ -220,7 +220,7 @@ def _column_tests(table, pairs, floors, level):
     return table.merge(found, on=['benchmark', 'evaluator'], how='left')
 
 def _question_tests(table, pairs, floors, level):
-    "Of each question and evaluator that can be run: its rank interval over all benchmarks, and q against the floors."
+    "Of each question and evaluator that can be run: its rank interval over all benchmarks, and q against the baselines."
     import pandas as pd
     parts = []
     usable = table[~table.recorded.astype(bool) & ~(table.alpha < HARDLY)]
@@ -254,13 +254,13 @@ MATRIX = dict( # Column -> its meaning
     statistic="the benchmark's own, all texts together", own='its value', own_low='95 %', own_high='',
     kind="of the interval: 't', or 'bound', where every group says the same",
     hardest_floor='to beat', over_floor="share minus that floor's", p_floor='one-sided',
-    q_floor='over so many evaluators:', floor_tests='', beats_floors='yes, not shown, untested, a floor, made there',
+    q_floor='over so many evaluators:', floor_tests='', beats_floors='yes, not shown, untested, a baseline, made there',
     rank_low='1 + how many are shown to be better', rank_high='all - how many are shown to be worse',
     rank_of='all with scores of half of their texts, not made there', place='class, 1 for the first',
     rank_tests='pairs of evaluators that were corrected together',
     overall_low='as `rank_low`, over all benchmarks of the question: of what can be run, and scored on half of them',
     overall_high='',
-    overall_of='', overall_tests='', overall_q_floor='against every floor, over all of them', overall_floor_tests='',
+    overall_of='', overall_tests='', overall_q_floor='against every baseline, over all of them', overall_floor_tests='',
     alpha='of raters', caution='of the benchmark, for every table about it', note='absences, agreement, caution')
 
 _OVERALL = ('overall_low', 'overall_high', 'overall_of', 'overall_tests', 'overall_q_floor', 'overall_floor_tests')

@@ -84,8 +84,8 @@ def over_benchmarks(
 def against_floors(
     tests:DataFrame, # Each two evaluators: first, second, difference, p
     floors:tuple, # Names; those without a test don't count
-)->DataFrame: # One row an evaluator that is no floor and was tested against one
-    """Does it beat every floor?
+)->DataFrame: # One row an evaluator that is no baseline and was tested against one
+    """Does it beat every baseline?
 
     - evaluator, hardest_floor: the one of its largest p
     - over_floor, p_floor: the difference from that one, and p, one-sided

@@ -86,12 +86,12 @@ def standings(
 # %% ../../nbs/metaeval/standing.ipynb #standing-three
 def best_and_middle(
     table:DataFrame, # From `standings`
-)->DataFrame: # The rows of the best judge, the one in the middle (of two: the lower), and the best floor; with `kind`
-    "The three rows that say most; a table without floors, or with one judge, has fewer."
+)->DataFrame: # The rows of the best judge, the one in the middle (of two: the lower), and the best baseline; with `kind`
+    "The three rows that say most; a table without baselines, or with one judge, has fewer."
     import pandas as pd
     table = table.sort_values('share', ascending=False)
     judges, floors = table[~table.floor], table[table.floor]
-    if not len(judges): raise BadInput('There is no judge in this table, only floors.')
+    if not len(judges): raise BadInput('There is no judge in this table, only baselines.')
     rows = {'best judge': judges[:1], 'middle judge': judges[len(judges)//2:][:1], 'best count': floors[:1]}
     return pd.concat([row.assign(kind=kind) for kind, row in rows.items()], ignore_index=True)
 
@@ -112,10 +112,10 @@ def beside_floors(
     benchmark:Benchmark, # Likewise
     floors:tuple=FLOORS, # Likewise
 )->DataFrame: # One row a judge
-    """Each judge beside every floor, which is given the judge's steps; the floor that is hardest to beat counts.
+    """Each judge beside every baseline, which is given the judge's steps; the baseline that is hardest to beat counts.
 
     - evaluator, hardest_floor
-    - over_floor, low, high: the judge's share minus the floor's; 95 %, over groups
+    - over_floor, low, high: the judge's share minus the baseline's; 95 %, over groups
     - p_floor, q_floor, family: one-sided; by Benjamini and Hochberg over so many judges"""
     import pandas as pd
     _, column = _one_column(judgements, benchmark)

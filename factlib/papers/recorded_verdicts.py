@@ -36,7 +36,7 @@ def recorded_verdicts(
 WORDS = tuple(name for name in FLOORS if name not in ('random', 'detail_support')) # parsing books takes minutes
 
 def _with_words(judgements, benchmark, floors):
-    "The judged texts, and the judgements with those of the floors that have what they need."
+    "The judged texts, and the judgements with those of the baselines that have what they need."
     import pandas as pd
     asked = set(judgements.example_id[judgements.absence != 'inapplicable'])
     benchmark = replace(benchmark, examples=[e for e in benchmark.examples if e.id in asked])
@@ -48,7 +48,7 @@ def verdicts(
     benchmark:str, # One of `JUDGED`
     floors:tuple=WORDS, # Names of evaluators that are run beside the judges
 )->tuple[DataFrame, Benchmark]: # Judgements, and the benchmark with the texts that a judge was asked about
-    "Recorded judges of a benchmark beside floors; what has no score at all is left out."
+    "Recorded judges of a benchmark beside baselines; what has no score at all is left out."
     whole = load(benchmark)
     return _with_words(recorded_verdicts(benchmark, whole.examples), whole, floors)
 

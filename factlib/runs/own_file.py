@@ -70,7 +70,7 @@ def _show_decisions(run, found, figures):
     for place, sentence in enumerate(found.leads): run.finding(sentence, cell='', lead=max(100 - place, 2))
     for sentence in [*found.said, *found.warnings]: run.finding(sentence, cell='')
     captions = dict(decisions='What each evaluator may be used for, and why.',
-                    agreement='Evaluators and floors against the truth of the file, with 95 % intervals by groups.',
+                    agreement='Evaluators and baselines against the truth of the file, with 95 % intervals by groups.',
                     costs='What a judgement costs, and how far each evaluator agrees with the truth of the file.',
                     habits='What each evaluator does besides judging; q: Benjamini-Hochberg over its tests.')
     for name, table in found.tables.items():

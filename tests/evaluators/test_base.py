@@ -1,4 +1,4 @@
-"""Running evaluators: order, concurrency, failures, interruption. And the floors, against hand calculation and
+"""Running evaluators: order, concurrency, failures, interruption. And the baselines, against hand calculation and
 scikit-learn."""
 import asyncio, os, signal, sys, threading, time, warnings
 from types import SimpleNamespace

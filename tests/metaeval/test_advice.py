@@ -48,7 +48,7 @@ def test_controls_in_good_english(length, random, words):
 # The matrix
 
 def cells(*rows):
-    "A matrix: evaluator, benchmark, higher, q against the floors and alpha of each cell."
+    "A matrix: evaluator, benchmark, higher, q against the baselines and alpha of each cell."
     table = pd.DataFrame(rows, columns=['evaluator', 'benchmark', 'higher', 'q_floor', 'alpha']).astype(
         dict(q_floor=float))
     made = np.where(table.evaluator == 'fit', 'fitted on these turns', '')
@@ -59,7 +59,7 @@ def cells(*rows):
 
 @pytest.mark.parametrize('q, higher, alpha, words', [
     (.01, .9, .8,
-     ['1 of 1 on record are shown to beat every floor (Benjamini-Hochberg over 4 tests, those of a benchmark\'s',
+     ['1 of 1 on record are shown to beat every baseline (Benjamini-Hochberg over 4 tests, those of a benchmark\'s',
       'benchmark 2 of 2 that can be run', 'together 2 of 2 are (Benjamini-Hochberg over 2 tests, those of a question): '
       'facts: j and k.', '0 pairs have no score']),
     (.2, .2, .1, ['benchmark 0 of 2 that can be run and 0 of 1 on record', 'together 0 of 2 are (',

@@ -187,13 +187,13 @@ def test_sentence_with_one_that_is_right():
     assert said['order'] == (
         'Order: to see whether events are in order, '
         'use path: it scores the better text higher in 100% of pairs (the mean of '
-        '1 benchmark, 10 groups; rank 1 of 3), and beats every floor (length and random; Benjamini-Hochberg over 1 '
+        '1 benchmark, 10 groups; rank 1 of 3), and beats every baseline (length and random; Benjamini-Hochberg over 1 '
         'test). All 2 others are shown to be worse (Benjamini-Hochberg over 3 pairs). No judge is on record for it.')
     assert advice_in_short(matrix) == (
-        'Use path for order (100%, rank 1 of 3): shown to beat every floor (Benjamini-Hochberg over 1 test); the share '
+        'Use path for order (100%, rank 1 of 3): shown to beat every baseline (Benjamini-Hochberg over 1 test); the share '
         'is that of pairs in which the better text scores higher, 50% being chance.')
     rows = matrix.set_index('evaluator')
-    assert rows.beats_floors.to_dict() == dict(path='yes', length='a floor', random='a floor')
+    assert rows.beats_floors.to_dict() == dict(path='yes', length='a baseline', random='a baseline')
     assert rows[['rank_low', 'rank_high', 'place']].T.to_dict('list') == dict(path=[1, 1, 1], length=[2, 2, 2],
                                                                              random=[3, 3, 3])
 
@@ -201,11 +201,11 @@ def test_sentence_with_opposite_data():
     matrix, said = advised(judged(TEN, path=wrong, length=flat, random=right), [TEN])
     assert said['order'] == (
         'Order: to see whether events are in order, '
-        'nothing that can be run here is shown to beat every floor (random and '
-        'length; Benjamini-Hochberg over 1 test); the floor random comes first (100%, the mean of 1 benchmark, 10 '
+        'nothing that can be run here is shown to beat every baseline (random and '
+        'length; Benjamini-Hochberg over 1 test); the baseline random comes first (100%, the mean of 1 benchmark, 10 '
         'groups; rank 1 of 3). All 2 others are shown to be worse (Benjamini-Hochberg over 3 pairs). No judge is on '
         'record for it.')
-    assert advice_in_short(matrix) == ('Nothing that can be run here is shown to beat every floor for order (the floor '
+    assert advice_in_short(matrix) == ('Nothing that can be run here is shown to beat every baseline for order (the baseline '
                                        'random comes first, 100%, rank 1 of 3).')
 
 def test_recorded_judges_have_ranks_and_are_not_advised():
@@ -214,10 +214,10 @@ def test_recorded_judges_have_ranks_and_are_not_advised():
     assert ranks.loc['gpt'].tolist()[:3] == [1, 1, 3] and ranks.loc['gpt'].isna().tolist() == [False]*3 + [True]*2
     assert ranks.loc['length'].tolist() == [2, 2, 3, 1, 2] and matrix.evaluator.tolist() == ['gpt', 'length', 'path']
     assert said['order'] == (
-        'Order: to see whether events are in order, nothing that can be run here is shown to beat every floor (length; '
-        'Benjamini-Hochberg over 1 test); the floor length comes first (50%, the mean of 1 benchmark, 10 groups; rank '
+        'Order: to see whether events are in order, nothing that can be run here is shown to beat every baseline (length; '
+        'Benjamini-Hochberg over 1 test); the baseline length comes first (50%, the mean of 1 benchmark, 10 groups; rank '
         '1 of 2), no more than chance. The other is shown to be worse (Benjamini-Hochberg over 1 pair). First of '
-        'the judges on record: gpt on ten (100%, rank 1 of 3, beats every floor, shown to be 50 points above length) '
+        'the judges on record: gpt on ten (100%, rank 1 of 3, beats every baseline, shown to be 50 points above length) '
         '(Benjamini-Hochberg over 3 pairs).')
 
 def test_sentence_where_raters_disagree():
@@ -243,10 +243,10 @@ def test_few_groups_show_nothing():
     four = Benchmark('four', TEN.examples[:8], 'label', '', good='true', question='order')
     matrix, said = advised(judged(four, path=right, length=flat), [four])
     rows = matrix.set_index('evaluator')
-    assert rows.beats_floors.to_dict() == dict(path='not shown', length='a floor')
+    assert rows.beats_floors.to_dict() == dict(path='not shown', length='a baseline')
     assert rows.p_floor['path'] == rows.q_floor['path'] == 1/2**4 and set(rows.rank_high) == {2}
     assert said['order'] == (
-        'Order: to see whether events are in order, nothing that can be run here is shown to beat every floor (length; '
+        'Order: to see whether events are in order, nothing that can be run here is shown to beat every baseline (length; '
         'Benjamini-Hochberg over 1 test); path comes first (100%, the mean of 1 benchmark, 4 groups; rank 1 to 2 of 2'
         '). The other is not shown to be worse; length may be as good (Benjamini-Hochberg over 1 pair). No judge is on '
         'record for it.')
@@ -265,7 +265,7 @@ def test_what_no_benchmark_shows_alone_may_be_shown_together():
     assert set(path.beats_floors) == {'not shown'} and set(path.rank_low) == {1}
     assert path.overall_q_floor.tolist() == pytest.approx([scipy.stats.t.sf(2**1.5, 10)]*2)
     assert ('use path: it scores the better text higher in 83% of pairs (the mean of 2 benchmarks, 12 groups; rank 1 '
-            'of 2), and beats every floor (length;') in said['order']
+            'of 2), and beats every baseline (length;') in said['order']
 
 def test_what_an_evaluator_was_made_on_is_nobodys_best_and_no_advice():
     tuned = Benchmark('holmes_order', TEN.examples, 'label', '', good='true', question='order')
@@ -277,8 +277,8 @@ def test_what_an_evaluator_was_made_on_is_nobodys_best_and_no_advice():
     assert rows.rank_low.dropna().to_dict() == dict(length=1, share=2) and set(rows.rank_of.dropna()) == {2}
     assert rows.beats_floors['order_path'] == 'made there' and len(matrix_pairs(matrix_columns(frame, [tuned])[0])) == 1
     assert said['order'] == (
-        'Order: to see whether events are in order, nothing that can be run here is shown to beat every floor (length; '
-        'Benjamini-Hochberg over 1 test); the floor length comes first (50%, the mean of 1 benchmark, 10 groups; rank '
+        'Order: to see whether events are in order, nothing that can be run here is shown to beat every baseline (length; '
+        'Benjamini-Hochberg over 1 test); the baseline length comes first (50%, the mean of 1 benchmark, 10 groups; rank '
         '1 of 2), no more than chance. The other is shown to be worse (Benjamini-Hochberg over 1 pair). No judge is '
         'on record for it.')
     assert made_findings(matrix) == ['Order: Higher, but not counted: order_path on holmes_order (100%): settings '
@@ -309,24 +309,24 @@ PAIRS = pd.DataFrame(columns=['benchmark', 'first', 'second', 'difference', 'q',
 THREE_OF_TEN = lambda e: right(e) if int(e.group) < 3 else None
 
 @pytest.mark.parametrize('evaluators, recorded, parts', [
-    (dict(path=right), (), ['path comes first (100%, the mean of 1 benchmark, 10 groups; rank 1 of 1); no floor could '
+    (dict(path=right), (), ['path comes first (100%, the mean of 1 benchmark, 10 groups; rank 1 of 1); no baseline could '
                             'be compared, so counting words may do as well. Nothing else could be compared with it.']),
-    (dict(length=right), (), ['only floors could be compared; length comes first (100%', 'Nothing else could be']),
-    (dict(path=flat, share=flat), (), ['path comes first (50%', 'rank 1 to 2 of 2), no more than chance; no floor',
+    (dict(length=right), (), ['only baselines could be compared; length comes first (100%', 'Nothing else could be']),
+    (dict(path=flat, share=flat), (), ['path comes first (50%', 'rank 1 to 2 of 2), no more than chance; no baseline',
                                        'The other is not shown to be worse; share may be as good']),
     (dict(path=right, share=right, length=flat), (), [
-        'use path: it', 'rank 1 to 2 of 3)', 'beats every floor (length; Benjamini-Hochberg over 2 tests). Of 2 others '
+        'use path: it', 'rank 1 to 2 of 3)', 'beats every baseline (length; Benjamini-Hochberg over 2 tests). Of 2 others '
         '1 is shown to be worse; share may be as good (Benjamini-Hochberg over 3 pairs).']),
-    (dict(path=right, share=wrong, length=right), (), ['the floor length comes first (100%', 'rank 1 to 2 of 3). Of 2 '
+    (dict(path=right, share=wrong, length=right), (), ['the baseline length comes first (100%', 'rank 1 to 2 of 3). Of 2 '
                                                        'others 1 is shown to be worse; path may be as good']),
     (dict(path=THREE_OF_TEN), (), ['nothing that can be run scored half of the texts of half of the benchmarks. No j']),
     (dict(path=lambda e: None), (), ['nothing can be told of what can be run: no scores, or raters']),
-    (dict(path=right, gpt=right, length=flat), ('gpt',), ['gpt on ten (100%, rank 1 to 2 of 3, beats every floor, not '
+    (dict(path=right, gpt=right, length=flat), ('gpt',), ['gpt on ten (100%, rank 1 to 2 of 3, beats every baseline, not '
                                                           'shown to differ from path)']),
-    (dict(path=right, gpt=wrong, length=flat), ('gpt',), ['gpt on ten (0%, rank 3 of 3, not shown to beat every floor, '
+    (dict(path=right, gpt=wrong, length=flat), ('gpt',), ['gpt on ten (0%, rank 3 of 3, not shown to beat every baseline, '
                                                           'shown to be 100 points below path)']),
     (dict(gpt=right), ('gpt',), ['nothing can be told of what can be run', 'gpt on ten (100%, rank 1 of 1, there was '
-                                 'no floor to compare with)', 'Benjamini-Hochberg, no test could be done'])])
+                                 'no baseline to compare with)', 'Benjamini-Hochberg, no test could be done'])])
 def test_three_sentences_are_true_of_whatever_there_is(evaluators, recorded, parts):
     matrix, said = advised(judged(TEN, **evaluators), [TEN], recorded=recorded)
     assert all(part in said['order'] for part in parts), said['order']
@@ -334,19 +334,19 @@ def test_three_sentences_are_true_of_whatever_there_is(evaluators, recorded, par
     if 'use path' in said['order']: assert advice_in_short(matrix).startswith('Use path for order')
     elif 'nothing can be told' in said['order'] or 'half of the texts' in said['order']:
         assert advice_in_short(matrix) == 'Nothing can be told of order.'
-    else: assert 'Nothing that can be run here is shown to beat every floor for order (' in advice_in_short(matrix)
+    else: assert 'Nothing that can be run here is shown to beat every baseline for order (' in advice_in_short(matrix)
 
 def test_one_group_can_not_be_tested():
     one = Benchmark('one', TEN.examples[:2], 'label', '', good='true', question='facts')
     _, said = advised(judged(one, path=right, share=wrong, length=flat), [one])
     assert said['facts'] == (
         'Facts: to tell true from false, '
-        'nothing could be tested against the floors (length); path comes first (100%, the '
+        'nothing could be tested against the baselines (length); path comes first (100%, the '
         'mean of 1 benchmark, 1 group; rank 1 to 3 of 3). No pair of the 3 could be tested. No judge is on record for '
         'it.')
 
 def test_a_better_one_may_stand_before_one_that_beats_the_floors():
-    "The best of those that beat every floor is named, and that another is shown to be better."
+    "The best of those that beat every baseline is named, and that another is shown to be better."
     matrix, _ = advised(judged(TEN, path=right, share=right, length=flat), [TEN])
     q = dict(path=.2, share=.01, length=math.nan)
     changed = matrix.assign(overall_low=[1 if e == 'path' else 2 for e in matrix.evaluator], overall_high=3,
@@ -367,11 +367,11 @@ def test_a_missing_field_is_a_cell_of_its_own():
     matrix, _ = advised(judged(TEN, path=right, rouge1=lambda e: None, length=flat), [TEN])
     row = matrix.set_index('evaluator').loc['rouge1']
     assert math.isnan(row.higher) and row.note == 'inapplicable: 20'
-    assert (row.scored, row.asked, row.bound_low, row.bound_high) == (0, 20, 0, 1) and row.beats_floors == 'a floor'
+    assert (row.scored, row.asked, row.bound_low, row.bound_high) == (0, 20, 0, 1) and row.beats_floors == 'a baseline'
     assert pd.isna(row.rank_low)
 
 def test_q_is_over_a_benchmarks_question():
-    "Two benchmarks, on either of which two evaluators meet the floor: by signs 1/2^10 (right in all ten), and 1."
+    "Two benchmarks, on either of which two evaluators meet the baseline: by signs 1/2^10 (right in all ten), and 1."
     two = [Benchmark(name, TEN.examples, 'label', '', good='true', question='order') for name in ('one', 'two')]
     frame = pd.concat([judged(b, path=right, share=wrong, length=flat) for b in two], ignore_index=True)
     matrix, _ = advised(frame, two)

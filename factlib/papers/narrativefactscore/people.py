@@ -79,7 +79,7 @@ def relations_table(
     graphs:dict, # Story -> graph
     gold:dict|None=None, # As `annotated`; None: that
 )->DataFrame: # One row for each graph and annotated story
-    """Table 5 with its floor.
+    """Table 5 with its baseline.
 
     - graph, annotation: stories; own: whether they are the same
     - lines, relations: how many

@@ -76,7 +76,7 @@ def two_judges_finding(
 def control_finding(
     put:DataFrame, # From `metaeval.levels.pairs_put_right`
     near:float, # How near in ROUGE-1 the pairs are
-)->str: # The best that reads beside the floors; '' if these are not there
+)->str: # The best that reads beside the baselines; '' if these are not there
     """Does a true text score above a lie that is as close to the reference?
 
     - evaluator, questions

@@ -48,8 +48,8 @@ def reading_of(
 def beside_models(
     table:DataFrame, # From `verdicts`, with the column model
     floor:str='word_support', # Evaluator that asks none
-)->DataFrame: # With the floor's rows once more for each model
-    "Verdicts in which each model's can be compared with the floor's."
+)->DataFrame: # With the baseline's rows once more for each model
+    "Verdicts in which each model's can be compared with the baseline's."
     import pandas as pd
     rows = table[table.evaluator == floor]
     models = [name for name in table.model.unique() if name not in set(rows.model)]

@@ -71,7 +71,7 @@ def test_a_part_of_a_story_is_as_true_as_the_whole():
     parts = [(A, B, C), (D, E, F), (C, D), (A, B, C, D, E, F)]
     assert all(judge(' '.join(p), SOURCE).value > .95 for p in parts)
 
-# --- the floor
+# --- the baseline
 
 @given(st.permutations(range(7)))
 def test_share_in_order_is_one_minus_the_shuffle_degree(order):
@@ -283,7 +283,7 @@ def test_stems_join_what_unicode_writes_in_two_ways(): assert stems('Cafe\u0301'
 # --- what is reached
 
 def test_the_aims_on_the_holmes_summaries():
-    """Two draws of the lies, none picked: a mean AUC above 0.90 on average, and in each draw far above the floor. Of
+    """Two draws of the lies, none picked: a mean AUC above 0.90 on average, and in each draw far above the baseline. Of
     twelve true summaries, retold with flashbacks or not, at most two are accused where nine of ten easy lies are caught
     (version 3 accused none of these: what its successor gains on StorySumm it pays for here)."""
     from factlib.benchmarks.base import load

@@ -26,7 +26,7 @@ def test_true_texts_against_lies(judge, words):
     put = pd.DataFrame(dict(evaluator=['rouge1', 'length', 'judge'], questions=100,
                             matched_right=[.7, .6, judge], matched_right_low=[.6, .5, judge - .05]))
     says(control_finding(put, .03), words)
-    # without the floors nothing is said of the best
+    # without the baselines nothing is said of the best
     assert control_finding(put[2:], .03) == ''
 
 def two_judges(first, second, questions=12):
