@@ -31,7 +31,7 @@ class Printed(NamedTuple):
     def state(self)->str:
         "Where its numbers come from, in the words of the index."
         if self.why: return f'not made: {self.why}'
-        return {'': 'rules', 'recordings': 'recorded', 'model': 'needs a model'}.get(self.needs, f'needs {self.needs}')
+        return {'': 'no model', 'recordings': 'recorded', 'model': 'needs a model'}.get(self.needs, f'needs {self.needs}')
 
 def printed(
     paper:str, # E.g. 'judgememo'
@@ -138,7 +138,7 @@ def published_tables(
     - cells: how many printed numbers we have of it
     - room: who makes it
     - experiment, cell, file: who shows it, where, and as what
-    - state: "rules", "recorded", "needs a model", "needs data: ...", or "not made: ..."
+    - state: "no model", "recorded", "needs a model", "needs data: ...", or "not made: ..."
     - command: which makes it
     - own: commands that make it for a model of one's own, where `command` shows recorded ones
     - audit: the file below `outputs` that compares print and recomputation
