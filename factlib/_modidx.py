@@ -5923,6 +5923,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                                 'factlib/papers/judgememo/misprints.py')},
             'factlib.papers.judgememo.noticing': { 'factlib.papers.judgememo.noticing._won': ( 'papers/judgememo/noticing.html#_won',
                                                                                                'factlib/papers/judgememo/noticing.py'),
+                                                   'factlib.papers.judgememo.noticing.behind_notes': ( 'papers/judgememo/noticing.html#behind_notes',
+                                                                                                       'factlib/papers/judgememo/noticing.py'),
                                                    'factlib.papers.judgememo.noticing.gain': ( 'papers/judgememo/noticing.html#gain',
                                                                                                'factlib/papers/judgememo/noticing.py'),
                                                    'factlib.papers.judgememo.noticing.gain_finding': ( 'papers/judgememo/noticing.html#gain_finding',

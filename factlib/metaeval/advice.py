@@ -231,8 +231,8 @@ def advice_in_short(
         else: first.append(f'{question} ({"the baseline " if best["floor"] else ""}{best["evaluator"]} comes first, '
                            f'{best["mean"]:.0%}, {_rank(best)})')
     said = []
-    if use: said.append(f'Use {listed(use)}: shown to beat every baseline ({_over_floors(all_standings)}); the share is '
-                        'that of pairs in which the better text scores higher, 50% being chance.')
+    if use: said.append(f'Use {listed(use)}: shown to beat every baseline ({_over_floors(all_standings)}); the share '
+                        'is that of pairs in which the better text scores higher, 50% being chance.')
     if first: said.append(f'Nothing that can be run here is shown to beat every baseline for {listed(first)}.')
     if none: said.append(f'Nothing can be told of {listed(none)}.')
     return ' '.join(said)

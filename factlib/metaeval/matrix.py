@@ -220,7 +220,7 @@ def _column_tests(table, pairs, floors, level):
     return table.merge(found, on=['benchmark', 'evaluator'], how='left')
 
 def _question_tests(table, pairs, floors, level):
-    "Of each question and evaluator that can be run: its rank interval over all benchmarks, and q against the baselines."
+    "For each question and evaluator that can be run: its rank interval over all benchmarks, q against baselines."
     import pandas as pd
     parts = []
     usable = table[~table.recorded.astype(bool) & ~(table.alpha < HARDLY)]

@@ -86,7 +86,7 @@ def standings(
 # %% ../../nbs/metaeval/standing.ipynb #standing-three
 def best_and_middle(
     table:DataFrame, # From `standings`
-)->DataFrame: # The rows of the best judge, the one in the middle (of two: the lower), and the best baseline; with `kind`
+)->DataFrame: # The best judge, the one in the middle (of two: the lower), and the best baseline; with `kind`
     "The three rows that say most; a table without baselines, or with one judge, has fewer."
     import pandas as pd
     table = table.sort_values('share', ascending=False)

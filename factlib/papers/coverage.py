@@ -31,7 +31,8 @@ class Printed(NamedTuple):
     def state(self)->str:
         "Where its numbers come from, in the words of the index."
         if self.why: return f'not made: {self.why}'
-        return {'': 'no model', 'recordings': 'recorded', 'model': 'needs a model'}.get(self.needs, f'needs {self.needs}')
+        words = {'': 'no model', 'recordings': 'recorded', 'model': 'needs a model'}
+        return words.get(self.needs, f'needs {self.needs}')
 
 def printed(
     paper:str, # E.g. 'judgememo'

@@ -27,7 +27,7 @@ def recorded_texts(
     return dict(zip(zip(table.doc_id, table.length, table.variant), table.text))
 
 # %% ../../../nbs/papers/judgememo/recordings.ipynb #documents-gold
-FICTION = {'Fiction', 'Juvenile', 'Christmas', 'Science Fiction', 'Romance', 'Horror'} # Genres, as they are written there
+FICTION = {'Fiction', 'Juvenile', 'Christmas', 'Science Fiction', 'Romance', 'Horror'} # Genres, as written
 
 def gold_texts(
     file:str='documents', # Or 'documents_sub20', the 20 of the screening

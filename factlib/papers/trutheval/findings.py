@@ -91,4 +91,4 @@ def control_finding(
             f'{first.matched_right:.0%} in the right order'
             + ('' if ahead else ', not shown to be more than others')
             + f'; ROUGE-1 alone still puts {of["rouge1"]:.0%} right and text length {of["length"]:.0%} '
-            f'({int(put.questions.max())} questions). Our rules know which kinds of words the ladders exchange.')
+            f'({int(put.questions.max())} questions).')

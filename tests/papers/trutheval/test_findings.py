@@ -20,7 +20,7 @@ def test_whether_shared_words_follow_the_levels():
 @pytest.mark.parametrize('judge, words',
                          [(.9, 'Of true texts and lies within 0.03 of each other in ROUGE-1, judge puts 90% in the '
                                'right order; ROUGE-1 alone still puts 70% right and text length 60% (100 '
-                               'questions). Our rules know'),
+                               'questions).'),
                           (.72, 'judge puts 72% in the right order, not shown to be more than others; ROUGE-1 alone')])
 def test_true_texts_against_lies(judge, words):
     put = pd.DataFrame(dict(evaluator=['rouge1', 'length', 'judge'], questions=100,
