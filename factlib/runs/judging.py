@@ -311,8 +311,8 @@ def _read_judged(file):
     known = frame.drop_duplicates(['benchmark', 'example_id'])
     examples = known[fields].assign(id=known.example_id, target='', place=range(len(known)))
     examples['parts'] = [json.dumps(dict(main=place)) for place in examples.pop('place')]
-    older = (f'The judgements in {file.parent} were made before texts were kept with them: only the main ones are shown, '
-             'and nothing that is counted on texts.')
+    older = (f'The judgements in {file.parent} were made before texts were kept with them: only the main ones are '
+             'shown, and nothing that is counted on texts.')
     return frame, _objects(examples), f'{older} {said}'.strip()
 
 # %% ../../nbs/runs/judging.ipynb #judges-given-parts

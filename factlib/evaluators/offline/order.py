@@ -246,8 +246,8 @@ def _why_none(placed, source_pieces, least=2):
 @register
 class OrderShare(Evaluator):
     """The baseline: the share of pairs of the target's sentences whose places in the source are in order, 0 to 1. A
-    place is a window of three sentences, so a text held against itself has nearly, but not quite, 1. The evidence holds for
-    each sentence its span in the `target` and that of its window in the `source`, and how many are `unplaced`.
+    place is a window of three sentences, so a text held against itself has nearly, but not quite, 1. The evidence holds
+    for each sentence its span in the `target` and that of its window in the `source`, and how many are `unplaced`.
 
     Inapplicable (`why` says it): fewer than two sentences with a place, or a source of fewer than four sentences.
     Too long: more than 20 million pairs of a target's and a source's sentence."""
