@@ -79,7 +79,7 @@ def label_of(
     model:str='', # The one that the run can ask
 )->str: # 'vista, some-model'; 'word_support'
     "Return what an evaluator is called in tables: with the model that it asks, if it asks one."
-    if asked_model(judge, model): return f'{judge.name}, {model}'
+    if _chats_in(judge): return f'{judge.name}, {model}' if model else judge.name
     return judge.name + NO_MODEL if judge.name in EVALUATORS and asks(judge.name) else judge.name
 
 def _taken(name, options):

@@ -303,7 +303,7 @@ def test_made_by_name():
     assert all(EVALUATORS[j.name] is j for j in JUDGES)
     chat = Chat('m', 'http://127.0.0.1:9/v1', api_key='none')
     assert get('rubric', chat=chat, high=10).scale == Scale(1, 10, 1)
-    with pytest.raises(BadInput, match="can't be made like this"): get('rubric')
+    with pytest.raises(BadInput, match='asks a model, and none is given'): get('rubric')
 
 def test_what_cannot_be_a_judge():
     with pytest.raises(BadInput, match='needs a `Chat`'): Consistency('gpt-4o')

@@ -142,6 +142,8 @@ def test_storysumm_of_twelve_cells(tmp_path):
             assert done.returncode == 0, done.stderr
         swept('rule', 'shy')
         before = len(server.requests)
+        why = factlib_inside('sweep', tmp_path/'grid.yaml', '--out', 'swept', '--dry-run', cwd=tmp_path, data=data)
+        assert '8 are kept' in why.stdout, why.stdout
         swept('rule', 'shy', 'blind') # joins, and nobody else is asked again
         again = [request['model'] for request in server.requests[before:]]
         assert set(again) == {'blind'}, (again, statuses(tmp_path/'swept'))

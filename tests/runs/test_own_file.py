@@ -85,7 +85,7 @@ def test_what_is_wrong_is_one_sentence(tmp_path, text, more, told):
 
 def test_a_judge_without_its_model_is_told_before_anything_is_read(tmp_path):
     done = factlib_inside('evaluate', 'nowhere.jsonl', '--with', 'faithfulness', '--out', 'o/x', cwd=tmp_path)
-    assert done.returncode == 2 and "'faithfulness' asks a model: name one as --model" in done.stderr
+    assert done.returncode == 2 and "'faithfulness' asks a model, and none is given: name one by `--model NAME`" in done.stderr
 
 def test_a_model_is_asked_once_for_each_reply(tmp_path):
     write_lines(tmp_path/'replies.jsonl', RAGAS)

@@ -40,7 +40,8 @@ def test_prompts(tables):
     # first counted 119, 114, 122 and 128; one cell of A.8 is now off by one, because likert reads a score that stands
     # before a reply's end
     assert found['A.8'] >= 118 and found['A.9'] >= 114 and found['A.10'] >= 122 and found['A.11'] == 128
-    assert c.loc['A.7', 'no_data'] == 128 # Nemotron with reasoning is not here
+    # Nemotron with reasoning, whose replies came when these rules stood: ten more are off by rounding, two by more
+    assert found['A.7'] == 116 and c.loc['A.7', 'rounding'] == 10 and c.loc['A.7', 'no_data'] == 0
 
 def test_definitions_follow_the_replies(tables):
     "Ten replies made worse by one point change exactly the cells that they are in."
