@@ -36,7 +36,7 @@ class Evaluator:
     requires: tuple = ('target',) # Fields of `Example` that must not be empty
     signature: str                # See `core.records.signature`
     offline: bool = False         # A baseline: it asks no language model and no network
-    baselines: tuple = ('word_support', 'rouge1', 'length') # What to take where the model that it asks is missing
+    baselines: tuple = ('word_support', 'rouge1', 'length') # Named where the model that it asks is missing
     slow: bool = False            # A source of a few hundred sentences takes it more than about a second
     background: dict = {}         # Parameter -> function that makes it of independent texts
     languages: tuple|None = None  # ISO codes of those that it knows; None: any, as far as that is up to it
@@ -72,7 +72,7 @@ def model_missing(
     name:str, # Name of the evaluator
     baselines:tuple=Evaluator.baselines, # Evaluators that need no model
     give:str='a `chat`', # Argument that would bring the model
-    command:str='name one by `--model NAME` of `factlib evaluate` or `-p model NAME` of `factlib run`', # What to do
+    command:str='name one by `--model NAME` of `factlib evaluate` or `-p model NAME` of `factlib run`', # The remedy
 )->BadInput:
     "Return the error for an evaluator that is to be made without the model it asks."
     return BadInput(f'{name!r} asks a model, and none is given: {command}, or give {give} in Python. '

@@ -31,8 +31,8 @@ class _Source(NamedTuple):
     "A source as texts are held against it."
     sentences: list
     where: dict         # Stem of a content word -> numbers of the sentences that have it
-    stems: frozenset    # Of all words
-    quantities: list    # Of each sentence
+    stems: frozenset    # All words'
+    quantities: list    # Each sentence's
     equal: dict         # (kind, value) -> (number of the sentence, quantity), the first ones
     initials: frozenset # In lower case
 
@@ -69,7 +69,7 @@ def _closest(sentence, source, most):
 FOUND, CONTRADICTED, NOT_FOUND = 'found', 'contradicted', 'not found'
 
 def _alike(a, b):
-    "What two quantities share."
+    "Return the parts that two quantities share."
     return a.beside & b.beside | {('counted', w) for w in a.counted & b.counted}
 
 def _is_near(a, b):

@@ -172,8 +172,8 @@ def spelled_out(
 # %% ../../../nbs/evaluators/claims/check.ipynb #degrees-evidence
 class EvidenceText(NamedTuple):
     "A text that claims are held against."
-    sentences: tuple   # Of the text, long ones in parts
-    stems: frozenset   # Of all words, function words too
+    sentences: tuple   # The text's, long ones in parts
+    stems: frozenset   # All words', function words too
     where: dict        # Stem -> numbers of the sentences that have it
     numbers: frozenset # Values, as strings
     negated: bool      # Anywhere
@@ -200,7 +200,7 @@ def closest(
     claim:str,
     evidence:EvidenceText,
     most:int=CLOSE,
-)->list: # Of sentences, the closest first
+)->list: # Sentences, the closest first
     "Return the sentences that share most with a claim."
     shared = {}
     for w in set(_stems(claim)):

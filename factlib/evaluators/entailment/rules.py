@@ -22,7 +22,7 @@ class _Premises(NamedTuple):
     "Premises, made ready to look things up in."
     sentences: tuple   # Of all premises
     starts: np.ndarray # Number of each premise's first sentence
-    owner: np.ndarray  # Of each sentence: number of its premise
+    owner: np.ndarray  # Number of each sentence's premise
     read: tuple        # `Details` of each sentence
     has: dict          # Kind of detail -> {detail -> numbers of the sentences that have it}
 
