@@ -104,8 +104,6 @@ def _parted(frame, by, row):
 def accuracies(
     frame:DataFrame, # From `with_verdicts`, with `truth`
     by:tuple=(), # More columns that part the turns, such as dataset, model or label
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row an evaluator, in each part
     """Shares of right verdicts on turns.
 
@@ -166,7 +164,6 @@ def pair_tests(
     by:tuple|list=(), # Columns that part the turns
     against:str|None=None, # Compare it with each other; None: all pairs
     family:tuple=(), # Columns within which Holm corrects
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
     n_flips:int=9999, # For p_groups
     seed:int=0, # Of the flips
 )->DataFrame: # One row a pair, in each part
@@ -274,8 +271,6 @@ def claim_scores(
     gold:DataFrame, # People's: example_id, group, claim, category
     match=same_claim, # Or `same_meaning` with a threshold
     threshold:float|None=None, # See `claim_overlap`
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row an evaluator
     """Categories of claims against people's, on turns that people labelled.
 
@@ -352,8 +347,6 @@ def claim_set_agreement(
     rows:DataFrame, # Annotations, see `read_annotations`
     match=same_claim, # Or `same_meaning`
     threshold:float|None=None, # See `claim_overlap`
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each two annotators
     """How far annotators list the same claims (VISTA's Table 2).
 
@@ -452,12 +445,10 @@ def consensus(
 # %% ../../nbs/metaeval/labels.ipynb #labels-alpha
 def label_alpha(
     units:DataFrame, # From `claim_units`
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate: at most 1, 0 is chance; n: units with two labels or more
     "Krippendorff's alpha of the labels of shared claims, before any consensus."
     annotators = [c for c in units.columns if c not in ('conversation', 'turn', 'unit', 'claim')]
-    return alpha(units[annotators].values.tolist(), groups=list(units.conversation), n_resamples=n_resamples, seed=seed)
+    return alpha(units[annotators].values.tolist(), groups=list(units.conversation))
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-share
 def _share(hits, groups, n_resamples, seed):
@@ -468,8 +459,6 @@ def _share(hits, groups, n_resamples, seed):
 # %% ../../nbs/metaeval/labels.ipynb #labels-shares
 def label_shares(
     agreed:DataFrame, # From `consensus`
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a label, the most frequent first
     """How often each label was given (VISTA's Table 3). Units without a label are left out.
 
@@ -560,8 +549,6 @@ def label_differences(
 # %% ../../nbs/metaeval/labels.ipynb #labels-difference-counts
 def difference_counts(
     differences:DataFrame, # From `label_differences`
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each of `DIFFERENCES`
     """How often two label sets differ, and how.
 

@@ -48,8 +48,6 @@ def _slope(steps, values):
 # %% ../../nbs/metaeval/levels.ipynb #levels-score-loss
 def score_loss(
     rows:DataFrame, # From `with_steps`, of one evaluator
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
     limits:tuple|None=None, # The lowest and the highest score there is: no interval goes beyond what they allow
 )->Result: # estimate: in units of the score, positive if more damage scores lower
     "The score lost per level, averaged over questions, with an interval over questions."
@@ -74,7 +72,7 @@ def _first_step(rows, n_resamples, seed):
     if len(sides) < 2: return Result(None, note='there is only one level')
     groups = tuple(list(side.group) for side in sides)
     scores = (list(side.value) for side in sides)
-    return auc_ci(*scores, method='cluster', groups=groups, n_resamples=n_resamples, seed=seed)
+    return auc_ci(*scores, method='cluster', groups=groups)
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-all-results
 def _taus(rows):
@@ -163,8 +161,6 @@ def _shares(counts, options): # counts: questions x (right, pairs, matched right
 def pairs_put_right(
     rows:DataFrame, # From `with_steps`: lies and true texts of the same questions
     near:float=.03, # Difference of ROUGE-1 of a matched pair, at most
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """One row an evaluator: (true text, lie) pairs within questions.
 
@@ -193,8 +189,6 @@ def _given(x, y, z):
 # %% ../../nbs/metaeval/levels.ipynb #levels-partial-within
 def partial_within(
     rows:DataFrame, # From `with_steps`, of one evaluator
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate -1..1; p of no association
     "Correlation of scores and levels within questions, given ROUGE-1: deviations from each question's means, pooled."
     known = rows[rows.value.notna()]
@@ -223,8 +217,6 @@ def loss_by_question(
 # %% ../../nbs/metaeval/levels.ipynb #levels-steps
 def step_shares(
     rows:DataFrame, # From `with_steps`: one answer for each evaluator, question and level
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """One row for each evaluator and pair of levels: each against the lowest, and each against the one before it.
 
@@ -251,8 +243,6 @@ def step_shares(
 def tau_tests(
     rows:DataFrame, # From `with_steps`, of the same ladders
     evaluators:list, # Of which all pairs are compared
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a pair
     """All pairs of evaluators, by the mean of tau within questions. Below 0, the first follows the levels better.
 

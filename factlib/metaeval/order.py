@@ -86,8 +86,6 @@ ESTIMANDS = ('AUC of true texts against lies of the difficulty, all stories toge
 def order_aucs(
     frame:DataFrame, # From `evaluate`, of one evaluator or several
     variant:str|None='original', # Or "paraphrase"; both when None
-    n_resamples:int=500, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each evaluator and difficulty
     """AUC of true targets against lies (MontageLie, section 3.3). Controls are left out.
 
@@ -129,9 +127,6 @@ def order_tests(
     frame:DataFrame, # From `evaluate`, of several evaluators
     against:str, # Whom the others are compared with
     variant:str|None='original', # Or "paraphrase"; both when None
-    n_resamples:int=500, # Without effect since 0.2, goes in 0.3
-    n_flips:int=9999, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each difficulty and evaluator
     """Paired tests of AUCs between evaluators. Controls are left out.
 
@@ -366,8 +361,6 @@ def _auc_shifts(frame, variant, difficulty, options):
 def paraphrase_aucs(
     frame:DataFrame, # From `evaluate`, of one evaluator or several
     variant:str='paraphrase', # Or "flashback"
-    n_resamples:int=500, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a difficulty and evaluator
     """AUC of true texts against lies, for re-tellings and for originals, on the same items.
 

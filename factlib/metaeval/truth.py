@@ -76,7 +76,6 @@ def agreement_with_truth(
     frame:DataFrame, # From `evaluate`
     examples:list, # With a truth: a number, or one of two labels
     high:str|None=None, # The better label; None: the alphabet's second
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a statistic
     """How far an evaluator's values agree with the truth.
 

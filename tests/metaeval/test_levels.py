@@ -71,7 +71,7 @@ def test_pairs_one_by_one():
         for t, l in itertools.product(q[q.true].itertuples(), q[~q.true].itertuples()):
             right.append((t.value > l.value) + .5*(t.value == l.value))
             if abs(t.rouge1 - l.rouge1) <= .03 + 1e-9: matched.append(right[-1])
-    put = pairs_put_right(rows, n_resamples=20).iloc[0]
+    put = pairs_put_right(rows).iloc[0]
     assert (put.pairs, put.matched) == (len(right), len(matched)) and put.right == pytest.approx(np.mean(right))
     assert put.matched_right == pytest.approx(np.mean(matched))
 
@@ -91,7 +91,7 @@ def test_missing_and_constant_scores():
                   for u in ('drop', 'zero'))
     assert drop.asked == 60 and drop.scored == 55 and zero.tau == pytest.approx(drop.tau*10/11)
     assert len(loss_by_question(rows)) == 11 and score_loss(rows[rows.group == 'q0'], 20).estimate is None
-    nothing = pairs_put_right(rows.assign(value=np.nan), n_resamples=20).iloc[0]
+    nothing = pairs_put_right(rows.assign(value=np.nan)).iloc[0]
     assert nothing.pairs == 0 and np.isnan(nothing.right)
 
 def test_with_steps():

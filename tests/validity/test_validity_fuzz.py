@@ -40,8 +40,8 @@ CALLS = {
     'correlation_test': lambda x, y, z, g: [ass.correlation_test(x, y, z, h, m, k, **few) for h, m, k in (
         (None, 'permutation', 'pearson'), (g, 'permutation', 'spearman'),
         (g, 'permutation', 'kendall'), (None, 'williams', 'pearson'))],
-    'alpha': lambda x, y, z, g: [ag.alpha(list(zip(x, y, z)), level, n_resamples=4) for level in ag.LEVELS[:3]] + [
-        ag.alpha([[None if v is None else abs(v) for v in row] for row in zip(x, y, z)], 'ratio', g, n_resamples=4)],
+    'alpha': lambda x, y, z, g: [ag.alpha(list(zip(x, y, z)), level) for level in ag.LEVELS[:3]] + [
+        ag.alpha([[None if v is None else abs(v) for v in row] for row in zip(x, y, z)], 'ratio', g)],
     'kappa': lambda x, y, z, g: [ag.kappa(x, y, w, groups=h, **few) for w in ag.WEIGHTS for h in (None, g)],
     'bounds': lambda x, y, z, g: [bounds.bounds_mean(x, -1e100, 1e100), bounds.bounds_paired(x, y, -1e100, 1e100)],
     'bootstrap': lambda x, y, z, g: [resampling.bootstrap(np.mean, x, groups=h, method=m, null=0, **few)

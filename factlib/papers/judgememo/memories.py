@@ -117,7 +117,6 @@ def _comparison(rows, n_resamples):
 def compared(
     final:DataFrame, # Table of scores of the final call
     rule:DataFrame, # Table of scores by rule, of the same evaluators
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """Eq 5.2 for both, one row for each evaluator, level and manipulation (in its target metric).
 
@@ -159,7 +158,6 @@ def _overall_row(rows, n_resamples):
 def overall(
     final:DataFrame, # Table of scores of the final call
     rule:DataFrame, # Table of scores by rule, of the same evaluators
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """The mean d_z of both, one row for each evaluator and level.
 

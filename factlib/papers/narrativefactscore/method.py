@@ -80,7 +80,7 @@ def extracts(
 )->dict: # Name -> `Example`s with the way as variant
     "Summaries that ask no chat: as many sentences of the story as the reference has, and those of pretrained models."
     from factlib.text.spans import sentences
-    picked = {'TextRank': textrank, 'lead': lead, 'random': partial(random_sentences, seed=seed)}
+    picked = {'TextRank': textrank, 'lead': lead, 'random': partial(random_sentences)}
     written = {name: PretrainedSummariser(model, cut=True, unfinished=True)
                for name, model in dict(LED=led, LongT5=longt5).items() if model}
     def made(name, e):
@@ -102,7 +102,6 @@ def graph_in(
 
 def who_is_who(
     made:DataFrame, # Judgements of the step graph on annotated stories
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->tuple: # Three tables: see `people_table`, `tables.alias_table` and `relations_table`; empty without graphs
     "The characters of each graph against annotated people; `graph` says whose it is."
     import pandas as pd

@@ -201,14 +201,12 @@ def _quality(name, scores_of, seed):
 
 def table_3(
     scores:dict, # Model, or '' for none -> from `quality_scores`
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # As from `block`: model, method, dataset, measure, published, here, ...
     "Table 3: seven kinds of summaries of films."
     return _quality('3', scores, seed)
 
 def table_6(
     scores:dict, # Model, or '' for none -> the rows of `quality_scores` of films newer than the model
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # As `table_3`
     "Table 6: the same of films that are newer than the model."
     return _quality('6', scores, seed)
@@ -302,7 +300,6 @@ def perturbed_scores(
 
 def table_8(
     scores:dict, # Model, or '' for none -> from `perturbed_scores`
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # As from `block`: data, model, summary, measure, published, here, ...
     "Table 8: scores of reference summaries, and of the same with every sentence false."
     blocks, data = [], dict.fromkeys(['mensa', *(d for s in scores.values() for d in s.dataset)])

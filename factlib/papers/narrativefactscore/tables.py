@@ -112,7 +112,7 @@ def _held_row(own, control, n_resamples=1000, seed=0):
     import scipy
     rows = _both(own, control)
     x, y, z = (scipy.stats.rankdata(_numbers(rows[name])) for name in ('value', 'truth', 'held'))
-    r = partial(x, y, z, groups=list(rows.group), n_resamples=n_resamples, seed=seed)
+    r = partial(x, y, z, groups=list(rows.group))
     return dict(estimand=TOGETHER, scored=len(rows), groups=r.groups, spearman=spearman(x, y).estimate,
         partial=r.estimate, ci_low=r.low, ci_high=r.high, p=r.p)
 

@@ -140,8 +140,6 @@ def _parts(judged, names):
 def results_table(
     recorded:DataFrame, # From `benchmarks.narrative.storysumm_recorded`
     names:dict|None=None, # Printed name -> recorded name; None: `EVALUATORS`
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each evaluator and set of summaries
     """Evaluators against the label of the whole summary.
 

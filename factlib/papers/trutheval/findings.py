@@ -56,7 +56,6 @@ def two_judges_finding(
     scores:DataFrame, # Of the same answers; columns see below
     first:str, # An evaluator
     second:str, # Another one
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->str:
     """Do the mean taus of two judges differ?
 

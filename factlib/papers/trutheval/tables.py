@@ -29,7 +29,6 @@ def preferences_table(
 # %% ../../../nbs/papers/trutheval/tables.ipynb #trutheval-tables-people
 def preference_levels(
     pairs:DataFrame, # As for `preferences_table`
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """Figure 2.
 
@@ -73,8 +72,6 @@ def correlation_table(
 # %% ../../../nbs/papers/trutheval/tables.ipynb #trutheval-tables-scores
 def scores_by_level(
     rows:DataFrame, # From `with_steps`
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
     limits:dict|None=None, # Evaluator -> the lowest and the highest score that it gives: no interval goes beyond
 )->DataFrame:
     """Figure 3a.
