@@ -22,7 +22,7 @@ from .ranks import against_floors, over_benchmarks, rank_intervals
 from .truth import agreement_with_truth
 from ..validity.agreement import alpha
 from ..validity.base import Result, corrected, no_value
-from ..validity.resampling import bootstrap
+from ..validity.intervals import interval
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-matrix
 def _absences(part):
@@ -319,7 +319,7 @@ def _alarm_rows(benchmark, name, values):
     worse = of('worse').lower.mean() if len(of('worse')) else None
     for kind in sorted(set(drops.kind) - {'worse'}):
         own = of(kind)
-        r = bootstrap(np.mean, own.lower, groups=list(own.group), limits=(0, 1), n_resamples=500)
+        r = interval(np.mean, own.lower, groups=list(own.group), limits=(0, 1))
         about = dict(benchmark=benchmark.name, control=kind, evaluator=name, alarms=r.estimate, ci_low=r.low)
         yield about | dict(ci_high=r.high, ties=float((own.lower == .5).mean()), worse_lower=worse, scored=r.n,
                            groups=r.groups)

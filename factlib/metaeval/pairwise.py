@@ -411,10 +411,10 @@ def most_noticing(
 # %% ../../nbs/metaeval/pairwise.ipynb #contests-row
 _COLUMNS = ['dz', 'dz_opponent', 'difference', 'ci_low', 'ci_high', 'n', 'asked', 'note']
 
-def _contest(both, n_resamples, seed):
+def _contest(both):
     "A row of the table from two columns of deltas, `a` and `b`, indexed by document."
     paired = both.dropna()
-    r = dz_difference(both.a, both.b, list(both.index), n_resamples, seed)
+    r = dz_difference(both.a, both.b, list(both.index))
     values = dz(paired.a), dz(paired.b), r.estimate, r.low, r.high, r.n, r.asked, r.note
     return dict(zip(_COLUMNS, values, strict=True))
 
@@ -448,7 +448,7 @@ def contests(
     - n, asked: documents with both deltas, all documents
     - note: what to be careful about"""
     meetings = _meetings(table, judges, opponents)
-    return _as_frame([who | _contest(both, n_resamples, seed) for who, both in meetings])
+    return _as_frame([who | _contest(both) for who, both in meetings])
 
 # %% ../../nbs/metaeval/pairwise.ipynb #contests-sizes
 def _sizes(rows):

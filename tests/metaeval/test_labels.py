@@ -61,7 +61,8 @@ def test_accuracy_and_mcnemar_against_others(seed):
     assert row.p == pytest.approx(oracle(table, exact=True).pvalue)
     assert row.difference == pytest.approx((row.b - row.c)/60) and row.p_holm == row.p
     shuffled = frame.sample(frac=1, random_state=seed)
-    again, = pair_tests(pd.concat([shuffled[shuffled.evaluator == 'a'], shuffled[shuffled.evaluator == 'b']]), n_flips=200).itertuples()
+    again, = pair_tests(pd.concat([shuffled[shuffled.evaluator == 'a'], shuffled[shuffled.evaluator == 'b']]),
+                        n_flips=200).itertuples()
     assert (again.b, again.c, again.p) == (row.b, row.c, row.p)
 
 def test_flips_take_dialogues_as_one():

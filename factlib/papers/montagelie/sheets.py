@@ -283,7 +283,7 @@ def _agreeing(rows):
     return (100*sum(a == b for a, b in pairs)/len(pairs) if pairs else None), len(pairs)
 
 # %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-agreement-row
-def _agreement_row(criterion, part, level, n_resamples, seed):
+def _agreement_row(criterion, part, level):
     "Agreement on one criterion; `part`: the answers to it."
     people = list(dict.fromkeys(part.annotator))
     texts = [dict(zip(u.annotator, u.answer)) for _, u in part.groupby('id', sort=False)]
@@ -308,6 +308,6 @@ def annotation_agreement(
     - note, cell: on alpha; published cell"""
     import pandas as pd
     shared = answers.frame[answers.frame.shared].groupby('criterion', sort=False)
-    rows = [_agreement_row(criterion, part, level, n_resamples, seed) for criterion, part in shared]
+    rows = [_agreement_row(criterion, part, level) for criterion, part in shared]
     if not rows: raise BadInput('No instance is shared, so nobody can agree: make the sheets with shared=5.')
     return pd.DataFrame(rows)

@@ -80,7 +80,7 @@ def extracts(
 )->dict: # Name -> `Example`s with the way as variant
     "Summaries that ask no chat: as many sentences of the story as the reference has, and those of pretrained models."
     from factlib.text.spans import sentences
-    picked = {'TextRank': textrank, 'lead': lead, 'random': partial(random_sentences)}
+    picked = {'TextRank': textrank, 'lead': lead, 'random': partial(random_sentences, seed=seed)}
     written = {name: PretrainedSummariser(model, cut=True, unfinished=True)
                for name, model in dict(LED=led, LongT5=longt5).items() if model}
     def made(name, e):
@@ -111,7 +111,7 @@ def who_is_who(
         graphs = {r.example_id: graph_in(r.evidence) for r in rows.drop_duplicates('example_id').itertuples()}
         names = {story: [c.names for c in g.characters] for story, g in graphs.items()}
         tables[0].append(people_table(graphs).assign(**by))
-        tables[1].append(alias_table(names, {i: alias_groups(gold[i]) for i in graphs}, seed=seed).assign(**by))
+        tables[1].append(alias_table(names, {i: alias_groups(gold[i]) for i in graphs}).assign(**by))
         tables[2].append(relations_table(graphs).rename(columns=dict(graph='story')).assign(**by))
     return tuple(pd.concat(own, ignore_index=True) if own else pd.DataFrame() for own in tables)
 

@@ -61,8 +61,7 @@ def two_judges_finding(
 
     - group, step, evaluator, value: the question, the level as a number, and a score"""
     wide = scores.pivot(index=['group', 'step'], columns='evaluator', values='value').reset_index()
-    test = correlation_test(wide[first], wide[second], wide.step, list(wide.group), kind='kendall', per_group=True,
-                            seed=seed)
+    test = correlation_test(wide[first], wide[second], wide.step, list(wide.group), kind='kendall', per_group=True)
     taus = {name: wide.groupby('group').apply(lambda q: q[name].corr(q.step, method='kendall'), include_groups=False)
             for name in (first, second)}
     needed = examples_needed(list(taus[first] - taus[second])) if test.estimate else None

@@ -242,7 +242,7 @@ def print_overlap(
     - turns, matched, n_first, n_second; of"""
     own = []
     if rows is not None and rows.annotator.nunique() > 1:
-        near, strict = overlap_table(rows, **_SAME, seed=seed), overlap_table(rows, n_resamples=0, seed=seed)
+        near, strict = overlap_table(rows, **_SAME), overlap_table(rows)
         near = near.assign(jaccard_words=strict.jaccard, f1_words=strict.f1, of=of)
         near = near.astype(dict.fromkeys(['turns', 'matched', 'n_first', 'n_second'], 'Int64'))
         own = near.to_dict('records')
@@ -429,7 +429,7 @@ def print_claims(
     for drawn, part in said.groupby('seed', sort=False, dropna=False) if said is not None and len(said) else ():
         theirs = gold[gold.example_id.isin(set(part.example_id))]
         named = part.assign(evaluator=part.model)
-        table = claims_table(named, judged_claims(named), theirs, seed=seed).to_dict('records')
+        table = claims_table(named, judged_claims(named), theirs).to_dict('records')
         about = dict(seed=drawn, of='written dialogues')
         values = lambda *x: dict(zip(measures, (None if is_missing(v) else 100*v for v in x)))
         if table: rows.append(dict(model='majority baseline') | about

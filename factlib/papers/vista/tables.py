@@ -60,7 +60,7 @@ _BY = ('dataset', 'model')
 
 def pairs_table(
     table:DataFrame, # From `verdicts`, with the columns dataset and model
-    **options, # Of `metaeval.labels.pair_tests`: against, n_resamples, n_flips, seed
+    **options, # Of `metaeval.labels.pair_tests`: against, n_flips, seed
 )->DataFrame: # One row for each set, model and pair
     """Tables 7 to 10.
 
@@ -106,7 +106,7 @@ def accuracy_table(
 # %% ../../../nbs/papers/vista/tables.ipynb #tables-overlap
 def overlap_table(
     rows:DataFrame, # From `metaeval.labels.read_annotations`
-    **options, # match, threshold, n_resamples, seed
+    **options, # match, threshold
 )->DataFrame: # One row for each two annotators, and their mean
     """Table 2.
 
@@ -173,7 +173,7 @@ def claims_table(
     table:DataFrame, # From `verdicts`
     own:DataFrame, # From `judged_claims`
     gold:DataFrame, # People's: example_id, group, claim, category
-    **options, # match, threshold, n_resamples, seed
+    **options, # match, threshold
 )->DataFrame: # One row an evaluator that has claims
     """Table 5, of one model.
 
