@@ -457,11 +457,10 @@ def _tree(folder):
 def _check_free(archive, store, *places):
     "A `BadInput` if an archive or its folder would take the place of what factlib did not bring."
     if forced(): return
-    entries = _manifest(store)
-    trees, listed = entries.get(_TREES, {}), archive.name in entries # by earlier versions without a tree
+    trees = _manifest(store).get(_TREES, {})
     for path in filter(os.path.lexists, places):
         if path.is_dir() and archive.name in trees: own = _tree(path) in trees[archive.name]
-        else: own = listed or archive.name in trees or path.is_file() and sha256(path) == archive.sha256
+        else: own = archive.name in trees or path.is_file() and sha256(path) == archive.sha256
         if not own:
             raise BadInput(f'{str(path)!r} is there, and is not as factlib made it, if it did: move it away, or '
                            'replace it with --force.')

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from factlib.validity.agreement import alpha, kappa
 from factlib.validity.association import correlation_test, kendall, partial, pearson, spearman
 from factlib.validity.base import BadInput
-from factlib.validity.detection import accuracy, auc_ci, auc_test, mean_auc_test
+from factlib.validity.detection import auc_ci, auc_test, mean_auc_test
 from factlib.validity.paired import effect_size, equivalence, noninferiority, paired_t, permutation_test
 from factlib.validity.resampling import bootstrap, flip_interval
 
