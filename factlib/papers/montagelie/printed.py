@@ -26,7 +26,8 @@ class Who(NamedTuple):
     group: str      # coarse, fine, baseline (length, chance, shared words) or order (ours, which look at order alone)
     printed_as: str # Its row in Table 3; empty: it has none
 
-_COARSE, _BASELINES, _ORDER = ('rouge', 'consistency'), ('length', 'random', 'word_support', 'detail_support'), ('order_',)
+_COARSE, _ORDER = ('rouge', 'consistency'), ('order_',)
+_BASELINES = ('length', 'random', 'word_support', 'detail_support')
 _PRINTED = dict(rouge1='ROUGE-1', rouge2='ROUGE-2', rougeL='ROUGE-L')
 _JUDGES = dict.fromkeys(key.split('|')[1] for key in published('montagelie')['3'].cells)
 _SHARED = ('gpt-4o-mini', *(name for name in _JUDGES if name.startswith(('qwen', 'llama'))))
