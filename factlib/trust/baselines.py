@@ -74,8 +74,8 @@ def baseline_aucs(
     for name, baseline in matrix.baselines.items():
         r = filter_auc(baseline, matrix.good, matrix.groups)
         if r.estimate is None: continue
-        turned = r.estimate < .5 and r.ci
-        estimate, ends = (1 - r.estimate, (1 - r.high, 1 - r.low)) if turned else (r.estimate, r.ci)
+        estimate, ends = r.estimate, r.ci
+        if ends and estimate < .5: estimate, ends = 1 - estimate, (1 - ends[1], 1 - ends[0])
         if name.startswith(CONSTANT): ends = None # it has no error
         rows.append((name.removesuffix(' (baseline)'), estimate, ends))
     return sorted(rows, key=lambda row: -row[1])

@@ -10,7 +10,6 @@ __all__ = ['YES', 'NO', 'NOT_YET', 'POWER', 'SURE', 'FEWEST_TEXTS', 'DECISIONS',
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import scipy
 
 from ..validity.base import Result

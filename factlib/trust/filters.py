@@ -143,7 +143,7 @@ def threshold_table(
         below = [np.searchsorted(np.sort(x[good == side]), values)/np.sum(good == side) for side in (0, 1)]
         chosen = [(float(values[(below[0] - below[1]).argmax()]), 'best')]
         for value, which in chosen + ([(float(threshold), 'given')] if threshold is not None else []):
-            row = [judge, table_score(scale, value), which]
+            row: list = [judge, table_score(scale, value), which]
             for side in (0, 1):
                 below_it = (x[good == side] < value).astype(float)
                 r = interval(np.mean, below_it, groups=groups[good == side], limits=(0, 1))

@@ -504,7 +504,7 @@ def _files(table, flags, reading):
         return {v: _score_file(part, read_roles(part.frame, without, part.roles), reading,
                                next(iter(roles.scores.values()), ''), v)
                 for v, part in parts.items()}
-    if flags.criterion and not roles.criteria and len(roles.scores) < 2:
+    if flags.criterion and not roles.criteria and set(roles.scores) <= {''}:
         raise BadInput(f'--criterion: no column names criteria, and there is one only, so {str(flags.criterion)!r} can '
                        'be no choice: leave it out.')
     if roles.criteria:
