@@ -10,9 +10,9 @@ N = 30
 A, B, C, D = ([(i*k) % 5 + 1 for i in range(N)] for k in (1, 2, 3, 4))
 
 FILES = { # name -> (columns, criteria, judges of the second, people of the second)
-    'a word before': (dict(gpt4_Kohärenz=A, Mensch_Kohärenz=B, gpt4_Stil=C, Mensch_Stil=D), ['kohärenz', 'stil'],
+    'a word before': (dict(gpt4_Kohärenz=A, Mensch_Kohärenz=B, gpt4_Stil=C, Mensch_Stil=D), ['Kohärenz', 'Stil'],
                       ['gpt4_Stil'], ['Mensch_Stil']),
-    'capitals': (dict(expertClarity=B, claudeScoreClarity=A, expertDepth=D, claudeScoreDepth=C), ['clarity', 'depth'],
+    'capitals': (dict(expertClarity=B, claudeScoreClarity=A, expertDepth=D, claudeScoreDepth=C), ['Clarity', 'Depth'],
                  ['claudeScoreDepth'], ['expertDepth']),
     'people alone are named': (dict(tone=A, human_tone=B, depth=C, human_depth=D, ticket=[f't{i}' for i in range(N)]),
                                ['tone', 'depth'], ['depth'], ['human_depth']),
