@@ -42,7 +42,8 @@ def band_table(
             here = codes == band
             mean = interval(np.mean, y[here], groups=groups[here], limits=matrix.ends)
             share = interval(np.mean, good[here], groups=groups[here], limits=(0, 1))
-            rows.append((judge, band + 1, table_score(scale, x[here].min()), table_score(scale, x[here].max()), int(here.sum()),
+            ends = (table_score(scale, end) for end in (x[here].min(), x[here].max()))
+            rows.append((judge, band + 1, *ends, int(here.sum()),
                          len(np.unique(matrix.clusters[both][here])), x[here].mean(), mean.estimate, mean.low,
                          mean.high, share.estimate, share.low, share.high))
     words = any(isinstance(row[2], str) for row in rows)

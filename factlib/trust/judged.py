@@ -38,7 +38,7 @@ def _judged_costs(judged, items, names, price):
     columns = {name: by_name[name.removesuffix(EXPECTED)].reindex(items).to_numpy() for name in names}
     return Costs(pd.DataFrame(columns), 'tokens' if price is None else price.currency)
 
-# %% ../../nbs/trust/judged.ipynb #trustjudged
+# %% ../../nbs/trust/judged.ipynb #trustjudged-judged
 def judged_scores(
     judged:DataFrame, # From `evaluate`, of all evaluators
     benchmark, # The `Benchmark`: with `good`, the label of good texts, or numbers as truth
