@@ -176,7 +176,8 @@ class Judge(Evaluator):
         taken = [k for k in sampling if k in _OWN]
         if taken: raise BadInput(f'The judge {self.name!r} does not take {taken[0]!r}.')
         sampling = dict(temperature=temperature, max_tokens=max_tokens) | sampling
-        self.chat, self.more, self.prompt = chat, more, load_prompt(prompt, pack, self.fields, tuple(more))
+        if isinstance(prompt, str): prompt = load_prompt(prompt, pack, self.fields, tuple(more))
+        self.chat, self.more, self.prompt = chat, more, prompt
         form = self.prompt.answer
         self.options = sampling | dict(schema=schema if form == 'json' else None)
         chat.key('', **self.options) # complains now, not at each example
@@ -188,19 +189,24 @@ class Judge(Evaluator):
         filled = {f: getattr(example, f) for f in self.fields} | self.more
         return {name: filled[name] for name in self.prompt.slots}
 
+    def asking(self, example:Example)->dict: # Options of the chat
+        "How the chat is asked. `meta['repeat']` of an example is the number of a further sample of the same text."
+        repeat = example.meta.get('repeat', 0)
+        return self.options | dict(repeat=repeat) if repeat else self.options
+
     def plan(self, example:Example)->list: # Of `llm.costs.Planned`; empty if a required field is missing
         "The requests that judging the example takes."
         from factlib.llm.costs import Planned
         if missing_field(self, example): return []
-        options = {k: v for k, v in self.options.items() if k != 'max_tokens'}
-        return [Planned(self.prompt.messages(**self.slots(example)), self.options['max_tokens'], options=options)]
+        options, slots = dict(self.asking(example)), self.slots(example)
+        return [Planned(self.prompt.messages(**slots), options.pop('max_tokens'), options=options)]
 
     async def judge(self, example:Example)->Judgement:
         "Ask and read."
         lacking = missing_field(self, example)
         if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
         slots = self.slots(example)
-        reply = await self.chat(self.prompt.messages(**slots), **self.options)
+        reply = await self.chat(self.prompt.messages(**slots), **self.asking(example))
         value, absence, parts, evidence = self.read(reply)
         said = (_object(reply, ['reason']) or {}).get('reason')
         evidence |= dict(text=reply.text, finish_reason=reply.finish_reason, neutralised=self.prompt.exchanged(**slots))
