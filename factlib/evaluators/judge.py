@@ -16,7 +16,7 @@ from ..core.records import Absence, BadInput, Example, Judgement, signature
 from .base import Evaluator, missing_field, register, register_variant
 from .expected import expected_score
 from ..llm.prompts import load_prompt
-from ..llm.replies import answer, json_values, likert, reason, verdict, why_absent
+from ..llm.replies import answer, json_values, likert, on_scale, reason, verdict, why_absent
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-scale
 def _plain(x):
@@ -43,6 +43,12 @@ class Scale:
 
     @property
     def steps(self)->float: return (self.high - self.low)/self.step if self.step else math.inf
+
+    def allows(self,
+        score:float, # Any number
+    )->bool:
+        "Tell whether the scale has a score."
+        return not isinstance(on_scale(score, self.low, self.high, self.step), Absence)
 
     def points(self)->list|None: # None if there are more than 101, or no steps
         "The allowed scores."
