@@ -176,11 +176,11 @@ class CommandJudge(Evaluator):
         try: answer = parse_json(line)
         except ValueError: answer = None
         if not isinstance(answer, dict) or 'id' not in answer:
-            odd['{n} of its lines are no JSON object with an id, and are not read.'] += 1
+            odd['lines that are no JSON object with an id, and were not read: {n}.'] += 1
             return
         name = str(answer['id']) if isinstance(answer['id'], int) else answer['id']
         if not isinstance(name, str) or name not in keys:
-            odd['{n} of its answers have an id that nobody asked about, and are not read.'] += 1
+            odd['answers with an id that nobody asked about, which were not read: {n}.'] += 1
         elif answer.get('absence') != Absence.transport: # else it is asked again
             if keys[name] not in file.answers: bar.update()
             file.add(keys[name], answer)
