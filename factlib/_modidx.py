@@ -8188,6 +8188,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                    'factlib/runs/own_judges.py'),
                                          'factlib.runs.own_judges.check_models': ( 'runs/own_judges.html#check_models',
                                                                                    'factlib/runs/own_judges.py'),
+                                         'factlib.runs.own_judges.judging_cost': ( 'runs/own_judges.html#judging_cost',
+                                                                                   'factlib/runs/own_judges.py'),
                                          'factlib.runs.own_judges.load_evaluator_class': ( 'runs/own_judges.html#load_evaluator_class',
                                                                                            'factlib/runs/own_judges.py'),
                                          'factlib.runs.own_judges.open_own_judges': ( 'runs/own_judges.html#open_own_judges',

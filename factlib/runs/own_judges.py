@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['parse_scale', 'parse_options', 'load_evaluator_class', 'check_models', 'OwnJudges', 'OpenJudge', 'check_judges',
-           'open_own_judges', 'question_examples', 'score_questions']
+           'open_own_judges', 'question_examples', 'score_questions', 'judging_cost']
 
 # %% ../../nbs/runs/own_judges.ipynb #ownjudges-imports
 import importlib.util, inspect, os, re, sys
@@ -19,9 +19,12 @@ from ..core.records import BadInput, DataFrame, Example, is_missing
 from ..evaluators.base import EVALUATORS, EvaluationError, Evaluator, asks, evaluate
 from ..evaluators.command_judge import CommandJudge
 from ..evaluators.prompt_judge import PromptJudge, verdict_scores
+from ..llm.cache import cache_place
+from ..llm.chat import Chat
+from ..llm.costs import dry_run
 from ..llm.prompts import read_prompt
 from .judging import asked_model, failure_line, judges_for, label_of, names_in, weighting
-from .parameters import chat_for, request_fields
+from .parameters import ANSWERS, cache_of, chat_for, request_fields
 
 # %% ../../nbs/runs/own_judges.ipynb #ownjudges-scale
 def parse_scale(
@@ -287,3 +290,40 @@ def score_questions(
                                reply=str(evidence.get('text') or '')))
     table = pd.DataFrame(frames, columns=['id', 'judge', 'score', 'absence', 'detail', 'reason', 'reply'])
     return table.assign(score=table.score.astype('float64'))
+
+# %% ../../nbs/runs/own_judges.ipynb #ownjudges-cost
+def judging_cost(
+    names:str|list, # Of registered evaluators, see `names_in`; empty: none
+    user_judges:OwnJudges,
+    models:list, # Names of models; empty: any, since nothing is asked
+    examples:list, # `Example`s
+    out:Path, # Folder of the results, with the answers of earlier runs
+    base_url:str='', # Of the endpoint
+    request:str='', # JSON: fields of every request
+    weighted:bool=False, # Also expected scores
+    prices:str|None=None, # CSV file, see `price_table`
+)->list[str]: # Tables and sentences
+    "Say what judges would ask for. Nothing is asked. Raises BadInput if none asks a model or runs a program."
+    listed = check_judges(names, user_judges, models or ['any'])
+    place = Path(cache_place(Path(out)/ANSWERS))
+    cache = cache_of(dict(out=str(out))) if place.exists() else None
+    asking = []
+    try:
+        for model in models or ['any']:
+            chat = Chat(model, base_url or 'http://127.0.0.1:1/v1', mode='live' if cache else 'off', cache=cache,
+                        request=request_fields(request))
+            judges = judges_for(listed, chat, **weighting(weighted)) if listed else []
+            mine = user_judges.with_model(chat, weighted)
+            for judge in [*judges, *mine]:
+                if not hasattr(judge, 'plan') or getattr(judge, 'chat', None) is None: continue
+                if len(models) > 1 or judge in mine: judge.name = label_of(judge, model)
+                asking.append(judge)
+        lines = [str(dry_run(asking, examples, reply_tokens=150, prices=prices))] if asking else []
+    finally:
+        if cache is not None: cache.close()
+    for name, command in user_judges.commands:
+        left = CommandJudge(command, keep=out).unanswered(examples)
+        lines.append(f'{name}: the program gets {left:,} of {len(examples):,} texts; the others are answered. What it '
+                     'costs, only it knows.')
+    if not lines: raise BadInput(f'None of {", ".join([*listed, *user_judges.names])} asks a model, so it costs nothing.')
+    return lines
