@@ -8,6 +8,7 @@ __all__ = ['question_row', 'AnswerFile', 'CommandJudge']
 # %% ../../nbs/evaluators/command_judge.ipynb #commandjudge-imports
 import asyncio, json, math, os, shlex, shutil
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -165,7 +166,7 @@ class CommandJudge(Evaluator):
         file, odd = AnswerFile(self.file), Counter()
         left = [i for i in rows if keys[i] not in file.answers]
         with progress_bar(len(rows), self.name, self.progress, len(rows) - len(left)) as bar:
-            def take(line): self._take(line, keys, file, odd, bar)
+            def take(line, asked): self._take(line, asked, file, odd, bar)
             failed = await self._ask(rows, keys, left, file, take)
         self.notes = [f'{self.name}: {what.format(n=n)}' for what, n in odd.items()]
         return [self._judgement(e, file.answers.get(keys[e.id], []), failed.get(e.id, '')) for e in examples]
@@ -191,7 +192,7 @@ class CommandJudge(Evaluator):
         failed, alone, in_a_row = {}, False, 0
         while left:
             asked = left[:1] if alone else left
-            ended = await _run_program(self.words, environment, [rows[i] for i in asked], take)
+            ended = await _run_program(self.words, environment, [rows[i] for i in asked], partial(take, asked={i: keys[i] for i in asked}))
             silent = [i for i in asked if keys[i] not in file.answers]
             left = [i for i in left if keys[i] not in file.answers]
             if len(silent) < len(asked): in_a_row = 0

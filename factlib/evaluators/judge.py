@@ -96,9 +96,11 @@ def verdict_schema(
 _PAIR = re.compile(r'"(\w[\w -]*)"\s*:\s*' # a key, then a text or a number
                    r'(?:"([^"\n]*)"(?=\s*(?:[,}\n]|\Z))|(-?\d+(?:\.\d+)?)(?=\s*[,}]))')
 
+_EITHER = re.compile(r'\}\s*(?:or|and|[/|])\s*\{', re.IGNORECASE) # two objects, of which none was chosen
+
 def _pairs(text, finish_reason):
     "What can be read of broken JSON: of several values the last. Nothing if the reply was cut off."
-    if finish_reason == 'length': return {}
+    if finish_reason == 'length' or _EITHER.search(text): return {}
     return {key: written or number for key, written, number in _PAIR.findall(text)}
 
 def _object(reply, keys):
