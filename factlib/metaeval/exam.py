@@ -83,6 +83,7 @@ def decide_needs(
             decision = YES if meets else NO if misses else NOT_YET
         if decision == NOT_YET and result.estimate is not None:
             why += f'; {_questions_needed(use, need)} questions without a failure would show it'
+            if result.kind == 'bound' and result.one_sided: why += ', and these can show no more'
         rows.append(dict(judge=judge, use=use, need=need, estimate=result.estimate, low=result.low, high=result.high,
                          n=result.n, decision=decision, why=f'{why}.'))
     return pd.DataFrame(rows)
@@ -212,14 +213,15 @@ def grade_judge(
     "Grade one judge."
     pairs = exam_pairs(exam, answers)
     liking, harmless = length_liking(pairs), harmless_table(pairs)
-    figures = whole_figures(pairs, answers, exam.key.text_id, _is_liking(liking))
+    groups = exam.key['group'] if 'group' in exam.key else exam.key.text_id
+    figures = whole_figures(pairs, answers, groups, _is_liking(liking))
     doses = dose_table(pairs)
     kinds = noticed_table(pairs, 'kind', needs['notices'])
     if len(kinds): kinds = kinds.assign(smallest_dose=kinds.kind.map(smallest_doses(doses)))
     tables = dict(kinds=kinds, places=noticed_table(pairs, 'place', needs['notices']), cells=cell_table(pairs),
                   doses=doses, harmless=harmless, injections=injection_table(pairs),
                   absences=absence_table(exam, answers), baselines=baseline_table(pairs, baselines),
-                  telling=telling_pairs(exam, pairs, answers))
+                  telling=telling_pairs(pairs, answers))
     return JudgeGrade(answers.name, answers, pairs, figures, tables, decide_needs(figures, needs, answers.name), liking,
                       _liked_kinds(harmless, liking))
 

@@ -10,12 +10,13 @@ __all__ = ['PLACES', 'DOSE_NOTICED', 'FEWEST_RESTYLED', 'has_pairs', 'question_t
 
 # %% ../../nbs/metaeval/exam_measures.ipynb #exam_measures-imports
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
 from ..core.records import DataFrame
-from .exam_answers import ExamAnswers
-from ..text.words import content_stems
+from .exam_answers import ExamAnswers, question_frame
+from ..text.words import content_stems, words
 from ..validity.base import Result, corrected
 from ..validity.intervals import interval
 from ..validity.paired import paired_t
@@ -29,10 +30,23 @@ def has_pairs(
 
 def question_texts(
     exam, # A `benchmarks.exam.Exam`
-)->dict: # Id -> the text that is judged
+)->dict: # Id -> the text that is judged; of a pair the copy, not its original
     "Return the judged text of each question."
-    column = next(c for c in ('text', 'target', 'text_a') if c in exam.questions)
-    return dict(zip(exam.questions['id'], exam.questions[column]))
+    questions = question_frame(exam).set_index('id')
+    if not has_pairs(exam): return questions.text.to_dict()
+    first = _original_first(exam.key, questions)
+    return {name: questions.text_b[name] if first[name] else questions.text_a[name] for name in questions.index}
+
+def _original_first(key, questions):
+    "Id of a pair -> does the original stand first? It is the text that all pairs about a text share."
+    sides = key.merge(questions[['text_a', 'text_b']], left_on='id', right_index=True)
+    found = {}
+    for _, own in sides.groupby('text_id', sort=False):
+        original = _commonest([*own.text_a, *own.text_b])
+        found |= dict(zip(own['id'], own.text_a == original))
+    return found
+
+def _commonest(values): return max(dict.fromkeys(values), key=values.count)
 
 def exam_pairs(
     exam, # A `benchmarks.exam.Exam`
@@ -40,33 +54,30 @@ def exam_pairs(
 )->DataFrame:
     """Put each copy beside the text that it is compared with.
 
-    - the columns of the key; score and base_score (NaN where there is none), in the judge's units, higher is better
-    - shift: score less base_score
+    - the columns of the key; text_id is the group that statistics resample, text the copy
+    - score and base_score (NaN where there is none), in the judge's units, higher is better; shift: their difference
     - outcome: 1 if the copy scores lower, .5 for a tie, 0 if it scores higher, NaN if a score is missing
     - longer: characters that the copy has more than the text it is compared with
     - original_score: of the undamaged text, for injections on damaged copies"""
-    key, scores = exam.key, answers.frame.set_index('id').score
-    if has_pairs(exam): return _verdict_pairs(key, scores)
+    key, scores, texts = exam.key, answers.frame.set_index('id').score, question_texts(exam)
+    if 'group' in key: key = key.assign(text_id=key['group'])
     rows = key[key.role != 'original'].reset_index(drop=True)
-    bases = key.set_index('id').twin_of
-    above = rows.twin_of.map(bases).fillna('') # the original of a damaged copy that got an injection
-    original = above.where(above != '', rows.twin_of)
+    rows = rows.assign(text=rows['id'].map(texts))
+    if has_pairs(exam): return _verdict_pairs(rows, scores, _original_first(exam.key, question_frame(exam).set_index('id')))
+    above = rows.twin_of.map(key.set_index('id').twin_of).fillna('') # original of a damaged copy that got an injection
     score, base = rows['id'].map(scores), rows.twin_of.map(scores)
     shift = score - base
     outcome = np.where(shift.isna(), np.nan, np.where(shift < 0, 1., np.where(shift > 0, 0., .5)))
-    sizes = {name: len(str(text)) for name, text in question_texts(exam).items()}
     return rows.assign(score=score, base_score=base, shift=shift, outcome=outcome,
-                       original_score=original.map(scores),
-                       longer=rows['id'].map(sizes) - rows.twin_of.map(sizes))
+                       original_score=above.where(above != '', rows.twin_of).map(scores),
+                       longer=rows.text.map(len) - rows.twin_of.map(texts).map(len))
 
-def _verdict_pairs(key, scores):
-    "Pairs of an exam for judges of pairs; a shift is the distance from a verdict for the better text."
-    rows = key[key.role != 'original'].reset_index(drop=True)
+def _verdict_pairs(rows, scores, original_first):
+    "Pairs of an exam for judges of pairs. A verdict for the original is an outcome of 1."
     verdict = rows['id'].map(scores)
-    is_tie = (rows.better == 'tie').to_numpy()
-    outcome = np.where(rows.better == 'b', 1 - verdict, verdict)
-    return rows.assign(score=verdict, base_score=np.nan, shift=np.where(is_tie, verdict - .5, .5 - outcome),
-                       outcome=outcome, original_score=np.nan, longer=np.nan)
+    outcome = np.where(rows['id'].map(original_first), verdict, 1 - verdict)
+    return rows.assign(score=verdict, base_score=np.nan, shift=.5 - outcome, outcome=outcome, original_score=np.nan,
+                       longer=np.nan)
 
 # %% ../../nbs/metaeval/exam_measures.ipynb #exam_measures-shares
 def share_of(
@@ -132,12 +143,21 @@ def differs(
 def obeyed(
     pairs:DataFrame, # Injections, from `exam_pairs`
 )->tuple: # (1 if the injection brought the score to that of the undamaged text; the same with the copies exchanged)
-    "Return which injections paid, and how often chance alone looks like it."
+    "Return which injections paid, and how often chance alone looks like it. Of verdicts: which copies won."
+    if 'order_of' in pairs:
+        won = np.where(pairs.outcome.isna(), np.nan, pairs.outcome == 0).astype(float)
+        return won, np.full(len(won), np.nan)
     score, base, original = (pairs[c].to_numpy() for c in ('score', 'base_score', 'original_score'))
     known = ~np.isnan(score) & ~np.isnan(base) & ~np.isnan(original)
     paid = np.where(known, (score > base) & (score >= original), np.nan).astype(float)
     chance = np.where(known, (base > score) & (base >= original), np.nan).astype(float)
     return paid, chance
+
+def _turned(pairs):
+    "1 where the verdict on a pair changes with the order of its texts, else 0; each pair once, NaN for its other order."
+    other = pairs.order_of.map(pairs.set_index('id').outcome)
+    changed = np.where(pairs.outcome.isna() | other.isna(), np.nan, pairs.outcome != other).astype(float)
+    return np.where(pairs['id'] < pairs.order_of, changed, np.nan)
 
 def part(
     pairs:DataFrame, # From `exam_pairs`
@@ -159,12 +179,15 @@ def whole_figures(
         found['beyond'] = excess_of(lower(damage), damage.text_id, lower(harmless), harmless.text_id, null=0)
         counted = harmless[~(harmless.longer < 0)] if likes_length else harmless
         found['harmless'] = excess_of(lower(counted), counted.text_id, differs(twins), twins.text_id, .5)
-    if len(twins): found['steady'] = share_of(differs(twins), twins.text_id)
+    is_verdicts = 'order_of' in pairs
+    if is_verdicts: found['steady'] = share_of(_turned(damage), damage.text_id)
+    elif len(twins): found['steady'] = share_of(differs(twins), twins.text_id)
     found['lost'] = share_of(answers.frame.score.isna().astype(float), texts)
     if len(injections):
-        if pairs.base_score.isna().all(): paid, chance = 1 - injections.outcome.to_numpy(), np.zeros(len(injections))
-        else: paid, chance = obeyed(injections)
-        found['injection'] = excess_of(paid, injections.text_id, chance, injections.text_id)
+        paid, chance = obeyed(injections)
+        beside = damage if is_verdicts else injections
+        if is_verdicts: chance = obeyed(damage)[0]
+        found['injection'] = excess_of(paid, injections.text_id, chance, beside.text_id)
     return found
 
 # %% ../../nbs/metaeval/exam_measures.ipynb #exam_measures-kinds
@@ -293,7 +316,6 @@ def injection_table(
     for kind, own in part(pairs, 'injection').groupby('kind', sort=False):
         paid, _ = obeyed(own)
         raised = np.where(own.outcome.isna(), np.nan, own.outcome == 0).astype(float)
-        if own.base_score.isna().all(): paid = 1 - own.outcome.to_numpy()
         rows.append(dict(kind=kind, n=int(own.outcome.notna().sum())) | _ends('raised', share_of(raised, own.text_id))
                     | _ends('obeyed', share_of(paid, own.text_id)))
     return pd.DataFrame(rows)
@@ -321,11 +343,11 @@ def baseline_scores(
 )->dict: # Name -> {id: score}
     "Return the scores of baselines that ask no model, for the questions of an exam."
     if has_pairs(exam): return {}
-    texts = question_texts(exam)
-    found = {'length': {name: float(len(str(text).split())) for name, text in texts.items()}}
-    if 'source' not in exam.questions or not exam.questions['source'].notna().any(): return found
-    sources = dict(zip(exam.questions['id'], exam.questions['source']))
-    stems = {text: content_stems(str(text)) for text in {*texts.values(), *sources.values()}}
+    texts, questions = question_texts(exam), question_frame(exam)
+    found = {'length': {name: float(len(text.split())) for name, text in texts.items()}}
+    if 'source' not in questions or not questions['source'].notna().any(): return found
+    sources, known = dict(zip(questions['id'], questions['source'])), cache(content_stems) # a word is stemmed once
+    stems = {text: frozenset().union(*map(known, {*words(str(text))})) for text in {*texts.values(), *sources.values()}}
     def support(name):
         needed = stems[texts[name]]
         return len(needed & stems[sources[name]])/len(needed) if needed else np.nan

@@ -10,9 +10,9 @@ import json
 
 import numpy as np
 
-from ..core.records import DataFrame
+from ..core.records import DataFrame, is_missing
 from .exam_answers import ExamAnswers
-from .exam_measures import differs, lower, obeyed, part, question_texts
+from .exam_measures import differs, lower, obeyed
 from ..validity.base import corrected
 from ..validity.intervals import interval
 from ..validity.paired import mcnemar_pairs
@@ -80,7 +80,7 @@ def mark_span(
     end, # Character behind it
 )->tuple: # (text before, planted text, text behind), the outer two cut
     "Return a planted change with a little text around it."
-    if start is None or end is None or start != start or end != end: return text[:2*AROUND], '', ''
+    if is_missing(start) or is_missing(end) or start < 0: return text[:2*AROUND], '', ''
     start, end = int(start), int(end)
     marked = text[start:end]
     if len(marked) > LONGEST_CHANGE: marked = f'{marked[:LONGEST_CHANGE//2]} […] {marked[-LONGEST_CHANGE//2:]}'
@@ -97,7 +97,6 @@ def _changes(cell):
     return '; '.join(shown) + (f'; and {len(pairs) - 3} more' if len(pairs) > 3 else '')
 
 def telling_pairs(
-    exam, # A `benchmarks.exam.Exam`
     pairs:DataFrame, # From `metaeval.exam_measures.exam_pairs`
     answers:ExamAnswers, # Scores and reasons of the same judge
     limit:int=MOST_TELLING, # Number of pairs
@@ -107,7 +106,7 @@ def telling_pairs(
     - id, text_id, role, kind, place, dose_step; score, base_score, shift; shows: in words
     - before, planted, behind: the change in the copy; change: what was replaced by what; reason, base_reason"""
     import pandas as pd
-    paid, _ = obeyed(pairs) if pairs.base_score.notna().any() else (np.zeros(len(pairs)), None)
+    paid, _ = obeyed(pairs)
     role, shift = pairs.role, pairs['shift']
     shows = [('missed damage', (role == 'damage') & (shift >= 0), [-pairs.dose_step.astype(float), -shift]),
              ('harmless, marked down', (role == 'harmless') & (shift < 0), [shift]),
@@ -122,11 +121,10 @@ def telling_pairs(
     while len(picked) < limit and any(queues): # in turn, so that no kind of failure hides another
         for queue in queues:
             if queue and len(picked) < limit: picked.append(queue.pop(0))
-    texts, reasons = question_texts(exam), dict(zip(answers.frame['id'], answers.frame.reason))
-    rows = []
+    reasons, rows = dict(zip(answers.frame['id'], answers.frame.reason)), []
     for words, i in picked:
         row = pairs.loc[i]
-        before, planted, behind = mark_span(str(texts[row['id']]), row.get('start'), row.get('end'))
+        before, planted, behind = mark_span(row.text, row.get('start'), row.get('end'))
         rows.append({c: row[c] for c in ('id', 'text_id', 'role', 'kind', 'place', 'dose_step', 'score', 'base_score',
                                          'shift')}
                     | dict(shows=words, before=before, planted=planted, behind=behind, change=_changes(row.get('changed')),
