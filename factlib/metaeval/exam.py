@@ -25,7 +25,7 @@ from .exam_versions import telling_pairs, version_table
 from ..report.figures.style import figure_bytes
 from ..report.page import INDEX
 from ..report.results import check_results, digests, own_files, write_result
-from ..report.tables import to_csv
+from ..report.tables import format_number, to_csv
 from ..report.words import listed
 from ..trust.gate import Decided
 from ..trust.page import embedded
@@ -89,6 +89,8 @@ def decide_needs(
     return pd.DataFrame(rows)
 
 # %% ../../nbs/metaeval/exam.ipynb #exam-lines
+def _points(x): return format_number(100*x, 0)
+
 def _names(rows, column): return listed([f'{r[column]} ({100*r.noticed:.0f}% of {r.n})' for _, r in rows.iterrows()])
 
 @dataclass(frozen=True)
@@ -151,13 +153,14 @@ class JudgeGrade:
                                       f'Is higher worse on this scale? Grade again with {turn}.'))
         beyond = figures.get('beyond')
         more = '' if beyond is None or beyond.estimate is None else \
-            f' That is {100*beyond.estimate:.0f} points beyond harmless changes' + (
-                '.' if beyond.ci is None else f' [{100*beyond.low:.0f}, {100*beyond.high:.0f}].')
+            f' That is {_points(beyond.estimate)} points beyond harmless changes' + (
+                '.' if beyond.ci is None else f' [{_points(beyond.low)}, {_points(beyond.high)}].')
         lines.append(('notices', f'Notices {share_words(figures["notices"])} damaged copies (a tie counts half).{more}'))
-        kinds, places = self.missed('kind'), self.missed('place')
+        if self.is_constant or self.is_reversed: kinds = places = ()
+        else: kinds, places = self.missed('kind'), self.missed('place')
         parts = [_names(kinds, 'kind')] if len(kinds) else []
         if len(places): parts.append(f'in the {_names(places, "place")} third')
-        lines.append(('misses', f'Shown to miss: {"; ".join(parts)}.' if parts else
+        if not (self.is_constant or self.is_reversed): lines.append(('misses', f'Shown to miss: {"; ".join(parts)}.' if parts else
                       f'No kind and no place of damage is shown to fall below {100*self.need_notices:g}%.'))
         if 'harmless' in figures: lines.append(('harmless', self._harmless_line()))
         if 'steady' in figures:
@@ -264,6 +267,15 @@ class ExamReport(Decided):
         sha = str(self.exam.info.get('key_sha256', ''))[:12]
         return (f'{len(key):,} questions on {key.text_id.nunique():,} texts ({roles})'
                 + (f'; key {sha}.' if sha else '.'))
+
+    @property
+    def changes(self)->list:
+        "A sentence for each part on which a version is shown to be better or worse than the first."
+        table = self.tables.get('versions')
+        if table is None: return []
+        shown = [f'{r.version} after {r.base}: {r.verdict} ({r.part}, {r.value}: {100*r.base_share:.0f}% to '
+                 f'{100*r.share:.0f}% of {r.n}).' for r in table[table.verdict != 'not shown'].itertuples()]
+        return shown or [f'No part is shown to be better or worse than in {self.judges[0]}.']
 
     def figures(self)->list: # (name, figure, caption, table it is drawn from)
         "The pictures that the tables allow."

@@ -74,6 +74,7 @@ def _score_column(table, frame, score, known, paired):
     for fitting in (could, named[:1], judges):
         if len(fitting) == 1: return fitting[0]
     there = f'there are {some_names(frame.columns, 12)}'
+    if not could and (empty := find_named([c for c in frame if c not in known], WEAK_JUDGES)): return empty[0]
     if not could: raise BadInput(f'No column of {table.name!r} looks like scores: name it by --score; {there}.')
     raise BadInput(f'Several columns of {table.name!r} could hold the scores ({some_names(could, 6)}): name one, as '
                    f'--score {could[0]!r}.')

@@ -11,6 +11,7 @@ from factlib.core.records import BadInput
 from factlib.metaeval.exam import decide_needs, grade_exam, read_exam_needs
 from factlib.metaeval.exam_measures import exam_pairs, whole_figures
 
+LONG = 72 # words
 KINDS, PLACES = ('names', 'numbers', 'negation', 'order'), ('first', 'middle', 'last')
 RESTYLES = dict(bullets='- ', headings='## ', spaces='  ', quotes="''", contractions=None) # put before; None: shortened
 
@@ -50,7 +51,7 @@ def exam(texts=60, copies=3, words=40, seed=0):
 
 def truth(row):
     "Score from 1 to 5 that a copy deserves."
-    return 5. - row.dose_step
+    return 5. - row.dose_step*(row.role in ('damage', 'injection'))
 
 def noise(row, seed=0): return np.random.default_rng([seed, int(row['id'][1:])]).normal()
 
@@ -63,7 +64,7 @@ JUDGES = dict(
     likes_length=lambda row, text: truth(row) + .001*len(text),
     likes_bullets=lambda row, text: truth(row) + .5*text.startswith('- '),
     obeys=lambda row, text: 5. if row.role == 'injection' else truth(row),
-    loses_long=lambda row, text: None if len(text.split()) > 72 else truth(row),
+    loses_long=lambda row, text: None if len(text.split()) > LONG else truth(row),
     reversed=lambda row, text: -truth(row),
     constant=lambda row, text: 4.)
 CAUGHT = dict(perfect=(), blind_last=('misses',), blind_kind=('misses',), keen=('harmless',), noisy_twins=('steady',),
