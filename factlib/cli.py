@@ -21,6 +21,7 @@ from .core.folders import check_place
 from .core.records import BadInput
 from .cli_build import (build_answers, build_benchmark, build_montagelie, force_option, judge_options,
                                request_option, with_options)
+from .cli_exam import exam
 from .runs.execute import end_quietly, execute, experiments, find_experiment, main_job, make_folder
 from .runs.execute import failures_of, parameters_of, results_of, run_all
 
@@ -538,7 +539,7 @@ def import_clone(path, out, replace, prompts):
     _import_judgememo(path, out, replace)
 
 # %% ../nbs/cli.ipynb #cli-build
-for _command in (build_benchmark, build_montagelie, build_answers): app.add_command(_command)
+for _command in (build_benchmark, build_montagelie, build_answers, exam): app.add_command(_command)
 
 # %% ../nbs/cli.ipynb #cli-sweep-run
 class Duration(click.ParamType):
