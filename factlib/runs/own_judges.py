@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['parse_scale', 'parse_options', 'load_evaluator_class', 'check_models', 'OwnJudges', 'OpenJudge', 'check_judges',
-           'open_own_judges', 'question_examples', 'score_questions', 'judging_cost']
+           'open_own_judges', 'question_examples', 'score_questions', 'write_scores', 'judging_cost']
 
 # %% ../../nbs/runs/own_judges.ipynb #ownjudges-imports
 import importlib.util, inspect, os, re, sys
@@ -15,6 +15,7 @@ from typing import Iterator, NamedTuple
 from ..benchmarks.values import label_order, label_scale
 from ..core.checks import nearest
 from ..core.files import digest, need_columns, printable
+from ..core.ownership import write_own
 from ..core.records import BadInput, DataFrame, Example, is_missing
 from ..evaluators.base import EVALUATORS, EvaluationError, Evaluator, asks, evaluate
 from ..evaluators.command_judge import CommandJudge
@@ -23,6 +24,7 @@ from ..llm.cache import cache_place
 from ..llm.chat import Chat
 from ..llm.costs import dry_run
 from ..llm.prompts import read_prompt
+from ..report.tables import to_csv
 from .judging import asked_model, failure_line, judges_for, label_of, names_in, weighting
 from .parameters import ANSWERS, cache_of, chat_for, request_fields
 
@@ -290,6 +292,28 @@ def score_questions(
                                reply=str(evidence.get('text') or '')))
     table = pd.DataFrame(frames, columns=['id', 'judge', 'score', 'absence', 'detail', 'reason', 'reply'])
     return table.assign(score=table.score.astype('float64'))
+
+# %% ../../nbs/runs/own_judges.ipynb #ownjudges-scores
+def write_scores(
+    scored:DataFrame, # From `score_questions`
+    out:Path, # Folder
+)->dict[str, Path]: # Judge -> its file
+    """Write a CSV file for each judge, with the columns id, score (a number, or why there is none), reason (the reply where
+    the judge gave no reason), detail.
+
+    Raises RuntimeError if a judge gave no score at all."""
+    paths: dict[str, Path] = {}
+    for judge, rows in scored.groupby('judge', sort=False):
+        if not rows.score.notna().any():
+            absence, detail = rows.groupby(['absence', 'detail']).size().idxmax()
+            raise RuntimeError(f'{judge} gave no score to any of {len(rows):,} questions; most often {absence}: {detail}')
+        cells = rows.score.astype(object).where(rows.score.notna(), rows.absence)
+        table = rows.assign(score=cells, reason=rows.reason.where(rows.reason != '', rows.reply))
+        name = re.sub(r'[^\w.-]+', '_', str(judge))[:80]
+        while out/f'{name}.csv' in paths.values(): name += '_'
+        columns = table[['id', 'score', 'reason', 'detail']]
+        paths[str(judge)] = write_own(out/f'{name}.csv', to_csv(columns), private=True)
+    return paths
 
 # %% ../../nbs/runs/own_judges.ipynb #ownjudges-cost
 def judging_cost(
