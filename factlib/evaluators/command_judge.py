@@ -208,7 +208,7 @@ class CommandJudge(Evaluator):
         "The judgement that a program's answers to one question stand for."
         if not answers: return self.absent(example, Absence.transport, detail=why)
         scores, last = {json.dumps(answer.get('score')) for answer in answers}, answers[-1]
-        evidence = dict(text=json.dumps(last, ensure_ascii=False))
+        evidence: dict = dict(text=json.dumps(last, ensure_ascii=False))
         if isinstance(last.get('reason'), str): evidence['reason'] = last['reason']
         if len(scores) > 1:
             return self.absent(example, Absence.count_mismatch, **evidence,

@@ -96,11 +96,11 @@ def verdict_schema(
 _PAIR = re.compile(r'"(\w[\w -]*)"\s*:\s*' # a key, then a text or a number
                    r'(?:"([^"\n]*)"(?=\s*(?:[,}\n]|\Z))|(-?\d+(?:\.\d+)?)(?=\s*[,}]))')
 
-_EITHER = re.compile(r'\}\s*(?:or|and|[/|])\s*\{', re.IGNORECASE) # two objects, of which none was chosen
+_EITHER = re.compile(r'\}\s*(?:or|and|[/|])\s*\{[^{}]*\}\W*\Z', re.IGNORECASE) # two objects, none of which was chosen
 
 def _pairs(text, finish_reason):
     "What can be read of broken JSON: of several values the last. Nothing if the reply was cut off."
-    if finish_reason == 'length' or _EITHER.search(text): return {}
+    if finish_reason == 'length': return {}
     return {key: written or number for key, written, number in _PAIR.findall(text)}
 
 def _object(reply, keys):
@@ -137,6 +137,7 @@ def read_scores(
 )->dict: # Metric -> float, or Absence
     "The score of each metric in a reply. One that the scale doesn't have is `off_menu`."
     if reply.absence in NO_ANSWER: return {m: reply.absence for m in metrics}
+    if _EITHER.search(answer(reply.text)[-1000:]): return {m: Absence.malformed for m in metrics}
     entry = _object(reply, metrics)
     text = json.dumps({m: entry[m.lower()] for m in metrics}) if entry else _said(reply)
     scores = likert(text, list(metrics), scale.low, scale.high, scale.step)

@@ -53,7 +53,7 @@ class PromptJudge(LikertJudge):
         weighted:bool=False, # Also the expected score, by the endpoint's probabilities, on whole points
         **sampling, # Further fields of the request, such as seed or top_p
     ):
-        if isinstance(prompt, os.PathLike): prompt = read_prompt(prompt)
+        if isinstance(prompt, os.PathLike): prompt = read_prompt(os.fspath(prompt))
         elif not isinstance(prompt, PlainPrompt): prompt = PlainPrompt(prompt)
         self.fields = prompt.slots
         self.requires = self.fields if fields is None else self._checked_fields(fields, prompt)

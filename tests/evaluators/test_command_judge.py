@@ -99,7 +99,7 @@ answer('q2', None, absence='refused', reason='It is rude.')
         assert list(frame.absence) == [None, 'count_mismatch', 'refused', 'transport'] and frame.value[0] == 1
         assert frame.evidence[2]['reason'] == 'It is rude.' and 'without an answer' in frame.evidence[3]['detail']
     assert judge.notes == ['score: lines that are no JSON object with an id, and were not read: 4.',
-                           'score: answers with an id that nobody asked about, which were not read: 6.'] # only q3 was asked
+                           'score: answers with an id that nobody asked about, which were not read: 7.'] # only q3 was asked
 
 def test_scales_and_verdicts(tmp_path):
     frame = evaluate(program(tmp_path, COUNT, scale=(1, 5)), EXAMPLES, progress=False)
