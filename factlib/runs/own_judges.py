@@ -180,7 +180,7 @@ class OwnJudges:
         progress:bool=False, # Show a bar
     )->list: # Evaluators
         "Make those that ask no model of ours."
-        more = dict(environment=dict(OPENAI_API_KEY=api_key) if api_key else None, progress=progress, keep=keep)
+        more: dict = dict(environment=dict(OPENAI_API_KEY=api_key) if api_key else None, progress=progress, keep=keep)
         commands = [CommandJudge(command, name=name, scale=self.scale, options=self.options, **more)
                     for name, command in self.commands]
         return [*(_made(cls) for cls in self.classes if not _takes_chat(cls)), *commands]
@@ -193,7 +193,7 @@ class OwnJudges:
 # %% ../../nbs/runs/own_judges.ipynb #ownjudges-open
 class OpenJudge(NamedTuple):
     "A judge, ready to be asked."
-    judge: object # An `Evaluator`
+    judge: Evaluator
     label: str    # In tables: with its model where there are several, or where the judge is the user's own
     model: str    # The one that it asks; empty: none
 
@@ -281,7 +281,8 @@ def score_questions(
     for judge, label, _ in open_own_judges(listed, user_judges, models, parameters, api_key):
         failed = {}
         try: frame = evaluate(judge, examples, concurrency=concurrency, progress=progress)
-        except EvaluationError as e: frame, failed = e.frame, {i: failure_line(label, e, len(examples)) for i in e.errors}
+        except EvaluationError as error:
+            frame, failed = error.frame, {i: failure_line(label, error, len(examples)) for i in error.errors}
         rows = {row.example_id: row for row in frame.itertuples()}
         for e in examples:
             row, evidence = rows.get(e.id), getattr(rows.get(e.id), 'evidence', {})
@@ -329,7 +330,7 @@ def judging_cost(
 )->list[str]: # Tables and sentences
     "Say what judges would ask for. Nothing is asked. Raises BadInput if none asks a model or runs a program."
     listed = check_judges(names, user_judges, models or ['any'])
-    place = Path(cache_place(Path(out)/ANSWERS))
+    place = Path(cache_place(Path(out)/ANSWERS) or out)
     cache = cache_of(dict(out=str(out))) if place.exists() else None
     asking = []
     try:

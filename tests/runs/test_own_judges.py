@@ -25,6 +25,7 @@ class Asks(Evaluator):
         return self.judgement(example, float(len(reply.text)))
 class Needs(Evaluator):
     def __init__(self, chat, threshold): pass
+    async def judge(self, example): pass
 class NoJudge: pass
 '''
 SCORE = '''import json, sys
