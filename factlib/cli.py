@@ -19,8 +19,9 @@ from . import __version__
 from .core.files import data_home, in_project, json_text, printable
 from .core.folders import check_place
 from .core.records import BadInput
-from .cli_build import (build_answers, build_benchmark, build_montagelie, force_option, request_option,
-                               with_options)
+from .cli_build import (build_answers, build_benchmark, build_montagelie, force_option, judge_options,
+                               request_option, with_options)
+from .cli_exam import exam
 from .runs.execute import end_quietly, execute, experiments, find_experiment, main_job, make_folder
 from .runs.execute import failures_of, parameters_of, results_of, run_all
 
@@ -208,18 +209,12 @@ def _pairs(text, what):
     return found
 
 # %% ../nbs/cli.ipynb #cli-own-cost
-def _say_cost(path, names, model, base_url, prices, meanings, request='', weighted=False):
+def _say_cost(path, names, out, models, user_judges, meanings, **asked):
     "What the evaluators would ask for."
-    from factlib.llm.chat import Chat
-    from factlib.llm.costs import dry_run
-    from factlib.runs.judging import judges_for, weighting
     from factlib.runs.own_file import own_benchmark
-    from factlib.runs.parameters import request_fields
-    chat = Chat(model or 'any', base_url or 'http://127.0.0.1:1/v1', mode='off', request=request_fields(request))
-    judges = judges_for(names, chat, **weighting(weighted))
-    asking = [judge for judge in judges if hasattr(judge, 'plan')]
-    if not asking: raise BadInput(f'None of {names} asks a model, so it costs nothing.')
-    click.echo(dry_run(asking, own_benchmark(path, **meanings).examples, reply_tokens=150, prices=prices))
+    from factlib.runs.own_judges import judging_cost
+    examples = own_benchmark(path, **meanings).examples
+    for line in judging_cost(names, user_judges, models, examples, out, **asked): click.echo(line)
 
 # %% ../nbs/cli.ipynb #cli-say-made
 def _say_made(out):
@@ -238,7 +233,7 @@ def _evaluate(path, names, out, at_least, page, prices, **options):
     check_place(out)
     from factlib.llm.costs import price_table
     from factlib.runs.costs import spending
-    price = price_table(prices).get(options['model']) if prices else None
+    price = price_table(prices).get(options['model'][0]) if prices and len(options['model']) == 1 else None
     with spending(out, prices, click.echo) as key:
         result, failed = evaluate_file(path, names, out, statistics=small_matrix, api_key=key,
                                        decide=partial(trust_judged, price=price), **options)
@@ -253,10 +248,10 @@ def _evaluate(path, names, out, at_least, page, prices, **options):
 # %% ../nbs/cli.ipynb #cli-evaluate
 @app.command('evaluate')
 @click.argument('path', type=click.Path(path_type=Path))
-@click.option('--with', 'names', required=True, metavar='NAME,NAME',
+@click.option('--with', 'names', default='', metavar='NAME,NAME',
               help='The evaluators (`factlib list evaluators`); "offline": all that need no model.')
+@with_options(judge_options)
 @click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder for the results.')
-@click.option('--model', default='', help='Model for the evaluators that ask one; baselines need none.')
 @click.option('--base-url', default='',
               help='Of an OpenAI-compatible endpoint; by default OpenAI\'s. Its key goes into the environment variable '
                    'OPENAI_API_KEY.')
@@ -282,8 +277,8 @@ def _evaluate(path, names, out, at_least, page, prices, **options):
 @click.option('--page/--no-page', default=True, help='Also bring the page of all results in the folder above up to '
                                                      'date, if factlib made that folder.')
 @force_option
-def evaluate_own(path, names, out, model, base_url, request, weighted, columns, labels, good, at_least, language,
-                 concurrency, cost, prices, page):
+def evaluate_own(path, names, prompts, classes, commands, scale, options, models, out, base_url, request, weighted,
+                 columns, labels, good, at_least, language, concurrency, cost, prices, page):
     """Judge the texts of a file. It is a .jsonl, .csv or .parquet with a text in each row, or a chat log.
 
     The text is in the column target (or response, answer, summary, ...), what it must be faithful to in source (or
@@ -295,11 +290,30 @@ def evaluate_own(path, names, out, model, base_url, request, weighted, columns, 
     factlib evaluate mine.csv --with faithfulness --model NAME --out outputs/mine --request '{"temperature": null}'
     factlib evaluate mine.csv --with offline --columns target=reply,source=page --labels 1=true,0=false --good true \\
         --out outputs/mine
+
+    Judges of your own: a prompt, in which {target} is the text that is judged, a program, or a class. Several prompts
+    and models are compared on one page; a judge is called by its file and its model ("a, M1").
+
+    \b
+    factlib evaluate mine.csv --prompt a.txt --prompt b.txt --model M1 --model M2 --scale 1..5 --out outputs/mine
+    factlib evaluate mine.csv --prompt a.txt --options pass,fail --model NAME --out outputs/mine --cost
+    factlib evaluate mine.csv --command 'python score.py' --judge mine.py:Strict --with length --out outputs/mine
+
+    score.py, which is started again if it dies and is not asked again for what it has answered:
+
+    \b
+    import json, sys
+    for line in sys.stdin:
+        question = json.loads(line)    # id, text, and source, question, reference where there are any
+        print(json.dumps({"id": question["id"], "score": len(question["text"])}))
     """
+    from factlib.runs.own_judges import OwnJudges, check_models
     meanings = dict(columns=_pairs(columns, '--columns'), labels=_pairs(labels, '--labels'), good=good)
-    if cost: return _say_cost(path, names, model, base_url, prices, meanings, request, weighted)
-    _evaluate(path, names, out, at_least, page, prices, model=model, base_url=base_url, concurrency=concurrency,
-              language=language, request=request, weighted=weighted, **meanings)
+    user_judges, models = OwnJudges(prompts, classes, commands, scale, options), check_models(models)
+    asked = dict(base_url=base_url, request=request, weighted=weighted)
+    if cost: return _say_cost(path, names, out, models, user_judges, meanings, prices=prices, **asked)
+    _evaluate(path, names, out, at_least, page, prices, model=models, user_judges=user_judges, concurrency=concurrency,
+              language=language, **asked, **meanings)
 
 # %% ../nbs/cli.ipynb #cli-trust
 def _say_trust(found, page):
@@ -525,7 +539,7 @@ def import_clone(path, out, replace, prompts):
     _import_judgememo(path, out, replace)
 
 # %% ../nbs/cli.ipynb #cli-build
-for _command in (build_benchmark, build_montagelie, build_answers): app.add_command(_command)
+for _command in (build_benchmark, build_montagelie, build_answers, exam): app.add_command(_command)
 
 # %% ../nbs/cli.ipynb #cli-sweep-run
 class Duration(click.ParamType):

@@ -16,7 +16,7 @@ from ..core.records import Absence, BadInput, Example, Judgement, signature
 from .base import Evaluator, missing_field, register, register_variant
 from .expected import expected_score
 from ..llm.prompts import load_prompt
-from ..llm.replies import answer, json_values, likert, reason, verdict, why_absent
+from ..llm.replies import answer, json_values, likert, on_scale, reason, verdict, why_absent
 
 # %% ../../nbs/evaluators/judge.ipynb #judge-scale
 def _plain(x):
@@ -43,6 +43,12 @@ class Scale:
 
     @property
     def steps(self)->float: return (self.high - self.low)/self.step if self.step else math.inf
+
+    def allows(self,
+        score:float, # Any number
+    )->bool:
+        "Tell whether the scale has a score."
+        return not isinstance(on_scale(score, self.low, self.high, self.step), Absence)
 
     def points(self)->list|None: # None if there are more than 101, or no steps
         "The allowed scores."
@@ -90,6 +96,8 @@ def verdict_schema(
 _PAIR = re.compile(r'"(\w[\w -]*)"\s*:\s*' # a key, then a text or a number
                    r'(?:"([^"\n]*)"(?=\s*(?:[,}\n]|\Z))|(-?\d+(?:\.\d+)?)(?=\s*[,}]))')
 
+_EITHER = re.compile(r'\}\s*(?:or|and|[/|])\s*\{[^{}]*\}\W*\Z', re.IGNORECASE) # two objects, none of which was chosen
+
 def _pairs(text, finish_reason):
     "What can be read of broken JSON: of several values the last. Nothing if the reply was cut off."
     if finish_reason == 'length': return {}
@@ -129,6 +137,7 @@ def read_scores(
 )->dict: # Metric -> float, or Absence
     "The score of each metric in a reply. One that the scale doesn't have is `off_menu`."
     if reply.absence in NO_ANSWER: return {m: reply.absence for m in metrics}
+    if _EITHER.search(answer(reply.text)[-1000:]): return {m: Absence.malformed for m in metrics}
     entry = _object(reply, metrics)
     text = json.dumps({m: entry[m.lower()] for m in metrics}) if entry else _said(reply)
     scores = likert(text, list(metrics), scale.low, scale.high, scale.step)
@@ -176,7 +185,8 @@ class Judge(Evaluator):
         taken = [k for k in sampling if k in _OWN]
         if taken: raise BadInput(f'The judge {self.name!r} does not take {taken[0]!r}.')
         sampling = dict(temperature=temperature, max_tokens=max_tokens) | sampling
-        self.chat, self.more, self.prompt = chat, more, load_prompt(prompt, pack, self.fields, tuple(more))
+        if isinstance(prompt, str): prompt = load_prompt(prompt, pack, self.fields, tuple(more))
+        self.chat, self.more, self.prompt = chat, more, prompt
         form = self.prompt.answer
         self.options = sampling | dict(schema=schema if form == 'json' else None)
         chat.key('', **self.options) # complains now, not at each example
@@ -188,19 +198,24 @@ class Judge(Evaluator):
         filled = {f: getattr(example, f) for f in self.fields} | self.more
         return {name: filled[name] for name in self.prompt.slots}
 
+    def asking(self, example:Example)->dict: # Options of the chat
+        "How the chat is asked. `meta['repeat']` of an example is the number of a further sample of the same text."
+        repeat = example.meta.get('repeat', 0)
+        return self.options | dict(repeat=repeat) if repeat else self.options
+
     def plan(self, example:Example)->list: # Of `llm.costs.Planned`; empty if a required field is missing
         "The requests that judging the example takes."
         from factlib.llm.costs import Planned
         if missing_field(self, example): return []
-        options = {k: v for k, v in self.options.items() if k != 'max_tokens'}
-        return [Planned(self.prompt.messages(**self.slots(example)), self.options['max_tokens'], options=options)]
+        options, slots = dict(self.asking(example)), self.slots(example)
+        return [Planned(self.prompt.messages(**slots), options.pop('max_tokens'), options=options)]
 
     async def judge(self, example:Example)->Judgement:
         "Ask and read."
         lacking = missing_field(self, example)
         if lacking: return self.absent(example, Absence.inapplicable, missing_field=lacking)
         slots = self.slots(example)
-        reply = await self.chat(self.prompt.messages(**slots), **self.options)
+        reply = await self.chat(self.prompt.messages(**slots), **self.asking(example))
         value, absence, parts, evidence = self.read(reply)
         said = (_object(reply, ['reason']) or {}).get('reason')
         evidence |= dict(text=reply.text, finish_reason=reply.finish_reason, neutralised=self.prompt.exchanged(**slots))

@@ -274,7 +274,9 @@ def _look_up(chat, plans):
     "For every plan, how many of its repeats are in the cache; and sentences about that."
     nothing, mode, sentences = [0]*len(plans), getattr(chat, 'mode', 'live'), []
     if chat is None: return nothing, ['No chat was given, so nothing is known of a cache: all requests are counted.']
-    def key(plan, i): return chat.key(plan.messages, **plan.options | dict(max_tokens=plan.max_tokens, repeat=i))
+    def key(plan, i):
+        repeat = plan.options.get('repeat', 0) + i
+        return chat.key(plan.messages, **plan.options | dict(max_tokens=plan.max_tokens, repeat=repeat))
     keys = [[key(plan, i) for i in range(plan.repeats)] for plan in plans]
     flat = [key for of_plan in keys for key in of_plan]
     if same := len(flat) - len(set(flat)):

@@ -6,7 +6,7 @@
 __all__ = ['own_benchmark', 'scores_table', 'evaluate_file', 'check_least', 'too_few']
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-imports
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +14,12 @@ from ..benchmarks.base import Benchmark, load
 from ..benchmarks.own_files import Truths, mark_good
 from ..benchmarks.values import Scale
 from ..core.records import BadInput, DataFrame
-from ..evaluators.base import asks, check_examples, judgements_frame, summary
+from ..evaluators.base import check_examples, judgements_frame, summary
 from ..report.results import Experiment
 from .costs import absence_lines, absences
-from .judging import add_expected, asked_model, evaluate_in, failure_line, judges_for, label_of, names_in
-from .judging import say_languages, weighting
-from .parameters import chat_for, request_fields
+from .judging import add_expected, evaluate_in, failure_line, say_languages
+from .own_judges import OwnJudges, check_judges, check_models, open_own_judges
+from .parameters import request_fields
 from ..text.words import language_code
 
 # %% ../../nbs/runs/own_file.ipynb #ownfile-load
@@ -191,10 +191,10 @@ def _note_failure(run, name, error, benchmark, signature):
 
 def evaluate_file(
     path:Path, # See `own_benchmark`
-    names:str|list, # Of evaluators, or 'offline'
+    names:str|list, # Of evaluators, or 'offline'; empty: only `user_judges` judge
     out:Path, # Folder
     *,
-    model:str='', # Name of the model to ask; empty: only baselines can be named
+    model:str|list='', # Name of the model to ask, or several; empty: only baselines can be named
     base_url:str='', # Of its endpoint
     concurrency:int=16, # Requests under way
     request:str='', # JSON: fields of every request, see `runs.parameters.request_fields`
@@ -203,34 +203,32 @@ def evaluate_file(
     decide=None, # `trust.judged.trust_judged`
     language:str='', # Of the texts, as 'de' or 'German'; empty: it is decided on all of them
     api_key:str='', # Of the endpoint; empty: OPENAI_API_KEY
+    user_judges:OwnJudges|None=None, # Prompts, classes and programs of the user
     **meanings, # columns, labels, good
 )->tuple: # What `result.json` holds; evaluator -> why it failed
     "Judge a file; what was judged is kept even if an evaluator fails."
     import pandas as pd
-    listed = names_in(names)
-    lacking = [name for name in listed if asks(name) and not model]
-    if lacking: judges_for(lacking[:1]) # raises, with what is missing and what can be had without
+    models, user_judges = check_models(model), user_judges or OwnJudges()
+    listed = check_judges(names, user_judges, models)
     benchmark = own_benchmark(path, **meanings)
-    asked: dict = dict(model=model, base_url=base_url, dataset=str(path), out=str(out), concurrency=concurrency,
-                       language=language_code(language) if language else '', request=request, weighted=weighted)
-    if request_fields(request) and not model:
+    asked: dict = dict(model=', '.join(models), base_url=base_url, dataset=str(path), out=str(out),
+                       concurrency=concurrency, language=language_code(language) if language else '', request=request,
+                       weighted=weighted)
+    if request_fields(request) and not models:
         raise BadInput('--request needs a model to ask: name one as --model NAME.')
-    run = Experiment('evaluate', f'{Path(path).name}, judged', f'Scores of {", ".join(listed)}', asked)
+    title = f'Scores of {", ".join([*listed, *user_judges.names])}'
+    run = Experiment('evaluate', f'{Path(path).name}, judged', title, asked)
     texts = {benchmark.name: benchmark.examples}
     say_languages(run, texts, asked['language'], always=True)
-    for sentence in benchmark.said: run.finding(sentence, cell='')
+    for sentence in [*benchmark.said, *user_judges.sentences()]: run.finding(sentence, cell='')
     check_examples(benchmark.examples)
     frames, unmade = [], {} # the latter: evaluators that can't be made
-    with chat_for(asked, api_key=api_key) if model else nullcontext() as chat:
-        judges = judges_for(listed, chat, failed=unmade, **weighting(weighted))
-        if not judges: raise next(iter(unmade.values()))
-        for name, error in unmade.items(): _note_failure(run, name, error, benchmark, 'not made')
-        for judge in judges:
-            try: frames.append(evaluate_in(judge, texts, run, '', model, concurrency, progress=True))
-            except OSError: raise
-            except Exception as e:
-                name = judge.name if asked_model(judge, model) else label_of(judge)
-                _note_failure(run, name, e, benchmark, judge.signature)
+    for judge, label, name in open_own_judges(listed, user_judges, models, asked, api_key, unmade, weighted):
+        try: frames.append(evaluate_in(judge, texts, run, label, name, concurrency, progress=True))
+        except OSError: raise
+        except Exception as e: _note_failure(run, label, e, benchmark, judge.signature)
+        for sentence in getattr(judge, 'notes', ()): run.finding(sentence, cell='')
+    for name, error in unmade.items(): _note_failure(run, name, error, benchmark, 'not made')
     nothing = judgements_frame([], []).assign(benchmark=[])
     judged = pd.concat([frame for frame in frames if len(frame)] or [nothing], ignore_index=True)
     page = _show(run, judged, benchmark, statistics, decide)
