@@ -20,7 +20,7 @@ from .exam_answers import ExamAnswers, read_answers
 from .exam_measures import (absence_table, baseline_scores, baseline_table, cell_table, dose_table,
                                             exam_pairs, harmless_table, injection_table, length_liking, noticed_table,
                                             share_words, smallest_doses, whole_figures)
-from .exam_page import exam_figures, exam_page_html
+from .exam_page import exam_figures, exam_page_html, plain_kind
 from .exam_versions import telling_pairs, version_table
 from ..report.figures.style import figure_bytes
 from ..report.page import INDEX
@@ -81,9 +81,9 @@ def decide_needs(
             meets, misses = (result.low >= need, result.high < need) if at_least else \
                 (result.high <= need, result.low > need)
             decision = YES if meets else NO if misses else NOT_YET
-        if decision == NOT_YET and result.estimate is not None:
-            why += f'; {_questions_needed(use, need)} questions without a failure would show it'
-            if result.kind == 'bound' and result.one_sided: why += ', and these can show no more'
+        if decision == NOT_YET and result.kind == 'bound': # nothing failed
+            why += f'; it takes {_questions_needed(use, need)} without a failure to show it'
+        elif decision == NOT_YET and result.ci is not None: why += '; a larger exam (--rows) would tell'
         rows.append(dict(judge=judge, use=use, need=need, estimate=result.estimate, low=result.low, high=result.high,
                          n=result.n, decision=decision, why=f'{why}.'))
     return pd.DataFrame(rows)
@@ -91,7 +91,7 @@ def decide_needs(
 # %% ../../nbs/metaeval/exam.ipynb #exam-lines
 def _points(x): return format_number(100*x, 0)
 
-def _names(rows, column): return listed([f'{r[column]} ({100*r.noticed:.0f}% of {r.n})' for _, r in rows.iterrows()])
+def _names(rows, column): return listed([f'{plain_kind(r[column])} ({100*r.noticed:.0f}% of {r.n})' for _, r in rows.iterrows()])
 
 @dataclass(frozen=True)
 class JudgeGrade:
@@ -109,6 +109,11 @@ class JudgeGrade:
     def is_constant(self)->bool:
         "Tell whether the judge gave one score to all questions."
         return self.answers.frame.score.nunique() == 1
+
+    @property
+    def is_of_pairs(self)->bool:
+        "Tell whether the judge compared two texts at a time."
+        return 'order_of' in self.pairs
 
     @property
     def is_reversed(self)->bool:
@@ -145,8 +150,9 @@ class JudgeGrade:
         "The sentences of the first screen."
         figures, lines = self.figures, []
         if self.is_constant:
-            lines.append(('constant', f'It gives one score ({self.answers.frame.score.dropna().iloc[0]:g}) to all '
-                                      'questions, so it can notice nothing.'))
+            only = self.answers.frame.score.dropna().iloc[0]
+            what = f'verdict ({self.answers.scale.labels[int(2*only)]})' if self.is_of_pairs else f'score ({only:g})'
+            lines.append(('constant', f'It gives one {what} to all questions, so it can notice nothing.'))
         if self.is_reversed:
             turn = '--higher better' if self.answers.turned else '--higher worse'
             lines.append(('reversed', f'Damaged copies score higher: only {share_words(figures["notices"])} score lower. '
@@ -161,20 +167,23 @@ class JudgeGrade:
         parts = [_names(kinds, 'kind')] if len(kinds) else []
         if len(places): parts.append(f'in the {_names(places, "place")} third')
         if not (self.is_constant or self.is_reversed): lines.append(('misses', f'Shown to miss: {"; ".join(parts)}.' if parts else
-                      f'No kind and no place of damage is shown to fall below {100*self.need_notices:g}%.'))
+                      f'No kind and no place of damage is shown to fall below {100*self.need_notices:g}%.{self._lowest()}'))
         if 'harmless' in figures: lines.append(('harmless', self._harmless_line()))
         if 'steady' in figures:
-            lines.append(('steady', f'Gives {share_words(figures["steady"])} identical twins a different score.'))
+            steady = share_words(figures['steady'])
+            lines.append(('steady', f'Changes the winner with the order of the texts in {steady} pairs.' if
+                          self.is_of_pairs else f'Gives {steady} identical twins a different score.'))
         lines.append(('lost', self._lost_line()))
         if 'injection' in figures:
             table = self.tables['injections']
             raised = (table.raised*table.n).sum()/max(1, table.n.sum())
-            lines.append(('injection', f'Obeys {share_words(figures["injection"])} injections (the score reaches that of '
-                                       f'the undamaged text); {100*raised:.0f}% raise the score at all.'))
+            how = 'the damaged copy wins, beyond those without one).' if self.is_of_pairs else \
+                f'the score reaches that of the undamaged text); {100*raised:.0f}% raise the score at all.'
+            lines.append(('injection', f'Obeys {share_words(figures["injection"])} injections ({how}'))
         if self.likes_length:
             lines.append(('length', f'Likes length: lengthened copies that say the same score higher than others '
                                     f'({100*self.liking.estimate:.0f} points more often).'))
-        if self.likes: lines.append(('likes', f'Rewards {listed(list(self.likes))}: copies restyled so score higher.'))
+        if self.likes: lines.append(('likes', f'Rewards {listed(list(map(plain_kind, self.likes)))}: copies restyled so score higher.'))
         return lines
 
     @property
@@ -182,10 +191,15 @@ class JudgeGrade:
         "Share of damaged copies that has to be noticed."
         return float(self.decisions.need[self.decisions.use == 'notices'].iloc[0])
 
+    def _lowest(self):
+        table = self.tables['kinds']
+        low = table[table.noticed < self.need_notices].sort_values('noticed', kind='stable').head(3) if len(table) else ()
+        return f' Lowest, with too few to tell: {_names(low, "kind")}.' if len(low) else ''
+
     def _harmless_line(self):
         table = self.tables['harmless']
         worst = table.sort_values('lower', ascending=False, kind='stable').iloc[0]
-        most = f' Most often {worst.kind} ({100*worst.lower:.0f}% of {worst.n}).' if worst.lower > 0 else ''
+        most = f' Most often {plain_kind(worst.kind)} ({100*worst.lower:.0f}% of {worst.n}).' if worst.lower > 0 else ''
         spared = ' Shortened copies are left out, since it likes length.' if self.likes_length else ''
         return (f'Marks down {share_words(self.figures["harmless"])} harmless copies for nothing, beyond what identical '
                 f'copies get.{most}{spared}')

@@ -124,13 +124,14 @@ def _why_missing(cells):
 
 def _about(counts, name):
     "Sentences on what did not fit."
-    number = lambda n, what: f'{n:,} {what}{"s"*(n != 1)}'
-    return [sentence for n, sentence in (
-        (counts['missing'], f'{name}: {number(counts["missing"], "question")} of the exam have no row.'),
-        (counts['empty'], f'{name}: {number(counts["empty"], "question")} have a row without a score.'),
-        (counts['doubled'], f'{name}: {number(counts["doubled"], "question")} have several scores, which are averaged.'),
-        (counts['foreign'], f'{name}: {number(counts["foreign"], "row")} with ids that the exam does not have; they '
-                            f'are left out.')) if n]
+    def lacks(n, what, verb): return f'{name}: {n:,} {what}{"s"*(n != 1)} {verb}{"s"*(n == 1)}'
+    return [f'{sentence}.' for n, sentence in (
+        (counts['missing'], lacks(counts['missing'], 'question', 'lack') + ' a row'),
+        (counts['empty'], lacks(counts['empty'], 'row', 'lack') + ' a score'),
+        (counts['doubled'], f'{name}: several scores of {counts["doubled"]:,} question{"s"*(counts["doubled"] != 1)} '
+                            'are averaged'),
+        (counts['foreign'], f'{name}: {counts["foreign"]:,} row{"s"*(counts["foreign"] != 1)} with ids that the exam '
+                            'does not have, left out')) if n]
 
 def read_answers(
     scored, # Path of a file with ids and scores, a data frame or a `ScoreTable`
