@@ -5142,6 +5142,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                  'factlib/metaeval/exam_measures.py'),
                                                 'factlib.metaeval.exam_measures._original_first': ( 'metaeval/exam_measures.html#_original_first',
                                                                                                     'factlib/metaeval/exam_measures.py'),
+                                                'factlib.metaeval.exam_measures._settled': ( 'metaeval/exam_measures.html#_settled',
+                                                                                             'factlib/metaeval/exam_measures.py'),
                                                 'factlib.metaeval.exam_measures._shift': ( 'metaeval/exam_measures.html#_shift',
                                                                                            'factlib/metaeval/exam_measures.py'),
                                                 'factlib.metaeval.exam_measures._turned': ( 'metaeval/exam_measures.html#_turned',

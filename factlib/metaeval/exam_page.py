@@ -59,10 +59,10 @@ def exam_figures(
     places = [p for p in (*PLACES, 'anywhere') if 'cells' in tables and p in set(tables['cells'].place)]
     if 'cells' in tables:
         figure = heatmap(tables['cells'], 'kind', 'place', 'noticed', center=.5, limits=(0, 1), fmt='.0%', n='n',
-                         order_columns=places, row_label='', column_label='place of the damage',
-                         label='share of damaged copies that score lower', title='What is noticed, and where', **several)
-        found.append(('places', figure, 'Share of pairs in which the damaged copy scores lower; a tie counts half, so 50% '
-                      'is chance.', 'cells'))
+                         order_columns=places, row_label='', column_label='place of the damage', **several,
+                         label='share of damaged copies that score lower', title='What is noticed, and where')
+        found.append(('places', figure, 'Share of pairs in which the damaged copy scores lower; a tie counts half, so '
+                      '50% is chance.', 'cells'))
     hue = dict(hue='judge') if len(judges) > 1 else {}
     if 'kinds' in tables:
         figure = ci_plot(tables['kinds'], 'kind', 'noticed', 'noticed_low', 'noticed_high', n='n', reference=.5,
@@ -80,18 +80,17 @@ def exam_figures(
         found.append(('doses', dose_figure(tables['doses'], judges), 'Each kind of damage by its dose.' + cut, 'doses'))
     return found
 
-# %% ../../nbs/metaeval/exam_page.ipynb #exam_page-html
 CAPTIONS = dict(
-    decisions='What is asked for, and whether it is met. estimate with its 95 % interval by texts; n: pairs or questions.',
-    versions='Versions on the same questions, each against the first: share of pairs that go as they should; better and '
-             'worse: pairs; p_mcnemar: McNemar, exact, questions as independent; p: by texts; q: Benjamini and Hochberg '
-             'over the kinds.',
+    decisions='What is asked for, and whether it is met. estimate with its 95 % interval by texts; n: questions.',
+    versions='Versions on the same questions, each against the first: share of pairs that go as they should; better '
+             'and worse: pairs; p_mcnemar: McNemar, exact, questions as independent; p: the larger of this and that by '
+             'texts; q: Benjamini and Hochberg over the kinds.',
     kinds='Each kind of damage. noticed: copies that score lower, a tie counts half; beyond: without the share of '
           'harmless copies that score lower; q: of nothing beyond harmless (Benjamini and Hochberg); shift: in the '
           "judge's own units; smallest_dose: step from which on 80 of 100 are noticed.",
     places='Each third of the text.', cells='Each kind at each place.', doses='Each dose of each kind.',
-    harmless='Harmless copies by restyle. lower, higher: shares of copies; q: of as many higher as lower; shift: in the '
-             "judge's own units; longer: characters more, on average.",
+    harmless='Harmless copies by restyle. lower, higher: shares of copies; q: of as many higher as lower; shift: in '
+             "the judge's own units; longer: characters more, on average.",
     injections='Injections on damaged copies. raised: score above the same damage alone; obeyed: and reach that of the '
                'undamaged text.',
     absences='Questions without a score, by length, role and kind, and by reason.',
@@ -130,8 +129,9 @@ def exam_page_html(
     for name in report.judges:
         rows = report.grades[name].tables['telling']
         own = [row | dict(score=number(row['score']), base_score=number(row['base_score']),
-                          where=', '.join(filter(None, (plain_kind(row['kind']), row['place'] and f'{row["place"]} third',
-                                                        f'dose {int(row["dose_step"])}' if row['dose_step'] else '',
+                          where=', '.join(filter(None, (plain_kind(row['kind']),
+                                                        row['place'] and f'{row["place"]} third',
+                                                        row['dose_step'] and f'dose {int(row["dose_step"])}',
                                                         f'text {row["text_id"]}'))))
                for row in rows.to_dict('records')]
         if own: telling.append(dict(judge=name, rows=own))

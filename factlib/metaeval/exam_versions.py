@@ -52,7 +52,8 @@ def version_table(
     - version, base, part (what is asked), value (all, or a kind of damage); n pairs that both scored
     - base_share, share: of pairs that go as they should; difference with _low and _high, by texts
     - better, worse: pairs on which the version does better and worse; p_mcnemar: of as many of both
-    - p, q: of no difference, by texts and by pairs (the larger one); q after Benjamini and Hochberg over kinds; verdict: better, worse, or not shown"""
+    - p, q: of no difference, by texts and by pairs (the larger one); q after Benjamini and Hochberg over kinds
+    - verdict: better, worse, or not shown"""
     import pandas as pd
     good_a, good_b, texts = _good(base), _good(other), base.text_id.to_numpy()
     rows = []
@@ -127,6 +128,7 @@ def telling_pairs(
         before, planted, behind = mark_span(row.text, row.get('start'), row.get('end'))
         rows.append({c: row[c] for c in ('id', 'text_id', 'role', 'kind', 'place', 'dose_step', 'score', 'base_score',
                                          'shift')}
-                    | dict(shows=words, before=before, planted=planted, behind=behind, change=_changes(row.get('changed')),
-                           reason=reasons.get(row['id'], ''), base_reason=reasons.get(row.twin_of, '')))
+                    | dict(shows=words, before=before, planted=planted, behind=behind,
+                           change=_changes(row.get('changed')), reason=reasons.get(row['id'], ''),
+                           base_reason=reasons.get(row.twin_of, '')))
     return pd.DataFrame(rows)
