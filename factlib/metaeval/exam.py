@@ -30,7 +30,7 @@ from ..report.tables import format_number, to_csv
 from ..report.words import listed
 from ..trust.gate import Decided
 from ..trust.page import embedded
-from ..trust.uses import NO, NOT_YET, YES
+from ..trust.decision import NO, NOT_YET, YES
 from ..validity.base import Result, benjamini_hochberg
 
 # %% ../../nbs/metaeval/exam.ipynb #exam-needs
