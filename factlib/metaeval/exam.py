@@ -167,8 +167,7 @@ class JudgeGrade:
             more = f' That is {_points(beyond.estimate)} points beyond harmless changes{ends}.'
         noticed = share_words(figures['notices'])
         lines.append(('notices', f'Notices {noticed} damaged copies (a tie counts half).{more}'))
-        if self.is_constant or self.is_reversed: kinds = places = ()
-        else: kinds, places = self.missed('kind'), self.missed('place')
+        kinds, places = self.missed('kind'), self.missed('place')
         parts = [_names(kinds, 'kind')] if len(kinds) else []
         if len(places): parts.append(f'in the {_names(places, "place")} third')
         missed = f'Shown to miss: {"; ".join(parts)}.' if parts else \
@@ -189,8 +188,8 @@ class JudgeGrade:
         if self.liking is not None and self.likes_length:
             lines.append(('length', f'Likes length: lengthened copies that say the same score higher than others '
                                     f'({_points(self.liking.estimate)} points more often).'))
-        kinds = listed(list(map(plain_kind, self.likes)))
-        if self.likes: lines.append(('likes', f'Rewards {kinds}: copies restyled so score higher.'))
+        liked = listed(list(map(plain_kind, self.likes)))
+        if self.likes: lines.append(('likes', f'Rewards {liked}: copies restyled so score higher.'))
         return lines
 
     @property

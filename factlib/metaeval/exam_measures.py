@@ -113,7 +113,9 @@ def excess_of(
         return share_of(x, np.asarray(texts)[keep], null)
     both, side = np.concatenate([x, y]), np.concatenate([np.ones(len(x)), np.zeros(len(y))])
     groups = np.concatenate([np.asarray(texts)[keep], np.asarray(beside_texts)[other]])
-    def difference(v, s): return v[s == 1].mean() - weight*v[s == 0].mean() if 0 < s.sum() < len(s) else None
+    def difference(v, s):
+        if not 0 < s.sum() < len(s): return None
+        return v[s == 1].mean() - weight*v[s == 0].mean()
     varies = len(set(x)) > 1 or len(set(y)) > 1
     found = interval(difference, both, side, groups=groups if varies else None, limits=(-weight, 1), null=null,
                      definition='difference of shares')
@@ -314,7 +316,7 @@ def length_liking(
         longer, others = rest[rest.longer > 0], rest[rest.longer <= 0]
         if len(longer) < FEWEST_RESTYLED or len(others) < 2: return None
         found.append(excess_of(1 - longer.outcome, longer.text_id, 1 - others.outcome, others.text_id, null=0))
-    return min(found, key=lambda r: r.estimate) if len(kinds) > 1 else None
+    return min(found, key=float) if len(kinds) > 1 else None
 
 def injection_table(
     pairs:DataFrame, # From `exam_pairs`
