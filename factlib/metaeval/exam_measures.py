@@ -125,10 +125,10 @@ def share_words(
     result:Result, # From `share_of` or `excess_of`
 )->str: # Such as '84.2% [77%, 89.5%] of 120', '100% (at least 97.5%) of 120'
     "Return a share with its interval and n in words; one below 0, where less is seen than chance brings, is 0%."
-    def percent(x): return f'{100*max(0, x):.1f}'.removesuffix('.0') + '%'
+    def percent(x): return f'{100*max(0., x):.1f}'.removesuffix('.0') + '%'
     if result.estimate is None: return '–'
     if result.ci is None: ends = ' (no interval)'
-    elif result.one_sided: ends = f' (at least {percent(result.low)})' if result.high - result.estimate < 1e-9 else \
+    elif result.one_sided: ends = f' (at least {percent(result.low)})' if result.ci[1] - result.estimate < 1e-9 else \
         f' (at most {percent(result.high)})'
     else: ends = f' [{percent(result.low)}, {percent(result.high)}]'
     return f'{percent(result.estimate)}{ends} of {result.n:,}'
