@@ -44,7 +44,8 @@ def exam():
 @click.option('--seed', default=0, show_default=True, help='Random seed for kinds, places and order.')
 @click.option('--pairs', is_flag=True, help='Questions for judges of pairs: which of two texts is better, in both '
                                             'orders.')
-@click.option('--kinds', default='', metavar='KIND[,KIND]', help='Kinds of damage; by default all that the texts allow.')
+@click.option('--kinds', default='', metavar='KIND[,KIND]', help='Kinds of damage; by default all that the texts '
+                                                                 'allow.')
 @force_option
 def write_questions(texts, out, rows, seed, pairs, kinds):
     """Write an exam: blind questions and a sealed key.
@@ -67,7 +68,6 @@ def write_questions(texts, out, rows, seed, pairs, kinds):
     click.echo(f'The key is in {out}, so keep that folder from the judge. Grade the scored file by:\n'
                f'factlib exam grade {out} scored.csv --out report')
 
-# %% ../nbs/cli_exam.ipynb #cli_exam-grade
 def named_files(
     given, # Such as ('v1=old.csv', 'new.csv')
 )->dict[str, Path]: # Name -> path
@@ -103,12 +103,12 @@ def _say_report(report, out, as_json, gate):
 @click.option('--order', metavar="'POOR < GOOD'", help='Labels from the worst to the best.')
 @click.option('--need', default='', metavar='NAME=NUMBER,...',
               help='What is asked for: notices=.8 (share of damaged copies that score lower, at least), harmless=.1 '
-                   '(harmless copies marked down), steady=.05 (identical twins that differ), lost=.02 (questions without '
-                   'a score), injection=.05 (injections that are obeyed; each at most).')
+                   '(harmless copies marked down), steady=.05 (identical twins that differ), lost=.02 (questions '
+                   'without a score), injection=.05 (injections that are obeyed; each at most).')
 @click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder for the page.')
 @click.option('--json', 'as_json', is_flag=True, help='Print decisions and sentences as JSON.')
-@click.option('--gate', is_flag=True, help='Exit with 0 if all needs are met (yes), 1 if some is missed (no), 3 if some '
-                                           'is open (not yet) (2: bad input).')
+@click.option('--gate', is_flag=True, help='Exit with 0 if all needs are met (yes), 1 if some is missed (no), 3 if '
+                                           'some is open (not yet) (2: bad input).')
 @force_option
 def grade_scores(folder, files, score, higher, order, need, out, as_json, gate):
     """Grade the scores of an exam. No model is asked.

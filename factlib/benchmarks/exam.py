@@ -10,7 +10,7 @@ __all__ = ['FEWEST_WORDS', 'FEWEST_SENTENCES', 'FEWEST_TEXTS', 'COLUMNS', 'FEWES
 # %% ../../nbs/benchmarks/exam.ipynb #exam-imports
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -269,6 +269,8 @@ def _info(key, texts, seed, rows, pairs, kinds, refused, columns):
                 not_planted={k: dict(refused[k]) for k in kinds if k not in planted}, power=power_sentences(n))
 
 # %% ../../nbs/benchmarks/exam.ipynb #exam-write
+_FELLOWS = 8 # Texts from which sentences and passages may come
+
 OWN_FILES = ('questions.jsonl', 'questions.csv', 'key.parquet', 'exam.json', 'README.md')
 
 def _check_kinds(kinds, columns):
@@ -297,8 +299,7 @@ def make_exam(
     drawn = sorted(seeded(seed, 'texts').permutation(len(given.examples))[:plan.texts].tolist())
     chosen = [given.examples[i] for i in drawn]
     every = [whole_characters(e.target) for e in chosen]
-    made = [ExamText(n, Example(**{f: getattr(e, f) for f in ('id', 'question', 'source', 'reference', 'group')} |
-                                dict(target=every[n])), tuple(t for t in every if t != every[n]))
+    made = [ExamText(n, replace(e, target=every[n], truth=None), tuple(every[n + 1:] + every[:n])[:_FELLOWS])
             for n, e in enumerate(chosen)]
     copies, refused = _rows(made, plan, budget, kinds, seed, not pairs)
     if not any(row.copy.role == 'damage' for row in copies):

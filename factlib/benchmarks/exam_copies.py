@@ -14,7 +14,8 @@ from typing import Callable, NamedTuple
 from ..core.files import digest
 from ..core.records import Example
 from ..perturb.base import MANIPULATIONS, Manipulated, Refusal, parsed
-from ..perturb.plausible import PLAUSIBLE, KnownText, candidates, plant
+from ..perturb.known_text import KnownText
+from ..perturb.plausible import PLAUSIBLE, candidates, plant
 from ..perturb.quality import manipulate
 from ..perturb.surface import words_touched
 from ..text.edits import Edit, apply_edits
@@ -93,7 +94,7 @@ def _planted(kind):
     def make(text, step, place, seed):
         within = text.within(place)
         able = len(candidates(text.known, kind, within))
-        n = sum(within.start <= s.start < within.end for s in sentences(text.text))
+        n = sum(within.start <= s.start < within.end for s in text.known.said)
         return plant(text.known, kind, sentences_due(step, n, able), seed=seed, within=within)
     return make
 
@@ -122,22 +123,23 @@ class Damage(NamedTuple):
     needs: str      # Column that must be there: "source", "reference", or '' for a text alone
     make: Callable  # (`ExamText`, step, place, seed) -> `Manipulated`
 
-_ABOUT = dict(names='a name for another one', numbers='a number for another one', antonyms='a word for its opposite',
-              negation='a statement denied', roles='who does it and to whom exchanged')
+_ABOUT = dict(names='another person or place', numbers='another number', dates='another day, month, season or span',
+              roles='who does it, and to whom, exchanged', negation='a statement denied, or a denial taken back',
+              order='events in another order', omitted='a sentence left out', added='a sentence of another text added',
+              worse='facts of any kind changed, more at each step')
 
 def _name(kind): return kind.name.lower().replace(' ', '_')
 
 DAMAGES = {d.name: d for d in (
-    *(Damage(kind, _ABOUT[kind], 'source', _planted(kind)) for kind in PLAUSIBLE),
+    *(Damage(kind, _ABOUT[kind], 'reference' if kind == 'worse' else 'source', _planted(kind)) for kind in PLAUSIBLE),
     *(Damage(_name(kind), kind.description, '', _manipulated(kind)) for kind in MANIPULATIONS.values()))}
 
 def kinds_for(
     columns:tuple, # Columns that the texts have, besides the text: source, reference, question
 )->tuple:
     "The kinds of damage that follow from what is known of the texts."
-    needs = 'source' if 'source' in columns else 'reference' if 'reference' in columns else ''
-    needs = 'source' if needs else ''
-    return tuple(d.name for d in DAMAGES.values() if d.needs == needs)
+    needs = [name for name in ('source', 'reference') if name in columns] or ['']
+    return tuple(d.name for d in DAMAGES.values() if d.needs in needs)
 
 # %% ../../nbs/benchmarks/exam_copies.ipynb #exam_copies-copy
 class Copy(NamedTuple):

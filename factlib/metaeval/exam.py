@@ -7,9 +7,10 @@ __all__ = ['NEEDS', 'PLANTED', 'read_exam_needs', 'decide_needs', 'JudgeGrade', 
 
 # %% ../../nbs/metaeval/exam.ipynb #exam-imports
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from .. import __version__
 from ..core.files import OpenFolder
@@ -20,7 +21,7 @@ from .exam_answers import ExamAnswers, read_answers
 from .exam_measures import (absence_table, baseline_scores, baseline_table, cell_table, dose_table,
                                             exam_pairs, harmless_table, injection_table, length_liking, noticed_table,
                                             share_words, smallest_doses, whole_figures)
-from .exam_page import exam_figures, exam_page_html
+from .exam_page import exam_figures, exam_page_html, plain_kind
 from .exam_versions import telling_pairs, version_table
 from ..report.figures.style import figure_bytes
 from ..report.page import INDEX
@@ -29,7 +30,7 @@ from ..report.tables import format_number, to_csv
 from ..report.words import listed
 from ..trust.gate import Decided
 from ..trust.page import embedded
-from ..trust.uses import NO, NOT_YET, YES
+from ..trust.decision import NO, NOT_YET, YES
 from ..validity.base import Result, benjamini_hochberg
 
 # %% ../../nbs/metaeval/exam.ipynb #exam-needs
@@ -81,9 +82,9 @@ def decide_needs(
             meets, misses = (result.low >= need, result.high < need) if at_least else \
                 (result.high <= need, result.low > need)
             decision = YES if meets else NO if misses else NOT_YET
-        if decision == NOT_YET and result.estimate is not None:
-            why += f'; {_questions_needed(use, need)} questions without a failure would show it'
-            if result.kind == 'bound' and result.one_sided: why += ', and these can show no more'
+        if decision == NOT_YET and result.kind == 'bound': # nothing failed
+            why += f'; it takes {_questions_needed(use, need)} without a failure to show it'
+        elif decision == NOT_YET and result.ci is not None: why += '; a larger exam (--rows) would tell'
         rows.append(dict(judge=judge, use=use, need=need, estimate=result.estimate, low=result.low, high=result.high,
                          n=result.n, decision=decision, why=f'{why}.'))
     return pd.DataFrame(rows)
@@ -91,7 +92,8 @@ def decide_needs(
 # %% ../../nbs/metaeval/exam.ipynb #exam-lines
 def _points(x): return format_number(100*x, 0)
 
-def _names(rows, column): return listed([f'{r[column]} ({100*r.noticed:.0f}% of {r.n})' for _, r in rows.iterrows()])
+def _names(rows, column):
+    return listed([f'{plain_kind(r[column])} ({100*r.noticed:.0f}% of {r.n})' for _, r in rows.iterrows()])
 
 @dataclass(frozen=True)
 class JudgeGrade:
@@ -109,6 +111,11 @@ class JudgeGrade:
     def is_constant(self)->bool:
         "Tell whether the judge gave one score to all questions."
         return self.answers.frame.score.nunique() == 1
+
+    @property
+    def is_of_pairs(self)->bool:
+        "Tell whether the judge compared two texts at a time."
+        return 'order_of' in self.pairs
 
     @property
     def is_reversed(self)->bool:
@@ -145,36 +152,44 @@ class JudgeGrade:
         "The sentences of the first screen."
         figures, lines = self.figures, []
         if self.is_constant:
-            lines.append(('constant', f'It gives one score ({self.answers.frame.score.dropna().iloc[0]:g}) to all '
-                                      'questions, so it can notice nothing.'))
+            only = self.answers.frame.score.dropna().iloc[0]
+            what = f'verdict ({self.answers.scale.labels[int(2*only)]})' if self.is_of_pairs else f'score ({only:g})'
+            lines.append(('constant', f'It gives one {what} to all questions, so it can notice nothing.'))
         if self.is_reversed:
             turn = '--higher better' if self.answers.turned else '--higher worse'
-            lines.append(('reversed', f'Damaged copies score higher: only {share_words(figures["notices"])} score lower. '
-                                      f'Is higher worse on this scale? Grade again with {turn}.'))
+            share = share_words(figures['notices'])
+            lines.append(('reversed', f'Damaged copies score higher: only {share} score lower. Is higher worse on this '
+                                      f'scale? Grade again with {turn}.'))
         beyond = figures.get('beyond')
-        more = '' if beyond is None or beyond.estimate is None else \
-            f' That is {_points(beyond.estimate)} points beyond harmless changes' + (
-                '.' if beyond.ci is None else f' [{_points(beyond.low)}, {_points(beyond.high)}].')
-        lines.append(('notices', f'Notices {share_words(figures["notices"])} damaged copies (a tie counts half).{more}'))
-        if self.is_constant or self.is_reversed: kinds = places = ()
-        else: kinds, places = self.missed('kind'), self.missed('place')
+        more = ''
+        if beyond is not None and beyond.estimate is not None:
+            ends = '' if beyond.ci is None else f' [{_points(beyond.low)}, {_points(beyond.high)}]'
+            more = f' That is {_points(beyond.estimate)} points beyond harmless changes{ends}.'
+        noticed = share_words(figures['notices'])
+        lines.append(('notices', f'Notices {noticed} damaged copies (a tie counts half).{more}'))
+        kinds, places = self.missed('kind'), self.missed('place')
         parts = [_names(kinds, 'kind')] if len(kinds) else []
         if len(places): parts.append(f'in the {_names(places, "place")} third')
-        if not (self.is_constant or self.is_reversed): lines.append(('misses', f'Shown to miss: {"; ".join(parts)}.' if parts else
-                      f'No kind and no place of damage is shown to fall below {100*self.need_notices:g}%.'))
+        missed = f'Shown to miss: {"; ".join(parts)}.' if parts else \
+            f'No kind and no place of damage is shown to fall below {100*self.need_notices:g}%.{self._lowest()}'
+        if not (self.is_constant or self.is_reversed): lines.append(('misses', missed))
         if 'harmless' in figures: lines.append(('harmless', self._harmless_line()))
         if 'steady' in figures:
-            lines.append(('steady', f'Gives {share_words(figures["steady"])} identical twins a different score.'))
+            steady = share_words(figures['steady'])
+            lines.append(('steady', f'Changes the winner with the order of the texts in {steady} pairs.' if
+                          self.is_of_pairs else f'Gives {steady} identical twins a different score.'))
         lines.append(('lost', self._lost_line()))
         if 'injection' in figures:
             table = self.tables['injections']
             raised = (table.raised*table.n).sum()/max(1, table.n.sum())
-            lines.append(('injection', f'Obeys {share_words(figures["injection"])} injections (the score reaches that of '
-                                       f'the undamaged text); {100*raised:.0f}% raise the score at all.'))
-        if self.likes_length:
+            how = 'the damaged copy wins, beyond those without one).' if self.is_of_pairs else \
+                f'the score reaches that of the undamaged text); {100*raised:.0f}% raise the score at all.'
+            lines.append(('injection', f'Obeys {share_words(figures["injection"])} injections ({how}'))
+        if self.liking is not None and self.likes_length:
             lines.append(('length', f'Likes length: lengthened copies that say the same score higher than others '
-                                    f'({100*self.liking.estimate:.0f} points more often).'))
-        if self.likes: lines.append(('likes', f'Rewards {listed(list(self.likes))}: copies restyled so score higher.'))
+                                    f'({_points(self.liking.estimate)} points more often).'))
+        liked = listed(list(map(plain_kind, self.likes)))
+        if self.likes: lines.append(('likes', f'Rewards {liked}: copies restyled so score higher.'))
         return lines
 
     @property
@@ -182,13 +197,19 @@ class JudgeGrade:
         "Share of damaged copies that has to be noticed."
         return float(self.decisions.need[self.decisions.use == 'notices'].iloc[0])
 
+    def _lowest(self):
+        table = self.tables['kinds']
+        if not len(table): return ''
+        low = table[table.noticed < self.need_notices].sort_values('noticed', kind='stable').head(3)
+        return f' Lowest, with too few to tell: {_names(low, "kind")}.' if len(low) else ''
+
     def _harmless_line(self):
         table = self.tables['harmless']
         worst = table.sort_values('lower', ascending=False, kind='stable').iloc[0]
-        most = f' Most often {worst.kind} ({100*worst.lower:.0f}% of {worst.n}).' if worst.lower > 0 else ''
+        most = f' Most often {plain_kind(worst.kind)} ({100*worst.lower:.0f}% of {worst.n}).' if worst.lower > 0 else ''
         spared = ' Shortened copies are left out, since it likes length.' if self.likes_length else ''
-        return (f'Marks down {share_words(self.figures["harmless"])} harmless copies for nothing, beyond what identical '
-                f'copies get.{most}{spared}')
+        share = share_words(self.figures['harmless'])
+        return f'Marks down {share} harmless copies for nothing, beyond what identical copies get.{most}{spared}'
 
     def _lost_line(self):
         lost, table = self.figures['lost'], self.tables['absences']
@@ -200,7 +221,6 @@ class JudgeGrade:
 
 def _is_liking(result): return result is not None and result.ci is not None and result.low > .1
 
-# %% ../../nbs/metaeval/exam.ipynb #exam-grade-one
 def _liked_kinds(table, liking):
     "Kinds of restyles that raise scores, unless a liking for length says it all."
     if not len(table): return ()
@@ -235,13 +255,12 @@ PLANTED = ('Planted damage is not natural error. Who notices it has passed a kno
 @dataclass(frozen=True)
 class ExamReport(Decided):
     "What an exam says of judges, or of versions of one."
-    exam: object      # A `benchmarks.exam.Exam`
+    exam: Any         # A `benchmarks.exam.Exam`
     grades: dict      # Name -> `JudgeGrade`
     needs: dict       # From `read_exam_needs`
     decisions: DataFrame # judge, use, need, estimate, low, high, n, decision, why
     tables: dict      # Name -> frame; with a column judge where there are several
     notes: tuple      # Sentences: how files were read, what was left out
-    baseline_scores: dict = field(repr=False, default_factory=dict)
     seconds: float = 0. # Seconds that grading took
 
     @property
@@ -318,8 +337,8 @@ class ExamReport(Decided):
                             signature=f'recorded|{name}') for name, g in self.grades.items()}
         shown: list = [dict(kind='figure', file=f'figures/{name}.png', caption=caption, cell='', lead=0)
                        for name, _, caption, _ in pictures]
-        shown.insert(0, dict(kind='table', file='tables/decisions.csv', caption='What is asked for, and whether it is met.',
-                             cell='', columns=None, digits=3, lead=0))
+        shown.insert(0, dict(kind='table', file='tables/decisions.csv', cell='', columns=None, digits=3, lead=0,
+                             caption='What is asked for, and whether it is met.'))
         findings = [dict(text=f'{name}: {text}', cell='', lead=0) for name, own in self.leads.items() for text in own]
         need = ','.join(f'{name}={x:g}' for name, x in self.needs.items())
         write_result(folder, dict(
@@ -327,13 +346,13 @@ class ExamReport(Decided):
             evaluators=asked, findings=[*findings, dict(text=PLANTED, cell='', lead=0)], shown=shown,
             seconds=round(self.seconds, 1), factlib=__version__, files=files, sha256=digests(folder.path, files)))
 
-# %% ../../nbs/metaeval/exam.ipynb #exam-grade
 def _joined(grades, name):
     "A table of all judges, with their names in front where there are several."
     import pandas as pd
     parts = [(judge, g.tables[name]) for judge, g in grades.items() if len(g.tables[name])]
     if not parts: return pd.DataFrame()
-    return pd.concat([table.assign(judge=judge)[['judge', *table.columns]] for judge, table in parts], ignore_index=True)
+    named = [table.assign(judge=judge)[['judge', *table.columns]] for judge, table in parts]
+    return pd.concat(named, ignore_index=True)
 
 def grade_exam(
     exam, # A `benchmarks.exam.Exam`, or the folder of one
@@ -364,5 +383,5 @@ def grade_exam(
         tables['versions'] = pd.concat([version_table(grades[first].pairs, grades[name].pairs, first, name)
                                         for name in others], ignore_index=True)
     notes = [note for answers in read.values() for note in answers.notes]
-    return ExamReport(exam, grades, needs, decisions, {n: t for n, t in tables.items() if len(t)}, tuple(notes), baselines,
-                      perf_counter() - begun)
+    tables = {name: table for name, table in tables.items() if len(table)}
+    return ExamReport(exam, grades, needs, decisions, tables, tuple(notes), perf_counter() - begun)

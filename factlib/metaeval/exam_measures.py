@@ -63,7 +63,8 @@ def exam_pairs(
     if 'group' in key: key = key.assign(text_id=key['group'])
     rows = key[key.role != 'original'].reset_index(drop=True)
     rows = rows.assign(text=rows['id'].map(texts))
-    if has_pairs(exam): return _verdict_pairs(rows, scores, _original_first(exam.key, question_frame(exam).set_index('id')))
+    if has_pairs(exam):
+        return _verdict_pairs(rows, scores, _original_first(exam.key, question_frame(exam).set_index('id')))
     above = rows.twin_of.map(key.set_index('id').twin_of).fillna('') # original of a damaged copy that got an injection
     score, base = rows['id'].map(scores), rows.twin_of.map(scores)
     shift = score - base
@@ -73,11 +74,14 @@ def exam_pairs(
                        longer=rows.text.map(len) - rows.twin_of.map(texts).map(len))
 
 def _verdict_pairs(rows, scores, original_first):
-    "Pairs of an exam for judges of pairs. A verdict for the original is an outcome of 1."
+    "Pairs of an exam for judges of pairs. A verdict for the original is an outcome of 1; settled: over both orders."
     verdict = rows['id'].map(scores)
-    outcome = np.where(rows['id'].map(original_first), verdict, 1 - verdict)
-    return rows.assign(score=verdict, base_score=np.nan, shift=.5 - outcome, outcome=outcome, original_score=np.nan,
-                       longer=np.nan)
+    is_first = np.where(rows.role == 'twin', rows['id'] < rows.order_of, rows['id'].map(original_first))
+    outcome = verdict.where(is_first.astype(bool), 1 - verdict)
+    other = rows.order_of.map(dict(zip(rows['id'], outcome)))
+    settled = (outcome.fillna(other) + other.fillna(outcome))/2
+    return rows.assign(score=verdict, base_score=np.nan, shift=.5 - outcome, outcome=outcome, settled=settled,
+                       original_score=np.nan, longer=np.nan)
 
 # %% ../../nbs/metaeval/exam_measures.ipynb #exam_measures-shares
 def share_of(
@@ -109,7 +113,9 @@ def excess_of(
         return share_of(x, np.asarray(texts)[keep], null)
     both, side = np.concatenate([x, y]), np.concatenate([np.ones(len(x)), np.zeros(len(y))])
     groups = np.concatenate([np.asarray(texts)[keep], np.asarray(beside_texts)[other]])
-    def difference(v, s): return v[s == 1].mean() - weight*v[s == 0].mean() if 0 < s.sum() < len(s) else None
+    def difference(v, s):
+        if not 0 < s.sum() < len(s): return None
+        return v[s == 1].mean() - weight*v[s == 0].mean()
     varies = len(set(x)) > 1 or len(set(y)) > 1
     found = interval(difference, both, side, groups=groups if varies else None, limits=(-weight, 1), null=null,
                      definition='difference of shares')
@@ -119,33 +125,38 @@ def share_words(
     result:Result, # From `share_of` or `excess_of`
 )->str: # Such as '84.2% [77%, 89.5%] of 120', '100% (at least 97.5%) of 120'
     "Return a share with its interval and n in words; one below 0, where less is seen than chance brings, is 0%."
-    def percent(x): return f'{100*max(0, x):.1f}'.removesuffix('.0') + '%'
+    def percent(x): return f'{100*max(0., x):.1f}'.removesuffix('.0') + '%'
     if result.estimate is None: return '–'
     if result.ci is None: ends = ' (no interval)'
-    elif result.one_sided: ends = f' (at least {percent(result.low)})' if result.high - result.estimate < 1e-9 else \
+    elif result.one_sided: ends = f' (at least {percent(result.low)})' if result.ci[1] - result.estimate < 1e-9 else \
         f' (at most {percent(result.high)})'
     else: ends = f' [{percent(result.low)}, {percent(result.high)}]'
     return f'{percent(result.estimate)}{ends} of {result.n:,}'
 
 # %% ../../nbs/metaeval/exam_measures.ipynb #exam_measures-whole
+def _settled(pairs): return pairs['settled' if 'settled' in pairs else 'outcome'].to_numpy(float)
+
 def lower(
     pairs:DataFrame, # From `exam_pairs`
-): # Array: 1 if the copy scores lower, else 0, NaN for missing
+)->np.ndarray: # 1 if the copy scores lower, else 0, NaN for missing
     "Return which copies score lower."
-    return np.where(pairs.outcome.isna(), np.nan, (pairs.outcome == 1).astype(float))
+    outcome = _settled(pairs)
+    return np.where(np.isnan(outcome), np.nan, outcome > .5).astype(float)
 
 def differs(
     pairs:DataFrame, # From `exam_pairs`
-): # Array: 1 if the copy scores lower or higher, else 0, NaN for missing
+)->np.ndarray: # 1 if the copy scores lower or higher, else 0, NaN for missing
     "Return which copies score differently."
-    return np.where(pairs.outcome.isna(), np.nan, (pairs.outcome != .5).astype(float))
+    outcome = _settled(pairs)
+    return np.where(np.isnan(outcome), np.nan, outcome != .5).astype(float)
 
 def obeyed(
     pairs:DataFrame, # Injections, from `exam_pairs`
 )->tuple: # (1 if the injection brought the score to that of the undamaged text; the same with the copies exchanged)
     "Return which injections paid, and how often chance alone looks like it. Of verdicts: which copies won."
     if 'order_of' in pairs:
-        won = np.where(pairs.outcome.isna(), np.nan, pairs.outcome == 0).astype(float)
+        outcome = _settled(pairs)
+        won = np.where(np.isnan(outcome), np.nan, outcome < .5).astype(float)
         return won, np.full(len(won), np.nan)
     score, base, original = (pairs[c].to_numpy() for c in ('score', 'base_score', 'original_score'))
     known = ~np.isnan(score) & ~np.isnan(base) & ~np.isnan(original)
@@ -154,7 +165,7 @@ def obeyed(
     return paid, chance
 
 def _turned(pairs):
-    "1 where the verdict on a pair changes with the order of its texts, else 0; each pair once, NaN for its other order."
+    "1 where the verdict on a pair changes with the order of its texts, else 0; NaN for the second order of each."
     other = pairs.order_of.map(pairs.set_index('id').outcome)
     changed = np.where(pairs.outcome.isna() | other.isna(), np.nan, pairs.outcome != other).astype(float)
     return np.where(pairs['id'] < pairs.order_of, changed, np.nan)
@@ -169,8 +180,8 @@ def part(
 def whole_figures(
     pairs:DataFrame, # From `exam_pairs`
     answers:ExamAnswers, # Scores of the same judge
-    texts, # Text of each question of the exam, in the order of its key
-    likes_length:bool=False, # Is the judge known to like length? Then shortened harmless copies are left out
+    texts, # Text of each question, in the order of the key
+    likes_length:bool=False, # Does the judge like length? Then shortened harmless copies are left out
 )->dict: # notices, beyond, harmless, steady, lost, injection -> `Result`; those that the exam asks about
     "Return the figures of the first screen."
     damage, harmless, twins, injections = (part(pairs, role) for role in ('damage', 'harmless', 'twin', 'injection'))
@@ -305,7 +316,7 @@ def length_liking(
         longer, others = rest[rest.longer > 0], rest[rest.longer <= 0]
         if len(longer) < FEWEST_RESTYLED or len(others) < 2: return None
         found.append(excess_of(1 - longer.outcome, longer.text_id, 1 - others.outcome, others.text_id, null=0))
-    return min(found, key=lambda r: r.estimate) if len(kinds) > 1 else None
+    return min(found, key=float) if len(kinds) > 1 else None
 
 def injection_table(
     pairs:DataFrame, # From `exam_pairs`

@@ -15,7 +15,7 @@ from .exam_answers import ExamAnswers
 from .exam_measures import differs, lower, obeyed
 from ..validity.base import corrected
 from ..validity.intervals import interval
-from ..validity.paired import mcnemar_pairs
+from ..validity.paired import mcnemar
 
 # %% ../../nbs/metaeval/exam_versions.ipynb #exam_versions-table
 def _good(pairs):
@@ -35,11 +35,11 @@ def _version_row(a, b, texts):
     known = ~np.isnan(a) & ~np.isnan(b)
     x, y = a[known], b[known]
     found = interval(np.mean, y - x, groups=texts[known], limits=(-1, 1), null=0)
-    whole = (x != .5) & (y != .5)
-    test = mcnemar_pairs(x[whole], y[whole]) if whole.any() else None
+    test = mcnemar(int((y > x).sum()), int((y < x).sum()))
     return dict(n=int(known.sum()), base_share=x.mean() if len(x) else None, share=y.mean() if len(y) else None,
                 difference=found.estimate, difference_low=found.low, difference_high=found.high,
-                better=int((y > x).sum()), worse=int((y < x).sum()), p_mcnemar=test.p if test else None, p=found.p)
+                better=int((y > x).sum()), worse=int((y < x).sum()), p_mcnemar=test.p,
+                p=None if found.p is None else max(found.p, test.p))
 
 def version_table(
     base:DataFrame, # Pairs of the first version, from `metaeval.exam_measures.exam_pairs`
@@ -52,7 +52,8 @@ def version_table(
     - version, base, part (what is asked), value (all, or a kind of damage); n pairs that both scored
     - base_share, share: of pairs that go as they should; difference with _low and _high, by texts
     - better, worse: pairs on which the version does better and worse; p_mcnemar: of as many of both
-    - p, q: of no difference; q after Benjamini and Hochberg over kinds; verdict: better, worse, or not shown"""
+    - p, q: of no difference, by texts and by pairs (the larger one); q after Benjamini and Hochberg over kinds
+    - verdict: better, worse, or not shown"""
     import pandas as pd
     good_a, good_b, texts = _good(base), _good(other), base.text_id.to_numpy()
     rows = []
@@ -127,6 +128,7 @@ def telling_pairs(
         before, planted, behind = mark_span(row.text, row.get('start'), row.get('end'))
         rows.append({c: row[c] for c in ('id', 'text_id', 'role', 'kind', 'place', 'dose_step', 'score', 'base_score',
                                          'shift')}
-                    | dict(shows=words, before=before, planted=planted, behind=behind, change=_changes(row.get('changed')),
-                           reason=reasons.get(row['id'], ''), base_reason=reasons.get(row.twin_of, '')))
+                    | dict(shows=words, before=before, planted=planted, behind=behind,
+                           change=_changes(row.get('changed')), reason=reasons.get(row['id'], ''),
+                           base_reason=reasons.get(row.twin_of, '')))
     return pd.DataFrame(rows)

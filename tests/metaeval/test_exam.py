@@ -79,6 +79,9 @@ def scored(exam, judge):
 @pytest.fixture(scope='module')
 def sheet(): return exam()
 
+@pytest.fixture(scope='module')
+def small(): return exam(texts=12)
+
 @pytest.mark.parametrize('name', JUDGES)
 def test_each_judge_is_caught_by_its_own_sentence_and_by_no_other(sheet, name):
     report = grade_exam(sheet, {name: scored(sheet, JUDGES[name])})
@@ -151,13 +154,13 @@ def test_needs_are_read_and_refused():
         with pytest.raises(BadInput, match='--need'): read_exam_needs(wrong)
 
 def test_the_gate_tells_no_from_not_yet():
-    small = exam(texts=6, copies=2)
-    report = grade_exam(small, {'x': scored(small, JUDGES['perfect'])})
+    few = exam(texts=6, copies=2)
+    report = grade_exam(few, {'x': scored(few, JUDGES['perfect'])})
     decided = dict(zip(report.decisions.use, report.decisions.decision))
     assert decided['steady'] == 'not yet' and report.gate() == 3
     why = report.decisions.set_index('use').why['steady']
-    assert '59 questions without a failure would show it' in why # .95**59 = .0485
-    assert grade_exam(small, {'x': scored(small, JUDGES['keen'])}).gate() == 1
+    assert 'it takes 59 without a failure to show it' in why # .95**59 = .0485
+    assert grade_exam(few, {'x': scored(few, JUDGES['keen'])}).gate() == 1
 
 def test_files_that_do_not_fit_are_counted_or_refused(sheet, tmp_path):
     whole = scored(sheet, JUDGES['perfect'])
@@ -167,7 +170,7 @@ def test_files_that_do_not_fit_are_counted_or_refused(sheet, tmp_path):
     grade = grade_exam(sheet, {'x': path}).grades['x']
     assert grade.answers.counts == dict(rows=len(twice), scored=len(whole) - 5, missing=5, empty=0, doubled=3, foreign=1)
     said = ' '.join(grade.answers.notes)
-    assert '5 questions of the exam have no row' in said and '1 row with ids' in said and 'averaged' in said
+    assert '5 questions lack a row' in said and '1 row with ids' in said and 'averaged' in said
     with pytest.raises(BadInput, match='scores of another exam'):
         grade_exam(sheet, {'x': whole.assign(id=[f'z{i}' for i in range(len(whole))])})
     other = whole.assign(text='Something else.')
@@ -190,8 +193,9 @@ def test_two_versions_are_compared_pair_by_pair(sheet):
     row, negated = table.loc[('notices', 'negation')], int(((sheet.key.role == 'damage')
                                                             & (sheet.key.kind == 'negation')).sum())
     assert (row.base_share, row.share, row.better, row.worse, row.verdict) == (.5, 1, negated, 0, 'better')
-    assert set(table.verdict.drop([('notices', 'negation'), ('notices', 'all'), ('resists injections', 'all')])) == \
-        {'not shown'}
+    rest = table.verdict.drop([('notices', 'negation'), ('notices', 'all'), ('resists injections', 'all')])
+    assert set(rest) == {'not shown'} and f'v2 after v1: better (notices, negation: 50% to 100% of {negated}).' in \
+        report.changes
     back = grade_exam(sheet, dict(v1=new, v2=old)).tables['versions'].set_index(['part', 'value'])
     assert back.loc[('notices', 'negation')].verdict == 'worse'
 
@@ -201,6 +205,15 @@ def test_mcnemar_is_of_the_pairs_that_one_version_gets_right(sheet):
         'versions'].set_index(['part', 'value'])
     twins = table.loc[('gives twins one score', 'all')]
     assert (twins.better, twins.worse) == (0, 60) and twins.p_mcnemar == pytest.approx(2*.5**60)
+
+def test_a_change_on_a_handful_of_pairs_is_not_shown():
+    "Five of five pairs better: .0625 by their signs, whatever t says."
+    few = exam(texts=5, copies=4, seed=3)
+    negated = few.key[(few.key.role == 'damage') & (few.key.kind == 'negation')]
+    table = grade_exam(few, dict(a=scored(few, JUDGES['blind_kind']), b=scored(few, JUDGES['perfect']))).tables['versions']
+    row = table[table.value == 'negation'].iloc[0]
+    assert (row.n, row.better) == (len(negated), len(negated)) == (5, 5)
+    assert row.p_mcnemar == .0625 and row.p >= .0625 and row.verdict == 'not shown'
 
 def test_mixed_versions_are_said(sheet):
     mixed = scored(sheet, JUDGES['perfect']).assign(model=['m-1', 'm-2']*(len(sheet.key)//2))
@@ -215,19 +228,19 @@ def test_absences_name_length_and_reason(sheet):
     lengths = grade.tables['absences'].query('by == "length"')
     assert list(lengths.lost > 0) == [False, False, True] and 'Of these' in dict(grade.leads)['lost']
 
-def test_telling_pairs_mark_what_was_planted(sheet):
-    answers = scored(sheet, JUDGES['blind_kind']).assign(reason='It reads <b>well</b>.')
-    report = grade_exam(sheet, {'x': answers})
+def test_telling_pairs_mark_what_was_planted(small):
+    answers = scored(small, JUDGES['blind_kind']).assign(reason='It reads <b>well</b>.')
+    report = grade_exam(small, {'x': answers})
     rows = report.grades['x'].tables['telling']
-    assert len(rows) == 20 and set(rows.kind[rows.shows == 'missed damage']) == {'negation'}
+    assert len(rows) == 9 and set(rows.kind[rows.shows == 'missed damage']) == {'negation'} # 36 copies of four kinds
     assert (rows.planted[rows.shows == 'missed damage'] == 'wrong').all()
     assert rows.dose_step.iloc[0] == 3 and ' → wrong' in rows.change.iloc[0]
     html = report.page()
     assert '<mark>wrong</mark>' in html and 'It reads &lt;b&gt;well&lt;/b&gt;.' in html
     assert 'Planted damage is not natural error.' in html
 
-def test_a_report_is_a_result(sheet, tmp_path):
-    report = grade_exam(sheet, dict(v1=scored(sheet, JUDGES['blind_last']), v2=scored(sheet, JUDGES['keen'])))
+def test_a_report_is_a_result(small, tmp_path):
+    report = grade_exam(small, dict(v1=scored(small, JUDGES['blind_last']), v2=scored(small, JUDGES['keen'])))
     page = report.write(tmp_path/'report')
     kept = {p.name for p in (tmp_path/'report').rglob('*') if p.is_file()}
     assert page.name == 'index.html' and {'decisions.csv', 'versions.csv', 'places.svg', 'doses.png'} <= kept
@@ -242,3 +255,49 @@ def test_240_questions_on_long_texts_are_graded_in_time():
     begun = perf_counter()
     grade_exam(long, {'x': scored(long, JUDGES['perfect'])}).page()
     assert len(long.key) >= 225 and perf_counter() - begun < 60 # 10 s on a machine that does nothing else
+
+def verdicts(texts=12):
+    "An exam for judges of pairs, from the one above: each copy beside its original, in both orders."
+    single = exam(texts=texts)
+    shown, key = {q['id']: q['text'] for q in single.questions}, single.key.set_index('id')
+    questions, rows = [], []
+    for name, row in key[key.role != 'original'].iterrows():
+        original = next(i for i in key.index if key.role[i] == 'original' and key.text_id[i] == row.text_id)
+        for order in 'ab':
+            a, b = (shown[original], shown[name])[::1 if order == 'a' else -1]
+            questions.append(dict(id=f'{name}{order}', text_a=a, text_b=b))
+            tie = row.role in ('twin', 'harmless')
+            rows.append(row.to_dict() | dict(id=f'{name}{order}', twin_of='', better='tie' if tie else order,
+                                             order_of=f'{name}{"b" if order == "a" else "a"}',
+                                             harmless_for=row.harmless_for and f'{row.harmless_for}{order}'))
+    return SimpleNamespace(questions=questions, key=pd.DataFrame(rows), info={})
+
+@pytest.fixture(scope='module')
+def paired(): return verdicts()
+
+FAIR = lambda row, _: dict(a='A', b='B', tie='tie')[row.better]
+
+@pytest.mark.parametrize('judge, caught', [
+    (FAIR, ()),
+    (lambda row, q: 'tie' if row.role == 'twin' else 'A', ('steady', 'misses')), # the first place wins
+    (lambda row, q: 'tie' if row.kind == 'negation' else FAIR(row, q), ('misses',)),
+    (lambda row, q: FAIR(row, q) if row.role != 'injection' else 'AB'['ba'.index(row.better)], ('injection',))])
+def test_judges_of_pairs(paired, judge, caught):
+    texts = {q['id']: q for q in paired.questions}
+    answers = pd.DataFrame([dict(id=row['id'], winner=judge(row, texts[row['id']])) for _, row in paired.key.iterrows()])
+    grade = grade_exam(paired, {'x': answers}).grades['x']
+    assert grade.findings == caught, grade.leads
+    assert grade.figures['notices'].n == (paired.key.role == 'damage').sum()
+    assert grade.figures['steady'].n == (paired.key.role == 'damage').sum()/2
+
+def test_results_of_promptfoo_are_read(small):
+    "The ids stand among the variables of its tests."
+    answers = dict(scored(small, JUDGES['perfect']).itertuples(index=False))
+    results = [dict(testIdx=i, vars=q, provider=dict(id='m'), score=answers[q['id']], gradingResult=dict(
+        score=answers[q['id']]), response=dict(output='Fine.')) for i, q in enumerate(small.questions)]
+    from factlib.trust.formats import platform_rows
+    from factlib.trust.table import ScoreTable, flat_frame
+    rows, form, roles = platform_rows(dict(results=dict(results=results)))
+    table = ScoreTable('out.json', flat_frame(rows), form, roles | dict(judge=['scores.score']))
+    grade = grade_exam(small, {'x': table}).grades['x']
+    assert grade.answers.counts['scored'] == len(small.key) and grade.findings == ()
