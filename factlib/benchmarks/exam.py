@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from .exam_copies import (DAMAGES, INJECTIONS, PLACES, STEPS, Copy, ExamText, damaged, injected,
                                             kinds_for)
+from .exam_forms import exam_forms, exam_readme
 from .own_files import read_examples
 from ..core.checks import check_count, nearest
 from ..core.files import (digest, numbered_lines, parse_json, read_error, read_text_file, read_utf8, text_files,
@@ -271,7 +272,9 @@ def _info(key, texts, seed, rows, pairs, kinds, refused, columns):
 # %% ../../nbs/benchmarks/exam.ipynb #exam-write
 _FELLOWS = 8 # Texts from which sentences and passages may come
 
-OWN_FILES = ('questions.jsonl', 'questions.csv', 'key.parquet', 'exam.json', 'README.md')
+OWN_FILES = ('questions.jsonl', 'questions.csv', 'key.parquet', 'exam.json', 'README.md',
+             *(f'forms/{name}' for name in ('promptfoo_tests.yaml', 'inspect.jsonl', 'chat.txt', 'deepeval.json',
+                                            'ragas.jsonl')))
 
 def _check_kinds(kinds, columns):
     "The kinds of damage; by what is known of the texts if None."
@@ -337,7 +340,8 @@ def write_exam(
         part.write('questions.jsonl', lines)
         part.write('questions.csv', to_csv(pd.DataFrame(questions)))
         part.write('key.parquet', sealed)
-        part.write('README.md', f'# Exam\n\n{len(key)} questions. {" ".join(info["power"])}\n')
+        part.write('README.md', exam_readme(info, questions))
+        for path, content in exam_forms(questions).items(): part.write(path, content)
         info |= dict(questions_sha256=file_digest(part/'questions.jsonl'), key_sha256=file_digest(part/'key.parquet'))
         part.write('exam.json', json.dumps(info, indent=1) + '\n')
     return info
