@@ -111,7 +111,8 @@ def draw_damages(
     copies, refused = [], {kind: Counter() for kind in kinds}
     open_cells = {(cell, again) for cell in cells for again in range(_ROUNDS)}
     while len(copies) < due and open_cells:
-        cell, again = min(open_cells, key=lambda c: (counts[c[0]], c[1], counts[c[0][0]], counts[c[0][1:]], jitter[c[0]]))
+        cell, again = min(open_cells, key=lambda c: (counts[c[0]], c[1], counts[c[0][0]], counts[c[0][1:]],
+                                                     jitter[c[0]]))
         kind, step, place = cell
         free = [t for t in texts if place in t.places and (t.number, cell, again) not in tried]
         if not free:
@@ -296,7 +297,8 @@ def make_exam(
 )->tuple[list, DataFrame, dict]: # Questions, key, and what is said of both
     "Make the questions and the key of an exam."
     import pandas as pd
-    given, budget = exam_texts(texts), check_count(rows, 'The number of questions', FEWEST_ROWS*(1 + pairs))//(1 + pairs)
+    given, sides = exam_texts(texts), 1 + pairs
+    budget = check_count(rows, 'The number of questions', FEWEST_ROWS*sides)//sides
     kinds = _check_kinds(kinds, given.columns)
     plan = plan_exam(budget, len(given.examples), not pairs)
     drawn = sorted(seeded(seed, 'texts').permutation(len(given.examples))[:plan.texts].tolist())

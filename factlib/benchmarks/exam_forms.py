@@ -81,8 +81,8 @@ def chat_template(
     "Return a message for a chat window, or for `--prompt`, with a place for each column."
     pairs = 'text_b' in columns
     task = ('Say which of the two texts is better. Answer with a, b or tie, and nothing else.' if pairs else
-            'Judge the text between the lines. Answer with a whole number from 1 (very bad) to 5 (without a fault), and '
-            'nothing else.')
+            'Judge the text between the lines. Answer with a whole number from 1 (very bad) to 5 (without a fault), '
+            'and nothing else.')
     parts = [f'{label}:\n-----\n{{{name}}}\n-----' for name, label in _SLOTS.items() if name in columns]
     return '\n\n'.join([task, *parts]) + '\n'
 
@@ -90,7 +90,8 @@ def exam_forms(
     questions:list, # Dicts with an id and texts
 )->dict[str, str]: # Path in the exam's folder -> content
     "Return the questions in every form that fits them; DeepEval and RAGAS know no pairs."
-    forms = {'forms/promptfoo_tests.yaml': promptfoo_tests(questions), 'forms/inspect.jsonl': inspect_samples(questions),
+    forms = {'forms/promptfoo_tests.yaml': promptfoo_tests(questions),
+             'forms/inspect.jsonl': inspect_samples(questions),
              'forms/chat.txt': chat_template(tuple(name for name in questions[0] if name != 'id'))}
     if 'text' not in questions[0]: return forms
     return forms | {'forms/deepeval.json': deepeval_cases(questions), 'forms/ragas.jsonl': ragas_samples(questions)}
@@ -119,19 +120,20 @@ def exam_readme(
     kinds = ', '.join(f'{kind} ({n})' for kind, n in info['kinds'].items())
     missing = ', '.join(info['not_planted'])
     lines = ['# Exam', '',
-             f'{info["rows"]:,} {"questions about pairs" if info["pairs"] else "questions"} about {info["texts"]} texts. '
-             'Some copies are damaged, some are restyled without harm, some are as they were. `key.parquet` knows which: '
-             'do not show it to the judge.', '', *info['power'],
+             f'{info["rows"]:,} questions about {"pairs of copies of " if info["pairs"] else ""}{info["texts"]} texts. '
+             'Some copies are damaged, some are restyled without harm, some are as they were. `key.parquet` knows '
+             'which: do not show it to the judge.', '', *info['power'],
              'Both hold for copies that are independent; where texts differ much, it takes more of them.', '',
-             f'Planted: {kinds}.', *([f'Not planted, because these texts do not bear it: {missing}.'] if missing else []),
+             f'Planted: {kinds}.',
+             *([f'Not planted, because these texts do not bear it: {missing}.'] if missing else []),
              '', '## Score it', '', '```python', _SCORE.format(text=names[0], others=others) + '```', '',
              'A pair is answered with `a`, `b` or `tie`.' if info['pairs'] else
              'A score is a number; higher is better, unless you say otherwise when you grade.',
-             'Leave a score empty where the judge gave none. Then:', '', '```sh', 'factlib exam grade . scored.csv --out '
-             'report', '```', '', 'Other tools: `forms/` holds promptfoo tests (`tests: '
+             'Leave a score empty where the judge gave none. Then:', '', '```sh',
+             'factlib exam grade . scored.csv --out report', '```', '', 'Other tools: `forms/` holds promptfoo tests (`tests: '
              'file://forms/promptfoo_tests.yaml`), a dataset for Inspect (`json_dataset("forms/inspect.jsonl")`), '
              + ('' if info['pairs'] else 'cases for DeepEval and samples for RAGAS (both in the order of '
-                '`questions.jsonl`), ') + 'and a message for a chat window. `questions.csv` is for spreadsheets: a text '
-             'that begins like a formula has an apostrophe before it there.', '',
+                '`questions.jsonl`), ') + 'and a message for a chat window. `questions.csv` is for spreadsheets: a '
+             'text that begins like a formula has an apostrophe before it there.', '',
              'Planted damage is not natural error: a judge that passes may still miss what your own system gets wrong.']
     return '\n'.join(lines) + '\n'

@@ -47,7 +47,7 @@ def denied(
     behind = known.said[known.said.index(said) + 1:][:3]
     if behind and behind[0].tokens[0].lower_ in ('it', 'this', 'that'): return [] # it goes on about what is denied
     if _nouns(said, 'dobj', 'attr') & {t.lemma_ for then in behind for t in then.tokens}: return []
-    if any(t.dep_ == 'attr' and t.pos_ == 'PROPN' for t in said.tokens): return []
+    if any(t.pos_ == 'NUM' or t.dep_ == 'attr' and t.pos_ == 'PROPN' for t in said.tokens): return []
     changes = []
     for start, end, after in denials(said):
         if after.lower() in ('did', 'does', 'do'): start, after = start + len(after), '' # "didn't" as "did" and "n't"
@@ -97,9 +97,14 @@ def _can_change_places(known, one, other, behind):
     a, b = _subject_word(one), _subject_word(other)
     if a is None or b is None: return False
     leans = b.pos_ == 'PRON' and b.lower_ not in ('i', 'we') and a.lower_ != b.lower_
-    objects = any(t.lower_ in ('it', 'them', 'him', 'her') and t.dep_ in ('dobj', 'pobj', 'dative') for t in other.tokens)
+    objects = any(t.lower_ in ('it', 'them', 'him', 'her') and t.dep_ in ('dobj', 'pobj', 'dative')
+                  for t in other.tokens)
     goes_on = behind is not None and not begins_freely(behind)
     return not (leans or objects or goes_on) and known.text[one.end:other.start].count('\n') < 2
+
+_BEFORE = re.compile(r'(?<=[a-z] )(before|after)(?= [a-z]+ing\b(?! (?:back|gently)))')
+_SET_PHRASE = re.compile(r'\b(?:shortly|soon|day|look|looked|looking|ask|asked|named|one|long|just|ever|never|night|right)'
+                         r'\s$')
 
 def order_changed(
     known:KnownText,
@@ -113,10 +118,9 @@ def order_changed(
         gap = known.text[said.end:following[0].start]
         changes.append((said.start, following[0].end, f'{following[0].own}{gap}{said.own}'))
     subject = _subject_word(said)
-    is_person = subject is not None and (subject.lower_ in ('he', 'she', 'i', 'they', 'we') or subject.text in known.genders)
-    for m in () if not is_person else re.finditer(r'(?<=[a-z] )(before|after)(?= [a-z]+ing\b(?! (?:back|gently)))', said.own):
-        if not re.search(r'\b(?:shortly|soon|day|look|looked|looking|ask|asked|named|one|long|just|ever|never|night|right)\s$',
-                         said.own[:m.start()]) and said.own.count(m[1]) == 1:
+    people = {'he', 'she', 'i', 'they', 'we', *(name.lower() for name in known.genders)}
+    for m in _BEFORE.finditer(said.own) if subject is not None and subject.lower_ in people else ():
+        if not _SET_PHRASE.search(said.own[:m.start()]) and said.own.count(m[1]) == 1:
             at = said.start + m.start()
             changes.append((at, at + len(m[1]), 'after' if m[1] == 'before' else 'before'))
     return changes
@@ -152,11 +156,12 @@ _KIN_NOUNS = frozenset(word_list('kin')) | {'dad', 'mom'}
 
 @lru_cache(maxsize=64)
 def _told_elsewhere(text):
-    "Sentences of a text that may stand in another one: (before the subject's name or pronoun, gender or 'I', behind it)."
+    "Sentences that may stand in another text: (gender or 'I', in the past?, what follows the subject, its things)."
     known, found = KnownText.of(text), []
     for said in known.said:
         subject = said.tokens[0]
-        if not stands_alone(said, 16) or subject.dep_ not in ('nsubj', 'nsubjpass') or len(said.own.split()) < 5: continue
+        if not stands_alone(said, 16) or len(said.own.split()) < 5: continue
+        if subject.dep_ not in ('nsubj', 'nsubjpass'): continue
         verb = finite_verbs(said.tokens)[0]
         name = subject.text if subject.text in known.genders else ''
         who = 'I' if subject.text == 'I' else known.genders.get(name) or pronoun_gender(subject.lower_)
@@ -164,7 +169,8 @@ def _told_elsewhere(text):
         strange = any(t.pos_ == 'PROPN' or t.ent_type_ or t.lower_ in ('this', 'that', 'these', 'those', 'it', 'they',
                       'them', 'him', 'then', 'there', 'other', 'another', 'too', 'also') for t in rest)
         objects = any(t.lower_ == 'her' and t.tag_ == 'PRP' for t in rest)
-        if not who or strange or objects or verb.tag_ not in ('VBD', 'VBZ', 'VBP') or verb.lemma_ in ('be', 'say'): continue
+        tells = verb.tag_ in ('VBD', 'VBZ', 'VBP') and verb.lemma_ not in ('be', 'say')
+        if not who or strange or objects or not tells: continue
         nouns = [t for t in rest if t.pos_ == 'NOUN']
         if _KIN_NOUNS & {t.lower_ for t in nouns}: continue
         things = frozenset(t.lower_ for t in nouns if not any(c.lower_ in ('a', 'an') for c in t.children))
