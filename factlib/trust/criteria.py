@@ -9,7 +9,6 @@ __all__ = ['CRITERIA', 'folder_names', 'corrected_claims', 'CriteriaTrust', 'joi
 import re
 import unicodedata
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -25,7 +24,8 @@ from .habits import HABITS
 from .page import asked_uses, decision_number, table_html
 from .gate import Decided
 from .trust import Trust
-from .uses import DECISIONS, NOT_YET, YES, need_text, used_needs
+from .decision import DECISIONS, NOT_YET, YES
+from .needs import need_text, used_needs
 from ..validity.base import holm
 
 # %% ../../nbs/trust/criteria.ipynb #trustcriteria-names
