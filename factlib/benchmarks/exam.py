@@ -12,8 +12,11 @@ import json
 from collections import Counter
 from dataclasses import dataclass, replace
 from io import BytesIO
+from itertools import accumulate
+from math import exp, lgamma, log
 from pathlib import Path
-from typing import Any, NamedTuple
+from statistics import NormalDist
+from typing import NamedTuple
 
 from .exam_copies import (DAMAGES, INJECTIONS, PLACES, STEPS, Copy, ExamText, damaged, injected,
                                             kinds_for)
@@ -30,7 +33,6 @@ from ..perturb.surface import RESTYLES, harmless_twin, restyle
 from ..report.tables import to_csv
 from ..text.edits import Edit
 from ..text.spans import COUNTERS, sentences
-from ..validity.paired import power
 
 # %% ../../nbs/benchmarks/exam.ipynb #exam-texts
 FEWEST_WORDS, FEWEST_SENTENCES, FEWEST_TEXTS = 30, 3, 2
@@ -235,12 +237,22 @@ def _pairs(rows, columns, seed, mark):
     return questions, key
 
 # %% ../../nbs/benchmarks/exam.ipynb #exam-power
+def _tails(n, p):
+    "The chance of at least k hits of n, for k from 0 on."
+    logs = [lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k*log(p) + (n - k)*log(1 - p) for k in range(n + 1)]
+    return list(accumulate(map(exp, reversed(logs))))[::-1]
+
+def _shown_above_chance(n, p):
+    "The chance that a two-sided sign test at 5 % shows hits above one half, if a share p of n is hit."
+    least = next((k for k, tail in enumerate(_tails(n, .5)) if 2*tail <= .05), None)
+    return 0. if least is None else _tails(n, p)[least]
+
 def power_sentences(
     n:int, # Number of damaged copies
 )->list[str]:
     "What an exam of this size can show."
-    alone = power(.2/(.7*.3)**.5, n).estimate
-    versions = power(.1/(.2 - .1**2)**.5, n).estimate
+    alone = _shown_above_chance(n, .7)
+    versions = NormalDist().cdf(.1/((.2 - .1**2)/n)**.5 - NormalDist().inv_cdf(.975))
     return [f'A judge that notices 70 of 100 planted errors is shown to notice more than chance with probability '
             f'{alone:.2f} ({n} damaged copies).',
             f'A difference of 10 in 100 between two versions is shown with probability {versions:.2f}.']

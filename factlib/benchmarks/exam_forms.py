@@ -130,7 +130,8 @@ def exam_readme(
              'A pair is answered with `a`, `b` or `tie`.' if info['pairs'] else
              'A score is a number; higher is better, unless you say otherwise when you grade.',
              'Leave a score empty where the judge gave none. Then:', '', '```sh',
-             'factlib exam grade . scored.csv --out report', '```', '', 'Other tools: `forms/` holds promptfoo tests (`tests: '
+             'factlib exam grade . scored.csv --out report', '```', '',
+             'Other tools: `forms/` holds promptfoo tests (`tests: '
              'file://forms/promptfoo_tests.yaml`), a dataset for Inspect (`json_dataset("forms/inspect.jsonl")`), '
              + ('' if info['pairs'] else 'cases for DeepEval and samples for RAGAS (both in the order of '
                 '`questions.jsonl`), ') + 'and a message for a chat window. `questions.csv` is for spreadsheets: a '

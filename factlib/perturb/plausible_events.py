@@ -103,8 +103,8 @@ def _can_change_places(known, one, other, behind):
     return not (leans or objects or goes_on) and known.text[one.end:other.start].count('\n') < 2
 
 _BEFORE = re.compile(r'(?<=[a-z] )(before|after)(?= [a-z]+ing\b(?! (?:back|gently)))')
-_SET_PHRASE = re.compile(r'\b(?:shortly|soon|day|look|looked|looking|ask|asked|named|one|long|just|ever|never|night|right)'
-                         r'\s$')
+_SET_PHRASE = re.compile(r'\b(?:shortly|soon|day|look|looked|looking|ask|asked|named|one|long|just|ever|never|'
+                         r'night|right)\s$')
 
 def order_changed(
     known:KnownText,

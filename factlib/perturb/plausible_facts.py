@@ -55,7 +55,8 @@ _SMALL = 'two three four five six seven eight nine ten eleven twelve'.split()
 _TENS = 'twenty thirty forty fifty sixty seventy eighty ninety'.split()
 _DIGITS = re.compile(r"(?<![\w.,:/$€£#'’–-])(?:\d{1,3}(?:,\d{3})+|\d{1,6})(?![\w/:%?'’–-]|[.,]\d| ?[-–] ?\d| \d/)")
 _PHRASE = re.compile(r"(?i)\b(?:one of the|a hundred and|half past|size|number|chapter|page|room|route|24 hours|"
-                     r"o'clock|no\.|of the|between|the other|those|these|or|to|hundred|thousand|million|billion|dozen)\s*$")
+                     r"o'clock|no\.|of the|between|the other|those|these|or|to|hundred|thousand|million|billion|"
+                     r"dozen)\s*$")
 _LAST_YEAR = 2024
 
 def _near(n):

@@ -152,7 +152,7 @@ def test_bad_input(tmp_path, texts, more, message):
 
 
 def test_power_and_plan():
-    assert '0.99' in power_sentences(100)[0] and '0.62' in power_sentences(100)[1]
+    assert '0.98' in power_sentences(100)[0] and '0.63' in power_sentences(100)[1]
     for n in (24, 100, 240, 1000):
         plan = plan_exam(n, 5)
         assert 2*plan.texts + 2*plan.damages + plan.injections in (n, n - 1)
