@@ -12,11 +12,15 @@ import json
 from collections import Counter
 from dataclasses import dataclass, replace
 from io import BytesIO
+from itertools import accumulate
+from math import exp, lgamma, log
 from pathlib import Path
-from typing import Any, NamedTuple
+from statistics import NormalDist
+from typing import NamedTuple
 
 from .exam_copies import (DAMAGES, INJECTIONS, PLACES, STEPS, Copy, ExamText, damaged, injected,
                                             kinds_for)
+from .exam_forms import exam_forms, exam_readme
 from .own_files import read_examples
 from ..core.checks import check_count, nearest
 from ..core.files import (digest, numbered_lines, parse_json, read_error, read_text_file, read_utf8, text_files,
@@ -29,7 +33,6 @@ from ..perturb.surface import RESTYLES, harmless_twin, restyle
 from ..report.tables import to_csv
 from ..text.edits import Edit
 from ..text.spans import COUNTERS, sentences
-from ..validity.paired import power
 
 # %% ../../nbs/benchmarks/exam.ipynb #exam-texts
 FEWEST_WORDS, FEWEST_SENTENCES, FEWEST_TEXTS = 30, 3, 2
@@ -110,7 +113,8 @@ def draw_damages(
     copies, refused = [], {kind: Counter() for kind in kinds}
     open_cells = {(cell, again) for cell in cells for again in range(_ROUNDS)}
     while len(copies) < due and open_cells:
-        cell, again = min(open_cells, key=lambda c: (counts[c[0]], c[1], counts[c[0][0]], counts[c[0][1:]], jitter[c[0]]))
+        cell, again = min(open_cells, key=lambda c: (counts[c[0]], c[1], counts[c[0][0]], counts[c[0][1:]],
+                                                     jitter[c[0]]))
         kind, step, place = cell
         free = [t for t in texts if place in t.places and (t.number, cell, again) not in tried]
         if not free:
@@ -233,12 +237,22 @@ def _pairs(rows, columns, seed, mark):
     return questions, key
 
 # %% ../../nbs/benchmarks/exam.ipynb #exam-power
+def _tails(n, p):
+    "The chance of at least k hits of n, for k from 0 on."
+    logs = [lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k*log(p) + (n - k)*log(1 - p) for k in range(n + 1)]
+    return list(accumulate(map(exp, reversed(logs))))[::-1]
+
+def _shown_above_chance(n, p):
+    "The chance that a two-sided sign test at 5 % shows hits above one half, if a share p of n is hit."
+    least = next((k for k, tail in enumerate(_tails(n, .5)) if 2*tail <= .05), None)
+    return 0. if least is None else _tails(n, p)[least]
+
 def power_sentences(
     n:int, # Number of damaged copies
 )->list[str]:
     "What an exam of this size can show."
-    alone = power(.2/(.7*.3)**.5, n).estimate
-    versions = power(.1/(.2 - .1**2)**.5, n).estimate
+    alone = _shown_above_chance(n, .7)
+    versions = NormalDist().cdf(.1/((.2 - .1**2)/n)**.5 - NormalDist().inv_cdf(.975))
     return [f'A judge that notices 70 of 100 planted errors is shown to notice more than chance with probability '
             f'{alone:.2f} ({n} damaged copies).',
             f'A difference of 10 in 100 between two versions is shown with probability {versions:.2f}.']
@@ -271,7 +285,9 @@ def _info(key, texts, seed, rows, pairs, kinds, refused, columns):
 # %% ../../nbs/benchmarks/exam.ipynb #exam-write
 _FELLOWS = 8 # Texts from which sentences and passages may come
 
-OWN_FILES = ('questions.jsonl', 'questions.csv', 'key.parquet', 'exam.json', 'README.md')
+OWN_FILES = ('questions.jsonl', 'questions.csv', 'key.parquet', 'exam.json', 'README.md',
+             *(f'forms/{name}' for name in ('promptfoo_tests.yaml', 'inspect.jsonl', 'chat.txt', 'deepeval.json',
+                                            'ragas.jsonl')))
 
 def _check_kinds(kinds, columns):
     "The kinds of damage; by what is known of the texts if None."
@@ -293,7 +309,8 @@ def make_exam(
 )->tuple[list, DataFrame, dict]: # Questions, key, and what is said of both
     "Make the questions and the key of an exam."
     import pandas as pd
-    given, budget = exam_texts(texts), check_count(rows, 'The number of questions', FEWEST_ROWS*(1 + pairs))//(1 + pairs)
+    given, sides = exam_texts(texts), 1 + pairs
+    budget = check_count(rows, 'The number of questions', FEWEST_ROWS*sides)//sides
     kinds = _check_kinds(kinds, given.columns)
     plan = plan_exam(budget, len(given.examples), not pairs)
     drawn = sorted(seeded(seed, 'texts').permutation(len(given.examples))[:plan.texts].tolist())
@@ -337,7 +354,8 @@ def write_exam(
         part.write('questions.jsonl', lines)
         part.write('questions.csv', to_csv(pd.DataFrame(questions)))
         part.write('key.parquet', sealed)
-        part.write('README.md', f'# Exam\n\n{len(key)} questions. {" ".join(info["power"])}\n')
+        part.write('README.md', exam_readme(info, questions))
+        for path, content in exam_forms(questions).items(): part.write(path, content)
         info |= dict(questions_sha256=file_digest(part/'questions.jsonl'), key_sha256=file_digest(part/'key.parquet'))
         part.write('exam.json', json.dumps(info, indent=1) + '\n')
     return info

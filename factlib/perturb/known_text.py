@@ -114,7 +114,7 @@ def stands_alone(
 )->bool:
     "Tell whether a sentence is a plain statement: one clause, no quotation, a full stop at its end."
     own = said.own
-    if not re.search(r'[^.]\.$', own) or _QUOTED.search(own) or re.search('[;:—–()\n]|--', own): return False
+    if not re.search(r'[^.]\.$', own) or _QUOTED.search(own) or re.search('[;:—–()]|--', own): return False
     if _QUOTED.search(said.text[max(0, said.start - 2):said.start]): return False # "...," I said.
     return len(own.split()) <= longest and len(finite_verbs(said.tokens)) == 1 and own[:1].isupper()
 

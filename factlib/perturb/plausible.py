@@ -15,13 +15,18 @@ from .sentence import opposites
 from ..text.edits import apply_edits
 
 # %% ../../nbs/perturb/plausible.ipynb #plausible-kinds
-_KIN = frozenset('mother father mom dad sister brother son daughter wife husband king queen man woman boy girl men women '
-                 'boys girls he she his her uncle aunt'.split())
+_KIN = frozenset('mother father mom dad sister brother son daughter wife husband king queen man woman boy girl men '
+                 'women boys girls he she his her uncle aunt'.split())
+
+_TURNS = frozenset("not n't n’t no never but though although than".split())
 
 def _opposites(known, said):
     "Words for their opposites, but for those that have a gender."
-    if len(said.own.split()) > 25: return []
-    return [c for c in opposites(said) if known.text[c[0]:c[1]].lower() not in _KIN]
+    turned = _TURNS & {t.lower_ for t in said.tokens}
+    if len(said.own.split()) > 25 or turned: return []
+    describes = {t.idx for t in said.tokens if t.pos_ in ('ADJ', 'ADV')}
+    return [c for c in opposites(said) if c[1] - len(known.text[c[0]:c[1]].split()[-1]) in describes
+            and known.text[c[0]:c[1]].lower() not in _KIN]
 
 _FACTS = dict(names=wrong_names, numbers=wrong_numbers, dates=wrong_dates, roles=roles_exchanged, negation=denied)
 

@@ -17,7 +17,7 @@ from ..text.words import word_list, words
 
 # %% ../../nbs/perturb/plausible_events.ipynb #plausible_events-negation
 _DENIED = frozenset('''be have know like love want believe think remember trust understand expect agree mind care see
-    feel need tell recognise recognize live work belong seem notice mention wear invite help can
+    feel need tell recognise recognize live work belong seem notice mention invite help can
     could will would may might must should hope wish own enjoy respect admire fear regret forgive accept approve support
     allow include contain cause affect require contribute reach win pay receive attend apologise apologize'''.split())
 _FRAGILE = frozenset('always finally only just once so such very too also still already again even both all each every '
@@ -32,6 +32,10 @@ def _plain_verb(known, start, end):
     forms = inflected(token.lemma_, dict(did='VBD', does='VBZ', do='VBP')[m[1]])
     return (start - len(m[1]), token.idx + len(token), forms[0]) if forms else None
 
+def _nouns(said, *relations):
+    "The nouns and names of a sentence, in dictionary form; those of some relations, or all."
+    return {t.lemma_ for t in said.tokens if t.pos_ in ('NOUN', 'PROPN') and (not relations or t.dep_ in relations)}
+
 def denied(
     known:KnownText,
     said:Said, # One of its sentences
@@ -40,6 +44,10 @@ def denied(
     if not stands_alone(said) or {t.lower_ for t in said.tokens} & _FRAGILE: return []
     verb = finite_verbs(said.tokens)[0]
     if verb.lemma_.lower() not in _DENIED and not any(c.tag_ == 'MD' for c in verb.children): return []
+    behind = known.said[known.said.index(said) + 1:][:3]
+    if behind and behind[0].tokens[0].lower_ in ('it', 'this', 'that'): return [] # it goes on about what is denied
+    if _nouns(said, 'dobj', 'attr') & {t.lemma_ for then in behind for t in then.tokens}: return []
+    if any(t.pos_ == 'NUM' or t.dep_ == 'attr' and t.pos_ == 'PROPN' for t in said.tokens): return []
     changes = []
     for start, end, after in denials(said):
         if after.lower() in ('did', 'does', 'do'): start, after = start + len(after), '' # "didn't" as "did" and "n't"
@@ -89,9 +97,14 @@ def _can_change_places(known, one, other, behind):
     a, b = _subject_word(one), _subject_word(other)
     if a is None or b is None: return False
     leans = b.pos_ == 'PRON' and b.lower_ not in ('i', 'we') and a.lower_ != b.lower_
-    objects = any(t.lower_ in ('it', 'them', 'him', 'her') and t.dep_ in ('dobj', 'pobj', 'dative') for t in other.tokens)
+    objects = any(t.lower_ in ('it', 'them', 'him', 'her') and t.dep_ in ('dobj', 'pobj', 'dative')
+                  for t in other.tokens)
     goes_on = behind is not None and not begins_freely(behind)
-    return not (leans or objects or goes_on) and '\n' not in known.text[one.end:other.start]
+    return not (leans or objects or goes_on) and known.text[one.end:other.start].count('\n') < 2
+
+_BEFORE = re.compile(r'(?<=[a-z] )(before|after)(?= [a-z]+ing\b(?! (?:back|gently)))')
+_SET_PHRASE = re.compile(r'\b(?:shortly|soon|day|look|looked|looking|ask|asked|named|one|long|just|ever|never|'
+                         r'night|right)\s$')
 
 def order_changed(
     known:KnownText,
@@ -105,10 +118,9 @@ def order_changed(
         gap = known.text[said.end:following[0].start]
         changes.append((said.start, following[0].end, f'{following[0].own}{gap}{said.own}'))
     subject = _subject_word(said)
-    is_person = subject is not None and (subject.lower_ in ('he', 'she', 'i', 'they', 'we') or subject.text in known.genders)
-    for m in () if not is_person else re.finditer(r'(?<=[a-z] )(before|after)(?= [a-z]+ing\b(?! (?:back|gently)))', said.own):
-        if not re.search(r'\b(?:shortly|soon|day|look|looked|looking|ask|asked|named|one|long|just|ever|never|night|right)\s$',
-                         said.own[:m.start()]) and said.own.count(m[1]) == 1:
+    people = {'he', 'she', 'i', 'they', 'we', *(name.lower() for name in known.genders)}
+    for m in _BEFORE.finditer(said.own) if subject is not None and subject.lower_ in people else ():
+        if not _SET_PHRASE.search(said.own[:m.start()]) and said.own.count(m[1]) == 1:
             at = said.start + m.start()
             changes.append((at, at + len(m[1]), 'after' if m[1] == 'before' else 'before'))
     return changes
@@ -123,11 +135,13 @@ def left_out(
     if not 0 < i < len(known.said) - 1 or len(said.own.split()) < 6: return []
     then = known.said[i + 1]
     gap = known.text[said.end:then.start]
-    if not stands_alone(said, 40) or '\n' in gap or not begins_freely(then): return []
+    if not stands_alone(said, 40) or gap.count('\n') > 1 or not begins_freely(then): return []
     leaning = {'this', 'that', 'these', 'those', 'also', 'too', 'again', 'other', 'another', 'then'}
     if leaning & {t.lower_ for t in then.tokens} or not finite_verbs(then.tokens): return []
-    nouns = {t.lemma_ for t in said.tokens if t.pos_ in ('NOUN', 'PROPN')}
-    if nouns & {t.lemma_ for t in then.tokens}: return [] # it may have been spoken of for the first time
+    behind = {t.lemma_ for later in known.said[i + 1:i + 4] for t in later.tokens}
+    before = {t.lemma_ for earlier in known.said[max(0, i - 20):i] for t in earlier.tokens}
+    if _nouns(said) & behind - before: return [] # it is spoken of here for the first time
+    if then.own.startswith('For one'): return []
     pronoun = then.tokens[0].tag_ in ('PRP', 'PRP$') and then.tokens[0].lower_ not in ('i', 'my', 'we', 'our')
     first = _subject_word(known.said[i - 1])
     if pronoun and (first is None or first.lower_ != then.tokens[0].lower_): return []
@@ -142,11 +156,12 @@ _KIN_NOUNS = frozenset(word_list('kin')) | {'dad', 'mom'}
 
 @lru_cache(maxsize=64)
 def _told_elsewhere(text):
-    "Sentences of a text that may stand in another one: (before the subject's name or pronoun, gender or 'I', behind it)."
+    "Sentences that may stand in another text: (gender or 'I', in the past?, what follows the subject, its things)."
     known, found = KnownText.of(text), []
     for said in known.said:
         subject = said.tokens[0]
-        if not stands_alone(said, 16) or subject.dep_ not in ('nsubj', 'nsubjpass') or len(said.own.split()) < 5: continue
+        if not stands_alone(said, 16) or len(said.own.split()) < 5: continue
+        if subject.dep_ not in ('nsubj', 'nsubjpass'): continue
         verb = finite_verbs(said.tokens)[0]
         name = subject.text if subject.text in known.genders else ''
         who = 'I' if subject.text == 'I' else known.genders.get(name) or pronoun_gender(subject.lower_)
@@ -154,7 +169,8 @@ def _told_elsewhere(text):
         strange = any(t.pos_ == 'PROPN' or t.ent_type_ or t.lower_ in ('this', 'that', 'these', 'those', 'it', 'they',
                       'them', 'him', 'then', 'there', 'other', 'another', 'too', 'also') for t in rest)
         objects = any(t.lower_ == 'her' and t.tag_ == 'PRP' for t in rest)
-        if not who or strange or objects or verb.tag_ not in ('VBD', 'VBZ', 'VBP') or verb.lemma_ in ('be', 'say'): continue
+        tells = verb.tag_ in ('VBD', 'VBZ', 'VBP') and verb.lemma_ not in ('be', 'say')
+        if not who or strange or objects or not tells: continue
         nouns = [t for t in rest if t.pos_ == 'NOUN']
         if _KIN_NOUNS & {t.lower_ for t in nouns}: continue
         things = frozenset(t.lower_ for t in nouns if not any(c.lower_ in ('a', 'an') for c in t.children))
@@ -177,7 +193,7 @@ def added(
     i = known.said.index(said)
     then = known.said[i + 1] if i + 1 < len(known.said) else None
     if then is None or not begins_freely(then) or not re.search(r'[^.]\.$', said.own): return []
-    if re.search('["“”]', said.own + then.own) or '\n' in known.text[said.end:then.start]: return []
+    if re.search('["“”]', said.own + then.own) or known.text[said.end:then.start].count('\n') > 1: return []
     if then.tokens[0].tag_ in ('PRP', 'PRP$') and then.tokens[0].text not in ('I', 'My'): return []
     past, here, changes = _in_past(said), _words_of(known.text), []
     people = [(n, g) for n, g in known.genders.items() if known.times(n) > 1]

@@ -54,8 +54,9 @@ def wrong_names(
 _SMALL = 'two three four five six seven eight nine ten eleven twelve'.split()
 _TENS = 'twenty thirty forty fifty sixty seventy eighty ninety'.split()
 _DIGITS = re.compile(r"(?<![\w.,:/$€£#'’–-])(?:\d{1,3}(?:,\d{3})+|\d{1,6})(?![\w/:%?'’–-]|[.,]\d| ?[-–] ?\d| \d/)")
-_PHRASE = re.compile(r"(?i)\b(?:one of the|a hundred and|half past|size|number|chapter|page|room|route|24 hours|o'clock|"
-                     r"no\.|of the|between|the other|those|these|or|to|hundred|thousand|million|billion|dozen)\s*$")
+_PHRASE = re.compile(r"(?i)\b(?:one of the|a hundred and|half past|size|number|chapter|page|room|route|24 hours|"
+                     r"o'clock|no\.|of the|between|the other|those|these|or|to|hundred|thousand|million|billion|"
+                     r"dozen)\s*$")
 _LAST_YEAR = 2024
 
 def _near(n):
@@ -77,7 +78,8 @@ def wrong_numbers(
         row = _SMALL if t.lower_ in _SMALL else _TENS if t.lower_ in _TENS else None
         tied = re.search(r'[-–]\Z', known.text[:t.idx][-1:]) or known.text[t.idx + len(t):][:1] in '-–'
         behind = t.doc[t.i + 1].lower_ if t.i + 1 < len(t.doc) else ''
-        if row is None or tied or t.pos_ != 'NUM' or behind in ('of', 'or', 'to', "o'clock", 'hundred', 'thousand'): continue
+        if row is None or tied or t.pos_ != 'NUM': continue
+        if behind in ('of', 'or', 'to', "o'clock", 'hundred', 'thousand'): continue
         if _PHRASE.search(known.text[max(0, t.idx - 20):t.idx]): continue
         at = row.index(t.lower_)
         changes += [(t.idx, t.idx + len(t), like(w, t.text)) for i, w in enumerate(row)

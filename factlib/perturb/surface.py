@@ -69,7 +69,7 @@ _DASH = re.compile(r'(?<=[^\W\d_])(?:—|--| – | — | -- )(?=[^\W\d_])')
 
 def _dashes(text):
     "Another dash between words."
-    return _found(_DASH, text, lambda m: '—' if m[0] in ('--', ' – ') else ' – ', 2)
+    return _found(_DASH, text, lambda m: '—' if m[0] in ('--', ' – ') else ' – ')
 
 # %% ../../nbs/perturb/surface.ipynb #surface-contractions
 _VERBS = 'do does did is are was were has have had could would should must need might'.split()
@@ -146,7 +146,7 @@ def _bullets(text):
 def _headings(text):
     "The first sentence of a paragraph as a heading."
     spans = [(first, then) for first, then, *_ in _prose(text)]
-    return [Place(a, c, f'## {" ".join(text[a:b].split())}\n\n', len(text[a:b].split()))
+    return [Place(a, c, f'## {" ".join(text[a:b].split())}\n\n', 1 + len(text[a:b].split()))
             for (a, b), (c, _) in spans if b < c and b - a <= 120]
 
 _WORD = re.compile(r'(?<!\S)[^\s*_`#<>\[\]|~=+-]+(?:-[^\s*_`#<>\[\]|~=+-]+)*(?!\S)')
@@ -264,8 +264,9 @@ def restyle(
 def words_touched(
     edits:list, # `Edit`s
 )->int:
-    "Number of words that some edits touch: of what stood there or what stands there now, whichever is more."
-    return sum(max(len(e.before.split()), len(e.after.split())) for e in edits)
+    """Number of words that some edits touch: of what stood there or what stands there now, whichever is more; one where
+    a mark or white space was changed."""
+    return sum(max(1, len(e.before.split()), len(e.after.split())) for e in edits)
 
 def spans_before(
     edits:list, # `Edit`s, in order
