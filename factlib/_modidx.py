@@ -2127,7 +2127,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                     'factlib.core.files.decoded': ('core/files.html#decoded', 'factlib/core/files.py'),
                                     'factlib.core.files.digest': ('core/files.html#digest', 'factlib/core/files.py'),
                                     'factlib.core.files.escape_formula': ('core/files.html#escape_formula', 'factlib/core/files.py'),
-                                    'factlib.core.files.how_to_get': ('core/files.html#how_to_get', 'factlib/core/files.py'),
+                                    'factlib.core.files.fetch_command': ('core/files.html#fetch_command', 'factlib/core/files.py'),
                                     'factlib.core.files.in_project': ('core/files.html#in_project', 'factlib/core/files.py'),
                                     'factlib.core.files.json_lines': ('core/files.html#json_lines', 'factlib/core/files.py'),
                                     'factlib.core.files.json_text': ('core/files.html#json_text', 'factlib/core/files.py'),

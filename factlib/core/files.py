@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['JOURNAL', 'MOST_TABLE', 'MOST_CELLS', 'MOST_DEPTH', 'PATIENCE', 'shipped', 'public_home', 'data_home', 'in_project',
-           'how_to_get', 'data_file', 'need_columns', 'printable', 'read_error', 'reading', 'need_cells',
+           'fetch_command', 'data_file', 'need_columns', 'printable', 'read_error', 'reading', 'need_cells',
            'read_parquet', 'read_csv', 'long_cells', 'escape_formula', 'unescape_formula', 'decoded', 'read_utf8',
            'regular_bytes', 'read_regular', 'real_inside', 'read_inside', 'text_files', 'read_text_file',
            'need_json_size', 'parse_json', 'numbered_lines', 'json_lines', 'digest', 'whole_characters', 'whole_values',
@@ -62,14 +62,12 @@ def in_project(
 # %% ../../nbs/core/files.ipynb #files-data-file
 JOURNAL = '.unfinished.json' # In a folder that just gets other files: what factlib made in it, before and after
 
-def how_to_get(
+def fetch_command(
     name:str, # File of the data folder, e.g. 'judgememo/documents.parquet'
-)->str: # End of a sentence
-    "Return the command that brings a missing file, or where to put what no command brings."
-    source = name.split('/')[0]
+)->str: # Empty if no command brings the file
+    "Return the command that brings a missing file."
     public = json.loads(shipped('data/sources.json').read_text(encoding='utf-8'))
-    if source in public: return f'bring it with `factlib fetch {source}`'
-    return 'put it there, or point FACTLIB_DATA elsewhere'
+    return f'factlib fetch {name.split("/")[0]}' if name.split('/')[0] in public else ''
 
 def data_file(
     name:str, # E.g. 'judgememo/documents.parquet'
@@ -82,11 +80,13 @@ def data_file(
     if home is not None:
         if not where.is_file(): raise BadInput(f'There is no {name} in {str(home)!r}.')
         return where
-    home = data_home()
-    if home is None:
-        raise BadInput(f'{name} is needed: {how_to_get(name)}, or set FACTLIB_DATA to the folder that holds it.')
+    home, command = data_home(), fetch_command(name)
+    bring = f'bring it with `{command}`, or ' if command else ''
+    if home is None: raise BadInput(f'{name} is needed: {bring}set FACTLIB_DATA to the folder that holds it.')
     if not (home/name).is_file():
-        raise BadInput(f'The data folder is {str(home)!r}, but there is no {name} in it: {how_to_get(name)}.')
+        which = 'FACTLIB_DATA' if os.environ.get('FACTLIB_DATA') else 'The data folder'
+        raise BadInput(f'{which} is {str(home)!r}, but there is no {name} in it: '
+                       f'{bring or "put it there, or "}point FACTLIB_DATA elsewhere.')
     return home/name
 
 # %% ../../nbs/core/files.ipynb #files-columns
