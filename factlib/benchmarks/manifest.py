@@ -26,7 +26,7 @@ class Source:
     commit: str              # 40 hexadecimal digits
     files: list = field(default_factory=list)  # Dicts: path, bytes, blob (git's sha1), sha256, to (target, or None)
     converter: str = ''      # MODULE:FUNCTION that makes the tables; empty: the files are taken as they are
-    tables: dict = field(default_factory=dict) # Target -> digest of its values, None for any; or with arguments of `content_digest`
+    tables: dict = field(default_factory=dict) # Target -> digest, arguments of `content_digest` with it, or None: any
     uses: list = field(default_factory=list)   # Names of sources whose raw files the converter needs, too
     archive: dict|None = None # suffix, tree (git's sha1 of the root), bytes to transfer, leave_out (folders)
     noncommercial: bool = False
@@ -106,7 +106,8 @@ def is_listed(
     listed = source.targets[target]
     if listed is None: return True
     about = listed if isinstance(listed, dict) else dict(digest=listed)
-    try: return about['digest'] == content_digest(content, target, *(about.get(k, ()) for k in ('without', 'any_order')))
+    options = {name: value for name, value in about.items() if name != 'digest'}
+    try: return about['digest'] == content_digest(content, target, **options)
     except (OSError, ValueError): return False # no table
 
 def state_of(

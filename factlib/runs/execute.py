@@ -297,7 +297,8 @@ def why_not(
         return f'They need data that are not part of factlib: bring them with `factlib fetch {names}`.'
     absent = [name for name in needs if not (home/name).is_file()]
     if not absent: return ''
-    return f'There is no {absent[0]} in the data folder: bring it with `{fetch_command(absent[0]) or "factlib import"}`.'
+    command = fetch_command(absent[0]) or 'factlib import'
+    return f'There is no {absent[0]} in the data folder: bring it with `{command}`.'
 
 # %% ../../nbs/runs/execute.ipynb #execute-ran
 def _ran(notebook, out):

@@ -61,7 +61,8 @@ def trutheval(
     import pandas as pd
     def read(name): return json.loads(raw[f'datasets/{name}.json'])
     questions, report = read('evaluation/dataset')['questions'], read('evaluation/report')['questions']
-    people, shown = read('human-assessment/assessment-dataset')['questions'], read('human-assessment/report')['questions']
+    people = read('human-assessment/assessment-dataset')['questions']
+    shown = read('human-assessment/report')['questions']
     choices = [read(f'human-assessment/results-evaluator-{i}') for i in (1, 2)]
     ids, of_people = ({q['question']: q['id'] for q in some} for some in (questions, people))
     first = {of_people[q['question']]: q['with_brackets']['A0'] for q in shown}

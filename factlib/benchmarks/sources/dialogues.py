@@ -37,12 +37,13 @@ class Corpora:
     def __init__(self,
         raw:dict[str, bytes], # Path in either repository -> content; other paths are left alone
     ):
-        self.dialogues, self._films, self._sections = {'cmu': {}, 'tc': {}}, {}, {}
+        self.dialogues: dict[str, dict] = {'cmu': {}, 'tc': {}}
+        self._films, self._sections = {}, {}
         for path, content in raw.items():
             if path.startswith('Conversations/') and path.endswith('.json'): self._add_cmu(path, json.loads(content))
             if path.startswith('WikiData/') and path.endswith('.json'): self._add_film(json.loads(content))
             if path.startswith('conversations/'): self._add_topical(PurePosixPath(path).stem, json.loads(content))
-        self._places = {source: defaultdict(list) for source in self.dialogues}
+        self._places: dict[str, dict] = {source: defaultdict(list) for source in self.dialogues}
         for source, dialogues in self.dialogues.items():
             for name, turns in dialogues.items():
                 for i, turn in enumerate(turns): self._places[source][_key(turn['text'])].append((name, i))
@@ -69,8 +70,8 @@ class Corpora:
         places = self._places.get(source, {}).get(_key(message), []) if _key(message) else []
         if source == 'cmu':
             words = _words(knowledge)
-            def on(film): return any(sum(w in section for w in words) >= .8*len(words) for section in self._sections[film])
-            places = [place for place in places if on(self._films[place[0]])]
+            def holds(film): return any(sum(w in s for w in words) >= .8*len(words) for s in self._sections[film])
+            places = [place for place in places if holds(self._films[place[0]])]
         if len(places) != 1: return dict(dialogue_id=None, turn_index=None, history=None)
         (name, i), = places
         return dict(dialogue_id=name, turn_index=i + 1, history=self.dialogues[source][name][:i + 1])

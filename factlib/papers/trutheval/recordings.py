@@ -107,8 +107,9 @@ def recorded_preferences(
 
 # %% ../../../nbs/papers/trutheval/recordings.ipynb #trutheval-recordings-lines
 FILES = {'factual_correctness_eval.jsonl': None, 'llm_as_judge_eval.jsonl': 'llm_as_judge'} # File -> its method
-_FIELDS = dict(id=('id', 'question_id', 'qid'), level=('level', 'answer_level', 'answer'), score=('score', 'value', 'result'),
-               fact_extraction_llm=('fact_extraction_llm', 'llm', 'model', 'judge'), method=('method', 'metric', 'type'))
+_FIELDS = dict(id=('id', 'question_id', 'qid'), level=('level', 'answer_level', 'answer'),
+               score=('score', 'value', 'result'), method=('method', 'metric', 'type'),
+               fact_extraction_llm=('fact_extraction_llm', 'llm', 'model', 'judge'))
 
 def _field(line, name):
     "The first of the names that the line has, or None."
