@@ -21,7 +21,8 @@ import pandas as pd
 from factlib.trust.habits import habits_table
 from factlib.trust.matrix import score_matrix
 from factlib.trust.scores import Scale, ScoreFile
-from factlib.trust.uses import NO, NOT_YET, YES, decide
+from factlib.trust.decision import NO, NOT_YET, YES
+from factlib.trust.uses import decide
 
 SCALES = ( # A scale, and how a quality around 0 is written on it
     (Scale('number', (), 1, 5), lambda x: np.clip(np.round(3 + x), 1, 5)),

@@ -1,3 +1,1 @@
 __version__ = "0.1.0"
-
-from .core import moved as _moved

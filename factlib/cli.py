@@ -232,7 +232,7 @@ def _say_made(out):
 def _evaluate(path, names, out, at_least, page, prices, **options):
     "Judge, say what came out, and end with 1 (an evaluator failed) or 4 (too few scores)."
     from factlib.metaeval.matrix import small_matrix
-    from factlib.trust.trust import trust_judged
+    from factlib.trust.judged import trust_judged
     from factlib.runs.own_file import check_least, evaluate_file, too_few
     check_least(at_least)
     check_place(out)

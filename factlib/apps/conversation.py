@@ -79,7 +79,10 @@ def _claim(claim, evaluator, memory):
         against=memory.link(evaluator, against) if against else None,
         rests=[memory.link(evaluator, id) for id in claim.get('items') or ()])
 
-def _count(x): return len(x) if isinstance(x, (list, tuple)) else 0 if is_missing(x) or isinstance(x, str) else int(x)
+def _count(x):
+    "Size of a list, or a number as it is; 0 for anything else."
+    if isinstance(x, (list, tuple)): return len(x)
+    return int(x) if isinstance(x, (int, float)) and not is_missing(x) else 0
 
 def _links(evidence, key, evaluator, memory):
     "A list of ids, or of dicts with an id, in the evidence: as links without their texts."
@@ -93,8 +96,10 @@ def _judgement(record, memory):
     claims = [_claim(claim, who, memory) for claim in evidence.get('claims', []) if isinstance(claim, dict)]
     joined = [memory.link(who, i['id']) | dict(sign=_sign(i.get('category'))) for i in evidence.get('joined', [])]
     value = None if record['value'] is None else f'{float(record["value"]):.2f}'
+    before = evidence.get('unknown_before')
+    before = before if isinstance(before, dict) else dict(claims=before) # turns and claims, or claims alone
     counts = dict(verified=sum(c['sign']['kind'] == 'verified' for c in claims), drift=_count(record['drift']),
-        unknown_before=_count(evidence.get('unknown_before')))
+        unknown_claims=_count(before.get('claims')), unknown_turns=_count(before.get('turns')))
     return dict(evaluator=who, value=value, absence=record['absence'], claims=claims, joined=joined, **counts,
         shown=_links(evidence, 'memory', who, memory), dropped=_links(evidence, 'dropped', who, memory))
 

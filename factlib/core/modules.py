@@ -77,7 +77,8 @@ def _digest(path):
 
 def loaded_modules()->dict: # Name -> [path, SHA-256]
     "The modules of factlib and one's own that this process has loaded up to now."
-    files = {name: getattr(module, '__file__', None) for name, module in list(sys.modules.items())}
+    files = {name: getattr(module, '__file__', None) for name, module in list(sys.modules.items())
+             if getattr(module, '__name__', name) == name} # not a module's second name
     sources = {name: file for name, file in files.items() if file and file.endswith('.py') and name != '__main__'}
     own = {name: os.path.abspath(file) for name, file in sources.items()
            if name.split('.')[0] == 'factlib' or not _is_installed(file)}

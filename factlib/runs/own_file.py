@@ -200,7 +200,7 @@ def evaluate_file(
     request:str='', # JSON: fields of every request, see `runs.parameters.request_fields`
     weighted:bool=False, # Also expected scores, see `evaluators.expected`
     statistics=None, # `metaeval.matrix.small_matrix`
-    decide=None, # `trust.trust.trust_judged`
+    decide=None, # `trust.judged.trust_judged`
     language:str='', # Of the texts, as 'de' or 'German'; empty: it is decided on all of them
     api_key:str='', # Of the endpoint; empty: OPENAI_API_KEY
     **meanings, # columns, labels, good

@@ -25,7 +25,8 @@ from .habits import HABITS
 from .page import asked_uses, decision_number, table_html
 from .gate import Decided
 from .trust import Trust
-from .uses import DECISIONS, NOT_YET, YES, need_text, used_needs
+from .decision import DECISIONS, NOT_YET, YES
+from .needs import need_text, used_needs
 from ..validity.base import holm
 
 # %% ../../nbs/trust/criteria.ipynb #trustcriteria-names

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..core.files import write_atomic
 from ..core.ownership import check_ours
 from ..core.records import BadInput, DataFrame
-from .uses import NO, NOT_YET, labels_needed_for
+from .decision import NO, NOT_YET, labels_needed_for
 
 # %% ../../nbs/trust/gate.ipynb #gate-rows
 def gate_rows(

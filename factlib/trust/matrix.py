@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['MOST_GROUPS', 'FEWEST_DISTINCT', 'CONSTANT', 'LENGTH', 'SHARED', 'LABELLED', 'MOST_STRATA', 'FEWEST_ROWS',
            'OTHER_VALUES', 'NO_VALUE', 'COPY_ROWS', 'group_blocks', 'distinct_rows', 'text_lengths', 'shared_words',
-           'halving_cut', 'score_words', 'stratum_values', 'explained_share', 'ScoreMatrix', 'score_matrix',
-           'scale_remedy', 'scale_notes', 'copied_people', 'copy_notes']
+           'halving_cut', 'score_words', 'table_score', 'stratum_values', 'explained_share', 'ScoreMatrix',
+           'score_matrix', 'scale_remedy', 'scale_notes', 'stratum_notes', 'copied_people', 'copy_notes']
 
 # %% ../../nbs/trust/matrix.ipynb #trustsheet-imports
 import zlib
@@ -92,6 +92,13 @@ def score_words(
     if not scale.labels or scale.labels == ('0', '1'): return f'{value:.3g}'
     low, high = (min(max(int(f(round(value, 9))), 0), len(scale.labels) - 1) for f in (np.floor, np.ceil))
     return scale.labels[low] if low == high else f'{scale.labels[low]}–{scale.labels[high]}'
+
+def table_score(
+    scale:Scale, # Scale of the score
+    value:float, # Its code or number
+)->str|float: # A label, or the number
+    "Return a score as a table shows it."
+    return score_words(scale, value) if scale.labels and scale.labels != ('0', '1') else float(value)
 
 # %% ../../nbs/trust/matrix.ipynb #trustsheet-strata
 MOST_STRATA, FEWEST_ROWS = 6, 10 # Columns; rows of a value that stands by itself
@@ -229,6 +236,18 @@ class ScoreMatrix:
                        weights=None if self.weights is None else self.weights[rows], strata=some(self.strata))
 
     @property
+    def unit(self)->str: # 'group' or 'row'
+        "Name what a decision counts."
+        return 'group' if 'group' in self.file.frame else 'row'
+
+    def scored(self,
+        *columns, # Arrays as long as there are rows, NaN for missing
+    )->tuple: # (booleans: the rows that all columns have; the number of their groups)
+        "Return the rows that all columns have, and how many groups these are."
+        both = ~np.isnan(np.array(columns)).any(axis=0)
+        return both, int(np.count_nonzero(np.bincount(self.clusters[both])))
+
+    @property
     def pooled(self)->str:
         "A sentence about blocks of groups; empty if there are none."
         n = self.clusters.max() + 1
@@ -345,6 +364,16 @@ def scale_notes(
         notes.append(f'{judge!r} is not on people\'s scale ({own}; people: {theirs}): {left}. To change that, '
                      f'{scale_remedy(matrix, judge)}.')
     return notes
+def stratum_notes(
+    matrix:ScoreMatrix, # From `score_matrix`
+)->list[str]:
+    "Return a sentence on the columns of few values: which are held constant, and which are not."
+    if not matrix.strata: return []
+    names = lambda columns: ', '.join(f'`{name}`' for name in columns)
+    more = (f'; not held constant, since they go less with people\'s scores: {names(matrix.more_strata)}'
+            if matrix.more_strata else '')
+    return [f'Columns of few values: {names(matrix.strata)}. Each is a baseline, and a judge has to do better than '
+            f'chance within its values, too{more}.']
 
 # %% ../../nbs/trust/matrix.ipynb #trustsheet-copies
 COPY_ROWS = 10 # Rows in which two columns are the same, from which one may be a copy

@@ -7,7 +7,7 @@ __all__ = ['PEOPLE_WORDS', 'MODEL_WORDS', 'COST_UNITS', 'FLAG_WORDS', 'NOTE_WORD
            'WEAK_JUDGES', 'NO_SCORERS', 'DOCUMENT_WORDS', 'STRATUM_WORDS', 'TEXT_WORDS', 'SOURCE_WORDS',
            'CRITERION_WORDS', 'TRUTH_WORDS', 'SPREAD_WORDS', 'SCORE_FILLERS', 'name_words', 'name_tokens', 'name_parts',
            'spoken_words', 'names_of', 'is_beside', 'plain_name', 'is_truth', 'find_named', 'rawest_columns',
-           'listed_names', 'some_names', 'need_names', 'cost_words', 'cost_unit', 'cost_owner']
+           'listed_names', 'some_names', 'need_names', 'own_system', 'cost_words', 'cost_unit', 'cost_owner']
 
 # %% ../../nbs/trust/names.ipynb #names-imports
 import re
@@ -243,6 +243,17 @@ def need_names(
         close = difflib.get_close_matches(str(name), [str(c) for c in columns], 1, .8)
         guess = f' (did you mean {close[0]!r}?)' if close else ''
         raise BadInput(f'{flag}: there is no column {name!r}{guess}; there are {some_names(columns)}.')
+
+# %% ../../nbs/trust/names.ipynb #names-own
+def own_system(
+    judge:str, # Name of a judge
+    systems, # Names of systems
+)->str|None: # The system that the judge is, or is of; None if there is none
+    "Return the system that is the judge itself, by its name: the longest that stands within it, or the other way round."
+    plain = lambda name: re.sub(r'[^a-z0-9]', '', str(name).lower().rsplit('/', 1)[-1])
+    own = plain(judge)
+    within = [s for s in systems if len(plain(s)) > 2 and (plain(s) in own or len(own) > 2 and own in plain(s))]
+    return max(within, key=lambda s: len(plain(s)), default=None)
 
 # %% ../../nbs/trust/names.ipynb #names-cost
 _COST_FILLERS = frozenset('total mean per of in out judgement judgment call request api input output prompt completion'

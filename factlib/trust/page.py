@@ -15,11 +15,11 @@ import numpy as np
 from ..core.files import shipped, whole_characters
 from ..core.ownership import GENERATOR
 from ..core.records import DataFrame, is_missing
-from .agreement import OTHERS, PEOPLE, filter_auc
+from .agreement import OTHERS, PEOPLE
 from .costs import MOST_PRICED, cost_figure
 from .matrix import CONSTANT
-from .strata import auc_alone
-from .uses import ALL_ROWS, ALL_SYSTEMS, need_text
+from .bias import ALL_ROWS, ALL_SYSTEMS
+from .needs import need_text
 from ..report.figures.style import INK, MUTED, category_ticks, compose, figure_bytes, needs_browser, palette
 from ..report.figures.style import panel_grid, shown_label, styled
 from ..report.tables import format_estimate, format_number, format_p, to_html
@@ -89,7 +89,7 @@ def _panel_axes(judges, height, share='all'):
 
 @styled
 def reliability_figure(
-    bands:DataFrame, # From `trust.uses.band_table`
+    bands:DataFrame, # From `trust.bands.band_table`
     judges:list, # On people's scale
     ends:tuple, # Of the scale
 ): # A `matplotlib.figure.Figure`
@@ -111,7 +111,7 @@ def reliability_figure(
 
 @styled
 def band_figure(
-    bands:DataFrame, # From `trust.uses.band_table`
+    bands:DataFrame, # From `trust.bands.band_table`
     judges:list, # In order
     means:str, # What a good text is, in words
 ): # A `matplotlib.figure.Figure`
@@ -139,7 +139,7 @@ MOST_SYSTEMS_DRAWN = 25
 
 @styled
 def bias_figure(
-    table:DataFrame, # From `trust.uses.bias_table`, rows with a bias
+    table:DataFrame, # From `trust.bias.bias_table`, rows with a bias
     judges:list, # In order
 ): # A `matplotlib.figure.Figure`
     "Judge minus people by system."
@@ -285,23 +285,6 @@ def decision_number(
     if is_missing(d.estimate) or d.use == 'replace': return ''
     return format_estimate(d.estimate, None if is_missing(d.low) else (d.low, d.high), 2)
 
-def _baselines(trust):
-    "Return what baselines reach as filters and in ranking: rows of the first table, the hardest first."
-    matrix, rows = trust.matrix, []
-    if 'filter' not in trust.uses: return rows
-    for name, values in matrix.strata.items():
-        at = auc_alone(values, matrix.good, matrix.groups)
-        if at is None: continue
-        rows.append(dict(name=f'{name} alone', at=max(at, .5), number=format_estimate(max(at, .5), None, 2)))
-    for name, baseline in matrix.baselines.items():
-        r = filter_auc(baseline, matrix.good, matrix.groups)
-        if r.estimate is None: continue
-        turned = r.estimate < .5 # a baseline may be read either way round
-        estimate, ends = (1 - r.estimate, (1 - r.high, 1 - r.low)) if turned and r.ci else (r.estimate, r.ci)
-        ends = None if name.startswith(CONSTANT) else ends # which it has without an error
-        rows.append(dict(name=name.removesuffix(' (baseline)'), at=estimate, number=format_estimate(estimate, ends, 2)))
-    return sorted(rows, key=lambda row: -row['at'])
-
 def _by_values(trust):
     "Decisions for each value of a stratum, a row a value and judge."
     table = trust.tables.get('strata')
@@ -440,12 +423,13 @@ def page_html(
     besides = dict(alarms=[], lines=[], tables={}, up='') | (more or {})
     besides['tables'] = [_shown(name, table.head(MOST_ROWS), len(table), caption)
                          for name, (table, caption) in besides['tables'].items()]
+    baselines = [dict(name=name, number=format_estimate(auc, ends, 2)) for name, auc, ends in trust.baselines]
     given = need_text(trust.needs, trust.uses).replace(',', ', ')
     return whole_characters(jinja2.Environment(autoescape=True, trim_blocks=False).from_string(template).render(
         css=shipped('data/trust.css').read_text(encoding='utf-8'),
         version=__version__, generator=GENERATOR, file=trust.file.name, counts=trust.counts, warnings=trust.warnings,
         uses=uses, judges=_decisions(trust), by=_by_values(trust), prices=trust.prices,
-        criteria=f'Asked for: {given}; --need sets it.', figures=figures, baselines=_baselines(trust),
+        criteria=f'Asked for: {given}; --need sets it.', figures=figures, baselines=baselines,
         more=besides,
         disagreements=_items(trust), said=trust.said, untested=_untested(trust), tables=_tables(trust), methods=METHODS,
         linked=linked))

@@ -25,12 +25,14 @@ from ..report.tables import format_estimate, format_number, format_p
 from ..report.words import listed
 from .agreement import OTHERS, PEOPLE, agreement_figures
 from .gate import Decided
-from .habits import HABITS, bias_slope, own_system, split_people
+from .habits import HABITS, bias_slope, split_people
 from .matrix import COPY_ROWS, MOST_GROUPS, group_blocks, text_lengths
+from .names import own_system
 from .pair_page import against_people, comparison_figures, comparison_page
 from .page import embedded
-from .uses import DECISIONS, BASELINE_SYSTEMS, MOST_SYSTEMS, NEEDS, NO, NOT_YET, YES
-from .uses import Decision, counted, groups_needed, in_percent, remedy, share_in_order
+from .decision import DECISIONS, NO, NOT_YET, YES, Decision, counted, groups_needed, in_percent, remedy
+from .needs import NEEDS
+from .ranks import BASELINE_SYSTEMS, MOST_SYSTEMS, share_in_order
 from .verdicts import BOTH_ORDERS, Comparisons, merge_orders
 from ..validity.base import Result, corrected
 from ..validity.crosstabs import divided, table_kappa, tables_without
@@ -414,7 +416,7 @@ def replace_decision(
 PAIR_USES = ('agree', 'rank', 'replace')
 
 def pair_needs(
-    needs:dict|None=None, # Use -> criterion, from `trust.uses.read_needs`; None: the usual ones
+    needs:dict|None=None, # Use -> criterion, from `trust.needs.read_needs`; None: the usual ones
 )->dict:
     "Return the criteria for comparisons; `mean` is how far two systems' win rates may be off."
     return dict(agree=.6) | {use: need for use, need in (NEEDS | (needs or {})).items() if use in (*PAIR_USES, 'mean')}
@@ -877,7 +879,7 @@ class ComparisonTrust(Decided):
 def compare(
     comparisons:Comparisons, # From the reader of files
     uses=None, # Some of the uses that are asked for; None: all that apply
-    needs:dict|None=None, # Use -> criterion, from `trust.uses.read_needs`; None: the usual ones
+    needs:dict|None=None, # Use -> criterion, from `trust.needs.read_needs`; None: the usual ones
 )->ComparisonTrust:
     "Decide what the judges of a file of comparisons may be used for."
     begun, uses, needs = perf_counter(), pair_uses(uses), pair_needs(needs)

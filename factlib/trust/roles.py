@@ -520,7 +520,13 @@ def find_criteria(
             key = '_'.join(w for w in words[name] if w in shared)
             if key: found.setdefault(key, ([], []))[side].append(name)
     found = {key: (tuple(a), tuple(b)) for key, (a, b) in found.items() if a and b}
-    return found if len(found) > 1 and not all(len(key) == 1 for key in found) else {} # `human_a` is a person
+    if len(found) < 2 or all(len(key) == 1 for key in found): return {} # `human_a` is a person
+    return {_as_written(key, own[0][0]): own for key, own in found.items()}
+
+def _as_written(criterion, column):
+    "Return a criterion as the name of a column spells it."
+    spelled = re.search(criterion.replace('_', '[\\W_]*'), str(column), re.IGNORECASE)
+    return spelled[0] if spelled else criterion
 
 # %% ../../nbs/trust/roles.ipynb #score_roles-raters
 _RATERS = frozenset('''rater annotator worker judge evaluator grader labeler labeller assessor scorer reviewer
@@ -622,10 +628,10 @@ def find_ratings(
         raise BadInput(f'Both {raters[0]!r} and {raters[1]!r} could say who rated: give one of them another name, '
                        'or name the columns of scores, as --judge COLUMN --human COLUMN.')
     form = 'judge' if models else ''
-    if wanted: return raters[0], {plain_name(c): c for c in wanted} if len(wanted) > 1 else {'': wanted[0]}, form
+    if wanted: return raters[0], {c: c for c in wanted} if len(wanted) > 1 else {'': wanted[0]}, form
     if fitting: return raters[0], {'': fitting[0]}, form
     if len(several) == 1: return raters[0], {'': several[0]}, form
-    if several: return raters[0], {plain_name(c): c for c in several}, form
+    if several: return raters[0], {c: c for c in several}, form
     raise BadInput(f'--rater {raters[0]!r}: which column holds the scores? Name it, as --score COLUMN; there are '
                    f'{some_names(frame.columns)}.')
 
@@ -913,11 +919,11 @@ def _item_roles(frame, flags, known, given, roles):
     kept = listed_names(flags.criterion)
     if kept and not criteria: criteria = find_criteria(judges, humans)
     if criteria: # else a column may name the criterion of each row
-        _check_kept(kept, criteria)
+        wanted = _kept_criteria(kept, criteria)
         left = [c for c in (*judges, *humans) if not any(c in own for pair_ in criteria.values() for own in pair_)]
         columns = [c if c.column not in left else replace(c, role='left out',
                                                           why='of none of the criteria') for c in columns]
-        criteria = {name: own for name, own in criteria.items() if not kept or name in kept}
+        criteria = wanted
         judges = tuple(c for c in judges if any(c in own for own, _ in criteria.values()))
         humans = tuple(c for c in humans if any(c in own for _, own in criteria.values()))
         told = ', '.join(criteria)
@@ -946,19 +952,21 @@ def _refuse_scores_of_sides(judges, humans, compared, given):
 
 _WINS = frozenset('winner wins won prefers preferred'.split())
 
-def _check_kept(kept, criteria):
-    "Raise BadInput for a criterion that isn't there."
-    wrong = [name for name in kept if name not in criteria]
+def _kept_criteria(kept, criteria):
+    "Return the named criteria, in small letters or as the file has them. Raises BadInput for one that isn't there."
+    plain = {plain_name(name): name for name in criteria}
+    wrong = [name for name in kept if name not in criteria and plain_name(name) not in plain]
     if wrong: raise BadInput(f'--criterion: there is no criterion {wrong[0]!r}; there are '
                              f'{some_names(criteria) or "none"}.')
+    wanted = [name if name in criteria else plain[plain_name(name)] for name in kept]
+    return {name: own for name, own in criteria.items() if not kept or name in wanted}
 
 def _rating_roles(frame, flags, known, ratings, roles):
     "The roles of a table with a row per rating."
     rater, scores, form = ratings
     kept = listed_names(flags.criterion)
     if kept and len(scores) > 1: # else a column may name the criterion of each row
-        _check_kept(kept, scores)
-        scores = {name: column for name, column in scores.items() if name in kept}
+        scores = _kept_criteria(kept, scores)
     others, more, notes = find_others(frame, {k: v for k, v in flags.others.items()}, known, (rater, *scores.values()))
     if others.get('system') == (rater,): del others['system']
     pair, texts = find_sides(frame, {rater, *scores.values()})
@@ -992,6 +1000,9 @@ def _rating_roles(frame, flags, known, ratings, roles):
     given_judges, given_humans, _ = flags.scorers([*frame.columns, *names])
     for flag, own in dict(judge=given_judges, human=given_humans).items(): need_names(own, [*names, *frame.columns],
                                                                                       f'--{flag}')
+    for flag, own in dict(judge=given_judges, human=given_humans).items():
+        if rater in own: raise BadInput(f'--{flag} {rater}: this column says who gave each rating. Name raters in it, '
+                                        f'as --judge NAME --human NAME; there are {some_names(names, 12)}.')
     kinds = {} if given_judges or given_humans or form else _rater_kinds(frame, rater)
     if kinds:
         told, judges, humans = kinds['column'], kinds['judge'], kinds['human']

@@ -8,14 +8,13 @@ __all__ = ['ScoreFile', 'criterion_column', 'apply_good', 'Reading', 'read_crite
 # %% ../../nbs/trust/scores.ipynb #score_files-imports
 import ast, re
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from .comparisons import comparisons, names_winner, one_winner, verdict_columns
 from .cost_columns import Costs, read_costs
 from .names import CRITERION_WORDS, is_beside, name_words, names_of, some_names
 from .roles import ColumnRole, Flags, NoScorers, Roles, is_score, is_text, read_roles
 from .scales import Columns, one_scale, put_on_steps, read_scale_flag
-from .table import ScoreTable, frame_table, list_columns, one_row_each, read_table
+from .table import ScoreTable, list_columns, one_row_each, open_table
 from ..benchmarks.values import Scale, code_columns, good_cut, good_labels, read_cells
 from ..core.checks import check_choice
 from ..core.records import BadInput, DataFrame
@@ -505,7 +504,7 @@ def _files(table, flags, reading):
         return {v: _score_file(part, read_roles(part.frame, without, part.roles), reading,
                                next(iter(roles.scores.values()), ''), v)
                 for v, part in parts.items()}
-    if flags.criterion and not roles.criteria and len(roles.scores) < 2:
+    if flags.criterion and not roles.criteria and set(roles.scores) <= {''}:
         raise BadInput(f'--criterion: no column names criteria, and there is one only, so {str(flags.criterion)!r} can '
                        'be no choice: leave it out.')
     if roles.criteria:
@@ -549,9 +548,7 @@ def read_criteria(
     others = dict(group=group, item=item, system=system, text=text, source=source, time=time, position=position,
                   weight=weight)
     flags, reading = Flags(judge, human, others, rater, score, criterion, cost), Reading(order, scale, good, higher)
-    if isinstance(path_or_frame, ScoreTable): table = path_or_frame
-    elif isinstance(path_or_frame, (str, Path)): table = read_table(path_or_frame, sheet, header)
-    else: table = frame_table(ScoreTable('frame', path_or_frame, 'a data frame'))
+    table = open_table(path_or_frame, sheet, header)
     wanted = _paths(flags, table.frame)
     deeper = one_row_each(table, wanted) if wanted else None
     try: return _files(deeper or table, flags, reading)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ENDINGS', 'MOST_ROWS', 'ScoreTable', 'flat_frame', 'json_objects', 'file_kind', 'read_table', 'join_tables',
-           'frame_table', 'list_columns', 'one_row_each']
+           'frame_table', 'open_table', 'list_columns', 'one_row_each']
 
 # %% ../../nbs/trust/table.ipynb #score_tables-imports
 import csv, dataclasses, re, shutil, tempfile, zipfile
@@ -383,6 +383,21 @@ def frame_table(
     if not known: return dataclasses.replace(table, frame=frame)
     frame, form, roles, said = known
     return dataclasses.replace(table, frame=frame, form=form, roles=table.roles | roles, said=(*table.said, *said))
+
+def open_table(
+    given, # A path, a data frame, a `ScoreTable`, or a list of paths that are joined
+    sheet:str|None=None, # Sheet of an Excel file; None: the only one
+    header:bool|None=None, # Does the first line hold names? None: as it seems
+    on:str|None=None, # Columns by which several files are joined; None: there is one file
+)->ScoreTable:
+    "Read what holds scores as one table. Raises BadInput for several files without a column to join them by."
+    if isinstance(given, ScoreTable): return given
+    if isinstance(given, (str, Path)): return read_table(given, sheet, header)
+    if not isinstance(given, (list, tuple)): return frame_table(ScoreTable('frame', given, 'a data frame'))
+    if len(given) == 1: return open_table(given[0], sheet, header)
+    if not on: raise BadInput(f'{len(given)} files are joined by a column that all have: name it, as --on id.')
+    return join_tables([read_table(path, sheet if Path(path).suffix.lower() == '.xlsx' else None, header)
+                        for path in given], on)
 
 # %% ../../nbs/trust/table.ipynb #score_tables-lists
 def _listed(column):

@@ -152,10 +152,13 @@ def test_ids_of_what_was_known_leave_room():
     assert 'B1: It is of 1764.' in instead.words and 'support 0.25' in instead.words
 
 def test_counts_come_as_numbers_or_lists():
-    for unknown, said in ((2, '2 claims of earlier'), (['C1'], '1 claim of earlier'), (None, None), ('refused', None)):
-        words = Page(conversation_html([FIRST], [Judgement(FIRST.id, 'vista', value=1,
-                                                           evidence=dict(unknown_before=unknown))])).words
-        assert said in words if said else 'of earlier turns had no verdict' not in words
+    nothing = 'of earlier turns had no verdict', 'not taken apart'
+    for unknown, shown in ((2, ['2 claims of earlier']), (['C1'], ['1 claim of earlier']), (None, []), ('refused', []),
+                           ({}, []), (dict(turns=1, claims=0), ['1 earlier turn was not taken apart']), ({'turns': {}}, []),
+                           (dict(turns=2, claims=3), ['3 claims of earlier', '2 earlier turns were not taken apart'])):
+        judged = Judgement(FIRST.id, 'vista', value=1, evidence=dict(unknown_before=unknown))
+        words = Page(conversation_html([FIRST], [judged])).words
+        assert all(part in words for part in shown) and sum(part in words for part in nothing) == len(shown)
 
 def test_conversations_apart():
     html = conversation_html([FIRST, Example('b', target='x'), Example('c', target='y', group='b')])

@@ -7,7 +7,7 @@ from factlib.core.records import BadInput
 from factlib.trust.comparisons import one_winner, order_twins
 from factlib.trust.scores import read_scores
 from factlib.trust.trust import trust
-from factlib.trust.uses import NOT_YET
+from factlib.trust.decision import NOT_YET
 from factlib.trust.verdicts import Comparisons
 
 N = 24

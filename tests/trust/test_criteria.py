@@ -10,7 +10,9 @@ from planted_judges import file_of, points
 from factlib.core.records import BadInput
 from factlib.trust.criteria import folder_names, join_criteria
 from factlib.trust.trust import trust, write_trust
-from factlib.trust.uses import NO, NOT_YET, YES, filter_leads, filter_rates
+from factlib.trust.baselines import filter_leads
+from factlib.trust.decision import NO, NOT_YET, YES
+from factlib.trust.filters import filter_rates
 
 def criterion(seed, n, noise=.5, use='filter', need='filter=.6'):
     rng = np.random.default_rng(seed)

@@ -10,9 +10,9 @@ N = 30
 A, B, C, D = ([(i*k) % 5 + 1 for i in range(N)] for k in (1, 2, 3, 4))
 
 FILES = { # name -> (columns, criteria, judges of the second, people of the second)
-    'a word before': (dict(gpt4_Kohärenz=A, Mensch_Kohärenz=B, gpt4_Stil=C, Mensch_Stil=D), ['kohärenz', 'stil'],
+    'a word before': (dict(gpt4_Kohärenz=A, Mensch_Kohärenz=B, gpt4_Stil=C, Mensch_Stil=D), ['Kohärenz', 'Stil'],
                       ['gpt4_Stil'], ['Mensch_Stil']),
-    'capitals': (dict(expertClarity=B, claudeScoreClarity=A, expertDepth=D, claudeScoreDepth=C), ['clarity', 'depth'],
+    'capitals': (dict(expertClarity=B, claudeScoreClarity=A, expertDepth=D, claudeScoreDepth=C), ['Clarity', 'Depth'],
                  ['claudeScoreDepth'], ['expertDepth']),
     'people alone are named': (dict(tone=A, human_tone=B, depth=C, human_depth=D, ticket=[f't{i}' for i in range(N)]),
                                ['tone', 'depth'], ['depth'], ['human_depth']),
@@ -71,3 +71,21 @@ def test_the_page_of_several_criteria_is_called_as_the_file(names, tmp_path):
     found = trust(tmp_path/'mine.csv')
     assert found.counts.startswith(f'mine.csv: 8 rows, {len(names)} criteria')
     assert [t.file.name for t in found.trusts.values()] == [f'mine.csv, {name}' for name in found.criteria]
+
+
+def _long_rubric():
+    rows = [(i, rater, i % 5 + 1, (i + (rater == 'gpt4')) % 4 + 1) for i in range(20) for rater in ('gpt4', 'ann')]
+    return pd.DataFrame(rows, columns=['item', 'rater', 'Clarity', 'Tone-of-voice'])
+
+
+@pytest.mark.parametrize('kept', ['Tone-of-voice', 'tone_of_voice'])
+def test_one_criterion_of_a_long_file_is_kept_however_it_is_written(kept):
+    assert trust(_long_rubric()).criteria == ['Clarity', 'Tone-of-voice'] # as the file spells them
+    alone = trust(_long_rubric(), criterion=kept)
+    assert list(alone.scores) == ['gpt4'] and sorted(set(alone.scores['gpt4'])) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize('flag', ['judge', 'human'])
+def test_the_column_of_raters_is_no_judge(flag):
+    with pytest.raises(BadInput, match=f"--{flag} rater: this column says who gave each rating.*'gpt4', 'ann'"):
+        trust(_long_rubric(), **{flag: 'rater'})

@@ -13,7 +13,7 @@ from factlib.report.tables import read_table
 from factlib.trust.pairs import agree_decision, compare, confusion, kappa_within, majority, pair_habits, pair_needs
 from factlib.trust.pairs import pair_uses, rank_decision, verdict_matrix
 from factlib.trust.trust import write_trust
-from factlib.trust.uses import NO, NOT_YET, YES
+from factlib.trust.decision import NO, NOT_YET, YES
 from factlib.trust.verdicts import Comparisons, verdict_column
 
 NONE = pd.DataFrame(columns=['column', 'role', 'why', 'flag'])

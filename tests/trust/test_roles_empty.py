@@ -8,7 +8,7 @@ import pytest
 from factlib.core.records import BadInput
 from factlib.trust.scores import read_scores
 from factlib.trust.trust import trust
-from factlib.trust.uses import YES
+from factlib.trust.decision import YES
 
 N = 40
 PEOPLE = [1, 2, 3, 4, 5]*8

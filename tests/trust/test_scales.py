@@ -7,7 +7,7 @@ from factlib.core.records import BadInput
 from factlib.trust.scales import are_apart
 from factlib.trust.scores import read_scores
 from factlib.trust.trust import trust
-from factlib.trust.uses import NO, NOT_YET, YES
+from factlib.trust.decision import NO, NOT_YET, YES
 
 N = 60
 PEOPLE = [1, 2, 3, 4, 5]*12

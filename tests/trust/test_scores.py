@@ -550,7 +550,8 @@ def test_faithbench_trutheval_ttcw_and_storysumm():
     assert len(marks.frame) == sum(max(1, len(s['annotations'])) for s in samples) and marks.clustered == 'source'
     assert marks.frame['annotations.label'].isna().sum() == sum(not s['annotations'] for s in samples)
     levels = read_scores(DATA/'trutheval'/'recorded_scores.parquet', human='-level', item='id,level')
-    assert levels.judges == ('llm_plus_nli', 'ragas_factual_correctness') and len(levels.frame) == 500
+    assert levels.judges == ('llm_plus_nli', 'ragas_factual_correctness') and len(levels.frame) == 1000
+    assert any(sentence.startswith('500 rows are of an item that has another row') for sentence in levels.said)
     assert '--item' in refusal(DATA/'ttcw'/'ttcw_annotations.json')
     experts = pd.DataFrame(json.loads((DATA/'ttcw'/'ttcw_annotations.json').read_text(encoding='utf-8')))
     experts['id'] = 'story_' + experts.story_id + '_test' + experts.ttcw_idx.astype(str)

@@ -6,7 +6,7 @@ import pytest
 from factlib.core.records import BadInput
 from factlib.trust.scores import read_scores
 from factlib.trust.trust import trust
-from factlib.trust.uses import NOT_YET, YES
+from factlib.trust.decision import NOT_YET, YES
 
 N = 120
 

@@ -15,10 +15,14 @@ from factlib.trust.scores import read_scores
 from factlib.core.files import data_home
 from factlib.core.records import BadInput
 from factlib.trust.trust import trust, write_trust
-from factlib.trust.habits import bias_slope, habits_table, own_system, slope
+from factlib.trust.habits import bias_slope, habits_table, slope
+from factlib.trust.names import own_system
 from factlib.trust.matrix import halving_cut, score_matrix
-from factlib.trust.uses import (NO, NOT_YET, YES, decide, groups_needed, mean_table, read_needs, read_uses,
-                                         share_in_order)
+from factlib.trust.ranks import share_in_order
+from factlib.trust.decision import NO, NOT_YET, YES, groups_needed
+from factlib.trust.means import mean_table
+from factlib.trust.needs import read_needs, read_uses
+from factlib.trust.uses import decide
 from factlib.report.tables import read_table
 from factlib.validity.base import Result
 from factlib.validity.detection import auc_ci

@@ -8,7 +8,7 @@ from factlib.benchmarks.base import Benchmark
 from factlib.core.records import Example
 from factlib.evaluators.base import EVALUATORS, evaluate
 from factlib.metaeval.matrix import small_matrix
-from factlib.trust.trust import judged_scores, trust_judged
+from factlib.trust.judged import judged_scores, trust_judged
 from factlib.report.page import build_page
 from factlib.report.tables import read_table
 from factlib.runs.own_file import evaluate_file, own_benchmark, too_few

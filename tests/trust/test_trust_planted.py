@@ -13,7 +13,10 @@ from factlib.trust.habits import habits_table
 from factlib.trust.matrix import distinct_rows, score_matrix
 from factlib.trust.scores import Scale
 from factlib.trust.trust import trust
-from factlib.trust.uses import NO, NOT_YET, YES, decide, filter_leads, labels_needed_for, read_needs
+from factlib.trust.baselines import filter_leads
+from factlib.trust.decision import NO, NOT_YET, YES, labels_needed_for
+from factlib.trust.needs import read_needs
+from factlib.trust.uses import decide
 
 spec = importlib.util.spec_from_file_location('honest_judges', Path(__file__).parents[2]/'benchmarks'/'honest_judges.py')
 honest = importlib.util.module_from_spec(spec)
@@ -253,7 +256,7 @@ def test_of_honest_judges_a_biased_or_a_weaker_one_is_still_seen():
 
 def test_the_number_that_is_promised_gives_its_yes_in_four_of_five():
     "Planned from the true rates, with a judge's errors drawn anew."
-    from factlib.trust.uses import Condition, settle
+    from factlib.trust.decision import Condition, settle
     from factlib.validity.intervals import interval
     rate, need, pilot = .85, .7, 20
     exact = np.arange(pilot) < round(rate*pilot)

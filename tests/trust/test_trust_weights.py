@@ -10,7 +10,7 @@ from factlib.trust.scores import read_scores
 from factlib.core.records import BadInput
 from factlib.trust.trust import WEIGHTED, trust
 from factlib.trust.matrix import score_matrix
-from factlib.trust.uses import mean_bias, mean_table
+from factlib.trust.means import mean_bias, mean_table
 
 def frame(**more):
     return pd.DataFrame(dict(judge=[2., 3., 4., 5., 1., 3.], human=[1., 3., 5., 4., None, None]) | more)

@@ -13,7 +13,8 @@ from factlib.trust.matrix import NO_VALUE, OTHER_VALUES, copied_people, scale_no
 from factlib.trust.scores import Scale
 from factlib.trust.strata import auc_alone, labels_alone, within_auc
 from factlib.trust.trust import trust, write_trust
-from factlib.trust.uses import NO, NOT_YET, YES, decide, labels_needed_for, strata_table
+from factlib.trust.decision import NO, NOT_YET, YES, labels_needed_for
+from factlib.trust.uses import decide, strata_table
 from factlib.validity.agreement import kappa
 from factlib.validity.detection import macro_f1
 

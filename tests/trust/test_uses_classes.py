@@ -5,7 +5,7 @@ import pytest
 from factlib.core.records import BadInput
 from factlib.trust.scores import read_scores
 from factlib.trust.trust import trust
-from factlib.trust.uses import YES
+from factlib.trust.decision import YES
 
 N = 60
 

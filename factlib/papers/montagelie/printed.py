@@ -23,10 +23,11 @@ class Who(NamedTuple):
     "An evaluator as the tables name it."
     name: str       # In the registry
     model: str      # The one that it asked; empty: none
-    group: str      # coarse, fine, floor (length, chance, shared words) or order (ours, which look at order alone)
+    group: str      # coarse, fine, baseline (length, chance, shared words) or order (ours, which look at order alone)
     printed_as: str # Its row in Table 3; empty: it has none
 
-_COARSE, _FLOORS, _ORDER = ('rouge', 'consistency'), ('length', 'random', 'word_support', 'detail_support'), ('order_',)
+_COARSE, _ORDER = ('rouge', 'consistency'), ('order_',)
+_BASELINES = ('length', 'random', 'word_support', 'detail_support')
 _PRINTED = dict(rouge1='ROUGE-1', rouge2='ROUGE-2', rougeL='ROUGE-L')
 _JUDGES = dict.fromkeys(key.split('|')[1] for key in published('montagelie')['3'].cells)
 _SHARED = ('gpt-4o-mini', *(name for name in _JUDGES if name.startswith(('qwen', 'llama'))))
@@ -44,7 +45,7 @@ def who_is(
 )->Who:
     "What an evaluator is called, whom it asked, and where the paper has it."
     name, model = (models or {}).get(label, (label.split(',')[0].split(' (')[0], ''))
-    group = next((group for group, starts in dict(coarse=_COARSE, floor=_FLOORS, order=_ORDER).items()
+    group = next((group for group, starts in dict(coarse=_COARSE, baseline=_BASELINES, order=_ORDER).items()
                   if name.startswith(starts)), 'fine')
     asked = next((row for row in _SHARED if _is_model(row, model)), '')
     printed_as = _PRINTED.get(name, '')
@@ -177,7 +178,7 @@ def table_3_here(
     - why: for a row of the paper that nobody ran, and for an evaluator that was asked and gave no score"""
     judged = _judged_rows(aucs, models) + _unscored_rows(scores, models)
     rows = [row | dict(texts=_texts_of(row['benchmark'])) for row in judged]
-    order = dict(coarse=0, fine=1, floor=2, order=3)
+    order = dict(coarse=0, fine=1, baseline=2, order=3)
     benchmarks = list(dict.fromkeys(row['benchmark'] for row in rows))
     rows = sorted(rows, key=lambda row: (benchmarks.index(row['benchmark']), order[row['group']]))
     known, printed = {row['printed_as'] for row in rows}, table_3()
