@@ -58,7 +58,8 @@ def choose(
     for name in (*names, *leave_out):
         if name not in known and name != 'all':
             raise BadInput(f'There is no source {name!r}; there are all, {", ".join(known)}.')
-    wanted = {name for name in (known if 'all' in names else names) if name not in leave_out}
+    every = [name for name, source in known.items() if source.targets] # the others come with those that use them
+    wanted = {name for name in (every if 'all' in names else names) if name not in leave_out}
     wanted |= {used for name in wanted for used in known[name].uses}
     return [source for name, source in known.items() if name in wanted]
 

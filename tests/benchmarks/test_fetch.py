@@ -448,6 +448,29 @@ def test_fables_and_faithbench_made_raw_again():
 
 @beside
 @pytest.mark.slow
+def test_judgememo_by_git(tmp_path, monkeypatch):
+    "A cut of the repository, committed here: fetched by git, imported, its files removed again."
+    import tarfile
+    from factlib.papers.judgememo.importer import tables_of_clone
+    repo = tmp_path/'mirror/o/judge.git'
+    with tarfile.open(WHOLE/'judgememo_clone/clone_cut.tar.gz') as archive: archive.extractall(tmp_path, filter='data')
+    repo.parent.mkdir(parents=True)
+    (tmp_path/'JudgeMemo').rename(repo)
+    (repo/'experiments/full_prompts').mkdir()
+    (repo/'experiments/full_prompts/sent.txt').write_text('not needed')
+    git = lambda *command: subprocess.run(['git', '-c', 'user.name=a', '-c', 'user.email=a@b.c', *command], cwd=repo,
+                                          capture_output=True, text=True, check=True).stdout.strip()
+    for step in (['init', '-q'], ['-c', 'core.autocrlf=false', 'add', '.'], ['commit', '-qm', 'all']): git(*step)
+    about = dict(suffix='tar.gz', tree='0'*40, bytes=1, git_bytes=1, leave_out=['experiments/full_prompts'])
+    source = manifest.Source('judge', '', '', '', 'o/judge', git('rev-parse', 'HEAD'), archive=about,
+                             converter='factlib.papers.judgememo.importer:tables_of_clone',
+                             tables=digests(tables_of_clone(repo)))
+    result = room.fetch_one(source, tmp_path/'home', str(tmp_path/'mirror'))
+    assert (result.state, result.rows) == ('fetched', 516 + 386 + 1994 + 142 + 499), result.why
+    assert [p.name for p in (tmp_path/'home').rglob('*') if p.is_file() and p.suffix != '.parquet'] == []
+
+@beside
+@pytest.mark.slow
 def test_judgememo_as_listed():
     "Our own tables are what the manifest lists, in the order of an import as well."
     import pandas as pd
