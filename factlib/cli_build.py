@@ -12,7 +12,6 @@ from pathlib import Path
 
 import click
 
-from .core.files import read_regular
 from .core.ownership import RECORD, check_ours, replacing
 from .core.records import BadInput
 from .runs.execute import make_folder
@@ -151,14 +150,6 @@ def with_options(
     return decorate
 
 # %% ../nbs/cli_build.ipynb #building-chat
-def _made_before(path):
-    "Whether an earlier version made a file, which kept no record: the answers lie beside it, and its rows are ours."
-    from factlib.llm.cache_file import is_cache
-    if not is_cache(path.with_suffix('.answers.sqlite')): return False
-    try: text = read_regular(path, 2**30)
-    except (OSError, ValueError): return False
-    return text.startswith('{') and all(f'"{name}": ' in text for name in ('id', 'absent', 'checks', 'made_by'))
-
 @contextmanager
 def _chat_beside(out, ending, texts, model, base_url, concurrency, cost, request='', prices=None):
     "A chat whose answers are kept beside a file; with `cost` none are. The texts must not be that file."
@@ -172,7 +163,7 @@ def _chat_beside(out, ending, texts, model, base_url, concurrency, cost, request
     if out.exists() and Path(texts).exists() and out.samefile(texts):
         raise BadInput(f'{str(out)!r} holds the texts: name another file to write.')
     if cost: return (yield Chat(model, base_url, mode='off', **settings))
-    check_ours([out, out.with_name(RECORD)], known=_made_before)
+    check_ours([out, out.with_name(RECORD)])
     make_folder(out.parent)
     from factlib.runs.costs import spending
     with spending(out, prices, click.echo) as key, default_cache(out.with_suffix('.answers.sqlite')) as cache:
@@ -189,7 +180,7 @@ def _build_montages(chat, texts, out, n, by_length, sentences, cost, prices, con
     builder = MontageBuilder(chat, SentenceDecomposer() if sentences else None, **options)
     if cost: return click.echo(dry_run(builder, pairs, prices=prices))
     made = build_montages(builder, pairs, concurrency)
-    if any(m.lies for m in made): save_montages(made, out, _made_before)
+    if any(m.lies for m in made): save_montages(made, out)
     for part in missing_parts(made).itertuples():
         click.echo(f'not made: {part.part}, {part.n} ({part.absence}), e.g. {part.id}: {part.why}')
     click.echo(f'{len(made)} tuples, {sum(len(m.lies) for m in made)} lies, {sum(len(m.paraphrases) for m in made)} '
@@ -262,7 +253,7 @@ def _build_answers(chat, pairs, out, n, complete, cost, prices, concurrency, **o
     builder = AnswerBuilder(chat, **options)
     if cost: return click.echo(dry_run(builder, pairs, prices=prices))
     made = build_answers(builder, pairs, concurrency)
-    if any(m.answers for m in made): save_answers(made, out, _made_before)
+    if any(m.answers for m in made): save_answers(made, out)
     for line in _said_of(made, chat.stats): click.echo(line)
     _check_made(sum(len(m.answers) for m in made), out)
     click.echo(f'In {out}. Read it with factlib.benchmarks.load({str(out)!r}), or see who tells the levels apart:\n'

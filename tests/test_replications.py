@@ -44,7 +44,7 @@ def test_replication_on_the_real_recordings(name, reproduced):
 def test_rule_or_final_call_with_all_setups(tmp_path):
     "Every recorded configuration of one judge, on three documents at one length."
     out = tmp_path/'out'/'rule'
-    given = dict(setups='all', model='LI', n=3, lengths='2000', resamples=20)
+    given = dict(setups='all', model='LI', n=3, lengths='2000')
     done = factlib_inside('run', 'judgememo_rule_or_final_call', '--no-page',
                           '--out', out, *[x for k, v in given.items() for x in ('-p', k, v)],
                           cwd=tmp_path, data=os.environ['FACTLIB_DATA'])

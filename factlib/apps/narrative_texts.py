@@ -65,11 +65,8 @@ class StoredSummaries:
 
     def all(self)->list[SummaryVersion]: # In the order in which they were made
         "All of them; a damaged file is a `BadInput`."
-        try: versions = [SummaryVersion(**kept) for kept in self.store.read(self._file, [])]
+        try: return [SummaryVersion(**kept) for kept in self.store.read(self._file, [])]
         except TypeError: raise self.store.damaged(self._file) from None
-        for v in versions: # earlier releases counted words and called that a verdict
-            if v.by.startswith('rules, '): v.judged, v.by, v.graph = {}, '', ''
-        return versions
 
     def get(self,
         id:str, # Of a version

@@ -107,13 +107,12 @@ class AnswerLevels:
 def save_answers(
     made:list, # From `build_answers`
     path:str|Path, # A .json file
-    known=None, # As for `core.ownership.is_ours`
 )->Path: # The path
     """Write levels in trutheval's format, whole or not at all; `load('trutheval', path=...)` reads them. A file that
     factlib did not make stays: a `BadInput`."""
     path = Path(path)
     if path.suffix != '.json': raise BadInput(f"The answers are JSON: end the file's name in .json, not {path.name!r}.")
-    return write_own(path, json.dumps(dict(questions=[m.row() for m in made]), indent=1) + '\n', known)
+    return write_own(path, json.dumps(dict(questions=[m.row() for m in made]), indent=1) + '\n')
 
 # %% ../../nbs/benchmarks/answer_writer.ipynb #answer-files-missing
 def missing_levels(

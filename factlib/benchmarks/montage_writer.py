@@ -712,14 +712,13 @@ def build_montages(
 def save_montages(
     montages:list, # From `build_montages`
     path:str|Path, # A .jsonl file
-    known=None, # As for `core.ownership.is_ours`
 )->Path: # The path
     "Write tuples as JSON lines, whole or not at all. A file that factlib did not make stays: a `BadInput`."
     path = Path(path)
     if path.suffix != '.jsonl':
         raise BadInput(f'The tuples are JSON lines: end the file\'s name in .jsonl, not {path.name!r}.')
     # ASCII: no line separator of any script can break a line
-    return write_own(path, ''.join(json.dumps(m.row()) + '\n' for m in montages), known)
+    return write_own(path, ''.join(json.dumps(m.row()) + '\n' for m in montages))
 
 # %% ../../nbs/benchmarks/montage_writer.ipynb #montage-writer-missing
 def missing_parts(

@@ -86,21 +86,14 @@ def made_files(
 # %% ../../nbs/core/ownership.ipynb #ownership-marks
 GENERATOR = f'<meta name="generator" content="factlib {__version__}">' # In the head of each page
 
-_PAGES = re.compile(rb'<meta name="generator" content="factlib |<title>factlib: results</title>|'
-                    rb'<title>Sweep of [^<]*</title>\s*<style>\s*:root \{ color-scheme: light; --ink')
+_PAGE = b'<meta name="generator" content="factlib '
 _EXECUTED = re.compile(rb'"output_path": "[^"\n]*-[0-9a-f]{8}\.part[/\\]+notebook\.ipynb"')
-
-def _of_a_notebook(path, content):
-    "Whether a page is that of an executed notebook, as earlier versions made it beside the notebook."
-    if path.name != 'notebook.html' or b'<title>notebook</title>' not in content: return False
-    return is_ours(path.with_suffix('.ipynb'))
 
 def _marked(path):
     "Whether a regular file says that factlib made it."
     if path.suffix == '.ipynb': return bool(_EXECUTED.search(path.read_bytes()))
     if path.suffix != '.html': return False
-    with open(path, 'rb') as file: content = file.read(4096)
-    return bool(_PAGES.search(content)) or _of_a_notebook(path, content)
+    with open(path, 'rb') as file: return _PAGE in file.read(4096)
 
 def file_digest(
     path:Path, # Of a file
@@ -111,7 +104,7 @@ def file_digest(
 def is_ours(
     path:Path, # Of a file; need not be there
     root:Path|None=None, # The folder whose record may list it; None: its own
-    known:Callable|None=None, # Of the path: whether an earlier version made it, by its content; None: by no content
+    known:Callable|None=None, # Of the path: whether factlib made it, by its content; None: by no content
 )->bool:
     "Whether factlib made this file, and nobody changed it since. A link or a folder is nobody's file of ours."
     path = Path(path)

@@ -53,31 +53,31 @@ def _both_sides(degrees, turns):
     return [x for x, *_ in good], [x for x, *_ in other], ([g for *_, g in good], [g for *_, g in other])
 
 # %% ../../nbs/metaeval/graded.ipynb #graded-row
-def _auc_cells(degrees, options):
+def _auc_cells(degrees):
     "AUC of one evaluator."
     scored = [turn for turn, (x, *_) in degrees.items() if x is not None]
     good, other, groups = _both_sides(degrees, scored)
-    r = auc_ci(good, other, method='cluster', groups=groups, **options)
+    r = auc_ci(good, other, method='cluster', groups=groups)
     return dict(turns=len(degrees), scored=len(scored), groups=r.groups, auc=r.estimate, ci_low=r.low, ci_high=r.high)
 
 # %% ../../nbs/metaeval/graded.ipynb #graded-against
-def _against_cells(degrees, floor, options):
+def _against_cells(degrees, floor):
     "The difference from the baseline."
     empty = dict(difference=None, difference_low=None, difference_high=None, p=None)
     if floor is None or floor is degrees: return empty
     both = [t for t, (x, *_) in degrees.items() if x is not None and floor.get(t, (None,))[0] is not None]
     (a, b, groups), (c, d, _) = _both_sides(degrees, both), _both_sides(floor, both)
-    r = auc_test(a, b, c, d, groups=groups, **options)
+    r = auc_test(a, b, c, d, groups=groups)
     return dict(difference=r.estimate, difference_low=r.low, difference_high=r.high, p=r.p)
 
 # %% ../../nbs/metaeval/graded.ipynb #graded-part
 _NUMBERS = ('auc', 'ci_low', 'ci_high', 'difference', 'difference_low', 'difference_high', 'p')
 
-def _part_rows(part, columns, against, good, options):
+def _part_rows(part, columns, against, good):
     "The rows of one set of turns."
     degrees = {e: _degrees(part[part.evaluator == e], c, good) for e, c in columns.items() if e in set(part.evaluator)}
     for evaluator, of_turns in degrees.items():
-        cells = _auc_cells(of_turns, options) | _against_cells(of_turns, degrees.get(against), options)
+        cells = _auc_cells(of_turns) | _against_cells(of_turns, degrees.get(against))
         yield dict(evaluator=evaluator, estimand=together(f'AUC of {good!r}'), part=columns[evaluator]) | cells
 
 def _table(rows, by=()):
@@ -92,7 +92,6 @@ def graded_aucs(
     by:tuple=('dataset',), # Columns that part the turns
     against:str|None=None, # The baseline
     good:str='supported', # The label with higher degrees
-    **options, # n_resamples, seed: see `auc_ci`
 )->DataFrame:
     """AUC of degrees. One row an evaluator, in each part.
 
@@ -103,5 +102,5 @@ def graded_aucs(
     need_columns(frame, [*by, 'evaluator', 'example_id', 'group', 'truth', *columns.values()], 'The judgements')
     rows = []
     for key, part in frame.groupby(list(by), sort=False):
-        rows += [dict(zip(by, key)) | row for row in _part_rows(part, columns, against, good, options)]
+        rows += [dict(zip(by, key)) | row for row in _part_rows(part, columns, against, good)]
     return _table(rows, by)

@@ -18,8 +18,8 @@ from ..validity.agreement import alpha, claim_overlap, same_claim
 from ..validity.base import Result, agree, corrected, holm, no_value
 from ..validity.bounds import bounds_mean, bounds_paired
 from ..validity.detection import accuracy, macro_f1, right
+from ..validity.intervals import interval
 from ..validity.paired import mcnemar_pairs, permutation_test
-from ..validity.resampling import bootstrap
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-verdict
 LABELS = ('supported', 'unsupported')
@@ -79,11 +79,11 @@ def _check_once(frame, by):
         raise BadInput(f'{evaluator!r} has two verdicts on {turn!r}: keep one, or name what tells them apart in `by`.')
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-accuracy-row
-def _accuracy_row(part, options):
+def _accuracy_row(part):
     "The accuracy of one evaluator's verdicts."
     known = _known(part)
     hits = right(list(known.verdict), list(known.truth))
-    r = accuracy(list(known.verdict), list(known.truth), groups=list(known.group), **options)
+    r = accuracy(list(known.verdict), list(known.truth), groups=list(known.group))
     bounds, shares = bounds_mean(hits, 0, 1), known.truth.value_counts(normalize=True)
     asked = dict(turns=len(known), no_label=len(part) - len(known), scored=r.n, groups=r.groups)
     interval = dict(accuracy=r.estimate, ci_low=r.low, ci_high=r.high, worst=bounds.low, best=bounds.high)
@@ -104,8 +104,6 @@ def _parted(frame, by, row):
 def accuracies(
     frame:DataFrame, # From `with_verdicts`, with `truth`
     by:tuple=(), # More columns that part the turns, such as dataset, model or label
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row an evaluator, in each part
     """Shares of right verdicts on turns.
 
@@ -115,7 +113,7 @@ def accuracies(
     - accuracy, ci_low, ci_high: of these, with its 95 % interval
     - worst, best: of all turns, if missing verdicts were wrong, or right
     - majority: the share of the more frequent label"""
-    return _parted(frame, by, lambda part: _accuracy_row(part, dict(n_resamples=n_resamples, seed=seed)))
+    return _parted(frame, by, _accuracy_row)
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-sides
 def _sides(part, first, second):
@@ -129,13 +127,12 @@ def _sides(part, first, second):
     return *columns, [group[turn] for turn in turns]
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-pair-row
-def _pair_row(a, b, groups, options):
+def _pair_row(a, b, groups, n_flips, seed):
     "The comparison of two columns of hits."
     d = [None if no_value(x) or no_value(y) else x - y for x, y in zip(a, b)]
     counts = mcnemar_pairs(a, b)
-    draws = dict(n_resamples=options['n_resamples'], seed=options['seed'])
-    r = bootstrap(np.mean, d, groups=groups, null=0, limits=(-1, 1), **draws)
-    flips = permutation_test(d, groups=groups, n_resamples=options['n_flips'], seed=options['seed'])
+    r = interval(np.mean, d, groups=groups, null=0, limits=(-1, 1))
+    flips = permutation_test(d, groups=groups, n_resamples=n_flips, seed=seed)
     bounds = bounds_paired(a, b, 0, 1)
     ci, p_groups = agree(r.ci, flips.p, 0, .95, r.p)
     low, high = ci or (None, None)
@@ -166,7 +163,6 @@ def pair_tests(
     by:tuple|list=(), # Columns that part the turns
     against:str|None=None, # Compare it with each other; None: all pairs
     family:tuple=(), # Columns within which Holm corrects
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
     n_flips:int=9999, # For p_groups
     seed:int=0, # Of the flips
 )->DataFrame: # One row a pair, in each part
@@ -180,14 +176,14 @@ def pair_tests(
     - p, p_groups: McNemar's; sign flips; none without a turn that both scored, which then is no test of its family
     - p_holm, p_groups_holm, family: corrected over so many pairs"""
     import pandas as pd
-    by, options, rows = list(by), dict(n_resamples=n_resamples, n_flips=n_flips, seed=seed), []
+    by, rows = list(by), []
     need_columns(frame, by, 'The table of verdicts')
     _check_once(frame, by)
     for key, part in frame.groupby(by, sort=False, dropna=False) if by else [((), frame)]:
         for names in _pair_names(part, against):
             who = dict(zip([*by, 'first', 'second'], [*key, *names]))
             a, b, groups = _sides(part, *names)
-            rows.append(who | _pair_row(a, b, groups, options))
+            rows.append(who | _pair_row(a, b, groups, n_flips, seed))
     return _with_holm(pd.DataFrame(rows, columns=[*by, 'first', 'second', *_PAIR]), family)
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-judged
@@ -246,24 +242,24 @@ def matched_claims(
     return pd.DataFrame(rows, columns=_MATCHED, dtype=object)
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-claim-baseline
-def _baseline(truth, groups, options):
+def _baseline(truth, groups):
     "Accuracy and macro-F1 of the most frequent category."
     known = [t for t in truth if not no_value(t)]
     if not known: return dict(majority=None, majority_f1=None)
     most = max(dict.fromkeys(known), key=known.count)
-    f1 = macro_f1([most]*len(truth), truth, groups=groups, **options | dict(n_resamples=0))
+    f1 = macro_f1([most]*len(truth), truth, groups=groups)
     return dict(majority=known.count(most)/len(known), majority_f1=f1.estimate)
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-claim-row
-def _claim_row(matched, n_own, options):
+def _claim_row(matched, n_own):
     "The comparison of one evaluator's claims with people's."
     truth, verdicts, groups = list(matched.truth), list(matched.verdict), list(matched.group)
-    r, f1 = (score(verdicts, truth, groups=groups, **options) for score in (accuracy, macro_f1))
+    r, f1 = (score(verdicts, truth, groups=groups) for score in (accuracy, macro_f1))
     bounds, m, n = bounds_mean(right(verdicts, truth), 0, 1), int(matched.matched.sum()), len(matched)
     counts = dict(claims=n, own=n_own, matched=m, set_f1=2*m/(n + n_own) if n + n_own else None, scored=r.n)
     scores = dict(accuracy=r.estimate, ci_low=r.low, ci_high=r.high, worst=bounds.low, best=bounds.high)
     scores |= dict(macro_f1=f1.estimate, f1_low=f1.low, f1_high=f1.high)
-    return counts | scores | _baseline(truth, groups, options)
+    return counts | scores | _baseline(truth, groups)
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-claim-scores
 _CLAIM_SCORES = ['set_f1', 'accuracy', 'ci_low', 'ci_high', 'worst', 'best', 'macro_f1', 'f1_low', 'f1_high',
@@ -274,8 +270,6 @@ def claim_scores(
     gold:DataFrame, # People's: example_id, group, claim, category
     match=same_claim, # Or `same_meaning` with a threshold
     threshold:float|None=None, # See `claim_overlap`
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row an evaluator
     """Categories of claims against people's, on turns that people labelled.
 
@@ -288,7 +282,7 @@ def claim_scores(
     claims, rows = claims[claims.example_id.isin(set(gold.example_id))], []
     for evaluator, own in claims.groupby('evaluator', sort=False):
         matched = matched_claims(own, gold, match, threshold)
-        rows.append(dict(evaluator=evaluator) | _claim_row(matched, len(own), dict(n_resamples=n_resamples, seed=seed)))
+        rows.append(dict(evaluator=evaluator) | _claim_row(matched, len(own)))
     columns = ['evaluator', 'claims', 'own', 'matched', 'scored', *_CLAIM_SCORES]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(_CLAIM_SCORES, 'float64'))
 
@@ -339,10 +333,10 @@ def _jaccard(m, a, b):
     whole = a.sum() + b.sum() - m.sum()
     return m.sum()/whole if whole else None
 
-def _set_row(first, second, overlaps, options):
+def _set_row(first, second, overlaps):
     "The agreement of two annotators."
     m, a, b, groups = map(list, zip(*overlaps)) if overlaps else ([], [], [], [])
-    r = bootstrap(_jaccard, m, a, b, groups=groups, limits=(0, 1), **options)
+    r = interval(_jaccard, m, a, b, groups=groups, limits=(0, 1))
     counts = dict(first=first, second=second, turns=len(m), matched=sum(m), n_first=sum(a), n_second=sum(b))
     f1 = 2*sum(m)/sum(a + b) if sum(a + b) else None
     return counts | dict(jaccard=r.estimate, ci_low=r.low, ci_high=r.high, f1=f1)
@@ -352,8 +346,6 @@ def claim_set_agreement(
     rows:DataFrame, # Annotations, see `read_annotations`
     match=same_claim, # Or `same_meaning`
     threshold:float|None=None, # See `claim_overlap`
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each two annotators
     """How far annotators list the same claims (VISTA's Table 2).
 
@@ -363,8 +355,8 @@ def claim_set_agreement(
     - f1: 2 matched over the claims of both"""
     import pandas as pd
     need_columns(rows, COLUMNS, 'The table of annotations')
-    pairs, options = combinations(dict.fromkeys(rows.annotator), 2), dict(n_resamples=n_resamples, seed=seed)
-    return pd.DataFrame([_set_row(*pair, _overlaps(rows, *pair, match, threshold), options) for pair in pairs])
+    pairs = combinations(dict.fromkeys(rows.annotator), 2)
+    return pd.DataFrame([_set_row(*pair, _overlaps(rows, *pair, match, threshold)) for pair in pairs])
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-joined
 def _joined(units, own, match, threshold):
@@ -452,24 +444,19 @@ def consensus(
 # %% ../../nbs/metaeval/labels.ipynb #labels-alpha
 def label_alpha(
     units:DataFrame, # From `claim_units`
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate: at most 1, 0 is chance; n: units with two labels or more
     "Krippendorff's alpha of the labels of shared claims, before any consensus."
     annotators = [c for c in units.columns if c not in ('conversation', 'turn', 'unit', 'claim')]
-    return alpha(units[annotators].values.tolist(), groups=list(units.conversation), n_resamples=n_resamples, seed=seed)
+    return alpha(units[annotators].values.tolist(), groups=list(units.conversation))
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-share
-def _share(hits, groups, n_resamples, seed):
+def _share(hits, groups):
     "The share of what is True, with an interval over groups."
-    options = dict(groups=list(groups), n_resamples=n_resamples, seed=seed, definition='share', limits=(0, 1))
-    return bootstrap(np.mean, [float(x) for x in hits], **options)
+    return interval(np.mean, [float(x) for x in hits], groups=list(groups), definition='share', limits=(0, 1))
 
 # %% ../../nbs/metaeval/labels.ipynb #labels-shares
 def label_shares(
     agreed:DataFrame, # From `consensus`
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a label, the most frequent first
     """How often each label was given (VISTA's Table 3). Units without a label are left out.
 
@@ -479,7 +466,7 @@ def label_shares(
     known = agreed[agreed.label.notna()]
     rows = []
     for label, count in known.label.value_counts().items():
-        r = _share(known.label == label, known.conversation, n_resamples, seed)
+        r = _share(known.label == label, known.conversation)
         rows.append(dict(label=label, count=int(count), share=r.estimate, ci_low=r.low, ci_high=r.high))
     return pd.DataFrame(rows, columns=['label', 'count', 'share', 'ci_low', 'ci_high'])
 
@@ -560,8 +547,6 @@ def label_differences(
 # %% ../../nbs/metaeval/labels.ipynb #labels-difference-counts
 def difference_counts(
     differences:DataFrame, # From `label_differences`
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each of `DIFFERENCES`
     """How often two label sets differ, and how.
 
@@ -572,6 +557,6 @@ def difference_counts(
     for kind in DIFFERENCES:
         row = dict(difference=kind, count=int((differences.difference == kind).sum()))
         of = decided if kind != 'undecided' else decided[:0]
-        r = _share((of.difference == kind), of.group, n_resamples, seed)
+        r = _share(of.difference == kind, of.group)
         rows.append(row | dict(share=r.estimate, ci_low=r.low, ci_high=r.high))
     return pd.DataFrame(rows).astype(dict(share='float64', ci_low='float64', ci_high='float64'))

@@ -48,8 +48,6 @@ def _slope(steps, values):
 # %% ../../nbs/metaeval/levels.ipynb #levels-score-loss
 def score_loss(
     rows:DataFrame, # From `with_steps`, of one evaluator
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
     limits:tuple|None=None, # The lowest and the highest score there is: no interval goes beyond what they allow
 )->Result: # estimate: in units of the score, positive if more damage scores lower
     "The score lost per level, averaged over questions, with an interval over questions."
@@ -63,18 +61,17 @@ def score_loss(
         reach = max(reach, centred[centred > 0].sum()/(centred @ centred)) # all high below, all low above the middle
     what = 'score lost per level: minus the least-squares slope within each question, then the mean over questions'
     most = None if limits is None or not lost else reach*(limits[1] - limits[0])
-    return bootstrap(np.mean, lost, n_resamples=n_resamples, seed=seed, definition=what,
-                     limits=most and (-most, most))
+    return interval(np.mean, lost, definition=what, limits=most and (-most, most))
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-results
-def _first_step(rows, n_resamples, seed):
+def _first_step(rows):
     "AUC of the lowest level's scores against the next one's."
     lowest = sorted(rows.step.unique())[:2]
     sides = [rows[rows.step == step] for step in lowest]
     if len(sides) < 2: return Result(None, note='there is only one level')
     groups = tuple(list(side.group) for side in sides)
     scores = (list(side.value) for side in sides)
-    return auc_ci(*scores, method='cluster', groups=groups, n_resamples=n_resamples, seed=seed)
+    return auc_ci(*scores, method='cluster', groups=groups)
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-all-results
 def _taus(rows):
@@ -84,15 +81,15 @@ def _taus(rows):
 
 def _results(rows, undefined, n_resamples, seed, limits=None):
     "Name -> `Result` of one evaluator on one variant."
-    known, options = rows[rows.value.notna()], dict(n_resamples=n_resamples, seed=seed)
+    known, drawn = rows[rows.value.notna()], dict(method='percentile', n_resamples=n_resamples, seed=seed)
     values, steps, groups = list(known.value), list(known.step), list(known.group)
     taus = list(_taus(known).values())
     if undefined == 'zero': taus += [0.]*(known.group.nunique() - len(taus))
-    return dict(tau=kendall(values, steps, groups, True, undefined=undefined, **options),
-                drawn=bootstrap(np.mean, taus, method='percentile', **options), # as in print, of questions
-                pearson=pearson(values, steps, groups, **options),
-                rows=bootstrap(COEFFICIENTS['pearson'], values, steps, method='percentile', **options), # of rows
-                auc=_first_step(known, **options), loss=score_loss(known, limits=limits, **options))
+    return dict(tau=kendall(values, steps, groups, True, undefined=undefined),
+                drawn=bootstrap(np.mean, taus, **drawn), # as in print, of questions
+                pearson=pearson(values, steps, groups),
+                rows=bootstrap(COEFFICIENTS['pearson'], values, steps, **drawn), # of rows
+                auc=_first_step(known), loss=score_loss(known, limits=limits))
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-cells
 def _counts(part):
@@ -149,11 +146,11 @@ def _share(right, pairs):
     return right.sum()/pairs.sum() if pairs.sum() else None
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-shares
-def _shares(counts, options): # counts: questions x (right, pairs, matched right, matched)
+def _shares(counts): # counts: questions x (right, pairs, matched right, matched)
     "The cells of both shares."
     cells = {}
     for names, columns in ((('pairs', 'right'), counts[:, :2]), (('matched', 'matched_right'), counts[:, 2:])):
-        r = bootstrap(_share, *columns.T, limits=(0, 1), **options)
+        r = interval(_share, *columns.T, limits=(0, 1))
         values = {names[1]: r.estimate, f'{names[1]}_low': r.low, f'{names[1]}_high': r.high}
         cells |= {names[0]: int(columns[:, 1].sum())}
         cells |= {name: np.nan if x is None else x for name, x in values.items()}
@@ -163,8 +160,6 @@ def _shares(counts, options): # counts: questions x (right, pairs, matched right
 def pairs_put_right(
     rows:DataFrame, # From `with_steps`: lies and true texts of the same questions
     near:float=.03, # Difference of ROUGE-1 of a matched pair, at most
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """One row an evaluator: (true text, lie) pairs within questions.
 
@@ -172,10 +167,10 @@ def pairs_put_right(
     - pairs, right (low, high): all pairs, the share put right
     - matched, matched_right (low, high): those with nearly the same ROUGE-1"""
     import pandas as pd
-    options, table = dict(n_resamples=n_resamples, seed=seed), []
+    table = []
     for name, own in rows.groupby('evaluator', sort=False):
         counts = np.array([_pairs_of(part, near) for _, part in own.groupby('group')], dtype=float)
-        table.append(dict(evaluator=name, questions=len(counts)) | _shares(counts, options))
+        table.append(dict(evaluator=name, questions=len(counts)) | _shares(counts))
     return pd.DataFrame(table)
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-partial
@@ -193,14 +188,11 @@ def _given(x, y, z):
 # %% ../../nbs/metaeval/levels.ipynb #levels-partial-within
 def partial_within(
     rows:DataFrame, # From `with_steps`, of one evaluator
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate -1..1; p of no association
     "Correlation of scores and levels within questions, given ROUGE-1: deviations from each question's means, pooled."
     known = rows[rows.value.notna()]
     columns, what = [_within(known, c) for c in ('value', 'step', 'rouge1')], 'partial r within questions given ROUGE-1'
-    return bootstrap(_given, *columns, groups=list(known.group), n_resamples=n_resamples, seed=seed, null=0.,
-                     definition=what, limits=(-1, 1))
+    return interval(_given, *columns, groups=list(known.group), null=0., definition=what, limits=(-1, 1))
 
 # %% ../../nbs/metaeval/levels.ipynb #levels-lengths
 def loss_by_question(
@@ -223,8 +215,6 @@ def loss_by_question(
 # %% ../../nbs/metaeval/levels.ipynb #levels-steps
 def step_shares(
     rows:DataFrame, # From `with_steps`: one answer for each evaluator, question and level
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """One row for each evaluator and pair of levels: each against the lowest, and each against the one before it.
 
@@ -241,7 +231,7 @@ def step_shares(
         for low, high in pairs:
             apart = (wide[low] - wide[high]).dropna() if {low, high} <= set(wide) else []
             won = [.5*(1 + np.sign(x)) for x in apart]
-            r = bootstrap(np.mean, won, limits=(0, 1), n_resamples=n_resamples, seed=seed)
+            r = interval(np.mean, won, limits=(0, 1))
             counts = dict(asked=int(asked[[low, high]].notna().all(axis=1).sum()), scored=len(won))
             table.append(dict(evaluator=name, lower=low, higher=high, pair=f'A{low:g} > A{high:g}') | counts
                          | dict(right=r.estimate, ci_low=r.low, ci_high=r.high))
@@ -251,8 +241,6 @@ def step_shares(
 def tau_tests(
     rows:DataFrame, # From `with_steps`, of the same ladders
     evaluators:list, # Of which all pairs are compared
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a pair
     """All pairs of evaluators, by the mean of tau within questions. Below 0, the first follows the levels better.
 

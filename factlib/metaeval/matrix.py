@@ -22,7 +22,7 @@ from .ranks import against_floors, over_benchmarks, rank_intervals
 from .truth import agreement_with_truth
 from ..validity.agreement import alpha
 from ..validity.base import Result, corrected, no_value
-from ..validity.resampling import bootstrap
+from ..validity.intervals import interval
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-matrix
 def _absences(part):
@@ -41,7 +41,7 @@ def _statistic_rows(frame, benchmark):
     scored, seconds = int(frame.value.notna().sum()), float(frame.seconds.sum())
     none = about | dict(zip(_SHOWN, ('none', '', None, None, None, None, len(frame), scored, None)))
     if not scored: return [none | dict(seconds=seconds, note=_joined(_absences(frame), benchmark.caution))]
-    try: statistics = agreement_with_truth(frame, examples, benchmark.good, n_resamples=300) # many cells
+    try: statistics = agreement_with_truth(frame, examples, benchmark.good) # many cells
     except BadInput as e: return [none | dict(seconds=seconds, note=_joined(str(e), benchmark.caution))]
     rows = statistics[_SHOWN].astype(object).to_dict('records')
     return [about | row | dict(seconds=seconds, note=benchmark.caution) for row in rows]
@@ -78,7 +78,7 @@ def rater_alpha(
     said = rater_table(examples)
     values = {x for column in said.columns[1:] for x in said[column].dropna()}
     level = 'nominal' if values <= {0., 1.} else 'ordinal' if len(values) <= 7 else 'interval'
-    return alpha(said.iloc[:, 1:].to_numpy(), level, n_resamples=0)
+    return alpha(said.iloc[:, 1:].to_numpy(), level)
 
 # %% ../../nbs/metaeval/matrix.ipynb #matrix-column
 HARDLY = .2 # Below this alpha raters are said to agree hardly
@@ -169,7 +169,7 @@ def _own(column, part):
     examples = [e for e in column.benchmark.examples if e.id in known]
     own = part[['evaluator', 'example_id', 'group']].reset_index(drop=True)
     own['value'] = part[_value_column(part, column.question)].astype(float).to_numpy()
-    try: row = agreement_with_truth(own, examples, column.benchmark.good, n_resamples=200).iloc[0]
+    try: row = agreement_with_truth(own, examples, column.benchmark.good).iloc[0]
     except BadInput as e: return dict(statistic='none', own=None, own_low=None, own_high=None, note=str(e))
     return dict(statistic=row.statistic, own=row.estimate, own_low=row.ci_low, own_high=row.ci_high, note='')
 
@@ -319,7 +319,7 @@ def _alarm_rows(benchmark, name, values):
     worse = of('worse').lower.mean() if len(of('worse')) else None
     for kind in sorted(set(drops.kind) - {'worse'}):
         own = of(kind)
-        r = bootstrap(np.mean, own.lower, groups=list(own.group), limits=(0, 1), n_resamples=500)
+        r = interval(np.mean, own.lower, groups=list(own.group), limits=(0, 1))
         about = dict(benchmark=benchmark.name, control=kind, evaluator=name, alarms=r.estimate, ci_low=r.low)
         yield about | dict(ci_high=r.high, ties=float((own.lower == .5).mean()), worse_lower=worse, scored=r.n,
                            groups=r.groups)

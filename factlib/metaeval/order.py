@@ -86,8 +86,6 @@ ESTIMANDS = ('AUC of true texts against lies of the difficulty, all stories toge
 def order_aucs(
     frame:DataFrame, # From `evaluate`, of one evaluator or several
     variant:str|None='original', # Or "paraphrase"; both when None
-    n_resamples:int=500, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each evaluator and difficulty
     """AUC of true targets against lies (MontageLie, section 3.3). Controls are left out.
 
@@ -98,11 +96,11 @@ def order_aucs(
     - true, lies: different texts that make pairs; scored: how many of these have a score; only they count
     - groups: sources"""
     import pandas as pd
-    options, rows = dict(n_resamples=n_resamples, seed=seed), []
+    rows = []
     for evaluator, part in _judgements(frame, variant).groupby('evaluator', sort=False):
         pairs = _all_pairs(part, evaluator)
         of = {d: [sides] for d, sides in pairs.items()}
-        results = {d: auc_ci(true.value, lie.value, method='cluster', groups=(true.group, lie.group), **options)
+        results = {d: auc_ci(true.value, lie.value, method='cluster', groups=(true.group, lie.group))
                    for d, (true, lie) in pairs.items()}
         if len(pairs) == 4: results['mean'], of['mean'] = _mean_auc(part), list(pairs.values())
         rows += [dict(evaluator=evaluator, difficulty=d, estimand=ESTIMANDS[d == 'mean'], auc=r.estimate,
@@ -113,13 +111,13 @@ def order_aucs(
     return pd.DataFrame(rows).astype(dict(auc='float64', ci_low='float64', ci_high='float64')) # None becomes NaN
 
 # %% ../../nbs/metaeval/order.ipynb #order-compared
-def _compared(mine, pairs, options):
+def _compared(mine, pairs):
     "The test of one evaluator against another one on these pairs, which hold the other's scores."
     mine, sets = mine.set_index('example_id').value, []
     for true, lie in pairs:
         scores = [mine.reindex(side.example_id).tolist() for side in (true, lie)]
         sets.append((*scores, list(true.value), list(lie.value), list(true.group), list(lie.group)))
-    r, texts = mean_auc_test(sets, **options), _distinct(pairs)
+    r, texts = mean_auc_test(sets), _distinct(pairs)
     both = texts.value.notna().to_numpy() & mine.reindex(texts.example_id).notna().to_numpy()
     cells = dict(difference=r.estimate, ci_low=r.low, ci_high=r.high, p=r.p)
     return cells | dict(scored=int(both.sum()), groups=r.groups)
@@ -129,9 +127,6 @@ def order_tests(
     frame:DataFrame, # From `evaluate`, of several evaluators
     against:str, # Whom the others are compared with
     variant:str|None='original', # Or "paraphrase"; both when None
-    n_resamples:int=500, # Without effect since 0.2, goes in 0.3
-    n_flips:int=9999, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each difficulty and evaluator
     """Paired tests of AUCs between evaluators. Controls are left out.
 
@@ -140,7 +135,6 @@ def order_tests(
     - q, family: by Benjamini and Hochberg over so many evaluators, those of a difficulty
     - scored, groups: different texts with both scores, sources"""
     import pandas as pd
-    options = dict(n_resamples=n_resamples, n_flips=n_flips, seed=seed)
     judged = dict(list(_judgements(frame, variant).groupby('evaluator', sort=False)))
     if against not in judged:
         names = ', '.join(judged)
@@ -149,7 +143,7 @@ def order_tests(
     sets = {d: [sides] for d, sides in pairs.items()}
     if len(pairs) == 4: sets['mean'] = list(pairs.values())
     for d, of in sets.items():
-        rows += [dict(evaluator=name, difficulty=d) | _compared(part, of, options) for name, part in judged.items()]
+        rows += [dict(evaluator=name, difficulty=d) | _compared(part, of) for name, part in judged.items()]
     columns = ['evaluator', 'difficulty', 'difference', 'ci_low', 'ci_high', 'p', 'q', 'family', 'scored', 'groups']
     tests = pd.DataFrame(rows, columns=[c for c in columns if c not in ('q', 'family')])
     return corrected(tests, ['difficulty'])[columns]
@@ -342,16 +336,16 @@ def _both_scored(again, first):
     "The pairs of scores that have both halves."
     return [(a, b) for a, b in zip(again, first) if not no_value(a) and not no_value(b)]
 
-def _auc_shift(values, groups, options):
+def _auc_shift(values, groups):
     "AUC of originals and of re-tellings on the items scored both ways, and the test of their difference."
-    r = mean_auc_test([(*values, groups, groups)], **options)
+    r = mean_auc_test([(*values, groups, groups)])
     true, lie = _both_scored(values[0], values[2]), _both_scored(values[1], values[3])
     again, first = (auc([x[j] for x in true], [x[j] for x in lie]).estimate for j in (0, 1))
     cells = dict(auc=first, auc_retold=again, difference=r.estimate, ci_low=r.low, ci_high=r.high, p=r.p)
     return cells | dict(asked=r.asked, scored=r.n, groups=r.groups)
 
 # %% ../../nbs/metaeval/order.ipynb #order-auc-shifts
-def _auc_shifts(frame, variant, difficulty, options):
+def _auc_shifts(frame, variant, difficulty):
     "The rows of one difficulty; evaluators without such texts have none."
     rows = []
     for evaluator, part in frame.groupby('evaluator', sort=False):
@@ -359,15 +353,13 @@ def _auc_shifts(frame, variant, difficulty, options):
         if not groups: continue
         who = dict(evaluator=evaluator, difficulty=difficulty, lies='retold' if retold else 'original',
                    estimand='AUC of true texts that were re-told as well')
-        rows.append(who | _auc_shift(values, groups, options))
+        rows.append(who | _auc_shift(values, groups))
     return rows
 
 # %% ../../nbs/metaeval/order.ipynb #order-retold-aucs
 def paraphrase_aucs(
     frame:DataFrame, # From `evaluate`, of one evaluator or several
     variant:str='paraphrase', # Or "flashback"
-    n_resamples:int=500, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a difficulty and evaluator
     """AUC of true texts against lies, for re-tellings and for originals, on the same items.
 
@@ -379,8 +371,7 @@ def paraphrase_aucs(
     - q, family: by Benjamini and Hochberg over so many evaluators, those of a difficulty"""
     import pandas as pd
     _retold(frame, variant) # or complain
-    options = dict(n_resamples=n_resamples, seed=seed)
-    rows = [row for d in DIFFICULTIES for row in _auc_shifts(frame, variant, d, options)]
+    rows = [row for d in DIFFICULTIES for row in _auc_shifts(frame, variant, d)]
     return corrected(pd.DataFrame(rows), ['difficulty']) if rows else pd.DataFrame()
 
 # %% ../../nbs/metaeval/order.ipynb #order-choices-pair

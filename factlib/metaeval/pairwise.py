@@ -183,7 +183,6 @@ class Contest:
 
     def higher(self,
         values:dict, # Id -> score; None or NaN for missing, no key for a text that was not asked about
-        n_resamples:int=0, # Without effect since 0.2, goes in 0.3
     )->Result: # estimate in 0..1, ci; n, asked: pairs
         "How often the better text scores higher, ties half."
         pairs = self.wins(values)
@@ -219,7 +218,6 @@ class Contest:
         a:dict, # Id -> score of one evaluator
         b:dict, # Of the other
         alternative:str='two-sided', # Or "greater" (a does better), "less"
-        n_resamples:int=0, # Without effect since 0.2: nothing is drawn
     )->Result: # estimate above 0: a does better; ci; p; n: pairs
         "How much more often the one scores the better text higher, on the pairs that both scored."
         check_choice(alternative, ALTERNATIVES, 'alternative')
@@ -314,7 +312,6 @@ def model_tests(
     judged:DataFrame, # Judgements with the columns benchmark, evaluator, example_id, value
     benchmarks:dict, # Name -> `Benchmark`
     models:dict, # Evaluator as the judgements call it, with its model -> its name without
-    n_resamples:int=0, # Without effect since 0.2: nothing is drawn
 )->DataFrame: # One row for each benchmark, question and two models of the same evaluator
     """Each two models as the same evaluator, on the texts that both scored.
 
@@ -394,8 +391,6 @@ def dz_difference(
     a, # The deltas of a judge, one a document; None or NaN for missing
     b, # The deltas of another judge on the same documents
     groups=None, # The documents
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # Below 0: the first judge notices more consistently
     "The difference of two effect sizes d_z, with an interval over documents (see `interval`)."
     definition = 'd_z(a) - d_z(b), d_z = mean/sd (ddof 1), over documents with both'
@@ -416,10 +411,10 @@ def most_noticing(
 # %% ../../nbs/metaeval/pairwise.ipynb #contests-row
 _COLUMNS = ['dz', 'dz_opponent', 'difference', 'ci_low', 'ci_high', 'n', 'asked', 'note']
 
-def _contest(both, n_resamples, seed):
+def _contest(both):
     "A row of the table from two columns of deltas, `a` and `b`, indexed by document."
     paired = both.dropna()
-    r = dz_difference(both.a, both.b, list(both.index), n_resamples, seed)
+    r = dz_difference(both.a, both.b, list(both.index))
     values = dz(paired.a), dz(paired.b), r.estimate, r.low, r.high, r.n, r.asked, r.note
     return dict(zip(_COLUMNS, values, strict=True))
 
@@ -444,8 +439,6 @@ def contests(
     table:DataFrame, # A table of scores on target, one level
     judges:list, # Their names
     opponents:dict, # Manipulation -> whom the others are compared with
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a judge and manipulation
     """Each judge against the opponent, by manipulation.
 
@@ -455,7 +448,7 @@ def contests(
     - n, asked: documents with both deltas, all documents
     - note: what to be careful about"""
     meetings = _meetings(table, judges, opponents)
-    return _as_frame([who | _contest(both, n_resamples, seed) for who, both in meetings])
+    return _as_frame([who | _contest(both) for who, both in meetings])
 
 # %% ../../nbs/metaeval/pairwise.ipynb #contests-sizes
 def _sizes(rows):

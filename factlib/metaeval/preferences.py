@@ -74,7 +74,6 @@ def _kinds(pairs):
 # %% ../../nbs/metaeval/preferences.ipynb #people-preference-shares
 def preference_shares(
     pairs:DataFrame, # As for `contingency`
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """One row for each kind of pair.
 
@@ -136,6 +135,6 @@ def preference_statistics(
     scores = [composite(*row) for row in zip(pairs['first'], pairs.second)]
     results = _noninferiorities(scores, groups, margin, n_resamples, seed)
     results |= {'kappa': kappa(pairs['first'], pairs.second, method='asymptotic'), # as in the paper
-                'kappa, questions': kappa(pairs['first'], pairs.second, groups=groups, seed=seed)}
+                'kappa, questions': kappa(pairs['first'], pairs.second, groups=groups)}
     results |= _powers(scores, groups, margin, .05)
     return pd.DataFrame([_row(name, r) for name, r in results.items()]).astype(_FLOATS)

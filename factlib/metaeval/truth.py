@@ -29,12 +29,11 @@ def together(
     names = dict(kendall="Kendall's tau-b", spearman="Spearman's rho")
     return f'{names.get(statistic, statistic)}, all texts together'
 
-def _correlations(rows, n_resamples=2000):
+def _correlations(rows):
     "Rank correlations of values and truths."
     from factlib.validity.association import kendall, spearman
     truths, groups = [float(t) for t in rows.truth], list(rows.group)
-    options = dict(groups=groups, n_resamples=n_resamples)
-    return {f.__name__: _row(f(_values(rows), truths, **options)) for f in (kendall, spearman)}
+    return {f.__name__: _row(f(_values(rows), truths, groups=groups)) for f in (kendall, spearman)}
 
 # %% ../../nbs/metaeval/truth.ipynb #truth-auc
 def _auc(rows, high, labels):
@@ -47,12 +46,12 @@ def _auc(rows, high, labels):
     return {f'AUC of {high!r}': _row(auc_ci(_values(up), _values(down), method='cluster', groups=groups))}
 
 # %% ../../nbs/metaeval/truth.ipynb #truth-statistics
-def _statistics(known, high, n_resamples=2000):
+def _statistics(known, high):
     "Name -> row of each statistic that suits the truths."
     if not len(known): raise BadInput('None of these examples has a truth to compare with.')
     labels = sorted({str(t) for t in known.truth})
     if all(isinstance(t, (int, float)) and not isinstance(t, bool) for t in known.truth):
-        return _correlations(known, n_resamples)
+        return _correlations(known)
     if len(labels) != 2:
         first = ', '.join(labels[:5])
         raise BadInput(f'The truths must be numbers or two labels; these are {len(labels)} labels: {first}.')
@@ -76,7 +75,6 @@ def agreement_with_truth(
     frame:DataFrame, # From `evaluate`
     examples:list, # With a truth: a number, or one of two labels
     high:str|None=None, # The better label; None: the alphabet's second
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a statistic
     """How far an evaluator's values agree with the truth.
 
@@ -90,7 +88,7 @@ def agreement_with_truth(
     import pandas as pd
     rows = _with_truth(frame, examples)
     known = rows[[t is not None for t in rows.truth]]
-    results, name = _statistics(known, high, n_resamples), frame.evaluator.iloc[0]
+    results, name = _statistics(known, high), frame.evaluator.iloc[0]
     return pd.DataFrame([dict(evaluator=name, statistic=s, estimand=together(s)) | _counts(rows) | row
                          for s, row in results.items()])
 

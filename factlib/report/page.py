@@ -83,7 +83,6 @@ _BROKEN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, Recur
 def _whole(folder):
     "What the page says of a result, with its pictures and tables; an error of some kind if it isn't whole."
     result = json.loads(decoded(regular_bytes(real_inside(folder, 'result.json'))))
-    if 'sha256' not in result: raise ValueError('it was made by an earlier factlib, which kept no digests')
     sha256, files = dict(result['sha256']), map(str, result['files'])
     for file in {*files, *sha256} - {said['file'] for said in result['shown']}: _content(folder, file, sha256[file])
     shown = [_shown(said, folder, sha256) for said in result['shown']]

@@ -69,11 +69,6 @@ def asked_model(
     "Return the model that an evaluator asks, itself or by one of its components."
     return model if _chats_in(judge) else ''
 
-def _without_model(name):
-    "Tell whether no form of an evaluator asks a chat; `name` may have that of an `Entailment` behind a comma."
-    known = name.partition(', ')[0]
-    return known in EVALUATORS and not asks(known)
-
 def label_of(
     judge, # An `Evaluator`
     model:str='', # The one that the run can ask
@@ -277,31 +272,13 @@ def _objects(frame):
     plain = {c: pd.Series([None if is_missing(x) else x for x in frame[c]], dtype=object) for c in frame}
     return pd.DataFrame(plain)
 
-def _rightly_credited(frame):
-    "Judgements without the model's name where no model was asked, as files of earlier versions may have it."
-    names = frame.get('evaluator_name', [label.partition(', ')[0] for label in frame.evaluator])
-    models = ['' if _without_model(name or '') else model for name, model in zip(names, frame.model)]
-    labels = [label if now == was else label.removesuffix(f', {was}')
-              for label, was, now in zip(frame.evaluator, frame.model, models)]
-    return frame.assign(evaluator=labels, model=models)
-
-def _asked_nobody(label, model):
-    "Tell whether a label is a paper's evaluator that counted words, as versions until 0.1 had them."
-    name, *more = label.split(', ')
-    return not model and name.removesuffix(' (words)') in EVALUATORS and (
-        'by rules' in more or not more and asks(name) or any(said.startswith('rules') for said in more))
-
 def _read_judged(file):
-    "Judgements and examples of a file, and what is to be said of it: that it is older, what of it isn't shown."
+    "Judgements and examples of a file, and what is to be said of it: that it is older."
     frame = _objects(read_parquet(file))
     lacking = [c for c in _NEEDED if c not in frame]
     if lacking: raise BadInput(f'{str(file)!r} holds no judgements of an experiment: {lacking[0]!r} is missing.')
-    frame, texts = _rightly_credited(frame), file.parent/'examples.parquet'
-    counted = [_asked_nobody(label, model) for label, model in zip(frame.evaluator, frame.model)]
-    gone = ', '.join(dict.fromkeys(frame.evaluator[counted]))
-    said = f'Not shown from {file.parent}: {gone}, which counted words under a paper\'s name.' if gone else ''
-    frame = frame[[not word for word in counted]].reset_index(drop=True)
-    if set(_JUDGED) <= set(frame) and texts.is_file(): return frame, _objects(read_parquet(texts)), said
+    texts = file.parent/'examples.parquet'
+    if set(_JUDGED) <= set(frame) and texts.is_file(): return frame, _objects(read_parquet(texts)), ''
     try: ran = dict(json.loads(read_utf8(file.parent/'result.json'))['parameters'])
     except (ValueError, KeyError, TypeError, RecursionError): ran = {}
     names = [label.removesuffix(f', {model}') for label, model in zip(frame.evaluator, frame.model)]
@@ -313,7 +290,7 @@ def _read_judged(file):
     examples['parts'] = [json.dumps(dict(main=place)) for place in examples.pop('place')]
     older = (f'The judgements in {file.parent} were made before texts were kept with them: only the main ones are '
              'shown, and nothing that is counted on texts.')
-    return frame, _objects(examples), f'{older} {said}'.strip()
+    return frame, _objects(examples), older
 
 # %% ../../nbs/runs/judging.ipynb #judges-given-parts
 def _of_parts(examples):

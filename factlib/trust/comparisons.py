@@ -6,8 +6,6 @@
 __all__ = ['names_winner', 'verdict_columns', 'one_winner', 'order_twins', 'comparisons']
 
 # %% ../../nbs/trust/comparisons.ipynb #comparisons-imports
-from dataclasses import replace
-
 import numpy as np
 
 from .names import name_words

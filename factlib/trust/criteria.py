@@ -9,7 +9,6 @@ __all__ = ['CRITERIA', 'folder_names', 'corrected_claims', 'CriteriaTrust', 'joi
 import re
 import unicodedata
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.files import shipped, whole_characters
 from ..core.ownership import GENERATOR
 from ..core.records import DataFrame, is_missing
-from ..report.figures.style import INK, MUTED, category_ticks, compose, panel_grid, styled
+from ..report.figures.style import INK, category_ticks, compose, panel_grid, styled
 from ..report.tables import format_estimate, format_number, format_p, to_html
 from ..report.words import listed
 from .agreement import OTHERS, PEOPLE

@@ -15,13 +15,12 @@ __all__ = ['OUTCOMES', 'MOST_FREQUENT', 'ALWAYS_FIRST', 'LONGER', 'SHORTER', 'MO
 # %% ../../nbs/trust/pairs.ipynb #trustpairs-imports
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
 from ..core.records import BadInput, DataFrame
-from ..report.tables import format_estimate, format_number, format_p
+from ..report.tables import format_estimate, format_number
 from ..report.words import listed
 from .agreement import OTHERS, PEOPLE, agreement_figures
 from .gate import Decided

@@ -6,7 +6,7 @@
 __all__ = ['COMMON_SCALES', 'read_scale_flag', 'round_ends', 'Columns', 'put_on_steps', 'are_apart', 'one_scale']
 
 # %% ../../nbs/trust/scales.ipynb #scales-imports
-import dataclasses, math, re
+import math, re
 from dataclasses import dataclass
 
 from ..core.records import BadInput, Series

@@ -6,15 +6,15 @@
 __all__ = ['ScoreFile', 'criterion_column', 'apply_good', 'Reading', 'read_criteria', 'read_scores']
 
 # %% ../../nbs/trust/scores.ipynb #score_files-imports
-import ast, re
+import ast
 from dataclasses import dataclass, replace
 
 from .comparisons import comparisons, names_winner, one_winner, verdict_columns
 from .cost_columns import Costs, read_costs
-from .names import CRITERION_WORDS, is_beside, name_words, names_of, some_names
+from .names import CRITERION_WORDS, name_words, names_of, some_names
 from .roles import ColumnRole, Flags, NoScorers, Roles, is_score, is_text, read_roles
 from .scales import Columns, one_scale, put_on_steps, read_scale_flag
-from .table import ScoreTable, list_columns, one_row_each, open_table
+from .table import list_columns, one_row_each, open_table
 from ..benchmarks.values import Scale, code_columns, good_cut, good_labels, read_cells
 from ..core.checks import check_choice
 from ..core.records import BadInput, DataFrame

@@ -8,7 +8,6 @@ __all__ = ['pairs_within', 'auc_alone', 'labels_alone', 'means_alone', 'within_a
 # %% ../../nbs/trust/strata.ipynb #truststrata-imports
 import numpy as np
 
-from ..core.records import DataFrame
 from .agreement import label_kappa, pooled_labels
 from .matrix import ScoreMatrix
 from ..validity.base import Result

@@ -124,8 +124,6 @@ def alpha(
     level:str='nominal', # Or "ordinal", "interval", "ratio", which need numbers
     groups=None, # One label a unit, left out whole
     confidence:float=.95, # Of the interval
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate: at most 1, 0 is chance; ci; p of 0; n: units with at least two values; asked: all units
     """Krippendorff's alpha (Krippendorff 2004, ch 11).
     Undefined without any two values to compare, or with only one value in the whole table."""
@@ -232,8 +230,6 @@ def kappa(
     labels=None, # All categories, from least to most; numbers need none
     groups=None, # One label an item: interval and p over groups
     level:float=.95, # Of the interval
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
     method:str='cluster', # Leaves out each group, or each item; or "asymptotic": items independent, many
 )->Result: # estimate: at most 1, 0 is chance; ci; p of kappa = 0; t, or z if asymptotic
     """Cohen's (1960, weighted 1968) kappa. Interval and p of the engine in `intervals`.

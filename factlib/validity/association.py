@@ -179,8 +179,6 @@ def pearson(
     groups=None, # One label an item
     per_group:bool=False, # Average of the coefficients within groups
     level:float=.95, # Of the interval
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate -1..1, p of no association, ci; statistic t and df without groups
     """Pearson's correlation. Without groups: p by t on n-2 df, interval by Fisher's z, items independent.
 
@@ -196,8 +194,6 @@ def spearman(
     groups=None, # One label an item
     per_group:bool=False, # Average of the coefficients within groups
     level:float=.95, # Of the interval
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate -1..1, p of no association, ci
     """Spearman's rank correlation (midranks), with groups as in `pearson`.
 
@@ -211,8 +207,6 @@ def kendall(
     groups=None, # One label an item
     per_group:bool=False, # Average of the coefficients within groups
     level:float=.95, # Of the interval
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
     undefined:str='drop', # Groups whose x is constant: left out, or "zero"; with per_group
 )->Result: # estimate -1..1, p of no association, ci
     """Kendall's tau-b, with groups as in `pearson`. Without: Fieller's (1957) error, scipy's p (exact for small n).
@@ -276,8 +270,6 @@ def partial(
     control, # One column, or several as a list or DataFrame
     groups=None, # One label an item
     level:float=.95, # Of the interval
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate -1..1, ci, p; statistic t, on df = n - 2 - k without groups
     "Pearson's r given k controls: p by t, interval by Fisher's z, error 1/(n-3-k); with groups both over groups."
     level, controls = check_share(level, 'level'), _controls(control)

@@ -185,8 +185,6 @@ def auc_ci(
     method:str='cluster', # Leaves out each group, or each item; or "delong": items independent (DeLong et al. 1988)
     groups=None, # (those of pos, of neg), or one sequence, positives first; None: items independent
     level:float=.95, # Of the interval
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate, ci, p of AUC = 1/2; t, or z with DeLong
     "AUC with its interval. Where no group has a mistake, that is a bound to one side: see `intervals.interval`."
     check_choice(method, ('cluster', 'delong'), 'method')
@@ -255,8 +253,6 @@ def auc_test(
     neg_b, # Evaluator b on the same negatives
     groups=None, # As in `auc_ci`; None: DeLong's test
     level:float=.95, # Of the interval
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate: AUC of a minus AUC of b; ci, p; z without groups, t with them
     "Does a separate positives from negatives better than b?"
     level, sizes = check_share(level, 'level'), (len(flat(pos_a)), len(flat(neg_a)))
@@ -269,9 +265,6 @@ def auc_test(
 def mean_auc_test(
     sets, # Each: a on pos and neg, b on both, their groups
     level:float=.95, # Of the interval
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
-    n_flips:int=9999, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate: mean AUC of a minus mean AUC of b; ci, p, t
     "Does a separate better than b, on average? On items with both scores, over whole groups."
     stacked = [(*_stack(pos_a, neg_a), *_stack(pos_b, neg_b), [*groups_pos, *groups_neg])
@@ -335,8 +328,6 @@ def accuracy(
     truth, # Labels
     groups=None, # One a verdict; None: items independent
     level:float=.95, # Of the interval
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate in 0..1, ci
     "Share of verdicts that are right. Wilson's (1927) interval, or with groups `intervals.interval`."
     level, hits = check_share(level, 'level'), right(predicted, truth)

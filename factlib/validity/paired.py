@@ -396,8 +396,6 @@ def effect_size(
     kind:str='dz', # "dz" (Cohen), or "gz" (with Hedges' correction for small samples)
     level:float=.95, # Of the interval
     groups=None, # One label an item: interval and p over groups
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->Result: # estimate: mean d / sd d, ci; with groups p of 0
     "Standardised mean difference. Interval exact under normality (noncentral t), or with groups `intervals.interval`."
     check_choice(kind, ('dz', 'gz'), 'kind')

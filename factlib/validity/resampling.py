@@ -132,9 +132,9 @@ def bootstrap(
     stat, # Function of the columns -> a number or None
     *columns, # Flat sequences of numbers
     groups=None, # One label an item
-    n_resamples:int=2000, # Bootstrap samples; without effect for "auto" (since 0.2)
+    n_resamples:int=2000, # Bootstrap samples; "auto" draws none
     level:float=.95, # Of the interval
-    seed:int=0, # Same seed, same interval; without effect for "auto" (since 0.2)
+    seed:int=0, # Same seed, same interval; "auto" draws nothing
     method:str='auto', # `interval`, which draws nothing; "percentile" or "bca" (Efron 1987) draw
     null:float|None=None, # What p tests
     definition:str='', # Of the statistic

@@ -253,7 +253,7 @@ def test_a_store_is_its_owners_alone(tmp_path, open_umask):
 def test_an_open_store_is_closed_and_that_is_said(tmp_path, mode, recwarn):
     with serve('facts', fact_rows(), tmp_path/'a.db') as served, Person(served.urls['A']) as person:
         person.send('label=supported')
-        for path in tmp_path.iterdir(): path.chmod(mode) # as an earlier version made them
+        for path in tmp_path.iterdir(): path.chmod(mode)
         with Store(tmp_path/'a.db') as other: assert len(other.answers()) == 1
         assert set(modes(tmp_path).values()) == {0o600}
     said, = [str(w.message) for w in recwarn]

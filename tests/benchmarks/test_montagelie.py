@@ -335,7 +335,7 @@ def judged(seed=0, groups=15, gap=1.0):
 @pytest.mark.parametrize('variant', ['original', 'paraphrase', None])
 def test_aucs_are_scikit_learn_s(variant):
     frame = judged()
-    table = order_aucs(frame, variant, n_resamples=60).set_index('difficulty')
+    table = order_aucs(frame, variant).set_index('difficulty')
     kept = frame[frame.variant.eq(variant) if variant else frame.variant.isin(['original', 'paraphrase'])]
     for d in DIFFICULTIES:
         both = kept[kept.level.isin(['true', d])]
@@ -348,7 +348,7 @@ def test_aucs_are_scikit_learn_s(variant):
 def test_only_counterparts_count():
     frame = judged()
     frame = frame[frame.example_id != 'i0/original/easy']
-    table = order_aucs(frame, n_resamples=20).set_index('difficulty')
+    table = order_aucs(frame).set_index('difficulty')
     both = frame[(frame.variant == 'original') & frame.level.isin(['true', 'easy']) & ~frame.example_id.str.startswith(
         'i0/')]
     assert table.auc['easy'] == pytest.approx(roc_auc_score(both.level == 'true', both.value))
@@ -358,14 +358,14 @@ def test_a_true_text_without_a_lie_was_asked_all_the_same():
     frame = judged()
     frame = frame[(frame.level == 'true') | ~frame.example_id.str.startswith(('i0/', 'i1/', 'i2/'))]
     frame['value'] = frame.value.astype(object).where(frame.example_id != 'i0/original/true', None)
-    table = order_aucs(frame, n_resamples=20).set_index('difficulty')
+    table = order_aucs(frame).set_index('difficulty')
     assert (table.true['mean'], table.lies['mean'], table.scored['mean']) == (12, 48, 60)
     assert set(table.asked) == {15 + 48} and set(table.answered) == {15 + 48 - 1}
 
 def test_missing_scores_are_counted():
     frame = judged()
     frame['value'] = frame.value.astype(object).where(frame.example_id != 'i3/original/true', None)
-    table = order_aucs(frame, n_resamples=20).set_index('difficulty')
+    table = order_aucs(frame).set_index('difficulty')
     assert table.true['hard'] == 15 and table.scored['hard'] == 29
     assert (table.true['mean'], table.lies['mean'], table.scored['mean']) == (15, 60, 74) # one of 75 texts has no score
 
@@ -415,7 +415,7 @@ def test_length_is_no_evidence_where_texts_have_different_numbers_of_lies():
     frame = unbalanced()
     length = frame[frame.evaluator == 'length']
     assert roc_auc_score(length.level == 'true', length.value) < .45 # what is wrong with all lies together
-    tests = order_tests(frame, 'constant', n_resamples=200).set_index(['evaluator', 'difficulty']).loc['length']
+    tests = order_tests(frame, 'constant').set_index(['evaluator', 'difficulty']).loc['length']
     assert list(tests.index) == [*DIFFICULTIES, 'mean'] and tests.difference.tolist() == [0]*5
     assert tests.p.tolist() == [1]*5
     assert tests.scored.tolist() == [16, 8, 16, 8, 32] and tests.groups.tolist() == [8, 4, 8, 4, 8]
@@ -423,7 +423,7 @@ def test_length_is_no_evidence_where_texts_have_different_numbers_of_lies():
 def test_perfect_against_useless_has_a_p_and_stays_in_the_family():
     """Every source says the same: the difference is bounded, and all sources point one way, which two of 2^8 (2^4) ways
     to flip them do."""
-    tests = order_tests(unbalanced(), 'constant', n_resamples=200).set_index(['evaluator', 'difficulty'])
+    tests = order_tests(unbalanced(), 'constant').set_index(['evaluator', 'difficulty'])
     best = tests.loc['perfect']
     as_equal = 24**2/(4*4**2 + 4*2**2) # of the mean: four sources with four true texts each, four with two
     assert best.difference.tolist() == [.5]*5
@@ -441,21 +441,21 @@ def test_many_evaluators_can_be_significant():
               for k in range(12)]
     tests = order_tests(pd.concat([frame, *others,
                                    frame.assign(evaluator='perfect', value=(frame.level == 'true')*1.)]),
-                        'e', n_resamples=20).set_index(['evaluator', 'difficulty'])
+                        'e').set_index(['evaluator', 'difficulty'])
     assert (tests.family == 13).all() and tests.q['perfect', 'mean'] < .001
 
 def test_mean_difference_is_that_of_the_means():
     frame = pd.concat([judged(), judged(1).assign(evaluator='f')])
-    means = order_aucs(frame, n_resamples=2).query('difficulty == "mean"').set_index('evaluator').auc
-    row = order_tests(frame, 'e', n_resamples=300).set_index('difficulty').loc['mean']
+    means = order_aucs(frame).query('difficulty == "mean"').set_index('evaluator').auc
+    row = order_tests(frame, 'e').set_index('difficulty').loc['mean']
     assert row.difference == pytest.approx(means.f - means.e) and row.ci_low <= row.difference <= row.ci_high
     assert row.groups == 8
-    same = order_tests(pd.concat([judged(), judged().assign(evaluator='f')]), 'e', n_resamples=20)
+    same = order_tests(pd.concat([judged(), judged().assign(evaluator='f')]), 'e')
     assert (same.difference == 0).all() and (same.p == 1).all()
 
 def test_an_evaluator_without_scores_is_not_in_the_family():
     frame = pd.concat([judged(), judged(1).assign(evaluator='f'), judged(2).assign(evaluator='none', value=None)])
-    tests = order_tests(frame, 'e', n_resamples=20)
+    tests = order_tests(frame, 'e')
     assert (tests.family == 1).all() and tests[tests.evaluator == 'none'].p.isna().all()
     assert (tests[tests.evaluator == 'none'].scored == 0).all()
 
@@ -468,7 +468,7 @@ def test_bad_tables_of_judgements():
         with pytest.raises(BadInput, match="variant 'original'"): call(frame[frame.variant == 'paraphrase'])
     with pytest.raises(BadInput, match="no judgements by 'g'"): order_tests(frame, 'g')
     only = order_tests(pd.concat([frame, frame.assign(evaluator='f')])[lambda f: f.level.isin(['true', 'hard'])],
-                       'e', n_resamples=20)
+                       'e')
     assert list(only.difficulty) == ['hard'] # and no mean of four
 
 # One text a row, with a label: labels are mapped or refused

@@ -239,12 +239,11 @@ def test_squality_as_its_card_says():
     assert means('selection') == [88.77, 24.26, 15.62]
     people = lambda **options: rater_table(load('squality', **options)).drop(columns='group')
     assert people().notna().sum().to_dict() == dict.fromkeys('2368', 225)
-    assert alpha(people().values, 'interval', n_resamples=0).estimate == pytest.approx(.798, abs=5e-4)
-    assert alpha(people(ask='correctness').values, 'interval', n_resamples=0).estimate == pytest.approx(.459, abs=5e-4)
+    assert alpha(people().values, 'interval').estimate == pytest.approx(.798, abs=5e-4)
+    assert alpha(people(ask='correctness').values, 'interval').estimate == pytest.approx(.459, abs=5e-4)
     machines = dict(systems=('bart', 'bart-dpr'))
-    assert alpha(people(**machines).values, 'interval', n_resamples=0).estimate == pytest.approx(.275, abs=5e-4)
-    assert alpha(people(ask='correctness', **machines).values, 'interval',
-                 n_resamples=0).estimate == pytest.approx(-.045, abs=5e-4)
+    assert alpha(people(**machines).values, 'interval').estimate == pytest.approx(.275, abs=5e-4)
+    assert alpha(people(ask='correctness', **machines).values, 'interval').estimate == pytest.approx(-.045, abs=5e-4)
     assert all(len(e.meta['references']) == 2 for e in b) # four, one of which is the person's answer
 
 @real
@@ -281,7 +280,7 @@ def test_metasyn_as_its_card_says():
     expected = dict(insights=.095, structure=-.044, inclusion=.486, exclusion=.420, direction=.912)
     for dimension, value in expected.items():
         assert alpha(rater_table(load('metasyn', dimension=dimension)).drop(columns='group').values,
-                     'ordinal', n_resamples=0).estimate == pytest.approx(value, abs=5e-4)
+                     'ordinal').estimate == pytest.approx(value, abs=5e-4)
     assert not any('**Retrieval:**' in e.target or 'AutoMeta Systematic' in e.target for e in b)
     assert len({e.target for e in b}) == 120
 

@@ -50,11 +50,11 @@ def test_truth_comes_from_the_examples():
 def test_accuracy_and_mcnemar_against_others(seed):
     truth, a, b, groups = random_labels(seed)
     frame = pd.concat([turns('a', a, truth, groups), turns('b', b, truth, groups)])
-    rows = accuracies(frame, n_resamples=50).set_index('evaluator')
+    rows = accuracies(frame).set_index('evaluator')
     for name, verdicts in (('a', a), ('b', b)):
         assert rows.accuracy[name] == pytest.approx(accuracy_score(truth, verdicts))
         assert rows.ci_low[name] <= rows.accuracy[name] <= rows.ci_high[name]
-    row, = pair_tests(frame, n_resamples=50, n_flips=200).itertuples()
+    row, = pair_tests(frame, n_flips=200).itertuples()
     right = [np.array(x) == np.array(truth) for x in (a, b)]
     assert (row.b, row.c) == ((right[0] & ~right[1]).sum(), (~right[0] & right[1]).sum())
     table = [[(right[0] & right[1]).sum(), row.b], [row.c, (~right[0] & ~right[1]).sum()]]
@@ -62,14 +62,14 @@ def test_accuracy_and_mcnemar_against_others(seed):
     assert row.difference == pytest.approx((row.b - row.c)/60) and row.p_holm == row.p
     shuffled = frame.sample(frac=1, random_state=seed)
     again, = pair_tests(pd.concat([shuffled[shuffled.evaluator == 'a'], shuffled[shuffled.evaluator == 'b']]),
-                        n_resamples=50, n_flips=200).itertuples()
+                        n_flips=200).itertuples()
     assert (again.b, again.c, again.p) == (row.b, row.c, row.p)
 
 def test_flips_take_dialogues_as_one():
     "One dialogue of eight turns, all right for one evaluator only: McNemar sees eight, the flips one."
     frame = pd.concat([turns('a', ['supported']*8, ['supported']*8, ['g']*8),
                        turns('b', ['unsupported']*8, ['supported']*8, ['g']*8)])
-    row, = pair_tests(frame, n_resamples=20).itertuples()
+    row, = pair_tests(frame).itertuples()
     assert row.p == 2/2**8 and row.p_groups == 1 and row.difference == 1
 
 def test_a_pair_without_a_turn_in_common_is_no_test():
@@ -83,27 +83,27 @@ def test_a_pair_without_a_turn_in_common_is_no_test():
 def test_missing_verdicts_are_counted_and_bounded():
     frame = turns('a', ['supported', None, float('nan'), 'unsupported'],
                   ['supported', 'supported', 'unsupported', 'supported'])
-    row, = accuracies(frame, n_resamples=9).itertuples()
+    row, = accuracies(frame).itertuples()
     assert (row.turns, row.scored, row.accuracy, row.worst, row.best) == (4, 2, .5, .25, .75)
     both = pd.concat([frame, turns('b', ['supported']*4, frame.truth)])
-    pair, = pair_tests(both, n_resamples=9).itertuples()
+    pair, = pair_tests(both).itertuples()
     # b is right on t1, wrong on t2
     assert (pair.turns, pair.scored, pair.difference) == (4, 2, -.5) and (pair.worst, pair.best) == (-.5, 0)
 
 def test_unlabelled_turns_are_left_out_and_counted():
-    row, = accuracies(turns('a', ['supported']*3, ['supported', None, float('nan')]), n_resamples=9).itertuples()
+    row, = accuracies(turns('a', ['supported']*3, ['supported', None, float('nan')])).itertuples()
     assert (row.turns, row.no_label, row.accuracy) == (1, 2, 1)
-    nothing, = accuracies(turns('a', ['supported'], [None]), n_resamples=9).itertuples()
+    nothing, = accuracies(turns('a', ['supported'], [None])).itertuples()
     assert nothing.turns == 0 and pd.isna(nothing.accuracy) and pd.isna(nothing.majority)
     with pytest.raises(BadInput, match="labelled 'maybe'"): accuracies(turns('a', ['supported'], ['maybe']))
 
 def test_parts():
     frame = turns('a', ['supported']*4, ['supported', 'unsupported', 'supported', 'supported'],
                   label=['x', 'x', 'y', None])
-    assert accuracies(frame, by=['label'], n_resamples=9).accuracy.tolist() == [.5, 1, 1]
+    assert accuracies(frame, by=['label']).accuracy.tolist() == [.5, 1, 1]
     with pytest.raises(BadInput, match="two verdicts on 't0'"): accuracies(pd.concat([frame, frame]))
     twice = pd.concat([frame.assign(dataset='one'), frame.assign(dataset='two')])
-    assert len(accuracies(twice, by=['dataset'], n_resamples=9)) == 2
+    assert len(accuracies(twice, by=['dataset'])) == 2
     with pytest.raises(BadInput, match="'source'"): accuracies(frame, by=['source'])
 
 def test_holm_within_families():
@@ -111,11 +111,11 @@ def test_holm_within_families():
     parts = [turns('a', truth, truth, dataset=d)
              for d in 'xy'] + [turns('b', ['unsupported']*6 + truth[:4], truth, dataset=d)
                                for d in 'xy'] + [turns('c', truth[:9] + ['unsupported'], truth, dataset='x')]
-    tests = pair_tests(pd.concat(parts), by=['dataset'], family=['dataset'], n_resamples=9)
+    tests = pair_tests(pd.concat(parts), by=['dataset'], family=['dataset'])
     assert tests.groupby('dataset').size().to_dict() == dict(x=3, y=1)
     one = tests[tests.dataset == 'y'].iloc[0]
     assert one.p == one.p_holm == 2/2**6 and tests[tests.dataset == 'x'].p_holm.iloc[0] == pytest.approx(3*2/2**6)
-    assert len(pair_tests(pd.concat(parts), by=['dataset'], against='a', n_resamples=9)) == 3
+    assert len(pair_tests(pd.concat(parts), by=['dataset'], against='a')) == 3
 
 # Claims
 
@@ -127,7 +127,7 @@ GOLD = claim_rows(('a1', 'It snowed.', 'verified'), ('a1', 'Eva skates.', 'contr
 
 def test_given_claims_against_scikit_learn():
     own = GOLD.assign(category=['verified', 'verified', 'verified', 'abstention'])
-    row, = claim_scores(own, GOLD, n_resamples=9).itertuples()
+    row, = claim_scores(own, GOLD).itertuples()
     assert row.accuracy == accuracy_score(GOLD.category, own.category) == .75
     assert row.macro_f1 == pytest.approx(f1_score(GOLD.category, own.category, average='macro', zero_division=0))
     assert (row.set_f1, row.worst, row.best, row.majority) == (1, .75, .75, .5)
@@ -138,17 +138,17 @@ def test_own_claims_are_matched_once():
                      ('a1', 'More.', 'verified'), ('d1', 'A turn that nobody labelled.', 'verified'))
     matched = matched_claims(own, GOLD)
     assert matched.matched.sum() == 1 and matched.verdict.tolist()[2:] == [None, None]
-    row, = claim_scores(own, GOLD, n_resamples=9).itertuples()
+    row, = claim_scores(own, GOLD).itertuples()
     assert (row.own, row.matched, row.claims, row.scored) == (3, 1, 4, 1) and row.set_f1 == 2/7
     assert (row.worst, row.best) in ((.25, 1), (0, .75))
 
 def test_a_claim_without_a_category_is_missing():
     row, = claim_scores(GOLD.assign(category=[None, 'contradicted', 'verified', float('nan')]),
-                        GOLD, n_resamples=9).itertuples()
+                        GOLD).itertuples()
     assert (row.matched, row.scored, row.accuracy, row.worst, row.best) == (4, 2, 1, .5, 1)
 
 def test_nothing_matched():
-    row, = claim_scores(claim_rows(('a1', 'Other.', 'verified')), GOLD, n_resamples=9).itertuples()
+    row, = claim_scores(claim_rows(('a1', 'Other.', 'verified')), GOLD).itertuples()
     assert row.matched == 0 and pd.isna(row.accuracy) and (row.worst, row.best) == (0, 1)
 
 def test_claims_in_evidence():
@@ -176,7 +176,7 @@ ROWS = annotations(('A1', 'x', 0, 'One.', 'v'), ('A1', 'x', 0, 'Two.', 'v'),
 
 def test_set_agreement_by_hand():
     "A1-A2: turn x 1 of 2 and 2, turn y 0 of 1 and 0. A3 saw turn x alone."
-    table = claim_set_agreement(ROWS, n_resamples=9).set_index(['first', 'second'])
+    table = claim_set_agreement(ROWS).set_index(['first', 'second'])
     assert table.loc[('A1', 'A2'), ['turns', 'matched', 'n_first', 'n_second']].tolist() == [2, 1, 3, 2]
     assert table.jaccard['A1', 'A2'] == 1/4 and table.f1['A1', 'A2'] == 2/5
     assert table.turns['A1', 'A3'] == 1 and table.jaccard['A1', 'A3'] == 1 and table.jaccard['A2', 'A3'] == 1/3
@@ -191,10 +191,10 @@ def test_units_and_consensus():
     final = consensus(units, least=1, decided={('x', 0, 1): 'l'})
     assert final.label.tolist() == ['v', 'l', 'o', 'l']
     assert final.outcome.tolist() == ['all', 'adjudicated', 'all', 'all']
-    assert label_shares(final, n_resamples=9).values.tolist()[0][:3] == ['l', 2, .5]
+    assert label_shares(final).values.tolist()[0][:3] == ['l', 2, .5]
     with pytest.raises(BadInput, match='no tie'): consensus(units, decided={('x', 0, 0): 'v'})
     # Units v/v and v/l/o. Values v, v, v, l, o: observed 2*3/2 = 3 over 5; expected (25 - 9 - 1 - 1)/(5*4).
-    assert label_alpha(units, n_resamples=0).estimate == pytest.approx(1 - (3/5)/(14/20))
+    assert label_alpha(units).estimate == pytest.approx(1 - (3/5)/(14/20))
 
 def test_units_do_not_depend_on_the_order_of_lines():
     units = claim_units(ROWS)
@@ -233,7 +233,7 @@ def test_each_kind_as_in_appendix_c():
     found = label_differences(a, b)
     assert [d[0] for d in found.difference] == ['1', '2', '3', '4', '5', '6', '7', 'u', 'u']
     assert found.second[2] == 'unsupported' and found.second[8] is None
-    counts = difference_counts(found, n_resamples=9)
+    counts = difference_counts(found)
     assert counts.difference.tolist() == list(DIFFERENCES) and counts['count'].tolist() == [1]*7 + [2]
     assert counts.share.tolist()[:7] == [1/7]*7 and pd.isna(counts.share[7])
 

@@ -35,14 +35,14 @@ def test_levels_and_pairs_of_evaluators_one_by_one():
     rows = ladders().query("variant == 'lie'").reset_index(drop=True)
     other = rows.assign(evaluator='f', value=np.random.default_rng(1).normal(0, 1, len(rows)).round(1))
     other.loc[::7, 'value'] = np.nan
-    shares = step_shares(other, 50).set_index('pair')
+    shares = step_shares(other).set_index('pair')
     assert list(shares.index) == ['A0 > A1', 'A0 > A2', 'A0 > A3', 'A0 > A4', 'A1 > A2', 'A2 > A3', 'A3 > A4']
     wide = other.pivot(index='group', columns='step', values='value')
     for pair, (low, high) in {'A0 > A3': (0., 3.), 'A2 > A3': (2., 3.)}.items():
         apart = (wide[low] - wide[high]).dropna()
         assert shares.loc[pair, ['asked', 'scored']].tolist() == [12, len(apart)]
         assert shares.right[pair] == pytest.approx(((apart > 0) + .5*(apart == 0)).mean())
-    test = tau_tests(pd.concat([rows, other]), ['e', 'f'], 50).iloc[0]
+    test = tau_tests(pd.concat([rows, other]), ['e', 'f']).iloc[0]
     both = rows.assign(f=other.value).dropna(subset=['f'])
     taus = np.array([[scipy.stats.kendalltau(q[c], q.step).statistic for c in ('value', 'f')]
                      for _, q in both.groupby('group')])
@@ -59,10 +59,10 @@ def test_no_loss_beyond_what_scores_allow():
     "From 1 on all lower levels to 0 on all higher ones: the steepest slope of five levels is 3/10."
     rows = pd.DataFrame([dict(evaluator='e', group=q, step=float(k), value=v[k]) for q, v in
                          dict(a=[1, 1, .5, 0, 0], b=[1, .5, .5, .5, 0.4]).items() for k in range(5)])
-    free, held = score_loss(rows, 99), score_loss(rows, 99, limits=(0, 1))
+    free, held = score_loss(rows), score_loss(rows, limits=(0, 1))
     assert free.estimate == held.estimate and free.high > .3
     assert held.ci is None or -.3 <= held.low <= held.high <= .3
-    assert score_loss(rows[rows.group == 'a'], 99).estimate == pytest.approx(.3)
+    assert score_loss(rows[rows.group == 'a']).estimate == pytest.approx(.3)
 
 def test_pairs_one_by_one():
     rows = ladders()
@@ -71,7 +71,7 @@ def test_pairs_one_by_one():
         for t, l in itertools.product(q[q.true].itertuples(), q[~q.true].itertuples()):
             right.append((t.value > l.value) + .5*(t.value == l.value))
             if abs(t.rouge1 - l.rouge1) <= .03 + 1e-9: matched.append(right[-1])
-    put = pairs_put_right(rows, n_resamples=20).iloc[0]
+    put = pairs_put_right(rows).iloc[0]
     assert (put.pairs, put.matched) == (len(right), len(matched)) and put.right == pytest.approx(np.mean(right))
     assert put.matched_right == pytest.approx(np.mean(matched))
 
@@ -81,7 +81,7 @@ def test_partial_is_that_of_regressions():
     design = np.column_stack([rows.rouge1, pd.get_dummies(rows.group).to_numpy(float)])
     left = [v - design @ np.linalg.lstsq(design, v, rcond=None)[0]
             for v in (rows.value.to_numpy(), rows.step.to_numpy())]
-    assert partial_within(rows, 20).estimate == pytest.approx(np.corrcoef(*left)[0, 1])
+    assert partial_within(rows).estimate == pytest.approx(np.corrcoef(*left)[0, 1])
 
 def test_missing_and_constant_scores():
     rows = ladders()
@@ -90,8 +90,8 @@ def test_missing_and_constant_scores():
     drop, zero = (level_statistics(rows[rows.variant == 'lie'], undefined=u, n_resamples=20).iloc[0]
                   for u in ('drop', 'zero'))
     assert drop.asked == 60 and drop.scored == 55 and zero.tau == pytest.approx(drop.tau*10/11)
-    assert len(loss_by_question(rows)) == 11 and score_loss(rows[rows.group == 'q0'], 20).estimate is None
-    nothing = pairs_put_right(rows.assign(value=np.nan), n_resamples=20).iloc[0]
+    assert len(loss_by_question(rows)) == 11 and score_loss(rows[rows.group == 'q0']).estimate is None
+    nothing = pairs_put_right(rows.assign(value=np.nan)).iloc[0]
     assert nothing.pairs == 0 and np.isnan(nothing.right)
 
 def test_with_steps():

@@ -140,7 +140,7 @@ def test_what_is_not_there():
 
 def test_aucs_against_scikit_learn():
     scores = drawn(shift=.3, noise=2)
-    found = paraphrase_aucs(frame(scores), n_resamples=100).set_index('difficulty')
+    found = paraphrase_aucs(frame(scores)).set_index('difficulty')
     assert list(found.index) == list(DIFFICULTIES)
     for d in DIFFICULTIES:
         first, again = (roc_auc_score([1]*30 + [0]*30, scores[v, 'true'] + scores[v, d])
@@ -154,7 +154,7 @@ def test_flashbacks_of_the_truth_meet_the_original_lies():
     scores = drawn(lies=False)
     as_flashback = {('flashback' if v == 'paraphrase' else v, d): [y - 3 for y in x]
                     if v == 'paraphrase' else x for (v, d), x in scores.items()}
-    found = paraphrase_aucs(frame(as_flashback), 'flashback', n_resamples=100).set_index('difficulty')
+    found = paraphrase_aucs(frame(as_flashback), 'flashback').set_index('difficulty')
     for d in DIFFICULTIES:
         assert found.auc_retold[d] == pytest.approx(roc_auc_score([1]*30 + [0]*30,
                                                                   as_flashback['flashback', 'true']
@@ -166,7 +166,7 @@ def test_a_missing_score_takes_its_pair_along():
     scores = {k: list(v) for k, v in drawn(n=8).items()}
     scores['paraphrase', 'true'][2] = None
     scores['original', 'easy'][5] = None
-    row = paraphrase_aucs(frame(scores), n_resamples=20).set_index('difficulty').loc['easy']
+    row = paraphrase_aucs(frame(scores)).set_index('difficulty').loc['easy']
     true, lie = [i for i in range(8) if i != 2], [i for i in range(8) if i != 5]
     first, again = (roc_auc_score([1]*7 + [0]*7, [scores[v, 'true'][i] for i in true]
                                   + [scores[v, 'easy'][i] for i in lie]) for v in ('original', 'paraphrase'))
@@ -176,4 +176,4 @@ def test_a_missing_score_takes_its_pair_along():
 def test_a_shift_of_everything_moves_scores_and_no_auc():
     scores = drawn(noise=0, shift=-.5)
     assert (paraphrase_tests(frame(scores)).difference.round(9) == -.5).all()
-    assert (paraphrase_aucs(frame(scores), n_resamples=20).difference == 0).all()
+    assert (paraphrase_aucs(frame(scores)).difference == 0).all()

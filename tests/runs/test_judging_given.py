@@ -250,25 +250,6 @@ def test_components_that_ask_nobody_do_not_bear_a_papers_name_alone(tmp_path):
     for name in ('factscore_single', 'dovescore', 'vista'):
         with pytest.raises(BadInput, match='none is given'): judges_for([name, 'length'])
 
-@pytest.mark.parametrize('label', ['dovescore, by rules', 'dovescore', 'alignscore (words), by rules', 'summac_zs, rules'])
-def test_words_under_a_papers_name_are_not_shown_from_earlier_folders(tmp_path, label):
-    run(tmp_path/'old', [Words(), get('length')], label='{}')
-    judged = pd.read_parquet(tmp_path/'old/judgements.parquet')
-    counted = judged.evaluator == 'words'
-    judged.loc[counted, ['evaluator', 'evaluator_name']] = label, label.partition(',')[0].removesuffix(' (words)')
-    judged.to_parquet(tmp_path/'old/judgements.parquet')
-    given = GivenJudgements([tmp_path/'old'])
-    assert [called for called, *_ in given.labels()] == ['length'] and len(given.said) == 1
-    assert label in given.said[0] and "under a paper's name" in given.said[0]
-
-@pytest.mark.parametrize('name', ['length', 'rouge1', 'order_path'])
-def test_files_that_credit_a_model_with_rules_are_shown_without_it(tmp_path, name):
-    "As versions before wrote them: two models' runs have the same baseline under either name, and it is one row."
-    for model in ('M', 'N'): run(tmp_path/model, [get(name)], label='{}, ' + model, model=model)
-    run(tmp_path/'asked', [Words()], label='{}, M', model='M')
-    given = GivenJudgements([tmp_path/folder for folder in ('M', 'N', 'asked')])
-    assert given.labels() == [(name, name, ''), ('words, M', 'words', 'M')]
-
 def test_a_run_goes_on_when_an_evaluator_fails(tmp_path):
     "What it had judged is kept, its failure is named, and where nothing was judged at all the error is raised."
     from factlib.evaluators.base import EvaluationError

@@ -10,11 +10,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from factlib.validity.agreement import alpha, kappa
 from factlib.validity.association import correlation_test, kendall, partial, pearson, spearman
 from factlib.validity.base import BadInput
-from factlib.validity.detection import accuracy, auc_ci, auc_test, mean_auc_test
+from factlib.validity.detection import auc_ci, auc_test, mean_auc_test
 from factlib.validity.paired import effect_size, equivalence, noninferiority, paired_t, permutation_test
 from factlib.validity.resampling import bootstrap, flip_interval
-
-few = dict(n_resamples=199)
 
 
 @pytest.mark.parametrize('seed', range(4))
@@ -134,20 +132,20 @@ def test_interval_and_p_never_contradict(drawn):
     with warnings.catch_warnings():
         warnings.simplefilter('error')
         results = [(0, r) for g in (None, codes) for r in (
-            bootstrap(np.mean, x + effect/2, groups=g, null=0, **few), paired_t(x + effect/2, groups=g),
-            pearson(x, y, g, **few), spearman(x, y, g, **few), kendall(x, y, g, **few),
-            partial(x, y, z, g, **few), correlation_test(x, z, y, g, **few), kappa(labels, other, groups=g, **few))]
-        results += [(0, kendall(x, y, codes, per_group=True, **few)), (0, pearson(x, y, codes, per_group=True, **few)),
-                    (0, correlation_test(x, z, y, codes, kind='kendall', per_group=True, **few)),
-                    (0, correlation_test(x, z, y, method='williams', **few)),
-                    (.5, auc_ci(x + effect, y)), (.5, auc_ci(x + effect, y, 'cluster', (codes, codes), **few)),
-                    (0, auc_test(x + effect, y, z, x)), (0, auc_test(x + effect, y, z, x, (codes, codes), **few)),
-                    (0, mean_auc_test([(x + effect, y, z, x, codes, codes)], **few))]
+            bootstrap(np.mean, x + effect/2, groups=g, null=0), paired_t(x + effect/2, groups=g),
+            pearson(x, y, g), spearman(x, y, g), kendall(x, y, g),
+            partial(x, y, z, g), correlation_test(x, z, y, g), kappa(labels, other, groups=g))]
+        results += [(0, kendall(x, y, codes, per_group=True)), (0, pearson(x, y, codes, per_group=True)),
+                    (0, correlation_test(x, z, y, codes, kind='kendall', per_group=True)),
+                    (0, correlation_test(x, z, y, method='williams')),
+                    (.5, auc_ci(x + effect, y)), (.5, auc_ci(x + effect, y, 'cluster', (codes, codes))),
+                    (0, auc_test(x + effect, y, z, x)), (0, auc_test(x + effect, y, z, x, (codes, codes))),
+                    (0, mean_auc_test([(x + effect, y, z, x, codes, codes)]))]
     for null, r in results:
         if r.ci is not None and r.p is not None:
             assert (r.p < .05) == (not r.ci[0] <= null <= r.ci[1]), (null, r, r.definition)
     for r, holds in ((noninferiority(x, .5, groups=codes), lambda r: r.low > -.5),
-                     (noninferiority(x, .5, 'bootstrap', groups=codes, **few), lambda r: r.low > -.5),
+                     (noninferiority(x, .5, 'bootstrap', groups=codes, n_resamples=199), lambda r: r.low > -.5),
                      (equivalence(x, .5, groups=codes), lambda r: -.5 < r.low and r.high < .5)):
         if r.ci is not None and r.p is not None: assert (r.p < .05) == holds(r), (r, r.definition)
 

@@ -27,22 +27,22 @@ CALLS = {
     'noninferiority': lambda x, y, z, g: [pa.noninferiority(x, m, how, groups=h, **few) for m in (1e-300, .1, 1e100)
                                           for how in ('t', 'bootstrap') for h in (None, g)],
     'equivalence': lambda x, y, z, g: [pa.equivalence(x, m, groups=h) for m in (1e-300, .1, 1e100) for h in (None, g)],
-    'effect_size': lambda x, y, z, g: [pa.effect_size(x, k, groups=h, **few) for k in ('dz', 'gz') for h in (None, g)],
+    'effect_size': lambda x, y, z, g: [pa.effect_size(x, k, groups=h) for k in ('dz', 'gz') for h in (None, g)],
     'mcnemar_pairs': lambda x, y, z, g: [pa.mcnemar_pairs(x, y), pa.mcnemar_pairs(det.right(x, y), det.right(x, z))],
-    'auc': lambda x, y, z, g: [det.auc(x, y), det.auc_ci(x, z), det.auc_ci(x, y, 'cluster', (g, g), **few),
+    'auc': lambda x, y, z, g: [det.auc(x, y), det.auc_ci(x, z), det.auc_ci(x, y, 'cluster', (g, g)),
                                det.bounds_auc(x, y), det.bounds_auc(x, z, -1e100, 1e100)],
-    'auc_test': lambda x, y, z, g: [det.auc_test(x, y, z, x, h, **few) for h in (None, g + g)],
-    'classes': lambda x, y, z, g: [f(x, y, h, **few) for f in (det.accuracy, det.balanced_accuracy, det.macro_f1)
+    'auc_test': lambda x, y, z, g: [det.auc_test(x, y, z, x, h) for h in (None, g + g)],
+    'classes': lambda x, y, z, g: [f(x, y, h) for f in (det.accuracy, det.balanced_accuracy, det.macro_f1)
                                    for h in (None, g)],
-    'correlations': lambda x, y, z, g: [f(x, y, h, w, **few) for f in (ass.pearson, ass.spearman, ass.kendall)
+    'correlations': lambda x, y, z, g: [f(x, y, h, w) for f in (ass.pearson, ass.spearman, ass.kendall)
                                         for h, w in ((None, False), (g, False), (g, True))],
-    'partial': lambda x, y, z, g: [ass.partial(x, y, c, h, **few) for c in (z, [z, x], [z, g]) for h in (None, g)],
+    'partial': lambda x, y, z, g: [ass.partial(x, y, c, h) for c in (z, [z, x], [z, g]) for h in (None, g)],
     'correlation_test': lambda x, y, z, g: [ass.correlation_test(x, y, z, h, m, k, **few) for h, m, k in (
         (None, 'permutation', 'pearson'), (g, 'permutation', 'spearman'),
         (g, 'permutation', 'kendall'), (None, 'williams', 'pearson'))],
-    'alpha': lambda x, y, z, g: [ag.alpha(list(zip(x, y, z)), level, n_resamples=4) for level in ag.LEVELS[:3]] + [
-        ag.alpha([[None if v is None else abs(v) for v in row] for row in zip(x, y, z)], 'ratio', g, n_resamples=4)],
-    'kappa': lambda x, y, z, g: [ag.kappa(x, y, w, groups=h, **few) for w in ag.WEIGHTS for h in (None, g)],
+    'alpha': lambda x, y, z, g: [ag.alpha(list(zip(x, y, z)), level) for level in ag.LEVELS[:3]] + [
+        ag.alpha([[None if v is None else abs(v) for v in row] for row in zip(x, y, z)], 'ratio', g)],
+    'kappa': lambda x, y, z, g: [ag.kappa(x, y, w, groups=h) for w in ag.WEIGHTS for h in (None, g)],
     'bounds': lambda x, y, z, g: [bounds.bounds_mean(x, -1e100, 1e100), bounds.bounds_paired(x, y, -1e100, 1e100)],
     'bootstrap': lambda x, y, z, g: [resampling.bootstrap(np.mean, x, groups=h, method=m, null=0, **few)
                                      for h in (None, g) for m in ('percentile', 'bca')],

@@ -223,9 +223,8 @@ def prompt_pack(
     try: made = {version: _version(read, version) for version in VERSIONS} | _memo(read, folder)
     except ValueError as e: raise BadInput(f'A prompt of {str(path)!r} is of another form: {e}.') from None
     files = {Path(out)/f'{name}.jinja': template.encode() for name, template in made.items()}
-    same = lambda path: path.read_bytes() == files.get(path) # as an earlier version made it
-    check_ours([*files, Path(out)/RECORD], known=same)
-    for path, template in files.items(): write_own(path, template, same)
+    check_ours([*files, Path(out)/RECORD])
+    for path, template in files.items(): write_own(path, template)
     return list(made)
 
 # %% ../../../nbs/papers/judgememo/importer.ipynb #tables-columns

@@ -23,8 +23,8 @@ from ...perturb.quality import TASKS
 from ...report.tables import format_p
 from ...report.words import corrected_over, listed, tally
 from ...text.spans import sentences
+from ...validity.intervals import interval
 from ...validity.paired import paired_t
-from ...validity.resampling import bootstrap
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-note
 def _place(x): return None if is_missing(x) else int(x)
@@ -104,12 +104,12 @@ _SIDES = ('final', 'rule')
 
 def _floats(table, columns): return table.astype({c: 'float64' for c in columns})
 
-def _comparison(rows, n_resamples):
+def _comparison(rows):
     "The tests of one evaluator, level and manipulation."
     tests = {side: test_row(rows[side], 4) for side in _SIDES}
     columns = dict(points='mean', t='t', effect='effect')
     both = {f'{what}_{side}': tests[side][column] for what, column in columns.items() for side in _SIDES}
-    r = bootstrap(_dz_gain, rows.final, rows.rule, n_resamples=n_resamples)
+    r = interval(_dz_gain, rows.final, rows.rule)
     numbers = dict(asked=len(rows), n=tests['final']['scored'])
     return numbers | both | dict(gain=r.estimate, gain_low=r.low, gain_high=r.high)
 
@@ -117,7 +117,6 @@ def _comparison(rows, n_resamples):
 def compared(
     final:DataFrame, # Table of scores of the final call
     rule:DataFrame, # Table of scores by rule, of the same evaluators
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """Eq 5.2 for both, one row for each evaluator, level and manipulation (in its target metric).
 
@@ -127,7 +126,7 @@ def compared(
     import pandas as pd
     by = ['evaluator', 'level', 'variant', 'metric']
     groups = _paired_deltas(final, rule).groupby(by, sort=False)
-    table = pd.DataFrame([dict(zip(by, key)) | _comparison(rows, n_resamples) for key, rows in groups])
+    table = pd.DataFrame([dict(zip(by, key)) | _comparison(rows) for key, rows in groups])
     return _floats(table, [c for c in table if c not in (*by, 'asked', 'n')])
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-overall
@@ -143,14 +142,14 @@ def _effects(final, rule):
 def _mean(values): return math.fsum(values)/len(values) if values else None
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-overall-row
-def _overall_row(rows, n_resamples):
+def _overall_row(rows):
     "The numbers of one evaluator and level, in the order of `overall`'s columns."
     wide = [rows.pivot(index='group', columns='variant', values=side) for side in _SIDES]
     a, b = (table[table.notna().any(axis=1)].to_numpy() for table in wide)
     def gain(documents):
         effects = _effects(*(side[documents.astype(int)] for side in (a, b)))
         return _mean(effects[0]) - _mean(effects[1]) if effects[2] else None
-    r = bootstrap(gain, list(range(len(a))), n_resamples=n_resamples, null=0.)
+    r = interval(gain, list(range(len(a))), null=0.)
     final, rule, with_effect = _effects(a, b)
     left_out = ' '.join(v for i, v in enumerate(wide[0].columns) if i not in with_effect)
     return len(with_effect), left_out, len(a), _mean(final), _mean(rule), r.estimate, r.low, r.high, r.p
@@ -159,7 +158,6 @@ def _overall_row(rows, n_resamples):
 def overall(
     final:DataFrame, # Table of scores of the final call
     rule:DataFrame, # Table of scores by rule, of the same evaluators
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """The mean d_z of both, one row for each evaluator and level.
 
@@ -168,7 +166,7 @@ def overall(
     - gain, gain_low, gain_high, p: their difference"""
     import pandas as pd
     groups = _paired_deltas(final, rule).groupby(['evaluator', 'level'], sort=False)
-    rows = [(*key, *_overall_row(part, n_resamples)) for key, part in groups]
+    rows = [(*key, *_overall_row(part)) for key, part in groups]
     return _floats(pd.DataFrame(rows, columns=_OVERALL), _OVERALL[5:])
 
 # %% ../../../nbs/papers/judgememo/memories.ipynb #memories-length

@@ -260,8 +260,6 @@ def _table_row(difficulty, criterion, part, level):
 def annotation_table(
     answers:Answers, # From `read_sheets`
     level:float=.95, # Of the intervals
-    n_resamples:int=2000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each difficulty and criterion, then for all
     """Percentages of yes. Missing answers are left out and counted.
 
@@ -285,12 +283,12 @@ def _agreeing(rows):
     return (100*sum(a == b for a, b in pairs)/len(pairs) if pairs else None), len(pairs)
 
 # %% ../../../nbs/papers/montagelie/sheets.ipynb #sheets-agreement-row
-def _agreement_row(criterion, part, level, n_resamples, seed):
+def _agreement_row(criterion, part, level):
     "Agreement on one criterion; `part`: the answers to it."
     people = list(dict.fromkeys(part.annotator))
     texts = [dict(zip(u.annotator, u.answer)) for _, u in part.groupby('id', sort=False)]
     table, groups = [[u.get(a) for a in people] for u in texts], list(part.drop_duplicates('id').group)
-    r = alpha(table, groups=groups, confidence=level, n_resamples=n_resamples, seed=seed)
+    r = alpha(table, groups=groups, confidence=level)
     k = kappa([row[0] for row in table], [row[1] for row in table]) if len(people) == 2 else None
     percent, pairs = _agreeing(table)
     return dict(criterion=criterion, texts=len(table), pairs=pairs, percent=percent, alpha=r.estimate, ci_low=r.low,
@@ -300,8 +298,6 @@ def _agreement_row(criterion, part, level, n_resamples, seed):
 def annotation_agreement(
     answers:Answers, # From `read_sheets`
     level:float=.95, # Of the interval
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a criterion
     """Agreement of the annotators on the shared instances.
 
@@ -312,6 +308,6 @@ def annotation_agreement(
     - note, cell: on alpha; published cell"""
     import pandas as pd
     shared = answers.frame[answers.frame.shared].groupby('criterion', sort=False)
-    rows = [_agreement_row(criterion, part, level, n_resamples, seed) for criterion, part in shared]
+    rows = [_agreement_row(criterion, part, level) for criterion, part in shared]
     if not rows: raise BadInput('No instance is shared, so nobody can agree: make the sheets with shared=5.')
     return pd.DataFrame(rows)

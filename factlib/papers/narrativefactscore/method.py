@@ -102,7 +102,6 @@ def graph_in(
 
 def who_is_who(
     made:DataFrame, # Judgements of the step graph on annotated stories
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->tuple: # Three tables: see `people_table`, `tables.alias_table` and `relations_table`; empty without graphs
     "The characters of each graph against annotated people; `graph` says whose it is."
     import pandas as pd
@@ -112,7 +111,7 @@ def who_is_who(
         graphs = {r.example_id: graph_in(r.evidence) for r in rows.drop_duplicates('example_id').itertuples()}
         names = {story: [c.names for c in g.characters] for story, g in graphs.items()}
         tables[0].append(people_table(graphs).assign(**by))
-        tables[1].append(alias_table(names, {i: alias_groups(gold[i]) for i in graphs}, seed=seed).assign(**by))
+        tables[1].append(alias_table(names, {i: alias_groups(gold[i]) for i in graphs}).assign(**by))
         tables[2].append(relations_table(graphs).rename(columns=dict(graph='story')).assign(**by))
     return tuple(pd.concat(own, ignore_index=True) if own else pd.DataFrame() for own in tables)
 

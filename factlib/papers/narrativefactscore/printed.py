@@ -173,7 +173,7 @@ def quality_scores(
     return pd.concat(parts, ignore_index=True)
 
 # %% ../../../nbs/papers/narrativefactscore/printed.ipynb #printed-quality-tables
-def _quality(name, scores_of, seed):
+def _quality(name, scores_of):
     "Table 3 or 6: a block a model."
     blocks, models = [], [m for m in scores_of if m] or ['']
     challenging = name == '6'
@@ -182,7 +182,7 @@ def _quality(name, scores_of, seed):
         found = []
         if scores is not None and len(scores):
             asked = scores.groupby(['dataset', 'variant', 'measure']).size()
-            for r in quality_table(scores, seed=seed).itertuples():
+            for r in quality_table(scores).itertuples():
                 place = set_name(r.dataset)
                 if challenging: place = 'challenging' + (f', {place}' if scores.dataset.nunique() > 1 else '')
                 found.append(dict(key=f'{r.variant}|{place}|{r.measure}', here=r.mean, ci_low=_in_range(r.ci_low),
@@ -201,17 +201,15 @@ def _quality(name, scores_of, seed):
 
 def table_3(
     scores:dict, # Model, or '' for none -> from `quality_scores`
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # As from `block`: model, method, dataset, measure, published, here, ...
     "Table 3: seven kinds of summaries of films."
-    return _quality('3', scores, seed)
+    return _quality('3', scores)
 
 def table_6(
     scores:dict, # Model, or '' for none -> the rows of `quality_scores` of films newer than the model
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # As `table_3`
     "Table 6: the same of films that are newer than the model."
-    return _quality('6', scores, seed)
+    return _quality('6', scores)
 
 # %% ../../../nbs/papers/narrativefactscore/printed.ipynb #printed-others
 def table_5(
@@ -302,7 +300,6 @@ def perturbed_scores(
 
 def table_8(
     scores:dict, # Model, or '' for none -> from `perturbed_scores`
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # As from `block`: data, model, summary, measure, published, here, ...
     "Table 8: scores of reference summaries, and of the same with every sentence false."
     blocks, data = [], dict.fromkeys(['mensa', *(d for s in scores.values() for d in s.dataset)])
@@ -317,7 +314,7 @@ def table_8(
                 found = [dict(key=f'{r.variant}|{r.measure}', here=r.mean, ci_low=_in_range(r.ci_low),
                               ci_high=_in_range(r.ci_high), asked=asked[r.variant, r.measure], scored=r.scored,
                               why='all films have the same' if is_missing(r.ci_low) else '')
-                         for r in quality_table(own, seed=seed).itertuples()]
+                         for r in quality_table(own).itertuples()]
             def why(key, found=found, model=model):
                 if not found: return _DATA['MENSA']
                 if 'BERTScore' in key: return _NEEDS['BERTScore']

@@ -60,11 +60,10 @@ _KINDS = dict(spearman=spearman, kendall=kendall)
 
 TOGETHER, WITHIN = 'all texts together', 'within each group, then the mean'
 
-def _correlations(rows, per_group=False, n_resamples=1000, seed=0):
+def _correlations(rows, per_group=False):
     "Both coefficients of an evaluator's rows."
     values, truths = _numbers(rows.value), _numbers(rows.truth)
-    options = dict(per_group=per_group, n_resamples=n_resamples, seed=seed)
-    results = {name: f(values, truths, groups=list(rows.group), **options) for name, f in _KINDS.items()}
+    results = {name: f(values, truths, groups=list(rows.group), per_group=per_group) for name, f in _KINDS.items()}
     row = dict(estimand=WITHIN if per_group else TOGETHER, asked=len(rows),
                scored=sum(v is not None for v in values), groups=results['spearman'].groups)
     for name, r in results.items():
@@ -89,7 +88,6 @@ _ENDS = ('', '_low', '_high', '_p')
 def correlation_table(
     judgements:DataFrame, # With `metaeval.labels.with_truth`; perhaps the column dataset
     per_group:bool=False, # Within each story or book, then the mean: no credit for telling these apart
-    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set and evaluator
     """Table 1, and any forms of an evaluator for Table 2.
 
@@ -97,7 +95,7 @@ def correlation_table(
     - estimand: over which summaries the coefficients are
     - asked, scored, groups: summaries with a truth, those with a value, and their stories
     - spearman, kendall (tau-b), and each with _low, _high and _p: over stories"""
-    rows = [about | _correlations(own, per_group=per_group, **options) for about, own in _evaluators(judgements)]
+    rows = [about | _correlations(own, per_group) for about, own in _evaluators(judgements)]
     return _as_numbers(rows, [f'{kind}{end}' for kind in _KINDS for end in _ENDS])
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-held
@@ -107,12 +105,12 @@ def _both(own, control):
     rows = own.assign(held=[held.get(i) for i in own.example_id])
     return rows[[not no_value(x) and not no_value(z) for x, z in zip(rows.value, rows.held)]]
 
-def _held_row(own, control, n_resamples=1000, seed=0):
+def _held_row(own, control):
     "Spearman's coefficient with and without the control."
     import scipy
     rows = _both(own, control)
     x, y, z = (scipy.stats.rankdata(_numbers(rows[name])) for name in ('value', 'truth', 'held'))
-    r = partial(x, y, z, groups=list(rows.group), n_resamples=n_resamples, seed=seed)
+    r = partial(x, y, z, groups=list(rows.group))
     return dict(estimand=TOGETHER, scored=len(rows), groups=r.groups, spearman=spearman(x, y).estimate,
         partial=r.estimate, ci_low=r.low, ci_high=r.high, p=r.p)
 
@@ -129,7 +127,6 @@ def _controls(judgements, control):
 def held_table(
     judgements:DataFrame, # As for `correlation_table`
     control:str='length', # Evaluator whose values are held
-    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set and other evaluator
     """Spearman's correlation, less what the control explains.
 
@@ -139,16 +136,16 @@ def held_table(
     - spearman, partial: without and with the control
     - ci_low, ci_high, p: of the latter, over stories"""
     held = _controls(judgements, control)
-    rows = [about | dict(control=control) | _held_row(own, held[about['dataset']], **options)
+    rows = [about | dict(control=control) | _held_row(own, held[about['dataset']])
         for about, own in _evaluators(judgements) if about['evaluator'] != control]
     return _as_numbers(rows, ['spearman', 'partial', 'ci_low', 'ci_high', 'p'])
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-ablation-row
-def _difference_row(whole, form, kind, n_resamples=999, seed=0):
+def _difference_row(whole, form, kind):
     "The difference of two coefficients on the summaries that both scored."
     other = dict(zip(form.example_id, _numbers(form.value)))
     columns = _numbers(whole.value), [other.get(i) for i in whole.example_id], _numbers(whole.truth)
-    r = correlation_test(*columns, groups=list(whole.group), kind=kind, n_resamples=n_resamples, seed=seed)
+    r = correlation_test(*columns, groups=list(whole.group), kind=kind)
     return dict(scored=r.n, groups=r.groups, difference=r.estimate, ci_low=r.low, ci_high=r.high, p=r.p)
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-ablation
@@ -164,7 +161,6 @@ def _forms(judgements, whole):
 def ablation_table(
     judgements:DataFrame, # As for `correlation_table`
     whole:str='narrativefactscore', # Evaluator that the others are forms of
-    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set, other evaluator and coefficient
     """Table 2, and Table 1 as differences.
 
@@ -172,7 +168,7 @@ def ablation_table(
     - scored, groups: summaries that both scored, and their stories
     - difference, ci_low, ci_high, p: whole minus form, over stories
     - p_holm, family: by Holm, for the paper claims beforehand that the whole agrees better; over so many tests"""
-    rows = [about | dict(kind=kind) | _difference_row(first, form, kind, **options)
+    rows = [about | dict(kind=kind) | _difference_row(first, form, kind)
         for about, first, form in _forms(judgements, whole) for kind in _KINDS]
     table = _as_numbers(rows, ['difference', 'ci_low', 'ci_high', 'p'])
     return corrected(table, name='p_holm', method=holm)
@@ -224,7 +220,6 @@ def _film_mean(x, measure, null=None):
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-quality
 def quality_table(
     scores:DataFrame, # From `measured`
-    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set, variant and measure
     """Tables 3, 5, 6 and 8.
 
@@ -240,7 +235,7 @@ def quality_table(
     return _as_numbers(rows, ['mean', 'ci_low', 'ci_high'])
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-change-row
-def _change_row(before, after, measure, n_resamples=1000, seed=0):
+def _change_row(before, after, measure):
     "From one kind of text to another, film by film."
     d = [None if a is None or b is None else b - a for a, b in zip(_numbers(before), _numbers(after))]
     known = [x for x in d if x is not None]
@@ -262,7 +257,6 @@ def changes_table(
     scores:DataFrame, # From `measured`
     pairs:list|None=None, # (before, after); None: each variant and the next
     family:str='table', # What is corrected together: the whole table, or the measures of each 'pair' of a set
-    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set, measure and pair
     """What changes from one kind of text to another.
 
@@ -270,8 +264,7 @@ def changes_table(
     - delta, ci_low, ci_high, dz: points, and in sd of differences; p: of the same t
     - q: by Benjamini and Hochberg, since nobody fixed which measure should change; family: over so many tests
     - rises, falls, compared, groups: films, with both scores, all"""
-    rows = [dict(dataset=dataset, measure=measure, before=a, after=b)
-        | _change_row(wide[a], wide[b], measure, **options)
+    rows = [dict(dataset=dataset, measure=measure, before=a, after=b) | _change_row(wide[a], wide[b], measure)
         for (dataset, measure), wide in _wide(scores) for a, b in _checked_pairs(scores, pairs) if {a, b} <= set(wide)]
     table = _as_numbers(rows, ['delta', 'ci_low', 'ci_high', 'dz', 'p'])
     return corrected(table, ['dataset', 'before', 'after'] if family == 'pair' else ()) if rows else table
@@ -399,7 +392,6 @@ def drafts_table(
 def gains_table(
     scores:dict, # Model, or '' for the rules -> from `papers.narrativefactscore.printed.quality_scores`
     first:str='GPT-4o-mini', # What the first version is called there
-    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each model, set, measure and round
     "As `changes_table`, from the first version to each later one, with a column `model`; q over a model's table."
     import pandas as pd
@@ -408,7 +400,7 @@ def gains_table(
         later = [v for v in dict.fromkeys(own.variant) if v.endswith(' iteration')]
         if not later: continue
         known = own[own.variant.isin([first, *later])]
-        table = changes_table(known, [(first, v) for v in later], **options)
+        table = changes_table(known, [(first, v) for v in later])
         table.insert(0, 'model', model)
         tables.append(table)
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
@@ -468,7 +460,7 @@ def _share(right, of):
     "Of sums; None where there is nothing."
     return right.sum()/of.sum() if of.sum() else None
 
-def _alias_row(measure, right, of, n_resamples=1000, seed=0):
+def _alias_row(measure, right, of):
     "A share of pairs, its interval over stories."
     r = interval(_share, list(right), list(of), limits=(0, 1))
     percent = [None if x is None else 100*x for x in (r.estimate, r.low, r.high)]
@@ -479,7 +471,6 @@ def _alias_row(measure, right, of, n_resamples=1000, seed=0):
 def alias_table(
     people:dict, # Story -> lists of names, as `[c.names for c in graph.characters]`
     gold:dict, # The same, annotated
-    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for precision and one for recall
     """Which names are one person's.
 
@@ -489,7 +480,7 @@ def alias_table(
     for story in people: check_choice(story, tuple(gold), 'story')
     counts = pd.DataFrame([_alias_counts(people[story], gold[story]) for story in people])
     of = dict(precision=counts.joined, recall=counts.gold)
-    rows = [_alias_row(name, counts.right, column, **options) for name, column in of.items()]
+    rows = [_alias_row(name, counts.right, column) for name, column in of.items()]
     return _as_numbers(rows, ['percent', 'ci_low', 'ci_high'])
 
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-plans
@@ -557,7 +548,6 @@ def _mean_costs(about, own):
 # %% ../../../nbs/papers/narrativefactscore/tables.ipynb #tables-latency
 def latency_table(
     judgements:DataFrame, # As for `correlation_table`, with the column seconds
-    **options, # n_resamples, seed: without effect since 0.2, gone in 0.3
 )->DataFrame: # One row for each set and evaluator
     """Table 7 as it is printed.
 
@@ -566,6 +556,6 @@ def latency_table(
     import pandas as pd
     need_columns(judgements, ['seconds'], 'The table of judgements')
     keys = ['dataset', 'evaluator']
-    table = correlation_table(judgements, **options)
+    table = correlation_table(judgements)
     means = pd.DataFrame([_mean_costs(about, own) for about, own in _evaluators(judgements)])
     return means.merge(table[[*keys, 'kendall', 'kendall_low', 'kendall_high']], on=keys)

@@ -119,13 +119,12 @@ def _with_interval(name, r, whole=1):
     numbers = [None if x is None else whole*x for x in (r.estimate, r.low, r.high)]
     return dict(zip((name, f'{name}, low', f'{name}, high'), numbers))
 
-def _measures(own, n_resamples, seed):
+def _measures(own):
     "The row of one evaluator on some summaries."
-    options = dict(groups=list(own.group), n_resamples=n_resamples, seed=seed)
-    columns = list(own.called), list(own.faithful)
+    columns, groups = (list(own.called), list(own.faithful)), list(own.group)
     asked = own.groupby('split').asked.first().sum() if 'asked' in own else len(own)
-    row = dict(asked=int(asked), summaries=len(own)) | _with_interval('kappa', kappa(*columns, **options))
-    return row | _shares(own) | _with_interval('balanced accuracy', balanced_accuracy(*columns, **options), 100)
+    row = dict(asked=int(asked), summaries=len(own)) | _with_interval('kappa', kappa(*columns, groups=groups))
+    return row | _shares(own) | _with_interval('balanced accuracy', balanced_accuracy(*columns, groups=groups), 100)
 
 # %% ../../../nbs/papers/storysumm/tables.ipynb #storysumm-parts
 def _parts(judged, names):
@@ -140,8 +139,6 @@ def _parts(judged, names):
 def results_table(
     recorded:DataFrame, # From `benchmarks.narrative.storysumm_recorded`
     names:dict|None=None, # Printed name -> recorded name; None: `EVALUATORS`
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each evaluator and set of summaries
     """Evaluators against the label of the whole summary.
 
@@ -154,7 +151,7 @@ def results_table(
     rows = []
     for name, on, own in _parts(verdicts(recorded), EVALUATORS if names is None else names):
         about = dict(evaluator=name, on=on, threshold=own.threshold.iloc[0])
-        rows.append(about | _measures(own, n_resamples, seed))
+        rows.append(about | _measures(own))
     return pd.DataFrame(rows)
 
 # %% ../../../nbs/papers/storysumm/tables.ipynb #storysumm-printed

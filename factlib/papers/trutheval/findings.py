@@ -56,14 +56,12 @@ def two_judges_finding(
     scores:DataFrame, # Of the same answers; columns see below
     first:str, # An evaluator
     second:str, # Another one
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->str:
     """Do the mean taus of two judges differ?
 
     - group, step, evaluator, value: the question, the level as a number, and a score"""
     wide = scores.pivot(index=['group', 'step'], columns='evaluator', values='value').reset_index()
-    test = correlation_test(wide[first], wide[second], wide.step, list(wide.group), kind='kendall', per_group=True,
-                            seed=seed)
+    test = correlation_test(wide[first], wide[second], wide.step, list(wide.group), kind='kendall', per_group=True)
     taus = {name: wide.groupby('group').apply(lambda q: q[name].corr(q.step, method='kendall'), include_groups=False)
             for name in (first, second)}
     needed = examples_needed(list(taus[first] - taus[second])) if test.estimate else None

@@ -16,7 +16,7 @@ from ...metaeval.preferences import contingency, preference_shares, preference_s
 from ...perturb.base import Manipulated
 from ...report.published import published
 from ...text.edits import apply_edits
-from ...validity.resampling import bootstrap
+from ...validity.intervals import interval
 
 # %% ../../../nbs/papers/trutheval/tables.ipynb #trutheval-tables-one
 def preferences_table(
@@ -29,7 +29,6 @@ def preferences_table(
 # %% ../../../nbs/papers/trutheval/tables.ipynb #trutheval-tables-people
 def preference_levels(
     pairs:DataFrame, # As for `preferences_table`
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame:
     """Figure 2.
 
@@ -38,7 +37,7 @@ def preference_levels(
     import pandas as pd
     parts = {'all': pairs, 'A1-A4': pairs[pairs.level > 0]}
     parts |= {f'A{level}': part for level, part in pairs.groupby('level')}
-    tables = [preference_shares(part, seed).assign(level=name) for name, part in parts.items() if len(part)]
+    tables = [preference_shares(part).assign(level=name) for name, part in parts.items() if len(part)]
     table = pd.concat(tables, ignore_index=True)
     return table[['level', *table.columns[:-1]]]
 
@@ -73,8 +72,6 @@ def correlation_table(
 # %% ../../../nbs/papers/trutheval/tables.ipynb #trutheval-tables-scores
 def scores_by_level(
     rows:DataFrame, # From `with_steps`
-    n_resamples:int=1000, # Without effect since 0.2, goes in 0.3
-    seed:int=0, # Without effect since 0.2, goes in 0.3
     limits:dict|None=None, # Evaluator -> the lowest and the highest score that it gives: no interval goes beyond
 )->DataFrame:
     """Figure 3a.
@@ -84,8 +81,7 @@ def scores_by_level(
     import pandas as pd
     table = []
     for (name, step), part in rows.groupby(['evaluator', 'step'], sort=False):
-        r = bootstrap(lambda x: x.mean(), list(part.value), groups=list(part.group), n_resamples=n_resamples, seed=seed,
-                      limits=(limits or {}).get(name))
+        r = interval(lambda x: x.mean(), list(part.value), groups=list(part.group), limits=(limits or {}).get(name))
         if r.estimate is None: continue
         values = dict(mean=r.estimate, ci_low=r.low, ci_high=r.high)
         table.append(dict(evaluator=name, level=f'A{step:g}', asked=len(part), answers=r.n) | values)

@@ -234,7 +234,6 @@ def listed_claims(
 def print_overlap(
     rows:DataFrame|None, # As from `read_annotations`; None: there are none
     of:str='people', # Whose claims they are
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row a pair and their mean, then the printed ones
     """Table 2.
 
@@ -243,7 +242,7 @@ def print_overlap(
     - turns, matched, n_first, n_second; of"""
     own = []
     if rows is not None and rows.annotator.nunique() > 1:
-        near, strict = overlap_table(rows, **_SAME, seed=seed), overlap_table(rows, n_resamples=0, seed=seed)
+        near, strict = overlap_table(rows, **_SAME), overlap_table(rows)
         near = near.assign(jaccard_words=strict.jaccard, f1_words=strict.f1, of=of)
         near = near.astype(dict.fromkeys(['turns', 'matched', 'n_first', 'n_second'], 'Int64'))
         own = near.to_dict('records')
@@ -322,14 +321,13 @@ def print_differences(
     original:DataFrame|None, # Turns: example_id, label, group
     claims:DataFrame|None, # Consensus: example_id, category; by, if known
     of:str='people', # Whose labels they are
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each kind of difference
     "Table 4: category, count; percent, ci_low, ci_high; of. What the paper has no row for comes last."
     printed = _printed_table('4', (0,))
     as_printed = {key[0][0]: key[0] for key in printed}
     own = []
     if original is not None and claims is not None and len(claims):
-        counts = differences_table(original[original.example_id.isin(set(claims.example_id))], claims, seed=seed)
+        counts = differences_table(original[original.example_id.isin(set(claims.example_id))], claims)
         own = [dict(category=as_printed.get(row['difference'][0], row['difference'])) | row | dict(of=of)
                for row in counts.to_dict('records')]
         for row in own: del row['difference']
@@ -341,7 +339,6 @@ def two_accuracies(
     said:DataFrame, # VISTA's verdicts, with model and seed
     original:DataFrame, # Turns: example_id, label
     claims:DataFrame, # Consensus: example_id, category
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each model and set of labels; none if no turn has both
     "Figure 2: labels, model, seed, accuracy, ci_low and ci_high of VISTA (percent); turns, scored, groups."
     import pandas as pd
@@ -350,7 +347,7 @@ def two_accuracies(
     own = said.assign(evaluator='vista', truth=[label.get(i) for i in said.example_id])
     own = own[own.example_id.isin(set(claims.example_id)) & own.truth.notna()]
     if not len(own): return pd.DataFrame(columns=columns)
-    tables = [two_labels_table(part, claims, seed=seed).assign(seed=drawn)
+    tables = [two_labels_table(part, claims).assign(seed=drawn)
               for drawn, part in own.groupby('seed', sort=False, dropna=False)]
     table = pd.concat(tables, ignore_index=True)
     return table.assign(**{c: 100*table[c] for c in ('accuracy', 'ci_low', 'ci_high')})[columns]
@@ -423,7 +420,6 @@ def beside_draws(
 def print_claims(
     said:DataFrame|None, # Verdicts on turns by given claims, with model and seed
     gold:DataFrame, # example_id, group, claim, category
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # The baseline and the models, then the printed ones that are not here
     """Table 5, percent.
 
@@ -433,7 +429,7 @@ def print_claims(
     for drawn, part in said.groupby('seed', sort=False, dropna=False) if said is not None and len(said) else ():
         theirs = gold[gold.example_id.isin(set(part.example_id))]
         named = part.assign(evaluator=part.model)
-        table = claims_table(named, judged_claims(named), theirs, seed=seed).to_dict('records')
+        table = claims_table(named, judged_claims(named), theirs).to_dict('records')
         about = dict(seed=drawn, of='written dialogues')
         values = lambda *x: dict(zip(measures, (None if is_missing(v) else 100*v for v in x)))
         if table: rows.append(dict(model='majority baseline') | about

@@ -60,7 +60,7 @@ _BY = ('dataset', 'model')
 
 def pairs_table(
     table:DataFrame, # From `verdicts`, with the columns dataset and model
-    **options, # Of `metaeval.labels.pair_tests`: against, n_resamples, n_flips, seed
+    **options, # Of `metaeval.labels.pair_tests`: against, n_flips, seed
 )->DataFrame: # One row for each set, model and pair
     """Tables 7 to 10.
 
@@ -98,7 +98,7 @@ def accuracy_table(
     - accuracy, ci_low, ci_high, worst, best, majority: percent
     - above: evaluators significantly below
     - turns, no_label, scored, groups: see `metaeval.labels.accuracies`"""
-    rows, marks = accuracies(table, by=_BY, seed=seed), _above(pairs_table(table, seed=seed), p, level)
+    rows, marks = accuracies(table, by=_BY), _above(pairs_table(table, seed=seed), p, level)
     percent = {name: 100*rows[name] for name in _SHARES}
     above = [marks.get(who, '') for who in zip(rows.dataset, rows.model, rows.evaluator)]
     return rows.assign(**percent, above=above)
@@ -106,7 +106,7 @@ def accuracy_table(
 # %% ../../../nbs/papers/vista/tables.ipynb #tables-overlap
 def overlap_table(
     rows:DataFrame, # From `metaeval.labels.read_annotations`
-    **options, # match, threshold, n_resamples, seed
+    **options, # match, threshold
 )->DataFrame: # One row for each two annotators, and their mean
     """Table 2.
 
@@ -145,19 +145,17 @@ def consensus_table(
 def differences_table(
     original:DataFrame, # Turns: example_id, label, group; disfluent, if marked
     claims:DataFrame, # Consensus: example_id, category; by or context, if marked
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each kind of difference
     """Table 4, with one kind that the paper doesn't have and the turns that can't be decided.
 
     - difference, count
     - percent, ci_low, ci_high: of the turns that are decided"""
-    return _percent(difference_counts(label_differences(original, claims), seed=seed))
+    return _percent(difference_counts(label_differences(original, claims)))
 
 # %% ../../../nbs/papers/vista/tables.ipynb #tables-two-labels
 def two_labels_table(
     table:DataFrame, # From `verdicts`; `truth` is the label that the set came with
     claims:DataFrame, # Consensus: example_id, category
-    seed:int=0, # Without effect since 0.2, goes in 0.3
 )->DataFrame: # One row for each set of labels, model and evaluator
     """Figure 2: accuracy on the same turns against either set of labels.
 
@@ -168,14 +166,14 @@ def two_labels_table(
     theirs = table[table.example_id.isin(kinds.index)]
     again = theirs.assign(truth=[turn_label(kinds[turn]) for turn in theirs.example_id])
     both = pd.concat([theirs.assign(labels='original'), again.assign(labels='consensus')])
-    return accuracies(both, by=('labels', 'model'), seed=seed)
+    return accuracies(both, by=('labels', 'model'))
 
 # %% ../../../nbs/papers/vista/tables.ipynb #tables-claims
 def claims_table(
     table:DataFrame, # From `verdicts`
     own:DataFrame, # From `judged_claims`
     gold:DataFrame, # People's: example_id, group, claim, category
-    **options, # match, threshold, n_resamples, seed
+    **options, # match, threshold
 )->DataFrame: # One row an evaluator that has claims
     """Table 5, of one model.
 
@@ -207,7 +205,7 @@ def ablation_table(
     - setting; accuracy: percent; scored, of turns
     - delta, ci_low, ci_high: the whole method minus this one, points
     - b, c, p, p_groups, p_groups_holm: see `pair_tests`"""
-    rows, tests = accuracies(table, seed=seed), _against_whole(table, whole, seed)
+    rows, tests = accuracies(table), _against_whole(table, whole, seed)
     rows = rows.assign(accuracy=100*rows.accuracy).rename(columns=dict(evaluator='setting'))
     merged = rows[['setting', 'accuracy', 'scored', 'turns']].merge(tests, on='setting', how='left')
     return merged.sort_values('setting', key=lambda names: names != whole, kind='stable').reset_index(drop=True)

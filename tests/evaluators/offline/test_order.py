@@ -292,7 +292,7 @@ def test_the_aims_on_the_holmes_summaries():
     for seed in range(2):
         examples = load('holmes_order', seed=seed).examples
         frames = {name: evaluate(get(name), examples, progress=False) for name in ('order_share', 'order_path')}
-        means = {name: order_aucs(f, n_resamples=0).set_index('difficulty').auc['mean'] for name, f in frames.items()}
+        means = {name: order_aucs(f).set_index('difficulty').auc['mean'] for name, f in frames.items()}
         reached.append(means['order_path'])
         alarms = false_alarms(frames['order_path']).iloc[0]
         assert means['order_path'] > means['order_share'] + .1 and max(alarms.original,
@@ -312,7 +312,7 @@ def test_the_aims_on_storysumm():
     reached, accused = [], []
     for seed in range(6):
         frame = evaluate(OrderPath(), load('storysumm_order', seed=seed, announced=True).examples, progress=False)
-        reached.append(order_aucs(frame, n_resamples=0).set_index('difficulty').auc)
+        reached.append(order_aucs(frame).set_index('difficulty').auc)
         alarms = false_alarms(frame).iloc[0]
         accused.append(alarms.flashback)
         assert max(alarms.original, alarms.parallel) <= .05, seed

@@ -147,10 +147,10 @@ def test_answers(tmp_path, said, answer):
 def test_a_row_that_never_came_back_is_missing(tmp_path):
     sheets = annotation_sheets(instances(4), 4, shared=0)
     rows = [r for r in filled(sheets) if r['annotator'] == 'A'] # B gave nothing back
-    table = annotation_table(read(tmp_path, rows, sheets.key), n_resamples=50)
+    table = annotation_table(read(tmp_path, rows, sheets.key))
     assert set(zip(table.asked[table.level != 'all'], table.answered[table.level != 'all'])) == {(4, 2)}
     assert set(table.percent) == {100}
-    nothing = annotation_table(read(tmp_path, [], sheets.key), n_resamples=50)
+    nothing = annotation_table(read(tmp_path, [], sheets.key))
     assert set(nothing.answered) == {0} and nothing[['percent', 'ci_low']].isna().all(axis=None)
 
 def test_files_that_are_none(tmp_path):
@@ -169,8 +169,7 @@ def test_percentages_by_hand(tmp_path):
     sheets = annotation_sheets(instances(10), 10, shared=0)
     no = {('easy', 'coherence'): (1, 2, 3), ('hard', 'semantic shift'): (0,),
           ('extreme', 'semantic fidelity'): range(10)}
-    table = annotation_table(read(tmp_path, filled(sheets, by_number(no)), sheets.key),
-                             n_resamples=200).set_index('cell')
+    table = annotation_table(read(tmp_path, filled(sheets, by_number(no)), sheets.key)).set_index('cell')
     expected = {cell: 100 for cell in published('montagelie')['2'].cells} | {'easy|coherence': 70,
                                                                              'hard|semantic shift': 90,
                                                                              'extreme|semantic fidelity': 0}
@@ -188,7 +187,7 @@ def test_percentages_by_hand(tmp_path):
 def test_shared_instances_are_not_in_the_table(tmp_path):
     sheets = annotation_sheets(instances(6), 4, shared=2)
     table = annotation_table(read(tmp_path, filled(sheets, lambda row, c, k: 'no' if k['shared'] else 'yes'),
-                                  sheets.key), n_resamples=50)
+                                  sheets.key))
     assert set(table.percent) == {100} and set(table.asked[table.level != 'all']) == {4}
     with pytest.raises(BadInput, match='All instances are shared'):
         annotation_table(Answers(read(tmp_path, [], [k for k in sheets.key if k['shared']]).frame, []))
@@ -200,7 +199,7 @@ def test_agreement_by_hand_and_by_others(tmp_path):
     rule = lambda row, c, k: 'yes' if row['annotator'] == 'A' and (k['level'] != 'hard' or c != 'coherence') or row[
         'annotator'] == 'B' and k['level'] != 'easy' else 'no'
     answers = read(tmp_path, filled(sheets, rule), sheets.key)
-    agreed = annotation_agreement(answers, n_resamples=50).set_index('criterion')
+    agreed = annotation_agreement(answers).set_index('criterion')
     assert set(agreed.cell) == set(published('montagelie')['3.2.2'].cells)
     # B denies the easy ones, A the coherence of the hard ones
     assert agreed.percent['semantic shift'] == 75 and agreed.percent['coherence'] == 50
@@ -215,8 +214,7 @@ def test_three_annotators_with_gaps(tmp_path):
     sheets = annotation_sheets(instances(3), 1, ('A', 'B', 'C'), shared=2)
     rule = lambda row, c, k: {'A': 'yes', 'B': 'no' if k['level'] == 'easy' else 'yes',
                               'C': None if k['level'] == 'hard' else 'yes'}[row['annotator']]
-    agreed = annotation_agreement(read(tmp_path, filled(sheets, rule), sheets.key),
-                                  n_resamples=0).set_index('criterion')
+    agreed = annotation_agreement(read(tmp_path, filled(sheets, rule), sheets.key)).set_index('criterion')
     # two instances: easy 1 of 3 pairs agrees, medium and extreme 3 of 3, hard 1 of 1
     assert agreed.pairs['coherence'] == 2*10 and agreed.percent['coherence'] == pytest.approx(100*8/10)
     assert agreed.kappa.isna().all()
@@ -226,7 +224,7 @@ def test_three_annotators_with_gaps(tmp_path):
 
 def test_who_always_says_yes_agrees_by_percent_alone(tmp_path):
     sheets = annotation_sheets(instances(3), 1, shared=2)
-    agreed = annotation_agreement(read(tmp_path, filled(sheets), sheets.key), n_resamples=20)
+    agreed = annotation_agreement(read(tmp_path, filled(sheets), sheets.key))
     assert set(agreed.percent) == {100} and agreed.alpha.isna().all()
     assert agreed.note.str.contains('all values are the same').all()
     alone = annotation_sheets(instances(3), 3, shared=0)

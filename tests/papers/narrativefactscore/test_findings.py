@@ -68,9 +68,9 @@ def test_each_pair_of_kinds_is_a_family_of_its_own():
             for e in ('factscore', 'rouge1') for i in range(6) for v, k in edits.items()]
     scores = measured(pd.DataFrame(rows), {e: (e, 'value') for e in ('factscore', 'rouge1')})
     pairs = [('original', after) for after in list(edits)[1:]] + [('harmless', 'false all')]
-    found = changes_table(scores, pairs, family='pair', seed=0)
+    found = changes_table(scores, pairs, family='pair')
     assert found.q.tolist() == pytest.approx(found.p.tolist()) and set(found.family) == {2}
-    whole = changes_table(scores, pairs, seed=0) # the table as one family
+    whole = changes_table(scores, pairs) # the table as one family
     assert whole.q.max() == pytest.approx(whole.p.max()) and set(whole.family) == {10}
 
 def graph_finding(whole, form, books=12, same=False):
@@ -85,7 +85,7 @@ def graph_finding(whole, form, books=12, same=False):
     if same:
         frame.loc[frame.evaluator == 'narrativefactscore_text',
                   'value'] = list(frame.value[frame.evaluator == 'narrativefactscore'])
-    return joined(graph_findings(ablation_table(frame, 'narrativefactscore', seed=0), frame))
+    return joined(graph_findings(ablation_table(frame, 'narrativefactscore'), frame))
 
 @pytest.mark.parametrize('whole, form, words', [(.1, 3., 'it helps.'), (3., .1, 'it costs agreement.'),
                                                 (1., 1., 'that it helps is not shown.')])
@@ -113,7 +113,7 @@ def test_whether_the_graph_brings_false_and_harmless_apart(gain, words):
     rows[1]['x'] = np.nan # the first false summary, with the graph
     added = graph_effects(pd.DataFrame(rows))
     assert len(added) == 20 and added.x.isna().sum() == 1
-    gaps = changes_table(added, [('harmless', 'false all')], family='pair', seed=0)
+    gaps = changes_table(added, [('harmless', 'false all')], family='pair')
     assert gaps.delta.tolist() == pytest.approx([gain + 1/9]) # nine stories, five of them 1 above
     says(joined(gap_findings(gaps, added)), f's: the graph changes 9 of 19 scores', f'points (m), where below 0 helps; {words}')
 

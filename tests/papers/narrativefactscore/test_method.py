@@ -85,7 +85,7 @@ def test_table_3_is_that_of_the_files(made):
     assert nfs == [50, 100] # two facts, of which the dragons are taken out
     assert table.why['one', 'LED', 'MENSA', 'R-1'].startswith('needs that model')
     assert table.why['one', 'LED', 'MovieSum', 'R-1'].startswith('needs data')
-    gains = gains_table(scores, n_resamples=99)
+    gains = gains_table(scores)
     own = gains[(gains.measure == 'NFS') & (gains.after == '2nd iteration')].set_index('model')
     assert own.delta.to_dict() == dict(one=50, two=50, shy=50) and own.compared.to_dict() == dict(one=6, two=6, shy=4)
 

@@ -32,27 +32,27 @@ def made_up():
                       frame('length', length, truth, groups)], ignore_index=True)
 
 def test_coefficients_are_those_of_scipy(made_up):
-    table = correlation_table(made_up, n_resamples=200).set_index('evaluator')
+    table = correlation_table(made_up).set_index('evaluator')
     own = made_up[(made_up.evaluator == 'good') & made_up.value.notna()]
     assert table.spearman['good'] == pytest.approx(scipy.stats.spearmanr(own.value, own.truth).statistic)
     assert table.kendall['good'] == pytest.approx(scipy.stats.kendalltau(own.value, own.truth).statistic)
     assert table[['asked', 'scored', 'groups']].values.tolist() == [[30, 29, 10], [30, 30, 10], [30, 30, 10]]
     assert (table.spearman_low < table.spearman).all() and (table.spearman < table.spearman_high).all()
     assert table.spearman_p['good'] < .05
-    within = correlation_table(made_up, per_group=True, n_resamples=200).set_index('evaluator').spearman['weak']
+    within = correlation_table(made_up, per_group=True).set_index('evaluator').spearman['weak']
     weak = made_up[made_up.evaluator == 'weak']
     assert within == pytest.approx(np.mean([scipy.stats.spearmanr(part.value, part.truth).statistic
                                             for _, part in weak.groupby('group')]))
 
 def test_two_sets_stay_apart(made_up):
     both = pd.concat([made_up, made_up.assign(dataset='other', value=-made_up.value)])
-    table = correlation_table(both, n_resamples=20).set_index(['dataset', 'evaluator'])
+    table = correlation_table(both).set_index(['dataset', 'evaluator'])
     assert table.kendall['made up', 'weak'] == -table.kendall['other', 'weak']
-    assert len(held_table(both, n_resamples=20)) == 4
+    assert len(held_table(both)) == 4
 
 def test_partial_of_ranks(made_up):
     "The textbook formula of three rank correlations."
-    row = held_table(made_up, n_resamples=200).set_index('evaluator').loc['weak']
+    row = held_table(made_up).set_index('evaluator').loc['weak']
     x, y, z = (made_up[made_up.evaluator == name][column].to_numpy()
                for name, column in (('weak', 'value'), ('weak', 'truth'), ('length', 'value')))
     xy, xz, yz = (scipy.stats.spearmanr(a, b).statistic for a, b in ((x, y), (x, z), (y, z)))
@@ -60,7 +60,7 @@ def test_partial_of_ranks(made_up):
     assert row.spearman == pytest.approx(xy)
 
 def test_forms(made_up):
-    table = ablation_table(made_up, 'good', n_resamples=199).set_index(['form', 'kind'])
+    table = ablation_table(made_up, 'good').set_index(['form', 'kind'])
     rows = made_up.pivot(index='example_id', columns='evaluator', values='value').dropna()
     truth = made_up.drop_duplicates('example_id').set_index('example_id').truth[rows.index]
     expected = scipy.stats.spearmanr(rows.good, truth).statistic - scipy.stats.spearmanr(rows.weak, truth).statistic
@@ -83,18 +83,18 @@ def test_quality_and_changes():
               version_frame('bertscore', 'ours', [.9, None], precision=[.8, None], recall=[1, None])]
     scores = measured(pd.concat(frames))
     assert set(scores.measure) == {'BS_p', 'BS_r', 'BS_f1'} and len(scores) == 12
-    table = quality_table(scores, n_resamples=50).set_index(['variant', 'measure'])
+    table = quality_table(scores).set_index(['variant', 'measure'])
     assert table['mean']['naive', 'BS_p'] == pytest.approx(50) and table['mean']['ours', 'BS_r'] == pytest.approx(100)
     assert (table.scored['ours', 'BS_f1'], table.groups['ours', 'BS_f1']) == (1, 2)
     # only on the first film: 50 to 90
-    change = changes_table(scores, [('naive', 'ours')], n_resamples=50).set_index('measure').loc['BS_f1']
+    change = changes_table(scores, [('naive', 'ours')]).set_index('measure').loc['BS_f1']
     assert change.delta == pytest.approx(40)
     assert (change.rises, change.falls, change.compared, change.groups) == (1, 0, 1, 2) and pd.isna(change.dz)
 
 def test_changes_by_hand():
     scores = measured(pd.concat([version_frame('rouge1', 'reference', [1.]*4),
                                  version_frame('rouge1', 'perturbed', [.8, .7, .9, .8])]))
-    change, = changes_table(scores, n_resamples=50).itertuples()
+    change, = changes_table(scores).itertuples()
     # Falls of 20, 30, 10, 20, within -100 to 100: the share (100 - 20)/200 has the error sem/200, and p asks how far
     # it is from a half in errors of a half.
     n_star = .4*.6/(scipy.stats.sem([20, 30, 10, 20])/200)**2
@@ -116,7 +116,7 @@ def test_films_that_all_say_the_same_have_a_bound_where_the_scale_is_known(measu
 def test_several_texts_of_a_film_count_once():
     twice = version_frame('rouge1', 'lead', [0., 1.]).assign(group='film 0')
     more = pd.concat([twice, version_frame('rouge1', 'lead', [.5, .8]).iloc[1:].assign(example_id='x')])
-    assert quality_table(measured(more), n_resamples=20)['mean'].tolist() == pytest.approx([(50 + 80)/2])
+    assert quality_table(measured(more))['mean'].tolist() == pytest.approx([(50 + 80)/2])
 
 def test_facts():
     evidence = dict(facts=[dict(id='F1', text='A.', verdict=True, feedback='',
@@ -144,11 +144,11 @@ def test_aliases():
     "Two names of one person; names that only one side knows don't count as wrong."
     gold = dict(one=[['Frodo', 'Frodo Baggins'], ['Sam', 'Samwise', 'Sam Gamgee']])
     right = alias_table(dict(one=[['FRODO', 'frodo  baggins', 'the Ringbearer'], ['Sam', 'Samwise'], ['Sam Gamgee']]),
-                        gold, n_resamples=20).set_index('measure')
+                        gold).set_index('measure')
     assert right.percent.tolist() == [100, 50] and right.of.tolist() == [2, 4] and right['right'].tolist() == [2, 2]
-    wrong = alias_table(dict(one=[['Frodo', 'Sam']]), gold, n_resamples=20).set_index('measure')
+    wrong = alias_table(dict(one=[['Frodo', 'Sam']]), gold).set_index('measure')
     assert wrong.percent.tolist() == [0, 0]
-    nothing = alias_table(dict(one=[]), gold, n_resamples=20).set_index('measure')
+    nothing = alias_table(dict(one=[]), gold).set_index('measure')
     assert pd.isna(nothing.percent['precision']) and nothing.percent['recall'] == 0
     with pytest.raises(BadInput, match='story'): alias_table(dict(two=[]), gold)
 
@@ -203,7 +203,7 @@ def test_break_even_at_the_edges():
     assert break_even(table(('a', 0, 110), ('b', 50, 100)), 'a', 'b') == 1
 
 def test_latency(made_up):
-    table = latency_table(made_up.assign(seconds=60., requests=2, prompt_tokens=[10, 20]*45), n_resamples=20)
+    table = latency_table(made_up.assign(seconds=60., requests=2, prompt_tokens=[10, 20]*45))
     assert table.minutes.tolist() == [1]*3 and table.prompt_tokens.tolist() == [15]*3 and 'kendall' in table
     with pytest.raises(BadInput, match='seconds'): latency_table(made_up)
 
@@ -218,20 +218,20 @@ def test_storysumm_with_the_number_of_words_held():
     judges = [get('length'), *(get(name, stem=True) for name in ('rouge1', 'rouge2', 'rougeL'))]
     judgements = pd.concat([with_truth(evaluate(judge, examples, progress=False), examples) for judge in judges],
                            ignore_index=True)
-    table = correlation_table(judgements, n_resamples=100).set_index('evaluator')
+    table = correlation_table(judgements).set_index('evaluator')
     assert table.spearman['length'] == pytest.approx(.411, abs=6e-4)
     assert table.kendall['length'] == pytest.approx(.315, abs=6e-4)
-    held = held_table(judgements, n_resamples=300).set_index('evaluator')
+    held = held_table(judgements).set_index('evaluator')
     assert held.partial.round(2).tolist() == [-.11, .05, .03] and (held.ci_low < 0).all() and (held.ci_high > 0).all()
 
 def test_intervals_stay_within_what_a_mean_can_be():
     "Two films at 50 and 87.5 %: by Student's t alone the interval would go from -169 to 307 %."
     scores = pd.DataFrame([dict(dataset='d', variant=v, group=f'film {i}', example_id=f'{v}{i}', measure='NFS', x=x)
                            for v, xs in dict(initial=(50., 87.5), refined=(95., 90.)).items() for i, x in enumerate(xs)])
-    table = quality_table(scores, n_resamples=50).set_index('variant')
+    table = quality_table(scores).set_index('variant')
     assert table['mean'].tolist() == [68.75, 92.5]
     assert (table.ci_low.dropna() >= 0).all() and (table.ci_high.dropna() <= 100).all()
-    changes = changes_table(scores, n_resamples=50)
+    changes = changes_table(scores)
     assert (changes.ci_low.dropna() >= -100).all() and (changes.ci_high.dropna() <= 100).all()
 
 def test_figure_1_is_of_a_summary_whose_facts_are_there():

@@ -40,7 +40,7 @@ def recorded():
 
 def test_results_by_hand():
     "The threshold is .1 or more (>=): above .1, 3 of 4 are right, and from .80 on none better; it is applied by >."
-    table = results_table(recorded(), dict(P='p', V='v'), n_resamples=50).set_index(['evaluator', 'on'])
+    table = results_table(recorded(), dict(P='p', V='v')).set_index(['evaluator', 'on'])
     v = table.loc[('V', 'all')] # 5 called faithful, 3 of them are; 3 of 4 faithful ones found
     assert (v['% faithful'], v.precision, v.recall, v['% easy'], v['% hard'],
             v['balanced accuracy']) == (62.5, .6, .75, 0, 100, 62.5)
@@ -71,7 +71,7 @@ def test_print_is_as_it_was_given():
 
 @pytest.mark.skipif(not os.environ.get('FACTLIB_DATA'), reason='FACTLIB_DATA is not set: StorySumm is not here')
 def test_all_84_cells_agree():
-    results = results_table(storysumm_recorded(data_home()), n_resamples=20)
+    results = results_table(storysumm_recorded(data_home()))
     audit = storysumm_audit(results)
     assert list(audit.status) == ['agrees']*84
     tuned = results.dropna(subset='threshold').set_index('evaluator').threshold
@@ -94,9 +94,9 @@ def test_verdicts_that_were_kept_give_the_same_table():
     mine = kept[0].assign(evaluator='factscore, m', value=told, evidence=[{}]*len(examples))
     again = comparable(pd.concat([*kept, mine]), examples)
     names = {name: f'{name} (recorded)' for name in EVALUATORS} | {'factscore, m': 'factscore, m'}
-    results = results_table(again, names, n_resamples=20)
+    results = results_table(again, names)
     pd.testing.assert_frame_equal(results[results.evaluator != 'factscore, m'],
-                                  results_table(released, n_resamples=20), check_dtype=False)
+                                  results_table(released), check_dtype=False)
     table = printed_table('agreement', results)
     printed = table[table.published.notna()]
     assert len(printed) == 36 and (printed.published - printed.here).abs().max() <= .005 + 1e-9

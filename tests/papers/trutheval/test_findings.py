@@ -36,7 +36,7 @@ def two_judges(first, second, questions=12):
     rows = pd.DataFrame([dict(example_id=f'{q}-{step}', group=f'q{q}',
                               step=step, evaluator=e, value=-step + error*chance.normal())
                          for q in range(questions) for step in range(5) for e, error in pair])
-    return two_judges_finding(rows, 'RAGAS|gpt-4o-mini', 'LLM + NLI|gemma3:12b', seed=0)
+    return two_judges_finding(rows, 'RAGAS|gpt-4o-mini', 'LLM + NLI|gemma3:12b')
 
 def test_two_judges_of_the_same_questions():
     better, worse, alike = two_judges(.01, 6.), two_judges(6., .01), two_judges(2., 3.)

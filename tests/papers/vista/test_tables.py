@@ -28,7 +28,7 @@ def test_what_each_value_means():
 def test_pairs_and_accuracies():
     table = verdicts(pd.concat([judged(name, values, dataset, supported=values) for dataset in ('one', 'two')
                                 for name, values in (('vista', RIGHT), ('factscore', ALWAYS))]))
-    pairs = pairs_table(table, n_resamples=99)
+    pairs = pairs_table(table)
     assert pairs[['dataset', 'first', 'second', 'delta', 'b',
                   'c']].values.tolist() == [[d, 'vista', 'factscore', 50, 10, 0] for d in ('one', 'two')]
     # five dialogues
@@ -59,7 +59,7 @@ def test_two_sets_of_labels():
     assert differences_table(pd.DataFrame(dict(example_id=TURNS, label=TRUTH)),
                              claims)['count'].tolist() == [9, 9, 0, 1, 0, 0, 0, 1]
     own = claims.assign(evaluator='vista', category=['verified']*20)
-    row, = claims_table(table, own, claims, n_resamples=9).itertuples()
+    row, = claims_table(table, own, claims).itertuples()
     assert row.turn_accuracy == 18/19 and (row.claims, row.scored) == (20, 19) and row.accuracy == 9/19
 
 def test_annotations():
