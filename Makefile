@@ -1,5 +1,5 @@
-# Two commands do everything a newcomer needs: `make reproduce` and `make test`. Each makes .venv by itself.
-.PHONY: help reproduce matrix test test-all quick test-nli notebooks bench lock clean
+# Two commands do everything a newcomer needs: `make reproduce` and `make test`. Each makes .venv by itself. A third, `make data`, brings public data for the first.
+.PHONY: help data reproduce matrix test test-all quick test-nli notebooks bench lock clean
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 VENV := .venv
@@ -18,6 +18,9 @@ $(VENV)/ready: requirements.lock tests/weights.txt pyproject.toml settings.ini s
 
 reproduce: $(VENV)/ready ## run the main job: experiments, figures, outputs/index.html
 	@$(RUN) factlib reproduce outputs
+
+data: $(VENV)/ready ## bring all public data into data/public (some 70 MB, with JudgeMemo 160 to 300; asks before what is not for commercial use): make data MORE="--except judgememo"
+	@$(RUN) factlib fetch all $(MORE)
 
 matrix: $(VENV)/ready ## fill the matrix, every evaluator on every benchmark (a quarter of an hour; again: seconds); with a model: make matrix MORE="-p model NAME"
 	@$(RUN) factlib run trust_matrix --if-changed --out outputs/trust_matrix $(MORE)

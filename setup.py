@@ -24,4 +24,5 @@ setup(
     packages=find_packages(include=['factlib', 'factlib.*']) + ['factlib.data', 'factlib.experiments'],
     package_dir={'factlib.data': 'data', 'factlib.experiments': 'nbs/experiments'},
     package_data={'factlib': ['py.typed'], 'factlib.data': ['**/*'], 'factlib.experiments': ['*.ipynb']},
+    exclude_package_data={'factlib.data': ['public/**/*']}, # other people's, where `make data` was called
 )

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SafeStream', 'app', 'main', 'list_experiments', 'run', 'evaluate_own', 'trust_file', 'say_cost', 'probe_endpoint',
-           'make_page', 'reproduce', 'fetch_archive', 'import_clone', 'Duration', 'sweep', 'gather', 'serve_narratives',
+           'make_page', 'reproduce', 'fetch_sources', 'import_clone', 'Duration', 'sweep', 'gather', 'serve_narratives',
            'annotate_items']
 
 # %% ../nbs/cli.ipynb #cli-imports
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import click
 
 from . import __version__
-from .core.files import data_home, in_project, json_text, printable
+from .core.files import data_home, in_project, json_text, printable, public_home
 from .core.folders import check_place
 from .core.records import BadInput
 from .cli_build import (build_answers, build_benchmark, build_montagelie, force_option, judge_options,
@@ -63,8 +63,8 @@ class _Commands(click.Group):
 def app():
     """factlib: can this evaluator be trusted, and how would you know?
 
-    Start with `factlib reproduce`, then open outputs/index.html. Real data are found in the folder that the
-    environment variable FACTLIB_DATA names."""
+    Start with `factlib reproduce`, then open outputs/index.html. `factlib fetch` brings real data; they are found in
+    data/public, or in the folder that the environment variable FACTLIB_DATA names."""
 
 def main()->None:
     "The entry point of the command `factlib`. Warnings are sentences, without the lines of code that they come from."
@@ -490,20 +490,89 @@ def reproduce(outputs, workers):
     if failed:
         raise RuntimeError(f'{len(failed)} of the experiments failed: {", ".join(failed)}. The others are on the page.')
 
+# %% ../nbs/cli.ipynb #cli-fetch-lists
+def _megabytes(n): return f'{n/1e6:.1f} MB'
+
+def _show_sources(home):
+    "Print a table of all sources: size, licence, what is here and what it is for."
+    from factlib.benchmarks.manifest import sources
+    for source in sources().values():
+        targets = source.targets or {f'raw/{source.repo}/{source.commit}': None}
+        there = sum((home/target).exists() for target in targets) if home else 0
+        state = 'here' if there == len(targets) else f'{there} of {len(targets)}' if there else '-'
+        click.echo(f'{source.name:16} {_megabytes(source.bytes):>9}  {state:9} {source.about}. {source.licence}.')
+    click.echo(f'\nData folder: {home or public_home()}. Bring some: factlib fetch NAME...; all: factlib fetch all')
+
+def _show_licences(chosen, home):
+    "Print what is going to be fetched, grouped by licence, and the warnings."
+    from factlib.benchmarks.manifest import state_of
+    absent = [s for s in chosen if set(state_of(s, home).values()) != {'whole'}]
+    used = {name for s in absent for name in s.uses}
+    absent = [s for s in absent if s.targets or s.name in used or len(chosen) == 1]
+    for licence in dict.fromkeys(s.licence for s in chosen):
+        names = [s.name for s in chosen if s.licence == licence]
+        click.echo(f'{licence}: {", ".join(names)}')
+    for source in chosen:
+        if source.warning: click.echo(f'{source.name}: {source.warning}')
+    click.echo(f'To transfer: at most {_megabytes(sum(s.bytes for s in absent))} of {len(absent)} sources, '
+               f'into {home or public_home()}')
+
+def _pages_without(name):
+    "Names of the experiments that can't do without a source."
+    from factlib.runs.execute import needs_of
+    return [e for e, notebook in experiments().items() if any(n.startswith(f'{name}/') for n in needs_of(notebook))]
+
+def _say_fetched(result):
+    "Print what became of a source."
+    how = f'{result.state:8} {_megabytes(result.bytes):>9} {result.seconds:6.1f} s {result.rows:7,} rows'
+    click.echo(f'{result.source.name:16} {how if result.state != "failed" else "failed: " + result.why}')
+    if result.state == 'failed' and (pages := _pages_without(result.source.name)):
+        click.echo(f'{"":16} These experiments lack it: {", ".join(pages)}')
+
+def _check_sources(home):
+    "Print what is here of each source against the manifest; a RuntimeError if a file is another."
+    from factlib.benchmarks.manifest import sources, state_of
+    others = []
+    for source in sources().values():
+        states = state_of(source, home)
+        if not states or set(states.values()) == {'absent'}: continue
+        absent = [target for target, state in states.items() if state == 'absent']
+        others += [target for target, state in states.items() if state == 'other']
+        lacks = f'; absent: {", ".join(absent[:3])}{" ..." if len(absent) > 3 else ""}' if absent else ''
+        click.echo(f'{source.name:16} {list(states.values()).count("whole")} of {len(states)} files as listed{lacks}')
+    if others: raise RuntimeError(f'Not what is fetched: {", ".join(others)}. Move them away and fetch again.')
+
 # %% ../nbs/cli.ipynb #cli-fetch
 @app.command('fetch')
-@click.argument('name', default='')
+@click.argument('names', nargs=-1)
+@click.option('--except', 'leave_out', multiple=True, help='A source that "all" does not mean; may be repeated.')
 @click.option('--home', type=click.Path(path_type=Path, file_okay=False),
-              help='The data folder; by default the one FACTLIB_DATA names.')
-@click.option('--url', help='Another address of the same archive, such as a mirror.')
+              help='Data folder; by default the one FACTLIB_DATA names, else data/public.')
+@click.option('--url', help='Mirror, an address or a folder, laid out as OWNER/NAME/COMMIT/PATH.')
+@click.option('--accept-nc', is_flag=True, help='Accept licences that exclude commercial use.')
+@click.option('--dry-run', is_flag=True, help='Only show licences and size.')
+@click.option('--check', is_flag=True, help='Compare what is here with the manifest.')
 @force_option
-def fetch_archive(name, home, url):
-    """Bring a public archive into the data folder. Without NAME, list what there is.
+def fetch_sources(names, leave_out, home, url, accept_nc, dry_run, check):
+    """Bring public data, check and convert them. Without NAMES, list the sources; "all" means each of them.
 
-    The source and the licence are shown first. A transfer that broke off goes on where it stopped."""
-    from factlib.benchmarks.fetch import ARCHIVES, fetch
-    if name: return fetch(name, home, url)
-    for a in ARCHIVES.values(): click.echo(f'{a.name:10} {a.about}.\n{"":10} Licence: {a.licence}.')
+    Nothing is transferred twice: a call that was ended goes on, and one whose data are here does nothing."""
+    from factlib.benchmarks.fetch import fetch
+    from factlib.benchmarks.manifest import choose
+    home = home or data_home()
+    if check: return _check_sources(home)
+    if not names: return _show_sources(home)
+    chosen = choose(names, leave_out)
+    _show_licences(chosen, home)
+    if dry_run: return
+    bound = [s.name for s in chosen if s.noncommercial]
+    if bound and not accept_nc and sys.stdin.isatty():
+        click.echo(f'Not for commercial use (CC BY-NC-SA 4.0): {", ".join(bound)}.')
+        if click.prompt('Type yes to accept this, anything else to leave them out') == 'yes': accept_nc = True
+        else: leave_out += tuple(bound)
+    results = fetch(names, home, url, leave_out, accept_nc, _say_fetched)
+    failed = [r.source.name for r in results if r.state == 'failed']
+    if failed: raise RuntimeError(f'Not fetched: {", ".join(failed)}. Try again: factlib fetch {" ".join(failed)}')
 
 # %% ../nbs/cli.ipynb #cli-import-judgememo
 def _import_judgememo(path, out, replace):
@@ -534,7 +603,7 @@ def import_clone(path, out, replace, prompts):
     from factlib.papers.judgememo.importer import prompt_pack
     if prompts: return click.echo(f'{len(prompt_pack(path, prompts))} prompts in {prompts}')
     out = out or data_home()
-    if out is None: raise BadInput('Where to? Set FACTLIB_DATA to a folder, or give one as --out.')
+    if out is None: raise BadInput('No destination: set FACTLIB_DATA or --out.')
     if (path/'datasets'/'evaluation').is_dir(): return _import_trutheval(path, out)
     _import_judgememo(path, out, replace)
 

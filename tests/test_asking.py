@@ -58,7 +58,7 @@ def test_printed_command_runs(tmp_path, name, i):
         assert not server.requests, 'a plan asks nobody'
         if name == 'montagelie' and i: words[1] = part_of(name, JUDGES | TABLES | COMPONENTS | END, tmp_path/'part')
         done = factlib_inside(*words, '-p', 'n', '1', '--out', 'o/x', *more, cwd=tmp_path, data=data_home())
-    if 'set the environment variable FACTLIB_DATA' in done.stderr:
+    if 'set FACTLIB_DATA' in done.stderr:
         pytest.skip(f'the printed command of {name} needs real data')
     if lacking := re.search(r"There is no file( or folder)? '(PATH|FILE|mine)'|needs the packages.* torch",
                             done.stderr):

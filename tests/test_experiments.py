@@ -151,7 +151,7 @@ def test_recordings_without_a_column(tmp_path):
 
 def test_no_recordings(tmp_path):
     done = factlib_inside('run', 'judgememo', '--out', tmp_path/'x', cwd=tmp_path)
-    assert done.returncode == 2 and 'set the environment variable FACTLIB_DATA' in done.stderr.splitlines()[-1]
+    assert done.returncode == 2 and 'set FACTLIB_DATA' in done.stderr.splitlines()[-1]
     assert files(tmp_path) == []
 
 def test_an_out_that_is_no_folder(tmp_path):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Callable, Iterator, NamedTuple
 
 from ..core.checks import check_count
-from ..core.files import digest, printable, reading
+from ..core.files import data_home, digest, printable, reading
 from ..core.records import BadInput, Example
 from ..core.registry import Registry
 from .values import Scale
@@ -290,7 +290,7 @@ def _apart(benchmarks):
 def _loaded(name, n, seed):
     "The benchmark, or a sentence that says why it isn't there."
     try: return load(name, n=n, seed=seed)
-    except BadInput as e: return str(e).replace(repr(os.environ.get('FACTLIB_DATA', '')), 'set')
+    except BadInput as e: return str(e).replace(repr(str(data_home())), 'set')
 
 # %% ../../nbs/benchmarks/base.ipynb #base-here
 def benchmarks_here(

@@ -157,8 +157,10 @@ def need_file(
     path:str|Path|None, # What the caller gave
     what:str, # What the file is, such as "a CSV file of FADE"
     option:str='path', # Name of the parameter
-)->Path: # Of an existing file
-    "The file that a benchmark can't do without; a `BadInput` that says what it is, if there is none."
+    public:str='', # File of the data folder that `factlib fetch` brings; taken if the caller gave none
+)->Path: # Path of an existing file
+    "Return the file that a benchmark can't do without. Raises BadInput, which says what it is, if there is none."
+    if path is None and public: return data_file(public)
     if path is not None and Path(path).is_file(): return Path(path)
     lacking = '' if path is None else f'; there is no file {str(path)!r}'
     raise BadInput(f'The benchmark "{name}" needs `{option}`, {what}{lacking}.')

@@ -267,7 +267,7 @@ def fade(
 )->Benchmark:
     "FADE (Das et al., 2022) from its CSV file. What can't be used is in `refused`."
     check_split('fade', split, ())
-    path = need_file('fade', path, 'a CSV file of FADE (github.com/souvikdgp16/FADE)')
+    path = need_file('fade', path, 'a CSV file of FADE', public='fade/human_verified_500.csv')
     turns, refused = [], []
     for number, row in csv_rows(path, FADE_COLUMNS):
         try: turns.append((number, _fade_turn(row)))
@@ -387,7 +387,7 @@ def ais_wow(
 )->Benchmark:
     "AIS on Wizard of Wikipedia. What can't be used is in `refused`."
     check_split('ais_wow', split, ())
-    path = need_file('ais_wow', path, 'the file ann_wow.csv of AIS')
+    path = need_file('ais_wow', path, 'the file ann_wow.csv of AIS', public='ais/ann_wow.csv')
     texts = need_file('ais_wow', texts, 'the file test_random_split.json of Wizard of Wikipedia', 'texts')
     card = _WOW_CARD.format(path=path.name, texts=texts.name)
     dialogues = json_list(texts)
@@ -470,7 +470,7 @@ def ais_qrecc(
 )->Benchmark:
     "AIS on QReCC. What can't be used is in `refused`."
     check_split('ais_qrecc', split, ())
-    path = need_file('ais_qrecc', path, 'the file ann_qrecc.csv of AIS')
+    path = need_file('ais_qrecc', path, 'the file ann_qrecc.csv of AIS', public='ais/ann_qrecc.csv')
     texts = need_file('ais_qrecc', texts, 'the file qrecc_test.json of SCAI-QReCC-21', 'texts')
     what = 'QReCC\'s passages: JSON lines with `id` and `contents`, a file or a folder'
     if passages is not None and Path(passages).is_dir(): collection = Path(passages)

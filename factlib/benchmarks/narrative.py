@@ -28,16 +28,8 @@ from ..text.spans import sentences
 
 # %% ../../nbs/benchmarks/narrative.ipynb #narrative-storysumm-rows
 _STORYSUMM = ('storysumm/summaries.parquet', 'storysumm/stories.parquet', 'storysumm/recorded_predictions.parquet')
-_TABLES = ('StorySumm and FABLES are public (`factlib fetch storysumm` shows whose they are); they are read as tables '
-    'whose columns the card of the benchmark names.')
 
-def _table(name, columns, home=None):
-    "Some columns of a table of the data folder."
-    try: path = data_file(name, home)
-    except BadInput as e:
-        if home is not None: raise
-        raise BadInput(f'{e} {_TABLES}') from None
-    return read_parquet(path, columns)
+def _table(name, columns, home=None): return read_parquet(data_file(name, home), columns)
 
 # %% ../../nbs/benchmarks/narrative.ipynb #narrative-storysumm-examples
 _FAITHFUL = {1: 'faithful', 0: 'unfaithful'}

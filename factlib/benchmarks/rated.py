@@ -85,7 +85,7 @@ def all_recorded(
 )->DataFrame: # Judge after judge
     "All judges, one below the other. Without any: a `BadInput`."
     import pandas as pd
-    if not frames: raise BadInput('There are no recorded judges in FACTLIB_DATA: get their files, as the card says.')
+    if not frames: raise BadInput('There are no recorded judges here: bring them with `factlib fetch NAME`.')
     return pd.concat(frames, ignore_index=True)
 
 # %% ../../nbs/benchmarks/rated.ipynb #rated_files-parse

@@ -18,7 +18,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Callable
 
-from ..core.files import data_home, printable, shipped, whole_characters, write_atomic
+from ..core.files import data_home, fetch_command, printable, shipped, whole_characters, write_atomic
 from ..core.folders import Part, drop_failed, failed_folder, own_mark
 from ..core.loop import progress_bar
 from ..core.modules import LOADED, RECORDING, recorded_modules
@@ -293,9 +293,12 @@ def why_not(
     if MINUTES in needs: return 'They take many minutes, and are run by name: `factlib run NAME`.'
     home = data_home()
     if needs and home is None:
-        return 'They need recorded replies, which are not part of factlib: set FACTLIB_DATA to a folder that has them.'
+        names = ' '.join(dict.fromkeys(name.split('/')[0] for name in needs))
+        return f'They need data that are not part of factlib: bring them with `factlib fetch {names}`.'
     absent = [name for name in needs if not (home/name).is_file()]
-    return f'FACTLIB_DATA has no {absent[0]}.' if absent else ''
+    if not absent: return ''
+    command = fetch_command(absent[0]) or 'factlib import'
+    return f'There is no {absent[0]} in the data folder: bring it with `{command}`.'
 
 # %% ../../nbs/runs/execute.ipynb #execute-ran
 def _ran(notebook, out):

@@ -21,7 +21,7 @@ from ..core.files import OpenFolder, read_utf8
 from ..core.folders import Part, drop_failed, failed_folder, set_mark
 from ..core.ownership import MARK, check_exchange, check_ours, remove_own
 from ..core.records import BadInput
-from ..benchmarks.fetch import unpack
+from ..benchmarks.archives import unpack
 from ..report.results import NOTEBOOKS, own_files
 from .execute import CellJob, CellOutcome, run_cell
 from .grid import data_paths

@@ -249,7 +249,7 @@ def own_system(
     judge:str, # Name of a judge
     systems, # Names of systems
 )->str|None: # The system that the judge is, or is of; None if there is none
-    "Return the system that is the judge itself: its name is the longest within the judge's name, or the other way round."
+    "Return the system that is the judge itself: the longest name that stands within the judge's, or around it."
     plain = lambda name: re.sub(r'[^a-z0-9]', '', str(name).lower().rsplit('/', 1)[-1])
     own = plain(judge)
     within = [s for s in systems if len(plain(s)) > 2 and (plain(s) in own or len(own) > 2 and own in plain(s))]

@@ -296,7 +296,7 @@ def test_bad_texts_are_refused_one_by_one(tmp_path, change, says):
     assert len(b) == len(TUPLE | change) - 2 + (len(change) == 4)
 
 def test_bad_files(tmp_path, monkeypatch):
-    monkeypatch.delenv('FACTLIB_DATA', raising=False)
+    monkeypatch.setenv('FACTLIB_DATA', '')
     with pytest.raises(BadInput, match='FACTLIB_DATA'): load('montagelie')
     monkeypatch.setenv('FACTLIB_DATA', str(tmp_path))
     with pytest.raises(BadInput, match='montagelie/montagelie.jsonl'): load('montagelie')

@@ -19,8 +19,8 @@ def test_they_are_registered():
 
 @pytest.mark.parametrize('name', ['storysumm', 'fables'])
 def test_absent_data_is_one_clear_sentence(name, monkeypatch):
-    monkeypatch.delenv('FACTLIB_DATA', raising=False)
-    with pytest.raises(BadInput, match='FACTLIB_DATA.*fetch'): load(name)
+    monkeypatch.setenv('FACTLIB_DATA', '')
+    with pytest.raises(BadInput, match=f'factlib fetch {name}.*FACTLIB_DATA'): load(name)
 
 def written(folder, wrong=False):
     "Two summaries of one story, with recorded verdicts."

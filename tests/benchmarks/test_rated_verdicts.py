@@ -150,7 +150,7 @@ def test_damaged_and_absent_files_are_one_sentence(home, name):
         (home/file).write_bytes(b'\xff\xfe\x00')
         with pytest.raises(BadInput): load(name)
         (home/file).unlink()
-        with pytest.raises(BadInput, match='put it there, or point FACTLIB_DATA elsewhere'): load(name)
+        with pytest.raises(BadInput, match='bring it with .factlib fetch'): load(name)
         (home/file).write_bytes(whole)
 
 def test_options_are_checked(home):

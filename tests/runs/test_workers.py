@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from factlib.benchmarks.fetch import FetchError
+from factlib.benchmarks.archives import FetchError
 from factlib.core.records import BadInput
 from factlib.llm.stub import StubServer
 from factlib.runs.sweep import copier, here, plan, run_sweep

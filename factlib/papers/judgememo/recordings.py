@@ -192,8 +192,8 @@ def recorded_scores(
 def _some(table, part):
     "The table, if it has rows."
     if len(table): return table
-    raise BadInput(f'There are no recorded replies of this part of the thesis: {part}. Import a clone that has them '
-                   'with `factlib import CLONE`; what is there already stays.')
+    raise BadInput(f'There are no recorded replies of this part of the thesis: {part}. Bring them with '
+                   '`factlib fetch judgememo`, or with `factlib import CLONE`; what is there already stays.')
 
 # %% ../../../nbs/papers/judgememo/recordings.ipynb #recordings-setups
 VANILLA = dict(dataset='project_gutenberg', prompt_version='v6-3')

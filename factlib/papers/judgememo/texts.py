@@ -148,7 +148,7 @@ def part_texts(
         except BadInput: return None
     whole, twenty = there(gold_texts, 'documents'), there(gold_texts, 'documents_sub20')
     files = [table for table in (whole, twenty) if table is not None]
-    if not files: raise BadInput('There are no texts of the thesis here: set FACTLIB_DATA.')
+    if not files: raise BadInput('There are no texts of the thesis here: bring them with `factlib fetch judgememo`.')
     both = pd.concat(files, ignore_index=True).drop_duplicates(['doc_id', 'length']) # the five are in one or the other
     both = both[both.length.isin(['2000', 'full'])]
     found = {} if twenty is None else {'A.1': twenty}

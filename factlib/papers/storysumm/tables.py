@@ -173,7 +173,7 @@ def printed_table(
     return told.astype(dict(asked='Int64', summaries='Int64'))
 
 # %% ../../../nbs/papers/storysumm/tables.ipynb #storysumm-audit
-_ABSENT = 'The recorded verdicts are not here: set FACTLIB_DATA.'
+_ABSENT = 'The recorded verdicts are not here: bring them with `factlib fetch storysumm`.'
 
 def storysumm_audit(
     results:DataFrame|None=None, # From `results_table`; None: without the data

@@ -108,8 +108,8 @@ def size_remark()->dict: # A row of the audit
 
 # %% ../../../nbs/papers/trutheval/misprints.ipynb #trutheval-misprints-precision
 _DECIMALS = {'ties all': 0, 'ties A0': 0, 'power': 0, 'ties A1-A4': 1, 'opposing': 1}
-_ABSENT = ('Not all of its recorded scores or preferences are here: `factlib import` of a clone of trutheval brings '
-           'scores, and its llm_as_judge_eval.jsonl those of the judges.')
+_ABSENT = ('Not all of its recorded scores or preferences are here: `factlib fetch trutheval` brings them, '
+           '`factlib import` of a clone those of the judges, if its llm_as_judge_eval.jsonl is there.')
 
 def _by_precision(table):
     "A table of section 4 as several, one for each number of decimals."

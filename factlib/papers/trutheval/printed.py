@@ -56,7 +56,7 @@ def who_is(
     return Who(method + expected, called, printed, limits)
 
 # %% ../../../nbs/papers/trutheval/printed.ipynb #trutheval-printed-one
-NO_PEOPLE = 'needs the recorded preferences, which FACTLIB_DATA does not have here'
+NO_PEOPLE = 'needs the recorded preferences (factlib fetch trutheval)'
 
 def print_preferences(
     pairs:DataFrame|None, # As for `papers.trutheval.tables.preferences_table`; None: they are not here
@@ -137,7 +137,7 @@ def print_numbers(
     "The numbers of section 4, or of sections 4 and 5."
     own = audit[audit.table == name].set_index('cell').by_definition
     here = {cell: float(x) for cell, x in own.items() if not is_missing(x)}
-    why = 'needs the recorded answers and preferences in FACTLIB_DATA'
+    why = 'needs the recorded answers and preferences (factlib fetch trutheval)'
     return printed_rows(published('trutheval')[name], here, why)
 
 # %% ../../../nbs/papers/trutheval/printed.ipynb #trutheval-printed-ladder

@@ -14,6 +14,7 @@ from ...core.files import atomic_path, data_file, json_lines, need_columns, read
 from ...core.files import parse_json, regular_bytes
 from ...core.records import Absence, BadInput, DataFrame, Example, Judgement, signature
 from ...core.ownership import check_ours, is_ours
+from ...benchmarks.sources.answers import TYPES
 from ...evaluators.base import Evaluator, judgements_frame
 
 # %% ../../../nbs/papers/trutheval/recordings.ipynb #trutheval-recordings-names
@@ -106,8 +107,9 @@ def recorded_preferences(
 
 # %% ../../../nbs/papers/trutheval/recordings.ipynb #trutheval-recordings-lines
 FILES = {'factual_correctness_eval.jsonl': None, 'llm_as_judge_eval.jsonl': 'llm_as_judge'} # File -> its method
-_FIELDS = dict(id=('id', 'question_id', 'qid'), level=('level', 'answer_level', 'answer'), score=('score', 'value'),
-               fact_extraction_llm=('fact_extraction_llm', 'llm', 'model', 'judge'), method=('method', 'metric'))
+_FIELDS = dict(id=('id', 'question_id', 'qid'), level=('level', 'answer_level', 'answer'),
+               score=('score', 'value', 'result'), method=('method', 'metric', 'type'),
+               fact_extraction_llm=('fact_extraction_llm', 'llm', 'model', 'judge'))
 
 def _field(line, name):
     "The first of the names that the line has, or None."
@@ -125,7 +127,8 @@ def _score_row(text, method):
     "A row of scores, or why there is none."
     line = _object(text)
     if isinstance(line, str): return line
-    row = dict(method=method or _field(line, 'method')) | {k: _field(line, k) for k in _COLUMNS[1:]}
+    named = _field(line, 'method')
+    row = dict(method=method or TYPES.get(named, named)) | {k: _field(line, k) for k in _COLUMNS[1:]}
     try: row |= dict(id=int(row['id']), level=int(str(row['level']).removeprefix('A')))
     except (TypeError, ValueError): return 'no id or level'
     if not row['method'] or not row['fact_extraction_llm']: return 'no method or model'

@@ -111,7 +111,7 @@ def tree(tmp_path):
 
 # what the tree lacks on purpose
 KNOWN = {('data/sub_sample/manipulated_full_20/C/1/17/section/exp_2_meta.json',
-          'not there, as in the repository itself: n_ops is -1 and params are empty')}
+          'not there: n_ops is -1 and params are empty')}
 
 def skipped(recordings): return dict(zip(recordings.skipped.path, recordings.skipped.reason))
 

@@ -60,7 +60,7 @@ def test_bad_tables():
 def test_without_data_every_cell_says_so():
     audit = storysumm_audit()
     assert len(audit) == 84 and set(audit.status) == {'no_data'} and audit.by_definition.isna().all()
-    assert audit.note.str.contains('FACTLIB_DATA').all()
+    assert audit.note.str.contains('factlib fetch storysumm').all()
     assert audit.published.notna().all() and sum(len(published('storysumm')[t].cells) for t in TABLES) == 84
 
 def test_print_is_as_it_was_given():
