@@ -16,7 +16,7 @@ from .core.files import json_text
 from .core.folders import check_place
 from .core.records import BadInput
 
-# %% ../nbs/cli_exam.ipynb #cli_exam-group
+# %% ../nbs/cli_exam.ipynb #cli_exam-write
 @click.group()
 def exam():
     """Test any judge with planted errors, without labels.
@@ -36,7 +36,6 @@ def exam():
 
     Planted damage is not natural error: an exam shows weaknesses, not agreement with people (`factlib trust`)."""
 
-# %% ../nbs/cli_exam.ipynb #cli_exam-write
 @exam.command('write')
 @click.argument('texts', type=click.Path(path_type=Path))
 @click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder for the exam.')
@@ -135,39 +134,42 @@ def grade_scores(folder, files, score, higher, order, need, out, as_json, gate):
 # %% ../nbs/cli_exam.ipynb #cli_exam-run
 @exam.command('run')
 @click.argument('texts', type=click.Path(path_type=Path))
-@click.option('--with', 'names', default='', metavar='NAME,NAME', help='Evaluators of factlib (`factlib list evaluators`).')
+@click.option('--with', 'names', default='', metavar='NAME,NAME',
+              help='Evaluators of factlib (`factlib list evaluators`).')
 @with_options(judge_options)
-@click.option('--base-url', default='', help='Of an OpenAI-compatible endpoint; by default OpenAI\'s. Its key goes into '
-                                             'the environment variable OPENAI_API_KEY.')
+@click.option('--base-url', default='',
+              help='Of an OpenAI-compatible endpoint; by default OpenAI\'s. Its key goes into the environment variable '
+                   'OPENAI_API_KEY.')
 @request_option
 @click.option('--rows', default=240, show_default=True, help='Number of questions.')
 @click.option('--seed', default=0, show_default=True, help='Random seed for kinds, places and order.')
-@click.option('--kinds', default='', metavar='KIND[,KIND]', help='Kinds of damage; by default all that the texts allow.')
+@click.option('--kinds', default='', metavar='KIND[,KIND]',
+              help='Kinds of damage; by default all that the texts allow.')
 @click.option('--need', default='', metavar='NAME=NUMBER,...', help='What is asked for, as for `factlib exam grade`.')
 @click.option('--concurrency', default=16, show_default=True, help='Requests under way at a time.')
 @click.option('--cost', is_flag=True, help='Only say what would be asked for.')
 @click.option('--prices', help='A CSV file with the columns model, input, output (per million tokens) and currency.')
-@click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder for the page, with '
-                                                                                             'the exam and the answers.')
+@click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False),
+              help='Folder for the page, with the exam and the answers.')
 @click.option('--json', 'as_json', is_flag=True, help='Print decisions and sentences as JSON.')
 @click.option('--gate', is_flag=True, help='Exit with 0 for yes, 1 for no, 3 for not yet (2: bad input).')
 @force_option
-def run_exam(texts, names, prompts, classes, commands, scale, options, models, base_url, request, rows, seed, kinds, need,
-             concurrency, cost, prices, out, as_json, gate):
+def run_exam(texts, names, prompts, classes, commands, scale, options, models, base_url, request, rows, seed, kinds,
+             need, concurrency, cost, prices, out, as_json, gate):
     """Write an exam, let your judges score it, and grade them.
 
     TEXTS is as for `factlib exam write`. Several judges or models are compared on the same questions. The same command
     again goes on where it stopped, and asks nothing twice.
 
     \b
-    factlib exam run texts --prompt my_judge.txt --scale 1..5 --model NAME --base-url https://HOST/v1 --out report --cost
-    factlib exam run texts --prompt my_judge.txt --scale 1..5 --model NAME --base-url https://HOST/v1 --out report
+    factlib exam run texts --prompt my_judge.txt --scale 1..5 --model NAME --base-url https://HOST/v1 --out new --cost
+    factlib exam run texts --prompt my_judge.txt --scale 1..5 --model NAME --base-url https://HOST/v1 --out new
     factlib exam run texts --prompt old.txt --prompt new.txt --options pass,fail --model NAME --out report
     factlib exam run answers.jsonl --command 'python score.py' --out report
     factlib exam run texts --judge mine.py:Strict --out report
 
-    In a prompt {target} is the text that is judged; {source}, {question} and {reference} are filled where TEXTS has them.
-    `factlib evaluate --help` shows a score.py."""
+    In a prompt {target} is the text that is judged; {source}, {question} and {reference} are filled where TEXTS has
+    them. `factlib evaluate --help` shows a score.py."""
     from factlib.benchmarks.exam import make_exam, write_exam
     from factlib.metaeval.exam import grade_exam, read_exam_needs
     from factlib.report.results import check_results
@@ -189,6 +191,7 @@ def run_exam(texts, names, prompts, classes, commands, scale, options, models, b
         info = write_exam(texts, out/'exam', rows=rows, seed=seed, kinds=kind_names)
         click.echo(f'{info["rows"]:,} questions in {out/"exam"/"questions.jsonl"}.', err=as_json)
         questions = pd.read_json(out/'exam'/'questions.jsonl', lines=True, dtype=False, convert_dates=False)
-        scored = score_questions(questions, out, names, user_judges, models, concurrency=concurrency, api_key=key, **asked)
+        scored = score_questions(questions, out, names, user_judges, models, concurrency=concurrency, api_key=key,
+                                 **asked)
     files = write_scores(scored, out/'scores')
     _say_report(grade_exam(out/'exam', files, score='score', need=need), out, as_json, gate)

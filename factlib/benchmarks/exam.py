@@ -360,7 +360,6 @@ def write_exam(
         part.write('exam.json', json.dumps(info, indent=1) + '\n')
     return info
 
-# %% ../../nbs/benchmarks/exam.ipynb #exam-read
 @dataclass(frozen=True)
 class Exam:
     "An exam that was written."

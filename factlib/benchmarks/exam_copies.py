@@ -155,7 +155,7 @@ class Copy(NamedTuple):
     @property
     def dose(self)->float:
         "Share of the original's words that were touched."
-        return min(1., words_touched(self.edits)/max(1, len(self.text.text.split())))
+        return min(1., words_touched(list(self.edits))/max(1, len(self.text.text.split())))
 
 def damaged(
     text:ExamText,

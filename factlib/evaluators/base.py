@@ -40,7 +40,7 @@ class Evaluator:
     slow: bool = False            # A source of a few hundred sentences takes it more than about a second
     background: dict = {}         # Parameter -> function that makes it of independent texts
     languages: tuple|None = None  # ISO codes of those that it knows; None: any, as far as that is up to it
-    batch: bool = False           # Does `judge_group` take all examples at once, whatever their groups?
+    all_at_once: bool = False     # Does `judge_group` take all examples at once, whatever their groups?
 
     def judgement(self,
         example:Example, # What is judged
@@ -185,7 +185,7 @@ def missing_field(
 def _jobs(evaluator, examples):
     "Lists of examples that are judged together, in order of first appearance."
     if not callable(getattr(evaluator, 'judge_group', None)): return [[e] for e in examples]
-    if getattr(evaluator, 'batch', False): return [list(examples)] if examples else []
+    if getattr(evaluator, 'all_at_once', False): return [list(examples)] if examples else []
     groups = {}
     for e in examples: groups.setdefault(e.group, []).append(e)
     return list(groups.values())

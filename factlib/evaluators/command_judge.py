@@ -32,7 +32,7 @@ def question_row(
 
 # %% ../../nbs/evaluators/command_judge.ipynb #commandjudge-answers
 class AnswerFile:
-    "The answers of a program, one a line, on the disk as soon as they are added. Without a path they are in memory alone."
+    "The answers of a program, one a line, on the disk as soon as they are added; without a path in memory alone."
     def __init__(self,
         path:Path|None=None, # File of JSON lines; need not exist
     ):
@@ -41,7 +41,8 @@ class AnswerFile:
         for line in json_lines(read_utf8(self.path)):
             try: kept = parse_json(line)
             except ValueError: continue # the last line of a process that was killed
-            if isinstance(kept, dict) and isinstance(kept.get('answer'), dict): self._add(kept.get('of'), kept['answer'])
+            if isinstance(kept, dict) and isinstance(kept.get('answer'), dict):
+                self._add(kept.get('of'), kept['answer'])
 
     def _add(self, of, answer): self.answers.setdefault(of, []).append(answer)
 
@@ -79,8 +80,8 @@ class _Ended(NamedTuple):
 
 async def _run_program(words, environment, rows, take):
     "Start a program, give it rows, and call `take` with each line that it writes."
-    program = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-                                                   stderr=asyncio.subprocess.PIPE, limit=_MOST_LINE, env=environment)
+    pipes = dict.fromkeys(('stdin', 'stdout', 'stderr'), asyncio.subprocess.PIPE)
+    program = await asyncio.create_subprocess_exec(*words, **pipes, limit=_MOST_LINE, env=environment)
     async def feed():
         try:
             for row in rows:
@@ -110,12 +111,12 @@ async def _run_program(words, environment, rows, take):
 _MOST_ALONE = 3 # questions in a row that kill a program before it is given up
 
 class CommandJudge(Evaluator):
-    """A judge that is a program: JSON lines with `id` and `text` on its standard input, JSON lines with `id` and `score`
-    on its standard output.
+    """A judge that is a program: JSON lines with `id` and `text` on its standard input, JSON lines with `id` and
+    `score` on its standard output.
 
     A score that is no number, two different scores of one text, and no score are typed absences, with the answer as
     evidence. `notes` are sentences on what the program wrote besides: lines that are no JSON, ids that nobody asked."""
-    batch = True
+    all_at_once = True
 
     def __init__(self,
         command:str|list, # The program and its arguments; a text is split as a shell would, and no shell runs it
@@ -188,11 +189,13 @@ class CommandJudge(Evaluator):
 
     async def _ask(self, rows, keys, left, file, take):
         "Run the program until all is answered or it can't be. Id -> why there is no answer."
-        environment = os.environ | dict(PYTHONUNBUFFERED='1') | self.environment # Python: a line goes out when it is printed
+        # A program in Python sends each line when it prints it
+        environment = os.environ | dict(PYTHONUNBUFFERED='1') | self.environment
         failed, alone, in_a_row = {}, False, 0
         while left:
             asked = left[:1] if alone else left
-            ended = await _run_program(self.words, environment, [rows[i] for i in asked], partial(take, asked={i: keys[i] for i in asked}))
+            taken = partial(take, asked={i: keys[i] for i in asked})
+            ended = await _run_program(self.words, environment, [rows[i] for i in asked], taken)
             silent = [i for i in asked if keys[i] not in file.answers]
             left = [i for i in left if keys[i] not in file.answers]
             if len(silent) < len(asked): in_a_row = 0

@@ -16,14 +16,15 @@ from ..llm.prompts import PLACEHOLDERS, PlainPrompt, read_prompt
 def verdict_scores(
     options:list|tuple|dict, # Verdicts, the best one first, at least two; or verdict -> score
 )->dict[str, float]: # Verdict -> score
-    "Return the score of each verdict. Raises BadInput for fewer than two, for equal ones, and for a score that is none."
+    "Return the score of each verdict. Raises BadInput for fewer than two, equal ones, and a score that is none."
     names = list(options)
     if isinstance(options, str) or not all(isinstance(name, str) and name.strip() for name in names):
         raise BadInput(f'Verdicts are a list of words, the best one first, or a dict of their scores, not {options!r}.')
     names = [name.strip() for name in names]
     if len({name.lower() for name in names}) < max(len(names), 2):
         raise BadInput(f'There must be at least two different verdicts, not {", ".join(map(repr, names)) or "none"}.')
-    values = list(options.values()) if isinstance(options, dict) else [1 - i/(len(names) - 1) for i in range(len(names))]
+    steps = [1 - i/(len(names) - 1) for i in range(len(names))]
+    values = list(options.values()) if isinstance(options, dict) else steps
     for name, value in zip(names, values):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             raise BadInput(f'The score of the verdict {name!r} must be a number, not {value!r}.')
@@ -31,7 +32,8 @@ def verdict_scores(
     return dict(zip(names, map(float, values)))
 
 # %% ../../nbs/evaluators/prompt_judge.ipynb #promptjudge-class
-_VERDICT_KEYS = ('verdict', 'answer', 'label', 'result', 'decision', 'judgement', 'judgment', 'choice', 'rating', 'score')
+_VERDICT_KEYS = ('verdict', 'answer', 'label', 'result', 'decision', 'judgement', 'judgment', 'choice', 'rating',
+                 'score')
 
 class PromptJudge(LikertJudge):
     """A judge that asks a model with a prompt of your own.
@@ -43,9 +45,9 @@ class PromptJudge(LikertJudge):
 
     def __init__(self,
         chat, # A `Chat`
-        prompt:str|os.PathLike|PlainPrompt, # Its text, with `{target}` in it; or a `pathlib.Path` of a file that holds it
+        prompt:str|os.PathLike|PlainPrompt, # Its text, with `{target}` in it; or a `pathlib.Path` of its file
         scale:tuple|Scale=(1, 5), # Lowest and highest score, and perhaps the step; without a step any number between
-        fields:list|tuple|None=None, # Placeholders that an example must fill; others may be empty. None: all in the prompt
+        fields:list|tuple|None=None, # Placeholders that must be filled; others may be empty. None: all in the prompt
         options:list|tuple|dict|None=None, # Verdicts instead of a scale, see `verdict_scores`; None: the scale counts
         name:str='', # In tables; empty: the name of the prompt's file, else "prompt_judge"
         max_tokens:int=2048, # A longer reply is cut off
@@ -79,7 +81,8 @@ class PromptJudge(LikertJudge):
     @staticmethod
     def _checked_scale(scale, step):
         if not isinstance(scale, (tuple, list)) or len(scale) not in (2, 3):
-            raise BadInput(f'A scale is a lowest and a highest score, such as (1, 5), and perhaps a step, not {scale!r}.')
+            raise BadInput('A scale is a lowest and a highest score, such as (1, 5), and perhaps a step, '
+                           f'not {scale!r}.')
         return Scale(*scale) if len(scale) == 3 else Scale(*scale, step)
 
     def slots(self, example):

@@ -247,7 +247,9 @@ def restyle(
         return Manipulated(text, [], Refusal(f'The restyle {kind!r} knows English only.', 'language', 1, 0))
     low, high = within or (0, len(text))
     places = [p for p in _places(text, kind) if low <= p.start and p.end <= high]
-    if near: order = sorted(range(len(places)), key=lambda i, far=_distances(places, near): (far[i], i))
+    if near:
+        far = _distances(places, near)
+        order = sorted(range(len(places)), key=lambda i: (far[i], i))
     else: order = seeded(seed, f'restyle {kind}').permutation(len(places)).tolist()
     drawn = [places[i] for i in order]
     if touched is None: chosen = drawn[:max(1, round(share*len(drawn)))]

@@ -61,8 +61,8 @@ def parse_options(
         codes, _ = label_scale([{name.lower(): name for name in names}])
         known = sorted(names, key=lambda name: -codes[name.lower()])
         if known != names and len({codes[name.lower()] for name in names}) == len(names):
-            raise BadInput(f'--options begins with the best verdict, and {names[0]!r} is not better than {names[-1]!r}: '
-                           f'write {",".join(known)}, or the scores, as {names[0]}=1,{names[-1]}=0.')
+            raise BadInput(f'--options begins with the best verdict, and {names[0]!r} is not better than '
+                           f'{names[-1]!r}: write {",".join(known)}, or the scores, as {names[0]}=1,{names[-1]}=0.')
     return scores
 
 # %% ../../nbs/runs/own_judges.ipynb #ownjudges-class
@@ -204,7 +204,8 @@ def _need_judges(listed, user_judges, models):
     if models: return
     lacking = [name for name in listed if asks(name)]
     if lacking: judges_for(lacking[:1]) # raises, with what is missing and what can be had without
-    if user_judges.asking: raise BadInput(f'{user_judges.asking[0]!r} asks a model, and none is given: name one by --model NAME.')
+    if user_judges.asking:
+        raise BadInput(f'{user_judges.asking[0]!r} asks a model, and none is given: name one by --model NAME.')
 
 def check_judges(
     names:str|list, # Names of registered evaluators, see `names_in`; empty: none
@@ -251,7 +252,8 @@ def question_examples(
         given = {name: row[name] for name in fields if not is_missing(row[name])}
         content = (row['text'], *sorted(given.items()))
         copies[content] = repeat = copies.get(content, -1) + 1
-        examples.append(Example(id=str(row['id']), target=row['text'], meta=dict(repeat=repeat) if repeat else {}, **given))
+        meta = dict(repeat=repeat) if repeat else {}
+        examples.append(Example(id=str(row['id']), target=row['text'], meta=meta, **given))
     return examples
 
 def score_questions(
@@ -299,15 +301,16 @@ def write_scores(
     scored:DataFrame, # From `score_questions`
     out:Path, # Folder
 )->dict[str, Path]: # Judge -> its file
-    """Write a CSV file for each judge, with the columns id, score (a number, or why there is none), reason (the reply where
-    the judge gave no reason), detail.
+    """Write a CSV file for each judge, with the columns id, score (a number, or why there is none), reason (the reply
+    where the judge gave no reason), detail.
 
     Raises RuntimeError if a judge gave no score at all."""
     paths: dict[str, Path] = {}
     for judge, rows in scored.groupby('judge', sort=False):
         if not rows.score.notna().any():
             absence, detail = rows.groupby(['absence', 'detail']).size().idxmax()
-            raise RuntimeError(f'{judge} gave no score to any of {len(rows):,} questions; most often {absence}: {detail}')
+            raise RuntimeError(f'{judge} gave no score to any of {len(rows):,} questions; most often {absence}: '
+                               f'{detail}')
         cells = rows.score.astype(object).where(rows.score.notna(), rows.absence)
         table = rows.assign(score=cells, reason=rows.reason.where(rows.reason != '', rows.reply))
         name = re.sub(r'[^\w.-]+', '_', str(judge))[:80]
@@ -350,5 +353,6 @@ def judging_cost(
         left = CommandJudge(command, keep=out).unanswered(examples)
         lines.append(f'{name}: the program gets {left:,} of {len(examples):,} texts; the others are answered. What it '
                      'costs, only it knows.')
-    if not lines: raise BadInput(f'None of {", ".join([*listed, *user_judges.names])} asks a model, so it costs nothing.')
+    if not lines:
+        raise BadInput(f'None of {", ".join([*listed, *user_judges.names])} asks a model, so it costs nothing.')
     return lines
