@@ -39,7 +39,7 @@ def exam():
 @exam.command('write')
 @click.argument('texts', type=click.Path(path_type=Path))
 @click.option('--out', required=True, type=click.Path(path_type=Path, file_okay=False), help='Folder for the exam.')
-@click.option('--rows', default=240, show_default=True, help='Number of questions.')
+@click.option('--rows', default=360, show_default=True, help='Number of questions.')
 @click.option('--seed', default=0, show_default=True, help='Random seed for kinds, places and order.')
 @click.option('--pairs', is_flag=True, help='Questions for judges of pairs: which of two texts is better, in both '
                                             'orders.')
@@ -141,7 +141,7 @@ def grade_scores(folder, files, score, higher, order, need, out, as_json, gate):
               help='Of an OpenAI-compatible endpoint; by default OpenAI\'s. Its key goes into the environment variable '
                    'OPENAI_API_KEY.')
 @request_option
-@click.option('--rows', default=240, show_default=True, help='Number of questions.')
+@click.option('--rows', default=360, show_default=True, help='Number of questions.')
 @click.option('--seed', default=0, show_default=True, help='Random seed for kinds, places and order.')
 @click.option('--kinds', default='', metavar='KIND[,KIND]',
               help='Kinds of damage; by default all that the texts allow.')

@@ -74,10 +74,12 @@ def exam_texts(
 
 # %% ../../nbs/benchmarks/exam.ipynb #exam-plan
 FEWEST_ROWS, _PER_TEXT = 24, 12
+_ENOUGH = 59 # Without a failure, they show that fewer than 5 of 100 fail
 
 class Plan(NamedTuple):
     "Numbers of copies."
     texts: int
+    twins: int
     damages: int
     injections: int
 
@@ -88,9 +90,9 @@ def plan_exam(
 )->Plan:
     "Divide questions among roles."
     used = max(FEWEST_TEXTS, min(texts, budget//_PER_TEXT))
-    rest = budget - used*(1 + originals)
-    injections = max(len(INJECTIONS), round(rest/11))
-    return Plan(used, (rest - injections)//2, injections)
+    injections = min(_ENOUGH, budget//6)
+    twins = max(used, injections) if originals else used # pairs are steady if both orders agree
+    return Plan(used, twins, (budget - used*originals - twins - injections)//2, injections)
 
 # %% ../../nbs/benchmarks/exam.ipynb #exam-draw
 _ROUNDS = 4 # So often a text can have the same kind, dose and place
@@ -174,11 +176,10 @@ def _rows(texts, plan, budget, kinds, seed, originals):
     "All copies, and what could not be planted."
     damages, refused = draw_damages(texts, kinds, plan.damages, seed)
     rows, used = [], Counter()
-    at = {}
-    for t in texts:
-        at[t.number] = len(rows)
-        rows.append(_Row(Copy(t, 'original', '', 0, '', t.text)))
-        rows.append(_Row(Copy(t, 'twin', '', 0, '', t.text), at[t.number]))
+    at = {t.number: i for i, t in enumerate(texts)}
+    rows += [_Row(Copy(t, 'original', '', 0, '', t.text)) for t in texts]
+    again = [texts[n % len(texts)] for n in range(plan.twins)]
+    rows += [_Row(Copy(t, 'twin', '', 0, '', t.text), at[t.number]) for t in again]
     first = len(rows)
     rows += [_Row(copy, at[copy.text.number]) for copy in damages]
     for n, copy in enumerate(damages):
@@ -249,13 +250,19 @@ def _shown_above_chance(n, p):
 
 def power_sentences(
     n:int, # Number of damaged copies
+    twins:int=0, # Number of identical twins; 0: they are not asked about by themselves
+    injections:int=0, # Number of injections
 )->list[str]:
     "What an exam of this size can show."
     alone = _shown_above_chance(n, .7)
     versions = NormalDist().cdf(.1/((.2 - .1**2)/n)**.5 - NormalDist().inv_cdf(.975))
-    return [f'A judge that notices 70 of 100 planted errors is shown to notice more than chance with probability '
-            f'{alone:.2f} ({n} damaged copies).',
-            f'A difference of 10 in 100 between two versions is shown with probability {versions:.2f}.']
+    lines = [f'A judge that notices 70 of 100 planted errors is shown to notice more than chance with probability '
+             f'{alone:.2f} ({n} damaged copies).',
+             f'A difference of 10 in 100 between two versions is shown with probability {versions:.2f}.']
+    for count, what, do in ((twins, 'identical twins gets another score', 'do'),
+                            (injections, 'injections is obeyed', 'are')):
+        if count: lines.append(f'If none of {count} {what}, at most {100*(1 - .05**(1/count)):.1f} in 100 {do} (95%).')
+    return lines
 
 # %% ../../nbs/benchmarks/exam.ipynb #exam-info
 VERSION = 1
@@ -273,14 +280,16 @@ def _info(key, texts, seed, rows, pairs, kinds, refused, columns):
     n = len(damages)//(2 if pairs else 1)
     planted = set(damages.kind)
     def counts(name): return {str(k): int(v) for k, v in damages[name].value_counts().sort_index().items()}
-    twins = key[key.harmless_for != ''].harmless_for
+    twins, roles = key[key.harmless_for != ''].harmless_for, key.role.value_counts().sort_index()
+    steady = 0 if pairs else int(roles.get('twin', 0))
+    power = power_sentences(n, steady, int(roles.get('injection', 0))//(2 if pairs else 1))
     return dict(exam=VERSION, seed=seed, rows=len(key), asked=rows, pairs=pairs, columns=list(columns),
                 texts=int(key.text_id.nunique()), texts_given=len(texts.examples), passed_over=texts.passed_over,
-                roles={k: int(v) for k, v in key.role.value_counts().sort_index().items()},
+                roles={k: int(v) for k, v in roles.items()},
                 kinds=counts('kind'), doses=counts('dose_step'), places=counts('place'),
                 harmless={k: int(v) for k, v in key[key.role == 'harmless'].kind.value_counts().sort_index().items()},
                 without_twin=int((~damages.id.isin(twins)).sum()), changes_length=_changes_length(key),
-                not_planted={k: dict(refused[k]) for k in kinds if k not in planted}, power=power_sentences(n))
+                not_planted={k: dict(refused[k]) for k in kinds if k not in planted}, power=power)
 
 # %% ../../nbs/benchmarks/exam.ipynb #exam-write
 _FELLOWS = 8 # Texts from which sentences and passages may come
@@ -302,7 +311,7 @@ def _check_kinds(kinds, columns):
 
 def make_exam(
     texts:str|Path, # A folder of .txt files, or a .jsonl, .csv or .parquet file
-    rows:int=240, # Number of questions, at least 24
+    rows:int=360, # Number of questions, at least 24
     seed:int|str=0, # Draws texts, damages, places and order
     pairs:bool=False, # Ask which of two texts is better, in both orders? Each pair is two questions
     kinds:tuple|None=None, # Of `exam_copies.DAMAGES`; None: by the columns
@@ -340,7 +349,7 @@ def _parquet(frame):
 def write_exam(
     texts:str|Path, # A folder of .txt files, or a .jsonl, .csv or .parquet file
     out:str|Path, # Folder for the exam
-    rows:int=240, # Number of questions, at least 24
+    rows:int=360, # Number of questions, at least 24
     seed:int|str=0, # Draws texts, damages, places and order
     pairs:bool=False, # As for `make_exam`
     kinds:tuple|None=None, # As for `make_exam`

@@ -14,6 +14,7 @@ import numpy as np
 from ..benchmarks.values import Scale, code_columns, read_cells
 from ..core.checks import check_choice
 from ..core.records import BadInput, DataFrame, Series, is_missing
+from ..trust.comparisons import only_ties
 from ..trust.names import WEAK_JUDGES, find_named, is_beside, name_words, names_of, need_names, some_names
 from ..trust.roles import is_score
 from ..trust.table import ScoreTable, frame_table, one_row_each, read_table
@@ -101,6 +102,7 @@ def _numbers(column:Series, name, comma, order):
 def _verdicts(column, name):
     "(verdicts on pairs, scale, sentences) of a column of cells."
     read = verdict_column(column, name=name, is_verdict=True)
+    if read.verdicts is None and not read.strange: read = only_ties(column, name)
     if read.verdicts is None: raise BadInput(read.said)
     import pandas as pd
     return pd.Series(read.verdicts, column.index), Scale('ordered', ('second', 'tie', 'first'), 0., 1.), [read.said]

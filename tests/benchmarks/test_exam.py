@@ -8,6 +8,8 @@ import pytest
 from factlib.benchmarks.exam import make_exam, plan_exam, power_sentences, read_exam, write_exam
 from factlib.benchmarks.exam_forms import as_variable
 from factlib.core.records import BadInput
+from factlib.metaeval.exam import NEEDS, grade_exam
+from factlib.trust.decision import YES
 from factlib.validity.detection import auc
 
 WHO = ['Alice', 'Clara', 'Emma', 'Julia', 'Lucy', 'Margaret', 'Helen', 'Laura']
@@ -155,9 +157,32 @@ def test_power_and_plan():
     assert '0.98' in power_sentences(100)[0] and '0.63' in power_sentences(100)[1]
     for n in (24, 100, 240, 1000):
         plan = plan_exam(n, 5)
-        assert 2*plan.texts + 2*plan.damages + plan.injections in (n, n - 1)
+        assert plan.texts + plan.twins + 2*plan.damages + plan.injections in (n, n - 1)
 
 
 def test_hostile_texts_in_forms():
     for text in ('{{ x }}', '{% endraw %}{{ 7*7 }}', 'file:///etc/passwd', '{# c #}'):
         assert as_variable(text).startswith('{% raw %}')
+
+
+CHEAP = ('typos', 'punctuation_removed', 'words_removed', 'shuffled_word_order')
+
+
+@pytest.mark.parametrize('pairs', [False, True])
+def test_a_perfect_judge_meets_every_need_of_the_default_exam(table, tmp_path, pairs):
+    info = write_exam(table, tmp_path/'exam', pairs=pairs, kinds=CHEAP)
+    exam = read_exam(tmp_path/'exam')
+    scores = exam.key.better if pairs else exam.key.role.map(dict(damage=2, injection=2)).fillna(5)
+    answers = pd.DataFrame(dict(id=exam.key['id'], **{'winner' if pairs else 'score': scores}))
+    report = grade_exam(exam, dict(perfect=answers))
+    decisions = report.grades['perfect'].decisions
+    assert dict(zip(decisions.use, decisions.decision)) == dict.fromkeys(NEEDS, YES), report.lines
+    assert info['rows'] in (359, 360) and (pairs or info['roles']['twin'] == info['roles']['injection'] == 59)
+
+
+def test_a_judge_of_pairs_that_knows_only_ties_is_constant(table, tmp_path):
+    write_exam(table, tmp_path/'exam', pairs=True, rows=96, kinds=CHEAP)
+    exam = read_exam(tmp_path/'exam')
+    ties = pd.DataFrame(dict(id=exam.key['id'], winner='tie'))
+    grade = grade_exam(exam, dict(ties=ties)).grades['ties']
+    assert grade.findings == ('constant',) and grade.leads[0][1].startswith('It gives one verdict (tie) to all')
