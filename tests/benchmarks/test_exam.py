@@ -110,7 +110,7 @@ def test_edited_key(exam, tmp_path):
     copy = tmp_path/'copy'
     shutil.copytree(exam, copy)
     key = pd.read_parquet(copy/'key.parquet')
-    key.loc[0, 'role'] = 'twin'
+    key.loc[0, 'role'] = 'none'
     key.to_parquet(copy/'key.parquet', index=False)
     with pytest.raises(BadInput, match='key .* was edited'): read_exam(copy)
     shutil.copytree(exam, tmp_path/'other')
