@@ -9481,6 +9481,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'factlib.trust.ranks._shares_in_order': ( 'trust/ranks.html#_shares_in_order',
                                                                                'factlib/trust/ranks.py'),
                                      'factlib.trust.ranks.group_parts': ('trust/ranks.html#group_parts', 'factlib/trust/ranks.py'),
+                                     'factlib.trust.ranks.groups_to_separate': ( 'trust/ranks.html#groups_to_separate',
+                                                                                 'factlib/trust/ranks.py'),
                                      'factlib.trust.ranks.pair_tests': ('trust/ranks.html#pair_tests', 'factlib/trust/ranks.py'),
                                      'factlib.trust.ranks.rank_decision': ('trust/ranks.html#rank_decision', 'factlib/trust/ranks.py'),
                                      'factlib.trust.ranks.rank_figures': ('trust/ranks.html#rank_figures', 'factlib/trust/ranks.py'),

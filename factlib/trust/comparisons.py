@@ -36,7 +36,7 @@ def only_ties(
     name:str, # Name of the column, for the sentence
 )->VerdictColumn:
     "Read a column that calls every pair a tie, as far as it says anything."
-    verdicts = np.array([read_verdict(cell)[0] for cell in column])
+    verdicts = np.array([verdict[0] if (verdict := read_verdict(cell)) else np.nan for cell in column])
     return VerdictColumn(verdicts, (), f'Verdicts of {name!r}: ties only.', frozenset({'tie'}))
 
 def verdict_columns(

@@ -161,6 +161,7 @@ def settle(
     groups:int, # Behind the figures
     unit:str='group', # In words
     n:int=0, # Texts behind them, of which `FEWEST_TEXTS` are needed; 0: any number will do
+    besides:int=0, # Groups with which something else would hold that a yes rests on, in 1 - (1 - POWER)/2 of samples
 )->tuple: # (decision, the reason of a no or what a not yet lacks, groups in all that would settle it or None)
     "Decide by several conditions at a time."
     least = math.ceil(FEWEST_TEXTS*groups/n) if 0 < n < FEWEST_TEXTS or groups == n else 0
@@ -180,9 +181,9 @@ def settle(
         more = min(needed(short, POWER), default=None)
     elif first or untold or any(c.first and c.p > SURE for c in conditions): more = None
     else: # all of them at a time
-        numbers = needed(open_ones, 1 - (1 - POWER)/max(len(open_ones), 1))
+        numbers = needed(open_ones, 1 - (1 - POWER)/max(len(open_ones) + bool(besides), 1))
         more = max(numbers, default=least) if len(numbers) == len(open_ones) else None
-    if more is not None: more = max(more, least)
+    if more is not None: more = max(more, least, besides)
     if not enough:
         return NOT_YET, f'nothing is decided on fewer than {counted(least, unit)} (you have {groups:,})', more
     if groups > 1 and not wrong and (first or untold):

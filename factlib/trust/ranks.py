@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['HALVES', 'BASELINE_SYSTEMS', 'MOST_SYSTEMS', 'group_parts', 'system_means', 'share_in_order', 'pair_tests',
-           'rank_figures', 'rank_decision']
+           'groups_to_separate', 'rank_figures', 'rank_decision']
 
 # %% ../../nbs/trust/ranks.ipynb #trustranks-imports
 import math
@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 
 from .baselines import hardest_baseline, lead_conditions, steps_of
-from .decision import NOT_YET, Condition, Decision, counted, in_percent, largest_p, reasoned, settle
+from .decision import NOT_YET, POWER, Condition, Decision, counted, in_percent, largest_p, reasoned, settle
 from .matrix import ScoreMatrix
 from .needs import NEEDS
 from ..report.tables import format_estimate
@@ -123,6 +123,16 @@ def pair_tests(
     p = np.where(error > 1e-9*max(np.abs(apart).max(initial=0), 1e-300), p, np.where(apart == 0, .5, same))
     return apart, np.where(sure[above[0]] & sure[above[1]] & ~np.isnan(p), p, .5)
 
+def groups_to_separate(
+    p:float, # One-sided, of the pair of systems that people separate best
+    pairs:int, # Number of pairs, for Holm's correction
+    groups:int, # Groups there are
+)->int: # 0 if nothing can be planned
+    "Return with how many groups people would separate that pair again in 1 - (1 - POWER)/2 of samples."
+    if groups < 2 or not 0 < p < .5: return 0
+    now, wanted = scipy.stats.t.isf(p, groups - 1), scipy.stats.norm.isf(.025/pairs)
+    return math.ceil(groups*((wanted + scipy.stats.norm.ppf(1 - (1 - POWER)/2))/now)**2)
+
 BASELINE_SYSTEMS = 5 # A baseline has k systems all in order, or all the wrong way round, by luck in 2 of k! cases
 
 def rank_figures(
@@ -157,8 +167,9 @@ def rank_figures(
     r = interval(whole, scores, people, which, groups=groups, limits=(-1, 1), null=0.,
                  definition="Pearson's r of system means",
                  without=lambda columns, groups: correlations(columns, groups)[:-1])
+    again = groups_to_separate(float(np.minimum(theirs, 1 - theirs).min()), len(apart), int(codes.max()) + 1)
     return dict(share=share(scores, null=need), correlation=r, leads=leads, systems=len(names), pairs=len(apart),
-                separated=int(shown.sum()), soft=float(1 - np.abs(theirs - mine).mean()))
+                separated=int(shown.sum()), again=again, soft=float(1 - np.abs(theirs - mine).mean()))
 
 MOST_SYSTEMS = 300 # Pairs of more are too many to count with every group left out
 
@@ -181,7 +192,7 @@ def rank_decision(
         return Decision(judge, 'rank', NOT_YET, why, **about)
     r, leads = found['share'], found['leads']
     conditions = [Condition(r, need, 'too few pairs of systems stand in people\'s order'), *lead_conditions(leads)]
-    decision, more, needed = settle(conditions, groups, matrix.unit, about['n'])
+    decision, more, needed = settle(conditions, groups, matrix.unit, about['n'], found['again'])
     text = (f'Of these {found["systems"]} systems people separate {found["separated"]} of '
             f'{counted(found["pairs"], "pair")} in {counted(about["n"], "text")}; {in_percent(r)} of them stand in '
             f'their order; {100*need:g} % was asked for; soft pairwise accuracy is {100*found["soft"]:.0f} %')
