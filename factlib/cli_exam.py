@@ -171,6 +171,7 @@ def run_exam(texts, names, prompts, classes, commands, scale, options, models, b
     In a prompt {target} is the text that is judged; {source}, {question} and {reference} are filled where TEXTS has
     them. `factlib evaluate --help` shows a score.py."""
     from factlib.benchmarks.exam import make_exam, write_exam
+    from factlib.core.ownership import RECORD, check_ours
     from factlib.metaeval.exam import grade_exam, read_exam_needs
     from factlib.report.results import check_results
     from factlib.runs.costs import spending
@@ -187,6 +188,7 @@ def run_exam(texts, names, prompts, classes, commands, scale, options, models, b
         lines = judging_cost(names, user_judges, models, question_examples(questions), out, prices=prices, **asked)
         return click.echo('\n'.join(lines))
     check_results(check_place(out))
+    check_ours([*(out/'scores').glob('*.csv'), *(out/'scores').glob(RECORD)]) # before anybody is asked
     with spending(out, prices, lambda said: click.echo(said, err=as_json)) as key:
         info = write_exam(texts, out/'exam', rows=rows, seed=seed, kinds=kind_names)
         click.echo(f'{info["rows"]:,} questions in {out/"exam"/"questions.jsonl"}.', err=as_json)
