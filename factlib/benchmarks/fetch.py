@@ -113,7 +113,8 @@ def _files(source, home, url):
         content = _file(source, f, url)
         if not source.private and not (f['to'] and os.path.lexists(path)): write_atomic(path, content)
         return content, len(content)
-    with ThreadPoolExecutor(3) as pool: found = list(pool.map(one, source.files))
+    with ThreadPoolExecutor(3) as pool: brought = [pool.submit(one, f) for f in source.files]
+    found = [each.result() for each in brought] # one that fails stops no other: what came is kept
     return {f['path']: content for f, (content, _) in zip(source.files, found)}, sum(n for _, n in found)
 
 def _archive(source, home, url):
