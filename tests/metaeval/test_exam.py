@@ -1,7 +1,7 @@
 "Exams graded: each bad judge by its own sentence and by no other; needs, gate, bad input; a page."
 import json
 from types import SimpleNamespace
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pandas as pd
@@ -252,9 +252,9 @@ def test_a_report_is_a_result(small, tmp_path):
 def test_240_questions_on_long_texts_are_graded_in_time():
     long = exam(texts=15, copies=6, words=6_000) # to 12,000
     long.questions = [q | dict(source=q['text']) for q in long.questions]
-    begun = perf_counter()
+    begun = process_time()
     grade_exam(long, {'x': scored(long, JUDGES['perfect'])}).page()
-    assert len(long.key) >= 225 and perf_counter() - begun < 60 # 10 s on a machine that does nothing else
+    assert len(long.key) >= 225 and process_time() - begun < 60 # CPU, whatever else runs; some 10 s
 
 def verdicts(texts=12):
     "An exam for judges of pairs, from the one above: each copy beside its original, in both orders."
