@@ -19,7 +19,7 @@ from ..llm.prompts import load_prompt
 from .base import Refusal
 from .fact_swaps import Swap
 from .facts import Ladder, swap_ladder
-from ..text.details import details
+from ..text.details import SMALL, TEENS, TENS, details
 from ..text.edits import apply_edits
 from ..text.spans import sentences
 from ..text.words import content_stems, word_list, words
@@ -123,9 +123,7 @@ def near_lie(
     return swap_ladder(reference, question, levels, **settings)
 
 # %% ../../nbs/perturb/controls.ipynb #controls-number-words
-_SMALL = ('zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen '
-          'seventeen eighteen nineteen').split()
-_TENS = '_ _ twenty thirty forty fifty sixty seventy eighty ninety'.split()
+_SMALL, _TENS = ['zero', 'one', *SMALL, *TEENS], ['_', '_', *TENS]
 
 def in_words(
     n:int, # 0 to 999,999,999

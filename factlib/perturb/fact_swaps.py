@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from .base import seeded
+from ..text.details import SMALL, TEENS, TENS
 from ..text.parse import parse, tagged
 from ..text.vectors import SPACY_MODEL
 from ..text.words import stem, word_list, words
@@ -208,9 +209,7 @@ def _other_digits(word, seed, most=None):
     return (f'{new:,}' if ',' in word else str(new)) + (m[1] or '')
 
 # %% ../../nbs/perturb/fact_swaps.ipynb #fact-swaps-words
-_ROWS = ['two three four five six seven eight nine ten eleven twelve'.split(),
-         'thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split(),
-         'twenty thirty forty fifty sixty seventy eighty ninety'.split(),
+_ROWS = [SMALL, TEENS, list(TENS),
          'second third fourth fifth sixth seventh eighth ninth tenth'.split(),
          'million billion'.split(), 'half third quarter'.split()]
 

@@ -82,7 +82,7 @@ def roles_exchanged(
 _STATES = frozenset('be have know like love want seem feel need live belong look think believe sit stand lie'.split())
 
 def _is_event(known, said):
-    "Whether a sentence tells by itself what somebody did."
+    "Tell whether a sentence says by itself what somebody did."
     if not stands_alone(said, 30) or not begins_freely(said): return False
     verb = finite_verbs(said.tokens)[0]
     if verb.lemma_ in _STATES or verb.tag_ not in ('VBD', 'VBZ', 'VBP'): return False
@@ -92,7 +92,7 @@ def _is_event(known, said):
 def _subject_word(said): return next((t for t in said.tokens if t.dep_ in ('nsubj', 'nsubjpass')), None)
 
 def _can_change_places(known, one, other, behind):
-    "Whether two sentences that follow each other can change places and still read on."
+    "Tell whether two sentences that follow each other can change places and still read on."
     if not (_is_event(known, one) and _is_event(known, other)): return False
     a, b = _subject_word(one), _subject_word(other)
     if a is None or b is None: return False
@@ -181,7 +181,7 @@ def _told_elsewhere(text):
 def _words_of(text): return frozenset(words(text))
 
 def _in_past(said):
-    "Whether a sentence tells in the past; None if it can't be told."
+    "Tell whether a sentence is in the past tense; None if it can't be told."
     verbs = [t.tag_ for t in finite_verbs(said.tokens) if t.tag_ in ('VBD', 'VBZ', 'VBP')]
     return None if not verbs else verbs[0] == 'VBD'
 

@@ -10,6 +10,8 @@ import re
 
 from .known_text import KnownText, first_names, places_by_kind
 from .parsed_sentence import Said, like, with_article
+from ..text.details import SMALL, TENS
+from ..text.quantities import CALENDAR
 
 # %% ../../nbs/perturb/plausible_facts.ipynb #plausible_facts-names
 def _has(said, name): return re.search(rf'(?<!\w){re.escape(name)}(?!\w)', said.own) is not None
@@ -31,7 +33,7 @@ def _other_places(known, said, name):
     return here if known.times(name) > 1 else named
 
 def _beside_place(e):
-    "Whether another name stands beside a place, after a comma or without one."
+    "Tell whether another name stands beside a place, after a comma or without one."
     before, behind = e.doc[max(0, e.start - 2):e.start], e.doc[e.end:e.end + 2]
     return any(t.pos_ == 'PROPN' for t in (*before, *behind))
 
@@ -51,8 +53,6 @@ def wrong_names(
     return changes
 
 # %% ../../nbs/perturb/plausible_facts.ipynb #plausible_facts-numbers
-_SMALL = 'two three four five six seven eight nine ten eleven twelve'.split()
-_TENS = 'twenty thirty forty fifty sixty seventy eighty ninety'.split()
 _DIGITS = re.compile(r"(?<![\w.,:/$€£#'’–-])(?:\d{1,3}(?:,\d{3})+|\d{1,6})(?![\w/:%?'’–-]|[.,]\d| ?[-–] ?\d| \d/)")
 _PHRASE = re.compile(r"(?i)\b(?:one of the|a hundred and|half past|size|number|chapter|page|room|route|24 hours|"
                      r"o'clock|no\.|of the|between|the other|those|these|or|to|hundred|thousand|million|billion|"
@@ -75,7 +75,7 @@ def wrong_numbers(
     "Every exchange of a number for a near one."
     changes = []
     for t in said.tokens:
-        row = _SMALL if t.lower_ in _SMALL else _TENS if t.lower_ in _TENS else None
+        row = next((row for row in (SMALL, list(TENS)) if t.lower_ in row), None)
         tied = re.search(r'[-–]\Z', known.text[:t.idx][-1:]) or known.text[t.idx + len(t):][:1] in '-–'
         behind = t.doc[t.i + 1].lower_ if t.i + 1 < len(t.doc) else ''
         if row is None or tied or t.pos_ != 'NUM': continue
@@ -83,7 +83,7 @@ def wrong_numbers(
         if _PHRASE.search(known.text[max(0, t.idx - 20):t.idx]): continue
         at = row.index(t.lower_)
         changes += [(t.idx, t.idx + len(t), like(w, t.text)) for i, w in enumerate(row)
-                    if 1 + (row is _SMALL) <= abs(i - at) <= 4]
+                    if 1 + (row is SMALL) <= abs(i - at) <= 4]
     for m in _DIGITS.finditer(said.own):
         n, at = int(m[0].replace(',', '')), said.start + m.start()
         if m[0][0] == '0' or _PHRASE.search(known.text[max(0, at - 20):at]): continue
@@ -91,8 +91,8 @@ def wrong_numbers(
     return [with_article(known.text, *c) for c in changes]
 
 # %% ../../nbs/perturb/plausible_facts.ipynb #plausible_facts-dates
-_DAYS = 'Monday Tuesday Wednesday Thursday Friday Saturday Sunday'.split()
-_MONTHS = 'January February March April June July August September October November December'.split()
+_DAYS = [name.title() for name, (kind, _) in CALENDAR.items() if kind == 'weekday']
+_MONTHS = [name.title() for name, (kind, _) in CALENDAR.items() if kind == 'month' and name != 'may'] # a verb, too
 _ROWS = [
     (re.compile(rf'\b({"|".join(_DAYS)})\b'), _DAYS),
     (re.compile(rf'\b({"|".join(_MONTHS)})\b(?! [A-Z])'), _MONTHS),

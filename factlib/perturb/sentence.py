@@ -18,6 +18,7 @@ from ..llm.prompts import load_prompt
 from .base import Manipulated, Refusal, parsed, seeded
 from .language import inflected
 from .parsed_sentence import Said, exchanged, like, mentions, said_in, with_article
+from ..text.details import SMALL, TENS
 from ..text.edits import apply_edits
 from ..text.spans import sentences
 from ..text.words import FUNCTION_WORDS, word_list, words
@@ -201,14 +202,12 @@ def wrong_names(
     return changes
 
 # %% ../../nbs/perturb/sentence.ipynb #falsehoods-number
-_SMALL = 'two three four five six seven eight nine ten eleven twelve'.split()
-_TENS = 'twenty thirty forty fifty sixty seventy eighty ninety'.split()
 _ALONE = re.compile(r"(?<![\w.,:/$€£'-])\d{1,4}(?![\w/:%-]|[.,]\d)")
 
 def _other_words(word):
     "Number words that may stand in its place."
-    if word in _SMALL: return [w for i, w in enumerate(_SMALL) if 2 <= abs(i - _SMALL.index(word)) <= 5]
-    return [w for w in _TENS if w != word] if word in _TENS else []
+    if word in SMALL: return [w for i, w in enumerate(SMALL) if 2 <= abs(i - SMALL.index(word)) <= 5]
+    return [w for w in TENS if w != word] if word in TENS else []
 
 def _other_digits(digits):
     "Numbers that may stand in its place, in digits."

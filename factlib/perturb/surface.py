@@ -14,6 +14,7 @@ from typing import Callable, NamedTuple
 from ..core.checks import check_choice, check_count
 from ..core.records import BadInput
 from .base import Manipulated, Refusal, seeded
+from ..text.details import SMALL
 from ..text.edits import apply_edits
 from ..text.spans import paragraphs, sentences
 from ..text.words import language_of, word_list, words
@@ -115,7 +116,7 @@ def _spelling(text):
     pattern, table = _other_spelling()
     return _found(pattern, text, lambda m: table[m[0]])
 
-_DIGITS = dict(zip('two three four five six seven eight nine ten eleven twelve'.split(), map(str, range(2, 13))))
+_DIGITS = dict(zip(SMALL, map(str, range(2, 13))))
 _IN_WORDS = {digit: word for word, digit in _DIGITS.items()}
 _NUMBER = re.compile(rf"(?<=[^\W\d_,;:] )(?:{'|'.join(_DIGITS)}|1[0-2]|[2-9])(?= [^\W\d_])")
 
@@ -199,7 +200,7 @@ def _places(text, name): return tuple(RESTYLES[name].places(text))
 
 # %% ../../nbs/perturb/surface.ipynb #surface-choose
 def _distances(places, near):
-    "How far each place is from the nearest of some spans, in characters."
+    "Return the distance of each place from the nearest of some spans, in characters."
     spans = sorted(near)
     starts = [start for start, _ in spans]
     def distance(p):
@@ -290,7 +291,7 @@ def harmless_twin(
     edits:list, # `Edit`s of the damage, at least one
     *,
     seed:int|str=0, # As for `restyle`
-    kinds:tuple|None=None, # Of `RESTYLES`, the first that fits is taken; None: all, in their order
+    kinds:tuple|None=None, # Names in `RESTYLES`; the first that fits is taken; None: all, in their order
     within:tuple|None=None, # As for `restyle`
 )->Twin: # Its text is refused if no kind fits
     "Restyle as many words as a damage touches, at its place."
