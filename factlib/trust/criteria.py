@@ -22,7 +22,7 @@ from ..report.tables import format_p, to_csv
 from ..report.words import listed
 from .habits import HABITS
 from .page import asked_uses, decision_number, table_html
-from .gate import Decided
+from .gate import Decided, json_rows
 from .trust import Trust
 from .decision import DECISIONS, NOT_YET, YES
 from .needs import need_text, used_needs
@@ -133,7 +133,7 @@ class CriteriaTrust(Decided):
 
     @property
     def counts(self)->str:
-        "How much there is, in a sentence."
+        "Say how much there is, in a sentence."
         rows = max(len(t.frame) for t in self.trusts.values())
         return (f'{self.name}: {rows:,} row{"s"*(rows != 1)}, {len(self.trusts)} criteria ({listed(self.criteria)}), '
                 f'{len(self.judges)} column{"s"*(len(self.judges) != 1)} of judges ({listed(self.judges[:8])}'
@@ -165,13 +165,11 @@ class CriteriaTrust(Decided):
 
     def to_dict(self)->dict: # Values that JSON can hold
         "Decisions with their criteria, habits found and sentences."
-        plain = lambda rows: [{k: None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
-                              for row in rows.to_dict('records')]
         found = self.habits[self.habits.found == True]
         parts = {name: t.to_dict() for name, t in self.trusts.items()}
         return dict(file=self.name, criteria=self.criteria, rows=max(part['rows'] for part in parts.values()),
-                    need=used_needs(self.needs, self.uses), decisions=plain(self.decisions[list(CRITERIA)]),
-                    habits=plain(found[['criterion', *HABITS]]),
+                    need=used_needs(self.needs, self.uses), decisions=json_rows(self.decisions[list(CRITERIA)]),
+                    habits=json_rows(found[['criterion', *HABITS]]),
                     costs=[dict(criterion=name) | row for name, part in parts.items() for row in part['costs']],
                     prices=self.prices, said=self.said, warnings=self.warnings, gate=self.gate(),
                     gate_said=self.gate_sentence())

@@ -23,12 +23,11 @@ from ..core.records import BadInput, DataFrame
 from ..report.tables import format_estimate, format_number
 from ..report.words import listed
 from .agreement import OTHERS, PEOPLE, agreement_figures
-from .gate import Decided
+from .gate import Decided, json_rows
 from .habits import HABITS, bias_slope, split_people
 from .matrix import COPY_ROWS, MOST_GROUPS, group_blocks, text_lengths
 from .names import own_system
 from .pair_page import against_people, comparison_figures, comparison_page
-from .page import embedded
 from .decision import DECISIONS, NO, NOT_YET, YES, Decision, counted, groups_needed, in_percent, remedy
 from .needs import NEEDS
 from .ranks import BASELINE_SYSTEMS, MOST_SYSTEMS, share_in_order
@@ -860,18 +859,14 @@ class ComparisonTrust(Decided):
         figures:list|None=None, # From `figures`, if they are drawn already
     )->str: # HTML
         "Return the page, which opens alone."
-        pictures = [dict(name=name, data=embedded(figure), caption=caption, table=table)
-                    for name, figure, caption, table in (self.figures() if figures is None else figures)]
-        return comparison_page(self, pictures, linked, more)
+        return comparison_page(self, self.pictures(figures), linked, more)
 
     def to_dict(self)->dict: # Values that JSON can hold
         "Return decisions, criteria, habits found and sentences."
-        plain = lambda rows: [{k: None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
-                              for row in rows.to_dict('records')]
         found = self.habits[self.habits.found == True]
         return dict(file=self.file.name, rows=len(self.frame), need={use: self.needs[use] for use in self.uses},
-                    decisions=plain(self.decisions), habits=plain(found[list(HABITS)]), costs=[], prices=[],
-                    win_rates=plain(self.tables['win_rates']), said=list(self.said), warnings=self.warnings,
+                    decisions=json_rows(self.decisions), habits=json_rows(found[list(HABITS)]), costs=[], prices=[],
+                    win_rates=json_rows(self.tables['win_rates']), said=list(self.said), warnings=self.warnings,
                     gate=self.gate(),
                     gate_said=self.gate_sentence())
 

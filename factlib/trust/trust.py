@@ -25,12 +25,12 @@ from .costs import cost_sentences, cost_table
 from .decision import DECISIONS
 from .disagreements import disagreement_table
 from .filters import threshold_table
-from .gate import Decided
+from .gate import Decided, json_rows
 from .habits import HABITS, habits_table
 from .matrix import ScoreMatrix, copy_notes, scale_notes, score_matrix, stratum_notes
 from .means import mean_table
 from .needs import DEFAULT_USES, need_text, read_needs, read_uses, used_needs, uses_for
-from .page import embedded, page_html, trust_figures
+from .page import page_html, trust_figures
 from .pairs import ComparisonTrust, compare
 from .scores import ScoreFile, read_criteria
 from .table import open_table
@@ -98,7 +98,7 @@ class Trust(Decided):
 
     @property
     def counts(self)->str:
-        "How much there is, in a sentence."
+        "Say how much there is, in a sentence."
         n, matrix, some = len(self.frame), self.matrix, lambda n, what: f'{n:,} {what}{"s"*(n != 1)}'
         groups = some(int(matrix.clusters.max()) + 1, 'group') if self.file.group_given else 'no groups given'
         people = int(matrix.labelled.sum())
@@ -126,9 +126,7 @@ class Trust(Decided):
         figures:list|None=None, # From `figures`, if they are drawn already
     )->str: # HTML
         "The page, which opens alone."
-        pictures = [dict(name=name, data=embedded(figure), caption=caption, table=table)
-                    for name, figure, caption, table in (self.figures() if figures is None else figures)]
-        return page_html(self, pictures, linked, more)
+        return page_html(self, self.pictures(figures), linked, more)
 
     def write_into(self,
         folder:OpenFolder, # Folder that is being made
@@ -143,13 +141,11 @@ class Trust(Decided):
 
     def to_dict(self)->dict: # Values that JSON can hold
         "Decisions, criteria, habits found and sentences."
-        plain = lambda rows: [{k: None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
-                              for row in rows.to_dict('records')]
         found = self.habits[self.habits.found == True]
-        costs = plain(self.tables['costs']) if 'costs' in self.tables else []
+        costs = json_rows(self.tables['costs']) if 'costs' in self.tables else []
         return dict(file=self.file.name, rows=len(self.frame), need=used_needs(self.needs, self.uses),
-                    decisions=plain(self.decisions[list(DECISIONS)]), habits=plain(found[list(HABITS)]), costs=costs,
-                    prices=self.prices, said=list(self.said), warnings=self.warnings, gate=self.gate(),
+                    decisions=json_rows(self.decisions[list(DECISIONS)]), habits=json_rows(found[list(HABITS)]),
+                    costs=costs, prices=self.prices, said=list(self.said), warnings=self.warnings, gate=self.gate(),
                     gate_said=self.gate_sentence())
 
 def decide_file(
